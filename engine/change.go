@@ -1,0 +1,150 @@
+package engine
+
+import (
+	"bytes"
+	"slices"
+)
+
+// Change is one entry as it is stored: Value nil means the entry is gone. Key is an
+// opaque storage key (not the client's key alone), Value an encoding that Load
+// understands. Both are only valid until the call they are handed to returns.
+type Change struct{ Key, Value []byte }
+
+// changeLog remembers which entries of a shard changed since the last Drain. Its
+// lists are bounded by the entries there are, or were when they were stored.
+type changeLog struct {
+	on      bool
+	pages   []uint32 // pages with marks
+	removed []byte   // storage keys of stored entries that are gone, each with its length
+}
+
+// changed notes that an entry changed.
+func (s *shard) changed(r ref) {
+	if s.changes.on && s.slab.pages[r>>wordBits].mark(uint16(r&(1<<wordBits-1))) {
+		s.changes.pages = append(s.changes.pages, r>>wordBits)
+	}
+}
+
+// gone notes that an entry is being removed.
+func (l *changeLog) gone(e entry) {
+	if l.on && e.has(flagStored) {
+		key := e.key()
+		n := len(key) + 1
+		l.removed = append(l.removed, byte(n), byte(n>>8))
+		l.removed = append(append(l.removed, storageKind(e)), key...)
+	}
+}
+
+// The first byte of a storage key says what it is the key of.
+var storageKinds = [...]byte{limiters: 'l', blocks: 'b', tokens: 't'}
+
+func storageKind(e entry) byte { return storageKinds[namespaceOf(e.kind())] }
+
+// batch collects changes in one buffer.
+type batch struct {
+	buf   []byte
+	spans []span
+}
+
+// span is a change by its places in the buffer; value is empty for a removal.
+type span struct{ key, value, end int }
+
+func (b *batch) reset() { b.buf, b.spans = b.buf[:0], b.spans[:0] }
+
+// changes returns what was collected, ordered by key; of one key the removal, which
+// came first, stays first.
+func (b *batch) changes(out []Change) []Change {
+	for _, s := range b.spans {
+		c := Change{Key: b.buf[s.key:s.value]}
+		if s.end > s.value {
+			c.Value = b.buf[s.value:s.end]
+		}
+		out = append(out, c)
+	}
+	slices.SortStableFunc(out, func(x, y Change) int { return bytes.Compare(x.Key, y.Key) })
+	return out
+}
+
+// Drain hands out what changed since the last Drain, in chunks of at most
+// maxChunk entries, ordered by key within a chunk, and forgets it: a later change
+// of one key comes later. It stops at the first error of emit; the chunk that
+// failed does not come again. The table's locks are never held while emit runs, and never for more than
+// drainStep entries at once. One caller at a time.
+func (t *Table) Drain(maxChunk int, emit func([]Change) error) error {
+	var b batch
+	var out []Change
+	flush := func() error {
+		if len(b.spans) == 0 {
+			return nil
+		}
+		out = b.changes(out[:0])
+		err := emit(out)
+		b.reset()
+		return err
+	}
+	for i := range t.shards {
+		s := &t.shards[i]
+		for more := true; more; {
+			more = s.drainSome(&b, min(drainStep, maxChunk-len(b.spans)))
+			if len(b.spans) >= maxChunk {
+				if err := flush(); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return flush()
+}
+
+// drainStep bounds how many entries are encoded under one lock.
+const drainStep = 256
+
+// drainSome moves up to n changes into the batch and reports whether there are
+// more. Removals go first: a key removed and made again must end up there.
+func (s *shard) drainSome(b *batch, n int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := &s.changes
+	for ; n > 0 && len(l.removed) > 0; n-- {
+		size := int(l.removed[0]) | int(l.removed[1])<<8
+		key := len(b.buf)
+		b.buf = append(b.buf, l.removed[2:2+size]...)
+		b.spans = append(b.spans, span{key, len(b.buf), len(b.buf)})
+		l.removed = l.removed[2+size:]
+	}
+	for n > 0 && len(l.pages) > 0 {
+		id := l.pages[len(l.pages)-1]
+		n = s.drainPage(b, id, n)
+		if p := s.slab.pages[id]; p == nil || !p.marked {
+			l.pages = l.pages[:len(l.pages)-1]
+		}
+	}
+	l.shrink()
+	return len(l.removed)+len(l.pages) > 0
+}
+
+// drainPage moves up to n changed entries of a page into the batch and returns what
+// is left of n. A page that was given back has none.
+func (s *shard) drainPage(b *batch, id uint32, n int) int {
+	p := s.slab.pages[id]
+	for ; p != nil && n > 0; n-- {
+		word, ok := p.takeMark()
+		if !ok {
+			break
+		}
+		e := entry(s.slab.at(id<<wordBits | uint32(word)))
+		e.set(flagStored)
+		s.encode(b, e)
+	}
+	return n
+}
+
+// shrink gives back what a burst of changes made the lists take.
+func (l *changeLog) shrink() {
+	if len(l.pages) == 0 {
+		l.pages = nil
+	}
+	if len(l.removed) == 0 {
+		l.removed = nil
+	}
+}

@@ -1,0 +1,131 @@
+package engine
+
+import (
+	"encoding/binary"
+	"errors"
+)
+
+// The stored form of an entry. The key is a class byte and the entry's key; the
+// value is the kind, the limit and the state, integers as varints. Format 1.
+//
+//	value  = kind limit state
+//	limit  = mode units perNs max windowNs steps(len, bytes)   (not for block, token, counter)
+
+// ErrStored is returned by Load for what Drain did not write.
+var ErrStored = errors.New("not a stored entry")
+
+// encode adds an entry to a batch.
+func (s *shard) encode(b *batch, e entry) {
+	start := len(b.buf)
+	b.buf = append(append(b.buf, storageKind(e)), e.key()...)
+	value := len(b.buf)
+	b.buf = append(b.buf, e.kind())
+	if id := e.limit(); id != 0 {
+		b.buf = s.limits.at(id).append(b.buf)
+	}
+	b.buf = s.appendState(b.buf, e)
+	b.spans = append(b.spans, span{start, value, len(b.buf)})
+}
+
+func (l *Limit) append(b []byte) []byte {
+	b = append(b, byte(l.Mode))
+	for _, n := range [...]int64{l.Rate.Units, l.Rate.PerNs, l.Max, l.WindowNs, int64(len(l.Steps))} {
+		b = binary.AppendVarint(b, n)
+	}
+	return append(b, l.Steps...)
+}
+
+func (s *shard) appendState(b []byte, e entry) []byte {
+	st := e.state()
+	switch e.kind() {
+	case uint8(SlidingLog):
+		return s.appendLog(b, readLog(st))
+	case uint8(Strike):
+		b = binary.AppendVarint(b, strikeBlockedNs(st))
+		return s.appendLog(b, readLog(st))
+	case uint8(Concurrency):
+		return s.appendLeases(b, readLeases(st))
+	case kindBlock:
+		untilNs, reason := readBlock(st)
+		return append(binary.AppendVarint(b, untilNs), reason...)
+	}
+	return append(b, st[:stateLens[e.kind()]]...)
+}
+
+func (s *shard) appendLog(b []byte, log unitLog) []byte {
+	b = binary.AppendVarint(b, log.units)
+	lastNs := int64(0)
+	log.each(&s.slab, func(atNs, units int64) {
+		b = binary.AppendVarint(b, atNs-lastNs)
+		b = binary.AppendVarint(b, units)
+		lastNs = atNs
+	})
+	return b
+}
+
+func (s *shard) appendLeases(b []byte, set leaseSet) []byte {
+	b = binary.AppendVarint(b, int64(set.count))
+	set.walk(&s.slab, func(x lease, _ leasePlace) bool {
+		b = binary.AppendVarint(b, x.expiresNs)
+		b = binary.AppendVarint(b, x.units)
+		b = binary.AppendVarint(b, int64(len(x.id)))
+		b = append(b, x.id...)
+		return true
+	})
+	return b
+}
+
+// decoder reads a stored value; after the first fault it only returns zeros.
+type decoder struct {
+	b   []byte
+	bad bool
+}
+
+func (d *decoder) varint() int64 {
+	n, used := binary.Varint(d.b)
+	if used <= 0 {
+		d.bad, d.b = true, nil
+		return 0
+	}
+	d.b = d.b[used:]
+	return n
+}
+
+// within reads a varint that must lie between two bounds.
+func (d *decoder) within(low, high int64) int64 {
+	n := d.varint()
+	d.bad = d.bad || n < low || n > high
+	return n
+}
+
+func (d *decoder) bytes(n int64) []byte {
+	if n < 0 || n > int64(len(d.b)) {
+		d.bad, d.b = true, nil
+		return nil
+	}
+	b := d.b[:n]
+	d.b = d.b[n:]
+	return b
+}
+
+func (d *decoder) byte() byte {
+	if b := d.bytes(1); len(b) == 1 {
+		return b[0]
+	}
+	return 0
+}
+
+// limit reads the limit of an algorithm and checks it as far as the arithmetic
+// depends on it.
+func (d *decoder) limit(a Algorithm) Limit {
+	l := Limit{Algorithm: a, Mode: WindowMode(d.byte())}
+	l.Rate.Units, l.Rate.PerNs = d.within(0, MaxUnits), d.within(0, MaxWindowNs)
+	l.Max = d.within(0, MaxUnits)
+	l.WindowNs = d.within(0, MaxWindowNs)
+	l.Steps = Steps(d.bytes(d.within(0, MaxSteps*stepLen)))
+	bucket := a == TokenBucket || a == LeakyBucket
+	windowed := a == SlidingLog || a == SlidingCounter || a == Strike
+	d.bad = d.bad || bucket && (l.Rate.Units == 0 || l.Rate.PerNs == 0) || windowed && l.WindowNs == 0 ||
+		l.Mode > Forever || len(l.Steps)%stepLen != 0 || a == Strike && len(l.Steps) == 0
+	return l
+}

@@ -1,0 +1,85 @@
+package engine
+
+// do carries out one operation. h is the hash of its key.
+func (s *shard) do(h uint64, op *Op, d *Decision) {
+	*d = Decision{}
+	if len(op.ID) == 0 || op.Dry {
+		s.carryOut(h, op, d)
+		return
+	}
+	var memory cell
+	s.openToken(&memory, op)
+	if memory.live {
+		*d, _ = readToken(memory.e.state())
+		return
+	}
+	if s.carryOut(h, op, d) {
+		s.remember(op, d)
+	}
+}
+
+// openToken finds what is remembered of the operation's ID.
+func (s *shard) openToken(c *cell, op *Op) {
+	name := append(s.scratch[:0], byte(len(op.Key)), byte(len(op.Key)>>8))
+	name = append(append(name, op.Key...), op.ID...)
+	*c = cell{hash: s.t.hashKey(name), key: name, ns: tokens}
+	s.open(c)
+}
+
+// remember keeps the answer to an operation for its ID.
+func (s *shard) remember(op *Op, d *Decision) {
+	var c cell
+	s.openToken(&c, op)
+	if !s.ensure(&c, kindToken, tokenLen) {
+		return // no room: the operation counts, and a repetition would count again
+	}
+	writeToken(c.e.state(), d, addNs(s.nowNs, s.t.opts.IDLifetimeNs))
+	c.relink = true
+	s.touched(&c)
+}
+
+// carryOut carries out an operation and reports whether it changed something.
+func (s *shard) carryOut(h uint64, op *Op, d *Decision) bool {
+	if op.Code <= OpIncr && op.Code != OpTake {
+		return s.settle(h, op, d)
+	}
+	s.relieve(op)
+	c := cell{hash: h, key: op.Key}
+	s.open(&c)
+	if c.live && c.e.kind() != uint8(op.Limit.Algorithm) {
+		d.Status = WrongType
+		return false
+	}
+	if s.counts.entries[kindBlock] > 0 && s.denyBlocked(&c, op, d) {
+		s.counts.denied[op.Limit.Algorithm]++
+		return false
+	}
+	changed := s.take(&c, op, d)
+	if d.Status == OK && op.Cost > 0 && !op.Dry {
+		if d.Allowed > 0 {
+			s.counts.admitted[op.Limit.Algorithm]++
+		} else {
+			s.counts.denied[op.Limit.Algorithm]++
+		}
+	}
+	return changed
+}
+
+// take decides under the operation's limit.
+func (s *shard) take(c *cell, op *Op, d *Decision) bool {
+	switch op.Limit.Algorithm {
+	case TokenBucket, LeakyBucket:
+		return s.takeBucket(c, op, d)
+	case FixedWindow:
+		return s.takeFixed(c, op, d)
+	case SlidingLog:
+		return s.takeSliding(c, op, d)
+	case SlidingCounter:
+		return s.takeSlidingCounter(c, op, d)
+	case Concurrency:
+		return s.takeLease(c, op, d)
+	case Strike:
+		return s.takeStrike(c, op, d)
+	}
+	panic("engine: decision without an algorithm")
+}

@@ -1,0 +1,38 @@
+// Package engine decides: it holds the state of every limiter in a sharded
+// table in memory and the algorithms that turn (state, time, request) into
+// (state, decision).
+//
+// The package is pure. It reads no clock, opens no file or socket and logs
+// nothing; the time of a decision is handed in as a Stamp. The same operations
+// with the same stamps give the same answers and the same state, on any
+// machine, with any number of shards, in batches of any size.
+//
+// # What it promises
+//
+//   - Exact arithmetic. All quantities are integers; products are taken in 128
+//     bits, so nothing drifts, rounds away or overflows at any legal argument.
+//     A reply is rounded only at the very end, and only in the safe direction:
+//     waits up, remaining units down.
+//   - A denied operation, a look (cost 0) and a dry run change nothing that can
+//     be observed, not even the limit remembered for the key.
+//   - An entry that is idle under the limit last used on it is the same as no
+//     entry. The table forgets it when convenient, a bounded amount of work per
+//     operation, and no answer depends on when.
+//   - The table holds no pointer per key: entries live in pages of bytes, found
+//     through an index of 32-bit references, so the garbage collector has little
+//     to follow. One token bucket costs at most 64 bytes with a 15-byte key, one
+//     admitted unit of an exact sliding log at most 12.
+//
+// # What it leaves to others
+//
+// Parsing of commands, the choice of a clock, calendar arithmetic (package
+// server resolves a calendar window to two instants before it asks), storage
+// (package persistence drains changes and loads them back) and replication.
+//
+// # Where it differs from its sources
+//
+// The buckets are a GCRA (ITU-T I.371, 1996) whose theoretical arrival time is
+// kept in units of 1/rate nanoseconds, which makes it an integer for every
+// rational rate. The sliding window counter is the two-window estimate known
+// from Cloudflare's "How we built rate limiting" (2017), computed exactly.
+package engine

@@ -1,0 +1,101 @@
+package engine
+
+// An entry is one slot of a slab:
+//
+//	kind(1) flags(1) keyLen(2) limit(4) next(4) prev(4) key state
+//
+// limit is a number in the shard's limit table, next and prev are the entry's
+// neighbours in the wheel, and the state's length follows from the kind.
+const (
+	entryHead = 16
+
+	flagStored = 1 << 0 // was handed out by Drain or came from Load
+)
+
+// The kind of an entry is its algorithm, or one of these.
+const (
+	kindBlock = uint8(NoAlgorithm)   // an administrative block: until(8) reasonLen(1) reason
+	kindToken = uint8(numAlgorithms) // the remembered answer to an ID
+	numKinds  = numAlgorithms + 1
+)
+
+// namespace is what a key names: a limiter, its block, or the ID of an operation.
+type namespace uint8
+
+const (
+	limiters namespace = iota
+	blocks
+	tokens
+)
+
+func namespaceOf(kind uint8) namespace {
+	switch kind {
+	case kindBlock:
+		return blocks
+	case kindToken:
+		return tokens
+	}
+	return limiters
+}
+
+const (
+	blockLen = 9 // and the reason
+	tokenLen = 48
+)
+
+var stateLens = [numKinds]int{
+	kindBlock: blockLen, TokenBucket: 16, LeakyBucket: 16, FixedWindow: 16, SlidingLog: logLen,
+	SlidingCounter: 24, Concurrency: leasesLen, Strike: logLen + 8, Counter: 16, kindToken: tokenLen,
+}
+
+// entry is a view of an entry's bytes.
+type entry []byte
+
+func (e entry) kind() uint8        { return e[0] }
+func (e entry) has(flag byte) bool { return e[1]&flag != 0 }
+func (e entry) set(flag byte)      { e[1] |= flag }
+func (e entry) keyLen() int        { return int(le.Uint16(e[2:])) }
+func (e entry) limit() uint32      { return le.Uint32(e[4:]) }
+func (e entry) next() ref          { return le.Uint32(e[8:]) }
+func (e entry) prev() ref          { return le.Uint32(e[12:]) }
+func (e entry) key() []byte        { return e[entryHead : entryHead+e.keyLen()] }
+func (e entry) setKind(kind uint8) { e[0] = kind }
+func (e entry) setLimit(id uint32) { le.PutUint32(e[4:], id) }
+func (e entry) setNext(r ref)      { le.PutUint32(e[8:], r) }
+func (e entry) setPrev(r ref)      { le.PutUint32(e[12:], r) }
+func (e entry) state() []byte      { return e[entryHead+e.keyLen():] }
+func (e entry) is(ns namespace, key []byte) bool {
+	return namespaceOf(e.kind()) == ns && string(e.key()) == string(key)
+}
+
+// init writes a new entry without links or limit and with a zero state.
+func (e entry) init(kind uint8, key []byte) {
+	le.PutUint64(e, uint64(kind)|uint64(len(key))<<16)
+	le.PutUint64(e[8:], 0)
+	copy(e[entryHead:], key)
+	clear(e.state())
+}
+
+// block returns the content of a block's state: when it ends and why it is there.
+func readBlock(state []byte) (untilNs int64, reason []byte) {
+	return int64(le.Uint64(state)), state[blockLen : blockLen+int(state[8])]
+}
+
+func writeBlock(state []byte, untilNs int64, reason []byte) {
+	le.PutUint64(state, uint64(untilNs))
+	state[8] = uint8(len(reason))
+	copy(state[blockLen:], reason)
+}
+
+// A token's state: the decision's five numbers and when it is forgotten.
+
+func readToken(state []byte) (d Decision, untilNs int64) {
+	n := func(i int) int64 { return int64(le.Uint64(state[i*8:])) }
+	return Decision{Allowed: n(0), Remaining: n(1), RetryMs: n(2), ResetMs: n(3), Limit: n(4)}, n(5)
+}
+
+func writeToken(state []byte, d *Decision, untilNs int64) {
+	for i, n := range [...]int64{d.Allowed, d.Remaining, d.RetryMs, d.ResetMs, d.Limit, untilNs} {
+		le.PutUint64(state[i*8:], uint64(n))
+	}
+}

@@ -1,0 +1,120 @@
+package engine
+
+// idleAtNs is the time at which an entry is idle if nothing is taken from it any
+// more; Never if that does not come by itself.
+func (s *shard) idleAtNs(e entry) int64 {
+	st, limit := e.state(), s.limits.at(e.limit())
+	switch e.kind() {
+	case uint8(TokenBucket), uint8(LeakyBucket):
+		return readBucket(st).nsUp(limit.Rate.Units)
+	case uint8(FixedWindow):
+		return readFixed(st).idleAtNs()
+	case uint8(SlidingLog):
+		return logIdleNs(st, limit)
+	case uint8(SlidingCounter):
+		return readSlidingCounter(st).idleAtNs(limit.WindowNs)
+	case uint8(Concurrency):
+		set := readLeases(st)
+		return set.lastExpiryNs(&s.slab, nil)
+	case uint8(Strike):
+		return max(logIdleNs(st, limit), strikeBlockedNs(st))
+	case uint8(Counter):
+		return int64(le.Uint64(st[8:]))
+	case kindToken:
+		_, untilNs := readToken(st)
+		return untilNs
+	}
+	untilNs, _ := readBlock(st)
+	return untilNs
+}
+
+// logIdleNs is when a log's last unit has left its window.
+func logIdleNs(state []byte, l *Limit) int64 {
+	if log := readLog(state); log.units > 0 {
+		return log.lastNs + l.WindowNs
+	}
+	return 0
+}
+
+// idle reports whether an entry is the same as none: idleAtNs has come. Buckets,
+// the common case, are judged without the division.
+func (s *shard) idle(e entry) bool {
+	switch e.kind() {
+	case uint8(TokenBucket), uint8(LeakyBucket):
+		units := s.limits.at(e.limit()).Rate.Units
+		return !wideMul(uint64(s.nowNs), uint64(units)).less(readBucket(e.state()))
+	case uint8(Concurrency):
+		set := readLeases(e.state())
+		if set.count > 0 && s.nowNs < set.soonestNs {
+			return false
+		}
+	}
+	return s.idleAtNs(e) <= s.nowNs
+}
+
+// freeState frees what an entry's state refers to.
+func (s *shard) freeState(e entry) {
+	switch e.kind() {
+	case uint8(SlidingLog), uint8(Strike):
+		log := readLog(e.state())
+		log.clear(&s.slab)
+	case uint8(Concurrency):
+		set := readLeases(e.state())
+		set.clear(&s.slab)
+	}
+}
+
+// collect takes up to budget steps of the wheel: entries whose slot has come up are
+// dropped if they are idle, else put where they belong now.
+func (s *shard) collect(budget int) {
+	w := &s.wheel
+	for ; budget > 0 && s.nowNs >= w.dueNs; budget-- {
+		p, dueNs := w.earliest()
+		if dueNs > s.nowNs {
+			w.tick, w.dueNs = s.nowNs>>tickBits, dueNs
+			return
+		}
+		w.tick = max(w.tick, w.startTick(p))
+		s.step(*w.head(p))
+	}
+}
+
+// step drops an entry that is idle, or links it anew.
+func (s *shard) step(r ref) {
+	e := entry(s.slab.at(r))
+	idleNs := s.idleAtNs(e)
+	if idleNs <= s.nowNs {
+		s.dropRef(r)
+		s.counts.expired++
+		return
+	}
+	s.wheel.unlink(&s.slab, r)
+	s.wheel.link(&s.slab, r, idleNs)
+}
+
+// dropRef drops an entry known only by its ref.
+func (s *shard) dropRef(r ref) {
+	e := entry(s.slab.at(r))
+	s.drop(&cell{hash: s.hashOf(r), key: e.key(), ns: namespaceOf(e.kind()), r: r, e: e})
+}
+
+// collectAll drops every entry that is idle now, in steps of a bounded size
+// between which pause is called.
+func (s *shard) collectAll(pause func()) {
+	for s.nowNs >= s.wheel.dueNs {
+		s.collect(collectChunk)
+		pause()
+	}
+	// What becomes idle within the current tick stands in that tick's slot.
+	for r := s.wheel.heads[0][s.nowNs>>tickBits%wheelSlots]; r != 0; {
+		next := entry(s.slab.at(r)).next()
+		if s.idle(s.slab.at(r)) {
+			s.dropRef(r)
+			s.counts.expired++
+		}
+		r = next
+	}
+}
+
+// collectChunk bounds how many entries are stepped over under one lock.
+const collectChunk = 1024

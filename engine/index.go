@@ -1,0 +1,242 @@
+package engine
+
+import (
+	"math/bits"
+	"sync/atomic"
+)
+
+// index finds the slot of an entry by the hash of its key: an extendible hash
+// table (Fagin et al., 1979) of fixed-size segments, each an open-addressed table
+// probed in groups of eight control bytes at once (the idea of Abseil's Swiss
+// tables). Growing splits one segment, so no insertion ever waits for the whole
+// table to be moved.
+type index struct {
+	dir   []*segment // by the leading bits of the hash, 2^depth of them
+	depth uint8
+	used  *atomic.Int64 // bytes of segments, shared by all indexes of a table
+}
+
+const (
+	groupLen     = 8
+	segmentSlots = 512
+	segmentLoad  = segmentSlots * 7 / 8
+	segmentBytes = segmentSlots*5 + 128 // as the allocator rounds it
+)
+
+// segment holds the entries whose hashes share their leading depth bits.
+type segment struct {
+	refs  [segmentSlots]ref
+	ctrl  [segmentSlots]uint8 // tag of the hash, or one of the marks below
+	live  uint16
+	dead  uint16 // slots marked gone
+	depth uint8
+}
+
+// Marks of a control byte. A tag has its highest bit clear.
+const (
+	slotEmpty = 0x80
+	slotGone  = 0xfe
+)
+
+const (
+	lowBits  = 0x0101010101010101
+	highBits = 0x8080808080808080
+)
+
+func newIndex(used *atomic.Int64) index {
+	x := index{used: used}
+	x.dir = []*segment{x.newSegment(0)}
+	return x
+}
+
+func (x *index) newSegment(depth uint8) *segment {
+	g := &segment{depth: depth}
+	for i := range g.ctrl {
+		g.ctrl[i] = slotEmpty
+	}
+	x.used.Add(segmentBytes)
+	return g
+}
+
+// segmentOf returns the segment for a hash whose leading bits choose it.
+func (x *index) segmentOf(h uint64) *segment { return x.dir[h>>(64-x.depth)] }
+
+// Of a hash the leading bits choose the segment, bits 16..22 are the tag and bits
+// 23..28 the first group. The lowest bits are empty: a shard shifts away the bits
+// that chose it.
+func tagOf(h uint64) uint8       { return uint8(h >> 16 & 0x7f) }
+func firstGroup(h uint64) uint64 { return h >> 23 % (segmentSlots / groupLen) }
+
+// probe visits the groups of a segment in an order that reaches all of them.
+type probe struct{ group, step uint64 }
+
+func startProbe(h uint64) probe { return probe{group: firstGroup(h)} }
+
+func (p *probe) next() {
+	p.step++
+	p.group = (p.group + p.step) % (segmentSlots / groupLen)
+}
+
+func (g *segment) word(group uint64) uint64 { return le.Uint64(g.ctrl[group*groupLen:]) }
+
+// matchTag returns a mask with the high bit of each byte that may equal tag; a
+// byte above a true match may be marked falsely, so the key decides.
+func matchTag(word uint64, tag uint8) uint64 {
+	v := word ^ (lowBits * uint64(tag))
+	return (v - lowBits) &^ v & highBits
+}
+
+// matchEmpty marks the bytes that are slotEmpty.
+func matchEmpty(word uint64) uint64 { return word &^ (word << 6) & highBits }
+
+// matchFree marks the bytes that are slotEmpty or slotGone.
+func matchFree(word uint64) uint64 { return word & highBits }
+
+// find returns the entry of this name space with this key, and its place; ref 0 when
+// there is none.
+func (x *index) find(h uint64, s *slab, ns namespace, key []byte) (g *segment, pos int, r ref) {
+	g = x.segmentOf(h)
+	for p := startProbe(h); ; p.next() {
+		word := g.word(p.group)
+		for m := matchTag(word, tagOf(h)); m != 0; m &= m - 1 {
+			pos = int(p.group*groupLen) + bits.TrailingZeros64(m)/8
+			if r = g.refs[pos]; entry(s.at(r)).is(ns, key) {
+				return g, pos, r
+			}
+		}
+		if matchEmpty(word) != 0 {
+			return g, -1, 0
+		}
+	}
+}
+
+// add puts in an entry that is not there. hashOf gives the hash of an entry, for
+// the case that a segment must split.
+func (x *index) add(h uint64, r ref, hashOf func(ref) uint64) {
+	g := x.segmentOf(h)
+	for g.live+g.dead >= segmentLoad {
+		if g.dead >= segmentSlots/8 {
+			g.sweep(hashOf)
+		} else {
+			x.split(h, g, hashOf)
+		}
+		g = x.segmentOf(h)
+	}
+	g.put(h, r)
+}
+
+func (g *segment) put(h uint64, r ref) {
+	for p := startProbe(h); ; p.next() {
+		if m := matchFree(g.word(p.group)); m != 0 {
+			pos := int(p.group*groupLen) + bits.TrailingZeros64(m)/8
+			if g.ctrl[pos] == slotGone {
+				g.dead--
+			}
+			g.ctrl[pos], g.refs[pos] = tagOf(h), r
+			g.live++
+			return
+		}
+	}
+}
+
+// remove takes out the entry at pos of the segment for h, and joins the segment
+// with its neighbour when both have become nearly empty.
+func (x *index) remove(h uint64, g *segment, pos int, hashOf func(ref) uint64) {
+	g.clear(pos)
+	if g.depth == 0 || g.live > segmentFew {
+		return
+	}
+	other := x.segmentOf(h ^ 1<<(64-g.depth))
+	if other.depth == g.depth && other.live <= segmentFew {
+		x.join(h, g, other, hashOf)
+	}
+}
+
+// segmentFew is how many entries are so few that two such segments are joined: far
+// enough below a split that a key coming and going does not cause both.
+const segmentFew = segmentLoad / 8
+
+// clear empties a slot. It can be marked empty when its group has an empty slot
+// already: no probe ever went past such a group.
+func (g *segment) clear(pos int) {
+	g.live--
+	if matchEmpty(g.word(uint64(pos/groupLen))) != 0 {
+		g.ctrl[pos] = slotEmpty
+		return
+	}
+	g.ctrl[pos] = slotGone
+	g.dead++
+}
+
+// each calls visit for the entries of a segment.
+func (g *segment) each(visit func(ref)) {
+	for pos, c := range g.ctrl {
+		if c < slotEmpty {
+			visit(g.refs[pos])
+		}
+	}
+}
+
+// sweep rebuilds a segment without its gone marks.
+func (g *segment) sweep(hashOf func(ref) uint64) {
+	old := *g
+	for i := range g.ctrl {
+		g.ctrl[i] = slotEmpty
+	}
+	g.live, g.dead = 0, 0
+	old.each(func(r ref) { g.put(hashOf(r), r) })
+}
+
+// split replaces the segment that holds h by two that share its entries.
+func (x *index) split(h uint64, old *segment, hashOf func(ref) uint64) {
+	if old.depth == x.depth {
+		x.double()
+	}
+	depth := old.depth + 1
+	halves := [2]*segment{x.newSegment(depth), x.newSegment(depth)}
+	old.each(func(r ref) {
+		eh := hashOf(r)
+		halves[eh>>(64-depth)&1].put(eh, r)
+	})
+	x.spread(h, old.depth, halves[:])
+	x.used.Add(-segmentBytes)
+}
+
+// join replaces two neighbours by one segment with the entries of both.
+func (x *index) join(h uint64, a, b *segment, hashOf func(ref) uint64) {
+	both := x.newSegment(a.depth - 1)
+	for _, g := range []*segment{a, b} {
+		g.each(func(r ref) { both.put(hashOf(r), r) })
+	}
+	x.spread(h, both.depth, []*segment{both})
+	x.used.Add(-2 * segmentBytes)
+}
+
+// spread makes the directory places of all hashes that share h's leading depth bits
+// mean the given segments, in equal parts.
+func (x *index) spread(h uint64, depth uint8, segments []*segment) {
+	span := uint64(1) << (x.depth - depth)
+	first := h >> (64 - x.depth) &^ (span - 1)
+	part := span / uint64(len(segments))
+	for i := range span {
+		x.dir[first+i] = segments[i/part]
+	}
+}
+
+// double makes the directory one bit finer.
+func (x *index) double() {
+	dir := make([]*segment, 2*len(x.dir))
+	for i := range dir {
+		dir[i] = x.dir[i/2]
+	}
+	x.dir = dir
+	x.depth++
+}
+
+// bytes is what the segments of an index count for.
+func (x *index) bytes() (n int64) {
+	for i := 0; i < len(x.dir); i += 1 << (x.depth - x.dir[i].depth) {
+		n += segmentBytes
+	}
+	return n
+}

@@ -1,0 +1,112 @@
+package engine
+
+// Info describes one key for people: RL.INSPECT, TTL, TYPE.
+type Info struct {
+	Algorithm Algorithm // NoAlgorithm: the key is only blocked
+	Limit     Limit     // the limit last used
+	// Used is what counts against the limit now, in units, rounded up: missing
+	// tokens, queued units, units in the window, units held, strikes. For a Counter
+	// its value.
+	Used      int64
+	Remaining int64 // as a decision would report it
+	IdleInMs  int64 // until the limiter is idle (rounded up), -1: never by itself
+	// Blocked says whether an administrative block is in force; BlockedMs is what is
+	// left of it (-1: no end) and Reason its text.
+	Blocked   bool
+	BlockedMs int64
+	Reason    string
+	// PenaltyMs is what is left of a strike penalty.
+	PenaltyMs int64
+	Holders   int // leases held
+	Bytes     int // memory the entry takes, index included
+}
+
+// Stats is what a table says about itself.
+type Stats struct {
+	Keys           int64 // limiters and blocks that are not idle
+	KeysBy         [numAlgorithms]int64
+	MemoryBytes    int64 // pages, index, limits
+	MaxMemoryBytes int64 // 0: no bound
+	Expired        int64 // idle entries collected
+	Evicted        int64 // entries given up for room
+	ForgivenUnits  int64 // units in use that evictions forgot
+	Admitted       [numAlgorithms]int64
+	Denied         [numAlgorithms]int64
+}
+
+// Inspect describes key, or reports false when it is idle and not blocked.
+func (t *Table) Inspect(at Stamp, key []byte) (Info, bool) {
+	h, s := t.find(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.enter(at)
+	return s.inspect(h, key)
+}
+
+func (s *shard) inspect(h uint64, key []byte) (info Info, found bool) {
+	c, b := cell{hash: h, key: key}, cell{hash: h, key: key, ns: blocks}
+	s.open(&c)
+	s.open(&b)
+	if c.live {
+		s.describe(&c, &info)
+	}
+	if b.live {
+		untilNs, reason := readBlock(b.e.state())
+		info.Blocked, info.BlockedMs, info.Reason = true, s.spanMs(untilNs), string(reason)
+		info.Bytes += len(b.e) + indexBytes
+	}
+	return info, c.live || b.live
+}
+
+// indexBytes is what the index takes per entry, on average.
+const indexBytes = segmentBytes * 4 / (segmentSlots * 3)
+
+func (s *shard) describe(c *cell, info *Info) {
+	e := c.e
+	info.Algorithm = Algorithm(e.kind())
+	info.Limit = *s.limits.at(e.limit())
+	info.Used = s.usedUnits(e)
+	info.IdleInMs = s.spanMs(s.idleAtNs(e))
+	info.Bytes = len(e) + indexBytes
+	switch info.Algorithm {
+	case SlidingLog, Strike:
+		log := readLog(e.state())
+		info.Bytes += log.bytes(&s.slab)
+	case Concurrency:
+		set := readLeases(e.state())
+		info.Bytes += set.bytes(&s.slab)
+		info.Holders = int(set.count)
+	case Counter:
+		return
+	}
+	if info.Algorithm == Strike {
+		info.PenaltyMs = s.spanMs(strikeBlockedNs(e.state()))
+	}
+	var d Decision
+	s.take(c, &Op{Key: c.key, Limit: info.Limit, Dry: true}, &d)
+	info.Remaining, info.IdleInMs = d.Remaining, d.ResetMs
+}
+
+// usedUnits is what counts against an entry's limit now, rounded up.
+func (s *shard) usedUnits(e entry) int64 {
+	st, l := e.state(), s.limits.at(e.limit())
+	switch e.kind() {
+	case uint8(TokenBucket), uint8(LeakyBucket):
+		return deficitAt(readBucket(st), l.Rate, s.nowNs).divUp(uint64(l.Rate.PerNs))
+	case uint8(FixedWindow):
+		return readFixed(st).used
+	case uint8(SlidingLog), uint8(Strike):
+		log := readLog(st)
+		return log.units - log.unitsUntil(&s.slab, s.nowNs-l.WindowNs)
+	case uint8(SlidingCounter):
+		return readSlidingCounter(st).roll(s.nowNs, l.WindowNs).used(s.nowNs, l.WindowNs)
+	case uint8(Concurrency):
+		set := readLeases(st)
+		set.sweep(&s.slab, s.nowNs)
+		set.write(st)
+		return set.units
+	case uint8(Counter):
+		return int64(le.Uint64(st))
+	}
+	return 0
+}

@@ -1,0 +1,68 @@
+package engine
+
+import "sync/atomic"
+
+// limitTable gives each limit in use a small number, so that an entry need not
+// hold its limit. Number 0 is no limit.
+type limitTable struct {
+	slots  []limitSlot
+	number map[Limit]uint32
+	vacant []uint32
+	used   *atomic.Int64 // bytes of limits, shared by all limit tables of a table
+}
+
+type limitSlot struct {
+	limit Limit
+	refs  uint32
+}
+
+// limitBytes is what one limit costs, map entry included, for the memory bound.
+const limitBytes = 256
+
+func newLimitTable(used *atomic.Int64) limitTable {
+	return limitTable{slots: make([]limitSlot, 1), number: map[Limit]uint32{}, used: used}
+}
+
+// bytes is what the limits in use count for.
+func (t *limitTable) bytes() int64 { return int64(len(t.number)) * limitBytes }
+
+// at returns the limit with this number. The pointer is valid until the next acquire.
+func (t *limitTable) at(id uint32) *Limit { return &t.slots[id].limit }
+
+// acquire returns the number of a limit and counts one more user of it.
+func (t *limitTable) acquire(l *Limit) uint32 {
+	id, ok := t.number[*l]
+	if !ok {
+		id = t.add(*l)
+	}
+	t.slots[id].refs++
+	return id
+}
+
+func (t *limitTable) add(l Limit) uint32 {
+	id := uint32(len(t.slots))
+	if n := len(t.vacant); n > 0 {
+		id, t.vacant = t.vacant[n-1], t.vacant[:n-1]
+	} else {
+		t.slots = append(t.slots, limitSlot{})
+	}
+	t.slots[id] = limitSlot{limit: l}
+	t.number[l] = id
+	t.used.Add(limitBytes)
+	return id
+}
+
+// release counts one user less and forgets a limit nobody uses.
+func (t *limitTable) release(id uint32) {
+	if id == 0 {
+		return
+	}
+	slot := &t.slots[id]
+	if slot.refs--; slot.refs > 0 {
+		return
+	}
+	delete(t.number, slot.limit)
+	t.used.Add(-limitBytes)
+	*slot = limitSlot{}
+	t.vacant = append(t.vacant, id)
+}

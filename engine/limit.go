@@ -1,0 +1,96 @@
+package engine
+
+// Algorithm names the rule a limiter follows.
+type Algorithm uint8
+
+// The algorithms. A key belongs to one of them while it is not idle.
+const (
+	NoAlgorithm Algorithm = iota
+	TokenBucket
+	LeakyBucket
+	FixedWindow
+	SlidingLog
+	SlidingCounter
+	Concurrency
+	Strike
+	Counter // a plain counter with bounds and a time to live, for INCREX
+	numAlgorithms
+)
+
+var algorithmNames = [numAlgorithms]string{
+	"none", "tokenbucket", "leakybucket", "fixed", "sliding", "slidingcounter",
+	"concurrency", "strike", "counter",
+}
+
+// String returns the algorithm's name as replies and metrics spell it.
+func (a Algorithm) String() string {
+	if a < numAlgorithms {
+		return algorithmNames[a]
+	}
+	return "unknown"
+}
+
+// Rate is a quantity of units per time, exact: Units every PerNs nanoseconds,
+// in lowest terms. Units is in 1..MaxUnits, PerNs in 1..MaxWindowNs.
+type Rate struct{ Units, PerNs int64 }
+
+// WindowMode says where the windows of FixedWindow begin and end.
+type WindowMode uint8
+
+// The window modes.
+const (
+	Aligned   WindowMode = iota // to multiples of the window since the epoch, UTC
+	FromFirst                   // at the first request
+	Day                         // calendar windows: the operation carries their ends
+	Week
+	Month
+	Year
+	Forever // one window without end
+)
+
+// Limit is the rule of one decision. It is comparable: two equal limits are the
+// same limit. Which fields count depends on the algorithm.
+type Limit struct {
+	Algorithm Algorithm
+	Mode      WindowMode // FixedWindow
+	Rate      Rate       // TokenBucket, LeakyBucket
+	// Max is the burst, the capacity, the maximum or the last threshold: what a
+	// decision reports as its limit, in units. 1..MaxUnits; LeakyBucket 0..MaxUnits;
+	// SlidingLog and Strike 1..MaxLogUnits.
+	Max      int64
+	WindowNs int64 // SlidingLog, SlidingCounter, Strike, FixedWindow Aligned and FromFirst: 1..MaxWindowNs
+	Steps    Steps // Strike
+}
+
+// Steps is a strike limit's list of (threshold, penalty) pairs in a comparable
+// form; MakeSteps builds it.
+type Steps string
+
+// Step is one rung of a strike limit: when the strikes in the window reach
+// Threshold, the key is blocked for PenaltyNs.
+type Step struct {
+	Threshold int64 // units, 1..MaxLogUnits
+	PenaltyNs int64 // 1..MaxWindowNs
+}
+
+// MakeSteps packs steps, which must be 1..MaxSteps in number and strictly
+// ascending by threshold (the caller has checked).
+func MakeSteps(steps []Step) Steps {
+	b := make([]byte, 0, len(steps)*stepLen)
+	for _, s := range steps {
+		b = le.AppendUint64(b, uint64(s.Threshold))
+		b = le.AppendUint64(b, uint64(s.PenaltyNs))
+	}
+	return Steps(b)
+}
+
+const stepLen = 16
+
+// Len returns the number of steps.
+func (s Steps) Len() int { return len(s) / stepLen }
+
+// At returns step i.
+func (s Steps) At(i int) Step {
+	b := []byte(s[i*stepLen : (i+1)*stepLen])
+	return Step{Threshold: int64(le.Uint64(b)), PenaltyNs: int64(le.Uint64(b[8:]))}
+}

@@ -1,0 +1,40 @@
+package engine
+
+import "math/bits"
+
+// A page keeps one mark for every four words. Entries are longer than that, so no
+// two of them share a mark.
+const (
+	markWords = 4
+	pageMarks = (pageLen/8/markWords + 64) / 64 * 64 // 512
+)
+
+func (p *page) unmark(word uint16) {
+	i := word / markWords
+	p.marks[i/64] &^= 1 << (i % 64)
+}
+
+// mark notes that the entry in a slot changed. It reports whether the page had been
+// without marks and must be listed.
+func (p *page) mark(word uint16) (first bool) {
+	i := word / markWords
+	p.marks[i/64] |= 1 << (i % 64)
+	first = !p.marked
+	p.marked = true
+	return first
+}
+
+// takeMark removes a mark and returns the word its slot begins with.
+func (p *page) takeMark() (word uint16, ok bool) {
+	for i, m := range p.marks {
+		if m == 0 {
+			continue
+		}
+		p.marks[i] &= m - 1
+		mark := uint16(i*64 + bits.TrailingZeros64(m))
+		slotWords := slotLens[p.class] / 8
+		return (mark*markWords + slotWords - 1) / slotWords * slotWords, true
+	}
+	p.marked = false
+	return 0, false
+}

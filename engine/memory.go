@@ -1,0 +1,89 @@
+package engine
+
+// Memory is counted in pages, index segments and limits, for the whole table.
+// Evictions begin at seven eighths of the bound; what is above is the slack for
+// slots of a size that no eviction happens to free.
+const (
+	softNum, softDen = 7, 8
+	// evictPerOp bounds the entries one operation evicts, evictLook the entries
+	// among which each is chosen, evictMoves the outdated ones put in their place
+	// on the way.
+	evictPerOp = 16
+	evictLook  = 8
+	evictMoves = 32
+)
+
+// full reports whether memory in use exceeds num/den of the bound.
+func (t *Table) full(num, den int64) bool {
+	return t.opts.MaxMemoryBytes > 0 && t.used.Load() >= t.opts.MaxMemoryBytes/den*num
+}
+
+// mayGrow reports whether a slot of n bytes may be taken.
+func (s *shard) mayGrow(n int) bool {
+	return s.slab.hasRoom(n) || !s.t.full(1, 1) && (s.t.opts.WhenFull == LeastHarm || !s.t.full(softNum, softDen))
+}
+
+// relieve evicts entries, when memory is nearly full, until there are slots for
+// what an operation may add.
+func (s *shard) relieve(op *Op) {
+	if !s.t.full(softNum, softDen) || s.t.opts.WhenFull != LeastHarm {
+		return
+	}
+	n := entryHead + len(op.Key) + stateLens[op.Limit.Algorithm]
+	for range evictPerOp {
+		if s.slab.hasRoom(n) && s.slab.hasRoom(op.Limit.Algorithm.blockLen()) || !s.evict() {
+			return
+		}
+	}
+}
+
+// blockLen is the size of the largest slot that an entry of this algorithm may
+// need besides itself.
+func (a Algorithm) blockLen() int {
+	switch a {
+	case SlidingLog, Strike:
+		return maxLogBlock
+	case Concurrency:
+		return maxRecord
+	}
+	return 1
+}
+
+// evict drops the entry nearest to idle: the one whose loss forgives the least.
+func (s *shard) evict() bool {
+	for range evictMoves {
+		p, _ := s.wheel.earliest()
+		r := *s.wheel.head(p)
+		if r == 0 {
+			return false
+		}
+		if s.wheel.placeOf(s.idleAtNs(s.slab.at(r))) == p {
+			break
+		}
+		s.step(r)
+	}
+	victim := s.nearestIdle()
+	if victim == 0 {
+		return false
+	}
+	s.counts.evicted++
+	s.counts.forgiven += s.usedUnits(s.slab.at(victim))
+	s.dropRef(victim)
+	return true
+}
+
+// nearestIdle is the one of the first few entries of the earliest slot that is
+// idle first.
+func (s *shard) nearestIdle() (nearest ref) {
+	p, _ := s.wheel.earliest()
+	soonest := Never
+	r := *s.wheel.head(p)
+	for i := 0; r != 0 && i < evictLook; i++ {
+		e := entry(s.slab.at(r))
+		if idleNs := s.idleAtNs(e); nearest == 0 || idleNs < soonest {
+			nearest, soonest = r, idleNs
+		}
+		r = e.next()
+	}
+	return nearest
+}

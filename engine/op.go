@@ -1,0 +1,116 @@
+package engine
+
+// Stamp is the time of a decision.
+type Stamp struct {
+	// NowNs is limiter time in nanoseconds. It never steps; within a table it is
+	// clamped so that it never goes back. Positive and below 2^62.
+	NowNs int64
+	// WallOffsetNs is what to add to limiter time to get the wall clock (Unix
+	// nanoseconds, UTC). Only aligned and calendar windows use it.
+	WallOffsetNs int64
+}
+
+// OpCode says what an Op does.
+type OpCode uint8
+
+// The operations.
+const (
+	OpTake    OpCode = iota // decide under Limit (every RL.* decision)
+	OpRelease               // give back the lease of Holder
+	OpRenew                 // keep the lease of Holder for TTLNs from now
+	OpRefund                // give back Cost units
+	OpReset                 // forget the limiter (an administrative block stays)
+	OpBlock                 // deny every decision for TTLNs (Never: until unblocked); Text is the reason
+	OpUnblock               // lift the block
+	OpIncr                  // add to a Counter as Incr says
+)
+
+// Op is one operation on one key. Its slices belong to the caller and are not
+// kept. The caller has checked every argument against the bounds of this
+// package; the engine does not check them again.
+type Op struct {
+	Code    OpCode
+	Partial bool   // OpTake: grant as many units as fit, up to Cost
+	Dry     bool   // OpTake: answer, and change nothing
+	Key     []byte // 1..MaxKeyLen bytes
+	Limit   Limit  // OpTake
+	Cost    int64  // units, 0..MaxUnits; 0 looks without taking
+	// WaitNs lets a TokenBucket run into debt, by at most MaxUnits, when the wait for
+	// it is at most this.
+	WaitNs int64
+	// TTLNs is how long a lease (OpTake of Concurrency, OpRenew) or a block lasts;
+	// 0 for a lease and Never for a block mean no end.
+	TTLNs int64
+	// ID, when not empty, makes the operation happen once: the same ID on the same
+	// key within the table's IDLifetime answers what the first one answered.
+	// Answers that changed nothing (denials) are not remembered.
+	ID []byte
+	// Text is the lease holder (Concurrency, OpRelease, OpRenew) or the reason of a
+	// block.
+	Text []byte
+	// Calendar bounds the current window when Limit.Mode is Day, Week, Month or Year.
+	Calendar *Calendar
+	Incr     *Incr // OpIncr
+}
+
+// Calendar holds the ends of two neighbouring calendar windows on the wall
+// clock (Unix nanoseconds): the one in which the request was taken and the
+// next, for a request that is decided just after the boundary.
+type Calendar struct{ EndNs, NextEndNs int64 }
+
+// Incr is the argument of OpIncr: Redis 8.8's INCREX.
+type Incr struct {
+	By           int64 // may be negative
+	Lower, Upper int64 // inclusive bounds of the value
+	Saturate     bool  // bring the value into the bounds instead of refusing
+	// Expiry of the counter, as limiter-time durations.
+	Expire    ExpireMode
+	ExpireNs  int64 // ExpireIn: from now, may be zero or negative (at once)
+	OnlyIfNew bool  // set the expiry only where none is set (ENX)
+}
+
+// ExpireMode says what OpIncr does with the counter's expiry.
+type ExpireMode uint8
+
+// The expiry modes.
+const (
+	ExpireKeep ExpireMode = iota // leave it
+	ExpireIn                     // set it
+	ExpireNone                   // take it away (PERSIST)
+)
+
+// Status says whether an operation was carried out, and if not, why.
+type Status uint8
+
+// The statuses. For every status but OK the other fields of the Decision are
+// zero and no state has changed.
+const (
+	OK             Status = iota
+	WrongType             // the key belongs to another algorithm
+	OutOfMemory           // a new entry does not fit (memory policy deny)
+	TooManyHolders        // the key has MaxHolders leases
+	NotRefundable         // the key's algorithm has nothing to refund
+	Overflow              // a counter would change by more than 64 bits hold
+)
+
+// Decision answers an Op.
+//
+// OpTake fills all five numbers as the contract names them. The others answer
+// in Allowed: OpRelease, OpRenew, OpReset and OpUnblock 1 when there was
+// something to act on, else 0; OpBlock 1; OpRefund 1 when units were given back,
+// with the units left in Remaining (-1 for a limiter that is idle); OpIncr the
+// applied difference, with the new value in Remaining.
+type Decision struct {
+	Status Status
+	// Allowed is 1 or 0; with Partial the units granted.
+	Allowed int64
+	// Remaining is the whole units that could still be taken now.
+	Remaining int64
+	// RetryMs: denied: after this many milliseconds the same request fits; -1: no
+	// wait helps. Allowed: how long to hold the request first.
+	RetryMs int64
+	// ResetMs is the time until the limiter is idle, -1 if that never comes by itself.
+	ResetMs int64
+	// Limit is the burst, capacity or maximum in force.
+	Limit int64
+}

@@ -1,0 +1,137 @@
+package engine
+
+// settle carries out the operations that are no decisions.
+func (s *shard) settle(h uint64, op *Op, d *Decision) bool {
+	c := cell{hash: h, key: op.Key}
+	if op.Code == OpBlock || op.Code == OpUnblock {
+		c.ns = blocks
+	}
+	s.open(&c)
+	switch op.Code {
+	case OpBlock:
+		return s.block(&c, op, d)
+	case OpIncr:
+		return s.counter(&c, op, d)
+	case OpRefund:
+		return s.refund(&c, op, d)
+	}
+	if !c.live {
+		return false
+	}
+	switch op.Code {
+	case OpReset, OpUnblock:
+		d.Allowed = 1
+		s.drop(&c)
+		return true
+	}
+	if c.e.kind() != uint8(Concurrency) {
+		d.Status = WrongType
+		return false
+	}
+	if op.Code == OpRelease {
+		return s.releaseLease(&c, op, d)
+	}
+	return s.renewLease(&c, op, d)
+}
+
+func (s *shard) block(c *cell, op *Op, d *Decision) bool {
+	if !s.ensure(c, kindBlock, blockLen+len(op.Text)) {
+		d.Status = OutOfMemory
+		return false
+	}
+	d.Allowed = 1
+	writeBlock(c.e.state(), addNs(s.nowNs, op.TTLNs), op.Text)
+	c.relink = true
+	s.touched(c)
+	return true
+}
+
+// denyBlocked answers a decision on a blocked key.
+func (s *shard) denyBlocked(c *cell, op *Op, d *Decision) bool {
+	b := cell{hash: c.hash, key: c.key, ns: blocks}
+	s.open(&b)
+	if !b.live {
+		return false
+	}
+	untilNs, _ := readBlock(b.e.state())
+	look := *op
+	look.Cost, look.Dry = 0, true
+	s.take(c, &look, d)
+	leftMs := s.spanMs(untilNs)
+	resetMs := max(d.ResetMs, leftMs)
+	if d.ResetMs < 0 || leftMs < 0 {
+		resetMs = -1
+	}
+	*d = Decision{RetryMs: leftMs, ResetMs: resetMs, Limit: op.Limit.Max}
+	return true
+}
+
+// counter carries out OpIncr on a key that holds a counter or nothing.
+func (s *shard) counter(c *cell, op *Op, d *Decision) bool {
+	if c.live && c.e.kind() != uint8(Counter) {
+		d.Status = WrongType
+		return false
+	}
+	return s.incr(c, op, d)
+}
+
+// refund gives units back to the limiter they were taken from.
+func (s *shard) refund(c *cell, op *Op, d *Decision) bool {
+	if !c.live {
+		d.Remaining = -1
+		return false
+	}
+	limit := *s.limits.at(c.e.limit())
+	if limit.Algorithm == NoAlgorithm || limit.Algorithm == Concurrency {
+		d.Status = NotRefundable
+		return false
+	}
+	given := min(op.Cost, s.refundable(c.e))
+	if given > 0 {
+		s.giveBack(c.e, &limit, given)
+	}
+	d.Allowed = oneIf(given > 0)
+	look := Op{Key: op.Key, Limit: limit, Dry: true}
+	var left Decision
+	s.take(c, &look, &left)
+	d.Remaining = left.Remaining
+	if given > 0 {
+		s.settled(c)
+	}
+	return given > 0
+}
+
+// refundable is how many units were taken and may be given back: what is used, but
+// a sliding window counter gives back from its counts, not from what they weigh now.
+func (s *shard) refundable(e entry) int64 {
+	if e.kind() != uint8(SlidingCounter) {
+		return s.usedUnits(e)
+	}
+	w := readSlidingCounter(e.state()).roll(s.nowNs, s.limits.at(e.limit()).WindowNs)
+	return w.prev + w.cur
+}
+
+// giveBack takes units, no more than are refundable, out of a state.
+func (s *shard) giveBack(e entry, l *Limit, units int64) {
+	st := e.state()
+	switch l.Algorithm {
+	case TokenBucket, LeakyBucket:
+		deficit := deficitAt(readBucket(st), l.Rate, s.nowNs).subFloor(l.Rate.grains(units))
+		writeBucket(st, goneAt(deficit, l.Rate, s.nowNs))
+	case FixedWindow:
+		w := readFixed(st)
+		w.used -= units
+		w.write(st)
+	case SlidingCounter:
+		w := readSlidingCounter(st).roll(s.nowNs, l.WindowNs)
+		fromCur := min(units, w.cur)
+		w.cur -= fromCur
+		w.prev -= min(units-fromCur, w.prev)
+		w.write(st)
+	case SlidingLog, Strike:
+		log := readLog(st)
+		log.dropUntil(&s.slab, s.nowNs-l.WindowNs)
+		log.keepFirst(&s.slab, log.units-units)
+		log.write(st)
+	}
+}

@@ -1,0 +1,121 @@
+package engine
+
+// unitsAt brings a live entry's log up to now: units older than the window last
+// used are forgotten, which no answer can tell, and what lies outside the
+// operation's own window is not counted.
+func (s *shard) unitsAt(log *unitLog, old *Limit, windowNs int64) (units int64) {
+	log.dropUntil(&s.slab, s.nowNs-old.WindowNs)
+	if windowNs >= old.WindowNs {
+		return log.units
+	}
+	return log.units - log.unitsUntil(&s.slab, s.nowNs-windowNs)
+}
+
+// openLog reads the log of a live entry and writes back what unitsAt forgets.
+func (s *shard) openLog(c *cell, windowNs int64) (log unitLog, units int64) {
+	if !c.live {
+		return unitLog{}, 0
+	}
+	log = readLog(c.e.state())
+	units = s.unitsAt(&log, s.limits.at(c.e.limit()), windowNs)
+	log.write(c.e.state())
+	return log, units
+}
+
+func (s *shard) takeSliding(c *cell, op *Op, d *Decision) bool {
+	windowNs := op.Limit.WindowNs
+	log, used := s.openLog(c, windowNs)
+	grant, ok := admit(op, used, d)
+	newestNs := log.lastNs
+	if grant > 0 {
+		newestNs = s.nowNs
+	}
+	if used+grant > 0 {
+		d.ResetMs = nsToMs(newestNs + windowNs - s.nowNs)
+	}
+	if !ok {
+		d.RetryMs = s.slidingRetryMs(&log, used, op)
+	}
+	if grant == 0 || op.Dry || !s.hold(c, op, d) {
+		return false
+	}
+	s.record(c, windowNs, grant)
+	s.touched(c)
+	return true
+}
+
+// slidingRetryMs is the time until enough of the oldest units have left.
+func (s *shard) slidingRetryMs(log *unitLog, used int64, op *Op) int64 {
+	if !op.canFit() {
+		return -1
+	}
+	leaving := used + op.want() - op.Limit.Max
+	outside := log.units - used // older than this operation's window
+	return nsToMs(log.timeOf(&s.slab, outside+leaving) + op.Limit.WindowNs - s.nowNs)
+}
+
+// record adds units to the log of a held entry, which keeps the newest MaxLogUnits:
+// no limit can tell a longer one from it.
+func (s *shard) record(c *cell, windowNs, units int64) {
+	st := c.e.state()
+	log := readLog(st)
+	log.dropUntil(&s.slab, s.nowNs-windowNs)
+	log.append(&s.slab, s.nowNs, units)
+	log.dropOldest(&s.slab, log.units-MaxLogUnits)
+	log.write(st)
+}
+
+// A strike limiter keeps a log and the time until which it is blocked.
+
+func strikeBlockedNs(state []byte) int64 { return int64(le.Uint64(state[logLen:])) }
+
+func (s *shard) takeStrike(c *cell, op *Op, d *Decision) bool {
+	var blockedNs int64
+	if c.live {
+		blockedNs = strikeBlockedNs(c.e.state())
+	}
+	log, count := s.openLog(c, op.Limit.WindowNs)
+	blocked := blockedNs > s.nowNs
+	newestNs := log.lastNs
+	if !blocked && op.Cost > 0 {
+		was := count
+		count = min(count+op.Cost, MaxLogUnits)
+		newestNs = s.nowNs
+		if penaltyNs := op.Limit.Steps.penaltyNs(was, count); penaltyNs > 0 {
+			blockedNs = s.nowNs + penaltyNs
+		}
+	}
+	s.strikeAnswer(op, count, newestNs, blockedNs, d)
+	if blocked || op.Cost == 0 || op.Dry || !s.hold(c, op, d) {
+		return false
+	}
+	s.record(c, op.Limit.WindowNs, min(op.Cost, MaxLogUnits))
+	le.PutUint64(c.e.state()[logLen:], uint64(blockedNs))
+	s.touched(c)
+	return true
+}
+
+func (s *shard) strikeAnswer(op *Op, count, newestNs, blockedNs int64, d *Decision) {
+	blockedFor := max(blockedNs-s.nowNs, 0)
+	d.Allowed = oneIf(blockedFor == 0)
+	d.RetryMs = nsToMs(blockedFor)
+	d.Remaining = max(op.Limit.Max-count, 0)
+	d.Limit = op.Limit.Max
+	if count > 0 {
+		blockedFor = max(blockedFor, newestNs+op.Limit.WindowNs-s.nowNs)
+	}
+	d.ResetMs = nsToMs(blockedFor)
+}
+
+// penaltyNs is the penalty for going from one count to another: that of the
+// highest threshold reached, if one was passed or the last one stands behind.
+func (s Steps) penaltyNs(was, count int64) (penaltyNs int64) {
+	for i := range s.Len() {
+		step := s.At(i)
+		last := i == s.Len()-1
+		if count >= step.Threshold && (was < step.Threshold || last) {
+			penaltyNs = step.PenaltyNs
+		}
+	}
+	return penaltyNs
+}

@@ -1,0 +1,191 @@
+package engine
+
+import (
+	"encoding/binary"
+	"hash/maphash"
+	"math/bits"
+	"slices"
+	"sync/atomic"
+)
+
+var le = binary.LittleEndian
+
+// Options shape a table. The zero value is usable.
+type Options struct {
+	// Shards is the number of independently locked parts, a power of two up to
+	// 32768; 0 means 64.
+	Shards int
+	// MaxMemoryBytes bounds the memory of entries and index; 0 means no bound.
+	MaxMemoryBytes int64
+	// WhenFull says what a new entry meets at the bound.
+	WhenFull FullPolicy
+	// IDLifetimeNs is how long an operation's ID is remembered; 0 means 60 s.
+	IDLifetimeNs int64
+	// TrackChanges makes the table remember what changed for Drain.
+	TrackChanges bool
+}
+
+// FullPolicy says what happens to a new entry when memory is full.
+type FullPolicy uint8
+
+// The policies.
+const (
+	LeastHarm FullPolicy = iota // evict what is nearest to idle
+	Deny                        // answer OutOfMemory
+)
+
+const (
+	defaultShards       = 64
+	defaultIDLifetimeNs = int64(60e9)
+)
+
+// Table holds limiters. Its methods may be called from many goroutines.
+type Table struct {
+	opts      Options
+	seed      maphash.Seed
+	shardBits int
+	used      atomic.Int64 // bytes of pages, segments and limits
+	shards    []shard
+}
+
+// NewTable returns an empty table.
+func NewTable(o Options) *Table {
+	if o.Shards == 0 {
+		o.Shards = defaultShards
+	}
+	if o.IDLifetimeNs == 0 {
+		o.IDLifetimeNs = defaultIDLifetimeNs
+	}
+	t := &Table{opts: o, seed: maphash.MakeSeed(), shardBits: bits.TrailingZeros(uint(o.Shards))}
+	t.shards = make([]shard, o.Shards)
+	for i := range t.shards {
+		t.shards[i].init(t)
+	}
+	return t
+}
+
+// shardOf returns the shard of a key with this full hash: the leading bits choose it.
+func (t *Table) shardOf(full uint64) *shard { return &t.shards[full>>(64-t.shardBits)] }
+
+// find returns a key's hash within its shard, and the shard.
+func (t *Table) find(key []byte) (uint64, *shard) {
+	full := maphash.Bytes(t.seed, key)
+	return full << t.shardBits, t.shardOf(full)
+}
+
+// Decide carries out ops in order, each atomically, and fills out, which is at
+// least as long. Operations on different keys may interleave with those of other
+// callers.
+func (t *Table) Decide(at Stamp, ops []Op, out []Decision) {
+	var held *shard
+	for i := range ops {
+		h, s := t.find(ops[i].Key)
+		if s != held {
+			if held != nil {
+				held.mu.Unlock()
+			}
+			held = s
+			s.mu.Lock()
+		}
+		s.enter(at)
+		s.do(h, &ops[i], &out[i])
+	}
+	if held != nil {
+		held.mu.Unlock()
+	}
+}
+
+// DecideAtomic carries out ops in order as one atomic step: no other operation is
+// seen between them, and all happen at the same instant.
+func (t *Table) DecideAtomic(at Stamp, ops []Op, out []Decision) {
+	involved := make([]int, len(ops))
+	for i := range ops {
+		involved[i] = int(maphash.Bytes(t.seed, ops[i].Key) >> (64 - t.shardBits))
+	}
+	// All callers lock in ascending order, so none waits for another in a circle.
+	slices.Sort(involved)
+	involved = slices.Compact(involved)
+	for _, i := range involved {
+		t.shards[i].mu.Lock()
+		at.NowNs = max(at.NowNs, t.shards[i].nowNs)
+	}
+	for i := range ops {
+		h, s := t.find(ops[i].Key)
+		s.enter(at)
+		s.do(h, &ops[i], &out[i])
+	}
+	for _, i := range involved {
+		t.shards[i].mu.Unlock()
+	}
+}
+
+// Len returns the number of keys that are not idle.
+func (t *Table) Len(at Stamp) (n int64) {
+	t.eachShard(at, func(s *shard) {
+		s.collectAll(s.pause)
+		n += s.keys()
+	})
+	return n
+}
+
+// keys counts the keys of a shard, idle ones that have not been collected included.
+func (s *shard) keys() (n int64) {
+	for kind, count := range s.counts.entries {
+		if kind != int(kindToken) {
+			n += count
+		}
+	}
+	return n - s.counts.blocked
+}
+
+// pause lets others have the shard for a moment.
+func (s *shard) pause() {
+	s.mu.Unlock()
+	s.mu.Lock()
+}
+
+func (t *Table) eachShard(at Stamp, visit func(*shard)) {
+	for i := range t.shards {
+		s := &t.shards[i]
+		s.mu.Lock()
+		s.nowNs = max(s.nowNs, at.NowNs)
+		visit(s)
+		s.mu.Unlock()
+	}
+}
+
+// Clear forgets everything: limiters, blocks and remembered IDs, but not the
+// totals of Stats. It does not note the removals for Drain.
+func (t *Table) Clear() {
+	t.eachShard(Stamp{}, func(s *shard) {
+		t.used.Add(-s.slab.bytes() - s.index.bytes() - s.limits.bytes())
+		totals := s.counts
+		s.init(t)
+		totals.entries, totals.blocked = s.counts.entries, 0
+		s.counts = totals
+	})
+}
+
+// Collect forgets idle entries, looking at most at budget entries per shard, so
+// that an idle table gives its memory back.
+func (t *Table) Collect(at Stamp, budget int) {
+	t.eachShard(at, func(s *shard) { s.collect(budget) })
+}
+
+// Stats describes the table.
+func (t *Table) Stats(at Stamp) (st Stats) {
+	t.eachShard(at, func(s *shard) {
+		s.collectAll(s.pause)
+		st.Keys += s.keys()
+		for a := range numAlgorithms {
+			st.KeysBy[a] += s.counts.entries[a]
+			st.Admitted[a] += s.counts.admitted[a]
+			st.Denied[a] += s.counts.denied[a]
+		}
+		st.Expired += s.counts.expired
+		st.Evicted += s.counts.evicted
+		st.ForgivenUnits += s.counts.forgiven
+	})
+	st.MemoryBytes, st.MaxMemoryBytes = t.used.Load(), t.opts.MaxMemoryBytes
+	return st
+}
