@@ -3,6 +3,7 @@ package engine
 // do carries out one operation. h is the hash of its key.
 func (s *shard) do(h uint64, op *Op, d *Decision) {
 	*d = Decision{}
+	s.relieve(op)
 	if len(op.ID) == 0 || op.Dry {
 		s.carryOut(h, op, d)
 		return
@@ -11,6 +12,10 @@ func (s *shard) do(h uint64, op *Op, d *Decision) {
 	s.openToken(&memory, op)
 	if memory.live {
 		*d, _ = readToken(memory.e.state())
+		return
+	}
+	if !s.mayGrow(op.tokenLen()) {
+		d.Status = OutOfMemory
 		return
 	}
 	if s.carryOut(h, op, d) {
@@ -31,7 +36,9 @@ func (s *shard) remember(op *Op, d *Decision) {
 	var c cell
 	s.openToken(&c, op)
 	if !s.ensure(&c, kindToken, tokenLen) {
-		return // no room: the operation counts, and a repetition would count again
+		// The entry took the room there was. The operation counts, and a repetition
+		// would count again: too much, which is the safe side for all but a refund.
+		return
 	}
 	writeToken(c.e.state(), d, addNs(s.nowNs, s.t.opts.IDLifetimeNs))
 	c.relink = true
@@ -43,7 +50,6 @@ func (s *shard) carryOut(h uint64, op *Op, d *Decision) bool {
 	if op.Code <= OpIncr && op.Code != OpTake {
 		return s.settle(h, op, d)
 	}
-	s.relieve(op)
 	c := cell{hash: h, key: op.Key}
 	s.open(&c)
 	if c.live && c.e.kind() != uint8(op.Limit.Algorithm) {

@@ -24,17 +24,42 @@ func (s *shard) mayGrow(n int) bool {
 }
 
 // relieve evicts entries, when memory is nearly full, until there are slots for
-// what an operation may add.
+// what an operation may add: an entry, a block of its log or leases, a token.
 func (s *shard) relieve(op *Op) {
 	if !s.t.full(softNum, softDen) || s.t.opts.WhenFull != LeastHarm {
 		return
 	}
-	n := entryHead + len(op.Key) + stateLens[op.Limit.Algorithm]
+	sizes := [...]int{op.entryLen(), op.Limit.Algorithm.blockLen(), op.tokenLen()}
 	for range evictPerOp {
-		if s.slab.hasRoom(n) && s.slab.hasRoom(op.Limit.Algorithm.blockLen()) || !s.evict() {
+		enough := true
+		for _, n := range sizes {
+			enough = enough && (n == 0 || s.slab.hasRoom(n))
+		}
+		if enough || !s.evict() {
 			return
 		}
 	}
+}
+
+// entryLen is the size of the entry the operation may add.
+func (op *Op) entryLen() int {
+	switch op.Code {
+	case OpTake:
+		return entryHead + len(op.Key) + stateLens[op.Limit.Algorithm]
+	case OpIncr:
+		return entryHead + len(op.Key) + stateLens[Counter]
+	case OpBlock:
+		return entryHead + len(op.Key) + blockLen + len(op.Text)
+	}
+	return 0
+}
+
+// tokenLen is the size of the token the operation may add.
+func (op *Op) tokenLen() int {
+	if len(op.ID) == 0 {
+		return 0
+	}
+	return entryHead + 2 + len(op.Key) + len(op.ID) + tokenLen
 }
 
 // blockLen is the size of the largest slot that an entry of this algorithm may
@@ -46,7 +71,7 @@ func (a Algorithm) blockLen() int {
 	case Concurrency:
 		return maxRecord
 	}
-	return 1
+	return 0
 }
 
 // evict drops the entry nearest to idle: the one whose loss forgives the least.

@@ -82,7 +82,8 @@ func (s *shard) hashOf(r ref) uint64 { return s.t.hashKey(entry(s.slab.at(r)).ke
 // zero state if it was not live. Without room it answers OutOfMemory and returns
 // false.
 func (s *shard) hold(c *cell, op *Op, d *Decision) bool {
-	if !s.ensure(c, uint8(op.Limit.Algorithm), stateLens[op.Limit.Algorithm]) {
+	a := op.Limit.Algorithm
+	if n := a.blockLen(); n > 0 && !s.mayGrow(n) || !s.ensure(c, uint8(a), stateLens[a]) {
 		*d = Decision{Status: OutOfMemory}
 		return false
 	}
