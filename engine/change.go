@@ -51,17 +51,23 @@ type span struct{ key, value, end int }
 
 func (b *batch) reset() { b.buf, b.spans = b.buf[:0], b.spans[:0] }
 
-// changes returns what was collected, ordered by key; of one key the removal, which
-// came first, stays first.
+// changes returns what was collected, ordered by key, and of one key in the order
+// in which it happened.
 func (b *batch) changes(out []Change) []Change {
+	key := func(s span) []byte { return b.buf[s.key:s.value] }
+	slices.SortFunc(b.spans, func(x, y span) int {
+		if c := bytes.Compare(key(x), key(y)); c != 0 {
+			return c
+		}
+		return x.key - y.key
+	})
 	for _, s := range b.spans {
-		c := Change{Key: b.buf[s.key:s.value]}
+		c := Change{Key: key(s)}
 		if s.end > s.value {
 			c.Value = b.buf[s.value:s.end]
 		}
 		out = append(out, c)
 	}
-	slices.SortStableFunc(out, func(x, y Change) int { return bytes.Compare(x.Key, y.Key) })
 	return out
 }
 

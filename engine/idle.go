@@ -64,26 +64,33 @@ func (s *shard) freeState(e entry) {
 	}
 }
 
+// idleGraceNs is how long an idle entry stays before it is collected: a key in
+// steady use is idle most of the time, and finding its entry again costs much less
+// than making a new one.
+const idleGraceNs = int64(4e9)
+
 // collect takes up to budget steps of the wheel: entries whose slot has come up are
-// dropped if they are idle, else put where they belong now.
-func (s *shard) collect(budget int) {
+// dropped if they have been idle for the grace time, else put where they belong now.
+func (s *shard) collect(budget int) { s.collectUntil(s.nowNs-idleGraceNs, budget) }
+
+func (s *shard) collectUntil(nowNs int64, budget int) {
 	w := &s.wheel
-	for ; budget > 0 && s.nowNs >= w.dueNs; budget-- {
+	for ; budget > 0 && nowNs >= w.dueNs; budget-- {
 		p, dueNs := w.earliest()
-		if dueNs > s.nowNs {
-			w.tick, w.dueNs = s.nowNs>>tickBits, dueNs
+		if dueNs > nowNs {
+			w.tick, w.dueNs = max(w.tick, nowNs>>tickBits), dueNs
 			return
 		}
 		w.tick = max(w.tick, w.startTick(p))
-		s.step(*w.head(p))
+		s.step(*w.head(p), nowNs)
 	}
 }
 
-// step drops an entry that is idle, or links it anew.
-func (s *shard) step(r ref) {
+// step drops an entry that is idle at a time, or links it anew.
+func (s *shard) step(r ref, nowNs int64) {
 	e := entry(s.slab.at(r))
 	idleNs := s.idleAtNs(e)
-	if idleNs <= s.nowNs {
+	if idleNs <= nowNs {
 		s.dropRef(r)
 		s.counts.expired++
 		return
@@ -102,7 +109,7 @@ func (s *shard) dropRef(r ref) {
 // between which pause is called.
 func (s *shard) collectAll(pause func()) {
 	for s.nowNs >= s.wheel.dueNs {
-		s.collect(collectChunk)
+		s.collectUntil(s.nowNs, collectChunk)
 		pause()
 	}
 	// What becomes idle within the current tick stands in that tick's slot.

@@ -85,14 +85,18 @@ func (s *shard) evict() bool {
 		if s.wheel.placeOf(s.idleAtNs(s.slab.at(r))) == p {
 			break
 		}
-		s.step(r)
+		s.step(r, s.nowNs)
 	}
 	victim := s.nearestIdle()
 	if victim == 0 {
 		return false
 	}
-	s.counts.evicted++
-	s.counts.forgiven += s.usedUnits(s.slab.at(victim))
+	if e := entry(s.slab.at(victim)); s.idle(e) {
+		s.counts.expired++
+	} else {
+		s.counts.evicted++
+		s.counts.forgiven += s.usedUnits(e)
+	}
 	s.dropRef(victim)
 	return true
 }

@@ -47,7 +47,7 @@ const collectPerOp = 4
 func (s *shard) enter(at Stamp) {
 	s.nowNs = max(s.nowNs, at.NowNs)
 	s.offsetNs = at.WallOffsetNs
-	if s.nowNs >= s.wheel.dueNs {
+	if s.nowNs-idleGraceNs >= s.wheel.dueNs {
 		s.collect(collectPerOp)
 	}
 }
