@@ -133,6 +133,10 @@ func (s *shard) takeBucket(c *cell, op *Op, d *Decision) bool {
 	} else {
 		after, *d = leakyBucket(deficit, op)
 	}
+	if d.Allowed == 0 && (op.canFit() || op.Limit.Algorithm == LeakyBucket && d.RetryMs >= 0) && s.adopt(c, op) {
+		writeBucket(c.e.state(), goneAt(after, op.Limit.Rate, s.nowNs))
+		s.touched(c)
+	}
 	if d.Allowed == 0 || op.Cost == 0 || op.Dry {
 		return false
 	}

@@ -13,11 +13,16 @@
 //     bits, so nothing drifts, rounds away or overflows at any legal argument.
 //     A reply is rounded only at the very end, and only in the safe direction:
 //     waits up, remaining units down.
-//   - A denied operation, a look (cost 0) and a dry run change nothing that can
-//     be observed, not even the limit remembered for the key.
+//   - A denied operation takes nothing. If it came with another limit than the one
+//     remembered for a bucket, a fixed window or a sliding window counter, and would
+//     fit that limit some day, the new limit is in force from then on. A look (cost
+//     0) and a dry run change nothing that can be observed.
 //   - An entry that is idle under the limit last used on it is the same as no
 //     entry. The table forgets it when convenient, a bounded amount of work per
 //     operation, and no answer depends on when.
+//   - Memory is bounded. What is given up at the bound is the entry nearest to idle
+//     of a few looked at; which ones depends on the hash seed of the process, so two
+//     tables do not give up the same.
 //   - The table holds no pointer per key: entries live in pages of bytes, found
 //     through an index of 32-bit references, so the garbage collector has little
 //     to follow. One token bucket costs at most 64 bytes with a 15-byte key, one

@@ -29,14 +29,19 @@ func (s *shard) takeFixed(c *cell, op *Op, d *Decision) bool {
 	}
 	grant, ok := admit(op, w.used, d)
 	w.used += grant
+	if w.used > 0 {
+		d.ResetMs = s.spanMs(w.endNs)
+	}
 	if !ok {
 		d.RetryMs = -1
 		if op.canFit() {
 			d.RetryMs = s.spanMs(w.endNs)
+			if s.adopt(c, op) {
+				w.write(c.e.state())
+				s.touched(c)
+			}
 		}
-	}
-	if w.used > 0 {
-		d.ResetMs = s.spanMs(w.endNs)
+		return false
 	}
 	if grant == 0 || op.Dry || !s.hold(c, op, d) {
 		return false

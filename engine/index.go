@@ -49,6 +49,20 @@ func newIndex(used *atomic.Int64) index {
 	return x
 }
 
+// reserve makes an empty index ready for a number of entries, so that none of its
+// segments need split on the way.
+func (x *index) reserve(entries int64) {
+	depth := uint8(0)
+	for entries>>depth > segmentLoad*9/10 {
+		depth++
+	}
+	x.used.Add(-x.bytes())
+	x.dir, x.depth = make([]*segment, 1<<depth), depth
+	for i := range x.dir {
+		x.dir[i] = x.newSegment(depth)
+	}
+}
+
 func (x *index) newSegment(depth uint8) *segment {
 	g := &segment{depth: depth}
 	for i := range g.ctrl {

@@ -27,6 +27,16 @@ func (t *Table) Load(at Stamp, key, value []byte) (bool, error) {
 	return s.load(name, kind, value[1:])
 }
 
+// Reserve makes an empty table ready for about this many entries, which makes
+// loading them faster.
+func (t *Table) Reserve(entries int64) {
+	t.eachShard(Stamp{}, func(s *shard) {
+		if s.keys() == 0 && s.counts.entries[kindToken] == 0 {
+			s.index.reserve(entries / int64(len(t.shards)))
+		}
+	})
+}
+
 // keyOfToken returns the key whose operation a token's name belongs to.
 func keyOfToken(name []byte) ([]byte, bool) {
 	if len(name) < 2 {

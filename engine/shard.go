@@ -18,6 +18,7 @@ type shard struct {
 	limits   limitTable
 	changes  changeLog
 	counts   counts
+	wander   uint64                         // where evict looks next
 	scratch  [2 + MaxKeyLen + MaxIDLen]byte // for the key of a token
 }
 
@@ -91,6 +92,20 @@ func (s *shard) hold(c *cell, op *Op, d *Decision) bool {
 		s.setLimit(c.e, &op.Limit)
 		c.relink = true
 	}
+	return true
+}
+
+// adopt lets a denied operation put its limit in force: what was used stays used,
+// but drains, or ends, by the new limit from now on. Without this a key denied
+// under a slow limit would stay so after the limit was raised, and the reply's
+// retry_after would be wrong. Only a request that would fit some day does it: such
+// a one is not denied for want of a burst, so no token is cut off.
+func (s *shard) adopt(c *cell, op *Op) bool {
+	if !c.live || op.Cost == 0 || op.Dry || *s.limits.at(c.e.limit()) == op.Limit {
+		return false
+	}
+	s.setLimit(c.e, &op.Limit)
+	c.relink = true
 	return true
 }
 

@@ -78,14 +78,19 @@ func (s *shard) takeSlidingCounter(c *cell, op *Op, d *Decision) bool {
 		}
 	}
 	grant, ok := admit(op, w.used(s.nowNs, l.WindowNs), d)
+	w.cur += grant
+	d.ResetMs = s.spanMs(w.idleAtNs(l.WindowNs))
 	if !ok {
 		d.RetryMs = -1
 		if op.canFit() {
 			d.RetryMs = s.spanMs(w.retryAtNs(l, op.want()))
+			if s.adopt(c, op) {
+				w.write(c.e.state())
+				s.touched(c)
+			}
 		}
+		return false
 	}
-	w.cur += grant
-	d.ResetMs = s.spanMs(w.idleAtNs(l.WindowNs))
 	if grant == 0 || op.Dry || !s.hold(c, op, d) {
 		return false
 	}

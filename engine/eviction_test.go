@@ -1,0 +1,101 @@
+package engine_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+)
+
+const memoryBound = 4 << 20
+
+// flood asks n invented keys once each; another first key invents others.
+func flood(table *engine.Table, nowNs int64, first, n int) (refused int) {
+	out := make([]engine.Decision, 1)
+	for i := range n {
+		op := engine.Op{Key: keyOf(1<<40 + first + i), Limit: bucketOf(1, 1e9, 100), Cost: 1}
+		table.Decide(engine.Stamp{NowNs: nowNs}, []engine.Op{op}, out)
+		if out[0].Status == engine.OutOfMemory {
+			refused++
+		}
+	}
+	return refused
+}
+
+// TestEvictionKeepsOffenders floods a bounded table with invented keys, each
+// worth a unit: memory stays bounded, and who had used up a limit stays denied,
+// whether it came before the flood or in the midst of it. It does so at times
+// just behind and just before the edges of powers of two, where an order by time
+// in slots of growing length is coarsest.
+func TestEvictionKeepsOffenders(t *testing.T) {
+	for _, nowNs := range []int64{1 << 60, 1<<60 - 1e6, 1<<60 + 1<<30 - 1e6, 1<<60 + 1<<36 - 1e6, 1<<60 + 1<<42 - 1e6, 1e18} {
+		t.Run(fmt.Sprint(nowNs), func(t *testing.T) { keepsOffenders(t, nowNs) })
+	}
+}
+
+func keepsOffenders(t *testing.T, nowNs int64) {
+	const offenders, rounds, perRound = 400, 40, 5_000
+	table := engine.NewTable(engine.Options{MaxMemoryBytes: memoryBound, Shards: 16})
+	ask := func(n, cost, atNs int64) engine.Decision {
+		op := engine.Op{Key: keyOf(int(n)), Limit: bucketOf(1, 1e9, 100), Cost: cost}
+		return decideOne(table, step{engine.Stamp{NowNs: atNs}, op})
+	}
+	for n := range int64(offenders / 2) { // they begin like any other
+		require.EqualValues(t, 1, ask(n, 1, nowNs-900e6).Allowed)
+		require.EqualValues(t, 1, ask(n, 99, nowNs).Allowed)
+	}
+	for round := range rounds {
+		require.Zero(t, flood(table, nowNs, round*perRound, perRound))
+		for n := range int64(offenders / 2 / rounds) {
+			require.EqualValues(t, 1, ask(int64(offenders/2+round*5)+n, 100, nowNs).Allowed)
+		}
+		require.LessOrEqual(t, table.Stats(engine.Stamp{NowNs: nowNs}).MemoryBytes, int64(memoryBound))
+	}
+	forgotten := 0
+	for n := range int64(offenders) {
+		forgotten += int(ask(n, 1, nowNs).Allowed)
+	}
+	require.Zero(t, forgotten, "offenders that are served again")
+	s := table.Stats(engine.Stamp{NowNs: nowNs})
+	require.Positive(t, s.Evicted)
+	require.Equal(t, s.Evicted, s.ForgivenUnits, "each evicted key had used one unit")
+	require.EqualValues(t, memoryBound, s.MaxMemoryBytes)
+}
+
+// TestEvictionForgivesLittle has keys in use to very different degrees compete
+// for room: what is given up was used least.
+func TestEvictionForgivesLittle(t *testing.T) {
+	const nowNs = int64(1e18)
+	table := engine.NewTable(engine.Options{MaxMemoryBytes: memoryBound, Shards: 4})
+	rng, asked := seeded(3), int64(0)
+	const keys = 150_000
+	for n := range keys {
+		op := engine.Op{Key: keyOf(n), Limit: bucketOf(1, 60e9, 100), Cost: 1 + rng.Int64N(100)}
+		require.EqualValues(t, 1, decideOne(table, step{engine.Stamp{NowNs: nowNs}, op}).Allowed)
+		asked += op.Cost
+	}
+	s := table.Stats(engine.Stamp{NowNs: nowNs})
+	forgiven, kept := float64(s.ForgivenUnits)/float64(s.Evicted), float64(asked-s.ForgivenUnits)/float64(s.Keys)
+	t.Logf("evicted %d keys of %.1f units, kept %d of %.1f", s.Evicted, forgiven, s.Keys, kept)
+	require.EqualValues(t, keys, s.Evicted+s.Keys)
+	require.Greater(t, kept, forgiven*1.4)
+}
+
+// TestDenyWhenFull answers new keys OutOfMemory and goes on serving the others.
+func TestDenyWhenFull(t *testing.T) {
+	const nowNs = int64(1e18)
+	table := engine.NewTable(engine.Options{MaxMemoryBytes: memoryBound, WhenFull: engine.Deny, Shards: 4})
+	old := engine.Op{Key: []byte("old"), Limit: bucketOf(1, 60e9, 100), Cost: 1}
+	require.EqualValues(t, 1, decideOne(table, step{engine.Stamp{NowNs: nowNs}, old}).Allowed)
+	require.Positive(t, flood(table, nowNs, 0, 400_000/min(raceFactor, 2)))
+
+	s := table.Stats(engine.Stamp{NowNs: nowNs})
+	require.LessOrEqual(t, s.MemoryBytes, int64(memoryBound))
+	require.Zero(t, s.Evicted)
+	d := decideOne(table, step{engine.Stamp{NowNs: nowNs}, old})
+	require.Equal(t, engine.OK, d.Status)
+	require.EqualValues(t, 98, d.Remaining)
+	require.Zero(t, flood(table, nowNs+hourNs, 0, 1000), "room comes back as keys become idle")
+}

@@ -1,0 +1,196 @@
+package engine_test
+
+import (
+	"fmt"
+	"math/big"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// greedyStartNs is when the greedy callers begin: a date of ordinary size.
+const greedyStartNs = int64(1_700_000_000e9) + 123_456_789
+
+// caller asks one token bucket and counts what it was given.
+type caller struct {
+	table   *engine.Table
+	limit   engine.Limit
+	nowNs   int64
+	granted int64
+	out     [1]engine.Decision
+	ops     [1]engine.Op
+}
+
+func newCaller(r engine.Rate, burst int64) *caller {
+	return &caller{
+		table: engine.NewTable(engine.Options{Shards: 1}),
+		limit: engine.Limit{Algorithm: engine.TokenBucket, Rate: r, Max: burst},
+		nowNs: greedyStartNs,
+	}
+}
+
+// ask asks for n units now; a partial ask takes what there is.
+func (c *caller) ask(n int64, partial bool) engine.Decision {
+	c.ops[0] = engine.Op{Key: []byte("greedy"), Limit: c.limit, Cost: n, Partial: partial}
+	c.table.Decide(engine.Stamp{NowNs: c.nowNs}, c.ops[:], c.out[:])
+	if partial {
+		c.granted += c.out[0].Allowed
+	} else {
+		c.granted += n * c.out[0].Allowed
+	}
+	return c.out[0]
+}
+
+// due is floor(burst + rate x t), what the definition gives by now.
+func (c *caller) due() int64 {
+	return whole(plus(num(c.limit.Max), times(perNs(c.limit.Rate), num(c.nowNs-greedyStartNs))))
+}
+
+var greedyRates = []string{
+	"10/s", "3/7s", "1/6s", "999983/s", "7/1d", "1/s", "1000/h", "3/500ms", "1000003/s", "10000000/s", "2/3ns", "1/366d",
+}
+
+func greedyRate(t *testing.T, s string) engine.Rate {
+	r, err := engine.ParseRate([]byte(s))
+	require.NoError(t, err)
+	return r
+}
+
+// TestGreedyAsksOnTheInstant asks for one unit at the very nanosecond at which
+// it exists, and one nanosecond earlier.
+func TestGreedyAsksOnTheInstant(t *testing.T) {
+	const burst = 3
+	for _, rate := range greedyRates {
+		t.Run(rate, func(t *testing.T) {
+			c := newCaller(greedyRate(t, rate), burst)
+			r := c.limit.Rate
+			for range burst {
+				require.EqualValues(t, 1, c.ask(1, false).Allowed)
+			}
+			// Unit k after the burst exists ceil(k / rate) after the start.
+			for k := int64(1); k <= 100_000/raceFactor && k < endOfTimeNs/r.PerNs; k++ {
+				at := greedyStartNs + saturated(ceil(over(num(k), perNs(r))))
+				if at > c.nowNs {
+					c.nowNs = at - 1
+					require.Zero(t, c.ask(1, false).Allowed, "unit %d came early", k)
+				}
+				c.nowNs = at
+				require.EqualValues(t, 1, c.ask(1, false).Allowed, "unit %d did not come", k)
+				require.Equal(t, burst+k, c.granted)
+			}
+			require.LessOrEqual(t, c.granted, c.due())
+		})
+	}
+}
+
+// TestGreedyAsksAllTheTime takes whatever there is, at every frequency from ten
+// to ten million a second, for a fixed number of asks.
+func TestGreedyAsksAllTheTime(t *testing.T) {
+	const asks = 150_000 / raceFactor
+	for _, everyNs := range []int64{100e6, 1e6, 12_345, 1_000, 100} {
+		for _, rate := range greedyRates {
+			t.Run(fmt.Sprintf("%s/every%dns", rate, everyNs), func(t *testing.T) {
+				c := newCaller(greedyRate(t, rate), engine.MaxUnits/4)
+				c.ask(c.limit.Max, false)
+				check := dueChecker(c)
+				for i := range int64(asks) {
+					c.nowNs = greedyStartNs + i*everyNs
+					c.ask(engine.MaxUnits, true)
+					check(t)
+				}
+			})
+		}
+	}
+}
+
+// dueChecker compares what was granted with the definition in integers, which
+// is quick enough to do after every ask.
+func dueChecker(c *caller) func(*testing.T) {
+	units, per := big.NewInt(c.limit.Rate.Units), big.NewInt(c.limit.Rate.PerNs)
+	due := new(big.Int)
+	return func(t *testing.T) {
+		due.SetInt64(c.nowNs - greedyStartNs)
+		due.Div(due.Mul(due, units), per)
+		if due.Int64()+c.limit.Max != c.granted {
+			require.Equal(t, due.Int64()+c.limit.Max, c.granted, "%d ns after the start", c.nowNs-greedyStartNs)
+		}
+	}
+}
+
+// TestGreedyForDays simulates three days of a caller that asks in dense bursts
+// of ten million a second with gaps between, and never loses a unit.
+func TestGreedyForDays(t *testing.T) {
+	for _, rate := range greedyRates {
+		t.Run(rate, func(t *testing.T) {
+			c := newCaller(greedyRate(t, rate), engine.MaxUnits/4)
+			c.ask(c.limit.Max, false)
+			check := dueChecker(c)
+			for c.nowNs-greedyStartNs < 3*dayNs {
+				for range 20 {
+					c.nowNs += 100
+					c.ask(engine.MaxUnits, true)
+					check(t)
+				}
+				c.nowNs += 97 * 1e9 * raceFactor
+			}
+		})
+	}
+}
+
+// TestGreedyWaitsAsTold takes until it is denied, waits exactly as long as the
+// answer says, and is admitted then and not a millisecond before.
+func TestGreedyWaitsAsTold(t *testing.T) {
+	for _, rate := range greedyRates {
+		for _, cost := range []int64{1, 2, 5} {
+			t.Run(fmt.Sprintf("%s/cost%d", rate, cost), func(t *testing.T) {
+				c := newCaller(greedyRate(t, rate), 5)
+				for range 2_000 / raceFactor {
+					d := c.ask(cost, false)
+					for tries := 0; d.Allowed == 1 && tries < 10; tries++ {
+						d = c.ask(cost, false)
+					}
+					require.Zero(t, d.Allowed)
+					require.Positive(t, d.RetryMs)
+					if c.nowNs+d.RetryMs*1e6 > endOfTimeNs {
+						return
+					}
+					c.nowNs += (d.RetryMs - 1) * 1e6
+					if d.RetryMs > 1 {
+						require.Zero(t, c.ask(cost, false).Allowed)
+					}
+					c.nowNs += 1e6
+					require.EqualValues(t, 1, c.ask(cost, false).Allowed)
+					require.LessOrEqual(t, c.granted, c.due())
+				}
+			})
+		}
+	}
+}
+
+// TestGreedyOneUnitAtATime asks for single units far more often than they come,
+// for a simulated day, with a burst of one: no unit is lost to the asking.
+func TestGreedyOneUnitAtATime(t *testing.T) {
+	for _, c := range []struct {
+		rate    string
+		everyNs int64
+	}{{"10/s", 10e6}, {"3/7s", 333_333_333}, {"1/6s", 1e9}, {"7/1d", 1e9}, {"1000/h", 0.9e9}} {
+		t.Run(c.rate, func(t *testing.T) {
+			g := newCaller(greedyRate(t, c.rate), 1)
+			spanNs := dayNs / 10 / raceFactor
+			if c.rate == "7/1d" {
+				spanNs = dayNs / raceFactor
+			}
+			dueNs := greedyStartNs
+			for ; g.nowNs-greedyStartNs < spanNs; g.nowNs += c.everyNs {
+				d := g.ask(1, false)
+				require.Equal(t, one(g.nowNs >= dueNs), d.Allowed, "%d ns after the start", g.nowNs-greedyStartNs)
+				if d.Allowed == 1 {
+					// A bucket of one is full when it gives its unit, and then empty.
+					dueNs = g.nowNs + saturated(ceil(over(num(1), perNs(g.limit.Rate))))
+				}
+			}
+		})
+	}
+}

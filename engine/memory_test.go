@@ -1,0 +1,138 @@
+package engine_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// skipUnderRace leaves out what has one goroutine and millions of steps.
+func skipUnderRace(t *testing.T) {
+	if raceFactor > 1 {
+		t.Skip("the race detector has nothing to find here and takes minutes")
+	}
+}
+
+// heapBytes is what lives on the heap after a collection.
+func heapBytes() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// fill asks n keys of 15 bytes once each.
+func fill(n int, o engine.Options) *engine.Table {
+	table := engine.NewTable(o)
+	const batch = 1000
+	ops, out := make([]engine.Op, batch), make([]engine.Decision, batch)
+	keys := make([]byte, 0, 15*batch)
+	for from := 0; from < n; from += batch {
+		keys = keys[:0]
+		for i := range ops {
+			keys = fmt.Appendf(keys, "user:%010d", from+i)
+			ops[i] = engine.Op{Key: keys[15*i : 15*i+15], Limit: bucketOf(1, 1e9, 100), Cost: 50}
+		}
+		table.Decide(engine.Stamp{NowNs: 1e18}, ops, out)
+	}
+	return table
+}
+
+// TestMemoryOfTokenBuckets holds a million buckets in at most 64 bytes each,
+// with their keys and the index, once their changes are saved.
+func TestMemoryOfTokenBuckets(t *testing.T) {
+	skipUnderRace(t)
+	const keys = 1_000_000
+	for name, o := range map[string]engine.Options{"plain": {}, "saved": {TrackChanges: true}} {
+		before := heapBytes()
+		table := fill(keys, o)
+		require.NoError(t, table.Drain(1000, func([]engine.Change) error { return nil }))
+		bytes := heapBytes() - before
+		stats := table.Stats(engine.Stamp{NowNs: 1e18})
+		require.EqualValues(t, keys, stats.Keys)
+		perKey := float64(bytes) / keys
+		t.Logf("%s: %.1f bytes a key on the heap, %.1f by its own account", name, perKey, float64(stats.MemoryBytes)/keys)
+		require.LessOrEqual(t, perKey, 64.0, name)
+		require.InEpsilon(t, bytes, stats.MemoryBytes, 0.1, "the account is honest")
+	}
+}
+
+// TestMemoryOfSlidingLogs holds full logs of 100 units, each taken at its own
+// time, in at most 12 bytes a unit, keys included.
+func TestMemoryOfSlidingLogs(t *testing.T) {
+	skipUnderRace(t)
+	const keys, units = 20_000, 100
+	before := heapBytes()
+	table := engine.NewTable(engine.Options{})
+	out := make([]engine.Decision, 1)
+	limit := windowOf(engine.SlidingLog, hourNs, units)
+	rng := seeded(5)
+	for unit := range int64(units) {
+		for k := range keys {
+			at := engine.Stamp{NowNs: 1e18 + unit*30e9 + int64(k)*1e6 + rng.Int64N(1e6)}
+			table.Decide(at, []engine.Op{{Key: fmt.Appendf(nil, "user:%010d", k), Limit: limit, Cost: 1}}, out)
+		}
+	}
+	bytes := heapBytes() - before
+	perUnit := float64(bytes) / (keys * units)
+	stats := table.Stats(engine.Stamp{NowNs: 1e18})
+	t.Logf("%.2f bytes a unit on the heap, %.2f by its own account", perUnit, float64(stats.MemoryBytes)/(keys*units))
+	require.LessOrEqual(t, perUnit, 12.0)
+	require.EqualValues(t, keys*units, stats.Admitted[engine.SlidingLog])
+}
+
+// TestMemoryComesBack forgets a million idle keys by a bounded amount of work.
+func TestMemoryComesBack(t *testing.T) {
+	skipUnderRace(t)
+	const keys = 1_000_000
+	table := fill(keys, engine.Options{})
+	full := table.Stats(engine.Stamp{NowNs: 1e18}).MemoryBytes
+	at := engine.Stamp{NowNs: 1e18 + hourNs}
+	for range 10 * keys / (256 * 100) {
+		table.Collect(at, 100)
+	}
+	// What is left is the index, which keeps its size, and a few spare pages.
+	s := table.Stats(at)
+	require.EqualValues(t, keys, s.Expired)
+	require.Less(t, s.MemoryBytes, full/2)
+	require.Zero(t, s.Keys)
+}
+
+// TestMemoryOfKeysUsedAgain uses the same keys over and over, each time just
+// after they have become idle: what they held before is not kept.
+func TestMemoryOfKeysUsedAgain(t *testing.T) {
+	table := engine.NewTable(engine.Options{Shards: 1})
+	strike := windowOf(engine.Strike, 1e6, 1_000)
+	strike.Steps = engine.MakeSteps([]engine.Step{{Threshold: 1_000, PenaltyNs: 1}})
+	limits := []engine.Limit{windowOf(engine.SlidingLog, 1e6, 1_000), strike, windowOf(engine.Concurrency, 0, 1_000)}
+	at, most := engine.Stamp{NowNs: 1e18}, int64(0)
+	for round := range int64(2_000) {
+		at.NowNs = 1e18 + round*1e6 + 100*round
+		for n, l := range limits {
+			for i := range int64(50) {
+				op := engine.Op{Key: keyOf(n), Limit: l, Cost: 2, Text: keyOf(int(i)), TTLNs: 1e6 - i}
+				decideOne(table, step{engine.Stamp{NowNs: at.NowNs + i}, op})
+			}
+		}
+		if round == 20 {
+			most = table.Stats(at).MemoryBytes
+		}
+	}
+	require.LessOrEqual(t, table.Stats(at).MemoryBytes, most+most/4)
+}
+
+// BenchmarkTenMillionBuckets fills ten million buckets and reports bytes a key.
+func BenchmarkTenMillionBuckets(b *testing.B) {
+	for range b.N {
+		const keys = 10_000_000
+		before := heapBytes()
+		table := fill(keys, engine.Options{})
+		b.ReportMetric(float64(heapBytes()-before)/keys, "bytes/key")
+		runtime.KeepAlive(table)
+	}
+}

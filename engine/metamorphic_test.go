@@ -1,0 +1,249 @@
+package engine_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sort"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// What must not matter does not: the same operations give the same answers,
+// whatever the shards, the batches, the collecting, the saving and loading.
+
+func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 77)) }
+
+// block is operations that happen at one instant.
+type block struct {
+	at  engine.Stamp
+	ops []engine.Op
+}
+
+const metaLifetimeNs = int64(1e9)
+
+// someBlocks is a random history over 400 keys of all algorithms.
+func someBlocks(seed uint64, blocks, most int) (history []block) {
+	g := newGenerator(seeded(seed), engine.NoAlgorithm, 400)
+	g.lifetimeNs = metaLifetimeNs
+	for range blocks {
+		b := block{}
+		for range 1 + g.IntN(most) {
+			b.ops = append(b.ops, g.next().op)
+		}
+		b.at = g.at
+		// Answers steer nothing here, so aim at what waits usually are.
+		g.saw(engine.Decision{RetryMs: g.Int64N(g.scaleNs/1e6 + 2), ResetMs: g.scaleNs / 1e6})
+		history = append(history, b)
+	}
+	return history
+}
+
+func metaTable(shards int) *engine.Table {
+	return engine.NewTable(engine.Options{Shards: shards, IDLifetimeNs: metaLifetimeNs, TrackChanges: true})
+}
+
+// run answers a history in one call of decide per block.
+func run(history []block, decide func(b block, out []engine.Decision)) (answers []engine.Decision) {
+	for _, b := range history {
+		out := make([]engine.Decision, len(b.ops))
+		decide(b, out)
+		answers = append(answers, out...)
+	}
+	return answers
+}
+
+func oneByOne(t *engine.Table) func(block, []engine.Decision) {
+	return func(b block, out []engine.Decision) {
+		for i := range b.ops {
+			t.Decide(b.at, b.ops[i:i+1], out[i:])
+		}
+	}
+}
+
+func TestMetamorphic(t *testing.T) {
+	for seed := range uint64(60 / min(raceFactor, 10)) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			history := someBlocks(seed, 100, 1024/(1+int(seed)%8))
+			plain := metaTable(64)
+			want := run(history, oneByOne(plain))
+			at := history[len(history)-1].at
+
+			same := func(name string, table *engine.Table, decide func(block, []engine.Decision)) {
+				requireSame(t, name, history, want, run(history, decide))
+				require.Equal(t, plain.Len(at), table.Len(at), name)
+			}
+			single, batched, atomically, collected := metaTable(1), metaTable(16), metaTable(4), metaTable(8)
+			same("one shard", single, oneByOne(single))
+			same("batches", batched, func(b block, out []engine.Decision) { batched.Decide(b.at, b.ops, out) })
+			same("atomic batches", atomically, func(b block, out []engine.Decision) { atomically.DecideAtomic(b.at, b.ops, out) })
+			same("collected often", collected, func(b block, out []engine.Decision) {
+				collected.Collect(b.at, 1000)
+				collected.Decide(b.at, b.ops, out)
+				collected.Collect(b.at, 3)
+			})
+			requireSame(t, "saved and loaded", history, want, run(history, restarting(t, seed)))
+		})
+	}
+}
+
+func requireSame(t *testing.T, name string, history []block, want, got []engine.Decision) {
+	i := 0
+	for _, b := range history {
+		for _, op := range b.ops {
+			if want[i] != got[i] {
+				require.Equal(t, want[i], got[i], "%s: answer %d, %s at %+v", name, i, describe(op), b.at)
+			}
+			i++
+		}
+	}
+}
+
+// restarting decides on a table that is now and then drained into a store and
+// replaced by another one, loaded from it.
+func restarting(t *testing.T, seed uint64) func(block, []engine.Decision) {
+	rng := seeded(seed + 1000)
+	stored := map[string][]byte{}
+	table := metaTable(1 << rng.IntN(6))
+	return func(b block, out []engine.Decision) {
+		table.Decide(b.at, b.ops, out)
+		if rng.IntN(3) == 0 {
+			require.NoError(t, table.Drain(1+rng.IntN(500), into(t, stored)))
+			if rng.IntN(3) == 0 {
+				table = loaded(t, b.at, stored, 1<<rng.IntN(6))
+			}
+		}
+	}
+}
+
+// into keeps changes in a map, as a store would, and checks their form.
+func into(t *testing.T, stored map[string][]byte) func([]engine.Change) error {
+	return func(changes []engine.Change) error {
+		require.True(t, sort.SliceIsSorted(changes, func(i, j int) bool { return string(changes[i].Key) < string(changes[j].Key) }))
+		for _, c := range changes {
+			if c.Value == nil {
+				delete(stored, string(c.Key))
+			} else {
+				stored[string(c.Key)] = append([]byte(nil), c.Value...)
+			}
+		}
+		return nil
+	}
+}
+
+func loaded(t *testing.T, at engine.Stamp, stored map[string][]byte, shards int) *engine.Table {
+	table := metaTable(shards)
+	for k, v := range stored {
+		_, err := table.Load(at, []byte(k), v)
+		require.NoError(t, err)
+	}
+	require.NoError(t, table.Drain(100, func(c []engine.Change) error {
+		require.Empty(t, c, "loading is no change")
+		return nil
+	}))
+	return table
+}
+
+// TestDrainStopsAtAnError hands out the rest the next time.
+func TestDrainStopsAtAnError(t *testing.T) {
+	table, at := metaTable(4), engine.Stamp{NowNs: 1e18}
+	for n := range 1000 {
+		decideOne(table, step{at, engine.Op{Key: keyOf(n), Limit: bucketOf(1, 1e9, 10), Cost: 1}})
+	}
+	full, stored := errors.New("disk full"), map[string][]byte{}
+	keep := into(t, stored)
+	require.ErrorIs(t, table.Drain(10, func(c []engine.Change) error { return errors.Join(keep(c), full) }), full)
+	require.Len(t, stored, 10)
+	require.NoError(t, table.Drain(10, keep))
+	require.Len(t, stored, 1000)
+	require.EqualValues(t, 1000, loaded(t, at, stored, 8).Len(at))
+}
+
+// TestLoadSkipsWhatIsIdle says so, and has nothing to show for it.
+func TestLoadSkipsWhatIsIdle(t *testing.T) {
+	table, at, stored := metaTable(4), engine.Stamp{NowNs: 1e18}, map[string][]byte{}
+	decideOne(table, step{at, engine.Op{Key: keyOf(1), Limit: bucketOf(1, 1e9, 10), Cost: 1}})
+	require.NoError(t, table.Drain(10, into(t, stored)))
+	for k, v := range stored {
+		for waitNs, want := range map[int64]bool{1e9 - 1: true, 1e9: false} {
+			later, again := engine.Stamp{NowNs: at.NowNs + waitNs}, metaTable(2)
+			got, err := again.Load(later, []byte(k), v)
+			require.NoError(t, err)
+			require.Equal(t, want, got)
+			require.Equal(t, one(want), again.Len(later))
+		}
+	}
+}
+
+// TestLoadOfDamage loads what Drain never wrote and goes on: an error or some
+// entry, but no panic then or later.
+func TestLoadOfDamage(t *testing.T) {
+	rng := seeded(1)
+	for seed := range uint64(40 / min(raceFactor, 10)) {
+		stored := map[string][]byte{}
+		before := metaTable(2)
+		history := someBlocks(seed, 5, 200)
+		run(history, oneByOne(before))
+		require.NoError(t, before.Drain(100, into(t, stored)))
+		table, at := metaTable(2), history[len(history)-1].at
+		for k, v := range stored {
+			for range 5 {
+				_, _ = table.Load(at, []byte(k), damaged(rng, v))
+				_, _ = table.Load(at, damaged(rng, []byte(k)), v)
+			}
+		}
+		run(history, oneByOne(table))
+		at.NowNs += dayNs
+		table.Collect(at, 1_000_000)
+		table.Len(at)
+	}
+	_, err := metaTable(1).Load(engine.Stamp{}, nil, nil)
+	require.Error(t, err)
+}
+
+// damaged is b cut short, or with a bit turned.
+func damaged(rng *rand.Rand, b []byte) []byte {
+	b = append([]byte(nil), b...)
+	if rng.IntN(3) == 0 {
+		return b[:rng.IntN(len(b))]
+	}
+	b[rng.IntN(len(b))] ^= 1 << rng.IntN(8)
+	return b
+}
+
+// TestScanSeesEveryKey visits every key that is there throughout, while others
+// come and go.
+func TestScanSeesEveryKey(t *testing.T) {
+	table, at := metaTable(16), engine.Stamp{NowNs: 1e18}
+	lasting := bucketOf(1, hourNs, 10)
+	const keys = 5_000
+	for n := range keys {
+		decideOne(table, step{at, engine.Op{Key: keyOf(n), Limit: lasting, Cost: 5}})
+	}
+	seen := map[string]bool{}
+	for cursor, calls := uint64(0), 0; ; calls++ {
+		cursor = table.Scan(at, cursor, 50, func(key []byte, a engine.Algorithm) {
+			require.Equal(t, engine.TokenBucket, a)
+			seen[string(key)] = true
+		})
+		if cursor == 0 {
+			break
+		}
+		require.Less(t, cursor, uint64(1<<53))
+		require.Less(t, calls, keys)
+		for n := range 40 {
+			decideOne(table, step{at, engine.Op{Key: keyOf(keys + calls*40 + n), Limit: lasting, Cost: 1}})
+			decideOne(table, step{at, engine.Op{Code: engine.OpReset, Key: keyOf(keys + calls*40 + n - 60)}})
+		}
+	}
+	for n := range keys - 60 {
+		require.True(t, seen[string(keyOf(n))], "key %d", n)
+	}
+	require.NotNil(t, table.RandomKey(at, 12345))
+	at.NowNs += dayNs
+	require.Zero(t, table.Scan(at, 0, 1_000_000, func(key []byte, _ engine.Algorithm) { t.Fatalf("%x is idle", key) }))
+	require.Nil(t, table.RandomKey(at, 12345))
+}

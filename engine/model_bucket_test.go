@@ -1,0 +1,136 @@
+package engine_test
+
+import (
+	"math/big"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// tokens is a token bucket: level tokens at an instant, fewer than none when in debt.
+type tokens struct {
+	limit engine.Limit
+	level *big.Rat
+	atNs  int64
+}
+
+func (b tokens) algorithm() engine.Algorithm { return engine.TokenBucket }
+func (b tokens) remembered() engine.Limit    { return b.limit }
+
+func (b tokens) used(at engine.Stamp) int64 {
+	return wholeUp(minus(num(b.limit.Max), b.under(at, b.limit).level))
+}
+
+func (b tokens) idle(at engine.Stamp) bool {
+	return b.under(at, b.limit).level.Cmp(num(b.limit.Max)) == 0
+}
+
+// under is the bucket now, as limit l sees it.
+func (b tokens) under(at engine.Stamp, l engine.Limit) tokens {
+	level := plus(b.level, times(num(at.NowNs-b.atNs), perNs(b.limit.Rate)))
+	level = lesser(level, num(b.limit.Max))
+	if l != b.limit {
+		level = lesser(floorTo(level, l.Rate.PerNs), num(l.Max))
+	}
+	return tokens{l, level, at.NowNs}
+}
+
+func (b tokens) take(at engine.Stamp, op *engine.Op) (engine.Decision, rule) {
+	b = b.under(at, op.Limit)
+	rate, burst := perNs(b.limit.Rate), num(b.limit.Max)
+	credit := lesser(times(rate, num(op.WaitNs)), num(engine.MaxUnits)) // the deepest debt
+	reach := plus(b.level, credit)
+	want, n := op.Cost, op.Cost
+	if op.Partial {
+		want, n = min(1, op.Cost), min(op.Cost, whole(reach))
+	}
+	d := engine.Decision{Limit: b.limit.Max}
+	admitted := lessOrEqual(num(n), reach) && n >= want
+	if !admitted {
+		d.Remaining = whole(b.level)
+		d.ResetMs = msUp(over(minus(burst, b.level), rate))
+		d.RetryMs = msUp(over(minus(num(want), reach), rate))
+		if !lessOrEqual(num(want), plus(burst, credit)) {
+			d.RetryMs = -1
+		}
+		return d, nil
+	}
+	d.Allowed = granted(op, n)
+	d.RetryMs = msUp(over(minus(num(n), b.level), rate))
+	b.level = minus(b.level, num(n))
+	d.Remaining = whole(b.level)
+	d.ResetMs = msUp(over(minus(burst, b.level), rate))
+	return taken(d, n, b)
+}
+
+func (b tokens) refund(at engine.Stamp, n int64) (engine.Decision, rule) {
+	after := b.under(at, b.limit)
+	after.level = lesser(plus(after.level, num(n)), num(b.limit.Max))
+	return afterRefund(at, n, after)
+}
+
+// queue is a leaky bucket as a queue: backlog units of which one is in service.
+type queue struct {
+	limit   engine.Limit
+	backlog *big.Rat
+	atNs    int64
+}
+
+func (q queue) algorithm() engine.Algorithm { return engine.LeakyBucket }
+func (q queue) remembered() engine.Limit    { return q.limit }
+func (q queue) used(at engine.Stamp) int64  { return wholeUp(q.under(at, q.limit).backlog) }
+func (q queue) idle(at engine.Stamp) bool   { return q.under(at, q.limit).backlog.Sign() == 0 }
+
+// under is the queue now, as limit l sees it.
+func (q queue) under(at engine.Stamp, l engine.Limit) queue {
+	backlog := positive(minus(q.backlog, times(num(at.NowNs-q.atNs), perNs(q.limit.Rate))))
+	if l != q.limit {
+		backlog = negative(floorTo(negative(backlog), l.Rate.PerNs))
+	}
+	return queue{l, backlog, at.NowNs}
+}
+
+func (q queue) take(at engine.Stamp, op *engine.Op) (engine.Decision, rule) {
+	q = q.under(at, op.Limit)
+	rate, room := perNs(q.limit.Rate), num(q.limit.Max+1)
+	after := plus(q.backlog, num(op.Cost))
+	d := engine.Decision{Limit: q.limit.Max}
+	if !lessOrEqual(after, room) {
+		d.RetryMs = msUp(over(minus(after, room), rate))
+		if op.Cost > q.limit.Max+1 {
+			d.RetryMs = -1
+		}
+		d.Remaining = whole(minus(room, q.backlog))
+		d.ResetMs = msUp(over(q.backlog, rate))
+		return d, nil
+	}
+	d.Allowed = 1
+	if op.Cost > 0 {
+		d.RetryMs = msUp(over(minus(after, num(1)), rate))
+	}
+	q.backlog = after
+	d.Remaining = whole(minus(room, after))
+	d.ResetMs = msUp(over(after, rate))
+	return taken(d, op.Cost, q)
+}
+
+func (q queue) refund(at engine.Stamp, n int64) (engine.Decision, rule) {
+	after := q.under(at, q.limit)
+	after.backlog = positive(minus(after.backlog, num(n)))
+	return afterRefund(at, n, after)
+}
+
+// granted is what Allowed says of n units admitted.
+func granted(op *engine.Op, n int64) int64 {
+	if op.Partial {
+		return n
+	}
+	return 1
+}
+
+// taken pairs an admission with the state that follows it; none when nothing was taken.
+func taken(d engine.Decision, n int64, after rule) (engine.Decision, rule) {
+	if n == 0 {
+		return d, nil
+	}
+	return d, after
+}

@@ -1,0 +1,371 @@
+package engine_test
+
+import (
+	"math"
+	"math/big"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// The reference model: a map of naive limiters in exact rationals, every one a
+// few lines that follow the written definition of its algorithm. It is slow,
+// keeps everything and shares no code with the engine.
+
+// rule is the state of one limiter. Its values never change: an operation that
+// takes something returns the state that follows, any other returns nil.
+type rule interface {
+	algorithm() engine.Algorithm
+	// idle reports whether the limiter is as if never used, under the limit it remembers.
+	idle(at engine.Stamp) bool
+	take(at engine.Stamp, op *engine.Op) (engine.Decision, rule)
+	// refund gives back at most n units.
+	refund(at engine.Stamp, n int64) (engine.Decision, rule)
+	// remembered is the limit of the last operation that took something.
+	remembered() engine.Limit
+	// used is what counts against that limit, in units, rounded up.
+	used(at engine.Stamp) int64
+}
+
+// blank is a limiter never used, about to be asked under l.
+func blank(at engine.Stamp, l engine.Limit) rule {
+	switch l.Algorithm {
+	case engine.TokenBucket:
+		return tokens{limit: l, level: num(l.Max), atNs: at.NowNs}
+	case engine.LeakyBucket:
+		return queue{limit: l, backlog: num(0), atNs: at.NowNs}
+	case engine.FixedWindow:
+		return fixed{}
+	case engine.SlidingLog:
+		return slidingLog{limit: l}
+	case engine.SlidingCounter:
+		return twoWindows{limit: l, startNs: alignedStart(at, l.WindowNs)}
+	case engine.Concurrency:
+		return leases{limit: l}
+	case engine.Strike:
+		return strikes{limit: l}
+	}
+	panic("no such algorithm")
+}
+
+// model is the naive table.
+type model struct {
+	idLifetimeNs int64
+	nowNs        int64
+	keys         map[string]*modelKey
+}
+
+type modelKey struct {
+	state modelState
+	ids   map[string]remembered
+}
+
+// modelState is everything but the remembered answers: copied, changed, kept.
+type modelState struct {
+	rule           rule
+	counter        *counter
+	blockedUntilNs int64
+	reason         string
+}
+
+type remembered struct {
+	answer  engine.Decision
+	givenNs int64
+}
+
+func newModel(idLifetimeNs int64) *model {
+	return &model{idLifetimeNs: idLifetimeNs, keys: map[string]*modelKey{}}
+}
+
+// do carries out one operation.
+func (m *model) do(at engine.Stamp, op *engine.Op) engine.Decision {
+	m.nowNs = max(m.nowNs, at.NowNs)
+	at.NowNs = m.nowNs
+	k := m.keys[string(op.Key)]
+	if k == nil {
+		k = &modelKey{ids: map[string]remembered{}}
+		m.keys[string(op.Key)] = k
+	}
+	remembers := len(op.ID) > 0 && !op.Dry // a dry run is no repetition
+	if r, ok := k.ids[string(op.ID)]; ok && remembers && at.NowNs-r.givenNs < m.idLifetimeNs {
+		return r.answer
+	}
+	next := k.state.settled(at)
+	answer, changed := next.do(at, op)
+	if op.Dry {
+		return answer
+	}
+	k.state = next
+	if changed && remembers {
+		k.ids[string(op.ID)] = remembered{answer, at.NowNs}
+	}
+	return answer
+}
+
+// len counts the keys that are not idle.
+func (m *model) len(at engine.Stamp) (n int64) {
+	at.NowNs = max(m.nowNs, at.NowNs)
+	for _, k := range m.keys {
+		s := k.state.settled(at)
+		if s.algorithm() != engine.NoAlgorithm || s.blocked(at) {
+			n++
+		}
+	}
+	return n
+}
+
+// inspect describes a key as a look at it under its own limit would.
+func (m *model) inspect(at engine.Stamp, key []byte) (info engine.Info, ok bool) {
+	at.NowNs = max(m.nowNs, at.NowNs)
+	s := m.keys[string(key)].state.settled(at)
+	if s.blocked(at) {
+		info.Blocked, info.Reason, info.BlockedMs = true, s.reason, -1
+		if s.blockedUntilNs != engine.Never {
+			info.BlockedMs = msUp(num(s.blockedUntilNs - at.NowNs))
+		}
+	}
+	info.Algorithm = s.algorithm()
+	switch {
+	case s.rule != nil:
+		info.Limit = s.rule.remembered()
+		now := look(at, s.rule)
+		info.Remaining, info.IdleInMs = now.Remaining, now.ResetMs
+		info.Used = s.rule.used(at)
+	case s.counter != nil:
+		info.Used, info.IdleInMs = s.counter.value, -1
+		if s.counter.untilNs != engine.Never {
+			info.IdleInMs = msUp(num(s.counter.untilNs - at.NowNs))
+		}
+	}
+	switch r := s.rule.(type) {
+	case leases:
+		info.Holders = len(r.live(at).held)
+	case strikes:
+		info.PenaltyMs = msUp(num(max(0, r.blockedUntilNs-at.NowNs)))
+	}
+	return info, info.Blocked || info.Algorithm != engine.NoAlgorithm
+}
+
+// settled is s without what has become idle.
+func (s modelState) settled(at engine.Stamp) modelState {
+	if s.rule != nil && s.rule.idle(at) {
+		s.rule = nil
+	}
+	if s.counter != nil && s.counter.expired(at) {
+		s.counter = nil
+	}
+	return s
+}
+
+func (s *modelState) algorithm() engine.Algorithm {
+	switch {
+	case s.rule != nil:
+		return s.rule.algorithm()
+	case s.counter != nil:
+		return engine.Counter
+	}
+	return engine.NoAlgorithm
+}
+
+func (s *modelState) blocked(at engine.Stamp) bool { return at.NowNs < s.blockedUntilNs }
+
+// do carries out op on s and reports whether anything changed.
+func (s *modelState) do(at engine.Stamp, op *engine.Op) (engine.Decision, bool) {
+	switch op.Code {
+	case engine.OpTake:
+		return s.take(at, op)
+	case engine.OpBlock:
+		s.blockedUntilNs, s.reason = engine.Never, string(op.Text)
+		if op.TTLNs != engine.Never {
+			s.blockedUntilNs = at.NowNs + op.TTLNs
+		}
+		return engine.Decision{Allowed: 1}, true
+	case engine.OpUnblock:
+		was := s.blocked(at)
+		s.blockedUntilNs = 0
+		return engine.Decision{Allowed: one(was)}, was
+	case engine.OpReset:
+		was := s.algorithm() != engine.NoAlgorithm
+		s.rule, s.counter = nil, nil
+		return engine.Decision{Allowed: one(was)}, was
+	case engine.OpIncr:
+		return s.incr(at, op)
+	case engine.OpRefund:
+		return s.refund(at, op)
+	case engine.OpRelease, engine.OpRenew:
+		return s.lease(at, op)
+	}
+	panic("no such operation")
+}
+
+func (s *modelState) take(at engine.Stamp, op *engine.Op) (engine.Decision, bool) {
+	own := s.algorithm()
+	if own != engine.NoAlgorithm && own != op.Limit.Algorithm {
+		return engine.Decision{Status: engine.WrongType}, false
+	}
+	r := s.rule
+	if r == nil {
+		r = blank(at, op.Limit)
+	}
+	if s.blocked(at) {
+		return s.denyBlocked(at, op, r), false
+	}
+	d, next := r.take(at, op)
+	if next == nil {
+		if d.Allowed == 0 && op.Cost > 0 {
+			s.adopt(at, op)
+		}
+		return d, false
+	}
+	s.rule = next
+	return d, true
+}
+
+// adopt lets a denied request that would fit some day put its limit in force.
+func (s *modelState) adopt(at engine.Stamp, op *engine.Op) {
+	limit := op.Limit
+	most := limit.Max
+	if limit.Algorithm == engine.LeakyBucket {
+		most++
+	}
+	if s.rule == nil || wanted(op) > most {
+		return
+	}
+	switch r := s.rule.(type) {
+	case tokens:
+		s.rule = r.under(at, limit)
+	case queue:
+		s.rule = r.under(at, limit)
+	case fixed:
+		s.rule = r.under(at, op)
+	case twoWindows:
+		s.rule = r.under(at, limit)
+	}
+}
+
+// denyBlocked answers a decision on a key under an administrative block: all is
+// idle when the block is over and the limiter is, as the operation's limit sees it.
+func (s *modelState) denyBlocked(at engine.Stamp, op *engine.Op, r rule) engine.Decision {
+	own, _ := r.take(at, &engine.Op{Limit: op.Limit, Calendar: op.Calendar})
+	leftMs := int64(-1)
+	if s.blockedUntilNs != engine.Never {
+		leftMs = msUp(num(s.blockedUntilNs - at.NowNs))
+	}
+	return engine.Decision{RetryMs: leftMs, ResetMs: later(leftMs, own.ResetMs), Limit: op.Limit.Max}
+}
+
+// look is what COST 0 under the limiter's own limit answers.
+func look(at engine.Stamp, r rule) engine.Decision {
+	d, _ := r.take(at, &engine.Op{Limit: r.remembered()})
+	return d
+}
+
+// later is the longer of two waits, of which -1 is without end.
+func later(a, b int64) int64 {
+	if a < 0 || b < 0 {
+		return -1
+	}
+	return max(a, b)
+}
+
+func (s *modelState) refund(at engine.Stamp, op *engine.Op) (engine.Decision, bool) {
+	switch s.algorithm() {
+	case engine.NoAlgorithm:
+		return engine.Decision{Remaining: -1}, false
+	case engine.Concurrency, engine.Counter:
+		return engine.Decision{Status: engine.NotRefundable}, false
+	}
+	d, next := s.rule.refund(at, op.Cost)
+	if next == nil {
+		return d, false
+	}
+	s.rule = next
+	return d, true
+}
+
+func (s *modelState) lease(at engine.Stamp, op *engine.Op) (engine.Decision, bool) {
+	switch s.algorithm() {
+	case engine.NoAlgorithm:
+		return engine.Decision{}, false
+	case engine.Concurrency:
+	default:
+		return engine.Decision{Status: engine.WrongType}, false
+	}
+	next := s.rule.(leases).without(string(op.Text), at)
+	held, found := s.rule.(leases).find(string(op.Text), at)
+	if !found {
+		return engine.Decision{}, false
+	}
+	if op.Code == engine.OpRenew {
+		next = next.with(lease{held.holder, held.units, untilNs(at, op.TTLNs)})
+	}
+	s.rule = next
+	return engine.Decision{Allowed: 1}, true
+}
+
+// afterRefund answers a refund of n units that left r: what a look under the
+// remembered limit would say is left.
+func afterRefund(at engine.Stamp, n int64, after rule) (engine.Decision, rule) {
+	d := engine.Decision{Allowed: one(n > 0), Remaining: look(at, after).Remaining}
+	return taken(d, n, after)
+}
+
+// Exact arithmetic: a name for each step keeps the definitions readable.
+
+func num(n int64) *big.Rat           { return new(big.Rat).SetInt64(n) }
+func frac(a, b int64) *big.Rat       { return big.NewRat(a, b) }
+func plus(a, b *big.Rat) *big.Rat    { return new(big.Rat).Add(a, b) }
+func minus(a, b *big.Rat) *big.Rat   { return new(big.Rat).Sub(a, b) }
+func times(a, b *big.Rat) *big.Rat   { return new(big.Rat).Mul(a, b) }
+func over(a, b *big.Rat) *big.Rat    { return new(big.Rat).Quo(a, b) }
+func perNs(r engine.Rate) *big.Rat   { return frac(r.Units, r.PerNs) }
+func lessOrEqual(a, b *big.Rat) bool { return a.Cmp(b) <= 0 }
+func positive(a *big.Rat) *big.Rat   { return greater(a, new(big.Rat)) }
+func negative(a *big.Rat) *big.Rat   { return new(big.Rat).Neg(a) }
+func ceil(a *big.Rat) *big.Int       { return new(big.Int).Neg(floor(negative(a))) }
+func one(yes bool) int64             { return map[bool]int64{true: 1}[yes] }
+func msUp(ns *big.Rat) int64         { return saturated(ceil(over(positive(ns), num(1e6)))) }
+func wholeUp(a *big.Rat) int64       { return saturated(ceil(positive(a))) }
+func whole(a *big.Rat) int64         { return saturated(floor(positive(a))) }
+func floorTo(a *big.Rat, n int64) *big.Rat {
+	return over(new(big.Rat).SetInt(floor(times(a, num(n)))), num(n))
+}
+
+func floor(a *big.Rat) *big.Int {
+	// Euclidean division rounds down for a positive divisor.
+	return new(big.Int).Div(a.Num(), a.Denom())
+}
+
+func lesser(a, b *big.Rat) *big.Rat {
+	if lessOrEqual(a, b) {
+		return a
+	}
+	return b
+}
+
+func greater(a, b *big.Rat) *big.Rat {
+	if lessOrEqual(a, b) {
+		return b
+	}
+	return a
+}
+
+func saturated(a *big.Int) int64 {
+	if !a.IsInt64() {
+		return math.MaxInt64
+	}
+	return a.Int64()
+}
+
+// untilNs is when what lasts ttl from now ends; 0 means it does not.
+func untilNs(at engine.Stamp, ttlNs int64) int64 {
+	if ttlNs == 0 {
+		return engine.Never
+	}
+	return at.NowNs + ttlNs
+}
+
+// alignedStart is the limiter time at which the wall-clock window around now began.
+func alignedStart(at engine.Stamp, windowNs int64) int64 {
+	wallNs := at.NowNs + at.WallOffsetNs
+	return wallNs - wallNs%windowNs - at.WallOffsetNs
+}
