@@ -1,0 +1,142 @@
+package persistence
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// Clock tells limiter time, which only goes forward and never steps.
+type Clock interface {
+	// Now is the stamp of a decision taken now.
+	Now() engine.Stamp
+	// Record is what a restart needs to go on from here; Flush is left zero.
+	Record() Record
+	// Slew draws the offset to the wall clock nearer to the truth. Called about once
+	// a second, by one goroutine.
+	Slew()
+	// Advance moves a test clock forward by d; false for any other clock.
+	Advance(d time.Duration) bool
+}
+
+// Source is the hardware below a clock.
+type Source interface {
+	// MonotonicNs never steps; only differences mean something.
+	MonotonicNs() int64
+	// WallNs is Unix time. It may step, and be wrong.
+	WallNs() int64
+}
+
+type systemSource struct{}
+
+func (systemSource) MonotonicNs() int64 { return monotonicNs() }
+func (systemSource) WallNs() int64      { return time.Now().UnixNano() }
+
+const (
+	// slewDivisor bounds how fast the offset to the wall clock moves: 1/2000, 0.05 %
+	// of real time, as adjtime does it. Slow enough that no window is cut or drawn
+	// out noticeably, fast enough for any crystal (0.01 %).
+	slewDivisor = 2000
+	// minLimiterNs and maxLimiterNs keep a first start with a senseless wall clock
+	// within what package engine computes with.
+	minLimiterNs = int64(time.Second)
+	maxLimiterNs = int64(1) << 61
+)
+
+// DefaultMaxDowntimeCredit is how much of the time a server was down counts as
+// passed when nothing else is said. Callers should get their refill for a night's
+// maintenance; a machine that wakes with a wall clock years ahead should not
+// empty every weekly and monthly quota.
+const DefaultMaxDowntimeCredit = 24 * time.Hour
+
+// rawClock runs on the monotonic clock alone; the wall clock decides only where
+// it starts and where calendar windows lie.
+type rawClock struct {
+	source  Source
+	startNs int64 // limiter time at the start
+	rawNs   int64 // Source.MonotonicNs at the start
+	offset  atomic.Pointer[slew]
+}
+
+// slew is an offset on its way: it moves from FromNs by ByNs in all, starting at
+// limiter time sinceNs, at 1/slewDivisor of limiter time. Being continuous it
+// keeps the wall time of calendar windows from going back.
+type slew struct{ sinceNs, fromNs, byNs int64 }
+
+func (s *slew) at(nowNs int64) int64 {
+	step := max(nowNs-s.sinceNs, 0) / slewDivisor
+	return s.fromNs + min(max(s.byNs, -step), step)
+}
+
+// newRawClock starts a clock. last is the record of the flush before, nil on a
+// first start, when limiter time is the wall clock. Later it goes on from the
+// record by what the wall clock advanced since, at least 0 and at most creditNs.
+func newRawClock(source Source, last *Record, creditNs int64) *rawClock {
+	c := &rawClock{source: source, rawNs: source.MonotonicNs()}
+	wallNs := source.WallNs()
+	c.startNs = min(max(wallNs, minLimiterNs), maxLimiterNs)
+	if last != nil {
+		c.startNs = last.LimiterNs + min(max(wallNs-last.WallNs, 0), creditNs)
+		wallNs = max(wallNs, last.LimiterNs+last.OffsetNs)
+	}
+	c.offset.Store(&slew{sinceNs: c.startNs, fromNs: wallNs - c.startNs})
+	return c
+}
+
+func (c *rawClock) Now() engine.Stamp {
+	now := c.startNs + c.source.MonotonicNs() - c.rawNs
+	return engine.Stamp{NowNs: now, WallOffsetNs: c.offset.Load().at(now)}
+}
+
+func (c *rawClock) Record() Record {
+	at := c.Now()
+	return Record{LimiterNs: at.NowNs, OffsetNs: at.WallOffsetNs, WallNs: c.source.WallNs()}
+}
+
+func (c *rawClock) Slew() {
+	at := c.Now()
+	target := c.source.WallNs() - at.NowNs
+	c.offset.Store(&slew{sinceNs: at.NowNs, fromNs: at.WallOffsetNs, byNs: target - at.WallOffsetNs})
+}
+
+func (c *rawClock) Advance(time.Duration) bool { return false }
+
+// testClock stands still until it is told to advance. Its wall time is its
+// limiter time.
+type testClock struct {
+	mu    sync.Mutex
+	nowNs int64
+}
+
+// newTestClock starts at the second the wall clock shows, or goes on from the
+// record of the flush before.
+func newTestClock(source Source, last *Record) *testClock {
+	if last != nil {
+		return &testClock{nowNs: last.LimiterNs}
+	}
+	seconds := source.WallNs() / int64(time.Second)
+	return &testClock{nowNs: min(max(seconds*int64(time.Second), minLimiterNs), maxLimiterNs)}
+}
+
+func (c *testClock) Now() engine.Stamp {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return engine.Stamp{NowNs: c.nowNs}
+}
+
+func (c *testClock) Record() Record {
+	now := c.Now().NowNs
+	return Record{LimiterNs: now, WallNs: now, Test: true}
+}
+
+func (c *testClock) Slew() {}
+
+// Advance ignores a negative d: limiter time never goes back.
+func (c *testClock) Advance(d time.Duration) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.nowNs += min(max(int64(d), 0), maxLimiterNs-c.nowNs)
+	return true
+}

@@ -1,0 +1,259 @@
+package persistence
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// closedStore makes a directory with a few flushes behind it, closed cleanly.
+func closedStore(t *testing.T) (*vfs.MemFS, map[string]string) {
+	fs := vfs.NewMem()
+	rng := rand.New(rand.NewPCG(1, 1))
+	s, table := mustOpen(t, fs, dataDir)
+	for n := range 20 {
+		change(rng, table, n)
+		flush(t, s, table)
+		if n%7 == 0 {
+			require.NoError(t, s.db.Flush())
+		}
+	}
+	require.NoError(t, s.Close())
+	return fs, table.state()
+}
+
+// copyDir copies a directory tree into a file system of its own.
+func copyDir(t *testing.T, from vfs.FS) *vfs.MemFS {
+	to := vfs.NewMem()
+	ok, err := vfs.Clone(from, to, dataDir, dataDir)
+	require.NoError(t, err)
+	require.True(t, ok)
+	return to
+}
+
+// loadState opens a directory and returns the state it loads.
+func loadState(t *testing.T, fs vfs.FS) (map[string]string, error) {
+	s, table, err := openStore(fs, dataDir, mustNotStop(t))
+	if err != nil {
+		return nil, err
+	}
+	require.NoError(t, s.abandon())
+	return table.state(), nil
+}
+
+// A flipped bit anywhere in a directory that was closed cleanly is refused or has
+// no effect. Nothing is half-loaded and nothing silently different.
+func TestAFlippedBitIsRefusedOrHarmless(t *testing.T) {
+	fs, want := closedStore(t)
+	refused := map[string]int{}
+	for _, path := range files(t, fs, dataDir) {
+		content := readFile(t, fs, path)
+		for _, i := range flipPoints(len(content)) {
+			broken := copyDir(t, fs)
+			bad := bytes.Clone(content)
+			bad[i] ^= 1 << (i % 8)
+			writeFile(t, broken, path, bad)
+			got, err := loadState(t, broken)
+			if err != nil {
+				refused[kindOf(path)]++
+				continue
+			}
+			require.Equal(t, want, got, "byte %d of %s", i, path)
+		}
+	}
+	for _, kind := range []string{"FORMAT", "FLUSHED", "sst", "MANIFEST"} {
+		require.NotZero(t, refused[kind], "%s: no damage was noticed; %v", kind, refused)
+	}
+}
+
+// flipPoints picks every byte of a small file and a sample of a large one.
+func flipPoints(n int) (points []int) {
+	rng := rand.New(rand.NewPCG(uint64(n), 3))
+	const most = 120
+	for i := range n {
+		if n <= most || rng.IntN(n) < most || i < 16 || n-i <= 16 {
+			points = append(points, i)
+		}
+	}
+	return points
+}
+
+func kindOf(path string) string {
+	base := vfs.Default.PathBase(path)
+	kind, _, _ := strings.Cut(base, "-")
+	if i := strings.LastIndexByte(kind, '.'); i > 0 && !strings.HasPrefix(kind, "marker") {
+		kind = kind[i+1:]
+	}
+	return kind
+}
+
+// Damage that only the load meets, in the middle of the entries, refuses the
+// start: what lies before it must not pass for everything.
+func TestDamageInTheMiddleOfTheEntries(t *testing.T) {
+	fs := vfs.NewMem()
+	s, table := mustOpen(t, fs, dataDir)
+	rng, value := rand.NewChaCha8([32]byte{9}), make([]byte, 1000)
+	for i := range 1000 {
+		_, _ = rng.Read(value) // does not compress
+		table.set(fmt.Sprintf("k%06d", i), string(value))
+	}
+	flush(t, s, table)
+	require.NoError(t, s.Close())
+	for _, path := range files(t, fs, dataDir) {
+		content := readFile(t, fs, path)
+		if kindOf(path) != "sst" || len(content) < 500_000 {
+			continue
+		}
+		content[len(content)/2] ^= 4
+		writeFile(t, fs, path, content)
+		_, err := loadState(t, fs)
+		require.ErrorIs(t, err, ErrDamaged)
+		return
+	}
+	t.Fatal("no large table")
+}
+
+// A file cut short or missing is refused or has no effect.
+func TestATruncatedOrMissingFileIsRefusedOrHarmless(t *testing.T) {
+	fs, want := closedStore(t)
+	for _, path := range files(t, fs, dataDir) {
+		content := readFile(t, fs, path)
+		for _, keep := range []int{-1, 0, len(content) / 2, len(content) - 1} {
+			broken := copyDir(t, fs)
+			if keep < 0 {
+				require.NoError(t, broken.Remove(path))
+			} else {
+				writeFile(t, broken, path, content[:keep])
+			}
+			got, err := loadState(t, broken)
+			if err == nil {
+				require.Equal(t, want, got, "%s cut to %d of %d", path, keep, len(content))
+			}
+		}
+	}
+}
+
+// After a crash the newest log may be cut or damaged at its end. What is loaded
+// then is still one of the flushed states.
+func TestADamagedLogGivesAnEarlierFlush(t *testing.T) {
+	fs := vfs.NewCrashableMem()
+	s, table := mustOpen(t, fs, dataDir)
+	states := history{table.state()}
+	rng := rand.New(rand.NewPCG(2, 2))
+	for n := range 30 {
+		change(rng, table, n)
+		states = append(states, table.state())
+		flush(t, s, table)
+	}
+	crash := fs.CrashClone(vfs.CrashCloneCfg{})
+	require.NoError(t, s.Close())
+	harmed := 0
+	for _, path := range files(t, crash, dataDir) {
+		if kindOf(path) != "log" {
+			continue
+		}
+		content := readFile(t, crash, path)
+		for _, i := range flipPoints(len(content)) {
+			broken := copyDir(t, crash)
+			bad := bytes.Clone(content)
+			bad[i] ^= 1 << (i % 8)
+			writeFile(t, broken, path, bad)
+			got, err := loadState(t, broken)
+			if err != nil {
+				harmed++
+				continue
+			}
+			require.GreaterOrEqual(t, states.find(got), 0, "byte %d of %s", i, path)
+		}
+	}
+	require.NotZero(t, harmed)
+}
+
+func TestForeignAndNewerDirectoriesAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		name, file, content string
+		want                error
+		says                string
+	}{
+		{"somebody's files", "holiday.jpg", "x", ErrForeign, `"holiday.jpg"`},
+		{"another Pebble store", "MANIFEST-000001", "x", ErrForeign, "MANIFEST"},
+		{"a newer weir", "FORMAT", "weir data format 2\n", ErrNewer, "format 2, this weir knows 1"},
+		{"format zero", "FORMAT", "weir data format 0\n", ErrDamaged, "format 0"},
+		{"not a format file", "FORMAT", "something", ErrDamaged, `"something"`},
+		{"an endless format file", "FORMAT", strings.Repeat("9", 1<<20), ErrDamaged, "FORMAT"},
+		{"format without state", "FORMAT", formatText(1), ErrDamaged, "state is missing"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			fs := vfs.NewMem()
+			require.NoError(t, fs.MkdirAll(dataDir, 0o750))
+			writeFile(t, fs, fs.PathJoin(dataDir, c.file), []byte(c.content))
+			_, _, err := openStore(fs, dataDir, mustNotStop(t))
+			require.ErrorIs(t, err, c.want)
+			require.ErrorContains(t, err, c.says)
+			require.ErrorContains(t, err, `data directory "data"`)
+			require.Equal(t, []string{fs.PathJoin(dataDir, c.file)}, files(t, fs, dataDir), "nothing was added")
+		})
+	}
+}
+
+func TestAStoreThatLostItsFilesIsRefused(t *testing.T) {
+	fs, _ := closedStore(t)
+	state := fs.PathJoin(dataDir, stateName)
+	require.NoError(t, fs.RemoveAll(state))
+	require.NoError(t, fs.MkdirAll(state, 0o750))
+	_, err := loadState(t, fs)
+	require.ErrorIs(t, err, ErrDamaged)
+}
+
+// An older copy of state/ under a newer FLUSHED file is a rollback nobody asked for.
+func TestARolledBackStoreIsRefused(t *testing.T) {
+	fs, _ := closedStore(t)
+	old := copyDir(t, fs)
+	s, table := mustOpen(t, fs, dataDir)
+	table.set("counter", "later")
+	flush(t, s, table)
+	require.NoError(t, s.Close())
+	flushed := fs.PathJoin(dataDir, flushedName)
+	writeFile(t, old, flushed, readFile(t, fs, flushed))
+	_, err := loadState(t, old)
+	require.ErrorIs(t, err, ErrDamaged)
+	require.ErrorContains(t, err, "was written")
+}
+
+// A crash at any point of the first start leaves a directory that starts.
+func TestAnUnfinishedFirstStart(t *testing.T) {
+	fs := vfs.NewCrashableMem()
+	s, err := OpenStore(StoreOptions{Dir: dataDir, FS: fs, Logger: quiet, OnFatal: mustNotStop(t)})
+	require.NoError(t, err)
+	require.NoError(t, s.Load(engine.Stamp{NowNs: 1e18}, at(), newFakeTable()))
+	for _, percent := range []int{0, 100} {
+		clone := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rand.New(rand.NewPCG(1, 2))})
+		again, table := mustOpen(t, clone, dataDir)
+		table.set("a", "1")
+		flush(t, again, table)
+		require.NoError(t, again.Close())
+		got, err := loadState(t, clone)
+		require.NoError(t, err)
+		require.True(t, maps.Equal(table.state(), got))
+		require.NotContains(t, fmt.Sprint(files(t, clone, dataDir)), freshName)
+	}
+	require.NoError(t, s.abandon())
+}
+
+func TestOneStoreAtATime(t *testing.T) {
+	fs := vfs.NewMem()
+	s, _ := mustOpen(t, fs, dataDir)
+	_, _, err := openStore(fs, dataDir, mustNotStop(t))
+	require.ErrorIs(t, err, ErrInUse)
+	require.NoError(t, s.Close())
+	again, _ := mustOpen(t, fs, dataDir)
+	require.NoError(t, again.Close())
+}

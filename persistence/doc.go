@@ -1,0 +1,41 @@
+// Package persistence keeps a table of limiters across restarts. It loads the
+// state from a data directory, writes what changed once a second and at
+// shutdown, and owns the clock whose time must survive with the state. Node puts
+// the three together: the limiter of a server that runs alone.
+//
+// # What it promises
+//
+//   - A clean shutdown loses nothing: the next start goes on from the exact state.
+//   - A crash, of the process or of the machine, forgets at most the decisions
+//     that no finished flush has seen: those of the last second, or of the time
+//     since Save last returned. What is forgotten is forgotten in the callers'
+//     favor; nothing they were granted is counted twice.
+//   - Limiter time never goes back and is never behind a stored entry, whatever the
+//     wall clock does between two runs.
+//   - A directory that is damaged, newer than this program, in use, or not weir's is
+//     refused with a message that says what was found and what to do. The state is
+//     loaded in full or not at all, and nothing is repaired behind anyone's back.
+//   - A disk that fails while weir runs ends the process, through Options.OnFatal:
+//     it does not go on answering as if the state were saved.
+//
+// # The data directory
+//
+//	FORMAT    the version of everything below, as text
+//	FLUSHED   a mark the state is held against: see mark
+//	state/    a Pebble store: engine entries under 'e', the clock record under 'm'
+//
+// A flush writes its changes in batches, each atomic and each with a clock record
+// stamped after its entries, and ends with one batch that is synced to the disk.
+// A crash in the middle of a flush keeps a prefix of it, so keys that one
+// MULTI/EXEC changed together may come back from different seconds.
+//
+// # Where it differs
+//
+// Redis's append-only file can sync every write; here a decision is never waited
+// for. Who needs every decision on disk before its answer runs a cluster of one.
+//
+// A flipped byte anywhere in a directory that was closed cleanly is found. After a
+// crash the newest write-ahead log has a ragged end by nature: damage there may
+// pass for it, and costs the flushes behind it. So may damage to what Pebble's
+// list of files gained in the last minute.
+package persistence

@@ -1,0 +1,47 @@
+package persistence
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// Why a data directory is refused, and why a running node stops. The texts say
+// what to do.
+var (
+	ErrInUse       = errors.New("another weir is using it: stop that one, or choose another data directory")
+	ErrForeign     = errors.New("it holds something else than weir's data: choose an empty or a new directory")
+	ErrNewer       = errors.New("it was written by a newer weir: start that version, or choose another data directory")
+	ErrDamaged     = errors.New("it is damaged and nothing was loaded: restore a copy of it, or move it away to start without its state")
+	ErrNotWritable = errors.New("weir may not write there: check its owner, its mode and how it is mounted")
+	ErrDiskFull    = errors.New("the disk is full: free some space and start again")
+	ErrClockKind   = errors.New("its time comes from the other kind of clock: real and test clocks do not mix in one data directory")
+
+	ErrDisk         = errors.New("the disk failed, so weir stops; restarting is safe once it works: at most the last second is forgotten")
+	ErrDiskFullLive = errors.New("the disk is full, so weir stops: free some space and start it again; at most the last second is forgotten")
+	ErrDamagedLive  = errors.New("what was written earlier can no longer be read; a restart will refuse it: check the disk and restore a copy")
+	ErrNoDisk       = errors.New("weir runs without a data directory")
+	ErrClosed       = errors.New("the limiter is closed")
+)
+
+// refusal names the sentinel behind a failure to open or read the directory.
+// Failures it does not know pass unchanged.
+func refusal(err error) error {
+	for _, known := range []error{ErrInUse, ErrForeign, ErrNewer, ErrDamaged, ErrClockKind} {
+		if errors.Is(err, known) {
+			return err
+		}
+	}
+	switch {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("%w (%v)", ErrNotWritable, err)
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("%w (%v)", ErrDiskFull, err)
+	case pebble.IsCorruptionError(err), errors.Is(err, pebble.ErrDBDoesNotExist), errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w (%v)", ErrDamaged, err)
+	}
+	return err
+}

@@ -1,0 +1,205 @@
+package persistence
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// fakeTable is a table of opaque entries: "idle" values are idle when loaded,
+// "bad" ones are refused.
+type fakeTable struct {
+	mu      sync.Mutex
+	entries map[string]string
+	dirty   map[string]bool
+}
+
+// Reserve does nothing: there is nothing to make ready.
+func (t *fakeTable) Reserve(int64) {}
+
+func newFakeTable() *fakeTable {
+	return &fakeTable{entries: map[string]string{}, dirty: map[string]bool{}}
+}
+
+func (f *fakeTable) set(key, value string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.entries[key], f.dirty[key] = value, true
+}
+
+func (f *fakeTable) remove(key string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.entries, key)
+	f.dirty[key] = true
+}
+
+func (f *fakeTable) state() map[string]string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.entries)
+}
+
+func (f *fakeTable) Drain(maxChunk int, emit func([]engine.Change) error) error {
+	f.mu.Lock()
+	keys := slices.Sorted(maps.Keys(f.dirty))
+	f.dirty = map[string]bool{}
+	var changes []engine.Change
+	for _, k := range keys {
+		c := engine.Change{Key: []byte(k)}
+		if v, ok := f.entries[k]; ok {
+			c.Value = []byte(v)
+		}
+		changes = append(changes, c)
+	}
+	f.mu.Unlock()
+	for chunk := range slices.Chunk(changes, maxChunk) {
+		if err := emit(chunk); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var errBadEntry = errors.New("no such algorithm")
+
+func (f *fakeTable) Load(_ engine.Stamp, key, value []byte) (bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if string(value) == "bad" {
+		return false, errBadEntry
+	}
+	if string(value) == "idle" {
+		return false, nil
+	}
+	f.entries[string(key)] = string(value)
+	return true, nil
+}
+
+// fakeSource is hardware under a test's control.
+type fakeSource struct {
+	mu           sync.Mutex
+	monoNs, wall int64
+}
+
+func (s *fakeSource) MonotonicNs() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.monoNs
+}
+
+func (s *fakeSource) WallNs() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.wall
+}
+
+// pass lets real time pass: both clocks advance.
+func (s *fakeSource) pass(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.monoNs += int64(d)
+	s.wall += int64(d)
+}
+
+// step sets the wall clock forward or back while no time passes.
+func (s *fakeSource) step(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wall += int64(d)
+}
+
+var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
+
+// mustNotStop ends the tests when the store wants to end the process: whoever
+// waits for the store would wait for ever.
+func mustNotStop(t *testing.T) func(error) {
+	return func(err error) { panic(fmt.Sprintf("%s: the store stops the process: %v", t.Name(), err)) }
+}
+
+const dataDir = "data"
+
+// at is the clock record of a flush in tests that do not care for time.
+func at() Record { return Record{LimiterNs: 1e18, WallNs: 1e18} }
+
+// openStore opens a store on fs, loads it into a new table and begins.
+func openStore(fs vfs.FS, dir string, onFatal func(error)) (*Store, *fakeTable, error) {
+	s, err := OpenStore(StoreOptions{Dir: dir, FS: fs, Logger: quiet, OnFatal: onFatal})
+	if err != nil {
+		return nil, nil, err
+	}
+	table := newFakeTable()
+	err = s.Load(engine.Stamp{NowNs: 1e18}, at(), table)
+	if err == nil {
+		err = s.Begin(at())
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, s.abandon())
+	}
+	return s, table, nil
+}
+
+func mustOpen(t *testing.T, fs vfs.FS, dir string) (*Store, *fakeTable) {
+	t.Helper()
+	s, table, err := openStore(fs, dir, mustNotStop(t))
+	require.NoError(t, err)
+	return s, table
+}
+
+func flush(t *testing.T, s *Store, table *fakeTable) {
+	t.Helper()
+	require.NoError(t, s.Flush(table, at, true))
+}
+
+// readFile and writeFile reach into a data directory.
+func readFile(t *testing.T, fs vfs.FS, path string) []byte {
+	t.Helper()
+	f, err := fs.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	b, err := io.ReadAll(f)
+	require.NoError(t, err)
+	return b
+}
+
+func writeFile(t *testing.T, fs vfs.FS, path string, content []byte) {
+	t.Helper()
+	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
+	require.NoError(t, err)
+	_, err = io.Copy(f, bytes.NewReader(content))
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+}
+
+// files lists the files below a directory, with their paths.
+func files(t *testing.T, fs vfs.FS, dir string) []string {
+	t.Helper()
+	names, err := fs.List(dir)
+	require.NoError(t, err)
+	var paths []string
+	for _, name := range names {
+		path := fs.PathJoin(dir, name)
+		info, err := fs.Stat(path)
+		require.NoError(t, err)
+		if info.IsDir() {
+			paths = append(paths, files(t, fs, path)...)
+		} else if !strings.HasSuffix(name, "LOCK") {
+			paths = append(paths, path)
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}

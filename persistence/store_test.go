@@ -1,0 +1,205 @@
+package persistence
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+)
+
+func TestStoreKeepsWhatWasFlushed(t *testing.T) {
+	fs := vfs.NewMem()
+	s, table := mustOpen(t, fs, dataDir)
+	table.set("", "the empty key")
+	table.set("a", "1")
+	table.set("b", "2")
+	table.set("\xff\xff", strings.Repeat("long", 1000))
+	flush(t, s, table)
+	table.remove("b")
+	table.set("a", "3")
+	flush(t, s, table)
+	require.NoError(t, s.Close())
+
+	again, loaded := mustOpen(t, fs, dataDir)
+	require.Equal(t, table.state(), loaded.state())
+	require.NoError(t, again.Close())
+}
+
+func TestFlushOfManyChunksAndLargeEntries(t *testing.T) {
+	fs := vfs.NewMem()
+	s, table := mustOpen(t, fs, dataDir)
+	for i := range 3*chunkEntries + 17 {
+		table.set(fmt.Sprintf("k%06d", i), fmt.Sprint(i))
+	}
+	for i := range 5 {
+		table.set(fmt.Sprintf("log%d", i), strings.Repeat("x", maxBatchBytes/2+i))
+	}
+	table.set("huge", strings.Repeat("y", memTableBytes+1))
+	flush(t, s, table)
+	require.NoError(t, s.Close())
+	again, loaded := mustOpen(t, fs, dataDir)
+	require.True(t, maps.Equal(table.state(), loaded.state())) // Equal would print megabytes
+	require.NoError(t, again.Close())
+}
+
+func TestBatchLen(t *testing.T) {
+	sized := func(sizes ...int) (chunk []engine.Change) {
+		for _, n := range sizes {
+			chunk = append(chunk, engine.Change{Key: []byte("k"), Value: make([]byte, n-1)})
+		}
+		return chunk
+	}
+	require.Equal(t, 3, batchLen(sized(1, 1, 1)))
+	require.Equal(t, 2, batchLen(sized(1, maxBatchBytes-1, 1)))
+	require.Equal(t, 1, batchLen(sized(2*maxBatchBytes, 1)), "never none")
+}
+
+func TestClearEmptiesTheDisk(t *testing.T) {
+	fs := vfs.NewCrashableMem()
+	s, table := mustOpen(t, fs, dataDir)
+	table.set("a", "1")
+	flush(t, s, table)
+	require.NoError(t, s.Clear(at()))
+
+	crash := fs.CrashClone(vfs.CrashCloneCfg{})
+	after, loaded := mustOpen(t, crash, dataDir)
+	require.Empty(t, loaded.state(), "it is on disk when Clear returns")
+	require.NoError(t, after.Close())
+
+	table.set("b", "2")
+	flush(t, s, table)
+	require.NoError(t, s.Close())
+	again, loaded := mustOpen(t, fs, dataDir)
+	require.Equal(t, map[string]string{"b": "2"}, loaded.state())
+	require.NoError(t, again.Close())
+}
+
+func TestIdleEntriesAreDeletedAtLoad(t *testing.T) {
+	fs := vfs.NewMem()
+	s, table := mustOpen(t, fs, dataDir)
+	for i := range 2*chunkEntries + 5 {
+		table.set(fmt.Sprintf("idle%05d", i), "idle")
+	}
+	table.set("kept", "1")
+	flush(t, s, table)
+	require.NoError(t, s.Close())
+
+	later := Record{LimiterNs: 2e18, WallNs: 2e18}
+	s, err := OpenStore(StoreOptions{Dir: dataDir, FS: fs, Logger: quiet, OnFatal: mustNotStop(t)})
+	require.NoError(t, err)
+	require.NoError(t, s.Load(engine.Stamp{NowNs: 2e18}, later, newFakeTable()))
+	iter, err := s.db.NewIter(nil)
+	require.NoError(t, err)
+	var keys []string
+	for iter.First(); iter.Valid(); iter.Next() {
+		keys = append(keys, string(iter.Key()))
+	}
+	require.NoError(t, iter.Close())
+	require.Equal(t, []string{"ekept", "mc"}, keys)
+	require.NoError(t, s.abandon())
+
+	s, err = OpenStore(StoreOptions{Dir: dataDir, FS: fs, Logger: quiet, OnFatal: mustNotStop(t)})
+	require.NoError(t, err)
+	last, ok := s.Last()
+	require.True(t, ok)
+	require.Equal(t, later.LimiterNs, last.LimiterNs, "the time that made them idle went with them")
+	require.NoError(t, s.abandon())
+}
+
+func TestABadEntryRefusesTheStart(t *testing.T) {
+	fs := vfs.NewMem()
+	s, table := mustOpen(t, fs, dataDir)
+	table.set("fine", "1")
+	table.set("long\x00"+strings.Repeat("k", 500), "bad")
+	flush(t, s, table)
+	require.NoError(t, s.Close())
+	_, _, err := openStore(fs, dataDir, mustNotStop(t))
+	require.ErrorIs(t, err, ErrDamaged)
+	require.ErrorContains(t, err, `"long\x00kkk`)
+	require.ErrorContains(t, err, errBadEntry.Error())
+	require.Less(t, len(err.Error()), 400, "the key is cut")
+}
+
+func TestAnIdleFlushLeavesTheDiskAlone(t *testing.T) {
+	s, table := mustOpen(t, vfs.NewMem(), dataDir)
+	limiterNs := at().LimiterNs
+	now := func() Record { return Record{LimiterNs: limiterNs} }
+	writes := func() uint64 { return s.db.Metrics().WAL.BytesIn }
+
+	before := writes()
+	require.NoError(t, s.Flush(table, now, false))
+	require.Equal(t, before, writes())
+	limiterNs += idleRecordNs
+	require.NoError(t, s.Flush(table, now, false))
+	require.Greater(t, writes(), before, "the record may not grow old")
+	before = writes()
+	require.NoError(t, s.Flush(table, now, true))
+	require.Greater(t, writes(), before, "a forced flush always writes")
+	require.NoError(t, s.Close())
+}
+
+// Every entry travels with a record that was stamped after it was drained.
+func TestNoRecordIsBehindItsEntries(t *testing.T) {
+	fs := vfs.NewCrashableMem()
+	s, table := mustOpen(t, fs, dataDir)
+	for i := range 4 * chunkEntries {
+		table.set(fmt.Sprintf("k%06d", i), "v")
+	}
+	var clones []*vfs.MemFS
+	time := at().LimiterNs
+	require.NoError(t, s.Flush(table, func() Record {
+		clones = append(clones, fs.CrashClone(vfs.CrashCloneCfg{
+			UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 2)),
+		}))
+		time++
+		return Record{LimiterNs: time}
+	}, true))
+	require.Len(t, clones, 5)
+	require.NoError(t, s.Close())
+	for i, clone := range clones {
+		after, loaded := mustOpen(t, clone, dataDir)
+		// mustOpen wrote a record of its own; what counts is how much was found.
+		require.LessOrEqual(t, len(loaded.state()), i*chunkEntries)
+		require.Zero(t, len(loaded.state())%chunkEntries, "chunks are atomic")
+		require.NoError(t, after.Close())
+	}
+}
+
+func TestSplitCoversEveryKeyOnce(t *testing.T) {
+	fs := vfs.NewMem()
+	s, table := mustOpen(t, fs, dataDir)
+	rng := rand.NewChaCha8([32]byte{3})
+	value := make([]byte, 2000)
+	for i := range 20_000 {
+		_, _ = rng.Read(value) // does not compress
+		table.set(fmt.Sprintf("k%06d", i), string(value))
+	}
+	flush(t, s, table)
+	require.NoError(t, s.db.Flush())
+	for _, n := range []int{1, 2, 7} {
+		bounds, err := s.split(n)
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(bounds), n+1)
+		require.True(t, n == 1 || len(bounds) > 2, "the load is divided")
+		require.Equal(t, "e", string(bounds[0]))
+		require.Equal(t, "f", string(bounds[len(bounds)-1]))
+		require.IsIncreasing(t, stringsOf(bounds))
+	}
+	require.NoError(t, s.Close())
+	again, loaded := mustOpen(t, fs, dataDir)
+	require.Len(t, loaded.state(), 20_000)
+	require.NoError(t, again.Close())
+}
+
+func stringsOf(bounds [][]byte) (out []string) {
+	for _, b := range bounds {
+		out = append(out, string(b))
+	}
+	return out
+}
