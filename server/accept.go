@@ -1,0 +1,142 @@
+package server
+
+import (
+	"errors"
+	"net"
+	"time"
+)
+
+var errMaxClients = errors.New("max number of clients reached")
+
+// What a client that is turned away reads.
+const (
+	tooManyClients = "-ERR max number of clients reached\r\n"
+	protectedReply = "-DENIED weir runs in protected mode: it has no password and therefore answers only clients on " +
+		"its own machine. To let others in, start it with a password, or with --protected-mode=false where " +
+		"the network itself keeps strangers out.\r\n"
+)
+
+// Serve accepts clients from ln until the server stops, and returns nil then. It
+// takes ln over. Errors of accept are waited out; only a listener that somebody
+// else closed ends it, with net.ErrClosed.
+func (s *Server) Serve(ln net.Listener) error {
+	if !s.adopt(ln) {
+		return ErrServerClosed
+	}
+	pause := acceptPauseMin
+	for {
+		nc, err := ln.Accept()
+		switch {
+		case err == nil:
+			pause = acceptPauseMin
+			s.admit(nc)
+		case s.draining.Load():
+			return nil
+		case errors.Is(err, net.ErrClosed):
+			return err
+		default:
+			s.stats.AcceptErrors.Add(1)
+			s.log.Warn("cannot accept a client; trying again", "err", err, "pause", pause)
+			s.sleep(pause)
+			pause = min(2*pause, acceptPauseMax)
+		}
+	}
+}
+
+// adopt makes ln the server's own, which it closes when it stops.
+func (s *Server) adopt(ln net.Listener) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.draining.Load() {
+		_ = ln.Close()
+		return false
+	}
+	s.listeners[ln] = struct{}{}
+	s.sweepOnce.Do(func() { s.running.Go(s.sweep) })
+	return true
+}
+
+// sleep waits, though not longer than the server runs.
+func (s *Server) sleep(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-s.stop:
+	}
+}
+
+// admit starts serving a client, or turns it away.
+func (s *Server) admit(nc net.Conn) {
+	if s.cfg.ProtectedMode && s.cfg.Password == "" && !isLocal(nc.RemoteAddr()) {
+		s.stats.Denied.Add(1)
+		turnAway(nc, protectedReply)
+		return
+	}
+	c := newConn(s, nc)
+	switch err := s.enroll(c); err {
+	case nil:
+		s.stats.Accepted.Add(1)
+		keepAlive(nc)
+		go c.serve()
+	case errMaxClients:
+		s.stats.Rejected.Add(1)
+		turnAway(nc, tooManyClients)
+	default:
+		_ = nc.Close()
+	}
+}
+
+// enroll counts c among the connections, or says why it cannot be one.
+func (s *Server) enroll(c *conn) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.draining.Load():
+		return ErrServerClosed
+	case len(s.conns) >= s.cfg.MaxClients:
+		return errMaxClients
+	}
+	s.conns[c] = struct{}{}
+	s.running.Add(1)
+	return nil
+}
+
+// forget is a connection's last act.
+func (s *Server) forget(c *conn) {
+	s.mu.Lock()
+	delete(s.conns, c)
+	s.mu.Unlock()
+	s.running.Done()
+}
+
+// turnAway tells a client why, without waiting for it, and hangs up.
+func turnAway(nc net.Conn, why string) {
+	_ = nc.SetWriteDeadline(time.Now().Add(rejectTimeout))
+	_, _ = nc.Write([]byte(why))
+	_ = nc.Close()
+}
+
+// isLocal says whether a client is on this machine.
+func isLocal(addr net.Addr) bool {
+	if tcp, ok := addr.(*net.TCPAddr); ok {
+		return tcp.IP.IsLoopback()
+	}
+	return addr.Network() == "unix"
+}
+
+func keepAlive(nc net.Conn) {
+	if tcp, ok := nc.(*net.TCPConn); ok {
+		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{
+			Enable: true, Idle: keepAliveIdle, Interval: keepAliveEvery, Count: keepAliveCount,
+		})
+	}
+}
+
+// warnCrossProtocol logs an HTTP request, though not each of a flood of them.
+func (s *Server) warnCrossProtocol(from string) {
+	now := time.Now().Unix()
+	last := s.lastCrossWarn.Load()
+	if now-last >= int64(warnEvery/time.Second) && s.lastCrossWarn.CompareAndSwap(last, now) {
+		s.log.Warn("an HTTP request reached the RESP port and was cut off: "+
+			"possibly somebody uses a browser or a proxy to send commands", "addr", from)
+	}
+}

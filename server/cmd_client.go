@@ -1,0 +1,164 @@
+package server
+
+import (
+	"strings"
+	"time"
+)
+
+func clientCommand() *command {
+	ok := func(s *session, _ [][]byte) { s.ok() }
+	return &command{
+		name: "CLIENT", arity: -2, group: groupConn, flags: "noscript loading stale", exempt: true,
+		summary: "About this connection and the others",
+		subs: []*command{
+			{name: "ID", arity: 2, summary: "The id of this connection", run: func(s *session, _ [][]byte) { s.int(s.about.id) }},
+			{name: "GETNAME", arity: 2, summary: "The name of this connection", run: runGetName},
+			{name: "SETNAME", arity: 3, syntax: "name", summary: "Name this connection", run: runSetName},
+			{name: "SETINFO", arity: 4, syntax: "LIB-NAME|LIB-VER value", summary: "Say which client library this is", run: runSetInfo},
+			{name: "LIST", arity: -2, syntax: "[TYPE type] [ID id ...]", summary: "Describe all connections", flags: "admin", run: runClientList},
+			{name: "INFO", arity: 2, summary: "Describe this connection", run: func(s *session, _ [][]byte) { s.verbatim(s.about.line(time.Now())) }},
+			{name: "KILL", arity: -3, flags: "admin no_multi", summary: "Close connections",
+				syntax: "[address] [ID id] [TYPE type] [USER user] [ADDR address] [LADDR address] [SKIPME YES|NO] [MAXAGE seconds]",
+				reply:  "OK for an address alone, else how many were closed.", run: runClientKill},
+			{name: "REPLY", arity: 3, flags: "no_multi", syntax: "ON|OFF|SKIP", summary: "Send replies, none, or not the next", run: runClientReply},
+			{name: "PAUSE", arity: -3, flags: "admin no_multi", syntax: "ms [WRITE|ALL]", summary: "Hold commands back for a while", run: runClientPause},
+			{name: "UNPAUSE", arity: 2, flags: "admin", summary: "End CLIENT PAUSE", run: func(s *session, _ [][]byte) {
+				s.srv.state.pause.end()
+				s.ok()
+			}},
+			{name: "NO-EVICT", arity: 3, syntax: "ON|OFF", summary: "Accepted without effect", run: ok},
+			{name: "NO-TOUCH", arity: 3, syntax: "ON|OFF", summary: "Accepted without effect", run: ok},
+			{name: "CAPA", arity: -3, syntax: "capability [capability ...]", summary: "Accepted without effect", run: ok},
+			{name: "TRACKING", arity: -3, syntax: "ON|OFF [option ...]", summary: "Accepted without effect: nothing a client may cache ever changes", run: ok},
+			{name: "TRACKINGINFO", arity: 2, summary: "Tracking is off", run: runTrackingInfo},
+			{name: "GETREDIR", arity: 2, summary: "Always -1: tracking is off", run: func(s *session, _ [][]byte) { s.int(-1) }},
+			{name: "CACHING", arity: 3, syntax: "YES|NO", summary: "Refused: decisions must not be cached", run: func(s *session, _ [][]byte) { s.fail(errCaching) }},
+		},
+	}
+}
+
+func runGetName(s *session, _ [][]byte) {
+	if name := s.about.clientName(); name != "" {
+		s.bulk(name)
+		return
+	}
+	s.null()
+}
+
+func runSetName(s *session, args [][]byte) {
+	if !validClientText(args[2]) {
+		s.fail(errClientName)
+		return
+	}
+	s.about.update(func(i *clientInfo) { i.name = string(args[2]) })
+	s.ok()
+}
+
+func runSetInfo(s *session, args [][]byte) {
+	attr := strings.ToLower(string(args[2]))
+	switch {
+	case attr != "lib-name" && attr != "lib-ver":
+		s.fail(replyError("ERR Unrecognized option '" + printable(args[2], maxQuotedBytes) + "'"))
+		return
+	case !validClientText(args[3]):
+		s.fail(replyError("ERR " + attr + " cannot contain spaces, newlines or special characters."))
+		return
+	}
+	s.about.update(func(i *clientInfo) {
+		if attr == "lib-name" {
+			i.libName = string(args[3])
+		} else {
+			i.libVer = string(args[3])
+		}
+	})
+	s.ok()
+}
+
+func runClientList(s *session, args [][]byte) {
+	keep := func(*session) bool { return true }
+	switch {
+	case len(args) == 2:
+	case len(args) == 4 && isWord(args[2], "TYPE"):
+		kind := strings.ToLower(string(args[3]))
+		if !isClientType(kind) {
+			s.fail(unknownClientType(args[3]))
+			return
+		}
+		keep = func(c *session) bool { return c.about.kind() == kind }
+	case len(args) >= 4 && isWord(args[2], "ID"):
+		ids := make(map[int64]bool)
+		for _, a := range args[3:] {
+			id, ok := parseInt(a)
+			if !ok || id < 1 {
+				s.fail(replyError("ERR Invalid client ID"))
+				return
+			}
+			ids[id] = true
+		}
+		keep = func(c *session) bool { return ids[c.about.id] }
+	default:
+		s.fail(errSyntax)
+		return
+	}
+	var text strings.Builder
+	now := time.Now()
+	for _, c := range s.srv.state.clients.list() {
+		if keep(c) {
+			text.WriteString(c.about.line(now))
+		}
+	}
+	s.verbatim(text.String())
+}
+
+func isClientType(kind string) bool {
+	switch kind {
+	case "normal", "master", "replica", "slave", "pubsub":
+		return true
+	}
+	return false
+}
+
+func unknownClientType(got []byte) error {
+	return replyError("ERR Unknown client type '" + printable(got, maxQuotedBytes) + "'")
+}
+
+func runClientReply(s *session, args [][]byte) {
+	switch {
+	case isWord(args[2], "ON"):
+		s.mute = muteNone
+		s.ok()
+	case isWord(args[2], "OFF"):
+		s.mute = muteAll
+	case isWord(args[2], "SKIP"):
+		if s.mute == muteNone {
+			s.mute = muteNext
+		}
+	default:
+		s.fail(errSyntax)
+	}
+	s.refresh()
+}
+
+func runClientPause(s *session, args [][]byte) {
+	ms, err := unitsArg("timeout", args[2], 0, maxPauseMs)
+	if !s.guarded(err) {
+		return
+	}
+	writes := len(args) == 4 && isWord(args[3], "WRITE")
+	if len(args) > 4 || len(args) == 4 && !writes && !isWord(args[3], "ALL") {
+		s.fail(errSyntax)
+		return
+	}
+	s.srv.state.pause.begin(time.Duration(ms)*time.Millisecond, writes)
+	s.ok()
+}
+
+func runTrackingInfo(s *session, _ [][]byte) {
+	s.mapOf(3)
+	s.bulk("flags")
+	s.setOf(1)
+	s.bulk("off")
+	s.pairInt("redirect", -1)
+	s.bulk("prefixes")
+	s.array(0)
+}

@@ -1,0 +1,217 @@
+package server
+
+import (
+	"slices"
+	"strings"
+)
+
+func commandCommand() *command {
+	return &command{
+		name: "COMMAND", arity: -1, group: groupServer, flags: "loading stale", summary: "What commands there are",
+		run: func(s *session, _ [][]byte) { s.describeCommands(s.srv.state.table.all) },
+		subs: []*command{
+			{name: "COUNT", arity: 2, summary: "How many commands there are", run: func(s *session, _ [][]byte) { s.int(int64(len(s.srv.state.table.all))) }},
+			{name: "INFO", arity: -2, syntax: "[command ...]", summary: "Arity, flags and keys of commands", run: runCommandInfo},
+			{name: "DOCS", arity: -2, syntax: "[command ...]", summary: "Descriptions of commands", run: runCommandDocs},
+			{name: "LIST", arity: -2, syntax: "[FILTERBY ACLCAT category|PATTERN pattern|MODULE name]", summary: "The names of commands", run: runCommandList},
+			{name: "GETKEYS", arity: -3, syntax: "command [argument ...]", summary: "The keys in a command", run: runGetKeys},
+			{name: "GETKEYSANDFLAGS", arity: -3, syntax: "command [argument ...]", summary: "The keys in a command and what is done to them", run: runGetKeysAndFlags},
+		},
+	}
+}
+
+func (s *session) describeCommands(commands []*command) {
+	s.array(len(commands))
+	for _, cmd := range commands {
+		s.describe(cmd)
+	}
+}
+
+// describe writes one command as COMMAND does.
+func (s *session) describe(cmd *command) {
+	s.array(10)
+	s.bulk(cmd.full)
+	s.int(int64(cmd.arity))
+	s.setOfSimple(strings.Fields(cmd.flags))
+	s.int(int64(cmd.keys.first))
+	s.int(int64(cmd.keys.last))
+	s.int(int64(cmd.keys.step))
+	s.setOfSimple(cmd.categories())
+	s.array(0) // tips
+	s.keySpecs(cmd)
+	s.describeCommands(cmd.subs)
+}
+
+func (s *session) setOfSimple(words []string) {
+	s.setOf(len(words))
+	for _, w := range words {
+		s.simple(w)
+	}
+}
+
+// keySpecs writes where the keys are in the form that came with Redis 7.
+func (s *session) keySpecs(cmd *command) {
+	if cmd.keys.first == 0 {
+		s.array(0)
+		return
+	}
+	last := cmd.keys.last
+	if last > 0 {
+		last -= cmd.keys.first // counted from the first
+	}
+	s.array(1)
+	s.mapOf(3)
+	s.bulk("flags")
+	s.setOfSimple(keyFlags(cmd))
+	s.bulk("begin_search")
+	s.mapOf(2)
+	s.pair("type", "index")
+	s.bulk("spec")
+	s.mapOf(1)
+	s.pairInt("index", int64(cmd.keys.first))
+	s.bulk("find_keys")
+	s.mapOf(2)
+	s.pair("type", "range")
+	s.bulk("spec")
+	s.mapOf(3)
+	s.pairInt("lastkey", int64(last))
+	s.pairInt("keystep", int64(cmd.keys.step))
+	s.pairInt("limit", 0)
+}
+
+func keyFlags(cmd *command) []string {
+	if cmd.write {
+		return []string{"RW", "ACCESS", "UPDATE"}
+	}
+	return []string{"RO", "ACCESS"}
+}
+
+// named finds commands by names like get, or client|list.
+func (t *commandTable) named(name []byte) *command {
+	container, sub, _ := strings.Cut(string(name), "|")
+	cmd := t.find([]byte(container))
+	if cmd != nil && sub != "" {
+		return cmd.sub([]byte(sub))
+	}
+	return cmd
+}
+
+func runCommandInfo(s *session, args [][]byte) {
+	if len(args) == 2 {
+		s.describeCommands(s.srv.state.table.all)
+		return
+	}
+	s.array(len(args) - 2)
+	for _, name := range args[2:] {
+		if cmd := s.srv.state.table.named(name); cmd != nil {
+			s.describe(cmd)
+		} else if s.proto < 3 {
+			s.out = append(s.out, "*-1\r\n"...)
+		} else {
+			s.null()
+		}
+	}
+}
+
+func runCommandDocs(s *session, args [][]byte) {
+	commands := s.srv.state.table.all
+	if len(args) > 2 {
+		commands = nil
+		for _, name := range args[2:] {
+			if cmd := s.srv.state.table.named(name); cmd != nil {
+				commands = append(commands, cmd)
+			}
+		}
+	}
+	s.docs(commands)
+}
+
+func (s *session) docs(commands []*command) {
+	s.mapOf(len(commands))
+	for _, cmd := range commands {
+		s.bulk(cmd.full)
+		arguments := parseSyntax(cmd.syntax)
+		s.mapOf(4 + int(oneIf(len(arguments) > 0)+oneIf(len(cmd.subs) > 0)))
+		s.pair("summary", cmd.summary)
+		s.pair("since", since)
+		s.pair("group", cmd.group)
+		s.pair("complexity", cmd.cost)
+		if len(arguments) > 0 {
+			s.bulk("arguments")
+			s.arguments(arguments)
+		}
+		if len(cmd.subs) > 0 {
+			s.bulk("subcommands")
+			s.docs(cmd.subs)
+		}
+	}
+}
+
+func runCommandList(s *session, args [][]byte) {
+	keep := func(*command) bool { return true }
+	switch {
+	case len(args) == 2:
+	case len(args) != 5 || !isWord(args[2], "FILTERBY"):
+		s.fail(errSyntax)
+		return
+	case isWord(args[3], "ACLCAT"):
+		category := "@" + lower(args[4])
+		keep = func(cmd *command) bool { return slices.Contains(cmd.categories(), category) }
+	case isWord(args[3], "PATTERN") && len(args[4]) <= maxPatternBytes:
+		pattern := []byte(lower(args[4]))
+		keep = func(cmd *command) bool { return matchGlob(pattern, []byte(cmd.full)) }
+	case isWord(args[3], "MODULE"):
+		keep = func(*command) bool { return false }
+	default:
+		s.fail(errSyntax)
+		return
+	}
+	var names []string
+	for _, cmd := range s.srv.state.table.all {
+		if keep(cmd) {
+			names = append(names, cmd.full)
+		}
+	}
+	s.strings(names)
+}
+
+// keysIn finds the keys of a command given to COMMAND GETKEYS.
+func (s *session) keysIn(args [][]byte) (keys [][]byte, cmd *command, err error) {
+	cmd, err = s.srv.state.table.resolve(args)
+	switch {
+	case cmd == nil:
+		return nil, nil, replyError("ERR Invalid command specified")
+	case err != nil:
+		return nil, nil, replyError("ERR Invalid number of arguments specified for command")
+	case cmd.keys.first == 0:
+		return nil, nil, replyError("ERR The command has no key arguments")
+	}
+	for _, at := range cmd.keysOf(len(args)) {
+		keys = append(keys, args[at])
+	}
+	return keys, cmd, nil
+}
+
+func runGetKeys(s *session, args [][]byte) {
+	keys, _, err := s.keysIn(args[2:])
+	if !s.guarded(err) {
+		return
+	}
+	s.array(len(keys))
+	for _, key := range keys {
+		s.bulkBytes(key)
+	}
+}
+
+func runGetKeysAndFlags(s *session, args [][]byte) {
+	keys, cmd, err := s.keysIn(args[2:])
+	if !s.guarded(err) {
+		return
+	}
+	s.array(len(keys))
+	for _, key := range keys {
+		s.array(2)
+		s.bulkBytes(key)
+		s.setOfSimple(keyFlags(cmd))
+	}
+}

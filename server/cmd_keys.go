@@ -1,0 +1,214 @@
+package server
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/tidwall/redcon"
+
+	"github.com/weir-project/weir/engine"
+)
+
+const (
+	// maxKeysReply bounds the reply of KEYS; SCAN has no such end.
+	maxKeysReply = 10_000
+	// defaultScanCount is Redis' own; maxScanCount bounds one step of SCAN.
+	defaultScanCount = 10
+	maxScanCount     = 10_000
+)
+
+func keyCommands() []*command {
+	commands := []*command{
+		{name: "KEYS", arity: 2, syntax: "pattern", summary: "The keys that match a pattern", details: "Answers an error when more than 10000 keys match: then use SCAN.",
+			cost: "O(n) in the keys of the server", flags: "readonly", run: runKeys},
+		{name: "SCAN", arity: -2, syntax: "cursor [MATCH pattern] [COUNT n] [TYPE algorithm]", summary: "Walk through the keys", cost: "O(n) in the keys visited",
+			reply: "The cursor to go on with, `0` at the end, and some keys. A key that is there all the time is seen at least once.", flags: "readonly", run: runScan},
+		{name: "TTL", arity: 2, syntax: "key", summary: "Seconds until the limiter is idle", reply: "Rounded up; -1: never by itself, -2: it is idle.", flags: "readonly fast", keys: oneKey,
+			run: func(s *session, args [][]byte) { s.ttl(args[1], 1000) }},
+		{name: "PTTL", arity: 2, syntax: "key", summary: "Milliseconds until the limiter is idle", reply: "Rounded up; -1: never by itself, -2: it is idle.", flags: "readonly fast", keys: oneKey,
+			run: func(s *session, args [][]byte) { s.ttl(args[1], 1) }},
+		{name: "TYPE", arity: 2, syntax: "key", summary: "The algorithm of a limiter, or none", flags: "readonly fast", keys: oneKey, run: runType},
+		{name: "EXISTS", arity: -2, syntax: "key [key ...]", summary: "How many of the keys are not idle", flags: "readonly fast", keys: keySpec{1, -1, 1}, run: runExists},
+		{name: "RANDOMKEY", arity: 1, summary: "Some key that is not idle", flags: "readonly", run: runRandomKey},
+		{name: "DBSIZE", arity: 1, summary: "The number of keys that are not idle", flags: "readonly fast", run: func(s *session, _ [][]byte) { s.int(s.srv.lim.Len()) }},
+		{name: "MEMORY", arity: -2, summary: "Memory of keys and of the server", flags: "readonly", subs: []*command{
+			{name: "USAGE", arity: -3, syntax: "key [SAMPLES n]", summary: "Bytes a limiter takes, with its share of the index", flags: "readonly", keys: keySpec{2, 2, 1}, run: runMemoryUsage},
+			{name: "STATS", arity: 2, summary: "Bytes of the server and of its limiters", run: runMemoryStats},
+			{name: "DOCTOR", arity: 2, summary: "Says where to look", run: func(s *session, _ [][]byte) {
+				s.verbatim("Limiters that are idle take no memory. INFO memory shows what the others take, and the bound.\n")
+			}},
+		}},
+		{name: "OBJECT", arity: -2, summary: "How a limiter is stored", flags: "readonly", subs: []*command{
+			{name: "ENCODING", arity: 3, syntax: "key", summary: "Always `packed`: limiters are bytes in pages", flags: "readonly", keys: keySpec{2, 2, 1}, run: runEncoding},
+		}},
+		{name: "FLUSHALL", arity: -1, syntax: "[ASYNC|SYNC]", summary: "Forget every limiter and block", flags: "write", run: runFlush, cost: "O(n) in the keys of the server"},
+		{name: "FLUSHDB", arity: -1, syntax: "[ASYNC|SYNC]", summary: "The same as FLUSHALL", flags: "write", run: runFlush, cost: "O(n) in the keys of the server"},
+	}
+	for _, cmd := range commands {
+		cmd.group = groupLook
+	}
+	return commands
+}
+
+// inspect looks at a key that may be named wrongly: such a key cannot be there.
+func (s *session) inspect(key []byte) (engine.Info, bool) {
+	if checkKey(key) != nil {
+		return engine.Info{}, false
+	}
+	return s.srv.lim.Inspect(key)
+}
+
+func (s *session) ttl(key []byte, unitMs int64) {
+	info, ok := s.inspect(key)
+	switch {
+	case !ok:
+		s.int(-2)
+	case info.IdleInMs < 0 || info.BlockedMs < 0:
+		s.int(-1)
+	default: // a key is there until its limiter is idle and its block over
+		s.int((max(info.IdleInMs, info.BlockedMs) + unitMs - 1) / unitMs)
+	}
+}
+
+func runType(s *session, args [][]byte) {
+	info, _ := s.inspect(args[1])
+	s.simple(info.Algorithm.String())
+}
+
+func runExists(s *session, args [][]byte) {
+	n := int64(0)
+	for _, key := range args[1:] {
+		if _, ok := s.inspect(key); ok {
+			n++
+		}
+	}
+	s.int(n)
+}
+
+func runRandomKey(s *session, _ [][]byte) {
+	if key := s.srv.lim.RandomKey(); key != nil {
+		s.bulkBytes(key)
+		return
+	}
+	s.null()
+}
+
+func runMemoryUsage(s *session, args [][]byte) {
+	if len(args) != 3 && (len(args) != 5 || !isWord(args[3], "SAMPLES")) {
+		s.fail(errSyntax)
+		return
+	}
+	if info, ok := s.inspect(args[2]); ok {
+		s.int(int64(info.Bytes))
+		return
+	}
+	s.null()
+}
+
+func runMemoryStats(s *session, _ [][]byte) {
+	used, resident := processMemory()
+	stats := s.srv.lim.Stats()
+	s.mapOf(4)
+	s.pairInt("total.allocated", int64(used))
+	s.pairInt("process.resident", int64(resident))
+	s.pairInt("dataset.bytes", stats.MemoryBytes)
+	s.pairInt("keys.count", stats.Keys)
+}
+
+func runEncoding(s *session, args [][]byte) {
+	if _, ok := s.inspect(args[2]); ok {
+		s.bulk("packed")
+		return
+	}
+	s.null()
+}
+
+func runFlush(s *session, args [][]byte) {
+	if len(args) > 2 || len(args) == 2 && !isWord(args[1], "ASYNC") && !isWord(args[1], "SYNC") {
+		s.fail(errSyntax)
+		return
+	}
+	if s.guarded(s.srv.lim.Clear()) {
+		s.ok()
+	}
+}
+
+func runKeys(s *session, args [][]byte) {
+	pattern := args[1]
+	if len(pattern) > maxPatternBytes {
+		s.fail(errPatternLong)
+		return
+	}
+	found := keyList{keep: func(key []byte, _ engine.Algorithm) bool { return matchGlob(pattern, key) }}
+	for cursor, more := uint64(0), true; more && found.n <= maxKeysReply; more = cursor != 0 {
+		cursor = s.srv.lim.Scan(cursor, maxScanCount, found.add)
+	}
+	if found.n > maxKeysReply {
+		s.fail(errTooManyKeys)
+		return
+	}
+	s.array(found.n)
+	s.out = append(s.out, found.replies...)
+}
+
+// keyList collects keys as the elements of a reply: a key that is visited is
+// only valid until the next.
+type keyList struct {
+	keep    func(key []byte, a engine.Algorithm) bool
+	n       int
+	replies []byte
+}
+
+func (l *keyList) add(key []byte, a engine.Algorithm) {
+	if l.n <= maxKeysReply && l.keep(key, a) {
+		l.n++
+		l.replies = redcon.AppendBulk(l.replies, key)
+	}
+}
+
+func runScan(s *session, args [][]byte) {
+	cursor, err := strconv.ParseUint(string(args[1]), 10, 64)
+	if err != nil || cursor > math.MaxInt64 {
+		s.fail(replyError("ERR invalid cursor"))
+		return
+	}
+	count, keep, err := scanOptions(args[2:])
+	if !s.guarded(err) {
+		return
+	}
+	found := keyList{keep: keep}
+	cursor = s.srv.lim.Scan(cursor, count, found.add)
+	s.array(2)
+	s.bulk(strconv.FormatUint(cursor, 10))
+	s.array(found.n)
+	s.out = append(s.out, found.replies...)
+}
+
+func scanOptions(args [][]byte) (count int, keep func([]byte, engine.Algorithm) bool, err error) {
+	count = defaultScanCount
+	var pattern []byte
+	kind := ""
+	for ; len(args) > 0; args = args[2:] {
+		switch {
+		case len(args) < 2:
+			return 0, nil, errSyntax
+		case isWord(args[0], "MATCH"):
+			if pattern = args[1]; len(pattern) > maxPatternBytes {
+				return 0, nil, errPatternLong
+			}
+		case isWord(args[0], "COUNT"):
+			n, err := unitsArg("COUNT", args[1], 1, math.MaxInt64)
+			if err != nil {
+				return 0, nil, err
+			}
+			count = int(min(n, maxScanCount))
+		case isWord(args[0], "TYPE"):
+			kind = lower(args[1])
+		default:
+			return 0, nil, errSyntax
+		}
+	}
+	return count, func(key []byte, a engine.Algorithm) bool {
+		return (kind == "" || kind == a.String()) && (pattern == nil || matchGlob(pattern, key))
+	}, nil
+}

@@ -1,0 +1,180 @@
+package server
+
+import (
+	"bytes"
+	"time"
+)
+
+// maxQueuedBytes bounds the arguments a transaction keeps until EXEC: a full
+// batch of commands of a kilobyte each.
+const maxQueuedBytes = 1 << 20
+
+// transaction is what MULTI collects. Its arguments are copies: the read buffer
+// moves on before EXEC.
+type transaction struct {
+	queue  []queued
+	ops    int // operations the queue will make, at most MaxBatch
+	bytes  int
+	broken bool // a command was refused while queueing
+}
+
+type queued struct {
+	cmd  *command
+	args [][]byte
+	err  error // found when EXEC read it again
+	ops  int
+}
+
+func multiCommands() []*command {
+	commands := []*command{
+		{name: "MULTI", arity: 1, summary: "Begin a transaction", run: runMulti, atOnce: true,
+			details: "Commands are queued until EXEC. All its decisions and settling commands are then carried out as one atomic step at one instant; any " +
+				"other command runs after that step, and its reply stands in its place. A command that is refused while queueing makes EXEC refuse everything."},
+		{name: "EXEC", arity: 1, summary: "Carry out the transaction", reply: "An array of the replies.", run: runExec, atOnce: true,
+			shown: []example{{"MULTI", "OK", ""}, {"RL.TOKENBUCKET user:42 10/s 100", "QUEUED", ""}, {"RL.FIXED org:7 FOREVER 1000", "QUEUED", ""},
+				{"EXEC", "1 99 0 100 100 1 999 0 -1 1000", ""}}},
+		{name: "DISCARD", arity: 1, summary: "Drop the transaction", run: runDiscard, atOnce: true},
+		{name: "WATCH", arity: -2, syntax: "key [key ...]", summary: "Refused: a transaction is one atomic step", keys: keySpec{1, -1, 1}, atOnce: true,
+			run: func(s *session, _ [][]byte) { s.fail(errWatch) }},
+		{name: "UNWATCH", arity: 1, summary: "Accepted without effect", run: func(s *session, _ [][]byte) { s.ok() }},
+	}
+	for _, cmd := range commands {
+		cmd.group, cmd.flags = groupMulti, "noscript loading stale fast"
+	}
+	return commands
+}
+
+func runMulti(s *session, _ [][]byte) {
+	if s.tx != nil {
+		s.fail(errMultiNested)
+		return
+	}
+	s.tx = &transaction{broken: s.wasRefusedCaching()}
+	s.about.update(func(i *clientInfo) { i.queued = 0 })
+	s.refresh()
+	s.ok()
+}
+
+// wasRefusedCaching: some clients do not look at the answer to CLIENT CACHING and
+// would keep what the transaction behind it reads, so its EXEC fails.
+func (s *session) wasRefusedCaching() bool {
+	last := s.about.last.Load()
+	return last != nil && last.full == "client|caching"
+}
+
+func runDiscard(s *session, _ [][]byte) {
+	if s.tx == nil {
+		s.fail(errDiscardMulti)
+		return
+	}
+	s.endTransaction()
+	s.ok()
+}
+
+func (s *session) endTransaction() {
+	s.tx = nil
+	s.about.update(func(i *clientInfo) { i.queued = -1 })
+	s.refresh()
+}
+
+// enqueue checks a command as far as it can be and keeps a copy of it.
+func (s *session) enqueue(cmd *command, args [][]byte) {
+	tx := s.tx
+	n, err := s.rehearse(cmd, args)
+	size := 0
+	for _, a := range args {
+		size += len(a)
+	}
+	if err == nil && (len(tx.queue) == MaxBatch || tx.ops+n > MaxBatch || tx.bytes+size > maxQueuedBytes) {
+		err = errMultiTooLong
+	}
+	if err != nil {
+		tx.broken = true
+		s.reject(cmd, err)
+		return
+	}
+	tx.ops += n
+	tx.bytes += size
+	tx.queue = append(tx.queue, queued{cmd: cmd, args: cloneArgs(args)})
+	s.about.update(func(i *clientInfo) { i.queued = len(tx.queue) })
+	s.simple("QUEUED")
+}
+
+// rehearse reads the arguments of an operation without keeping it and returns
+// how many operations it makes. EXEC reads them again, because what they mean
+// may depend on the time.
+func (s *session) rehearse(cmd *command, args [][]byte) (ops int, err error) {
+	if cmd.plan == nil {
+		return 0, nil
+	}
+	err = s.plan(cmd, args)
+	ops = s.pending()
+	s.dropBatch()
+	return ops, err
+}
+
+func (s *session) dropBatch() {
+	s.srv.state.batches.put(s.batch)
+	s.batch = nil
+}
+
+func cloneArgs(args [][]byte) [][]byte {
+	copies := make([][]byte, len(args))
+	for i, a := range args {
+		copies[i] = bytes.Clone(a)
+	}
+	return copies
+}
+
+func runExec(s *session, _ [][]byte) {
+	tx := s.tx
+	if tx == nil {
+		s.fail(errExecNoMulti)
+		return
+	}
+	s.endTransaction()
+	if tx.broken {
+		s.fail(errExecAbort)
+		return
+	}
+	b := s.srv.state.batches.get()
+	defer s.srv.state.batches.put(b)
+	s.batch = b
+	for i := range tx.queue {
+		if q := &tx.queue[i]; q.cmd.plan != nil {
+			before := len(b.ops)
+			q.err = s.plan(q.cmd, q.args)
+			q.ops = len(b.ops) - before
+		}
+	}
+	s.batch = nil
+	s.decideAll(tx, b)
+}
+
+// decideAll decides the operations of a transaction in one step and answers its
+// commands in order.
+func (s *session) decideAll(tx *transaction, b *batch) {
+	start, ds := time.Now(), b.room()
+	var err error
+	if len(b.ops) > 0 {
+		err = s.srv.lim.DecideAtomic(b.ops, ds)
+	}
+	s.array(len(tx.queue))
+	at := 0
+	for i := range tx.queue {
+		q := &tx.queue[i]
+		switch {
+		case q.cmd.plan == nil:
+			s.carryOut(q.cmd, q.args)
+		case q.err != nil:
+			s.fail(q.err)
+		default:
+			s.answer(q.cmd, b.ops[at:at+q.ops], ds[at:at+q.ops], err)
+			at += q.ops
+		}
+	}
+	if len(b.queue) > 0 {
+		s.account(b, start)
+		s.announce(b.ops, ds, err)
+	}
+}

@@ -1,0 +1,156 @@
+package server
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/tidwall/redcon"
+)
+
+func pubsubCommands() []*command {
+	const flags = "pubsub noscript loading stale no_multi"
+	listen := "Channel `weir:denied:<algorithm>` carries the key of every denied decision, for example `weir:denied:tokenbucket`. " +
+		"Messages beyond 50000 a second for all listeners together are dropped (INFO counts them); a listener that does not read is cut."
+	commands := []*command{
+		{name: "SUBSCRIBE", arity: -2, syntax: "channel [channel ...]", summary: "Listen to denials", details: listen, flags: flags,
+			run: func(s *session, args [][]byte) { s.subscribe(args[1:], false) }},
+		{name: "PSUBSCRIBE", arity: -2, syntax: "pattern [pattern ...]", summary: "Listen to channels that match a pattern", details: listen, flags: flags,
+			run: func(s *session, args [][]byte) { s.subscribe(args[1:], true) }},
+		{name: "UNSUBSCRIBE", arity: -1, syntax: "[channel ...]", summary: "Stop listening to channels, or to all", flags: flags,
+			run: func(s *session, args [][]byte) { s.unsubscribe(args[1:], false) }},
+		{name: "PUNSUBSCRIBE", arity: -1, syntax: "[pattern ...]", summary: "Stop listening to patterns, or to all", flags: flags,
+			run: func(s *session, args [][]byte) { s.unsubscribe(args[1:], true) }},
+		{name: "PUBLISH", arity: 3, syntax: "channel message", summary: "Refused: channels carry the server's own events only", flags: "pubsub loading stale fast",
+			run: func(s *session, _ [][]byte) { s.fail(errPublish) }},
+		pubsubCommand(),
+	}
+	for _, cmd := range commands {
+		cmd.group = groupPubSub
+		cmd.pubsub = cmd.has("no_multi")
+	}
+	return commands
+}
+
+func pubsubCommand() *command {
+	return &command{
+		name: "PUBSUB", arity: -2, flags: "pubsub loading stale", summary: "Who is listening",
+		subs: []*command{
+			{name: "CHANNELS", arity: -2, syntax: "[pattern]", summary: "The channels someone listens to", run: func(s *session, args [][]byte) {
+				pattern := []byte("*")
+				if len(args) > 2 {
+					pattern = args[2]
+				}
+				names := slices.Sorted(maps.Keys(s.srv.state.hub.subscribers(false)))
+				s.strings(slices.DeleteFunc(names, func(n string) bool { return !matchGlob(pattern, []byte(n)) }))
+			}},
+			{name: "NUMSUB", arity: -2, syntax: "[channel ...]", summary: "How many listen to each channel", run: func(s *session, args [][]byte) {
+				counts := s.srv.state.hub.subscribers(false)
+				s.array(2 * len(args[2:]))
+				for _, name := range args[2:] {
+					s.bulkBytes(name)
+					s.int(int64(counts[string(name)]))
+				}
+			}},
+			{name: "NUMPAT", arity: 2, summary: "How many patterns are listened to", run: func(s *session, _ [][]byte) {
+				s.int(int64(len(s.srv.state.hub.subscribers(true))))
+			}},
+		},
+	}
+}
+
+// topics is what one session is subscribed to, in the order it asked.
+type topics []topic
+
+// onlyTopics says whether a RESP2 client is subscribed, which leaves it only a
+// few commands: its replies could not be told from messages.
+func (s *session) onlyTopics() bool { return s.proto < 3 && len(s.topics) > 0 }
+
+func (s *session) subscribe(names [][]byte, pattern bool) {
+	kind := kindOf("subscribe", pattern)
+	for _, name := range names {
+		if len(name) > maxPatternBytes {
+			s.fail(errPatternLong)
+			continue
+		}
+		t := topic{string(name), pattern}
+		if !slices.Contains(s.topics, t) {
+			if len(s.topics) == maxTopics {
+				s.fail(errTooManyTopics)
+				continue
+			}
+			s.topics = append(s.topics, t)
+			s.srv.state.hub.subscribe(s, t)
+		}
+		s.confirm(kind, name)
+	}
+	s.topicsChanged()
+}
+
+func (s *session) unsubscribe(names [][]byte, pattern bool) {
+	kind := kindOf("unsubscribe", pattern)
+	if len(names) == 0 {
+		for _, t := range s.topics {
+			if t.pattern == pattern {
+				names = append(names, []byte(t.name))
+			}
+		}
+	}
+	for _, name := range names {
+		t := topic{string(name), pattern}
+		if i := slices.Index(s.topics, t); i >= 0 {
+			s.topics = slices.Delete(s.topics, i, i+1)
+			s.srv.state.hub.unsubscribe(s, t)
+		}
+		s.confirm(kind, name)
+	}
+	if len(names) == 0 {
+		s.confirm(kind, nil)
+	}
+	s.topicsChanged()
+}
+
+func kindOf(verb string, pattern bool) string {
+	if pattern {
+		return "p" + verb
+	}
+	return verb
+}
+
+// confirm answers one channel of a SUBSCRIBE or UNSUBSCRIBE with the number of
+// subscriptions there are now.
+func (s *session) confirm(kind string, name []byte) {
+	s.pushOf(3)
+	s.bulk(kind)
+	if name == nil {
+		s.null()
+	} else {
+		s.out = redcon.AppendBulk(s.out, name)
+	}
+	s.int(int64(len(s.topics)))
+}
+
+// topicsChanged tells the rest of the session and CLIENT LIST.
+func (s *session) topicsChanged() {
+	patterns := 0
+	for _, t := range s.topics {
+		patterns += int(oneIf(t.pattern))
+	}
+	s.about.update(func(i *clientInfo) { i.subs, i.psubs = len(s.topics)-patterns, patterns })
+	s.refresh()
+}
+
+// dropTopics ends every subscription without a word to the client.
+func (s *session) dropTopics() {
+	for _, t := range s.topics {
+		s.srv.state.hub.unsubscribe(s, t)
+	}
+	s.topics = nil
+	s.topicsChanged()
+}
+
+func oneIf(b bool) int32 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,151 @@
+package server
+
+import (
+	"sync"
+	"time"
+)
+
+func serverCommands() []*command {
+	commands := []*command{
+		{name: "INFO", arity: -1, syntax: "[section ...]", summary: "Facts about the server", flags: "loading stale", run: runInfo,
+			details: "Sections are `server clients memory persistence stats replication cpu commandstats errorstats cluster keyspace weir`; `all` is all of them."},
+		{name: "TIME", arity: 1, summary: "The wall clock of the limiter: seconds and microseconds", flags: "loading stale fast", run: runTime},
+		{name: "SAVE", arity: 1, summary: "Write what changed to disk, and answer when it is there", flags: "admin noscript no_multi", run: runSave},
+		{name: "BGSAVE", arity: -1, syntax: "[SCHEDULE]", summary: "Write what changed to disk in the background", flags: "admin noscript no_multi", run: runBackgroundSave},
+		{name: "LASTSAVE", arity: 1, summary: "When the last save ended, in Unix time; 0: never", flags: "loading stale fast", run: func(s *session, _ [][]byte) {
+			s.int(lastSaveUnix(s.srv.lim))
+		}},
+		{name: "SHUTDOWN", arity: -1, syntax: "[NOSAVE|SAVE] [NOW] [FORCE] [ABORT]", summary: "Stop the server", flags: "admin noscript loading stale no_multi", run: runShutdown,
+			details: "Connections finish what they have sent, and the state is written to disk in any case."},
+		{name: "ROLE", arity: 1, summary: "The role of this node in replication", flags: "noscript loading stale fast", run: runRole},
+		{name: "WAIT", arity: 3, syntax: "replicas timeout", summary: "Always 0: there are no replicas to wait for", flags: "", run: func(s *session, args [][]byte) {
+			for _, a := range args[1:] {
+				if n, ok := parseInt(a); !ok || n < 0 {
+					s.fail(errNotInteger)
+					return
+				}
+			}
+			s.int(0)
+		}},
+		{name: "MONITOR", arity: 1, summary: "See every command as it comes", flags: "admin noscript loading stale no_multi", run: func(s *session, _ [][]byte) {
+			s.ok()
+			s.setMonitor(true)
+		}, details: "Arguments of AUTH and HELLO are not shown. While someone watches, pipelines are decided command by command, which is slower."},
+	}
+	for _, cmd := range commands {
+		cmd.group = groupServer
+	}
+	return commands
+}
+
+func (s *session) setMonitor(on bool) {
+	s.srv.state.hub.monitor(s, on)
+	s.about.update(func(i *clientInfo) { i.monitor = on })
+}
+
+func runTime(s *session, _ [][]byte) {
+	now := s.srv.lim.Now()
+	us := (now.NowNs + now.WallOffsetNs) / 1000
+	s.array(2)
+	s.bulk(decimal(us / 1e6))
+	s.bulk(decimal(us % 1e6))
+}
+
+// saver runs BGSAVE, one at a time.
+type saver struct {
+	mu             sync.Mutex
+	saving, failed bool
+}
+
+func (v *saver) status() (saving, failed bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.saving, v.failed
+}
+
+// begin reserves the saver, or reports that it is busy.
+func (v *saver) begin() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.saving {
+		return false
+	}
+	v.saving = true
+	return true
+}
+
+func (v *saver) end(err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.saving, v.failed = false, err != nil
+}
+
+func runSave(s *session, _ [][]byte) {
+	v := s.srv.state.saver
+	if !v.begin() {
+		s.fail(errSaving)
+		return
+	}
+	err := s.srv.lim.Save()
+	v.end(err)
+	if s.guarded(err) {
+		s.ok()
+	}
+}
+
+// runBackgroundSave starts a goroutine that the server waits for when it stops.
+func runBackgroundSave(s *session, args [][]byte) {
+	v := s.srv.state.saver
+	switch {
+	case len(args) > 2 || len(args) == 2 && !isWord(args[1], "SCHEDULE"):
+		s.fail(errSyntax)
+		return
+	case !v.begin():
+		s.fail(errSaving)
+		return
+	}
+	s.srv.running.Go(func() {
+		err := s.srv.lim.Save()
+		if err != nil {
+			s.srv.log.Error("background save failed", "err", err)
+		}
+		v.end(err)
+	})
+	s.simple("Background saving started")
+}
+
+func lastSaveUnix(lim Limiter) int64 {
+	if at := lim.LastSave(); !at.IsZero() {
+		return at.Unix()
+	}
+	return 0
+}
+
+// runShutdown answers nothing when it succeeds: the connection just ends.
+func runShutdown(s *session, args [][]byte) {
+	for _, a := range args[1:] {
+		switch {
+		case isWord(a, "ABORT") && len(args) == 2:
+			s.fail(errNotStopping)
+			return
+		case isWord(a, "SAVE"), isWord(a, "NOSAVE"), isWord(a, "NOW"), isWord(a, "FORCE"):
+		default:
+			s.fail(errSyntax)
+			return
+		}
+	}
+	if s.srv.cfg.OnShutdown == nil {
+		s.fail(errNoShutdown)
+		return
+	}
+	s.srv.log.Info("shutdown asked for by a client", "addr", s.about.addr, "at", time.Now())
+	s.closing = true
+	go s.srv.cfg.OnShutdown()
+}
+
+func runRole(s *session, _ [][]byte) {
+	s.array(3)
+	s.bulk("master")
+	s.int(0)
+	s.array(0)
+}

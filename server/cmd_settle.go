@@ -1,0 +1,94 @@
+package server
+
+import "github.com/weir-project/weir/engine"
+
+func settleCommands() []*command {
+	commands := []*command{
+		{
+			name: "RL.RELEASE", arity: -3, syntax: "key holder [ID token]",
+			summary: "Give a slot back",
+			params:  []param{paramKey, {"holder", "the holder id that `RL.ACQUIRE` was given or answered"}, paramID},
+			reply:   "1, or 0 when the holder holds nothing any more.",
+			shown:   []example{{"RL.RELEASE job:export a", "0", ""}},
+			plan:    planRelease, answer: answerAllowed,
+		},
+		{
+			name: "RL.RENEW", arity: -4, syntax: "key holder ttl [ID token]",
+			summary: "Keep a slot longer",
+			details: "The slot is held for `ttl` from now, whatever was left of it.",
+			params: []param{paramKey, {"holder", "the holder id that `RL.ACQUIRE` was given or answered"},
+				{"ttl", "a duration; 0: until it is released"}, paramID},
+			reply: "1, or 0 when the holder has lost the slot: then stop, or acquire again.",
+			shown: []example{{"RL.ACQUIRE job:export 2 30s HOLDER a", "1 1 0 30000 2 a", ""}, {"RL.RENEW job:export a 1m", "1", ""}},
+			plan:  planRenew, answer: answerAllowed,
+		},
+		{
+			name: "RL.REFUND", arity: -3, syntax: "key n [ID token]",
+			summary: "Give back units that were taken and not used",
+			details: "A limiter never gains more than was taken from it. Send an `ID`: a refund that is repeated after a lost connection would " +
+				"otherwise count twice.",
+			params: []param{paramKey, {"n", "units to give back"}, paramID},
+			reply:  "The units left, or -1 when the limiter is idle: there was nothing to give back.",
+			shown:  []example{{"RL.TOKENBUCKET user:42 1/m 10 COST 8", "1 2 0 480000 10", ""}, {"RL.REFUND user:42 5 ID req-77", "7", ""}},
+			plan:   planRefund, answer: answerRemaining,
+		},
+		{
+			name: "RL.RESET", arity: -2, syntax: "key [key ...] [ID token]",
+			summary: "Forget limiters, as if they had never been used",
+			details: "An administrative block (`RL.BLOCK`) stays. With three arguments or more, `ID token` at the end is the exactly-once token, not two keys.",
+			params:  []param{{"key", "limiters to forget"}, paramID},
+			reply:   "How many of them were not idle.",
+			cost:    "O(n) in the keys given",
+			shown:   []example{{"RL.FIXED trial:42 FOREVER 3", "1 2 0 -1 3", ""}, {"RL.RESET trial:42 trial:43", "1", ""}},
+			keys:    keySpec{1, -1, 1}, plan: planReset, answer: answerSum,
+		},
+		{
+			name: "RL.BLOCK", arity: -3, syntax: "key duration|FOREVER [REASON text] [ID token]",
+			summary: "Deny every decision on a key",
+			params: []param{paramKey, {"duration", "how long, from now; `FOREVER`: until `RL.UNBLOCK`"},
+				{"REASON text", "shown by RL.INSPECT and RL.EXPLAIN; 1 to 128 bytes"}, paramID},
+			reply: "OK.",
+			shown: []example{{"RL.BLOCK user:13 1h REASON abuse", "OK", ""}, {"RL.TOKENBUCKET user:13 10/s 100", "0 0 3600000 3600000 100", ""}},
+			plan:  planBlock, answer: answerOK,
+		},
+		{
+			name: "RL.UNBLOCK", arity: -2, syntax: "key [ID token]",
+			summary: "Lift a block",
+			params:  []param{paramKey, paramID},
+			reply:   "1, or 0 when the key was not blocked.",
+			shown:   []example{{"RL.BLOCK user:13 FOREVER", "OK", ""}, {"RL.UNBLOCK user:13", "1", ""}},
+			plan:    planUnblock, answer: answerAllowed,
+		},
+		deleteCommand("DEL"), deleteCommand("UNLINK"),
+	}
+	for _, cmd := range commands {
+		cmd.group, cmd.flags = groupSettle, "write fast"
+		if cmd.keys.first == 0 {
+			cmd.keys = oneKey
+		}
+	}
+	return commands
+}
+
+func deleteCommand(name string) *command {
+	return &command{
+		name: name, arity: -2, syntax: "key [key ...]",
+		summary: "The same as RL.RESET",
+		params:  []param{{"key", "limiters to forget"}},
+		reply:   "How many of them were not idle.",
+		cost:    "O(n) in the keys given",
+		keys:    keySpec{1, -1, 1}, plan: planDelete, answer: answerSum,
+	}
+}
+
+func answerAllowed(s *session, _ []engine.Op, ds []engine.Decision)   { s.int(ds[0].Allowed) }
+func answerRemaining(s *session, _ []engine.Op, ds []engine.Decision) { s.int(ds[0].Remaining) }
+func answerOK(s *session, _ []engine.Op, _ []engine.Decision)         { s.ok() }
+
+func answerSum(s *session, _ []engine.Op, ds []engine.Decision) {
+	sum := int64(0)
+	for i := range ds {
+		sum += ds[i].Allowed
+	}
+	s.int(sum)
+}

@@ -1,0 +1,245 @@
+package server
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// command is one row of the command table. Everything the server knows about a
+// command stands here: dispatch, arity errors, COMMAND, weir help and
+// docs/commands.md are all made from it.
+type command struct {
+	name    string // in capitals; of a subcommand its own word only
+	arity   int    // arguments with the name; negative: at least that many
+	flags   string // Redis' command flags, separated by spaces
+	keys    keySpec
+	group   string
+	syntax  string // the arguments, as the reference shows them
+	summary string // one line
+	details string // what one needs to know to use it, in paragraphs
+	params  []param
+	reply   string // what the answer means
+	cost    string // complexity; empty: O(1)
+	shown   []example
+
+	// A command is either an operation of the engine or run at once.
+	// plan turns arguments into operations at the end of s.ops, answer writes the
+	// reply to those operations once they have been decided.
+	plan   func(s *session, args [][]byte) error
+	answer func(s *session, ops []engine.Op, ds []engine.Decision)
+	run    func(s *session, args [][]byte)
+	subs   []*command
+
+	// Filled in by newCommandTable.
+	parent  *command
+	full    string // lower case, with the container: "client|setname"
+	slot    int    // of its statistics
+	noAuth  bool   // allowed before AUTH
+	noMulti bool   // refused in a transaction
+	atOnce  bool   // not queued in a transaction
+	secret  bool   // its arguments are not shown to anyone
+	pubsub  bool   // allowed to a subscribed RESP2 client
+	write   bool   // held back by CLIENT PAUSE WRITE
+	exempt  bool   // not held back by CLIENT PAUSE ALL
+}
+
+// keySpec says which arguments are keys: from first to last (negative: counted
+// from the end), every step-th. The zero value: none.
+type keySpec struct{ first, last, step int }
+
+// param is one argument in the reference.
+type param struct{ name, meaning string }
+
+// example is one command in the reference with its answer, as a test checks it
+// on an idle limiter.
+type example struct{ send, answer, note string }
+
+// since is the release in which the commands appeared.
+const since = "0.1.0"
+
+var oneKey = keySpec{1, 1, 1}
+
+// The groups, in the order of the reference.
+const (
+	groupDecide  = "decisions"
+	groupSettle  = "settling"
+	groupLook    = "looking"
+	groupDialect = "dialects"
+	groupConn    = "connection"
+	groupMulti   = "transactions"
+	groupPubSub  = "pubsub"
+	groupServer  = "server"
+	groupCluster = "cluster"
+)
+
+// commandTable finds commands. It does not change after newCommandTable.
+type commandTable struct {
+	all    []*command // in the order of the reference
+	byName map[string]*command
+	slots  int // of statistics: one for each command and subcommand
+}
+
+// newCommandTable collects the families. It is a function, not a variable,
+// because handlers of COMMAND read the table they stand in.
+func newCommandTable() *commandTable {
+	t := &commandTable{byName: make(map[string]*command)}
+	for _, family := range [][]*command{
+		decideCommands(), settleCommands(), lookCommands(), keyCommands(), dialectCommands(),
+		connectionCommands(), {clientCommand()}, multiCommands(), pubsubCommands(),
+		serverCommands(), configCommands(), slowlogCommands(), {commandCommand(), aclCommand(), debugCommand()},
+		clusterCommands(),
+	} {
+		for _, cmd := range family {
+			t.add(cmd, nil)
+			t.byName[cmd.name] = cmd
+			t.all = append(t.all, cmd)
+		}
+	}
+	return t
+}
+
+func (t *commandTable) add(cmd, parent *command) {
+	cmd.parent, cmd.full, cmd.slot = parent, strings.ToLower(cmd.name), t.slots
+	t.slots++
+	if parent != nil {
+		cmd.full = parent.full + "|" + cmd.full
+		cmd.group = parent.group
+		cmd.pubsub, cmd.secret, cmd.exempt = parent.pubsub, parent.secret, parent.exempt
+	}
+	if cmd.cost == "" {
+		cmd.cost = "O(1)"
+	}
+	cmd.noAuth = cmd.noAuth || cmd.has("no_auth")
+	cmd.noMulti = cmd.noMulti || cmd.has("no_multi")
+	cmd.write = cmd.has("write")
+	if cmd.subs != nil {
+		cmd.subs = append(cmd.subs, helpSubcommand(cmd))
+	}
+	for _, sub := range cmd.subs {
+		t.add(sub, cmd)
+	}
+}
+
+// maxNameBytes is longer than every command name.
+const maxNameBytes = 24
+
+// find looks a command up by its name in any case, or returns nil. It does not
+// allocate.
+func (t *commandTable) find(name []byte) *command {
+	var buf [maxNameBytes]byte
+	if len(name) > len(buf) {
+		return nil
+	}
+	for i, c := range name {
+		if 'a' <= c && c <= 'z' {
+			c -= 'a' - 'A'
+		}
+		buf[i] = c
+	}
+	return t.byName[string(buf[:len(name)])]
+}
+
+// resolve finds the command that args call: the subcommand of a container.
+func (t *commandTable) resolve(args [][]byte) (*command, error) {
+	cmd := t.find(args[0])
+	if cmd == nil {
+		return nil, unknownCommand(args)
+	}
+	if cmd.subs != nil && len(args) > 1 {
+		sub := cmd.sub(args[1])
+		if sub == nil {
+			return cmd, unknownSubcommand(cmd, args[1])
+		}
+		cmd = sub
+	}
+	if !cmd.fits(len(args)) {
+		return cmd, wrongArity(cmd)
+	}
+	return cmd, nil
+}
+
+// sub finds a subcommand by its name in any case.
+func (c *command) sub(name []byte) *command {
+	for _, sub := range c.subs {
+		if isWord(name, sub.name) {
+			return sub
+		}
+	}
+	return nil
+}
+
+// fits says whether n arguments, the name included, are right in number.
+func (c *command) fits(n int) bool {
+	if c.arity >= 0 {
+		return n == c.arity
+	}
+	return n >= -c.arity
+}
+
+func (c *command) has(flag string) bool {
+	return slices.Contains(strings.Fields(c.flags), flag)
+}
+
+// keysOf returns the positions of the keys in args.
+func (c *command) keysOf(n int) []int {
+	if c.keys.first == 0 {
+		return nil
+	}
+	last := c.keys.last
+	if last < 0 {
+		last += n
+	}
+	var at []int
+	for i := c.keys.first; i <= min(last, n-1); i += c.keys.step {
+		at = append(at, i)
+	}
+	return at
+}
+
+// categories lists the ACL categories, which follow from flags and group.
+func (c *command) categories() []string {
+	var cats []string
+	for _, f := range []string{"write", "readonly", "admin", "pubsub"} {
+		switch {
+		case !c.has(f):
+		case f == "readonly":
+			cats = append(cats, "@read")
+		case f == "admin":
+			cats = append(cats, "@admin", "@dangerous")
+		default:
+			cats = append(cats, "@"+f)
+		}
+	}
+	if c.has("fast") {
+		cats = append(cats, "@fast")
+	} else {
+		cats = append(cats, "@slow")
+	}
+	switch c.group {
+	case groupDecide, groupSettle, groupDialect:
+		cats = append(cats, "@ratelimit")
+	case groupConn:
+		cats = append(cats, "@connection")
+	case groupMulti:
+		cats = append(cats, "@transaction")
+	}
+	return cats
+}
+
+// isWord compares an argument with a word in capitals, whatever its case.
+func isWord(b []byte, word string) bool {
+	if len(b) != len(word) {
+		return false
+	}
+	for i, c := range b {
+		if 'a' <= c && c <= 'z' {
+			c -= 'a' - 'A'
+		}
+		if c != word[i] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,68 @@
+package server
+
+import (
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+)
+
+// replayConn is a client without a socket that sends the same pipeline again and
+// again. It throws the replies away unless written is set.
+type replayConn struct {
+	net.Conn
+	pipeline string
+	at       int // in pipeline
+	rest     int // pipelines to come
+	largest  int // write seen
+	written  *strings.Builder
+}
+
+func (c *replayConn) Read(b []byte) (int, error) {
+	if c.rest == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, c.pipeline[c.at:])
+	if c.at += n; c.at == len(c.pipeline) {
+		c.at = 0
+		c.rest--
+	}
+	return n, nil
+}
+
+func (c *replayConn) Write(b []byte) (int, error) {
+	c.largest = max(c.largest, len(b))
+	if c.written != nil {
+		c.written.Write(b)
+	}
+	return len(b), nil
+}
+
+func (c *replayConn) SetReadDeadline(time.Time) error  { return nil }
+func (c *replayConn) SetWriteDeadline(time.Time) error { return nil }
+func (c *replayConn) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
+func (c *replayConn) LocalAddr() net.Addr              { return &net.TCPAddr{} }
+func (c *replayConn) Close() error                     { return nil }
+
+// BenchmarkConnection is the server's own work for a decision in a pipeline of
+// 128: everything but the kernel and the engine.
+func BenchmarkConnection(b *testing.B) {
+	const depth = 128
+	srv, err := New(Config{}, &wireLimiter{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	command := multibulk("RL.TOKENBUCKET", "key:000000012345", "100/s", "100")
+	nc := &replayConn{pipeline: strings.Repeat(command, depth), rest: b.N/depth + 1}
+	c := newConn(srv, nc)
+	if err := srv.enroll(c); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	c.serve()
+	if err := srv.Close(); err != nil {
+		b.Fatal(err)
+	}
+}

@@ -1,0 +1,172 @@
+package server
+
+import (
+	"context"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// Every command that was decided is answered, although the server is told to
+// stop in the middle of pipelines that do not end.
+func TestDrainLosesNoReply(t *testing.T) {
+	const clients = 20
+	decided := make(chan int, 1)
+	decided <- 0
+	begun := make(chan struct{}, 1)
+	lim := &wireLimiter{}
+	lim.decide = func(ops []engine.Op, out []engine.Decision) error {
+		decided <- <-decided + len(ops)
+		select {
+		case begun <- struct{}{}:
+		default:
+		}
+		return (&wireLimiter{}).Decide(ops, out)
+	}
+	srv := startWire(t, Config{}, lim)
+	replies := make(chan string, clients)
+	for range clients {
+		p := srv.dial(t)
+		go func() {
+			chunk := strings.Repeat(oneDecision, 700)
+			for {
+				if _, err := io.WriteString(p, chunk); err != nil {
+					return
+				}
+			}
+		}()
+		go func() {
+			all, _ := io.ReadAll(p.in)
+			replies <- string(all)
+		}()
+	}
+	<-begun
+	ctx, cancel := context.WithTimeout(context.Background(), testWait)
+	defer cancel()
+	require.NoError(t, srv.Shutdown(ctx))
+
+	answered := 0
+	for range clients {
+		all := <-replies
+		n := strings.Count(all, decisionAnswer)
+		assert.Len(t, all, n*len(decisionAnswer), "no reply is torn")
+		answered += n
+	}
+	assert.Equal(t, <-decided, answered)
+	_, err := net.Dial("tcp", srv.addr)
+	assert.Error(t, err, "nobody listens any more")
+}
+
+func TestDrainEndsIdleConnections(t *testing.T) {
+	srv := startWire(t, Config{}, nil)
+	idle, halfway := srv.dial(t), srv.dial(t)
+	halfway.send("PING\r\n*2\r\n$4\r\nEC")
+	halfway.expect(pong)
+	idle.send("PING\r\n")
+	idle.expect(pong)
+	require.NoError(t, srv.Shutdown(t.Context()))
+	assert.Empty(t, idle.expectEnd())
+	assert.Empty(t, halfway.expectEnd())
+}
+
+// A decision under way when the server is told to stop is answered first.
+func TestDrainWaitsForTheDecisionUnderWay(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	lim := &wireLimiter{}
+	lim.decide = func(ops []engine.Op, out []engine.Decision) error {
+		close(entered)
+		<-leave
+		return (&wireLimiter{}).Decide(ops, out)
+	}
+	srv := startWire(t, Config{}, lim)
+	p := srv.dial(t)
+	p.send(oneDecision)
+	<-entered
+	ended := make(chan error, 1)
+	go func() { ended <- srv.Shutdown(context.Background()) }()
+	<-srv.stop
+	select {
+	case <-ended:
+		t.Fatal("did not wait")
+	default:
+	}
+	close(leave)
+	p.expect(decisionAnswer)
+	assert.Empty(t, p.expectEnd())
+	require.NoError(t, <-ended)
+}
+
+// When the time for draining is over the rest are cut.
+func TestShutdownCutsWhatDoesNotEnd(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	lim := &wireLimiter{}
+	lim.decide = func([]engine.Op, []engine.Decision) error {
+		close(entered)
+		<-leave
+		return nil
+	}
+	srv := startWire(t, Config{}, lim)
+	p := srv.dial(t)
+	p.send(oneDecision)
+	<-entered
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	require.ErrorIs(t, srv.Shutdown(ctx), context.Canceled)
+	assert.Empty(t, p.expectEnd())
+	close(leave)
+}
+
+func TestServeAfterClose(t *testing.T) {
+	srv, err := New(Config{}, &wireLimiter{})
+	require.NoError(t, err)
+	require.NoError(t, srv.Close())
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	assert.ErrorIs(t, srv.Serve(ln), ErrServerClosed)
+	_, err = ln.Accept()
+	assert.ErrorIs(t, err, net.ErrClosed)
+}
+
+func TestServeEndsWithItsListener(t *testing.T) {
+	srv, err := New(Config{}, &wireLimiter{})
+	require.NoError(t, err)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ended := make(chan error)
+	go func() { ended <- srv.Serve(ln) }()
+	require.NoError(t, ln.Close())
+	assert.ErrorIs(t, <-ended, net.ErrClosed)
+	require.NoError(t, srv.Close())
+}
+
+// The last replies arrive although the client has sent more than was read, and
+// reads only when the server has long hung up: closing over unread input would
+// throw away what the client has no room for yet.
+func TestHangingUpDeliversWhatWasWritten(t *testing.T) {
+	srv := startWire(t, Config{}, nil)
+	value := strings.Repeat("v", 50_000)
+	dialer := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error {
+		return raw.Control(func(fd uintptr) {
+			_ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096)
+		})
+	}}
+	for range 5 {
+		nc, err := dialer.Dial("tcp", srv.addr)
+		require.NoError(t, err)
+		_, err = io.WriteString(nc, multibulk("ECHO", value)+"QUIT\r\n"+strings.Repeat("PING\r\n", 20_000))
+		require.NoError(t, err)
+		require.Eventually(t, func() bool { return srv.connCount() == 0 }, testWait, time.Millisecond)
+		got, err := io.ReadAll(nc)
+		require.NoError(t, err)
+		require.NoError(t, nc.Close())
+		assert.Equal(t, len("$50000\r\n"+value+"\r\n+OK\r\n"), len(got))
+	}
+}

@@ -1,0 +1,155 @@
+package server
+
+import (
+	"errors"
+	"strconv"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// What a Limiter may answer. Any other error is taken for ErrUnknownOutcome:
+// a client must never believe that nothing was counted when something may have been.
+var (
+	// ErrNoDisk: there is no data directory to save to.
+	ErrNoDisk = errors.New("this server keeps its state in memory only, it was started without a data directory")
+	// ErrTryAgain: the operations were certainly not applied; sending them again is safe.
+	ErrTryAgain = errors.New("not applied, send it again")
+	// ErrOverloaded: shed before anything was decided.
+	ErrOverloaded = errors.New("too many commands are waiting, nothing was counted")
+	// ErrUnknownOutcome: the operations may have been applied.
+	ErrUnknownOutcome = errors.New("no answer in time, it may have been counted")
+)
+
+// replyError is an error reply as the client reads it: a word in capitals, by
+// which programs tell errors apart, and a text for people.
+type replyError string
+
+func (e replyError) Error() string { return string(e) }
+
+// The error table. Texts that clients compare with are Redis' own.
+const (
+	errSyntax       replyError = "ERR syntax error"
+	errNotInteger   replyError = "ERR value is not an integer or out of range"
+	errNoAuth       replyError = "NOAUTH Authentication required."
+	errHelloNoAuth  replyError = "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time"
+	errWrongPass    replyError = "WRONGPASS invalid username-password pair or user is disabled."
+	errNoPassword   replyError = "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?"
+	errNoProto      replyError = "NOPROTO unsupported protocol version"
+	errProtoInteger replyError = "ERR Protocol version is not an integer or out of range"
+	errDBIndex      replyError = "ERR DB index is out of range"
+	errClientName   replyError = "ERR Client names cannot contain spaces, newlines or special characters."
+	errNoSuchClient replyError = "ERR No such client"
+	errNoCluster    replyError = "ERR This instance has cluster support disabled"
+
+	errMultiNested   replyError = "ERR MULTI calls can not be nested"
+	errExecNoMulti   replyError = "ERR EXEC without MULTI"
+	errDiscardMulti  replyError = "ERR DISCARD without MULTI"
+	errExecAbort     replyError = "EXECABORT Transaction discarded because of previous errors."
+	errNotInMulti    replyError = "ERR Command not allowed inside a transaction"
+	errMultiTooLong  replyError = "ERR a transaction holds at most 1024 operations and 1 MiB of arguments"
+	errWatch         replyError = "ERR WATCH is not supported: MULTI and EXEC decide everything in one atomic step, there is nothing to watch"
+	errPublish       replyError = "ERR PUBLISH is not supported: channels carry the server's own events only"
+	errTooManyTopics replyError = "ERR a client may subscribe to at most 128 channels and patterns"
+
+	errWrongType      replyError = "WRONGTYPE the key belongs to another algorithm until it is idle; TYPE tells which, RL.RESET frees it"
+	errOutOfMemory    replyError = "OOM the memory for limiters is full and the policy is deny; nothing was counted"
+	errTooManyHolders replyError = "ERR the key has 10000 leases, the most one key may have"
+	errNotRefundable  replyError = "ERR the key's algorithm has nothing to refund"
+	errOverflow       replyError = "ERR increment or decrement would overflow"
+	errTooManyKeys    replyError = "ERR KEYS matches more than 10000 keys, use SCAN"
+	errPatternLong    replyError = "ERR pattern must be at most 512 bytes"
+
+	errNoDebug      replyError = "ERR DEBUG is not enabled on this server"
+	errRealClock    replyError = "ERR the clock is a real one, only a test clock can be moved"
+	errClockBack    replyError = "ERR the clock cannot be set back"
+	errNoShutdown   replyError = "ERR SHUTDOWN is not possible on this server, stop its process instead"
+	errNotStopping  replyError = "ERR No shutdown in progress."
+	errSaving       replyError = "ERR Background save already in progress"
+	errNoConfigFile replyError = "ERR The server is running without a config file"
+	errCaching      replyError = "ERR CLIENT CACHING is not supported: decisions are never cached by clients"
+	errByFloat      replyError = "ERR BYFLOAT is not supported: weir counts whole units, use BYINT"
+	errDialectRate  replyError = "ERR count per period must be at least 1 unit in 366 days and at most 9007199254740992 units a nanosecond"
+)
+
+// errorText is the one place where an error becomes the text of a reply.
+func errorText(err error) string {
+	var reply replyError
+	switch {
+	case errors.As(err, &reply):
+		return string(reply)
+	case errors.Is(err, ErrNoDisk):
+		return "ERR " + err.Error()
+	case errors.Is(err, ErrTryAgain):
+		return "TRYAGAIN " + err.Error()
+	case errors.Is(err, ErrOverloaded):
+		return "OVERLOADED " + err.Error()
+	default:
+		return "UNKNOWN " + err.Error()
+	}
+}
+
+// statusErrors says what the client reads when the engine did not carry an
+// operation out.
+var statusErrors = [...]replyError{
+	engine.WrongType:      errWrongType,
+	engine.OutOfMemory:    errOutOfMemory,
+	engine.TooManyHolders: errTooManyHolders,
+	engine.NotRefundable:  errNotRefundable,
+	engine.Overflow:       errOverflow,
+}
+
+// badArgument names an argument, says what is accepted ("must be ...") and
+// quotes what was sent.
+func badArgument(name, accepted string, got []byte) error {
+	return replyError("ERR " + name + " " + accepted + ", not " + quote(got))
+}
+
+func wrongArity(cmd *command) error {
+	return replyError("ERR wrong number of arguments for '" + cmd.full + "' command")
+}
+
+func unknownSubcommand(parent *command, sub []byte) error {
+	return replyError("ERR unknown subcommand '" + printable(sub, maxQuotedBytes) + "'. Try " + parent.name + " HELP.")
+}
+
+// unknownCommand is Redis' own text, its limits of 128 characters included.
+func unknownCommand(args [][]byte) error {
+	const most = 128
+	text := "ERR unknown command '" + printable(args[0], most) + "', with args beginning with: "
+	room := most
+	for _, a := range args[1:] {
+		if room <= 0 {
+			break
+		}
+		shown := printable(a, room)
+		text += "'" + shown + "' "
+		room -= len(shown) + len("'' ")
+	}
+	return replyError(text)
+}
+
+// maxQuotedBytes is how much of a client's argument an error repeats: enough to
+// recognize it, too little to flood a log.
+const maxQuotedBytes = 64
+
+// quote repeats an argument in a reply: cut, and without control characters.
+func quote(b []byte) string {
+	cut := b[:min(len(b), maxQuotedBytes)]
+	text := strconv.AppendQuoteToASCII(nil, string(cut))
+	text[0], text[len(text)-1] = '\'', '\''
+	if len(cut) < len(b) {
+		text = append(text, "..."...)
+	}
+	return string(text)
+}
+
+// printable returns at most n bytes of b with control characters as spaces.
+func printable(b []byte, n int) string {
+	out := append([]byte(nil), b[:min(len(b), n)]...)
+	for i, c := range out {
+		if c < ' ' || c == 0x7f {
+			out[i] = ' '
+		}
+	}
+	return string(out)
+}

@@ -1,0 +1,201 @@
+package server
+
+import (
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tidwall/redcon"
+
+	"github.com/weir-project/weir/engine"
+)
+
+const (
+	// maxTopics bounds the channels and patterns of one client; there are eight
+	// channels, so nobody needs many.
+	maxTopics = 128
+	// maxEventsPerSecond bounds the messages the server sends to subscribers and
+	// monitors in a second, so that listening never slows deciding: at about 1 µs
+	// each they take at most 5 % of a core. What is above is dropped and counted.
+	maxEventsPerSecond = 50_000
+	// deniedPrefix begins the channel of every denial; the algorithm follows.
+	deniedPrefix = "weir:denied:"
+)
+
+// eventHub hands events to the sessions that listen. While nobody does, deciding
+// pays no more than a load of listeners.
+type eventHub struct {
+	listeners atomic.Int32  // topics subscribed to, over all sessions
+	attention *atomic.Int32 // see serverState; monitors count in it
+	dropped   atomic.Int64
+	second    atomic.Int64 // of which sent counts
+	sent      atomic.Int64
+
+	mu       sync.RWMutex
+	denials  [engine.Counter + 1]denialChannel
+	topics   map[topic]int // subscribers of each
+	monitors map[*session]struct{}
+}
+
+// topic is something to subscribe to: a channel or a pattern of channels.
+type topic struct {
+	name    string
+	pattern bool
+}
+
+// denialChannel knows who hears of one algorithm's denials, so that a denial
+// costs what its messages cost and no comparison of names.
+type denialChannel struct {
+	name  string
+	heard map[subscription]struct{}
+}
+
+type subscription struct {
+	s     *session
+	topic topic
+}
+
+func newEventHub(attention *atomic.Int32) *eventHub {
+	h := &eventHub{attention: attention, topics: make(map[topic]int), monitors: make(map[*session]struct{})}
+	for a := range h.denials {
+		h.denials[a] = denialChannel{deniedPrefix + engine.Algorithm(a).String(), make(map[subscription]struct{})}
+	}
+	return h
+}
+
+func (t topic) matches(channel string) bool {
+	if t.pattern {
+		return matchGlob([]byte(t.name), []byte(channel))
+	}
+	return t.name == channel
+}
+
+// subscribe adds a topic s does not have yet.
+func (h *eventHub) subscribe(s *session, t topic) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.topics[t]++
+	h.listeners.Add(1)
+	for a := range h.denials {
+		if ch := &h.denials[a]; t.matches(ch.name) {
+			ch.heard[subscription{s, t}] = struct{}{}
+		}
+	}
+}
+
+// unsubscribe takes away a topic s has.
+func (h *eventHub) unsubscribe(s *session, t topic) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.topics[t]--; h.topics[t] == 0 {
+		delete(h.topics, t)
+	}
+	h.listeners.Add(-1)
+	for a := range h.denials {
+		delete(h.denials[a].heard, subscription{s, t})
+	}
+}
+
+// monitor begins or ends MONITOR for s.
+func (h *eventHub) monitor(s *session, on bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, is := h.monitors[s]; is == on {
+		return
+	}
+	if on {
+		h.monitors[s] = struct{}{}
+		h.attention.Add(1)
+	} else {
+		delete(h.monitors, s)
+		h.attention.Add(-1)
+	}
+}
+
+// denied publishes a denial. It never waits: a listener that does not keep up is
+// cut by Push, and the budget ends the work of a flood.
+func (h *eventHub) denied(a engine.Algorithm, key []byte) {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	ch, second := &h.denials[a], time.Now().Unix()
+	for sub := range ch.heard {
+		if !h.spend(second) {
+			return
+		}
+		sub.s.client.Push(sub.message(ch.name, key))
+	}
+}
+
+// message is written in the subscriber's protocol, on another goroutine.
+func (sub subscription) message(channel string, payload []byte) []byte {
+	proto := sub.s.about.protocol()
+	var buf []byte
+	if sub.topic.pattern {
+		buf = aggregate(buf, proto, '>', 4, 4)
+		buf = redcon.AppendBulkString(buf, "pmessage")
+		buf = redcon.AppendBulkString(buf, sub.topic.name)
+	} else {
+		buf = aggregate(buf, proto, '>', 3, 3)
+		buf = redcon.AppendBulkString(buf, "message")
+	}
+	buf = redcon.AppendBulkString(buf, channel)
+	return redcon.AppendBulk(buf, payload)
+}
+
+// spend takes one message from the budget of a second.
+func (h *eventHub) spend(now int64) bool {
+	if second := h.second.Load(); second != now && h.second.CompareAndSwap(second, now) {
+		h.sent.Store(0)
+	}
+	if h.sent.Add(1) > maxEventsPerSecond {
+		h.dropped.Add(1)
+		return false
+	}
+	return true
+}
+
+// showCommand shows a command to every monitor.
+func (h *eventHub) showCommand(s *session, cmd *command, args [][]byte) {
+	if h.attention.Load() == 0 {
+		return
+	}
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	if len(h.monitors) == 0 {
+		return
+	}
+	now := time.Now()
+	line := monitorLine(now, s.about.addr, shownArgs(cmd, args))
+	for m := range h.monitors {
+		if !h.spend(now.Unix()) {
+			return
+		}
+		m.client.Push(line)
+	}
+}
+
+// monitorLine is +seconds.micros [db addr] "arg" "arg", as Redis writes it.
+func monitorLine(now time.Time, addr string, args []string) []byte {
+	micros := strconv.Itoa(1_000_000 + now.Nanosecond()/1000)
+	line := append([]byte("+"), strconv.FormatInt(now.Unix(), 10)...)
+	line = append(line, "."+micros[1:]+" [0 "+addr+"]"...)
+	for _, a := range args {
+		line = append(line, ' ')
+		line = strconv.AppendQuoteToASCII(line, a)
+	}
+	return append(line, "\r\n"...)
+}
+
+// subscribers returns how many subscribers each channel has, or each pattern.
+func (h *eventHub) subscribers(patterns bool) map[string]int {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	counts := make(map[string]int)
+	for t, n := range h.topics {
+		if t.pattern == patterns {
+			counts[t.name] = n
+		}
+	}
+	return counts
+}

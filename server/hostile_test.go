@@ -1,0 +1,281 @@
+package server
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// Every hostile frame gets the answers that are due, its error and a closed
+// connection, and costs nobody else anything.
+func TestHostileFramesOnTheWire(t *testing.T) {
+	srv := startWire(t, Config{}, nil)
+	for name, c := range hostileFrames {
+		t.Run(name, func(t *testing.T) {
+			p := srv.dial(t)
+			_, _ = io.WriteString(p, "PING\r\n"+oneDecision+c.stream)
+			p.expect(pong + decisionAnswer)
+			if strings.HasPrefix(name, "HTTP") {
+				assert.Empty(t, p.expectEnd())
+			} else {
+				assert.Equal(t, "-ERR Protocol error: "+c.err+"\r\n", p.expectEnd())
+			}
+			srv.answers(t)
+		})
+	}
+	assert.EqualValues(t, len(hostileFrames)-2, srv.stats.ProtocolErrors.Load())
+	assert.EqualValues(t, 2, srv.stats.CrossProtocol.Load())
+}
+
+func TestHTTPIsLoggedOnce(t *testing.T) {
+	var log lockedBuffer
+	srv := startWire(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}, nil)
+	for range 5 {
+		p := srv.dial(t)
+		p.send("POST / HTTP/1.1\r\n")
+		p.expectEnd()
+	}
+	assert.Equal(t, 1, strings.Count(log.String(), "HTTP request"))
+}
+
+func TestRandomBytes(t *testing.T) {
+	srv := startWire(t, Config{}, nil)
+	random := rand.New(rand.NewPCG(3, 4))
+	const alphabet = "*$-0123456789\r\n\r\n\"'\\ :abPING\x00\xff"
+	for range 200 {
+		p := srv.dial(t)
+		stream := make([]byte, random.IntN(5000))
+		for i := range stream {
+			stream[i] = alphabet[random.IntN(len(alphabet))]
+		}
+		_, _ = p.Write(stream)
+		_ = p.CloseWrite()
+		p.expectEnd()
+	}
+	srv.answers(t)
+	assert.Zero(t, srv.stats.Panics.Load())
+}
+
+// One command that arrives byte by byte is answered, and meanwhile holds no more
+// than it has sent.
+func TestSlowDrip(t *testing.T) {
+	srv := startWire(t, Config{}, nil)
+	p := srv.dial(t)
+	value := strings.Repeat("x", 3000)
+	for _, b := range []byte(multibulk("ECHO", value)) {
+		p.send(string(b))
+	}
+	p.expect("$3000\r\n" + value + "\r\n")
+	srv.answers(t)
+}
+
+func TestDeclaredLengthHoldsNothing(t *testing.T) {
+	srv := startWire(t, Config{}, nil)
+	p := srv.dial(t)
+	p.send("PING\r\n*1024\r\n$65536\r\nx")
+	p.expect(pong)
+	require.NoError(t, p.Close())
+	require.Eventually(t, func() bool { return srv.connCount() == 0 }, testWait, time.Millisecond)
+	assert.Zero(t, srv.pools.oversize.Load())
+}
+
+func TestLargestCommandPassesAndGivesItsMemoryBack(t *testing.T) {
+	srv := startWire(t, Config{}, nil)
+	p := srv.dial(t)
+	kilobyte := strings.Repeat("k", 1000)
+	args := append([]string{"ECHO"}, strings.Split(strings.Repeat(kilobyte+" ", maxArgs-1), " ")[:maxArgs-1]...)
+	p.send(multibulk(args...))
+	p.send("QUIT\r\n")
+	assert.Contains(t, p.expectEnd(), "+OK\r\n")
+	require.Eventually(t, func() bool { return srv.connCount() == 0 }, testWait, time.Millisecond)
+	assert.Zero(t, srv.pools.oversize.Load())
+}
+
+// Beyond the memory set aside for large commands a client is told so and cut;
+// when it is there again the next one is served.
+func TestLargeCommandsShareBoundedMemory(t *testing.T) {
+	srv := startWire(t, Config{}, nil)
+	srv.pools.oversize.Store(maxOversizeBytes)
+	large := "*3\r\n$4\r\nECHO\r\n" + strings.Repeat("$60000\r\n"+strings.Repeat("x", 60000)+"\r\n", 2)
+	p := srv.dial(t)
+	_, _ = io.WriteString(p, large)
+	assert.Contains(t, p.expectEnd(), errReadMemory.Error())
+	assert.EqualValues(t, maxOversizeBytes, srv.pools.oversize.Load())
+
+	srv.pools.oversize.Store(0)
+	p = srv.dial(t)
+	p.send(large + "PING\r\nQUIT\r\n")
+	assert.Contains(t, p.expectEnd(), pong)
+}
+
+// A client that does not read is cut after the write timeout; others are served
+// while it stands.
+func TestReaderThatNeverReadsIsCut(t *testing.T) {
+	srv := startWire(t, Config{WriteTimeout: 300 * time.Millisecond}, nil)
+	deaf := srv.dial(t)
+	flooded := make(chan error, 1)
+	go func() {
+		chunk := strings.Repeat(multibulk("ECHO", strings.Repeat("x", 30000)), 10)
+		for {
+			if _, err := io.WriteString(deaf, chunk); err != nil {
+				flooded <- err
+				return
+			}
+		}
+	}()
+	require.Eventually(t, func() bool {
+		srv.answers(t)
+		return srv.stats.SlowReaders.Load() == 1
+	}, testWait, time.Millisecond)
+	assert.Error(t, <-flooded)
+	require.Eventually(t, func() bool { return srv.connCount() == 0 }, testWait, time.Millisecond)
+}
+
+func TestMaxClients(t *testing.T) {
+	srv := startWire(t, Config{MaxClients: 2}, nil)
+	first, second := srv.dial(t), srv.dial(t)
+	for _, p := range []*peer{first, second} {
+		p.send("PING\r\n")
+		p.expect(pong)
+	}
+	assert.Equal(t, "-ERR max number of clients reached\r\n", srv.dial(t).expectEnd())
+	assert.EqualValues(t, 1, srv.stats.Rejected.Load())
+
+	require.NoError(t, first.Close())
+	require.Eventually(t, func() bool { return srv.connCount() == 1 }, testWait, time.Millisecond)
+	srv.answers(t)
+}
+
+func TestPanicCostsOneConnection(t *testing.T) {
+	var log lockedBuffer
+	lim := &wireLimiter{}
+	lim.decide = func(ops []engine.Op, out []engine.Decision) error { panic("a bug") }
+	srv := startWire(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}, lim)
+	other := srv.dial(t)
+	other.send("PING\r\n")
+	other.expect(pong)
+
+	p := srv.dial(t)
+	p.send("PING\r\n" + oneDecision + oneDecision)
+	p.expect(pong + "-ERR internal error\r\n")
+	p.expectEnd()
+
+	other.send("PING\r\n")
+	other.expect(pong)
+	assert.EqualValues(t, 1, srv.stats.Panics.Load())
+	assert.Contains(t, log.String(), "a bug")
+	assert.Contains(t, log.String(), "hostile_test.go", "the stack is logged")
+}
+
+// What the command that panicked had begun to answer is not sent.
+func TestPanicTearsNoReply(t *testing.T) {
+	srv, err := New(Config{Logger: slog.New(slog.DiscardHandler)}, &wireLimiter{})
+	require.NoError(t, err)
+	nc := &replayConn{written: new(strings.Builder)}
+	c := newConn(srv, nc)
+	c.guard(func() {
+		c.sess = newSession(srv, c)
+		c.sess.out = append(c.sess.out, pong...)
+		c.sound = len(c.sess.out)
+		c.sess.out = append(c.sess.out, "*5\r\n:1\r\n"...)
+		panic("a bug")
+	})
+	assert.Equal(t, pong+"-ERR internal error\r\n", nc.written.String())
+	c.sess.close()
+}
+
+// Replies leave in writes of bounded size, however many one read asked for.
+func TestRepliesAreFlushedAtAThreshold(t *testing.T) {
+	srv, err := New(Config{}, &wireLimiter{})
+	require.NoError(t, err)
+	nc := &replayConn{pipeline: strings.Repeat("PING\r\n", 100_000), rest: 2}
+	c := newConn(srv, nc)
+	require.NoError(t, srv.enroll(c))
+	c.serve()
+	assert.Greater(t, nc.largest, mediumReadBytes)
+	assert.LessOrEqual(t, nc.largest, flushBytes+len(pong))
+	assert.EqualValues(t, 200_000*len(pong), srv.stats.OutputBytes.Load())
+}
+
+// A client that must authenticate has AuthTimeout; one that has may be idle.
+func TestAuthTimeout(t *testing.T) {
+	srv := startWire(t, Config{Password: "secret", AuthTimeout: 200 * time.Millisecond}, nil)
+	idle, late := srv.dial(t), srv.dial(t)
+	idle.send("AUTH secret\r\n")
+	idle.expect("+OK\r\n")
+	late.send("AUTH wrong\r\n")
+	assert.Contains(t, late.expectEnd(), "-WRONGPASS")
+	assert.EqualValues(t, 1, srv.stats.AuthTimeouts.Load())
+	idle.send("PING\r\n")
+	idle.expect(pong)
+}
+
+func TestLimitsBeforeAndAfterAuth(t *testing.T) {
+	srv := startWire(t, Config{Password: "secret"}, nil)
+	long := multibulk("ECHO", strings.Repeat("x", preAuthBulkBytes+1))
+	p := srv.dial(t)
+	p.send(long)
+	assert.Equal(t, "-ERR Protocol error: unauthenticated bulk length\r\n", p.expectEnd())
+
+	p = srv.dial(t)
+	p.send(multibulk("AUTH", "secret") + long)
+	p.expect("+OK\r\n$1025\r\n")
+}
+
+// Errors of accept are waited out with a growing pause.
+func TestAcceptErrorsAreWaitedOut(t *testing.T) {
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ln := &failingListener{Listener: inner, failures: 4}
+	srv := serveWire(t, Config{}, nil, ln)
+	srv.answers(t)
+	assert.EqualValues(t, 4, srv.stats.AcceptErrors.Load())
+	assert.GreaterOrEqual(t, time.Since(ln.first), (1+2+4+8)*acceptPauseMin)
+}
+
+type failingListener struct {
+	net.Listener
+	failures int
+	first    time.Time
+}
+
+func (l *failingListener) Accept() (net.Conn, error) {
+	if l.failures == 0 {
+		return l.Listener.Accept()
+	}
+	if l.first.IsZero() {
+		l.first = time.Now()
+	}
+	l.failures--
+	return nil, errors.New("too many open files")
+}
+
+// lockedBuffer is a log that may be read while it is written.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}

@@ -1,0 +1,86 @@
+package server
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// The limits of the HTTP side, which only probes and scrapers use.
+const (
+	// httpHeaderTimeout and httpReadTimeout bound how long a request may dribble in.
+	httpHeaderTimeout = 5 * time.Second
+	httpReadTimeout   = 10 * time.Second
+	// httpWriteTimeout bounds a reply: the metrics are a few kilobytes.
+	httpWriteTimeout = 10 * time.Second
+	// httpIdleTimeout outlasts the usual 15 s to 60 s between two scrapes, so that a
+	// scraper keeps its connection.
+	httpIdleTimeout = 2 * time.Minute
+	// httpHeaderBytes is far more than a scraper sends.
+	httpHeaderBytes = 8 << 10
+	// httpScrapes bounds the scrapes that run at once: each counts every key.
+	httpScrapes = 4
+)
+
+// HTTP answers probes and scrapers beside a Server:
+//
+//	/livez    200 as long as the process answers at all
+//	/readyz   200 while the server takes clients, 503 once it drains
+//	/metrics  Prometheus
+type HTTP struct {
+	server *http.Server
+}
+
+// NewHTTP returns the HTTP side of s. It has no authentication of its own: the
+// caller decides who can reach it.
+func NewHTTP(s *Server) *HTTP {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
+		writePlain(w, http.StatusOK, "ok")
+	})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if s.draining.Load() {
+			writePlain(w, http.StatusServiceUnavailable, "draining")
+			return
+		}
+		writePlain(w, http.StatusOK, "ok")
+	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(newRegistry(s), promhttp.HandlerOpts{
+		ErrorLog:            slog.NewLogLogger(s.log.Handler(), slog.LevelError),
+		ErrorHandling:       promhttp.ContinueOnError,
+		MaxRequestsInFlight: httpScrapes,
+	}))
+	return &HTTP{server: &http.Server{
+		Handler:           mux,
+		ReadHeaderTimeout: httpHeaderTimeout,
+		ReadTimeout:       httpReadTimeout,
+		WriteTimeout:      httpWriteTimeout,
+		IdleTimeout:       httpIdleTimeout,
+		MaxHeaderBytes:    httpHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}}
+}
+
+// Serve answers requests from ln until Close, and returns nil then.
+func (h *HTTP) Serve(ln net.Listener) error {
+	err := h.server.Serve(ln)
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// Close stops at once; nothing of value is cut.
+func (h *HTTP) Close() error { return h.server.Close() }
+
+func writePlain(w http.ResponseWriter, status int, line string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, line+"\n")
+}

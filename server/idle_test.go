@@ -1,0 +1,110 @@
+package server
+
+import (
+	"io"
+	"net"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// liveBytes is what the process holds in heap objects and goroutine stacks.
+func liveBytes() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC() // the second one empties pools and shrinks stacks
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc + m.StackInuse)
+}
+
+// Ten thousand clients that were busy once and are idle now hold little, and
+// are still there. Both ends of every connection live in this process, so as
+// many run as the file descriptors allow.
+func TestIdleConnectionsHoldLittle(t *testing.T) {
+	const most = 12 << 10 // bytes a connection, the test's own end included
+	n := 10_000
+	if testing.Short() {
+		n = 1000
+	}
+	var files syscall.Rlimit
+	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files))
+	n = min(n, int(min(files.Cur, 1<<20)-200)/2)
+
+	srv := startWire(t, Config{}, nil)
+	before := liveBytes()
+	clients := make([]net.Conn, n)
+	value := strings.Repeat("v", mediumReadBytes+1) // fills the small buffer and the medium one
+	burst, answer := multibulk("ECHO", value), make([]byte, len("$16385\r\n\r\n")+len(value))
+	for i := range clients {
+		nc, err := net.Dial("tcp", srv.addr)
+		require.NoError(t, err)
+		defer func() { _ = nc.Close() }()
+		clients[i] = nc
+		_, err = io.WriteString(nc, burst)
+		require.NoError(t, err)
+		_, err = io.ReadFull(nc, answer)
+		require.NoError(t, err)
+	}
+	busy := liveBytes()
+	srv.sweepTwice()
+	require.Eventually(t, func() bool { return srv.borrowed() == 0 }, testWait, 10*time.Millisecond)
+	each := (liveBytes() - before) / int64(n)
+	t.Logf("%d connections: %d bytes each after a burst, %d idle", n, (busy-before)/int64(n), each)
+	assert.Less(t, each, int64(most))
+
+	for i := range clients {
+		_, err := io.WriteString(clients[i], "PING\r\n")
+		require.NoError(t, err)
+		_, err = io.ReadFull(clients[i], answer[:len(pong)])
+		require.NoError(t, err)
+	}
+}
+
+// sweepTwice does what two visits of the sweeper do.
+func (s *wireServer) sweepTwice() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for range 2 {
+		for c := range s.conns {
+			c.nudgeIfIdle()
+		}
+	}
+}
+
+// borrowed counts connections that have not come to rest.
+func (s *wireServer) borrowed() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		if c.stir.Load() != resting {
+			n++
+		}
+	}
+	return n
+}
+
+// A nudge in the middle of a command loses nothing of it.
+func TestNudgeKeepsAnUnfinishedCommand(t *testing.T) {
+	srv := startWire(t, Config{}, nil)
+	for _, size := range []int{10, 400, 5000, 40_000, 60_000} {
+		p := srv.dial(t)
+		value := strings.Repeat("v", size)
+		command := multibulk("ECHO", value)
+		p.send("PING\r\n" + command[:len(command)/2])
+		p.expect(pong)
+		for range 20 {
+			srv.sweepTwice()
+		}
+		p.send(command[len(command)/2:])
+		p.expect("$")
+		_, err := p.in.ReadString('\n')
+		require.NoError(t, err)
+		p.expect(value + "\r\n")
+		require.NoError(t, p.Close())
+	}
+}

@@ -1,0 +1,70 @@
+package server
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// redisVersion is the Redis that weir says it is to clients, which choose by it
+// what they send.
+const redisVersion = "7.4.0"
+
+// identity is what does not change while the server runs.
+type identity struct {
+	runID   string // 40 hexadecimal digits, new at every start
+	version string
+	started time.Time
+}
+
+func newIdentity(cfg Config) identity {
+	var random [20]byte
+	_, _ = rand.Read(random[:]) // never fails
+	return identity{runID: hex.EncodeToString(random[:]), version: cfg.Version, started: time.Now()}
+}
+
+// infoSection is one part of INFO. extra: only in INFO all and everything.
+type infoSection struct {
+	name  string
+	extra bool
+	write func(*Server, *infoWriter)
+}
+
+type infoWriter struct{ strings.Builder }
+
+func (w *infoWriter) field(name string, value any) { fmt.Fprintf(w, "%s:%v\r\n", name, value) }
+
+func infoSections() []infoSection {
+	return []infoSection{
+		{"Server", false, infoServer}, {"Clients", false, infoClients}, {"Memory", false, infoMemory},
+		{"Persistence", false, infoPersistence}, {"Stats", false, infoStats}, {"Replication", false, infoReplication},
+		{"CPU", false, infoCPU}, {"Modules", false, func(*Server, *infoWriter) {}},
+		{"Commandstats", true, infoCommandstats}, {"Errorstats", false, infoErrorstats},
+		{"Cluster", false, func(_ *Server, w *infoWriter) { w.field("cluster_enabled", 0) }},
+		{"Keyspace", false, infoKeyspace}, {"Weir", false, infoWeir},
+	}
+}
+
+func runInfo(s *session, args [][]byte) {
+	wanted, all := map[string]bool{}, false
+	for _, a := range args[1:] {
+		name := strings.ToLower(string(a))
+		wanted[name] = true
+		all = all || name == "all" || name == "everything"
+	}
+	standard := len(args) == 1 || wanted["default"]
+	var w infoWriter
+	for _, section := range infoSections() {
+		if !all && !wanted[strings.ToLower(section.name)] && (!standard || section.extra) {
+			continue
+		}
+		if w.Len() > 0 {
+			w.WriteString("\r\n")
+		}
+		w.WriteString("# " + section.name + "\r\n")
+		section.write(s.srv, &w)
+	}
+	s.verbatim(w.String())
+}

@@ -1,0 +1,175 @@
+package server
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"runtime"
+	"runtime/metrics"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+)
+
+func infoServer(s *Server, w *infoWriter) {
+	id := &s.state.identity
+	_, port := s.hostPort()
+	uptime := int64(time.Since(id.started).Seconds())
+	w.field("redis_version", redisVersion)
+	w.field("weir_version", id.version)
+	w.field("redis_mode", "standalone")
+	w.field("os", runtime.GOOS+" "+runtime.GOARCH)
+	w.field("arch_bits", 64)
+	w.field("go_version", runtime.Version())
+	w.field("process_id", os.Getpid())
+	w.field("run_id", id.runID)
+	w.field("tcp_port", port)
+	w.field("server_time_usec", time.Now().UnixMicro())
+	w.field("uptime_in_seconds", uptime)
+	w.field("uptime_in_days", uptime/86400)
+	w.field("config_file", "")
+}
+
+func infoClients(s *Server, w *infoWriter) {
+	w.field("connected_clients", s.state.clients.len())
+	w.field("cluster_connections", 0)
+	w.field("maxclients", s.cfg.MaxClients)
+	w.field("blocked_clients", 0)
+	w.field("tracking_clients", 0)
+	w.field("pubsub_clients", s.state.clients.pubsubCount())
+}
+
+// processMemory reads what the Go runtime says: bytes of live objects and of
+// memory taken from the system.
+func processMemory() (used, resident uint64) {
+	sample := []metrics.Sample{
+		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"},
+	}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64(), sample[1].Value.Uint64() - sample[2].Value.Uint64()
+}
+
+func infoMemory(s *Server, w *infoWriter) {
+	used, resident := processMemory()
+	stats := s.lim.Stats()
+	w.field("used_memory", used)
+	w.field("used_memory_human", humanBytes(used))
+	w.field("used_memory_rss", resident)
+	w.field("used_memory_rss_human", humanBytes(resident))
+	w.field("used_memory_dataset", stats.MemoryBytes)
+	w.field("maxmemory", stats.MaxMemoryBytes)
+	w.field("maxmemory_human", humanBytes(uint64(stats.MaxMemoryBytes)))
+	w.field("mem_fragmentation_ratio", fmt.Sprintf("%.2f", float64(resident)/float64(max(used, 1))))
+	w.field("mem_allocator", "go")
+}
+
+func humanBytes(n uint64) string {
+	for i, unit := range []string{"G", "M", "K"} {
+		if size := uint64(1) << (30 - 10*i); n >= size {
+			return fmt.Sprintf("%.2f%s", float64(n)/float64(size), unit)
+		}
+	}
+	return fmt.Sprintf("%dB", n)
+}
+
+func infoPersistence(s *Server, w *infoWriter) {
+	saving, failed := s.state.saver.status()
+	status := "ok"
+	if failed {
+		status = "err"
+	}
+	w.field("loading", 0)
+	w.field("rdb_bgsave_in_progress", oneIf(saving))
+	w.field("rdb_last_save_time", lastSaveUnix(s.lim))
+	w.field("rdb_last_bgsave_status", status)
+	w.field("aof_enabled", 0)
+}
+
+func infoStats(s *Server, w *infoWriter) {
+	stats := s.lim.Stats()
+	_, errorReplies := s.state.stats.errorCounts()
+	w.field("total_connections_received", s.stats.Accepted.Load())
+	w.field("total_commands_processed", s.state.stats.processed())
+	w.field("total_net_input_bytes", s.stats.InputBytes.Load())
+	w.field("total_net_output_bytes", s.stats.OutputBytes.Load())
+	w.field("rejected_connections", s.stats.Rejected.Load()+s.stats.Denied.Load())
+	w.field("expired_keys", stats.Expired)
+	w.field("evicted_keys", stats.Evicted)
+	w.field("keyspace_hits", 0)
+	w.field("keyspace_misses", 0)
+	w.field("pubsub_channels", len(s.state.hub.subscribers(false)))
+	w.field("pubsub_patterns", len(s.state.hub.subscribers(true)))
+	w.field("total_error_replies", errorReplies)
+	w.field("acl_access_denied_auth", s.state.stats.authFailures.Load())
+	w.field("client_output_buffer_limit_disconnections", s.stats.SlowReaders.Load()+s.stats.PushOverflows.Load())
+}
+
+func infoReplication(s *Server, w *infoWriter) {
+	w.field("role", "master")
+	w.field("connected_slaves", 0)
+	w.field("master_replid", s.state.identity.runID)
+	w.field("master_repl_offset", 0)
+}
+
+func infoCPU(_ *Server, w *infoWriter) {
+	var usage syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {
+		return
+	}
+	w.field("used_cpu_sys", fmt.Sprintf("%.6f", time.Duration(usage.Stime.Nano()).Seconds()))
+	w.field("used_cpu_user", fmt.Sprintf("%.6f", time.Duration(usage.Utime.Nano()).Seconds()))
+}
+
+func infoCommandstats(s *Server, w *infoWriter) {
+	var each func(commands []*command)
+	each = func(commands []*command) {
+		for _, cmd := range commands {
+			each(cmd.subs)
+			stat := &s.state.stats.by[cmd.slot]
+			calls, us := stat.calls.Load(), stat.ns.Load()/1000
+			rejected, failed := stat.rejected.Load(), stat.failed.Load()
+			if calls+rejected+failed == 0 {
+				continue
+			}
+			w.field("cmdstat_"+cmd.full, fmt.Sprintf("calls=%d,usec=%d,usec_per_call=%.2f,rejected_calls=%d,failed_calls=%d",
+				calls, us, float64(stat.ns.Load())/1000/float64(max(calls, 1)), rejected, failed))
+		}
+	}
+	each(s.state.table.all)
+}
+
+func infoErrorstats(s *Server, w *infoWriter) {
+	counts, _ := s.state.stats.errorCounts()
+	for _, word := range slices.Sorted(maps.Keys(counts)) {
+		w.field("errorstat_"+word, fmt.Sprintf("count=%d", counts[word]))
+	}
+}
+
+func infoKeyspace(s *Server, w *infoWriter) {
+	if n := s.lim.Len(); n > 0 {
+		w.field("db0", fmt.Sprintf("keys=%d,expires=%d,avg_ttl=0", n, n))
+	}
+}
+
+func infoWeir(s *Server, w *infoWriter) {
+	stats := s.lim.Stats()
+	var allowed, denied int64
+	for a := range stats.Admitted {
+		allowed += stats.Admitted[a]
+		denied += stats.Denied[a]
+	}
+	w.field("weir_version", s.state.identity.version)
+	w.field("decisions_allowed", allowed)
+	w.field("decisions_denied", denied)
+	for a := engine.TokenBucket; int(a) < len(stats.KeysBy); a++ {
+		w.field("keys_"+a.String(), stats.KeysBy[a])
+	}
+	w.field("table_bytes", stats.MemoryBytes)
+	w.field("evicted_forgiven_units", stats.ForgivenUnits)
+	w.field("limiter_time_ms", s.lim.Now().NowNs/1e6)
+	w.field("protocol_errors", s.stats.ProtocolErrors.Load())
+	w.field("handler_panics", s.stats.Panics.Load())
+	w.field("denial_events_dropped", s.state.hub.dropped.Load())
+}

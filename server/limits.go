@@ -1,0 +1,88 @@
+package server
+
+import "time"
+
+// Every limit of the wire. They hold before authentication too; what the client
+// sends is measured against them before anything is allocated for it.
+const (
+	// maxArgs bounds the arguments of one command, its name included. The longest
+	// sensible command, a policy or a reset of many keys, stays far below.
+	maxArgs = 1024
+	// DefaultMaxBulkBytes bounds one argument. Keys end at 512 bytes; what is left
+	// is room for scripts sent with EVAL and for policy text.
+	DefaultMaxBulkBytes = 64 << 10
+	// LargestMaxBulkBytes bounds the flag, so that no sum of lengths overflows and
+	// one client cannot be allowed to fill the memory.
+	LargestMaxBulkBytes = 16 << 20
+	// commandRoomBytes is what one command may take on the wire besides one
+	// argument of the largest size: maxArgs arguments of a kilobyte each.
+	commandRoomBytes = 1 << 20
+	// maxInlineBytes bounds an inline command, which a person types.
+	maxInlineBytes = 4 << 10
+	// maxHeaderBytes bounds the digits and the line end after '*' or '$'. A 64-bit
+	// number takes 20; a longer line is not a number.
+	maxHeaderBytes = 32
+	// preAuthArgs and preAuthBulkBytes bound a command before AUTH: enough for
+	// HELLO 3 AUTH user password SETNAME name, too little to be worth an attack.
+	preAuthArgs      = 10
+	preAuthBulkBytes = 1 << 10
+
+	// MaxBatch bounds the operations that wait in one connection for one call to
+	// the Limiter: enough to spread the cost of the call, little enough that others
+	// get their turn within a fraction of a millisecond.
+	MaxBatch = 1024
+	// flushBytes is how many bytes of replies are written at the latest, so that a
+	// pipeline of any length is answered in bounded memory. One reply may exceed it.
+	flushBytes = 64 << 10
+	// keptReplyBytes is the largest reply buffer a connection keeps for its next
+	// batch: a full flush and one reply of ordinary size.
+	keptReplyBytes = 2 * flushBytes
+
+	// The read buffer starts small inside the connection, which is all an idle or
+	// unpipelined client ever needs, and moves to a pooled one when reads fill it.
+	smallReadBytes  = 512
+	mediumReadBytes = 16 << 10
+	largeReadBytes  = 64 << 10
+	// maxOversizeBytes bounds what all connections together hold in read buffers
+	// beyond largeReadBytes: commands of that size are rare, and ten thousand
+	// clients that each begin one and never end it must not add up.
+	maxOversizeBytes = 256 << 20
+	// keptArgs is how many argument slots an idle connection keeps.
+	keptArgs = 32
+
+	// DefaultMaxClients is Redis' own default. It needs as many file descriptors.
+	DefaultMaxClients = 10_000
+	// DefaultMaxOutputBytes bounds pushed messages waiting for a client that does
+	// not read: more than a second of them at a rate a person can look at.
+	DefaultMaxOutputBytes = 1 << 20
+	// DefaultWriteTimeout is how long a write may wait for a client that does not
+	// read its replies before the client is cut: longer than a hiccup of the
+	// network, short enough that a full server recovers by itself.
+	DefaultWriteTimeout = 10 * time.Second
+	// DefaultAuthTimeout is how long a client that must authenticate may take to do
+	// so: clients send AUTH first thing.
+	DefaultAuthTimeout = 5 * time.Second
+	// rejectTimeout bounds the write of the line a refused client gets. The socket
+	// is new and empty, so the write never waits unless something is wrong.
+	rejectTimeout = 100 * time.Millisecond
+
+	// The accept loop waits this long after an error, doubling from the first to
+	// the second: out of file descriptors it must neither spin nor sleep for long.
+	acceptPauseMin = 5 * time.Millisecond
+	acceptPauseMax = time.Second
+	// keepAliveIdle, keepAliveEvery and keepAliveCount find peers that vanished
+	// without a word: Redis' 300 s, then three probes.
+	keepAliveIdle  = 300 * time.Second
+	keepAliveEvery = 100 * time.Second
+	keepAliveCount = 3
+	// sweepEvery is how often idle connections are asked to give their buffers
+	// back: one that stays quiet from one sweep to the next holds none.
+	sweepEvery = 5 * time.Second
+	// A connection is closed only after the peer has been quiet for lingerQuiet or
+	// lingerMax has passed: closing over unread input makes the kernel throw away
+	// replies that are still on their way.
+	lingerQuiet = 100 * time.Millisecond
+	lingerMax   = 2 * time.Second
+	// warnEvery is the pause between two log lines about attacks of one kind.
+	warnEvery = time.Minute
+)

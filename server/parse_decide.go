@@ -1,0 +1,202 @@
+package server
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"strconv"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// From the arguments of a decision to its operation.
+
+func planTokenBucket(s *session, args [][]byte) error {
+	op, err := s.take(args[1], engine.TokenBucket)
+	if err != nil {
+		return err
+	}
+	if op.Limit.Rate, err = s.rateArg(args[2]); err != nil {
+		return err
+	}
+	if op.Limit.Max, err = unitsArg("burst", args[3], 1, engine.MaxUnits); err != nil {
+		return err
+	}
+	_, _, err = s.options(op, args[4:], optCost|optPartial|optMaxWait|optID)
+	return err
+}
+
+func planLeakyBucket(s *session, args [][]byte) error {
+	op, err := s.take(args[1], engine.LeakyBucket)
+	if err != nil {
+		return err
+	}
+	if op.Limit.Rate, err = s.rateArg(args[2]); err != nil {
+		return err
+	}
+	if op.Limit.Max, err = unitsArg("capacity", args[3], 0, engine.MaxUnits); err != nil {
+		return err
+	}
+	_, _, err = s.options(op, args[4:], optCost|optID)
+	return err
+}
+
+func planSliding(s *session, args [][]byte) error {
+	return s.planWindow(args, engine.SlidingLog, engine.MaxLogUnits)
+}
+
+func planSlidingCounter(s *session, args [][]byte) error {
+	return s.planWindow(args, engine.SlidingCounter, engine.MaxUnits)
+}
+
+func (s *session) planWindow(args [][]byte, a engine.Algorithm, most int64) error {
+	op, err := s.take(args[1], a)
+	if err != nil {
+		return err
+	}
+	if op.Limit.WindowNs, err = s.windowArg(args[2]); err != nil {
+		return err
+	}
+	if op.Limit.Max, err = unitsArg("max", args[3], 1, most); err != nil {
+		return err
+	}
+	_, _, err = s.options(op, args[4:], optCost|optPartial|optID)
+	return err
+}
+
+func planFixed(s *session, args [][]byte) error {
+	op, err := s.take(args[1], engine.FixedWindow)
+	if err != nil {
+		return err
+	}
+	limit := &op.Limit
+	if limit.Mode = windowWord(args[2]); limit.Mode == engine.Aligned {
+		if limit.WindowNs, err = s.windowArg(args[2]); err != nil {
+			return orWords(err, "DAY, WEEK, MONTH, YEAR or FOREVER", "window", args[2])
+		}
+	}
+	if limit.Max, err = unitsArg("max", args[3], 1, engine.MaxUnits); err != nil {
+		return err
+	}
+	seen, zone, err := s.options(op, args[4:], optCost|optPartial|optFirst|optZone|optID)
+	if err != nil {
+		return err
+	}
+	calendar := limit.Mode >= engine.Day && limit.Mode <= engine.Year
+	switch {
+	case seen&optZone != 0 && !calendar:
+		return replyError("ERR TZ goes with a window of DAY, WEEK, MONTH or YEAR only")
+	case seen&optFirst != 0 && limit.Mode != engine.Aligned:
+		return replyError("ERR FIRST goes with a window of a duration only, like 1m")
+	case seen&optFirst != 0:
+		limit.Mode = engine.FromFirst
+	case calendar:
+		op.Calendar, err = s.srv.state.calendars.at(s.srv.lim.Now(), limit.Mode, zone)
+	}
+	return err
+}
+
+// windowWord reads a calendar window or FOREVER; Aligned means it is neither.
+func windowWord(b []byte) engine.WindowMode {
+	for mode := engine.Day; mode <= engine.Forever; mode++ {
+		if isWord(b, windowWords[mode]) {
+			return mode
+		}
+	}
+	return engine.Aligned
+}
+
+var windowWords = [...]string{
+	engine.Day: "DAY", engine.Week: "WEEK", engine.Month: "MONTH", engine.Year: "YEAR", engine.Forever: "FOREVER",
+}
+
+func planAcquire(s *session, args [][]byte) error {
+	op, err := s.take(args[1], engine.Concurrency)
+	if err != nil {
+		return err
+	}
+	if op.Limit.Max, err = unitsArg("max", args[2], 1, engine.MaxUnits); err != nil {
+		return err
+	}
+	if op.TTLNs, err = durationArg("ttl", args[3]); err != nil {
+		return err
+	}
+	seen, _, err := s.options(op, args[4:], optHolder|optCost|optID)
+	switch {
+	case err != nil:
+		return err
+	case seen&optHolder != 0:
+	case seen&optID != 0:
+		op.Text = op.ID // the same request again must name the same holder
+	default:
+		op.Text = s.batch.newHolder()
+	}
+	return nil
+}
+
+// newHolder makes up a holder id nobody can guess: 128 random bits.
+func (b *batch) newHolder() []byte {
+	var random [16]byte
+	_, _ = rand.Read(random[:]) // never fails
+	start := len(b.bytes)
+	b.bytes = hex.AppendEncode(b.bytes, random[:])
+	return b.bytes[start:len(b.bytes):len(b.bytes)]
+}
+
+func planStrike(s *session, args [][]byte) error {
+	op, err := s.take(args[1], engine.Strike)
+	if err != nil {
+		return err
+	}
+	if op.Limit.WindowNs, err = s.windowArg(args[2]); err != nil {
+		return err
+	}
+	var steps [engine.MaxSteps]engine.Step
+	n, rest, err := strikeSteps(&steps, args[3:])
+	if err != nil {
+		return err
+	}
+	op.Limit.Max = steps[n-1].Threshold
+	op.Limit.Steps = s.packSteps(steps[:n])
+	_, _, err = s.options(op, rest, optCost|optID)
+	return err
+}
+
+// strikeSteps reads pairs of threshold and penalty up to the first option.
+func strikeSteps(steps *[engine.MaxSteps]engine.Step, args [][]byte) (n int, rest [][]byte, err error) {
+	last := int64(0)
+	for len(args) > 0 && (n == 0 || !isStrikeOption(args[0])) {
+		if n == len(steps) {
+			return 0, nil, replyError("ERR a strike limit has at most " + strconv.Itoa(engine.MaxSteps) + " steps")
+		}
+		step := &steps[n]
+		if step.Threshold, err = unitsArg("threshold", args[0], 1, engine.MaxLogUnits); err != nil {
+			return 0, nil, err
+		}
+		if step.Threshold <= last {
+			return 0, nil, badArgument("threshold", "must be above the one before it", args[0])
+		}
+		if len(args) < 2 {
+			return 0, nil, replyError("ERR threshold " + strconv.FormatInt(step.Threshold, 10) + " needs a penalty")
+		}
+		if step.PenaltyNs, err = spanArg("penalty", args[1]); err != nil {
+			return 0, nil, err
+		}
+		last = step.Threshold
+		args, n = args[2:], n+1
+	}
+	return n, args, nil
+}
+
+func isStrikeOption(b []byte) bool { return isWord(b, "COST") || isWord(b, "ID") }
+
+// packSteps remembers the last steps it packed: a client repeats its limits.
+func (s *session) packSteps(steps []engine.Step) engine.Steps {
+	same := s.steps.Len() == len(steps)
+	for i := 0; same && i < len(steps); i++ {
+		same = s.steps.At(i) == steps[i]
+	}
+	if !same {
+		s.steps = engine.MakeSteps(steps)
+	}
+	return s.steps
+}

@@ -1,0 +1,130 @@
+package server
+
+import (
+	"math"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// planIncr reads Redis 8.8's INCREX.
+func planIncr(s *session, args [][]byte) error {
+	op, err := s.op(engine.OpIncr, args[1])
+	if err != nil {
+		return err
+	}
+	incr := s.batch.nextIncr()
+	*incr = engine.Incr{By: 1, Lower: math.MinInt64, Upper: math.MaxInt64}
+	op.Incr = incr
+	var seen incrOption
+	for rest := args[2:]; len(rest) > 0; {
+		used, err := s.incrOption(incr, rest, &seen)
+		if err != nil {
+			return err
+		}
+		rest = rest[used:]
+	}
+	switch {
+	case incr.Lower > incr.Upper:
+		return replyError("ERR LBOUND must not be above UBOUND")
+	case incr.OnlyIfNew && incr.Expire != engine.ExpireIn:
+		return replyError("ERR ENX needs EX, PX, EXAT or PXAT")
+	}
+	return nil
+}
+
+// nextIncr adds a zero INCREX argument. Growing leaves earlier ones where their
+// operations point to.
+func (b *batch) nextIncr() *engine.Incr {
+	b.incrs = append(b.incrs, engine.Incr{})
+	return &b.incrs[len(b.incrs)-1]
+}
+
+// incrOption is a bit for each thing INCREX may be told once.
+type incrOption uint8
+
+const (
+	incrBy incrOption = 1 << iota
+	incrLower
+	incrUpper
+	incrSaturate
+	incrExpiry
+	incrNew
+)
+
+var incrWords = [...]struct {
+	word  string
+	bit   incrOption
+	value bool
+}{
+	{"BYINT", incrBy, true}, {"BYFLOAT", incrBy, true}, {"LBOUND", incrLower, true}, {"UBOUND", incrUpper, true},
+	{"SATURATE", incrSaturate, false}, {"PERSIST", incrExpiry, false}, {"ENX", incrNew, false},
+	{"EX", incrExpiry, true}, {"PX", incrExpiry, true}, {"EXAT", incrExpiry, true}, {"PXAT", incrExpiry, true},
+}
+
+// incrOption reads one option of INCREX and returns how many arguments it took.
+func (s *session) incrOption(incr *engine.Incr, args [][]byte, seen *incrOption) (used int, err error) {
+	for _, o := range incrWords {
+		if !isWord(args[0], o.word) {
+			continue
+		}
+		if *seen&o.bit != 0 || o.value && len(args) < 2 {
+			return 0, errSyntax
+		}
+		*seen |= o.bit
+		if !o.value {
+			setIncrFlag(incr, o.bit)
+			return 1, nil
+		}
+		return 2, s.setIncrValue(incr, o.word, args[1])
+	}
+	return 0, errSyntax
+}
+
+func setIncrFlag(incr *engine.Incr, bit incrOption) {
+	switch bit {
+	case incrSaturate:
+		incr.Saturate = true
+	case incrNew:
+		incr.OnlyIfNew = true
+	case incrExpiry:
+		incr.Expire = engine.ExpireNone
+	}
+}
+
+func (s *session) setIncrValue(incr *engine.Incr, word string, value []byte) (err error) {
+	switch word {
+	case "BYFLOAT":
+		return errByFloat
+	case "BYINT":
+		incr.By, err = unitsArg(word, value, math.MinInt64, math.MaxInt64)
+	case "LBOUND":
+		incr.Lower, err = unitsArg(word, value, math.MinInt64, math.MaxInt64)
+	case "UBOUND":
+		incr.Upper, err = unitsArg(word, value, math.MinInt64, math.MaxInt64)
+	default:
+		incr.Expire = engine.ExpireIn
+		incr.ExpireNs, err = s.expiry(word, value)
+	}
+	return err
+}
+
+// expiry turns EX, PX, EXAT and PXAT into a time from now.
+func (s *session) expiry(word string, value []byte) (int64, error) {
+	unitNs := int64(1e9)
+	if word[0] == 'P' {
+		unitNs = 1e6
+	}
+	n, err := unitsArg(word, value, 1, math.MaxInt64/unitNs)
+	if err != nil {
+		return 0, err
+	}
+	ns := n * unitNs
+	if len(word) == len("EXAT") {
+		now := s.srv.lim.Now()
+		ns -= now.NowNs + now.WallOffsetNs
+	}
+	if ns > engine.MaxWindowNs {
+		return 0, badArgument(word, "must be at most 366 days ahead", value)
+	}
+	return ns, nil
+}

@@ -1,0 +1,96 @@
+package server
+
+import "github.com/weir-project/weir/engine"
+
+// From the arguments of a settling command to its operations.
+
+func planRelease(s *session, args [][]byte) error {
+	op, err := s.op(engine.OpRelease, args[1])
+	if err != nil {
+		return err
+	}
+	if err := checkText("holder", args[2], engine.MaxHolderLen); err != nil {
+		return err
+	}
+	op.Text = args[2]
+	_, _, err = s.options(op, args[3:], optID)
+	return err
+}
+
+func planRenew(s *session, args [][]byte) error {
+	op, err := s.op(engine.OpRenew, args[1])
+	if err != nil {
+		return err
+	}
+	if err := checkText("holder", args[2], engine.MaxHolderLen); err != nil {
+		return err
+	}
+	op.Text = args[2]
+	if op.TTLNs, err = durationArg("ttl", args[3]); err != nil {
+		return err
+	}
+	_, _, err = s.options(op, args[4:], optID)
+	return err
+}
+
+func planRefund(s *session, args [][]byte) error {
+	op, err := s.op(engine.OpRefund, args[1])
+	if err != nil {
+		return err
+	}
+	if op.Cost, err = unitsArg("n", args[2], 1, engine.MaxUnits); err != nil {
+		return err
+	}
+	_, _, err = s.options(op, args[3:], optID)
+	return err
+}
+
+func planBlock(s *session, args [][]byte) error {
+	op, err := s.op(engine.OpBlock, args[1])
+	if err != nil {
+		return err
+	}
+	if isWord(args[2], "FOREVER") {
+		op.TTLNs = engine.Never
+	} else if op.TTLNs, err = spanArg("duration", args[2]); err != nil {
+		return orWords(err, "FOREVER", "duration", args[2])
+	}
+	_, _, err = s.options(op, args[3:], optReason|optID)
+	return err
+}
+
+func planUnblock(s *session, args [][]byte) error {
+	op, err := s.op(engine.OpUnblock, args[1])
+	if err != nil {
+		return err
+	}
+	_, _, err = s.options(op, args[2:], optID)
+	return err
+}
+
+// planReset takes any number of keys, then perhaps ID and a token.
+func planReset(s *session, args [][]byte) error {
+	keys := args[1:]
+	var id []byte
+	if n := len(keys); n >= 3 && isWord(keys[n-2], "ID") {
+		keys, id = keys[:n-2], keys[n-1]
+		if err := checkText("ID", id, engine.MaxIDLen); err != nil {
+			return err
+		}
+	}
+	return s.resetAll(keys, id)
+}
+
+// planDelete is Redis' DEL: every argument is a key.
+func planDelete(s *session, args [][]byte) error { return s.resetAll(args[1:], nil) }
+
+func (s *session) resetAll(keys [][]byte, id []byte) error {
+	for _, key := range keys {
+		op, err := s.op(engine.OpReset, key)
+		if err != nil {
+			return err
+		}
+		op.ID = id
+	}
+	return nil
+}

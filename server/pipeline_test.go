@@ -1,0 +1,80 @@
+package server
+
+import (
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// One honest client sends a pipeline without end, reading while it writes, and
+// the heap does not grow with it. WEIR_LONG_PIPELINE=1 makes it 1 GiB.
+func TestLongPipelineInBoundedMemory(t *testing.T) {
+	const most = 16 << 20 // bytes held more than before, garbage of the moment included
+	total := 64 << 20
+	if os.Getenv("WEIR_LONG_PIPELINE") != "" {
+		total = 1 << 30
+	}
+	srv := startWire(t, Config{}, nil)
+	p := srv.dial(t)
+	require.NoError(t, p.SetDeadline(time.Now().Add(10*time.Minute)))
+	command := multibulk("RL.TOKENBUCKET", "key:000000000001", "10/s", "10")
+	chunk := strings.Repeat(command, 1000)
+	chunks := total / len(chunk)
+
+	before := liveBytes()
+	go func() {
+		for range chunks {
+			if _, err := io.WriteString(p, chunk); err != nil {
+				return
+			}
+		}
+		_, _ = io.WriteString(p, "QUIT\r\n")
+	}()
+	peak := before
+	answers := make([]byte, 1000*len(decisionAnswer))
+	for i := range chunks {
+		n, err := io.ReadFull(p.in, answers)
+		require.NoError(t, err, n)
+		if i%(chunks/20) == 0 {
+			peak = max(peak, liveBytes())
+		}
+	}
+	assert.Equal(t, strings.Repeat(decisionAnswer, 1000), string(answers))
+	p.expect("+OK\r\n")
+	t.Logf("%d MiB of pipeline, at most %d KiB held", total>>20, (peak-before)>>10)
+	assert.Less(t, peak-before, int64(most))
+}
+
+// A client that sends without reading is held back, not buffered for: what the
+// server has read stops growing.
+func TestUnreadRepliesHoldTheSenderBack(t *testing.T) {
+	srv := startWire(t, Config{WriteTimeout: time.Minute}, nil)
+	p := srv.dial(t)
+	before := liveBytes()
+	blocked := make(chan struct{})
+	go func() {
+		defer close(blocked)
+		chunk := strings.Repeat(multibulk("ECHO", strings.Repeat("x", 30_000)), 10)
+		for {
+			if _, err := io.WriteString(p, chunk); err != nil {
+				return
+			}
+		}
+	}()
+	last := int64(-1)
+	require.Eventually(t, func() bool {
+		read := srv.stats.InputBytes.Load()
+		still := read > 0 && read == last
+		last = read
+		return still
+	}, testWait, 200*time.Millisecond)
+	assert.Less(t, liveBytes()-before, int64(8<<20))
+	srv.answers(t)
+	require.NoError(t, p.Close())
+	<-blocked
+}

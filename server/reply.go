@@ -1,0 +1,119 @@
+package server
+
+import (
+	"encoding/binary"
+	"strconv"
+
+	"github.com/tidwall/redcon"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// The session's reply writers. Where RESP2 and RESP3 differ they write what
+// Redis writes for the protocol the client asked for.
+
+func (s *session) ok()                { s.out = redcon.AppendOK(s.out) }
+func (s *session) simple(text string) { s.out = redcon.AppendString(s.out, text) }
+func (s *session) int(n int64)        { s.out = redcon.AppendInt(s.out, n) }
+func (s *session) bulk(text string)   { s.out = redcon.AppendBulkString(s.out, text) }
+func (s *session) bulkBytes(b []byte) { s.out = redcon.AppendBulk(s.out, b) }
+func (s *session) array(n int)        { s.out = redcon.AppendArray(s.out, n) }
+func (s *session) mapOf(pairs int)    { s.out = aggregate(s.out, s.proto, '%', pairs, 2*pairs) }
+func (s *session) setOf(n int)        { s.out = aggregate(s.out, s.proto, '~', n, n) }
+func (s *session) pushOf(n int)       { s.out = aggregate(s.out, s.proto, '>', n, n) }
+
+// aggregate begins a reply of n elements of a RESP3 type, or in RESP2 an array.
+func aggregate(buf []byte, proto int, resp3 byte, n, resp2 int) []byte {
+	if proto < 3 {
+		return redcon.AppendArray(buf, resp2)
+	}
+	mark := len(buf)
+	buf = redcon.AppendArray(buf, n)
+	buf[mark] = resp3
+	return buf
+}
+
+func (s *session) null() { s.out = appendNull(s.out, s.proto) }
+
+func appendNull(buf []byte, proto int) []byte {
+	if proto < 3 {
+		return redcon.AppendNull(buf)
+	}
+	return append(buf, "_\r\n"...)
+}
+
+// verbatim writes a text meant for a person.
+func (s *session) verbatim(text string) {
+	if s.proto < 3 {
+		s.bulk(text)
+		return
+	}
+	mark := len(s.out)
+	s.bulk("txt:" + text)
+	s.out[mark] = '='
+}
+
+func (s *session) strings(texts []string) {
+	s.array(len(texts))
+	for _, t := range texts {
+		s.bulk(t)
+	}
+}
+
+// pair writes one entry of a map.
+func (s *session) pair(name, value string)          { s.bulk(name); s.bulk(value) }
+func (s *session) pairInt(name string, value int64) { s.bulk(name); s.int(value) }
+
+// fail answers err and counts its word.
+func (s *session) fail(err error) {
+	text := errorText(err)
+	s.srv.state.stats.countError(text)
+	s.failed = true
+	s.out = redcon.AppendError(s.out, text)
+}
+
+// maxDecisionBytes is the longest five-integer reply: the header and five times
+// a colon, a sign, 19 digits and the line end; and what a store of eight bytes
+// writes beyond it.
+const maxDecisionBytes = 4 + 5*(1+1+19+2) + 8
+
+// appendDecision writes the five integers. It is what the product spends its
+// time on, so it writes into place instead of appending byte by byte.
+func appendDecision(out []byte, header string, d *engine.Decision) []byte {
+	n := len(out)
+	if cap(out)-n < maxDecisionBytes {
+		out = append(out, make([]byte, maxDecisionBytes)...)[:n]
+	}
+	buf := out[:n+maxDecisionBytes]
+	n += copy(buf[n:], header)
+	n = putInt(buf, n, d.Allowed)
+	n = putInt(buf, n, d.Remaining)
+	n = putInt(buf, n, d.RetryMs)
+	n = putInt(buf, n, d.ResetMs)
+	n = putInt(buf, n, d.Limit)
+	return buf[:n]
+}
+
+// putInt writes ":v\r\n" at buf[at:], which has room for the longest, and returns
+// its end. Most numbers of a decision are small: those take one store.
+func putInt(buf []byte, at int, v int64) int {
+	switch u := uint64(v); {
+	case u < 10:
+		le.PutUint32(buf[at:], ':'|uint32(u+'0')<<8|crlf<<16)
+		return at + 4
+	case u < 100:
+		le.PutUint64(buf[at:], ':'|(u/10+'0')<<8|(u%10+'0')<<16|crlf<<24)
+		return at + 5
+	case u < 1000:
+		le.PutUint64(buf[at:], ':'|(u/100+'0')<<8|(u/10%10+'0')<<16|(u%10+'0')<<24|crlf<<32)
+		return at + 6
+	}
+	line := strconv.AppendInt(append(buf[:at], ':'), v, 10)
+	line = append(line, '\r', '\n')
+	return len(line)
+}
+
+var le = binary.LittleEndian
+
+// crlf is a line end as a little-endian number.
+const crlf = '\r' | '\n'<<8

@@ -1,0 +1,206 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Errors of the server itself.
+var (
+	ErrServerClosed = errors.New("server: closed")
+	ErrBadConfig    = errors.New("server: bad configuration")
+)
+
+// Config is what a server is told. Zero values of numbers mean the defaults.
+type Config struct {
+	Addr          string // host:port it is reached at, as INFO and CONFIG GET tell it
+	Password      string // what AUTH must give; empty: none is asked for
+	ProtectedMode bool   // without a password, answer only clients on this machine
+	EnableDebug   bool   // the DEBUG command
+	Version       string // weir's version, for INFO and HELLO
+
+	MaxClients     int           // connections at once
+	MaxBulkBytes   int           // one argument, 1 KiB to LargestMaxBulkBytes
+	MaxOutputBytes int           // pushed messages waiting for one client
+	WriteTimeout   time.Duration // how long a reply may wait for its reader
+	AuthTimeout    time.Duration // how long a client that must authenticate may take
+
+	Logger *slog.Logger // nil: slog.Default()
+	// OnShutdown is called, on a goroutine of its own, when a client sends
+	// SHUTDOWN; nil refuses the command.
+	OnShutdown func()
+}
+
+// Server answers RESP clients for a Limiter. Its methods may be called from any
+// goroutine.
+type Server struct {
+	cfg   Config
+	lim   Limiter
+	log   *slog.Logger
+	pools bufferPools
+	stats wireStats
+	state serverState
+
+	openLimits, preAuthLimits *frameLimits
+
+	lastID   atomic.Int64
+	draining atomic.Bool
+	stop     chan struct{} // closed when draining begins
+
+	mu        sync.Mutex
+	listeners map[net.Listener]struct{}
+	conns     map[*conn]struct{}
+	running   sync.WaitGroup // connections, pushers, the sweeper
+	stopOnce  sync.Once
+	sweepOnce sync.Once
+
+	lastCrossWarn atomic.Int64 // Unix seconds
+}
+
+// wireStats counts what happens below the commands.
+type wireStats struct {
+	Accepted       atomic.Int64 // connections served since the start
+	Rejected       atomic.Int64 // turned away: max clients
+	Denied         atomic.Int64 // turned away: protected mode
+	ProtocolErrors atomic.Int64
+	CrossProtocol  atomic.Int64 // HTTP sent to a RESP port
+	AuthTimeouts   atomic.Int64
+	SlowReaders    atomic.Int64 // cut because they did not read their replies
+	PushOverflows  atomic.Int64 // cut because pushed messages piled up
+	Panics         atomic.Int64
+	AcceptErrors   atomic.Int64
+	InputBytes     atomic.Int64
+	OutputBytes    atomic.Int64
+}
+
+// New returns a server that decides with lim. It fails with ErrBadConfig when a
+// limit is out of range.
+func New(cfg Config, lim Limiter) (*Server, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	return &Server{
+		cfg:           cfg,
+		lim:           lim,
+		log:           cfg.Logger,
+		state:         newServerState(cfg),
+		openLimits:    openLimits(cfg.MaxBulkBytes),
+		preAuthLimits: preAuthLimits(),
+		stop:          make(chan struct{}),
+		listeners:     make(map[net.Listener]struct{}),
+		conns:         make(map[*conn]struct{}),
+	}, nil
+}
+
+// complete fills in defaults and checks ranges.
+func (c *Config) complete() error {
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	setDefault(&c.MaxClients, DefaultMaxClients)
+	setDefault(&c.MaxBulkBytes, DefaultMaxBulkBytes)
+	setDefault(&c.MaxOutputBytes, DefaultMaxOutputBytes)
+	setDefault(&c.WriteTimeout, DefaultWriteTimeout)
+	setDefault(&c.AuthTimeout, DefaultAuthTimeout)
+	switch {
+	case c.MaxClients < 1:
+		return fmt.Errorf("%w: max clients must be at least 1, not %d", ErrBadConfig, c.MaxClients)
+	case c.MaxBulkBytes < preAuthBulkBytes || c.MaxBulkBytes > LargestMaxBulkBytes:
+		return fmt.Errorf("%w: max bulk bytes must be %d to %d, not %d",
+			ErrBadConfig, preAuthBulkBytes, LargestMaxBulkBytes, c.MaxBulkBytes)
+	case c.MaxOutputBytes < flushBytes:
+		return fmt.Errorf("%w: max output bytes must be at least %d, not %d",
+			ErrBadConfig, flushBytes, c.MaxOutputBytes)
+	case c.WriteTimeout <= 0:
+		return fmt.Errorf("%w: write timeout must be positive, not %v", ErrBadConfig, c.WriteTimeout)
+	case c.AuthTimeout <= 0:
+		return fmt.Errorf("%w: auth timeout must be positive, not %v", ErrBadConfig, c.AuthTimeout)
+	}
+	return nil
+}
+
+func setDefault[T int | time.Duration](v *T, def T) {
+	if *v == 0 {
+		*v = def
+	}
+}
+
+// Shutdown stops accepting and lets every connection finish what it has read:
+// its commands are carried out, their replies written, then it is closed. It
+// returns nil when all are gone. When ctx ends first the rest are cut and the
+// error is ctx's; Close then waits for them.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.beginStop()
+	s.mu.Lock()
+	for c := range s.conns {
+		c.nudge()
+	}
+	s.mu.Unlock()
+
+	done := make(chan struct{})
+	go func() {
+		s.running.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		s.cutAll()
+		return ctx.Err()
+	}
+}
+
+// Close cuts every connection at once and returns when all are gone.
+func (s *Server) Close() error {
+	s.beginStop()
+	s.cutAll()
+	s.running.Wait()
+	return nil
+}
+
+// beginStop makes Serve return and keeps connections from reading on.
+func (s *Server) beginStop() {
+	s.stopOnce.Do(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.draining.Store(true)
+		close(s.stop)
+		for ln := range s.listeners {
+			_ = ln.Close()
+		}
+	})
+}
+
+func (s *Server) cutAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		c.Kill()
+	}
+}
+
+// sweep asks connections that have been quiet since the last sweep to give
+// their buffers back. It runs until the server stops.
+func (s *Server) sweep() {
+	ticker := time.NewTicker(sweepEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-s.stop:
+			return
+		case <-ticker.C:
+		}
+		s.mu.Lock()
+		for c := range s.conns {
+			c.nudgeIfIdle()
+		}
+		s.mu.Unlock()
+	}
+}

@@ -1,0 +1,119 @@
+package server
+
+import "github.com/weir-project/weir/engine"
+
+// client is what a session needs of the connection under it.
+type client interface {
+	ID() int64
+	RemoteAddr() string
+	LocalAddr() string
+	// Kill cuts the connection. Any goroutine may call it.
+	Kill()
+	// Push queues a message from any goroutine; false when it is refused.
+	Push([]byte) bool
+}
+
+// session is everything about one client above the transport. Its methods
+// belong to the connection's goroutine; what others may read stands in about.
+type session struct {
+	srv    *Server
+	client client
+	out    []byte // replies not yet written; the connection writes and empties it
+	// closing asks the connection to close once out is written.
+	closing bool
+
+	proto    int
+	loggedIn bool
+	// plain: decisions need no more than parsing, because the client is logged in,
+	// in no transaction, not subscribed in RESP2 and listens to its replies.
+	plain  bool
+	failed bool // the command being carried out has answered an error
+	mute   muteMode
+	batch  *batch // operations not yet decided, or nil
+	tx     *transaction
+	topics topics
+	about  clientInfo
+
+	// What the client's last limits said, so that it need not be read again.
+	rates   memo[engine.Rate]
+	windows memo[int64]
+	steps   engine.Steps
+
+	recent struct { // the command of the last lookup: pipelines repeat themselves
+		name [maxNameBytes]byte
+		len  int
+		cmd  *command
+	}
+}
+
+// muteMode says which replies CLIENT REPLY keeps back.
+type muteMode uint8
+
+const (
+	muteNone muteMode = iota
+	muteAll
+	muteNext // SKIP: the next command's
+	muteThis
+)
+
+func newSession(srv *Server, c client) *session {
+	s := &session{srv: srv, client: c, proto: 2, loggedIn: srv.cfg.Password == ""}
+	s.about.init(c)
+	srv.state.clients.add(s)
+	s.refresh()
+	return s
+}
+
+// close gives back what the session holds on the server.
+func (s *session) close() {
+	s.srv.state.clients.remove(s)
+	s.srv.state.hub.monitor(s, false)
+	s.dropTopics()
+}
+
+func (s *session) authed() bool { return s.loggedIn }
+
+// pending is the number of operations waiting for settle.
+func (s *session) pending() int {
+	if s.batch == nil {
+		return 0
+	}
+	return len(s.batch.ops)
+}
+
+// refresh works out plain again after something it depends on has changed.
+func (s *session) refresh() {
+	s.plain = s.loggedIn && s.tx == nil && s.mute == muteNone && !s.onlyTopics()
+}
+
+// do carries out one command: it appends the reply to out or, for an operation,
+// defers it. args must stay valid until the next settle returns.
+func (s *session) do(args [][]byte) {
+	if len(args) == 0 {
+		return
+	}
+	if s.pending()+len(args) > MaxBatch {
+		s.settle()
+	}
+	cmd := s.lookup(args[0])
+	if cmd == nil || cmd.plan == nil || !s.plain || !cmd.fits(len(args)) || s.srv.state.attention.Load() != 0 {
+		s.doWithCare(args)
+		return
+	}
+	if err := s.plan(cmd, args); err != nil {
+		s.settle()
+		s.reject(cmd, err)
+	}
+}
+
+// lookup is the table's find behind a memory of one command.
+func (s *session) lookup(name []byte) *command {
+	if r := &s.recent; string(name) == string(r.name[:r.len]) {
+		return r.cmd
+	}
+	cmd := s.srv.state.table.find(name)
+	if cmd != nil {
+		s.recent.cmd, s.recent.len = cmd, copy(s.recent.name[:], name)
+	}
+	return cmd
+}

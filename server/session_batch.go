@@ -1,0 +1,167 @@
+package server
+
+import (
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// batch holds the operations of one pipeline until they are decided. Only a
+// connection that has operations waiting holds one, so that ten thousand idle
+// connections hold none. Behind their length ops and incrs are zero.
+type batch struct {
+	ops       []engine.Op
+	decisions []engine.Decision
+	queue     []deferred
+	incrs     []engine.Incr // what ops point to
+	bytes     []byte        // holder ids the server has made
+}
+
+// deferred is one command whose reply waits for its operations.
+type deferred struct {
+	cmd *command
+	ops int
+}
+
+type batchPool struct{ pool sync.Pool }
+
+func newBatchPool() *batchPool {
+	return &batchPool{pool: sync.Pool{New: func() any { return new(batch) }}}
+}
+
+func (p *batchPool) get() *batch { return p.pool.Get().(*batch) }
+
+func (p *batchPool) put(b *batch) {
+	b.truncate(0)
+	clear(b.incrs)
+	b.queue, b.incrs, b.bytes = b.queue[:0], b.incrs[:0], b.bytes[:0]
+	p.pool.Put(b)
+}
+
+// next adds a zero operation. The pointer is good until the following call.
+func (b *batch) next() *engine.Op {
+	n := len(b.ops)
+	if n == cap(b.ops) {
+		b.ops = append(b.ops, engine.Op{})
+		clear(b.ops[n:cap(b.ops)])
+	}
+	b.ops = b.ops[:n+1]
+	return &b.ops[n]
+}
+
+// truncate takes back the operations from n on, and what they refer to.
+func (b *batch) truncate(n int) {
+	clear(b.ops[n:])
+	b.ops = b.ops[:n]
+}
+
+// room returns a slice of decisions for ops.
+func (b *batch) room() []engine.Decision {
+	if len(b.decisions) < len(b.ops) {
+		b.decisions = make([]engine.Decision, cap(b.ops))
+	}
+	return b.decisions[:len(b.ops)]
+}
+
+// plan appends the operations of one command to the session's batch. After an
+// error nothing has been appended.
+func (s *session) plan(cmd *command, args [][]byte) error {
+	if s.batch == nil {
+		s.batch = s.srv.state.batches.get()
+	}
+	b := s.batch
+	before := len(b.ops)
+	if err := cmd.plan(s, args); err != nil {
+		b.truncate(before)
+		return err
+	}
+	b.queue = append(b.queue, deferred{cmd, len(b.ops) - before})
+	return nil
+}
+
+// settle sends the deferred operations to the Limiter in one call and appends
+// their replies in order.
+func (s *session) settle() {
+	b := s.batch
+	if b == nil {
+		return
+	}
+	s.batch = nil
+	if len(b.queue) > 0 {
+		start := time.Now()
+		ds := b.room()
+		err := s.srv.lim.Decide(b.ops, ds)
+		at := 0
+		for i := range b.queue {
+			d := &b.queue[i]
+			s.answer(d.cmd, b.ops[at:at+d.ops], ds[at:at+d.ops], err)
+			at += d.ops
+		}
+		s.account(b, start)
+		s.announce(b.ops, ds, err)
+	}
+	s.srv.state.batches.put(b)
+}
+
+// answer writes the reply to one command's operations.
+func (s *session) answer(cmd *command, ops []engine.Op, ds []engine.Decision, err error) {
+	if err == nil {
+		for i := range ds {
+			if status := ds[i].Status; status != engine.OK {
+				err = statusErrors[status]
+				break
+			}
+		}
+	}
+	if err != nil {
+		s.fail(err)
+		s.srv.state.stats.fail(cmd)
+		return
+	}
+	cmd.answer(s, ops, ds)
+}
+
+// account counts the commands of a decided batch. Runs of one command, which is
+// what pipelines are made of, are counted at once; the time is shared out evenly.
+func (s *session) account(b *batch, start time.Time) {
+	took := time.Since(start)
+	each := took / time.Duration(len(b.queue))
+	for i := 0; i < len(b.queue); {
+		first := i
+		cmd := b.queue[i].cmd
+		for i < len(b.queue) && b.queue[i].cmd == cmd {
+			i++
+		}
+		s.srv.state.stats.count(cmd, i-first, each*time.Duration(i-first), false)
+		s.about.touch(cmd, start)
+	}
+	if log := s.srv.state.slowlog; log.isSlow(took) {
+		log.add(s, start, took, shownBatch(b))
+	}
+}
+
+// announce publishes denials while someone listens for them.
+func (s *session) announce(ops []engine.Op, ds []engine.Decision, err error) {
+	hub := s.srv.state.hub
+	if err != nil || hub.listeners.Load() == 0 {
+		return
+	}
+	for i := range ops {
+		op := &ops[i]
+		if op.Code == engine.OpTake && op.Cost > 0 && !op.Dry && ds[i].Status == engine.OK && ds[i].Allowed == 0 {
+			hub.denied(op.Limit.Algorithm, op.Key)
+		}
+	}
+}
+
+// shownBatch is a batch as SLOWLOG shows it: its first command, whose arguments
+// are gone but for the key, and how many came with it.
+func shownBatch(b *batch) []string {
+	shown := []string{b.queue[0].cmd.name, string(b.ops[0].Key)}
+	if more := len(b.queue) - 1; more > 0 {
+		shown = append(shown, "... ("+strconv.Itoa(more)+" more commands of the pipeline)")
+	}
+	return shown
+}

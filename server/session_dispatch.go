@@ -1,0 +1,114 @@
+package server
+
+import "time"
+
+// doWithCare carries out anything that is not a plain decision. What was
+// deferred before is settled first, so that replies keep their order.
+func (s *session) doWithCare(args [][]byte) {
+	s.settle()
+	mark := len(s.out)
+	if s.mute == muteNext {
+		s.mute = muteThis
+	}
+	s.dispatch(args)
+	s.settle()
+	if s.mute != muteNone {
+		s.out = s.out[:mark]
+	}
+	if s.mute == muteThis {
+		s.mute = muteNone
+		s.refresh()
+	}
+}
+
+// dispatch decides whether the command may run now, and runs or queues it.
+func (s *session) dispatch(args [][]byte) {
+	cmd, err := s.srv.state.table.resolve(args)
+	if !s.loggedIn && (cmd == nil || !cmd.noAuth) {
+		err = errNoAuth
+	}
+	if err == nil {
+		err = s.permitted(cmd)
+	}
+	if err != nil {
+		s.reject(cmd, err)
+		if s.tx != nil {
+			s.tx.broken = true
+		}
+		return
+	}
+	s.srv.state.hub.showCommand(s, cmd, args)
+	if s.tx != nil && !cmd.atOnce {
+		s.enqueue(cmd, args)
+		return
+	}
+	s.srv.state.pause.wait(cmd, s.srv.stop)
+	s.carryOut(cmd, args)
+}
+
+// permitted says whether the state of the session allows cmd.
+func (s *session) permitted(cmd *command) error {
+	switch {
+	case s.onlyTopics() && !cmd.pubsub:
+		return replyError("ERR Can't execute '" + cmd.full +
+			"': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context")
+	case s.tx != nil && cmd.noMulti:
+		return errNotInMulti
+	}
+	return nil
+}
+
+// carryOut plans an operation, or runs any other command.
+func (s *session) carryOut(cmd *command, args [][]byte) {
+	if cmd.plan != nil {
+		if err := s.plan(cmd, args); err != nil {
+			s.reject(cmd, err)
+		}
+		return
+	}
+	start := time.Now()
+	s.failed = false
+	cmd.run(s, args)
+	took := time.Since(start)
+	s.about.touch(cmd, start)
+	s.srv.state.stats.count(cmd, 1, took, s.failed)
+	if log := s.srv.state.slowlog; log.isSlow(took) {
+		log.add(s, start, took, shownArgs(cmd, args))
+	}
+}
+
+// reject answers a command that was not carried out. cmd is nil when there is
+// no such command.
+func (s *session) reject(cmd *command, err error) {
+	if cmd != nil {
+		s.srv.state.stats.reject(cmd)
+	}
+	s.fail(err)
+}
+
+// protocolError answers a frame that is none; the connection closes after it.
+func (s *session) protocolError(err error) {
+	s.settle()
+	s.fail(replyError("ERR Protocol error: " + err.Error()))
+	s.closing = true
+}
+
+// guarded reports err to the client and says whether there was none.
+func (s *session) guarded(err error) bool {
+	if err != nil {
+		s.fail(err)
+	}
+	return err == nil
+}
+
+// shownArgs is a command as SLOWLOG and MONITOR may show it.
+func shownArgs(cmd *command, args [][]byte) []string {
+	shown := make([]string, 0, len(args))
+	for i, a := range args {
+		if cmd.secret && i > 0 {
+			return append(shown, "(redacted)")
+		}
+		shown = append(shown, string(a))
+	}
+	return shown
+}

@@ -1,0 +1,99 @@
+package server
+
+import (
+	"bytes"
+	"testing"
+	"unicode/utf8"
+)
+
+// FuzzParseCommand sends commands, one a line, arguments between blanks, to a
+// session on a real table: it must never panic and answer each with one reply.
+func FuzzParseCommand(f *testing.F) {
+	for _, test := range argumentErrors {
+		f.Add([]byte(test.send))
+	}
+	each(newCommandTable().all, func(cmd *command) {
+		f.Add([]byte(cmd.usage()))
+		for _, e := range cmd.shown {
+			f.Add([]byte("MULTI\n" + e.send + "\nEXEC\n" + e.send))
+		}
+	})
+	f.Add([]byte("HELLO 3\nCOMMAND\nCOMMAND DOCS\nINFO all\nCLIENT LIST\nKEYS *"))
+	f.Fuzz(func(t *testing.T, script []byte) {
+		srv := newTestServer(t, Config{})
+		c := srv.client(t)
+		for line := range bytes.Lines(script) {
+			args := bytes.Split(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
+			if len(args) > maxArgs || manyReplies(c.sess, args) {
+				continue
+			}
+			c.sess.do(args)
+			c.sess.settle()
+			_, rest, err := readReply(string(c.sess.out))
+			if err != nil || rest != "" {
+				t.Fatalf("%q answered %q (%v)", args, c.sess.out, err)
+			}
+			c.sess.out = c.sess.out[:0]
+		}
+		c.sess.close()
+		if n := srv.state.attention.Load() + srv.state.hub.listeners.Load(); n != 0 {
+			t.Fatalf("%d left behind", n)
+		}
+		srv.running.Wait()
+	})
+}
+
+// manyReplies picks out what answers another number of replies, or waits.
+func manyReplies(s *session, args [][]byte) bool {
+	cmd, _ := s.srv.state.table.resolve(args)
+	if cmd == nil {
+		return false
+	}
+	switch cmd.full {
+	case "subscribe", "psubscribe", "unsubscribe", "punsubscribe", "client|reply", "client|pause":
+		return true
+	}
+	return false
+}
+
+// FuzzErrorText: whatever a client sends, what comes back is one line.
+func FuzzErrorText(f *testing.F) {
+	f.Add([]byte("a\r\nb"), 3)
+	f.Fuzz(func(t *testing.T, b []byte, n int) {
+		for _, text := range []string{quote(b), printable(b, max(n, 0)), unknownCommand([][]byte{b, b, b}).Error()} {
+			if bytes.ContainsAny([]byte(text), "\r\n\x00") {
+				t.Fatalf("%q", text)
+			}
+		}
+		if !utf8.ValidString(quote(b)) {
+			t.Fatalf("%q", quote(b))
+		}
+	})
+}
+
+// FuzzGlob compares the matcher with the plainest one there is.
+func FuzzGlob(f *testing.F) {
+	f.Add([]byte("a*b?[c-e]"), []byte("axxbyd"))
+	f.Fuzz(func(t *testing.T, pattern, name []byte) {
+		if len(pattern) > 12 || len(name) > 12 {
+			return
+		}
+		if got, want := matchGlob(pattern, name), plainGlob(pattern, name); got != want {
+			t.Fatalf("%q %q: %v", pattern, name, got)
+		}
+	})
+}
+
+func plainGlob(pattern, name []byte) bool {
+	if len(pattern) == 0 {
+		return len(name) == 0
+	}
+	if pattern[0] == '*' {
+		return plainGlob(pattern[1:], name) || len(name) > 0 && plainGlob(pattern, name[1:])
+	}
+	if len(name) == 0 {
+		return false
+	}
+	ok, length := matchOne(pattern, name[0])
+	return ok && plainGlob(pattern[length:], name[1:])
+}

@@ -1,0 +1,83 @@
+package server
+
+import (
+	"maps"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// commandStats counts what INFO commandstats and errorstats tell.
+type commandStats struct {
+	by []commandStat // by command.slot
+
+	authFailures atomic.Int64 // wrong passwords
+
+	mu     sync.Mutex
+	errors map[string]int64 // by the word an error reply begins with
+}
+
+// commandStat fills a cache line, so that two busy commands do not share one.
+type commandStat struct {
+	calls, ns, rejected, failed atomic.Int64
+	_                           [4]int64
+}
+
+func newCommandStats(slots int) *commandStats {
+	return &commandStats{by: make([]commandStat, slots), errors: make(map[string]int64)}
+}
+
+// count adds n calls that took so long together.
+func (c *commandStats) count(cmd *command, n int, took time.Duration, failed bool) {
+	stat := &c.by[cmd.slot]
+	stat.calls.Add(int64(n))
+	stat.ns.Add(int64(took))
+	if failed {
+		stat.failed.Add(1)
+	}
+}
+
+// reject counts a command that was not carried out, fail one that did not succeed.
+func (c *commandStats) reject(cmd *command) { c.by[cmd.slot].rejected.Add(1) }
+func (c *commandStats) fail(cmd *command)   { c.by[cmd.slot].failed.Add(1) }
+
+// countError counts the word of an error reply. The words are those of the
+// error table, so the map stays small.
+func (c *commandStats) countError(text string) {
+	word, _, _ := strings.Cut(text, " ")
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.errors[word]++
+}
+
+func (c *commandStats) errorCounts() (byWord map[string]int64, total int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, n := range c.errors {
+		total += n
+	}
+	return maps.Clone(c.errors), total
+}
+
+// processed is the number of commands carried out.
+func (c *commandStats) processed() (n int64) {
+	for i := range c.by {
+		n += c.by[i].calls.Load()
+	}
+	return n
+}
+
+// reset is CONFIG RESETSTAT.
+func (c *commandStats) reset() {
+	for i := range c.by {
+		stat := &c.by[i]
+		stat.calls.Store(0)
+		stat.ns.Store(0)
+		stat.rejected.Store(0)
+		stat.failed.Store(0)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.errors)
+}

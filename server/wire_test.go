@@ -1,0 +1,226 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// testWait bounds what a test waits for; nothing passes or fails by how much of
+// it is used.
+const testWait = 20 * time.Second
+
+// wireLimiter allows everything. Its Decide can be replaced.
+type wireLimiter struct {
+	Limiter
+	decide func(ops []engine.Op, out []engine.Decision) error
+}
+
+func (l *wireLimiter) Now() engine.Stamp { return engine.Stamp{NowNs: 1} }
+
+func (l *wireLimiter) Decide(ops []engine.Op, out []engine.Decision) error {
+	if l.decide != nil {
+		return l.decide(ops, out)
+	}
+	for i := range ops {
+		out[i] = engine.Decision{Allowed: 1, Remaining: 9, ResetMs: 1000, Limit: 10}
+	}
+	return nil
+}
+
+const (
+	oneDecision    = "RL.TOKENBUCKET k 10/s 10\r\n"
+	decisionAnswer = "*5\r\n:1\r\n:9\r\n:0\r\n:1000\r\n:10\r\n"
+	pong           = "+PONG\r\n"
+)
+
+// wireServer is a server on a loopback port that ends with the test.
+type wireServer struct {
+	*Server
+	addr string
+}
+
+func startWire(t testing.TB, cfg Config, lim Limiter) *wireServer {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	return serveWire(t, cfg, lim, ln)
+}
+
+func serveWire(t testing.TB, cfg Config, lim Limiter, ln net.Listener) *wireServer {
+	t.Helper()
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	if lim == nil {
+		lim = &wireLimiter{}
+	}
+	srv, err := New(cfg, lim)
+	require.NoError(t, err)
+	ended := make(chan error, 1)
+	go func() { ended <- srv.Serve(ln) }()
+	t.Cleanup(func() {
+		require.NoError(t, srv.Close())
+		require.NoError(t, <-ended)
+	})
+	return &wireServer{Server: srv, addr: ln.Addr().String()}
+}
+
+// peer is a client that sends and expects bytes.
+type peer struct {
+	net.Conn
+	t  testing.TB
+	in *bufio.Reader
+}
+
+func (s *wireServer) dial(t testing.TB) *peer {
+	t.Helper()
+	nc, err := net.Dial("tcp", s.addr)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = nc.Close() })
+	require.NoError(t, nc.SetDeadline(time.Now().Add(testWait)))
+	return &peer{Conn: nc, t: t, in: bufio.NewReader(nc)}
+}
+
+// CloseWrite says that nothing more will be sent.
+func (p *peer) CloseWrite() error { return p.Conn.(*net.TCPConn).CloseWrite() }
+
+func (p *peer) send(bytes string) {
+	p.t.Helper()
+	_, err := io.WriteString(p, bytes)
+	require.NoError(p.t, err)
+}
+
+// expect reads exactly these bytes.
+func (p *peer) expect(bytes string) {
+	p.t.Helper()
+	got := make([]byte, len(bytes))
+	n, err := io.ReadFull(p.in, got)
+	require.NoError(p.t, err, "after %q", got[:n])
+	for i := range got {
+		require.True(p.t, got[i] == bytes[i], "at %d: %.200q, not %.200q", i, got[i:], bytes[i:])
+	}
+}
+
+// expectEnd reads what is left until the server hangs up.
+func (p *peer) expectEnd() string {
+	p.t.Helper()
+	rest, err := io.ReadAll(p.in)
+	if err != nil {
+		require.NotErrorIs(p.t, err, context.DeadlineExceeded)
+		require.Contains(p.t, err.Error(), "reset")
+	}
+	return string(rest)
+}
+
+// answers checks that the server still serves somebody else.
+func (s *wireServer) answers(t testing.TB) {
+	t.Helper()
+	p := s.dial(t)
+	p.send("PING\r\n")
+	p.expect(pong)
+	_ = p.Close()
+}
+
+func (s *wireServer) connCount() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.conns)
+}
+
+func TestPipelineKeepsItsOrder(t *testing.T) {
+	var batches []int
+	lim := &wireLimiter{}
+	lim.decide = func(ops []engine.Op, out []engine.Decision) error {
+		batches = append(batches, len(ops))
+		return (&wireLimiter{}).Decide(ops, out)
+	}
+	p := startWire(t, Config{}, lim).dial(t)
+	p.send(oneDecision + oneDecision + "ECHO hi\r\n" + oneDecision + "*0\r\n\r\nPING\r\n")
+	p.expect(decisionAnswer + decisionAnswer + "$2\r\nhi\r\n" + decisionAnswer + pong)
+	require.NoError(t, p.Close())
+}
+
+func TestBatchesAreBounded(t *testing.T) {
+	largest := 0
+	lim := &wireLimiter{}
+	lim.decide = func(ops []engine.Op, out []engine.Decision) error {
+		largest = max(largest, len(ops))
+		return (&wireLimiter{}).Decide(ops, out)
+	}
+	srv := startWire(t, Config{}, lim)
+	p := srv.dial(t)
+	const n = 10 * MaxBatch
+	go func() { _, _ = io.WriteString(p, strings.Repeat(oneDecision, n)+"QUIT\r\n") }()
+	p.expect(strings.Repeat(decisionAnswer, n) + "+OK\r\n")
+	assert.Empty(t, p.expectEnd())
+	assert.LessOrEqual(t, largest, MaxBatch)
+	assert.Greater(t, largest, 100, "a pipeline is decided in batches")
+}
+
+func TestProtectedMode(t *testing.T) {
+	ln := &strangerListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+	srv := serveWire(t, Config{ProtectedMode: true}, nil, ln)
+	ours, theirs := net.Pipe()
+	defer func() { _ = ours.Close() }()
+	ln.conns <- stranger{theirs}
+	reply, _ := io.ReadAll(ours)
+	assert.Contains(t, string(reply), "-DENIED weir runs in protected mode")
+	assert.EqualValues(t, 1, srv.stats.Denied.Load())
+
+	open := serveWire(t, Config{ProtectedMode: true, Password: "secret"}, nil,
+		&strangerListener{conns: ln.conns, closed: make(chan struct{})})
+	_ = srv.Close()
+	ours2, theirs2 := net.Pipe()
+	defer func() { _ = ours2.Close() }()
+	ln.conns <- stranger{theirs2}
+	p := &peer{Conn: ours2, t: t, in: bufio.NewReader(ours2)}
+	p.send("AUTH secret\r\n")
+	p.expect("+OK\r\n")
+	assert.Zero(t, open.stats.Denied.Load())
+}
+
+// strangerListener hands out connections that seem to come from elsewhere.
+type strangerListener struct {
+	conns  chan net.Conn
+	closed chan struct{}
+}
+
+func (l *strangerListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+func (l *strangerListener) Close() error   { close(l.closed); return nil }
+func (l *strangerListener) Addr() net.Addr { return &net.TCPAddr{} }
+
+type stranger struct{ net.Conn }
+
+func (stranger) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 7} }
+
+func TestBadConfig(t *testing.T) {
+	for name, cfg := range map[string]Config{
+		"clients":       {MaxClients: -1},
+		"tiny bulk":     {MaxBulkBytes: 10},
+		"huge bulk":     {MaxBulkBytes: LargestMaxBulkBytes + 1},
+		"output":        {MaxOutputBytes: 1},
+		"write timeout": {WriteTimeout: -time.Second},
+		"auth timeout":  {AuthTimeout: -time.Second},
+	} {
+		_, err := New(cfg, &wireLimiter{})
+		assert.ErrorIs(t, err, ErrBadConfig, name)
+	}
+}
