@@ -1,0 +1,70 @@
+# What a person does with this repository. "make" alone lists it.
+
+GO       ?= go
+FUZZTIME ?= 1m
+
+# Pinned, and fetched through the ordinary Go proxy.
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+# Packages whose code is shared between goroutines: tested a second time under the
+# race detector.
+RACE = ./engine/... ./server/... ./persistence/... ./bench/...
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build bin/weir
+	$(GO) build -o bin/weir ./cmd/weir
+
+.PHONY: run
+run: build ## Run the server with its defaults: 127.0.0.1:6380, state in ./weir-data
+	bin/weir serve
+
+.PHONY: test
+test: redis-tools ## Run every test that needs nothing but Go and redis-tools
+	$(GO) vet ./...
+	$(GO) test -timeout 10m ./...
+	$(GO) test -timeout 10m -race $(RACE)
+
+# Tests that need redis-cli or redis-benchmark skip, and say so, where they are
+# missing and cannot be installed.
+.PHONY: redis-tools
+redis-tools:
+	@command -v redis-cli >/dev/null && command -v redis-benchmark >/dev/null || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "installing redis-tools"; \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends redis-tools; \
+	  else false; fi; \
+	} || echo "redis-cli is missing: the tests that drive it are skipped (on Debian: apt install redis-tools)"
+
+.PHONY: lint
+lint: ## gofmt, go vet and staticcheck
+	@unformatted="$$(gofmt -l .)"; if [ -n "$$unformatted" ]; then echo "not formatted:"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZTIME (1m)
+	@set -e; for package in $$($(GO) list ./...); do \
+	  for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
+	    echo "$$package $$target"; \
+	    $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package; \
+	  done; \
+	done
+
+.PHONY: bench
+bench: build ## Measure weir beside Redis, in under 5 minutes (BENCHFLAGS=--quick: half a minute)
+	bin/weir bench $(BENCHFLAGS)
+
+.PHONY: docs
+docs: ## Write docs/commands.md anew from the command table
+	$(GO) run ./cmd/weir help --markdown > docs/commands.md.new
+	mv docs/commands.md.new docs/commands.md
+
+.PHONY: clean
+clean: ## Remove what was built
+	rm -rf bin

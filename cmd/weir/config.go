@@ -1,0 +1,128 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/alecthomas/kong"
+	"go.yaml.in/yaml/v3"
+)
+
+// envPrefix begins the environment twin of every flag: --data-dir is
+// WEIR_DATA_DIR.
+const envPrefix = "WEIR"
+
+// configFlag is the one flag a configuration file may not set.
+const configFlag = "config"
+
+// maxConfigBytes bounds a configuration file: it holds a value per flag.
+const maxConfigBytes = 1 << 20
+
+var errConfig = errors.New("bad configuration file")
+
+// BeforeResolve puts the configuration file, if there is one, below flags and
+// environment: kong asks resolvers for every flag the command line leaves open.
+func (s *serveCmd) BeforeResolve(ctx *kong.Context) error {
+	for _, flag := range ctx.Flags() {
+		if flag.Name != configFlag {
+			continue
+		}
+		if path, _ := ctx.FlagValue(flag).(string); path != "" {
+			file, err := readConfig(path, ctx.Flags())
+			if err != nil {
+				return err
+			}
+			ctx.AddResolver(file)
+		}
+	}
+	return nil
+}
+
+// configFile holds the values of a configuration file by flag name.
+type configFile map[string]string
+
+// readConfig reads a YAML file whose keys are names of flags. A key that is not
+// one is an error: a misspelled limit must not pass for a limit.
+func readConfig(path string, flags []*kong.Flag) (configFile, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errConfig, err)
+	}
+	defer f.Close()
+	file, err := parseConfig(io.LimitReader(f, maxConfigBytes), flags)
+	if err != nil {
+		return nil, fmt.Errorf("%w %s: %w", errConfig, path, err)
+	}
+	return file, nil
+}
+
+func parseConfig(r io.Reader, flags []*kong.Flag) (configFile, error) {
+	var doc yaml.Node
+	if err := yaml.NewDecoder(r).Decode(&doc); errors.Is(err, io.EOF) {
+		return configFile{}, nil
+	} else if err != nil {
+		return nil, err
+	}
+	top := doc.Content[0]
+	if top.Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("line %d: want lines like 'listen: 127.0.0.1:6380'", top.Line)
+	}
+	known := make(map[string]bool, len(flags))
+	for _, flag := range flags {
+		known[flag.Name] = flag.Name != configFlag && flag.Name != "help"
+	}
+	file := configFile{}
+	for i := 0; i < len(top.Content); i += 2 {
+		key, value := top.Content[i], top.Content[i+1]
+		if !known[key.Value] {
+			return nil, fmt.Errorf("line %d: unknown key %q: keys are the flags of weir serve without the dashes", key.Line, key.Value)
+		}
+		if _, twice := file[key.Value]; twice {
+			return nil, fmt.Errorf("line %d: key %q stands here twice", key.Line, key.Value)
+		}
+		if value.Kind != yaml.ScalarNode || value.Tag == "!!null" {
+			return nil, fmt.Errorf("line %d: key %q wants a single value; write \"\" for an empty one", value.Line, key.Value)
+		}
+		file[key.Value] = value.Value
+	}
+	return file, nil
+}
+
+// Validate is part of kong.Resolver; parseConfig has checked already.
+func (configFile) Validate(*kong.Application) error { return nil }
+
+// Resolve answers what the file says for a flag, unless the environment says
+// something else: kong itself would let the file win.
+func (c configFile) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+	for _, env := range flag.Envs {
+		if _, ok := os.LookupEnv(env); ok {
+			return nil, nil
+		}
+	}
+	if value, ok := c[flag.Name]; ok {
+		return value, nil
+	}
+	return nil, nil
+}
+
+// readPassword takes the password from where it was given.
+func (s *serveCmd) readPassword() (string, error) {
+	if s.RequirepassFile == "" {
+		return s.Requirepass, nil
+	}
+	if s.Requirepass != "" {
+		return "", errors.New("--requirepass and --requirepass-file say the same thing twice: give one of them")
+	}
+	b, err := os.ReadFile(s.RequirepassFile)
+	if err != nil {
+		return "", fmt.Errorf("--requirepass-file: %w", err)
+	}
+	password := strings.TrimRight(string(b), "\r\n")
+	if password == "" {
+		return "", fmt.Errorf("--requirepass-file: %s is empty", s.RequirepassFile)
+	}
+	return password, nil
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+)
+
+var errExposed = errors.New("refusing to listen beyond this machine without a password")
+
+// checkExposure refuses an address that others can reach while nothing asks them
+// for a password: an open limiter is one that anybody can reset.
+func checkExposure(flag, addr, password string, protected bool) error {
+	if !protected || password != "" || isLoopback(addr) {
+		return nil
+	}
+	return fmt.Errorf("%w: %s is %s. Set one with --requirepass-file, or listen on 127.0.0.1, "+
+		"or give --protected-mode=false where the network itself keeps strangers out", errExposed, flag, addr)
+}
+
+// isLoopback says whether only this machine can reach an address. A name counts
+// by what it resolves to now.
+func isLoopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil || host == "" {
+		return false
+	}
+	if ip := net.ParseIP(host); ip != nil {
+		return ip.IsLoopback()
+	}
+	ips, err := net.LookupIP(host)
+	if err != nil || len(ips) == 0 {
+		return false
+	}
+	for _, ip := range ips {
+		if !ip.IsLoopback() {
+			return false
+		}
+	}
+	return true
+}
+
+// listen opens a TCP listener, or none for an empty address.
+func listen(flag, addr string) (net.Listener, error) {
+	if addr == "" {
+		return nil, nil
+	}
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", flag, err)
+	}
+	return ln, nil
+}
+
+// howToConnect is a command line that reaches the server.
+func howToConnect(addr net.Addr, password bool) string {
+	host, port, err := net.SplitHostPort(addr.String())
+	if err != nil {
+		return addr.String()
+	}
+	line := "redis-cli"
+	if ip := net.ParseIP(host); ip != nil && !ip.IsUnspecified() && host != "127.0.0.1" {
+		line += " -h " + host
+	}
+	line += " -p " + port
+	if password {
+		line += " --askpass"
+	}
+	return line
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestByteSize(t *testing.T) {
+	for text, want := range map[string]int64{
+		"0": 0, "17": 17, "17b": 17, "1kb": 1 << 10, "64KB": 64 << 10, "3mb": 3 << 20, "2Gb": 2 << 30,
+		"8589934591gb": (1<<33 - 1) << 30,
+	} {
+		var b byteSize
+		require.NoError(t, b.UnmarshalText([]byte(text)), text)
+		require.EqualValues(t, want, b, text)
+	}
+	for _, text := range []string{"", "gb", "-1", "1.5gb", "1tb", "8589934592gb", "99999999999999999999", "1 gb"} {
+		var b byteSize
+		require.ErrorContains(t, b.UnmarshalText([]byte(text)), "must be like", text)
+	}
+}
+
+func TestMemoryBound(t *testing.T) {
+	for text, want := range map[string]int64{"auto": 750, "0": 0, "5kb": 5120} {
+		var m memoryBound
+		require.NoError(t, m.UnmarshalText([]byte(text)))
+		require.Equal(t, want, m.resolve(1000), text)
+	}
+	var m memoryBound
+	require.Error(t, m.UnmarshalText([]byte("some")))
+}
+
+func TestMachineMemory(t *testing.T) {
+	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+	meminfo := file("MemTotal:        1000 kB\nMemFree: 1 kB\n")
+	for name, c := range map[string]struct {
+		files fstest.MapFS
+		want  int64
+	}{
+		"nothing known":      {fstest.MapFS{}, 0},
+		"machine only":       {fstest.MapFS{"proc/meminfo": meminfo}, 1000 << 10},
+		"unbounded group":    {fstest.MapFS{"proc/meminfo": meminfo, "sys/fs/cgroup/memory.max": file("max\n")}, 1000 << 10},
+		"container":          {fstest.MapFS{"proc/meminfo": meminfo, "sys/fs/cgroup/memory.max": file("4096\n")}, 4096},
+		"container, old way": {fstest.MapFS{"proc/meminfo": meminfo, "sys/fs/cgroup/memory/memory.limit_in_bytes": file("8192\n")}, 8192},
+		"service in a slice": {fstest.MapFS{
+			"proc/meminfo":     meminfo,
+			"proc/self/cgroup": file("0::/system.slice/weir.service\n"),
+			"sys/fs/cgroup/system.slice/weir.service/memory.max": file("max\n"),
+			"sys/fs/cgroup/system.slice/memory.max":              file("500\n"),
+		}, 500},
+		"bigger than the machine": {fstest.MapFS{"proc/meminfo": meminfo, "sys/fs/cgroup/memory.max": file("9223372036854771712\n")}, 1000 << 10},
+	} {
+		require.Equal(t, c.want, machineMemory(c.files), name)
+	}
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+	"github.com/stretchr/testify/require"
+)
+
+// patience bounds every wait for a process: far more than any needs, so that a
+// busy machine fails no test.
+const patience = time.Minute
+
+// binary is weir as these tests run it.
+var binary string
+
+func TestMain(m *testing.M) { os.Exit(runWithBinary(m)) }
+
+func runWithBinary(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "weir-test")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Chmod(dir, 0o755); err != nil { // other users run it too
+		panic(err)
+	}
+	binary = filepath.Join(dir, "weir")
+	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+// process is a running weir.
+type process struct {
+	t         *testing.T
+	cmd       *exec.Cmd
+	addr, web string
+	ended     chan struct{}
+	err       error // of Wait; valid once ended
+
+	mu  sync.Mutex
+	log bytes.Buffer
+}
+
+// launch starts weir serve on free ports. It does not wait for it to be ready.
+func launch(t *testing.T, ready chan<- map[string]any, args ...string) *process {
+	t.Helper()
+	args = append([]string{"serve", "--listen=127.0.0.1:0", "--http=127.0.0.1:0", "--log-format=json"}, args...)
+	p := &process{t: t, cmd: exec.Command(binary, args...), ended: make(chan struct{})}
+	p.cmd.Dir = t.TempDir()
+	stderr, err := p.cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, p.cmd.Start())
+	go func() {
+		defer close(p.ended)
+		lines := bufio.NewScanner(stderr)
+		for lines.Scan() {
+			p.mu.Lock()
+			p.log.Write(append(lines.Bytes(), '\n'))
+			p.mu.Unlock()
+			var line map[string]any
+			if json.Unmarshal(lines.Bytes(), &line) == nil && line["msg"] == "ready" {
+				ready <- line
+			}
+		}
+		p.err = p.cmd.Wait()
+	}()
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill()
+		<-p.ended
+	})
+	return p
+}
+
+// start starts weir serve and waits for it to be ready.
+func start(t *testing.T, args ...string) *process {
+	t.Helper()
+	ready := make(chan map[string]any, 1)
+	p := launch(t, ready, args...)
+	select {
+	case line := <-ready:
+		p.addr = line["listen"].(string)
+		p.web, _ = line["http"].(string)
+		require.Contains(t, line["connect"], "redis-cli -p "+p.addr[strings.LastIndexByte(p.addr, ':')+1:])
+	case <-p.ended:
+		t.Fatalf("weir ended instead of serving:\n%s", p.output())
+	case <-time.After(patience):
+		t.Fatalf("weir does not become ready:\n%s", p.output())
+	}
+	return p
+}
+
+func (p *process) output() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.log.String()
+}
+
+// wait waits for the process to end and returns its exit code, -1 for a signal.
+func (p *process) wait() int {
+	p.t.Helper()
+	select {
+	case <-p.ended:
+		return p.cmd.ProcessState.ExitCode()
+	case <-time.After(patience):
+		p.t.Fatalf("weir does not end:\n%s", p.output())
+		return 0
+	}
+}
+
+func (p *process) signal(s syscall.Signal) {
+	p.t.Helper()
+	require.NoError(p.t, p.cmd.Process.Signal(s))
+}
+
+// stop ends the process cleanly.
+func (p *process) stop() {
+	p.t.Helper()
+	p.signal(syscall.SIGTERM)
+	require.Zero(p.t, p.wait(), p.output())
+}
+
+func (p *process) dial() redis.Conn {
+	p.t.Helper()
+	c, err := redis.Dial("tcp", p.addr)
+	require.NoError(p.t, err)
+	p.t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func (p *process) do(command string, args ...any) any {
+	p.t.Helper()
+	reply, err := p.dial().Do(command, args...)
+	require.NoError(p.t, err)
+	return reply
+}
+
+// five sends a decision and returns its numbers.
+func (p *process) five(command string, args ...any) []int64 {
+	p.t.Helper()
+	numbers, err := redis.Int64s(p.do(command, args...), nil)
+	require.NoError(p.t, err)
+	return numbers
+}
+
+// refusal runs weir expecting it to end with an error, and returns what it said.
+func refusal(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	require.NoError(t, cmd.Start())
+	timer := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+	defer timer.Stop()
+	err := cmd.Wait()
+	require.Error(t, err, out.String())
+	require.Positive(t, cmd.ProcessState.ExitCode(), out.String())
+	require.NotContains(t, out.String(), "goroutine ", "no stack trace")
+	return out.String()
+}
+
+func serveCommand(args ...string) *exec.Cmd {
+	return exec.CommandContext(context.Background(), binary,
+		append([]string{"serve", "--listen=127.0.0.1:0", "--http="}, args...)...)
+}

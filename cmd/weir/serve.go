@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/server"
+)
+
+// drainTimeout is how long clients get to take their last replies before they are
+// cut: the write timeout's default, and well within the 30 s that container
+// platforms wait before they kill.
+const drainTimeout = 10 * time.Second
+
+type serveCmd struct {
+	Listen string `default:"127.0.0.1:6380" help:"Address for clients. Only this machine by default: a limiter without a password is anybody's to reset. Port 0 takes a free one."`
+	HTTP   string `name:"http" default:"127.0.0.1:6381" help:"Address for /livez, /readyz and /metrics; empty for none."`
+	Config string `placeholder:"FILE" help:"YAML file with any of these flags as keys. Flags win over WEIR_* variables, variables over the file."`
+
+	DataDir           string        `default:"weir-data" help:"Where the state is kept. Changes are saved every second and at shutdown, so a crash forgets at most the last second. Empty keeps nothing."`
+	MaxDowntimeCredit time.Duration `default:"24h" help:"How much of the time the server was down counts as passed, by the wall clock. Long enough for maintenance; short enough that a clock that wakes up years ahead does not empty weekly and monthly quotas."`
+	TestClock         bool          `help:"Time stands still and obeys DEBUG CLOCK SET|ADVANCE, for testing against weir without sleeping. Allows DEBUG."`
+
+	Requirepass     string `placeholder:"PASSWORD" help:"Password clients must give with AUTH or HELLO. Others on this machine can read it from the process list: the file is better."`
+	RequirepassFile string `placeholder:"FILE" help:"File that holds the password."`
+	ProtectedMode   bool   `default:"true" help:"On by default: without a password, refuse to listen beyond this machine. Set to false where the network itself keeps strangers out."`
+	DebugCommands   bool   `help:"Allow the DEBUG command. Off, because it can stop and crash things on purpose."`
+
+	MaxClients     int           `default:"10000" help:"Connections at once; each needs a file descriptor. Redis' own default."`
+	MaxBulkBytes   byteSize      `default:"64kb" help:"Longest argument of a command. Keys end at 512 bytes; the rest is room for scripts."`
+	MaxOutputBytes byteSize      `default:"1mb" help:"Replies and messages that may wait for a client that does not read; beyond it the client is cut."`
+	WriteTimeout   time.Duration `default:"10s" help:"How long a reply may wait for its reader before the client is cut."`
+
+	MaxMemory  memoryBound   `default:"auto" help:"Bound on the memory of limiters, like 1gb. auto is 75 percent of what the machine or container has, 0 is no bound. The bound is what keeps a flood of invented keys from getting the process killed."`
+	WhenFull   string        `default:"least-harm" enum:"least-harm,deny" help:"What a new key meets when memory is full. least-harm forgets what is nearest to idle, and counts it; deny answers OOM."`
+	IDLifetime time.Duration `name:"id-lifetime" default:"60s" help:"How long the ID of a command is remembered, so that sending it again takes nothing more. Longer than any client keeps retrying."`
+
+	LogLevel  string `default:"info" enum:"debug,info,warn,error" help:"The least serious line to log: debug, info, warn or error."`
+	LogFormat string `default:"text" enum:"text,json" help:"text or json, on standard error."`
+}
+
+// Run is the life of a server: check, listen, load, serve, and the same backward.
+func (s *serveCmd) Run() error {
+	log := s.logger()
+	password, err := s.readPassword()
+	if err != nil {
+		return err
+	}
+	clients, web, err := s.open(password)
+	if err != nil {
+		return err
+	}
+	memory := machineMemory(os.DirFS("/"))
+	limitHeap(memory)
+	node, err := persistence.Open(s.nodeOptions(log, memory))
+	if err != nil {
+		return errors.Join(err, closeAll(clients, web))
+	}
+
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	srv, err := server.New(s.serverConfig(log, password, clients.Addr(), stop), limiter{node})
+	if err != nil {
+		return errors.Join(err, node.Close(), closeAll(clients, web))
+	}
+	beside := server.NewHTTP(srv)
+	failed := make(chan error, 2) // one for each listener
+	go func() { failed <- srv.Serve(clients) }()
+	if web != nil {
+		go func() { failed <- beside.Serve(web) }()
+	}
+	s.announce(log, password, clients, web)
+
+	select {
+	case <-ctx.Done():
+		log.Info("stopping: answering what has been received, then saving; a second signal stops at once")
+	case err = <-failed:
+	}
+	stop() // from here on a signal has its ordinary effect
+	return errors.Join(err, shutdown(log, srv, beside, node))
+}
+
+// shutdown stops the parts in the order in which nothing is lost: no decision
+// after the last save, no client without its reply.
+func shutdown(log *slog.Logger, srv *server.Server, beside *server.HTTP, node *persistence.Node) error {
+	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
+	defer cancel()
+	if err := srv.Shutdown(ctx); err != nil {
+		log.Warn("some clients did not take their replies and were cut", "error", err)
+	}
+	err := errors.Join(srv.Close(), beside.Close(), node.Close())
+	if err == nil {
+		log.Info("stopped")
+	}
+	return err
+}
+
+// open opens the listeners, before anything slow: a port that is taken should be
+// known at once.
+func (s *serveCmd) open(password string) (clients, web net.Listener, err error) {
+	if s.Listen == "" {
+		return nil, nil, errors.New("--listen must not be empty")
+	}
+	if err := checkExposure("--listen", s.Listen, password, s.ProtectedMode); err != nil {
+		return nil, nil, err
+	}
+	if s.HTTP != "" {
+		if err := checkExposure("--http", s.HTTP, password, s.ProtectedMode); err != nil {
+			return nil, nil, err
+		}
+	}
+	if clients, err = listen("--listen", s.Listen); err != nil {
+		return nil, nil, err
+	}
+	if web, err = listen("--http", s.HTTP); err != nil {
+		return nil, nil, errors.Join(err, clients.Close())
+	}
+	return clients, web, nil
+}
+
+func closeAll(clients, web net.Listener) error {
+	if web != nil {
+		return errors.Join(clients.Close(), web.Close())
+	}
+	return clients.Close()
+}
+
+func (s *serveCmd) nodeOptions(log *slog.Logger, memory int64) persistence.Options {
+	full := engine.LeastHarm
+	if s.WhenFull == "deny" {
+		full = engine.Deny
+	}
+	return persistence.Options{
+		DataDir:           s.DataDir,
+		Logger:            log,
+		TestClock:         s.TestClock,
+		MaxDowntimeCredit: s.MaxDowntimeCredit,
+		Table: engine.Options{
+			MaxMemoryBytes: s.MaxMemory.resolve(memory),
+			WhenFull:       full,
+			IDLifetimeNs:   int64(s.IDLifetime),
+		},
+	}
+}
+
+func (s *serveCmd) serverConfig(log *slog.Logger, password string, addr net.Addr, stop func()) server.Config {
+	return server.Config{
+		Addr:           addr.String(),
+		Password:       password,
+		ProtectedMode:  s.ProtectedMode,
+		EnableDebug:    s.DebugCommands || s.TestClock,
+		Version:        version(),
+		MaxClients:     s.MaxClients,
+		MaxBulkBytes:   int(s.MaxBulkBytes),
+		MaxOutputBytes: int(s.MaxOutputBytes),
+		WriteTimeout:   s.WriteTimeout,
+		Logger:         log,
+		OnShutdown:     stop,
+	}
+}
+
+// announce says that the server is up and how to reach it. It is the last line of
+// the start, and the one a program may wait for.
+func (s *serveCmd) announce(log *slog.Logger, password string, clients, web net.Listener) {
+	attrs := []any{"connect", howToConnect(clients.Addr(), password != ""), "listen", clients.Addr().String()}
+	if web != nil {
+		attrs = append(attrs, "http", "http://"+web.Addr().String())
+	}
+	if s.DataDir == "" {
+		log.Warn("running without a data directory: a restart begins from nothing")
+	}
+	log.Info("ready", attrs...)
+}
+
+func (s *serveCmd) logger() *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(s.LogLevel)); err != nil {
+		panic("a level that the enum of --log-level lets through: " + s.LogLevel)
+	}
+	o := &slog.HandlerOptions{Level: level}
+	if s.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(os.Stderr, o))
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, o))
+}
+
+// limitHeap tells the collector how much memory there is, unless the user did.
+func limitHeap(memory int64) {
+	if os.Getenv("GOMEMLIMIT") == "" && memory > 0 {
+		debug.SetMemoryLimit(memory / 100 * collectorPercent)
+	}
+}
