@@ -1,0 +1,104 @@
+package bench
+
+import (
+	"context"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/tidwall/redcon"
+)
+
+// fakeServer answers INFO, FLUSHALL and the like, and everything else by reply. As
+// a Server it notes its life in calls.
+type fakeServer struct {
+	addr    string
+	reply   func(request []string) string // raw RESP
+	startup error
+
+	mu    sync.Mutex
+	calls []string
+}
+
+func (f *fakeServer) note(call string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls = append(f.calls, call)
+}
+
+func (f *fakeServer) seen() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]string(nil), f.calls...)
+}
+
+func (f *fakeServer) Start(context.Context) error { f.note("start"); return f.startup }
+func (f *fakeServer) Stop() error                 { f.note("stop"); return nil }
+func (f *fakeServer) Addr() string                { return f.addr }
+func (f *fakeServer) PIDs() []int                 { return nil }
+func (f *fakeServer) CommandLine() []string       { return []string{"fake"} }
+
+func startFake(t *testing.T, f *fakeServer) string {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	server := redcon.NewServer(ln.Addr().String(), f.handle, nil, nil)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ln) }()
+	t.Cleanup(func() {
+		_ = ln.Close()
+		<-served
+	})
+	f.addr = ln.Addr().String()
+	return f.addr
+}
+
+func (f *fakeServer) handle(conn redcon.Conn, cmd redcon.Command) {
+	request := make([]string, len(cmd.Args))
+	for i, arg := range cmd.Args {
+		request[i] = string(arg)
+	}
+	switch request[0] {
+	case "INFO":
+		conn.WriteBulkString("# Server\r\nredis_version:7.4.0\r\nweir_version:1.2.3\r\n")
+	case "FLUSHALL", "SAVE", "SCRIPT":
+		f.note(request[0])
+		conn.WriteString("OK")
+	default:
+		conn.WriteRaw([]byte(f.reply(request)))
+	}
+}
+
+// limiterOf admits so many requests of every key, and then none.
+func limiterOf(limit int) func([]string) string {
+	used := make(map[string]int)
+	var mu sync.Mutex
+	return func(request []string) string {
+		mu.Lock()
+		defer mu.Unlock()
+		if used[request[1]]++; used[request[1]] > limit {
+			return "*3\r\n:0\r\n:0\r\n:100\r\n"
+		}
+		return "*3\r\n:1\r\n:0\r\n:0\r\n"
+	}
+}
+
+// fakeLoad answers from a table of rates, one a target address, and notes what it
+// was asked.
+type fakeLoad struct {
+	perSecond map[string]float64
+	jobs      []Job
+	fail      error
+	before    func() // called during each load; nil for nothing
+}
+
+func (f *fakeLoad) CommandLine(job Job) []string { return job.Command.For("k") }
+
+func (f *fakeLoad) Run(_ context.Context, job Job) (Outcome, error) {
+	f.jobs = append(f.jobs, job)
+	if f.before != nil {
+		f.before()
+	}
+	return Outcome{PerSecond: f.perSecond[job.Addr], P50Ms: 1, Busy: time.Second, Took: 2 * time.Second}, f.fail
+}

@@ -1,0 +1,149 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	// portPlaceholder stands for the port in a server's arguments.
+	portPlaceholder = "{port}"
+	// readyTimeout is far more than an empty server takes on a busy machine.
+	readyTimeout = 30 * time.Second
+	readyPoll    = 20 * time.Millisecond
+	// stopTimeout is how long a server may take to save and end before it is killed:
+	// longer than weir drains its clients.
+	stopTimeout = 20 * time.Second
+	// logTail is how much of a failed server's log an error quotes: its last lines.
+	logTail = 1000
+)
+
+// Process is a Server of one process on a free loopback port.
+type Process struct {
+	Binary  string
+	Args    []string // portPlaceholder stands for the port
+	LogFile string   // takes its output
+	Unset   string   // variables with this prefix are kept from it; empty for none
+
+	addr   string
+	cmd    *exec.Cmd
+	exited chan struct{} // closed when the process has ended
+}
+
+var _ Server = (*Process)(nil)
+
+func (p *Process) Addr() string          { return p.addr }
+func (p *Process) PIDs() []int           { return []int{p.cmd.Process.Pid} }
+func (p *Process) CommandLine() []string { return p.cmd.Args }
+
+// Start runs the program and returns when it answers. What it left running on
+// failure it has stopped.
+func (p *Process) Start(ctx context.Context) error {
+	if err := p.launch(); err != nil {
+		return err
+	}
+	if err := p.awaitReady(ctx); err != nil {
+		return errors.Join(fmt.Errorf("%s %w: %w\n%s", p.Binary, ErrNotReady, err, tail(p.LogFile)), p.Stop())
+	}
+	return nil
+}
+
+// launch does not tie the process to a context: that would kill it, and Stop lets
+// it end in order.
+func (p *Process) launch() error {
+	addr, err := freeAddr()
+	if err != nil {
+		return err
+	}
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return err
+	}
+	log, err := os.Create(p.LogFile)
+	if err != nil {
+		return err
+	}
+	defer log.Close() // the process has its own
+	args := slices.Clone(p.Args)
+	for i := range args {
+		args[i] = strings.ReplaceAll(args[i], portPlaceholder, port)
+	}
+	cmd := exec.Command(p.Binary, args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return p.Unset != "" && strings.HasPrefix(v, p.Unset)
+	})
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	p.addr, p.cmd, p.exited = addr, cmd, make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // how it ended is in its log
+		close(p.exited)
+	}()
+	return nil
+}
+
+// awaitReady returns when our process, and no other that took the port first,
+// answers.
+func (p *Process) awaitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	poll := time.NewTicker(readyPoll)
+	defer poll.Stop()
+	for {
+		select {
+		case <-p.exited:
+			return errors.New("it ended")
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-poll.C:
+		}
+		if info, err := serverInfo(p.addr); err == nil && info["process_id"] == fmt.Sprint(p.cmd.Process.Pid) {
+			return nil
+		}
+	}
+}
+
+// Stop asks the process to end, waits, and kills it when it takes too long. A
+// process that was never started, or has ended, is stopped already.
+func (p *Process) Stop() error {
+	if p.cmd == nil {
+		return nil
+	}
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	select {
+	case <-p.exited:
+		return nil
+	case <-time.After(stopTimeout):
+	}
+	err := p.cmd.Process.Kill()
+	<-p.exited
+	return errors.Join(fmt.Errorf("%s did not end within %v and was killed", p.Binary, stopTimeout), err)
+}
+
+// freeAddr finds a loopback port nobody listens on. Another program may take it
+// before the server does; then the server does not get ready.
+func freeAddr() (string, error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return ln.Addr().String(), ln.Close()
+}
+
+// tail is the end of a log, empty when it cannot be read.
+func tail(file string) string {
+	b, _ := os.ReadFile(file)
+	return string(b[max(0, len(b)-logTail):])
+}

@@ -1,0 +1,65 @@
+package bench
+
+import (
+	"strings"
+	"time"
+
+	redigo "github.com/gomodule/redigo/redis"
+)
+
+const (
+	dialTimeout = 5 * time.Second
+	// replyTimeout also covers a save of everything a cell changed.
+	replyTimeout = time.Minute
+)
+
+func dial(addr string) (redigo.Conn, error) {
+	return redigo.Dial("tcp", addr,
+		redigo.DialConnectTimeout(dialTimeout),
+		redigo.DialReadTimeout(replyTimeout),
+		redigo.DialWriteTimeout(replyTimeout))
+}
+
+// do sends one request and returns its reply; a reply that is an error is an error.
+func do(conn redigo.Conn, request ...string) (any, error) {
+	args := make([]any, len(request)-1)
+	for i := range args {
+		args[i] = request[i+1]
+	}
+	return conn.Do(request[0], args...)
+}
+
+// serverInfo returns the fields of a server's INFO server.
+func serverInfo(addr string) (map[string]string, error) {
+	conn, err := dial(addr)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	text, err := redigo.String(do(conn, "INFO", "server"))
+	if err != nil {
+		return nil, err
+	}
+	fields := make(map[string]string)
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			fields[name] = value
+		}
+	}
+	return fields, nil
+}
+
+// serverVersion says what answers at an address. weir also claims to be a Redis, so
+// its own name goes first.
+func serverVersion(addr string) (string, error) {
+	info, err := serverInfo(addr)
+	if err != nil {
+		return "", err
+	}
+	for _, name := range []string{"weir", "valkey", "redis"} {
+		if version, ok := info[name+"_version"]; ok {
+			return name + " " + version, nil
+		}
+	}
+	return "unknown", nil
+}

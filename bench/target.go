@@ -1,0 +1,67 @@
+package bench
+
+import (
+	"context"
+	"crypto/sha1"
+	"encoding/hex"
+	"strings"
+)
+
+// Target is a contender: a server, and how each workload is said to it.
+type Target struct {
+	Name   string
+	Server Server
+	// Commands holds one command a workload. A target without a command for a
+	// workload sits that scenario out.
+	Commands map[Workload]Command
+	// Settle is a command that makes the server finish what it put off, like saving
+	// its changes: sent after every load and counted to it. Empty for none.
+	Settle []string
+}
+
+// Server is what answers at an address: one process, several, or none of ours.
+type Server interface {
+	// Start returns when the server answers, or says why it does not.
+	Start(ctx context.Context) error
+	// Stop ends what Start began, and returns when it has ended.
+	Stop() error
+	// Addr is host:port, valid after Start.
+	Addr() string
+	// PIDs are the processes whose CPU counts; none when they are not ours to see.
+	PIDs() []int
+	// CommandLine is what started it, for the report.
+	CommandLine() []string
+}
+
+const (
+	// keyPlaceholder stands for the key in a command template.
+	keyPlaceholder = "{key}"
+	// shaPlaceholder stands for the digest of the template's script.
+	shaPlaceholder = "{sha}"
+	// keyPrefix begins every key. With the 12 digits redis-benchmark appends, a key
+	// has 16 bytes.
+	keyPrefix = "key:"
+)
+
+// Command is the template of a request.
+type Command struct {
+	Args   []string // holds keyPlaceholder, and shaPlaceholder when it has a Script
+	Script string   // Lua, loaded with SCRIPT LOAD before a scenario; empty for none
+	Reply  Reply    // reads what it answers
+}
+
+// For returns the request for a key.
+func (c Command) For(key string) []string {
+	fill := strings.NewReplacer(keyPlaceholder, key, shaPlaceholder, scriptSHA(c.Script))
+	args := make([]string, len(c.Args))
+	for i, arg := range c.Args {
+		args[i] = fill.Replace(arg)
+	}
+	return args
+}
+
+// scriptSHA is the digest under which a server keeps a script.
+func scriptSHA(script string) string {
+	sum := sha1.Sum([]byte(script)) // what EVALSHA is defined by
+	return hex.EncodeToString(sum[:])
+}
