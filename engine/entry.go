@@ -69,11 +69,11 @@ func (e entry) is(ns namespace, key []byte) bool {
 }
 
 // init writes a new entry without links or limit and with a zero state.
-func (e entry) init(kind uint8, key []byte) {
+func (e entry) init(kind uint8, key []byte, stateLen int) {
 	le.PutUint64(e, uint64(kind)|uint64(len(key))<<16)
 	le.PutUint64(e[8:], 0)
 	copy(e[entryHead:], key)
-	clear(e.state())
+	clear(e.state()[:stateLen])
 }
 
 // block returns the content of a block's state: when it ends and why it is there.

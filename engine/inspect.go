@@ -53,7 +53,7 @@ func (s *shard) inspect(h uint64, key []byte) (info Info, found bool) {
 	if b.live {
 		untilNs, reason := readBlock(b.e.state())
 		info.Blocked, info.BlockedMs, info.Reason = true, s.spanMs(untilNs), string(reason)
-		info.Bytes += len(b.e) + indexBytes
+		info.Bytes += s.slab.len(b.r) + indexBytes
 	}
 	return info, c.live || b.live
 }
@@ -67,7 +67,7 @@ func (s *shard) describe(c *cell, info *Info) {
 	info.Limit = *s.limits.at(e.limit())
 	info.Used = s.usedUnits(e)
 	info.IdleInMs = s.spanMs(s.idleAtNs(e))
-	info.Bytes = len(e) + indexBytes
+	info.Bytes = s.slab.len(c.r) + indexBytes
 	switch info.Algorithm {
 	case SlidingLog, Strike:
 		log := readLog(e.state())

@@ -96,7 +96,7 @@ func (l *leaseSet) add(s *slab, x lease) {
 	n := leaseHead + len(x.id)
 	var b leaseBlock
 	if l.head != 0 {
-		b = s.at(l.head)
+		b = s.slot(l.head)
 	}
 	if b == nil || b.end()+n > len(b) {
 		b = l.grow(s, leaseBlockHead+n)

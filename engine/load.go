@@ -64,7 +64,7 @@ func (s *shard) load(name []byte, kind uint8, value []byte) (bool, error) {
 	if kind == kindBlock {
 		stateLen += min(len(d.b), MaxReasonLen)
 	}
-	s.create(&c, kind, entryHead+len(name)+stateLen)
+	s.create(&c, kind, stateLen)
 	if limit.Algorithm != NoAlgorithm {
 		s.setLimit(c.e, &limit)
 	}

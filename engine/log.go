@@ -91,7 +91,7 @@ func (l *unitLog) append(s *slab, atNs, units int64) {
 	n := putRecord(rec[:], atNs-l.lastNs, units)
 	var tail logBlock
 	if l.tail != 0 {
-		tail = s.at(l.tail)
+		tail = s.slot(l.tail)
 	}
 	if tail == nil || tail.end()+n > len(tail) {
 		tail = l.grow(s, atNs)
@@ -120,7 +120,7 @@ func (l *unitLog) grow(s *slab, firstNs int64) logBlock {
 		size = min(2*s.len(l.tail), maxLogBlock)
 	}
 	r := s.alloc(size)
-	b := logBlock(s.at(r))
+	b := logBlock(s.slot(r))
 	b.setNext(0)
 	b.setStart(logBlockHead)
 	b.setEnd(logBlockHead)

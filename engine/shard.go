@@ -120,10 +120,10 @@ func (s *shard) setLimit(e entry, l *Limit) {
 // unless the entry was live. It reports false when there is no room.
 func (s *shard) ensure(c *cell, kind uint8, stateLen int) bool {
 	n := entryHead + len(c.key) + stateLen
-	if c.r != 0 && c.e.kind() == kind && n <= len(c.e) {
+	if c.r != 0 && c.e.kind() == kind && (kind != kindBlock || n <= s.slab.len(c.r)) {
 		if !c.live {
 			s.freeState(c.e)
-			clear(c.e.state())
+			clear(c.e.state()[:stateLen])
 		}
 		return true
 	}
@@ -133,15 +133,15 @@ func (s *shard) ensure(c *cell, kind uint8, stateLen int) bool {
 	if !s.mayGrow(n) {
 		return false
 	}
-	s.create(c, kind, n)
+	s.create(c, kind, stateLen)
 	return true
 }
 
-// create adds an entry of n bytes for a cell that has none.
-func (s *shard) create(c *cell, kind uint8, n int) {
-	c.r = s.slab.alloc(n)
+// create adds an entry for a cell that has none.
+func (s *shard) create(c *cell, kind uint8, stateLen int) {
+	c.r = s.slab.alloc(entryHead + len(c.key) + stateLen)
 	c.e = s.slab.at(c.r)
-	c.e.init(kind, c.key)
+	c.e.init(kind, c.key, stateLen)
 	s.index.add(c.hash, c.r, s.hashOf)
 	c.fresh = true
 	s.counts.entries[kind]++

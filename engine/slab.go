@@ -109,12 +109,14 @@ func (s *slab) free(r ref) {
 	}
 }
 
-// at returns the slot's bytes.
+// at returns the bytes from the slot's first on. Where the slot ends is known from
+// what it holds, or from len; looking that up here would cost every access.
 func (s *slab) at(r ref) []byte {
-	p := s.pages[r>>wordBits]
-	off := int(r&(1<<wordBits-1)) * 8
-	return p.data[off : off+int(slotLens[p.class])]
+	return s.pages[r>>wordBits].data[int(r&(1<<wordBits-1))*8:]
 }
+
+// slot returns the slot's bytes.
+func (s *slab) slot(r ref) []byte { return s.at(r)[:s.len(r)] }
 
 // len returns the slot's size in bytes.
 func (s *slab) len(r ref) int { return int(slotLens[s.pages[r>>wordBits].class]) }
