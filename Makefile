@@ -5,6 +5,8 @@ FUZZTIME ?= 1m
 
 # Pinned, and fetched through the ordinary Go proxy.
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+# Names what was skipped, and why, at the end.
+GOTESTSUM = $(GO) run gotest.tools/gotestsum@v1.13.0 --format pkgname-and-test-fails
 
 # Packages whose code is shared between goroutines: tested a second time under the
 # race detector.
@@ -25,21 +27,26 @@ run: build ## Run the server with its defaults: 127.0.0.1:6380, state in ./weir-
 	bin/weir serve
 
 .PHONY: test
-test: redis-tools ## Run every test that needs nothing but Go and redis-tools
+test: redis-tools ## Run every test that needs nothing but Go and Redis' own tools
 	$(GO) vet ./...
-	$(GO) test -timeout 10m ./...
-	$(GO) test -timeout 10m -race $(RACE)
+	$(GOTESTSUM) -- -timeout 10m ./...
+	$(GOTESTSUM) -- -timeout 10m -race $(RACE)
 
-# Tests that need redis-cli or redis-benchmark skip, and say so, where they are
-# missing and cannot be installed.
+# Tests that need redis-cli, redis-benchmark or redis-server skip, and say so, where
+# they are missing and cannot be installed. RUNLEVEL=1 keeps Debian from starting
+# the server it installs.
 .PHONY: redis-tools
 redis-tools:
-	@command -v redis-cli >/dev/null && command -v redis-benchmark >/dev/null || { \
+	@command -v redis-cli >/dev/null && command -v redis-benchmark >/dev/null && command -v redis-server >/dev/null || { \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	    echo "installing redis-tools"; \
-	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends redis-tools; \
+	    echo "installing redis-tools and redis-server"; \
+	    apt-get update -qq && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends redis-tools redis-server; \
 	  else false; fi; \
-	} || echo "redis-cli is missing: the tests that drive it are skipped (on Debian: apt install redis-tools)"
+	} || echo "redis-cli or redis-server is missing: the tests that need it are skipped (on Debian: apt install redis-tools redis-server)"
+
+.PHONY: test-clients
+test-clients: ## Run the Redis clients of Python, Node, Java and Rust against weir; skips those without their toolchain
+	WEIR_TEST_CLIENTS=1 $(GO) test -count=1 -timeout 30m -v -run '^TestForeign$$' ./server/clienttest
 
 .PHONY: lint
 lint: ## gofmt, go vet and staticcheck

@@ -1,0 +1,16 @@
+// Package clienttest tests weir as its users meet it: the built binary as a
+// process of its own, and the Redis clients people use, unchanged and with their
+// defaults. It has no code besides its tests.
+//
+// All clients read the same vectors.json: commands with the replies they must
+// get, one pipeline and one transaction. Each runs them, is disconnected by a
+// kill of the server, finds its way back by itself and runs them again; then
+// with the right password and a wrong one. A test clock makes every reply exact.
+// What a client logs on the way is a failure, but for the lost connection itself.
+//
+// The Go clients, redis-cli and redis-benchmark run with "go test". The clients
+// of other languages need their toolchains and a package registry, so they run
+// only with WEIR_TEST_CLIENTS=1 ("make test-clients"). Their programs stand in
+// the directories named after the languages, with their versions pinned, and
+// are installed under .cache.
+package clienttest

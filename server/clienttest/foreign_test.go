@@ -1,0 +1,242 @@
+package clienttest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// language is a program that drives the clients of one language. It is called
+// with the client, what to do, the vectors, host and port, and for "password" the
+// right password.
+//
+//	restart   run the vectors, print READY, wait for a line, run them again
+//	password  run them with the password; be refused with a wrong one and with none
+//
+// It ends with status 0 after a last line DONE; whatever the client logs or warns
+// of, and every difference, it writes to standard error.
+type language struct {
+	name    string // and its directory
+	tools   []string
+	install [][]string // run in a copy of the directory
+	program []string   // run there too
+	clients []string
+}
+
+var languages = []language{
+	{
+		name:  "python",
+		tools: []string{"python3"},
+		install: [][]string{
+			{"python3", "-m", "venv", "venv"},
+			{"venv/bin/pip", "install", "--quiet", "--disable-pip-version-check", "--requirement", "requirements.txt"},
+		},
+		program: []string{"venv/bin/python", "-W", "default", "speak.py"},
+		clients: []string{"redis-py", "redis-py-resp2"},
+	},
+	{
+		name:    "node",
+		tools:   []string{"node", "npm"},
+		install: [][]string{{"npm", "ci", "--no-audit", "--no-fund"}},
+		program: []string{"node", "speak.mjs"},
+		clients: []string{"node-redis", "ioredis", "ioredis-5"},
+	},
+	{
+		name:    "java",
+		tools:   []string{"java", "javac", "mvn"},
+		install: [][]string{{"mvn", "--quiet", "--batch-mode", "compile", "dependency:copy-dependencies"}},
+		program: []string{"java", "-cp", "target/classes:target/dependency/*", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "Speak"},
+		clients: []string{"jedis", "lettuce"},
+	},
+	{
+		name:    "rust",
+		tools:   []string{"cargo"},
+		install: [][]string{{"cargo", "build", "--quiet", "--locked"}},
+		program: []string{"target/debug/speak"},
+		clients: []string{"redis-rs", "redis-rs-resp3"},
+	},
+}
+
+// TestForeign is one subtest for each client: TestForeign/node/ioredis.
+func TestForeign(t *testing.T) {
+	if os.Getenv("WEIR_TEST_CLIENTS") == "" {
+		t.Skip("SKIPPED: clients of other languages run with WEIR_TEST_CLIENTS=1 (make test-clients)")
+	}
+	for _, l := range languages {
+		t.Run(l.name, func(t *testing.T) {
+			dir := l.prepare(t)
+			for _, client := range l.clients {
+				t.Run(client, func(t *testing.T) {
+					p := program{dir: dir, argv: append(l.program[:len(l.program):len(l.program)], client)}
+					t.Run("Restart", p.testRestart)
+					t.Run("Password", p.testPassword)
+					t.Run("SeesDifferences", p.testSeesDifferences)
+				})
+			}
+		})
+	}
+}
+
+// prepare installs the program and returns where. Without the toolchain the test
+// skips; so it does when the install fails, for want of a network perhaps, but
+// never in CI.
+func (l language) prepare(t *testing.T) string {
+	t.Helper()
+	for _, name := range l.tools {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skipf("SKIPPED: the %s clients need %s, which is not on the PATH", l.name, name)
+		}
+	}
+	dir, err := filepath.Abs(filepath.Join(".cache", l.name))
+	require.NoError(t, err)
+	require.NoError(t, copyFiles(l.name, dir))
+	for _, argv := range l.install {
+		cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		if err == nil {
+			continue
+		}
+		if os.Getenv("CI") != "" {
+			t.Fatalf("%q: %v\n%s", argv, err, out)
+		}
+		t.Skipf("SKIPPED: the %s clients cannot be installed: %q: %v\n%s", l.name, argv, err, out)
+	}
+	return dir
+}
+
+// copyFiles copies a tree over another, which may have more in it.
+func copyFiles(from, to string) error {
+	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		inside, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, inside)
+		if entry.IsDir() {
+			return os.MkdirAll(target, 0o755)
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if old, err := os.ReadFile(target); err == nil && bytes.Equal(old, text) {
+			return nil // as new to the build tool as it was
+		}
+		return os.WriteFile(target, text, 0o644)
+	})
+}
+
+// program is an installed program, with the client it is to use.
+type program struct {
+	dir  string
+	argv []string
+}
+
+// programWait bounds a program's whole run: some clients never give up connecting.
+const programWait = 2 * time.Minute
+
+// conversation is a running program.
+type conversation struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	stdin  io.Writer
+	stdout *bufio.Scanner
+	stderr bytes.Buffer
+}
+
+func (p program) start(t *testing.T, doing, vectors string, server *weir, args ...string) *conversation {
+	t.Helper()
+	vectors, err := filepath.Abs(vectors)
+	require.NoError(t, err)
+	argv := append(append(p.argv[:len(p.argv):len(p.argv)], doing, vectors, "127.0.0.1", server.port()), args...)
+	ctx, cancel := context.WithTimeout(t.Context(), programWait)
+	t.Cleanup(cancel)
+	c := &conversation{t: t, cmd: exec.CommandContext(ctx, argv[0], argv[1:]...)}
+	c.cmd.Dir = p.dir
+	c.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "JAVA_TOOL_OPTIONS=") || strings.HasPrefix(v, "NODE_OPTIONS=") // they have words of their own to say
+	})
+	c.cmd.Stderr = &c.stderr
+	c.cmd.WaitDelay = testWait
+	c.stdin, err = c.cmd.StdinPipe()
+	require.NoError(t, err)
+	stdout, err := c.cmd.StdoutPipe()
+	require.NoError(t, err)
+	c.stdout = bufio.NewScanner(stdout)
+	require.NoError(t, c.cmd.Start())
+	return c
+}
+
+// hear waits for a line.
+func (c *conversation) hear(line string) {
+	c.t.Helper()
+	if !c.stdout.Scan() {
+		_ = c.cmd.Wait()
+		c.t.Fatalf("the program ended before it said %s:\n%s", line, &c.stderr)
+	}
+	require.Equal(c.t, line, c.stdout.Text())
+}
+
+// end waits for the last line and a good end without a word of complaint.
+func (c *conversation) end() {
+	c.t.Helper()
+	c.hear("DONE")
+	assert.NoError(c.t, c.cmd.Wait())
+	assert.Empty(c.t, c.stderr.String(), "the client's log")
+}
+
+func (p program) testRestart(t *testing.T) {
+	server := startWeir(t)
+	c := p.start(t, "restart", vectorsFile, server)
+	c.hear("READY")
+	server.restart()
+	_, err := io.WriteString(c.stdin, "restarted\n")
+	require.NoError(t, err)
+	c.end()
+}
+
+func (p program) testPassword(t *testing.T) {
+	p.start(t, "password", vectorsFile, startWeir(t, "--requirepass", password), password).end()
+}
+
+// testSeesDifferences gives the program vectors that are wrong in one place: it
+// must notice each.
+func (p program) testSeesDifferences(t *testing.T) {
+	for _, wrong := range []struct{ from, to, complaint string }{
+		{`[1, 99, 0, 100, 100]`, `[1, 98, 0, 100, 100]`, "answered"},
+		{`30000, 2, "a"]`, `30000, 2, "b"]`, "answered"},
+		{`"rule": "10/s 100"`, `"rule": "10/s 101"`, "answered"},
+		{`"error": "not 'fast'"`, `"error": "not 'slow'"`, "answered"},
+		{`"admitted": 300`, `"admitted": 301`, "300 of 1000 admitted, not"},
+		{`[0, 3, 60000, 120000, 5]`, `[0, 3, 60000, 120000, 6]`, "answered"},
+	} {
+		text, err := os.ReadFile(vectorsFile)
+		require.NoError(t, err)
+		require.Contains(t, string(text), wrong.from)
+		file := filepath.Join(t.TempDir(), vectorsFile)
+		require.NoError(t, os.WriteFile(file, []byte(strings.Replace(string(text), wrong.from, wrong.to, 1)), 0o600))
+
+		c := p.start(t, "restart", file, startWeir(t))
+		if !assert.False(t, c.stdout.Scan(), "%s is taken for right", wrong.to) {
+			_ = c.cmd.Cancel()
+		}
+		assert.Error(t, c.cmd.Wait())
+		assert.Contains(t, c.stderr.String(), wrong.complaint)
+	}
+}

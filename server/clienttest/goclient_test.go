@@ -1,0 +1,116 @@
+package clienttest
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// goClient is a Go client library behind its generic call.
+type goClient interface {
+	do(args []string) (any, error)
+	// pipeline sends the commands in one go and returns their replies.
+	pipeline(commands [][]string) ([]any, error)
+	// transaction sends them between MULTI and EXEC.
+	transaction(commands [][]string) ([]any, error)
+	close()
+}
+
+// dialer makes a client with its defaults; no password is "".
+type dialer func(t *testing.T, addr, password string) (goClient, error)
+
+// testGoClient is what every client must live through. complaints returns what
+// the library has logged; nil for one that logs nothing.
+func testGoClient(t *testing.T, dial dialer, complaints func() []string) {
+	quiet := func(t *testing.T) {
+		if complaints != nil {
+			assert.Empty(t, complaints(), "the client's log")
+		}
+	}
+	t.Run("Restart", func(t *testing.T) {
+		server := startWeir(t)
+		client, err := dial(t, server.addr, "")
+		require.NoError(t, err)
+		defer client.close()
+		speak(t, client)
+		quiet(t)
+		server.restart()
+		require.Eventually(t, func() bool {
+			answer, err := client.do([]string{"PING"})
+			return err == nil && shown(answer) == `"PONG"`
+		}, testWait, testWait/1000, "the client does not find the server again")
+		if complaints != nil {
+			complaints() // the lost connection may be mentioned
+		}
+		speak(t, client)
+		quiet(t)
+	})
+	t.Run("Password", func(t *testing.T) {
+		server := startWeir(t, "--requirepass", password)
+		client, err := dial(t, server.addr, password)
+		require.NoError(t, err)
+		defer client.close()
+		speak(t, client)
+		quiet(t)
+		assert.ErrorContains(t, refused(t, dial, server.addr, "wrong"), "WRONGPASS")
+		assert.ErrorContains(t, refused(t, dial, server.addr, ""), "NOAUTH")
+	})
+}
+
+// refused returns the error by which a client learns that its password is wrong,
+// be it when it connects or with its first command.
+func refused(t *testing.T, dial dialer, addr, password string) error {
+	client, err := dial(t, addr, password)
+	if err != nil {
+		return err
+	}
+	defer client.close()
+	_, err = client.do([]string{"RL.TOKENBUCKET", "refused", "1", "1"})
+	return err
+}
+
+// speak runs the vectors on a server that was just started.
+func speak(t *testing.T, client goClient) {
+	t.Helper()
+	all := loadVectors(t)
+	for _, v := range all.Vectors {
+		got, err := client.do(v.Send)
+		require.Empty(t, v.check(got, err))
+	}
+
+	commands := make([][]string, all.Pipeline.Times)
+	for i := range commands {
+		commands[i] = all.Pipeline.Send
+	}
+	replies, err := client.pipeline(commands)
+	require.NoError(t, err)
+	require.Len(t, replies, len(commands))
+	admitted := 0
+	for _, reply := range replies {
+		if reply.([]any)[0] == int64(1) {
+			admitted++
+		}
+	}
+	require.Equal(t, all.Pipeline.Admitted, admitted, "of %d pipelined", len(commands))
+
+	commands = nil
+	for _, v := range all.Transaction {
+		commands = append(commands, v.Send)
+	}
+	replies, err = client.transaction(commands)
+	require.NoError(t, err)
+	require.Len(t, replies, len(commands))
+	for i, v := range all.Transaction {
+		require.Empty(t, v.check(replies[i], nil))
+	}
+}
+
+// anys makes the argument list of calls that take ...any.
+func anys(args []string) []any {
+	list := make([]any, len(args))
+	for i, arg := range args {
+		list[i] = arg
+	}
+	return list
+}
