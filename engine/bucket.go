@@ -119,9 +119,8 @@ func regrain(q wide, from, to Rate, up bool) wide {
 
 func (s *shard) takeBucket(c *cell, op *Op, d *Decision) bool {
 	var deficit wide
-	var old *Limit
 	if c.live {
-		old = s.limits.at(c.e.limit())
+		old := s.limits.at(c.e.limit())
 		deficit = deficitAt(readBucket(c.e.state()), old.Rate, s.nowNs)
 		if *old != op.Limit {
 			deficit = op.Limit.carry(deficit, old)
@@ -133,17 +132,10 @@ func (s *shard) takeBucket(c *cell, op *Op, d *Decision) bool {
 	} else {
 		after, *d = leakyBucket(deficit, op)
 	}
-	if d.Allowed == 0 && (op.canFit() || op.Limit.Algorithm == LeakyBucket && d.RetryMs >= 0) && s.adopt(c, op) {
-		writeBucket(c.e.state(), goneAt(after, op.Limit.Rate, s.nowNs))
-		s.touched(c)
-	}
-	if d.Allowed == 0 || op.Cost == 0 || op.Dry {
-		return false
-	}
-	if !s.hold(c, op, d) {
+	if !s.claim(c, op, d) {
 		return false
 	}
 	writeBucket(c.e.state(), goneAt(after, op.Limit.Rate, s.nowNs))
 	s.touched(c)
-	return true
+	return d.Allowed > 0
 }

@@ -74,8 +74,8 @@ func (b *batch) changes(out []Change) []Change {
 // Drain hands out what changed since the last Drain, in chunks of at most
 // maxChunk entries, ordered by key within a chunk, and forgets it: a later change
 // of one key comes later. It stops at the first error of emit; the chunk that
-// failed does not come again. The table's locks are never held while emit runs, and never for more than
-// drainStep entries at once. One caller at a time.
+// failed does not come again. The table's locks are never held while emit runs, and
+// never for more than drainStep entries at once. One caller at a time.
 func (t *Table) Drain(maxChunk int, emit func([]Change) error) error {
 	var b batch
 	var out []Change

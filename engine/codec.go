@@ -55,23 +55,22 @@ func (s *shard) appendState(b []byte, e entry) []byte {
 func (s *shard) appendLog(b []byte, log unitLog) []byte {
 	b = binary.AppendVarint(b, log.units)
 	lastNs := int64(0)
-	log.each(&s.slab, func(atNs, units int64) {
-		b = binary.AppendVarint(b, atNs-lastNs)
-		b = binary.AppendVarint(b, units)
-		lastNs = atNs
-	})
+	for r := range log.all(&s.slab) {
+		b = binary.AppendVarint(b, r.atNs-lastNs)
+		b = binary.AppendVarint(b, r.units)
+		lastNs = r.atNs
+	}
 	return b
 }
 
 func (s *shard) appendLeases(b []byte, set leaseSet) []byte {
 	b = binary.AppendVarint(b, int64(set.count))
-	set.walk(&s.slab, func(x lease, _ leasePlace) bool {
+	for _, x := range set.all(&s.slab) {
 		b = binary.AppendVarint(b, x.expiresNs)
 		b = binary.AppendVarint(b, x.units)
 		b = binary.AppendVarint(b, int64(len(x.id)))
 		b = append(b, x.id...)
-		return true
-	})
+	}
 	return b
 }
 

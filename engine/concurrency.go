@@ -25,23 +25,24 @@ func (s *shard) takeLease(c *cell, op *Op, d *Decision) bool {
 	if op.Cost > 0 {
 		_, at, renewal = set.find(&s.slab, op.Text)
 	}
+	growth := set.growth(&s.slab, op.Text)
 	grant, ok := admit(op, set.units, d)
 	if renewal {
-		ok = true
+		ok, growth = true, 0
 		d.Allowed, d.Remaining = 1, max(op.Limit.Max-set.units, 0)
 	} else if grant > 0 && set.count >= MaxHolders {
 		*d = Decision{Status: TooManyHolders}
 		return false
 	}
 	taken := ok && op.Cost > 0
-	endNs := s.leaseEndNs(op.TTLNs)
-	d.ResetMs = s.spanMs(set.lastExpiryNs(&s.slab, nil))
+	lastNs, endNs := set.lastExpiryNs(&s.slab, at), s.leaseEndNs(op.TTLNs)
 	if taken {
-		d.ResetMs = s.spanMs(max(endNs, set.lastExpiryNs(&s.slab, op.Text)))
+		lastNs = max(lastNs, endNs)
 	} else if !ok {
 		d.RetryMs = s.leaseRetryMs(&set, op)
 	}
-	if !taken || op.Dry || !s.hold(c, op, d) {
+	d.ResetMs = s.spanMs(lastNs)
+	if !taken || op.Dry || !s.hold(c, op, d, growth) {
 		return false
 	}
 	if renewal {

@@ -3,7 +3,6 @@ package engine
 // do carries out one operation. h is the hash of its key.
 func (s *shard) do(h uint64, op *Op, d *Decision) {
 	*d = Decision{}
-	s.relieve(op)
 	if len(op.ID) == 0 || op.Dry {
 		s.carryOut(h, op, d)
 		return
@@ -14,7 +13,7 @@ func (s *shard) do(h uint64, op *Op, d *Decision) {
 		*d, _ = readToken(memory.e.state())
 		return
 	}
-	if !s.mayGrow(op.tokenLen()) {
+	if !s.makeRoom(op.tokenLen(), 0) {
 		d.Status = OutOfMemory
 		return
 	}
@@ -47,7 +46,7 @@ func (s *shard) remember(op *Op, d *Decision) {
 
 // carryOut carries out an operation and reports whether it changed something.
 func (s *shard) carryOut(h uint64, op *Op, d *Decision) bool {
-	if op.Code <= OpIncr && op.Code != OpTake {
+	if op.Code != OpTake {
 		return s.settle(h, op, d)
 	}
 	c := cell{hash: h, key: op.Key}
@@ -56,20 +55,26 @@ func (s *shard) carryOut(h uint64, op *Op, d *Decision) bool {
 		d.Status = WrongType
 		return false
 	}
-	if s.counts.entries[kindBlock] > 0 && s.denyBlocked(&c, op, d) {
-		s.counts.denied[op.Limit.Algorithm]++
-		return false
+	changed := false
+	if s.counts.entries[kindBlock] == 0 || !s.denyBlocked(&c, op, d) {
+		changed = s.take(&c, op, d)
 	}
-	changed := s.take(&c, op, d)
 	if d.Status == OK && op.Cost > 0 && !op.Dry {
-		if d.Allowed > 0 {
-			s.counts.admitted[op.Limit.Algorithm]++
-		} else {
-			s.counts.denied[op.Limit.Algorithm]++
-		}
+		s.counts.count(op.Limit.Algorithm, d.Allowed > 0)
 	}
 	return changed
 }
+
+func (n *counts) count(a Algorithm, admitted bool) {
+	if admitted {
+		n.admitted[a]++
+	} else {
+		n.denied[a]++
+	}
+}
+
+// tokenLen is the size of the token the operation adds if it changes something.
+func (op *Op) tokenLen() int { return entryHead + 2 + len(op.Key) + len(op.ID) + tokenLen }
 
 // take decides under the operation's limit.
 func (s *shard) take(c *cell, op *Op, d *Decision) bool {

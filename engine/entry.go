@@ -59,7 +59,6 @@ func (e entry) limit() uint32      { return le.Uint32(e[4:]) }
 func (e entry) next() ref          { return le.Uint32(e[8:]) }
 func (e entry) prev() ref          { return le.Uint32(e[12:]) }
 func (e entry) key() []byte        { return e[entryHead : entryHead+e.keyLen()] }
-func (e entry) setKind(kind uint8) { e[0] = kind }
 func (e entry) setLimit(id uint32) { le.PutUint32(e[4:], id) }
 func (e entry) setNext(r ref)      { le.PutUint32(e[8:], r) }
 func (e entry) setPrev(r ref)      { le.PutUint32(e[12:], r) }
@@ -76,7 +75,7 @@ func (e entry) init(kind uint8, key []byte, stateLen int) {
 	clear(e.state()[:stateLen])
 }
 
-// block returns the content of a block's state: when it ends and why it is there.
+// readBlock returns the content of a block's state: when it ends and why it is there.
 func readBlock(state []byte) (untilNs int64, reason []byte) {
 	return int64(le.Uint64(state)), state[blockLen : blockLen+int(state[8])]
 }

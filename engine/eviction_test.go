@@ -99,3 +99,63 @@ func TestDenyWhenFull(t *testing.T) {
 	require.EqualValues(t, 98, d.Remaining)
 	require.Zero(t, flood(table, nowNs+hourNs, 0, 1000), "room comes back as keys become idle")
 }
+
+// TestEvictionIsForWhatIsAdded: what takes no new room gives nobody up, however
+// odd the sizes it might need: renewals of a lease, denied requests, looks.
+func TestEvictionIsForWhatIsAdded(t *testing.T) {
+	const nowNs = int64(1e18)
+	for _, l := range []engine.Limit{windowOf(engine.Concurrency, 0, 8), windowOf(engine.SlidingLog, hourNs, 100), bucketOf(1, hourNs, 10)} {
+		table := engine.NewTable(engine.Options{MaxMemoryBytes: memoryBound, Shards: 4})
+		require.Zero(t, flood(table, nowNs, 0, 100_000))
+		before := table.Stats(engine.Stamp{NowNs: nowNs})
+		require.Positive(t, before.Evicted)
+		ask := func(key, holder int, cost int64) {
+			op := engine.Op{Key: fmt.Appendf(nil, "a key longer than any of the flood %d", key), Limit: l, Cost: cost}
+			op.Text, op.TTLNs = keyOf(holder), hourNs
+			require.Equal(t, engine.OK, decideOne(table, step{engine.Stamp{NowNs: nowNs}, op}).Status)
+		}
+		for n := range 2_000 {
+			key := n % 10
+			ask(key, n%(1+key), 1) // key 7 has up to eight holders, who renew
+			ask(key, 100+n, 1000)
+			ask(key, n, 0)
+		}
+		after := table.Stats(engine.Stamp{NowNs: nowNs})
+		require.Less(t, after.Evicted-before.Evicted, int64(1_000), "%v", l.Algorithm)
+	}
+}
+
+// TestMemoryOfLimits: limits without number are no way past the bound.
+func TestMemoryOfLimits(t *testing.T) {
+	const nowNs, keys = int64(1e18), 50_000
+	for _, full := range []engine.FullPolicy{engine.LeastHarm, engine.Deny} {
+		table := engine.NewTable(engine.Options{MaxMemoryBytes: memoryBound, WhenFull: full, Shards: 4})
+		refused := flood(table, nowNs, 0, keys)
+		for n := range 2 * keys {
+			l := bucketOf(1, 1e9, int64(1_000+n))
+			op := engine.Op{Key: keyOf(1<<40 + n%keys), Limit: l, Cost: max(1, int64(n%2)*l.Max)} // every other is denied
+			if decideOne(table, step{engine.Stamp{NowNs: nowNs}, op}).Status == engine.OutOfMemory {
+				refused++
+			}
+		}
+		s := table.Stats(engine.Stamp{NowNs: nowNs})
+		require.Less(t, s.MemoryBytes, int64(memoryBound+1<<10), "the last step may go past")
+		require.Greater(t, s.Keys, int64(5_000))
+		t.Logf("%d keys, %d evicted, %d refused", s.Keys, s.Evicted, refused)
+	}
+}
+
+// TestBlockThatFindsNoRoom leaves the block there is in force.
+func TestBlockThatFindsNoRoom(t *testing.T) {
+	const nowNs = int64(1e18)
+	table := engine.NewTable(engine.Options{MaxMemoryBytes: memoryBound, WhenFull: engine.Deny, Shards: 1})
+	block := func(reason string) engine.Status {
+		op := engine.Op{Code: engine.OpBlock, Key: []byte("bad"), TTLNs: hourNs, Text: []byte(reason)}
+		return decideOne(table, step{engine.Stamp{NowNs: nowNs}, op}).Status
+	}
+	require.Equal(t, engine.OK, block(""))
+	require.Positive(t, flood(table, nowNs, 0, 400_000/min(raceFactor, 2)))
+	require.Equal(t, engine.OutOfMemory, block("a reason that needs a longer slot"))
+	info, found := table.Inspect(engine.Stamp{NowNs: nowNs}, []byte("bad"))
+	require.True(t, found && info.Blocked)
+}

@@ -15,7 +15,7 @@ func (s *shard) idleAtNs(e entry) int64 {
 		return readSlidingCounter(st).idleAtNs(limit.WindowNs)
 	case uint8(Concurrency):
 		set := readLeases(st)
-		return set.lastExpiryNs(&s.slab, nil)
+		return set.lastExpiryNs(&s.slab, leasePlace{})
 	case uint8(Strike):
 		return max(logIdleNs(st, limit), strikeBlockedNs(st))
 	case uint8(Counter):

@@ -29,6 +29,12 @@ func (t *limitTable) bytes() int64 { return int64(len(t.number)) * limitBytes }
 // at returns the limit with this number. The pointer is valid until the next acquire.
 func (t *limitTable) at(id uint32) *Limit { return &t.slots[id].limit }
 
+// has reports whether a limit is in use.
+func (t *limitTable) has(l *Limit) bool {
+	_, ok := t.number[*l]
+	return ok
+}
+
 // acquire returns the number of a limit and counts one more user of it.
 func (t *limitTable) acquire(l *Limit) uint32 {
 	id, ok := t.number[*l]

@@ -5,11 +5,7 @@ import (
 	"slices"
 )
 
-// leaseSet holds the leases of one key in a chain of slab slots. A slot starts
-// with next(4) end(2) and goes on with leases, each expires(8) units(8) idLen(1)
-// id. Their order means nothing.
-//
-// As stored in an entry's state it is head(4) count(4) units(8) soonest(8).
+// leaseSet holds the leases of one key in a chain of blocks, in no order. As stored in an entry's state it is head(4) count(4) units(8) soonest(8).
 type leaseSet struct {
 	head      ref
 	count     uint32
@@ -17,17 +13,9 @@ type leaseSet struct {
 	soonestNs int64 // no lease expires before
 }
 
-type lease struct {
-	expiresNs int64 // Never: held until released
-	units     int64
-	id        []byte
-}
-
 const (
-	leasesLen      = 24
-	leaseBlockHead = 8
-	leaseHead      = 17
-	minLeaseBlock  = 64
+	leasesLen     = 24
+	minLeaseBlock = 64
 )
 
 func readLeases(b []byte) leaseSet {
@@ -44,69 +32,46 @@ func (l leaseSet) write(b []byte) {
 	le.PutUint64(b[16:], uint64(l.soonestNs))
 }
 
-type leaseBlock []byte
-
-func (b leaseBlock) next() ref      { return le.Uint32(b) }
-func (b leaseBlock) end() int       { return int(le.Uint16(b[4:])) }
-func (b leaseBlock) setNext(r ref)  { le.PutUint32(b, r) }
-func (b leaseBlock) setEnd(end int) { le.PutUint16(b[4:], uint16(end)) }
-
-func (b leaseBlock) lease(i int) (l lease, next int) {
-	next = i + leaseHead + int(b[i+16])
-	return lease{
-		expiresNs: int64(le.Uint64(b[i:])), units: int64(le.Uint64(b[i+8:])), id: b[i+leaseHead : next],
-	}, next
-}
-
-// leasePlace is where a lease stands.
+// leasePlace is where a lease stands; the zero place is none.
 type leasePlace struct {
 	block, before ref // before: the block that links to this one, or 0
 	at            int
 }
 
-// walk visits the leases until visit returns false.
-func (l *leaseSet) walk(s *slab, visit func(lease, leasePlace) bool) {
-	before := ref(0)
-	for r := l.head; r != 0; {
-		b := leaseBlock(s.at(r))
-		for i := leaseBlockHead; i < b.end(); {
-			x, next := b.lease(i)
-			if !visit(x, leasePlace{r, before, i}) {
-				return
+// all iterates over the leases and where they stand.
+func (l *leaseSet) all(s *slab) func(yield func(leasePlace, lease) bool) {
+	return func(yield func(leasePlace, lease) bool) {
+		before := ref(0)
+		for r := l.head; r != 0; {
+			b := leaseBlock(s.at(r))
+			for i := leaseBlockHead; i < b.end(); {
+				x, next := b.lease(i)
+				if !yield(leasePlace{r, before, i}, x) {
+					return
+				}
+				i = next
 			}
-			i = next
+			before, r = r, b.next()
 		}
-		before, r = r, b.next()
 	}
 }
 
 // find returns the lease with this id.
 func (l *leaseSet) find(s *slab, id []byte) (found lease, at leasePlace, ok bool) {
-	l.walk(s, func(x lease, p leasePlace) bool {
+	for at, x := range l.all(s) {
 		if string(x.id) == string(id) {
-			found, at, ok = x, p, true
+			return x, at, true
 		}
-		return !ok
-	})
-	return found, at, ok
+	}
+	return lease{}, leasePlace{}, false
 }
 
 // add puts in a lease whose id is not there.
 func (l *leaseSet) add(s *slab, x lease) {
-	n := leaseHead + len(x.id)
-	var b leaseBlock
-	if l.head != 0 {
-		b = s.slot(l.head)
+	if size := l.growth(s, x.id); size > 0 {
+		l.grow(s, size)
 	}
-	if b == nil || b.end()+n > len(b) {
-		b = l.grow(s, leaseBlockHead+n)
-	}
-	i := b.end()
-	le.PutUint64(b[i:], uint64(x.expiresNs))
-	le.PutUint64(b[i+8:], uint64(x.units))
-	b[i+16] = uint8(len(x.id))
-	copy(b[i+leaseHead:], x.id)
-	b.setEnd(i + n)
+	leaseBlock(s.at(l.head)).add(x)
 	if l.count == 0 {
 		l.soonestNs = Never
 	}
@@ -115,18 +80,27 @@ func (l *leaseSet) add(s *slab, x lease) {
 	l.soonestNs = min(l.soonestNs, x.expiresNs)
 }
 
-// grow puts a new block in front.
-func (l *leaseSet) grow(s *slab, atLeast int) leaseBlock {
-	size := max(minLeaseBlock, atLeast)
-	if l.head != 0 {
-		size = max(atLeast, min(2*s.len(l.head), maxRecord))
+// growth is the size of the block that a lease with this id needs; 0 when the first
+// block has room for it.
+func (l *leaseSet) growth(s *slab, id []byte) int {
+	n := leaseHead + len(id)
+	if l.head == 0 {
+		return max(minLeaseBlock, leaseBlockHead+n)
 	}
+	size := s.len(l.head)
+	if leaseBlock(s.at(l.head)).end()+n <= size {
+		return 0
+	}
+	return max(leaseBlockHead+n, min(2*size, maxRecord))
+}
+
+// grow puts a new block in front.
+func (l *leaseSet) grow(s *slab, size int) {
 	r := s.alloc(size)
 	b := leaseBlock(s.at(r))
 	b.setNext(l.head)
 	b.setEnd(leaseBlockHead)
 	l.head = r
-	return b
 }
 
 // renew sets a lease's expiry.
@@ -138,11 +112,8 @@ func (l *leaseSet) renew(s *slab, at leasePlace, expiresNs int64) {
 // remove takes a lease out, and its block when that is empty.
 func (l *leaseSet) remove(s *slab, at leasePlace) {
 	b := leaseBlock(s.at(at.block))
-	x, next := b.lease(at.at)
 	l.count--
-	l.units -= x.units
-	copy(b[at.at:], b[next:b.end()])
-	b.setEnd(b.end() - (next - at.at))
+	l.units -= b.remove(at.at)
 	if b.end() == leaseBlockHead {
 		l.unlink(s, at.block, at.before)
 	}
@@ -196,30 +167,28 @@ func (l *leaseSet) unlink(s *slab, r, before ref) {
 	s.free(r)
 }
 
-// lastExpiryNs is when the set is empty if nobody releases, the lease with id
-// except left aside; Never if a lease has no end, 0 if there is none.
-func (l *leaseSet) lastExpiryNs(s *slab, except []byte) (last int64) {
-	l.walk(s, func(x lease, _ leasePlace) bool {
-		if except == nil || string(x.id) != string(except) {
+// lastExpiryNs is when the set is empty if nobody releases, the lease at one place
+// left aside; Never if a lease has no end, 0 if there is none.
+func (l *leaseSet) lastExpiryNs(s *slab, except leasePlace) (last int64) {
+	for at, x := range l.all(s) {
+		if at != except {
 			last = max(last, x.expiresNs)
 		}
-		return true
-	})
+	}
 	return last
 }
 
 // freeAtNs is when enough leases will have expired to give back units, or Never.
 func (l *leaseSet) freeAtNs(s *slab, units int64) int64 {
 	first, freed := Never, int64(0)
-	l.walk(s, func(x lease, _ leasePlace) bool {
+	for _, x := range l.all(s) {
 		if x.expiresNs < first {
 			first, freed = x.expiresNs, 0
 		}
 		if x.expiresNs == first {
 			freed += x.units
 		}
-		return true
-	})
+	}
 	if freed >= units {
 		return first
 	}
@@ -229,10 +198,9 @@ func (l *leaseSet) freeAtNs(s *slab, units int64) int64 {
 // freeAtSorted is freeAtNs for units that need leases of several expiries.
 func (l *leaseSet) freeAtSorted(s *slab, units int64) int64 {
 	ends := make([]lease, 0, l.count)
-	l.walk(s, func(x lease, _ leasePlace) bool {
+	for _, x := range l.all(s) {
 		ends = append(ends, x)
-		return true
-	})
+	}
 	slices.SortFunc(ends, func(a, b lease) int { return cmp.Compare(a.expiresNs, b.expiresNs) })
 	for _, x := range ends {
 		if units -= x.units; units <= 0 {

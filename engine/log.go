@@ -1,18 +1,7 @@
 package engine
 
-import "encoding/binary"
-
 // unitLog is an exact log of admitted units: when, and how many. It is a chain of
-// slab slots ("blocks"); within a block each record is the time since the record
-// before it, shifted left by one, as a varint, and, when the lowest bit of that is
-// set, the number of units as another (else it is one). A unit admitted alone
-// costs five to seven bytes.
-//
-// A block starts with next(4) start(2) end(2) units(4) firstNs(8): its successor,
-// where its live records begin and end, how many units they hold and the time of
-// the first. The first record's own difference is meaningless.
-//
-// The log as stored in an entry's state is head(4) tail(4) units(8) lastNs(8).
+// blocks. As stored in an entry's state it is head(4) tail(4) units(8) lastNs(8).
 type unitLog struct {
 	head, tail ref
 	units      int64
@@ -20,11 +9,9 @@ type unitLog struct {
 }
 
 const (
-	logLen       = 24
-	logBlockHead = 20
-	minLogBlock  = 48
-	maxLogBlock  = 256 // small enough that half-used ends stay cheap
-	maxRecordLen = 2 * binary.MaxVarintLen64
+	logLen      = 24
+	minLogBlock = 48
+	maxLogBlock = 256 // small enough that half-used ends stay cheap
 )
 
 func readLog(b []byte) unitLog {
@@ -41,61 +28,15 @@ func (l unitLog) write(b []byte) {
 	le.PutUint64(b[16:], uint64(l.lastNs))
 }
 
-type logBlock []byte
-
-func (b logBlock) next() ref         { return le.Uint32(b) }
-func (b logBlock) start() int        { return int(le.Uint16(b[4:])) }
-func (b logBlock) end() int          { return int(le.Uint16(b[6:])) }
-func (b logBlock) units() int64      { return int64(le.Uint32(b[8:])) }
-func (b logBlock) firstNs() int64    { return int64(le.Uint64(b[12:])) }
-func (b logBlock) setNext(r ref)     { le.PutUint32(b, r) }
-func (b logBlock) setStart(i int)    { le.PutUint16(b[4:], uint16(i)) }
-func (b logBlock) setEnd(i int)      { le.PutUint16(b[6:], uint16(i)) }
-func (b logBlock) setUnits(n int64)  { le.PutUint32(b[8:], uint32(n)) }
-func (b logBlock) setFirst(ns int64) { le.PutUint64(b[12:], uint64(ns)) }
-
-// record reads the record at i: the time since the one before, its units and
-// where the next one begins.
-func (b logBlock) record(i int) (sinceNs, units int64, next int) {
-	v, n := binary.Uvarint(b[i:])
-	i += n
-	if v&1 == 0 {
-		return int64(v >> 1), 1, i
-	}
-	u, n := binary.Uvarint(b[i:])
-	return int64(v >> 1), int64(u), i + n
-}
-
-// records calls visit for each record of the block, oldest first, with where the
-// record after it begins, until visit returns false.
-func (b logBlock) records(visit func(atNs, units int64, next int) bool) {
-	at, i, end := b.firstNs(), b.start(), b.end()
-	for first := true; i < end; first = false {
-		since, units, next := b.record(i)
-		if !first {
-			at += since
-		}
-		if !visit(at, units, next) {
-			return
-		}
-		i = next
-	}
-}
-
-// append adds units at a time not before the newest record.
+// append adds units. A time before the newest record counts as that record's.
 func (l *unitLog) append(s *slab, atNs, units int64) {
-	if l.head == 0 {
-		l.lastNs = atNs
-	}
+	atNs = max(atNs, l.lastNs)
 	var rec [maxRecordLen]byte
-	n := putRecord(rec[:], atNs-l.lastNs, units)
-	var tail logBlock
-	if l.tail != 0 {
-		tail = s.slot(l.tail)
+	n := l.next(rec[:], atNs, units)
+	if size := l.lacks(s, n); size > 0 {
+		l.grow(s, size, atNs)
 	}
-	if tail == nil || tail.end()+n > len(tail) {
-		tail = l.grow(s, atNs)
-	}
+	tail := logBlock(s.at(l.tail))
 	end := tail.end()
 	copy(tail[end:], rec[:n])
 	tail.setEnd(end + n)
@@ -104,23 +45,39 @@ func (l *unitLog) append(s *slab, atNs, units int64) {
 	l.lastNs = atNs
 }
 
-func putRecord(b []byte, sinceNs, units int64) int {
-	if units == 1 {
-		return binary.PutUvarint(b, uint64(sinceNs)<<1)
+// next writes the record that append would add and returns its length.
+func (l *unitLog) next(rec []byte, atNs, units int64) int {
+	if l.head == 0 {
+		return putRecord(rec, 0, units)
 	}
-	n := binary.PutUvarint(b, uint64(sinceNs)<<1|1)
-	return n + binary.PutUvarint(b[n:], uint64(units))
+	return putRecord(rec, max(atNs-l.lastNs, 0), units)
 }
 
-// grow adds an empty block to the end: twice the last one, so that a short log
-// stays small and a long one has few links.
-func (l *unitLog) grow(s *slab, firstNs int64) logBlock {
-	size := minLogBlock
-	if l.tail != 0 {
-		size = min(2*s.len(l.tail), maxLogBlock)
+// growth is the size of the block that appending would add; 0 when the last block
+// has room.
+func (l *unitLog) growth(s *slab, atNs, units int64) int {
+	var rec [maxRecordLen]byte
+	return l.lacks(s, l.next(rec[:], atNs, units))
+}
+
+// lacks is the size of the block it takes to add a record of some length, 0 when
+// the last block has room: twice that of the last one, so that a short log stays
+// small and a long one has few links.
+func (l *unitLog) lacks(s *slab, recordLen int) int {
+	if l.tail == 0 {
+		return minLogBlock
 	}
+	size := s.len(l.tail)
+	if logBlock(s.at(l.tail)).end()+recordLen <= size {
+		return 0
+	}
+	return min(2*size, maxLogBlock)
+}
+
+// grow adds an empty block to the end.
+func (l *unitLog) grow(s *slab, size int, firstNs int64) {
 	r := s.alloc(size)
-	b := logBlock(s.slot(r))
+	b := logBlock(s.at(r))
 	b.setNext(0)
 	b.setStart(logBlockHead)
 	b.setEnd(logBlockHead)
@@ -132,7 +89,6 @@ func (l *unitLog) grow(s *slab, firstNs int64) logBlock {
 		l.head = r
 	}
 	l.tail = r
-	return b
 }
 
 // dropUntil forgets the records at or before a time. Whole blocks go at once.
@@ -168,25 +124,17 @@ func (l *unitLog) dropHead(s *slab, b logBlock) {
 // dropWithin forgets records of the first block, and the block when none is left.
 func (l *unitLog) dropWithin(s *slab, b logBlock, untilNs int64) {
 	var gone int64
-	start, first := b.end(), int64(0)
-	at := b.start()
-	b.records(func(atNs, units int64, next int) bool {
-		if atNs > untilNs {
-			start, first = at, atNs
-			return false
+	for r := range b.records() {
+		if r.atNs > untilNs {
+			b.setStart(r.begin)
+			b.setFirst(r.atNs)
+			b.setUnits(b.units() - gone)
+			l.units -= gone
+			return
 		}
-		gone += units
-		at = next
-		return true
-	})
-	if start == b.end() {
-		l.dropHead(s, b)
-		return
+		gone += r.units
 	}
-	b.setStart(start)
-	b.setFirst(first)
-	b.setUnits(b.units() - gone)
-	l.units -= gone
+	l.dropHead(s, b)
 }
 
 // dropOldest forgets n units, fewer than there are; nothing when n is not positive.
@@ -235,32 +183,30 @@ func (l *unitLog) unitsUntil(s *slab, untilNs int64) (n int64) {
 			n += b.units()
 			continue
 		}
-		b.records(func(atNs, units int64, _ int) bool {
-			if atNs <= untilNs {
-				n += units
+		for rec := range b.records() {
+			if rec.atNs > untilNs {
+				return n
 			}
-			return atNs <= untilNs
-		})
+			n += rec.units
+		}
 	}
 	return n
 }
 
 // timeOf returns when the n-th unit, counted from the oldest, was admitted; n is
 // in 1..units.
-func (l *unitLog) timeOf(s *slab, n int64) (ns int64) {
+func (l *unitLog) timeOf(s *slab, n int64) int64 {
 	for r := l.head; r != 0; {
 		b := logBlock(s.at(r))
-		if n > b.units() {
+		if r = b.next(); n > b.units() {
 			n -= b.units()
-			r = b.next()
 			continue
 		}
-		b.records(func(atNs, units int64, _ int) bool {
-			n -= units
-			ns = atNs
-			return n > 0
-		})
-		return ns
+		for rec := range b.records() {
+			if n -= rec.units; n <= 0 {
+				return rec.atNs
+			}
+		}
 	}
 	return l.lastNs
 }
@@ -291,30 +237,6 @@ func (l *unitLog) keepFirst(s *slab, n int64) {
 	}
 }
 
-// keepFirst cuts a block to its oldest n units, n in 1..units. Cutting within a
-// record rewrites its units in place: a smaller number is not longer, but a
-// record with units is longer than one without, so it keeps the explicit form.
-func (b logBlock) keepFirst(n int64) {
-	left, begin := n, b.start()
-	b.records(func(_, units int64, next int) bool {
-		if units < left {
-			left -= units
-			begin = next
-			return true
-		}
-		if units > left {
-			since, _, _ := b.record(begin)
-			var rec [maxRecordLen]byte
-			m := binary.PutUvarint(rec[:], uint64(since)<<1|1)
-			m += binary.PutUvarint(rec[m:], uint64(left))
-			next = begin + copy(b[begin:], rec[:m])
-		}
-		b.setEnd(next)
-		return false
-	})
-	b.setUnits(n)
-}
-
 // clear frees all blocks.
 func (l *unitLog) clear(s *slab) {
 	for r := l.head; r != 0; {
@@ -325,15 +247,16 @@ func (l *unitLog) clear(s *slab) {
 	*l = unitLog{}
 }
 
-// each visits all records, oldest first.
-func (l *unitLog) each(s *slab, visit func(atNs, units int64)) {
-	for r := l.head; r != 0; {
-		b := logBlock(s.at(r))
-		b.records(func(atNs, units int64, _ int) bool {
-			visit(atNs, units)
-			return true
-		})
-		r = b.next()
+// all iterates over the records, oldest first.
+func (l *unitLog) all(s *slab) func(yield func(logRecord) bool) {
+	return func(yield func(logRecord) bool) {
+		for r := l.head; r != 0; r = logBlock(s.at(r)).next() {
+			for rec := range logBlock(s.at(r)).records() {
+				if !yield(rec) {
+					return
+				}
+			}
+		}
 	}
 }
 

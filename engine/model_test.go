@@ -212,7 +212,7 @@ func (s *modelState) take(at engine.Stamp, op *engine.Op) (engine.Decision, bool
 	d, next := r.take(at, op)
 	if next == nil {
 		if d.Allowed == 0 && op.Cost > 0 {
-			s.adopt(at, op)
+			s.adopt(at, op, d)
 		}
 		return d, false
 	}
@@ -221,13 +221,11 @@ func (s *modelState) take(at engine.Stamp, op *engine.Op) (engine.Decision, bool
 }
 
 // adopt lets a denied request that would fit some day put its limit in force.
-func (s *modelState) adopt(at engine.Stamp, op *engine.Op) {
+func (s *modelState) adopt(at engine.Stamp, op *engine.Op, denied engine.Decision) {
 	limit := op.Limit
-	most := limit.Max
-	if limit.Algorithm == engine.LeakyBucket {
-		most++
-	}
-	if s.rule == nil || wanted(op) > most {
+	// A lifetime quota has no wait to name but may be refunded.
+	fits := denied.RetryMs >= 0 || wanted(op) <= limit.Max
+	if s.rule == nil || !fits {
 		return
 	}
 	switch r := s.rule.(type) {

@@ -87,7 +87,7 @@ type Status uint8
 const (
 	OK             Status = iota
 	WrongType             // the key belongs to another algorithm
-	OutOfMemory           // a new entry does not fit (memory policy deny)
+	OutOfMemory           // a new entry, block of a log or limit does not fit
 	TooManyHolders        // the key has MaxHolders leases
 	NotRefundable         // the key's algorithm has nothing to refund
 	Overflow              // a counter would change by more than 64 bits hold

@@ -36,7 +36,7 @@ func (s *shard) takeSliding(c *cell, op *Op, d *Decision) bool {
 	if !ok {
 		d.RetryMs = s.slidingRetryMs(&log, used, op)
 	}
-	if grant == 0 || op.Dry || !s.hold(c, op, d) {
+	if grant == 0 || op.Dry || !s.hold(c, op, d, log.growth(&s.slab, s.nowNs, grant)) {
 		return false
 	}
 	s.record(c, windowNs, grant)
@@ -63,59 +63,4 @@ func (s *shard) record(c *cell, windowNs, units int64) {
 	log.append(&s.slab, s.nowNs, units)
 	log.dropOldest(&s.slab, log.units-MaxLogUnits)
 	log.write(st)
-}
-
-// A strike limiter keeps a log and the time until which it is blocked.
-
-func strikeBlockedNs(state []byte) int64 { return int64(le.Uint64(state[logLen:])) }
-
-func (s *shard) takeStrike(c *cell, op *Op, d *Decision) bool {
-	var blockedNs int64
-	if c.live {
-		blockedNs = strikeBlockedNs(c.e.state())
-	}
-	log, count := s.openLog(c, op.Limit.WindowNs)
-	blocked := blockedNs > s.nowNs
-	newestNs := log.lastNs
-	if !blocked && op.Cost > 0 {
-		was := count
-		count = min(count+op.Cost, MaxLogUnits)
-		newestNs = s.nowNs
-		if penaltyNs := op.Limit.Steps.penaltyNs(was, count); penaltyNs > 0 {
-			blockedNs = s.nowNs + penaltyNs
-		}
-	}
-	s.strikeAnswer(op, count, newestNs, blockedNs, d)
-	if blocked || op.Cost == 0 || op.Dry || !s.hold(c, op, d) {
-		return false
-	}
-	s.record(c, op.Limit.WindowNs, min(op.Cost, MaxLogUnits))
-	le.PutUint64(c.e.state()[logLen:], uint64(blockedNs))
-	s.touched(c)
-	return true
-}
-
-func (s *shard) strikeAnswer(op *Op, count, newestNs, blockedNs int64, d *Decision) {
-	blockedFor := max(blockedNs-s.nowNs, 0)
-	d.Allowed = oneIf(blockedFor == 0)
-	d.RetryMs = nsToMs(blockedFor)
-	d.Remaining = max(op.Limit.Max-count, 0)
-	d.Limit = op.Limit.Max
-	if count > 0 {
-		blockedFor = max(blockedFor, newestNs+op.Limit.WindowNs-s.nowNs)
-	}
-	d.ResetMs = nsToMs(blockedFor)
-}
-
-// penaltyNs is the penalty for going from one count to another: that of the
-// highest threshold reached, if one was passed or the last one stands behind.
-func (s Steps) penaltyNs(was, count int64) (penaltyNs int64) {
-	for i := range s.Len() {
-		step := s.At(i)
-		last := i == s.Len()-1
-		if count >= step.Threshold && (was < step.Threshold || last) {
-			penaltyNs = step.PenaltyNs
-		}
-	}
-	return penaltyNs
 }

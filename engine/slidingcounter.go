@@ -84,17 +84,12 @@ func (s *shard) takeSlidingCounter(c *cell, op *Op, d *Decision) bool {
 		d.RetryMs = -1
 		if op.canFit() {
 			d.RetryMs = s.spanMs(w.retryAtNs(l, op.want()))
-			if s.adopt(c, op) {
-				w.write(c.e.state())
-				s.touched(c)
-			}
 		}
-		return false
 	}
-	if grant == 0 || op.Dry || !s.hold(c, op, d) {
+	if !s.claim(c, op, d) {
 		return false
 	}
 	w.write(c.e.state())
 	s.touched(c)
-	return true
+	return d.Allowed > 0
 }

@@ -404,3 +404,31 @@ func TestTrapRaisedLimitTakesEffect(t *testing.T) {
 		})
 	}
 }
+
+// A denied request that may run into debt is told when it fits under its own
+// limit; until then it must not go on draining by the old one.
+func TestTrapRaisedLimitTakesEffectWithDebt(t *testing.T) {
+	b := newProbe()
+	require.EqualValues(t, 5, b.admits(bucketOf(1, hourNs, 5), 10))
+	op := engine.Op{Limit: bucketOf(1, 1e6, 5), Cost: 12, WaitNs: 10e6}
+	denied := b.do(op)
+	require.Zero(t, denied.Allowed)
+	require.EqualValues(t, 2, denied.RetryMs)
+	b.nowNs += denied.RetryMs * 1e6
+	require.EqualValues(t, 1, b.do(op).Allowed)
+}
+
+// Looks are not counted, on a blocked key either.
+func TestTrapLooksAreNotCounted(t *testing.T) {
+	forAllOfTen(t, func(t *testing.T, b *probe, l engine.Limit) {
+		for _, blocked := range []int64{0, 1} {
+			b.take(l, 0)
+			b.do(engine.Op{Limit: l, Cost: 1, Text: []byte("dry"), Dry: true})
+			b.take(l, 1)
+			s := b.table.Stats(engine.Stamp{NowNs: b.nowNs})
+			require.EqualValues(t, 1, s.Admitted[l.Algorithm])
+			require.Equal(t, blocked, s.Denied[l.Algorithm])
+			b.do(engine.Op{Code: engine.OpBlock, TTLNs: engine.Never})
+		}
+	})
+}

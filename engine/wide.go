@@ -112,7 +112,7 @@ func nsToMs(ns int64) int64 {
 	return ns/1e6 + oneIf(ns%1e6 != 0)
 }
 
-// addNs returns an instant moved by a span that is not negative, at most Never.
+// addNs returns an instant moved by a span, at most Never.
 func addNs(at, span int64) int64 {
 	if span > Never-at {
 		return Never

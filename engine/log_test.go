@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// slots counts the slots of a slab in use.
+func (s *slab) slots() (n int) {
+	for _, p := range s.pages {
+		if p != nil {
+			n += int(p.live)
+		}
+	}
+	return n
+}
+
+// logged is a log beside a slice with the time of every unit.
+type logged struct {
+	slab slab
+	log  unitLog
+	at   []int64
+}
+
+func (l *logged) append(atNs, units int64) {
+	l.log.append(&l.slab, atNs, units)
+	for range units {
+		l.at = append(l.at, atNs)
+	}
+}
+
+// until is how many units are not after a time.
+func (l *logged) until(ns int64) (n int) {
+	for n < len(l.at) && l.at[n] <= ns {
+		n++
+	}
+	return n
+}
+
+func (l *logged) check(t *testing.T, rng *rand.Rand) {
+	require.EqualValues(t, len(l.at), l.log.units)
+	var at []int64
+	for r := range l.log.all(&l.slab) {
+		for range r.units {
+			at = append(at, r.atNs)
+		}
+	}
+	require.True(t, slices.Equal(l.at, at))
+	i := len(at)
+	if i == 0 {
+		require.Zero(t, l.slab.slots(), "an empty log holds nothing")
+		return
+	}
+	require.Equal(t, l.at[i-1], l.log.lastNs)
+	for range 5 {
+		n := rng.IntN(i)
+		require.Equal(t, l.at[n], l.log.timeOf(&l.slab, int64(n)+1))
+		ns := l.at[n] + rng.Int64N(3) - 1
+		require.EqualValues(t, l.until(ns), l.log.unitsUntil(&l.slab, ns))
+	}
+}
+
+// TestLog appends to a log and cuts it at both ends, and compares it with a slice.
+func TestLog(t *testing.T) {
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			rng := rand.New(rand.NewPCG(seed, 2))
+			l := &logged{slab: newSlab(new(atomic.Int64))}
+			nowNs := 1 + someSpan(rng, 60)
+			for range 1_000 {
+				l.step(rng, &nowNs, int(seed))
+				l.check(t, rng)
+				// What is stored in an entry is all there is to it.
+				var stored [logLen]byte
+				l.log.write(stored[:])
+				l.log = readLog(stored[:])
+			}
+			l.log.clear(&l.slab)
+			require.Zero(t, l.slab.slots())
+		})
+	}
+}
+
+func (l *logged) step(rng *rand.Rand, nowNs *int64, seed int) {
+	have := len(l.at)
+	switch roll := rng.IntN(100); {
+	case roll < 80 || have == 0:
+		*nowNs += someSpan(rng, 8+2*seed)
+		units := int64(1)
+		if rng.IntN(3) == 0 {
+			units += someSpan(rng, 10)
+		}
+		l.append(*nowNs, units)
+	case roll < 88:
+		untilNs := l.at[rng.IntN(min(have, 40))] + rng.Int64N(3) - 1
+		l.log.dropUntil(&l.slab, untilNs)
+		l.at = l.at[l.until(untilNs):]
+	case roll < 94:
+		n := rng.IntN(min(have, 300))
+		l.log.dropOldest(&l.slab, int64(n))
+		l.at = l.at[n:]
+	case roll < 99:
+		n := have - rng.IntN(min(have, 300))
+		l.log.keepFirst(&l.slab, int64(n))
+		l.at = l.at[:n]
+	default:
+		n := rng.IntN(have + 1)
+		l.log.keepFirst(&l.slab, int64(n))
+		l.at = l.at[:n]
+	}
+}

@@ -1,0 +1,96 @@
+package engine
+
+import "encoding/binary"
+
+// logBlock is a slab slot with a part of a log. Each of its records is the time
+// since the record before it, shifted left by one, as a varint, and, when the lowest
+// bit of that is set, the number of units as another (else it is one). A unit
+// admitted alone costs five to seven bytes.
+//
+// A block starts with next(4) start(2) end(2) units(4) firstNs(8): its successor,
+// where its live records begin and end, how many units they hold and the time of
+// the first. The first record's own difference is meaningless.
+type logBlock []byte
+
+const (
+	logBlockHead = 20
+	maxRecordLen = 2 * binary.MaxVarintLen64
+)
+
+func (b logBlock) next() ref         { return le.Uint32(b) }
+func (b logBlock) start() int        { return int(le.Uint16(b[4:])) }
+func (b logBlock) end() int          { return int(le.Uint16(b[6:])) }
+func (b logBlock) units() int64      { return int64(le.Uint32(b[8:])) }
+func (b logBlock) firstNs() int64    { return int64(le.Uint64(b[12:])) }
+func (b logBlock) setNext(r ref)     { le.PutUint32(b, r) }
+func (b logBlock) setStart(i int)    { le.PutUint16(b[4:], uint16(i)) }
+func (b logBlock) setEnd(i int)      { le.PutUint16(b[6:], uint16(i)) }
+func (b logBlock) setUnits(n int64)  { le.PutUint32(b[8:], uint32(n)) }
+func (b logBlock) setFirst(ns int64) { le.PutUint64(b[12:], uint64(ns)) }
+
+// record reads the record at i: the time since the one before, its units and
+// where the next one begins.
+func (b logBlock) record(i int) (sinceNs, units int64, next int) {
+	v, n := binary.Uvarint(b[i:])
+	i += n
+	if v&1 == 0 {
+		return int64(v >> 1), 1, i
+	}
+	u, n := binary.Uvarint(b[i:])
+	return int64(v >> 1), int64(u), i + n
+}
+
+func putRecord(b []byte, sinceNs, units int64) int {
+	if units == 1 {
+		return binary.PutUvarint(b, uint64(sinceNs)<<1)
+	}
+	n := binary.PutUvarint(b, uint64(sinceNs)<<1|1)
+	return n + binary.PutUvarint(b[n:], uint64(units))
+}
+
+// logRecord is a record read from a block: units admitted at a time, and where it
+// stands.
+type logRecord struct {
+	atNs, units int64
+	begin, end  int
+}
+
+// records iterates over the records of the block, oldest first.
+func (b logBlock) records() func(yield func(logRecord) bool) {
+	return func(yield func(logRecord) bool) {
+		at, end := b.firstNs(), b.end()
+		for i, first := b.start(), true; i < end; first = false {
+			since, units, next := b.record(i)
+			if !first {
+				at += since
+			}
+			if !yield(logRecord{at, units, i, next}) {
+				return
+			}
+			i = next
+		}
+	}
+}
+
+// keepFirst cuts a block to its oldest n units, n in 1..units. Cutting within a
+// record rewrites its units in place: a smaller number is not longer, but a
+// record with units is longer than one without, so it keeps the explicit form.
+func (b logBlock) keepFirst(n int64) {
+	left := n
+	for r := range b.records() {
+		if r.units < left {
+			left -= r.units
+			continue
+		}
+		if r.units > left {
+			since, _, _ := b.record(r.begin)
+			var rec [maxRecordLen]byte
+			m := binary.PutUvarint(rec[:], uint64(since)<<1|1)
+			m += binary.PutUvarint(rec[m:], uint64(left))
+			r.end = r.begin + copy(b[r.begin:], rec[:m])
+		}
+		b.setEnd(r.end)
+		break
+	}
+	b.setUnits(n)
+}
