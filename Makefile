@@ -19,8 +19,8 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## Build bin/weir
-	$(GO) build -o bin/weir ./cmd/weir
+build: ## Build bin/weir, a static binary
+	CGO_ENABLED=0 $(GO) build -o bin/weir ./cmd/weir
 
 .PHONY: run
 run: build ## Run the server with its defaults: 127.0.0.1:6380, state in ./weir-data

@@ -103,6 +103,9 @@ func (d directory) make(path string) error {
 		}
 	}
 	if err := d.fs.MkdirAll(path, 0o750); err != nil {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) { // a place or a name that takes no directory
+			return fmt.Errorf("%w (%v)", ErrNotWritable, err)
+		}
 		return err
 	}
 	return directory{fs: d.fs, path: parent}.sync()

@@ -52,10 +52,16 @@ func (m *memoryBound) UnmarshalText(text []byte) error {
 	if err := m.bytes.UnmarshalText(text); err != nil {
 		return fmt.Errorf("%w, or auto, or 0 for no bound", err)
 	}
+	if m.bytes != 0 && m.bytes < leastMemory {
+		return fmt.Errorf("must be at least 16mb, or auto, or 0 for no bound, not %q", text)
+	}
 	return nil
 }
 
 const (
+	// leastMemory is the smallest bound that makes sense: below it, the pages that
+	// each part of the table takes at least leave no room for keys.
+	leastMemory = 16 << 20
 	// autoPercent of the memory is for limiters: the rest is for connections, for
 	// saving and for the system. Without a bound a flood of invented keys would
 	// end with the kernel killing the process, and with it every real limiter.

@@ -23,13 +23,14 @@ func TestByteSize(t *testing.T) {
 }
 
 func TestMemoryBound(t *testing.T) {
-	for text, want := range map[string]int64{"auto": 750, "0": 0, "5kb": 5120} {
+	for text, want := range map[string]int64{"auto": 750, "0": 0, "32mb": 32 << 20} {
 		var m memoryBound
 		require.NoError(t, m.UnmarshalText([]byte(text)))
 		require.Equal(t, want, m.resolve(1000), text)
 	}
 	var m memoryBound
 	require.Error(t, m.UnmarshalText([]byte("some")))
+	require.ErrorContains(t, m.UnmarshalText([]byte("1mb")), "at least 16mb")
 }
 
 func TestMachineMemory(t *testing.T) {
