@@ -72,7 +72,11 @@ func (s *shard) counter(c *cell, op *Op, d *Decision) bool {
 		d.Status = WrongType
 		return false
 	}
-	return s.incr(c, op, d)
+	changed := s.incr(c, op, d)
+	if d.Status == OK && op.Incr.By > 0 { // giving back is no decision
+		s.counts.count(Counter, d.Allowed > 0)
+	}
+	return changed
 }
 
 // refund gives units back to the limiter they were taken from.

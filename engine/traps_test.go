@@ -432,3 +432,15 @@ func TestTrapLooksAreNotCounted(t *testing.T) {
 		}
 	})
 }
+
+// TestCounterIsCounted: an increment is a decision like any other to the totals.
+func TestCounterIsCounted(t *testing.T) {
+	table, at := engine.NewTable(engine.Options{}), engine.Stamp{NowNs: 1e18}
+	for _, by := range []int64{1, 1, 1, -1, 0} {
+		in := &engine.Incr{By: by, Lower: 0, Upper: 2}
+		decideOne(table, step{at, engine.Op{Code: engine.OpIncr, Key: []byte("k"), Incr: in}})
+	}
+	s := table.Stats(at)
+	require.EqualValues(t, 2, s.Admitted[engine.Counter])
+	require.EqualValues(t, 1, s.Denied[engine.Counter])
+}

@@ -29,6 +29,9 @@ const (
 	// and Pebble is only read at start, from end to end.
 	memTableBytes = 16 << 20
 	cacheBytes    = 8 << 20
+	// MaxOpenFiles is how many files Pebble may keep open: it reads them at the start,
+	// one after the other, and when it merges a few.
+	MaxOpenFiles = 128
 	// tableBytes keeps Pebble's files small enough to divide a load by.
 	tableBytes = 8 << 20
 	// markEvery is how many flushes pass between two marks: once a minute costs
@@ -151,6 +154,7 @@ func (s *Store) pebbleOptions(log *slog.Logger) *pebble.Options {
 		ErrorIfNotExists:   !s.fresh,
 		CacheSize:          cacheBytes,
 		MemTableSize:       memTableBytes,
+		MaxOpenFiles:       MaxOpenFiles,
 		Logger:             pebbleLogger{log: log, fatal: s.fatal},
 		EventListener:      s.watch(),
 	}

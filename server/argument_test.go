@@ -116,8 +116,8 @@ var argumentErrors = []struct{ send, want string }{
 	{"SELECT x", "ERR value is not an integer or out of range"},
 	{"WAIT x 0", "ERR value is not an integer or out of range"},
 	{"DEBUG CLOCK SET 1", "ERR the clock cannot be set back"},
-	{"DEBUG CLOCK SET x", "ERR ms must be a whole number from 0 to 4611686018427, not 'x'"},
-	{"DEBUG CLOCK ADVANCE -1", "ERR ms must be a whole number from 0 to 4610686018427, not '-1'"},
+	{"DEBUG CLOCK SET x", "ERR ms must be a whole number from 0 to 2305843009213, not 'x'"},
+	{"DEBUG CLOCK ADVANCE -1", "ERR ms must be a whole number from 0 to 2304843009213, not '-1'"},
 	{"DEBUG CLOCK BACK", "ERR syntax error"},
 	{"DEBUG SLEEP 61", "ERR seconds must be a number above 0, at most 60, not '61'"},
 

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"path"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -80,10 +81,11 @@ func (c *calendars) zone(name []byte) (*zone, error) {
 }
 
 // loadZone refuses "Local" and the empty name, which Go would take for the zone
-// of the machine and for UTC, and anything that is no name of a zone.
+// of the machine and for UTC, other spellings of a path to a zone, which would
+// fill the memory for zones, and anything that is no name of a zone.
 func loadZone(name []byte) (*time.Location, error) {
 	bad := badArgument("TZ", "must be an IANA time zone like UTC or Europe/Berlin", name)
-	if len(name) == 0 || len(name) > maxZoneBytes || string(name) == "Local" {
+	if len(name) == 0 || len(name) > maxZoneBytes || string(name) == "Local" || path.Clean(string(name)) != string(name) {
 		return nil, bad
 	}
 	location, err := time.LoadLocation(string(name))

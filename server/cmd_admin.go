@@ -109,8 +109,8 @@ func debugCommand() *command {
 	}
 }
 
-// latestMs bounds limiter time, which the engine takes below 2^62 nanoseconds.
-const latestMs = 1 << 62 / 1_000_000
+// latestMs is where a test clock ends, 2^61 nanoseconds.
+const latestMs = 1 << 61 / 1_000_000
 
 func runDebugClock(s *session, args [][]byte) {
 	nowNs := s.srv.lim.Now().NowNs

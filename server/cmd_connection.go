@@ -3,6 +3,7 @@ package server
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"strconv"
 )
 
 func connectionCommands() []*command {
@@ -104,8 +105,7 @@ func runHello(s *session, args [][]byte) {
 			user, password, rest = rest[1], rest[2], rest[3:]
 		case isWord(rest[0], "SETNAME") && len(rest) >= 2:
 			name, rest = rest[1], rest[2:]
-			if !validClientText(name) {
-				s.fail(errClientName)
+			if !s.guarded(checkClientText("Client names", name)) {
 				return
 			}
 		default:
@@ -173,12 +173,15 @@ func runReset(s *session, _ [][]byte) {
 	s.simple("RESET")
 }
 
-// validClientText says whether CLIENT LIST can show b on its line.
-func validClientText(b []byte) bool {
+// checkClientText checks whether CLIENT LIST can show b on its line.
+func checkClientText(what string, b []byte) error {
+	if len(b) > maxClientTextBytes {
+		return replyError("ERR " + what + " must be at most " + strconv.Itoa(maxClientTextBytes) + " bytes, not " + strconv.Itoa(len(b)))
+	}
 	for _, c := range b {
 		if c < '!' || c > '~' {
-			return false
+			return replyError("ERR " + what + " cannot contain spaces, newlines or special characters.")
 		}
 	}
-	return true
+	return nil
 }

@@ -15,14 +15,16 @@ const (
 	// defaultScanCount is Redis' own; maxScanCount bounds one step of SCAN.
 	defaultScanCount = 10
 	maxScanCount     = 10_000
+	// keysStep is how many keys KEYS looks at together.
+	keysStep = 1000
 )
 
 func keyCommands() []*command {
 	commands := []*command{
 		{name: "KEYS", arity: 2, syntax: "pattern", summary: "The keys that match a pattern", details: "Answers an error when more than 10000 keys match: then use SCAN.",
-			cost: "O(n) in the keys of the server", flags: "readonly", run: runKeys},
+			cost: "O(n) in the keys of the server", flags: "readonly", run: runKeys, bulky: true},
 		{name: "SCAN", arity: -2, syntax: "cursor [MATCH pattern] [COUNT n] [TYPE algorithm]", summary: "Walk through the keys", cost: "O(n) in the keys visited",
-			reply: "The cursor to go on with, `0` at the end, and some keys. A key that is there all the time is seen at least once.", flags: "readonly", run: runScan},
+			reply: "The cursor to go on with, `0` at the end, and some keys. A key that is there all the time is seen at least once.", flags: "readonly", run: runScan, bulky: true},
 		{name: "TTL", arity: 2, syntax: "key", summary: "Seconds until the limiter is idle", reply: "Rounded up; -1: never by itself, -2: it is idle.", flags: "readonly fast", keys: oneKey,
 			run: func(s *session, args [][]byte) { s.ttl(args[1], 1000) }},
 		{name: "PTTL", arity: 2, syntax: "key", summary: "Milliseconds until the limiter is idle", reply: "Rounded up; -1: never by itself, -2: it is idle.", flags: "readonly fast", keys: oneKey,
@@ -141,7 +143,8 @@ func runKeys(s *session, args [][]byte) {
 	}
 	found := keyList{keep: func(key []byte, _ engine.Algorithm) bool { return matchGlob(pattern, key) }}
 	for cursor, more := uint64(0), true; more && found.n <= maxKeysReply; more = cursor != 0 {
-		cursor = s.srv.lim.Scan(cursor, maxScanCount, found.add)
+		cursor = s.srv.lim.Scan(cursor, keysStep, found.visit)
+		found.sift()
 	}
 	if found.n > maxKeysReply {
 		s.fail(errTooManyKeys)
@@ -151,19 +154,39 @@ func runKeys(s *session, args [][]byte) {
 	s.out = append(s.out, found.replies...)
 }
 
-// keyList collects keys as the elements of a reply: a key that is visited is
-// only valid until the next.
+// keyList collects keys as the elements of a reply. A scan holds a lock while it
+// visits a key, and a pattern may take long to match: a visit only takes a copy.
 type keyList struct {
 	keep    func(key []byte, a engine.Algorithm) bool
 	n       int
 	replies []byte
+
+	text    []byte // the keys visited since the last sift
+	visited []visitedKey
 }
 
-func (l *keyList) add(key []byte, a engine.Algorithm) {
-	if l.n <= maxKeysReply && l.keep(key, a) {
-		l.n++
-		l.replies = redcon.AppendBulk(l.replies, key)
+type visitedKey struct {
+	end       int // in text
+	algorithm engine.Algorithm
+}
+
+func (l *keyList) visit(key []byte, a engine.Algorithm) {
+	l.text = append(l.text, key...)
+	l.visited = append(l.visited, visitedKey{len(l.text), a})
+}
+
+// sift keeps those of the visited keys that belong in the reply.
+func (l *keyList) sift() {
+	from := 0
+	for _, v := range l.visited {
+		key := l.text[from:v.end]
+		from = v.end
+		if l.n <= maxKeysReply && l.keep(key, v.algorithm) {
+			l.n++
+			l.replies = redcon.AppendBulk(l.replies, key)
+		}
 	}
+	l.text, l.visited = l.text[:0], l.visited[:0]
 }
 
 func runScan(s *session, args [][]byte) {
@@ -177,7 +200,8 @@ func runScan(s *session, args [][]byte) {
 		return
 	}
 	found := keyList{keep: keep}
-	cursor = s.srv.lim.Scan(cursor, count, found.add)
+	cursor = s.srv.lim.Scan(cursor, count, found.visit)
+	found.sift()
 	s.array(2)
 	s.bulk(strconv.FormatUint(cursor, 10))
 	s.array(found.n)

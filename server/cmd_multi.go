@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// maxQueuedBytes bounds the arguments a transaction keeps until EXEC: a full
-// batch of commands of a kilobyte each.
+// maxQueuedBytes bounds what a transaction keeps until EXEC: a full batch of
+// commands of a kilobyte each.
 const maxQueuedBytes = 1 << 20
 
 // transaction is what MULTI collects. Its arguments are copies: the read buffer
@@ -15,6 +15,7 @@ type transaction struct {
 	queue  []queued
 	ops    int // operations the queue will make, at most MaxBatch
 	bytes  int
+	held   int  // of bytes, what is counted in Server.held
 	broken bool // a command was refused while queueing
 }
 
@@ -72,6 +73,9 @@ func runDiscard(s *session, _ [][]byte) {
 }
 
 func (s *session) endTransaction() {
+	if s.tx != nil {
+		s.srv.held.give(s.tx.held)
+	}
 	s.tx = nil
 	s.about.update(func(i *clientInfo) { i.queued = -1 })
 	s.refresh()
@@ -81,12 +85,15 @@ func (s *session) endTransaction() {
 func (s *session) enqueue(cmd *command, args [][]byte) {
 	tx := s.tx
 	n, err := s.rehearse(cmd, args)
-	size := 0
+	size := queuedCommandBytes
 	for _, a := range args {
-		size += len(a)
+		size += len(a) + queuedArgBytes
 	}
 	if err == nil && (len(tx.queue) == MaxBatch || tx.ops+n > MaxBatch || tx.bytes+size > maxQueuedBytes) {
 		err = errMultiTooLong
+	}
+	if err == nil && !tx.reserve(size, &s.srv.held) {
+		err = ErrOverloaded
 	}
 	if err != nil {
 		tx.broken = true
@@ -94,10 +101,20 @@ func (s *session) enqueue(cmd *command, args [][]byte) {
 		return
 	}
 	tx.ops += n
-	tx.bytes += size
 	tx.queue = append(tx.queue, queued{cmd: cmd, args: cloneArgs(args)})
 	s.about.update(func(i *clientInfo) { i.queued = len(tx.queue) })
 	s.simple("QUEUED")
+}
+
+// reserve counts size more bytes, those beyond the free ones in held as well.
+func (tx *transaction) reserve(size int, held *budget) bool {
+	more := max(tx.bytes+size-freeTransactionBytes, 0) - tx.held
+	if !held.take(more) {
+		return false
+	}
+	tx.bytes += size
+	tx.held += more
+	return true
 }
 
 // rehearse reads the arguments of an operation without keeping it and returns
@@ -159,11 +176,13 @@ func (s *session) decideAll(tx *transaction, b *batch) {
 	if len(b.ops) > 0 {
 		err = s.srv.lim.DecideAtomic(b.ops, ds)
 	}
+	mark, at := len(s.out), 0
 	s.array(len(tx.queue))
-	at := 0
 	for i := range tx.queue {
 		q := &tx.queue[i]
 		switch {
+		case q.cmd.plan == nil && len(s.out)-mark > maxExecBytes:
+			s.reject(q.cmd, errExecTooLong)
 		case q.cmd.plan == nil:
 			s.carryOut(q.cmd, q.args)
 		case q.err != nil:

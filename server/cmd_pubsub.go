@@ -35,10 +35,14 @@ func pubsubCommand() *command {
 	return &command{
 		name: "PUBSUB", arity: -2, flags: "pubsub loading stale", summary: "Who is listening",
 		subs: []*command{
-			{name: "CHANNELS", arity: -2, syntax: "[pattern]", summary: "The channels someone listens to", run: func(s *session, args [][]byte) {
+			{name: "CHANNELS", arity: -2, syntax: "[pattern]", summary: "The channels someone listens to", bulky: true, run: func(s *session, args [][]byte) {
 				pattern := []byte("*")
 				if len(args) > 2 {
 					pattern = args[2]
+				}
+				if len(pattern) > maxPatternBytes {
+					s.fail(errPatternLong)
+					return
 				}
 				names := slices.Sorted(maps.Keys(s.srv.state.hub.subscribers(false)))
 				s.strings(slices.DeleteFunc(names, func(n string) bool { return !matchGlob(pattern, []byte(n)) }))

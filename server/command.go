@@ -31,6 +31,8 @@ type command struct {
 	answer func(s *session, ops []engine.Op, ds []engine.Decision)
 	run    func(s *session, args [][]byte)
 	subs   []*command
+	// bulky: its work or its reply grows with the server, so few run at a time.
+	bulky bool
 
 	// Filled in by newCommandTable.
 	parent  *command

@@ -36,7 +36,7 @@ type conn struct {
 
 func newConn(srv *Server, nc net.Conn) *conn {
 	c := &conn{srv: srv, nc: nc, id: srv.lastID.Add(1), remote: nc.RemoteAddr().String()}
-	c.in.pools = &srv.pools
+	c.in.pools, c.pushes.held = &srv.pools, &srv.held
 	return c
 }
 
@@ -168,9 +168,20 @@ func (c *conn) flush() bool {
 	return err == nil
 }
 
-// write sends b. A client that takes none of it for the write timeout is cut.
-// The caller holds writeMu.
+// errHeldMemory: too much waits for readers already.
+var errHeldMemory = errors.New("too many long replies wait for their readers")
+
+// write sends b. A client that takes none of it for the write timeout is cut, and
+// so is one that makes the server hold more than all may. The caller holds writeMu.
 func (c *conn) write(b []byte) error {
+	if over := len(b) - keptReplyBytes; over > 0 {
+		if !c.srv.held.take(over) {
+			c.srv.stats.SlowReaders.Add(1)
+			c.srv.log.Info("client cut: "+errHeldMemory.Error(), "id", c.id, "addr", c.remote)
+			return errHeldMemory
+		}
+		defer c.srv.held.give(over)
+	}
 	for len(b) > 0 {
 		part := b[:min(len(b), keptReplyBytes)]
 		_ = c.nc.SetWriteDeadline(time.Now().Add(c.srv.cfg.WriteTimeout))

@@ -37,7 +37,6 @@ const (
 	errNoProto      replyError = "NOPROTO unsupported protocol version"
 	errProtoInteger replyError = "ERR Protocol version is not an integer or out of range"
 	errDBIndex      replyError = "ERR DB index is out of range"
-	errClientName   replyError = "ERR Client names cannot contain spaces, newlines or special characters."
 	errNoSuchClient replyError = "ERR No such client"
 	errNoCluster    replyError = "ERR This instance has cluster support disabled"
 
@@ -46,7 +45,8 @@ const (
 	errDiscardMulti  replyError = "ERR DISCARD without MULTI"
 	errExecAbort     replyError = "EXECABORT Transaction discarded because of previous errors."
 	errNotInMulti    replyError = "ERR Command not allowed inside a transaction"
-	errMultiTooLong  replyError = "ERR a transaction holds at most 1024 operations and 1 MiB of arguments"
+	errMultiTooLong  replyError = "ERR a transaction holds at most 1024 operations and 1 MiB of arguments, each counting 32 bytes more than it has"
+	errExecTooLong   replyError = "ERR the replies of this transaction are longer than 1 MiB, this command was not carried out"
 	errWatch         replyError = "ERR WATCH is not supported: MULTI and EXEC decide everything in one atomic step, there is nothing to watch"
 	errPublish       replyError = "ERR PUBLISH is not supported: channels carry the server's own events only"
 	errTooManyTopics replyError = "ERR a client may subscribe to at most 128 channels and patterns"

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -23,6 +24,10 @@ const (
 	httpIdleTimeout = 2 * time.Minute
 	// httpHeaderBytes is far more than a scraper sends.
 	httpHeaderBytes = 8 << 10
+	// HTTPMaxConns bounds the connections. Probes and scrapers are few, and nobody
+	// needs a password to open one: without a bound they would take the file
+	// descriptors that clients and the store need.
+	HTTPMaxConns = 128
 	// httpScrapes bounds the scrapes that run at once: each counts every key.
 	httpScrapes = 4
 )
@@ -34,6 +39,7 @@ const (
 //	/metrics  Prometheus
 type HTTP struct {
 	server *http.Server
+	conns  webConns
 }
 
 // NewHTTP returns the HTTP side of s. It has no authentication of its own: the
@@ -55,7 +61,9 @@ func NewHTTP(s *Server) *HTTP {
 		ErrorHandling:       promhttp.ContinueOnError,
 		MaxRequestsInFlight: httpScrapes,
 	}))
-	return &HTTP{server: &http.Server{
+	h := &HTTP{conns: webConns{idle: make(map[net.Conn]struct{})}}
+	h.server = &http.Server{
+		ConnState:         h.conns.changed,
 		Handler:           mux,
 		ReadHeaderTimeout: httpHeaderTimeout,
 		ReadTimeout:       httpReadTimeout,
@@ -63,7 +71,42 @@ func NewHTTP(s *Server) *HTTP {
 		IdleTimeout:       httpIdleTimeout,
 		MaxHeaderBytes:    httpHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
-	}}
+	}
+	return h
+}
+
+// webConns keeps the connections within HTTPMaxConns: a new one takes the place of
+// one that is idle, so that hoarding them keeps no probe out.
+type webConns struct {
+	mu   sync.Mutex
+	open int
+	idle map[net.Conn]struct{}
+}
+
+func (w *webConns) changed(nc net.Conn, state http.ConnState) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.idle, nc)
+	switch state {
+	case http.StateNew:
+		if w.open++; w.open > HTTPMaxConns {
+			w.closeOne(nc)
+		}
+	case http.StateIdle:
+		w.idle[nc] = struct{}{}
+	case http.StateClosed:
+		w.open--
+	}
+}
+
+// closeOne closes some idle connection, or the new one.
+func (w *webConns) closeOne(fresh net.Conn) {
+	for nc := range w.idle {
+		delete(w.idle, nc)
+		_ = nc.Close()
+		return
+	}
+	_ = fresh.Close()
 }
 
 // Serve answers requests from ln until Close, and returns nil then.

@@ -47,6 +47,23 @@ const (
 	// beyond largeReadBytes: commands of that size are rare, and ten thousand
 	// clients that each begin one and never end it must not add up.
 	maxOversizeBytes = 256 << 20
+	// maxHeldBytes bounds what all connections together hold in transactions that
+	// wait for EXEC, in replies beyond keptReplyBytes and in pushed messages that
+	// wait for a reader: as much as a few hundred such clients need.
+	maxHeldBytes = 256 << 20
+	// freeTransactionBytes of a transaction do not count in it, so that clients who
+	// hoard never keep others from an ordinary one.
+	freeTransactionBytes = 16 << 10
+	// queuedCommandBytes and queuedArgBytes are what a queued command and each of
+	// its arguments take besides the bytes of the arguments.
+	queuedCommandBytes = 64
+	queuedArgBytes     = 32
+	// maxExecBytes is how long the replies of one transaction may get before its
+	// remaining lookups are refused: a thousand KEYS would be gigabytes.
+	maxExecBytes = 1 << 20
+	// maxClientTextBytes bounds the names a client gives itself and its library:
+	// CLIENT LIST shows them for everyone.
+	maxClientTextBytes = 256
 	// keptArgs is how many argument slots an idle connection keeps.
 	keptArgs = 32
 

@@ -3,13 +3,15 @@ package server
 import "sync"
 
 // pushQueue holds the messages other goroutines have for one connection
-// (MONITOR, SUBSCRIBE) until they are written. It is bounded in bytes. A client
+// (MONITOR, SUBSCRIBE) until they are written. It is bounded in bytes, and so are
+// those of all connections together. A client
 // that lets it overflow is cut rather than left with a gap it cannot see: a
 // reader of events that finds its connection closed knows to look again.
 //
 // A connection has no writer of its own until there is something to push: the
 // first message starts a goroutine, which ends when the queue is empty.
 type pushQueue struct {
+	held    *budget // counts the bytes of buf
 	mu      sync.Mutex
 	buf     []byte // messages waiting, as they go on the wire
 	writing bool   // a goroutine is on its way to empty the queue
@@ -17,11 +19,11 @@ type pushQueue struct {
 }
 
 // add queues a copy of msg, and calls start when no writer is under way. It
-// reports false when the queue is closed or msg would make it longer than limit.
+// reports false when the queue is closed or there is no room for msg.
 func (q *pushQueue) add(msg []byte, limit int, start func()) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.closed || len(q.buf)+len(msg) > limit {
+	if q.closed || len(q.buf)+len(msg) > limit || !q.held.take(len(msg)) {
 		return false
 	}
 	q.buf = append(q.buf, msg...)
@@ -37,6 +39,7 @@ func (q *pushQueue) take(dst []byte) []byte {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	dst = append(dst, q.buf...)
+	q.held.give(len(q.buf))
 	q.buf = q.buf[:0]
 	return dst
 }
@@ -51,6 +54,7 @@ func (q *pushQueue) swap(empty []byte) []byte {
 		return nil
 	}
 	full := q.buf
+	q.held.give(len(full))
 	q.buf = empty[:0]
 	return full
 }
@@ -60,6 +64,7 @@ func (q *pushQueue) close() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	open := !q.closed
+	q.held.give(len(q.buf))
 	q.closed, q.buf = true, nil
 	return open
 }

@@ -44,6 +44,7 @@ type Server struct {
 	lim   Limiter
 	log   *slog.Logger
 	pools bufferPools
+	held  budget
 	stats wireStats
 	state serverState
 

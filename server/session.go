@@ -69,6 +69,7 @@ func (s *session) close() {
 	s.srv.state.clients.remove(s)
 	s.srv.state.hub.monitor(s, false)
 	s.dropTopics()
+	s.endTransaction()
 }
 
 func (s *session) authed() bool { return s.loggedIn }

@@ -150,8 +150,14 @@ func (s *session) announce(ops []engine.Op, ds []engine.Decision, err error) {
 	}
 	for i := range ops {
 		op := &ops[i]
-		if op.Code == engine.OpTake && op.Cost > 0 && !op.Dry && ds[i].Status == engine.OK && ds[i].Allowed == 0 {
+		if ds[i].Status != engine.OK || ds[i].Allowed != 0 {
+			continue
+		}
+		switch {
+		case op.Code == engine.OpTake && op.Cost > 0 && !op.Dry:
 			hub.denied(op.Limit.Algorithm, op.Key)
+		case op.Code == engine.OpIncr && op.Incr.By > 0:
+			hub.denied(engine.Counter, op.Key)
 		}
 	}
 }

@@ -66,6 +66,10 @@ func (s *session) carryOut(cmd *command, args [][]byte) {
 		}
 		return
 	}
+	if cmd.bulky {
+		s.srv.state.bulky <- struct{}{}
+		defer func() { <-s.srv.state.bulky }()
+	}
 	start := time.Now()
 	s.failed = false
 	cmd.run(s, args)

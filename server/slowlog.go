@@ -118,7 +118,7 @@ func slowlogCommands() []*command {
 				"pipeline of decisions is one entry.",
 			subs: []*command{
 				{name: "GET", arity: -2, syntax: "[count]", summary: "The newest entries, 10 unless told otherwise",
-					reply: "An array of entries: id, Unix time, microseconds, arguments, client address, client name.", run: runSlowlogGet},
+					reply: "An array of entries: id, Unix time, microseconds, arguments, client address, client name.", run: runSlowlogGet, bulky: true},
 				{name: "LEN", arity: 2, summary: "How many entries there are", run: func(s *session, _ [][]byte) {
 					n, _ := s.srv.state.slowlog.size()
 					s.int(int64(n))

@@ -1,6 +1,9 @@
 package server
 
-import "sync/atomic"
+import (
+	"runtime"
+	"sync/atomic"
+)
 
 // serverState is what the sessions of a server share.
 type serverState struct {
@@ -14,6 +17,9 @@ type serverState struct {
 	pause     *pauser
 	saver     *saver
 	identity  identity
+	// bulky has room for as many bulky commands as may run at once: half the
+	// processors, so that deciding keeps the others.
+	bulky chan struct{}
 	// attention is above zero while every command needs a closer look: someone
 	// monitors, or clients are paused.
 	attention *atomic.Int32
@@ -33,6 +39,7 @@ func newServerState(cfg Config) serverState {
 		pause:     newPauser(attention),
 		saver:     new(saver),
 		identity:  newIdentity(cfg),
+		bulky:     make(chan struct{}, max(runtime.GOMAXPROCS(0)/2, 1)),
 		attention: attention,
 	}
 }

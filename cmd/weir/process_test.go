@@ -57,11 +57,12 @@ type process struct {
 	log bytes.Buffer
 }
 
-// launch starts weir serve on free ports. It does not wait for it to be ready.
-func launch(t *testing.T, ready chan<- map[string]any, args ...string) *process {
+// launchCommand starts weir serve on free ports, by a command that becomes weir
+// with more arguments. It does not wait for it to be ready.
+func launchCommand(t *testing.T, ready chan<- map[string]any, cmd *exec.Cmd, args ...string) *process {
 	t.Helper()
-	args = append([]string{"serve", "--listen=127.0.0.1:0", "--http=127.0.0.1:0", "--log-format=json"}, args...)
-	p := &process{t: t, cmd: exec.Command(binary, args...), ended: make(chan struct{})}
+	cmd.Args = append(append(cmd.Args, "serve", "--listen=127.0.0.1:0", "--http=127.0.0.1:0", "--log-format=json"), args...)
+	p := &process{t: t, cmd: cmd, ended: make(chan struct{})}
 	p.cmd.Dir = t.TempDir()
 	stderr, err := p.cmd.StderrPipe()
 	require.NoError(t, err)
@@ -90,8 +91,14 @@ func launch(t *testing.T, ready chan<- map[string]any, args ...string) *process 
 // start starts weir serve and waits for it to be ready.
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
+	return startCommand(t, exec.Command(binary), args...)
+}
+
+// startCommand is start for a command that becomes weir with more arguments.
+func startCommand(t *testing.T, cmd *exec.Cmd, args ...string) *process {
+	t.Helper()
 	ready := make(chan map[string]any, 1)
-	p := launch(t, ready, args...)
+	p := launchCommand(t, ready, cmd, args...)
 	select {
 	case line := <-ready:
 		p.addr = line["listen"].(string)

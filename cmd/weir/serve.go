@@ -35,9 +35,9 @@ type serveCmd struct {
 	ProtectedMode   bool   `default:"true" help:"On by default: without a password, refuse to listen beyond this machine. Set to false where the network itself keeps strangers out."`
 	DebugCommands   bool   `help:"Allow the DEBUG command. Off, because it can stop and crash things on purpose."`
 
-	MaxClients     int           `default:"10000" help:"Connections at once; each needs a file descriptor. Redis' own default."`
+	MaxClients     int           `default:"10000" help:"Connections at once; fewer where the limit on file descriptors leaves room for fewer. Redis' own default."`
 	MaxBulkBytes   byteSize      `default:"64kb" help:"Longest argument of a command. Keys end at 512 bytes; the rest is room for scripts."`
-	MaxOutputBytes byteSize      `default:"1mb" help:"Replies and messages that may wait for a client that does not read; beyond it the client is cut."`
+	MaxOutputBytes byteSize      `default:"1mb" help:"Messages of MONITOR and SUBSCRIBE that may wait for a client that does not read; beyond it the client is cut."`
 	WriteTimeout   time.Duration `default:"10s" help:"How long a reply may wait for its reader before the client is cut."`
 
 	MaxMemory  memoryBound   `default:"auto" help:"Bound on the memory of limiters, like 1gb. auto is 75 percent of what the machine or container has, 0 is no bound. The bound is what keeps a flood of invented keys from getting the process killed."`
@@ -53,6 +53,9 @@ func (s *serveCmd) Run() error {
 	log := s.logger()
 	password, err := s.readPassword()
 	if err != nil {
+		return err
+	}
+	if err := s.fitFiles(log); err != nil {
 		return err
 	}
 	clients, web, err := s.open(password)

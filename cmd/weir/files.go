@@ -1,0 +1,45 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"syscall"
+
+	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/server"
+)
+
+// spareFiles are the file descriptors that clients may not have: the store's,
+// those of probes and scrapers, and a few for listeners, locks and logs. A store
+// that cannot open a file ends the process, so no number of clients may cause it.
+const spareFiles = persistence.MaxOpenFiles + server.HTTPMaxConns + 32
+
+var errFewFiles = errors.New("too few file descriptors: raise the limit (ulimit -n)")
+
+// fitFiles lowers the number of clients to what the limit on file descriptors
+// leaves room for.
+func (s *serveCmd) fitFiles(log *slog.Logger) error {
+	var files syscall.Rlimit // Go has raised the soft limit to the hard one
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
+		return fmt.Errorf("the limit on file descriptors: %w", err)
+	}
+	room, err := clientRoom(uint64(files.Cur))
+	if err != nil {
+		return err
+	}
+	if s.MaxClients > room {
+		log.Warn("fewer clients than --max-clients: the limit on file descriptors is low",
+			"limit", files.Cur, "max_clients", room, "asked", s.MaxClients)
+		s.MaxClients = room
+	}
+	return nil
+}
+
+// clientRoom returns how many clients a number of file descriptors suffices for.
+func clientRoom(files uint64) (int, error) {
+	if files <= spareFiles {
+		return 0, fmt.Errorf("%w, there are %d and weir needs %d besides its clients'", errFewFiles, files, spareFiles)
+	}
+	return int(min(files-spareFiles, 1<<30)), nil
+}

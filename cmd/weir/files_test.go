@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestClientRoom(t *testing.T) {
+	for files, want := range map[uint64]int{spareFiles + 1: 1, spareFiles + 1000: 1000, 1 << 63: 1 << 30} {
+		room, err := clientRoom(files)
+		require.NoError(t, err)
+		require.Equal(t, want, room)
+	}
+	_, err := clientRoom(spareFiles)
+	require.ErrorIs(t, err, errFewFiles)
+}
+
+// However many connections strangers open, the store can still open its files: it
+// would end the process if it could not.
+func TestConnectionsLeaveFilesToTheStore(t *testing.T) {
+	const room = 20
+	limited := fmt.Sprintf(`ulimit -n %d; exec "$0" "$@"`, spareFiles+room)
+	p := startCommand(t, exec.Command("sh", "-c", limited, binary))
+	require.Contains(t, p.output(), fmt.Sprintf(`"max_clients":%d`, room))
+	for range spareFiles + 2*room {
+		for addr, hello := range map[string]string{p.addr: "PING\r\n", p.web[len("http://"):]: "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"} {
+			nc, err := net.Dial("tcp", addr)
+			require.NoError(t, err)
+			defer nc.Close()
+			_, _ = io.WriteString(nc, hello)
+		}
+	}
+	probe := http.Client{Timeout: patience}
+	reply, err := probe.Get(p.web + "/livez")
+	require.NoError(t, err, "probes still get through")
+	require.NoError(t, reply.Body.Close())
+	require.NotContains(t, p.output(), "too many open files")
+	p.stop() // it saves, so the store opens new files
+	require.Contains(t, p.output(), `"msg":"stopped"`)
+}

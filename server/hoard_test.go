@@ -1,0 +1,223 @@
+package server
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// What clients can make the server hold by not going on: each a little, all
+// together no more than maxHeldBytes.
+
+func TestBudget(t *testing.T) {
+	var b budget
+	assert.True(t, b.take(maxHeldBytes-1))
+	assert.False(t, b.take(2))
+	assert.True(t, b.take(1))
+	b.give(maxHeldBytes)
+	assert.Zero(t, b.used.Load())
+}
+
+// An empty argument takes memory too.
+func TestTransactionCountsWhatArgumentsTake(t *testing.T) {
+	c := defaultClient(t)
+	c.say("MULTI")
+	args := append([]string{"EXISTS"}, make([]string, maxArgs-1)...)
+	n := 0
+	for c.raw(args...) == "+QUEUED\r\n" {
+		n++
+	}
+	assert.Equal(t, maxQueuedBytes/(queuedCommandBytes+len("EXISTS")+maxArgs*queuedArgBytes), n)
+	assert.Equal(t, "-"+string(errExecAbort), c.say("EXEC"))
+}
+
+func TestTransactionsShareBoundedMemory(t *testing.T) {
+	srv := newTestServer(t, Config{})
+	hoard := func() *testClient {
+		c := srv.client(t)
+		c.say("MULTI")
+		require.Equal(t, "+QUEUED\r\n", c.raw("ECHO", strings.Repeat("x", 60_000)))
+		return c
+	}
+	for name, end := range map[string]func(*testClient){
+		"EXEC":    func(c *testClient) { c.say("EXEC") },
+		"DISCARD": func(c *testClient) { c.say("DISCARD") },
+		"RESET":   func(c *testClient) { c.say("RESET") },
+		"gone":    func(c *testClient) { c.sess.close() },
+	} {
+		c := hoard()
+		assert.Positive(t, srv.held.used.Load())
+		end(c)
+		assert.Zero(t, srv.held.used.Load(), name)
+	}
+
+	c := hoard()
+	srv.held.used.Add(maxHeldBytes)
+	assert.Equal(t, "-OVERLOADED "+ErrOverloaded.Error(), c.say("ECHO x"))
+	assert.Equal(t, "-"+string(errExecAbort), c.say("EXEC"))
+	c.say("MULTI")
+	assert.Equal(t, "QUEUED", c.say("RL.FIXED a FOREVER 5"), "an ordinary transaction always has room")
+	assert.Equal(t, "1 4 0 -1 5", c.say("EXEC"))
+	assert.EqualValues(t, maxHeldBytes, srv.held.used.Load())
+}
+
+func TestRepliesOfATransactionAreBounded(t *testing.T) {
+	c := defaultClient(t)
+	c.say("MULTI")
+	for range 1000 {
+		require.Equal(t, "QUEUED", c.say("COMMAND DOCS"))
+	}
+	c.say("RL.FIXED a FOREVER 5")
+	reply := c.raw("EXEC")
+	assert.Less(t, len(reply), 2*maxExecBytes)
+	items := flat(t, reply)
+	assert.Contains(t, items, string(errExecTooLong))
+	assert.True(t, strings.HasSuffix(items, "1 4 0 -1 5"), "what was decided is told")
+}
+
+// longReply makes c's client hold a reply that is longer than what it may keep.
+func (p *peer) longReply() {
+	args := make([]string, maxArgs-2)
+	for i := range args {
+		args[i] = strings.Repeat("k", 500)
+	}
+	p.send(multibulk(append([]string{"PUBSUB", "NUMSUB"}, args...)...))
+}
+
+func TestLongRepliesShareBoundedMemory(t *testing.T) {
+	srv := startWire(t, Config{}, nil)
+	p := srv.dial(t)
+	p.longReply()
+	p.send("PING\r\nQUIT\r\n")
+	assert.Contains(t, p.expectEnd(), pong)
+	require.Eventually(t, func() bool { return srv.connCount() == 0 }, testWait, time.Millisecond)
+	assert.Zero(t, srv.held.used.Load())
+
+	srv.held.used.Store(maxHeldBytes)
+	p = srv.dial(t)
+	p.longReply()
+	assert.Empty(t, p.expectEnd())
+	assert.EqualValues(t, maxHeldBytes, srv.held.used.Load())
+	srv.answers(t)
+}
+
+func TestPushedMessagesShareBoundedMemory(t *testing.T) {
+	srv := startWire(t, Config{}, nil)
+	p, c := srv.dialOne(t)
+	for range 100 {
+		assert.True(t, c.Push([]byte("+hello\r\n")))
+	}
+	p.expect(strings.Repeat("+hello\r\n", 100))
+	assert.Zero(t, srv.held.used.Load())
+
+	srv.held.used.Store(maxHeldBytes)
+	assert.False(t, c.Push([]byte("+hello\r\n")))
+	assert.Empty(t, p.expectEnd())
+	assert.EqualValues(t, maxHeldBytes, srv.held.used.Load())
+}
+
+func TestPushQueueGivesBackWhatItHeld(t *testing.T) {
+	var held budget
+	for name, empty := range map[string]func(*pushQueue){
+		"take":  func(q *pushQueue) { q.take(nil) },
+		"swap":  func(q *pushQueue) { q.swap(nil) },
+		"close": func(q *pushQueue) { q.close() },
+	} {
+		q := pushQueue{held: &held}
+		require.True(t, q.add([]byte("+hello\r\n"), 100, func() {}))
+		assert.EqualValues(t, 8, held.used.Load())
+		empty(&q)
+		assert.Zero(t, held.used.Load(), name)
+	}
+}
+
+func TestClientTextsAreShort(t *testing.T) {
+	c := defaultClient(t)
+	long := strings.Repeat("n", maxClientTextBytes)
+	for _, line := range []string{"CLIENT SETNAME ", "CLIENT SETINFO lib-name ", "CLIENT SETINFO lib-ver ", "HELLO 2 SETNAME "} {
+		assert.NotContains(t, c.say(line+long), "ERR", line)
+		assert.Contains(t, c.say(line+long+"n"), "must be at most 256 bytes, not 257", line)
+	}
+	assert.Equal(t, long, c.say("CLIENT GETNAME"))
+}
+
+func TestPubSubPatternIsBounded(t *testing.T) {
+	c := defaultClient(t)
+	assert.Equal(t, "-"+string(errPatternLong), c.say("PUBSUB CHANNELS "+strings.Repeat("a", maxPatternBytes+1)))
+}
+
+// A crowd of commands whose work grows with the server takes turns.
+func TestBulkyCommandsTakeTurns(t *testing.T) {
+	for _, line := range []string{"KEYS *", "SCAN 0", "CLIENT LIST", "SLOWLOG GET", "PUBSUB CHANNELS"} {
+		synctest.Test(t, func(t *testing.T) {
+			srv := newTestServer(t, Config{})
+			for range cap(srv.state.bulky) {
+				srv.state.bulky <- struct{}{}
+			}
+			var done atomic.Bool
+			c := srv.client(t)
+			go func() {
+				c.say(line)
+				done.Store(true)
+			}()
+			synctest.Wait()
+			assert.False(t, done.Load(), line)
+			assert.Equal(t, "PONG", srv.client(t).say("PING"))
+			<-srv.state.bulky
+			synctest.Wait()
+			assert.True(t, done.Load(), line)
+			assert.Len(t, srv.state.bulky, cap(srv.state.bulky)-1, line)
+		})
+	}
+}
+
+// scanLocked is a limiter whose Scan holds a lock, as the engine's does.
+type scanLocked struct {
+	*tableLimiter
+	locked bool
+}
+
+func (l *scanLocked) Scan(cursor uint64, count int, visit func([]byte, engine.Algorithm)) uint64 {
+	l.locked = true
+	defer func() { l.locked = false }()
+	return l.tableLimiter.Scan(cursor, count, visit)
+}
+
+// Matching a pattern may take long, so it does not happen under the table's locks.
+func TestPatternsAreMatchedOutsideOfScan(t *testing.T) {
+	srv := newTestServer(t, Config{})
+	lim := &scanLocked{tableLimiter: srv.lim}
+	srv.Server.lim = lim
+	srv.client(t).say("RL.FIXED a FOREVER 5")
+	matched := 0
+	list := keyList{keep: func(key []byte, a engine.Algorithm) bool {
+		matched++
+		assert.False(t, lim.locked)
+		return true
+	}}
+	lim.Scan(0, 10, list.visit)
+	list.sift()
+	assert.Equal(t, 1, matched)
+	assert.Equal(t, "$1\r\na\r\n", string(list.replies))
+}
+
+// Other spellings of one zone's path would fill the memory for zones.
+func TestZoneHasOneName(t *testing.T) {
+	c := defaultClient(t)
+	for _, zone := range []string{"Europe/./Berlin", "./Europe/Berlin", "Europe//Berlin", "Europe/Berlin/", "../zoneinfo/UTC", "."} {
+		assert.Contains(t, c.say("RL.FIXED k DAY 5 TZ "+zone), "must be an IANA time zone", zone)
+	}
+}
+
+func TestTestClockEndsWhereItSays(t *testing.T) {
+	c := defaultClient(t)
+	assert.Contains(t, c.say("DEBUG CLOCK SET 2305843009214"), "ERR ms must be")
+	assert.Equal(t, "OK", c.say("DEBUG CLOCK SET 2305843009213"))
+}
