@@ -72,8 +72,8 @@ func (b *batch) changes(out []Change) []Change {
 }
 
 // Drain hands out what changed since the last Drain, in chunks of at most
-// maxChunk entries, ordered by key within a chunk, and forgets it: a later change
-// of one key comes later. It stops at the first error of emit; the chunk that
+// maxChunk entries or a few megabytes, ordered by key within a chunk, and forgets it:
+// a later change of one key comes later. It stops at the first error of emit; the chunk that
 // failed does not come again. The table's locks are never held while emit runs, and
 // never for more than drainStep entries at once. One caller at a time.
 func (t *Table) Drain(maxChunk int, emit func([]Change) error) error {
@@ -92,7 +92,7 @@ func (t *Table) Drain(maxChunk int, emit func([]Change) error) error {
 		s := &t.shards[i]
 		for more := true; more; {
 			more = s.drainSome(&b, min(drainStep, maxChunk-len(b.spans)))
-			if len(b.spans) >= maxChunk {
+			if len(b.spans) >= maxChunk || len(b.buf) >= drainBytes {
 				if err := flush(); err != nil {
 					return err
 				}
@@ -104,6 +104,10 @@ func (t *Table) Drain(maxChunk int, emit func([]Change) error) error {
 
 // drainStep bounds how many entries are encoded under one lock.
 const drainStep = 256
+
+// drainBytes is how many bytes of changes make a chunk whatever its entries: a
+// sliding log may have megabytes.
+const drainBytes = 4 << 20
 
 // drainSome moves up to n changes into the batch and reports whether there are
 // more. Removals go first: a key removed and made again must end up there.
@@ -118,7 +122,7 @@ func (s *shard) drainSome(b *batch, n int) bool {
 		b.spans = append(b.spans, span{key, len(b.buf), len(b.buf)})
 		l.removed = l.removed[2+size:]
 	}
-	for n > 0 && len(l.pages) > 0 {
+	for n > 0 && len(l.pages) > 0 && len(b.buf) < drainBytes {
 		id := l.pages[len(l.pages)-1]
 		n = s.drainPage(b, id, n)
 		if p := s.slab.pages[id]; p == nil || !p.marked {
@@ -133,7 +137,7 @@ func (s *shard) drainSome(b *batch, n int) bool {
 // is left of n. A page that was given back has none.
 func (s *shard) drainPage(b *batch, id uint32, n int) int {
 	p := s.slab.pages[id]
-	for ; p != nil && n > 0; n-- {
+	for ; p != nil && n > 0 && len(b.buf) < drainBytes; n-- {
 		word, ok := p.takeMark()
 		if !ok {
 			break

@@ -132,6 +132,9 @@ func (s *modelState) incr(at engine.Stamp, op *engine.Op) (engine.Decision, bool
 		c = *s.counter
 	}
 	by := op.Incr
+	if by.By > 0 && s.blocked(at) {
+		return engine.Decision{Remaining: c.value}, false
+	}
 	sum := new(big.Int).Add(big.NewInt(c.value), big.NewInt(by.By))
 	if low, high := big.NewInt(by.Lower), big.NewInt(by.Upper); sum.Cmp(low) < 0 || sum.Cmp(high) > 0 {
 		if !by.Saturate {

@@ -66,13 +66,29 @@ func (s *shard) denyBlocked(c *cell, op *Op, d *Decision) bool {
 	return true
 }
 
-// counter carries out OpIncr on a key that holds a counter or nothing.
+// isBlocked reports whether an administrative block is in force on the key.
+func (s *shard) isBlocked(c *cell) bool {
+	if s.counts.entries[kindBlock] == 0 {
+		return false
+	}
+	b := cell{hash: c.hash, key: c.key, ns: blocks}
+	s.open(&b)
+	return b.live
+}
+
+// counter carries out OpIncr on a key that holds a counter or nothing. On a blocked
+// key an increment is refused as if it were out of bounds.
 func (s *shard) counter(c *cell, op *Op, d *Decision) bool {
 	if c.live && c.e.kind() != uint8(Counter) {
 		d.Status = WrongType
 		return false
 	}
-	changed := s.incr(c, op, d)
+	changed := false
+	if op.Incr.By <= 0 || !s.isBlocked(c) {
+		changed = s.incr(c, op, d)
+	} else if c.live {
+		d.Remaining = int64(le.Uint64(c.e.state()))
+	}
 	if d.Status == OK && op.Incr.By > 0 { // giving back is no decision
 		s.counts.count(Counter, d.Allowed > 0)
 	}
