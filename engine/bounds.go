@@ -18,8 +18,9 @@ const (
 	MaxIDLen = 64
 	// MaxHolderLen bounds the id of a lease holder in bytes.
 	MaxHolderLen = 64
-	// MaxHolders bounds the leases held on one key: finding one is a scan.
-	MaxHolders = 10_000
+	// MaxHolders bounds the leases held on one key: finding one is a scan, and what a
+	// scan of a thousand takes, some microseconds, others may wait for.
+	MaxHolders = 1000
 	// MaxReasonLen bounds the text that explains a block, in bytes.
 	MaxReasonLen = 128
 	// MaxSteps bounds the penalty steps of one strike limit.

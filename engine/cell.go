@@ -56,13 +56,18 @@ func (s *shard) hold(c *cell, op *Op, d *Decision, blockLen int) bool {
 // retry_after would be wrong. Only a request that would fit some day does it: such
 // a one is not denied for want of a burst, so no token is cut off.
 func (s *shard) adopt(c *cell, op *Op, d *Decision) bool {
-	fits := d.RetryMs >= 0 || op.canFit() // a window without end has no wait to name
-	if !fits || !c.live || *s.limits.at(c.e.limit()) == op.Limit || !s.mayRemember(&op.Limit) {
+	if !s.adopts(c, op, d) {
 		return false
 	}
 	s.setLimit(c.e, &op.Limit)
 	c.relink = true
 	return true
+}
+
+// adopts reports whether a denied operation may put its limit in force.
+func (s *shard) adopts(c *cell, op *Op, d *Decision) bool {
+	fits := d.RetryMs >= 0 || op.canFit() // a window without end has no wait to name
+	return fits && c.live && *s.limits.at(c.e.limit()) != op.Limit && s.mayRemember(&op.Limit)
 }
 
 // setLimit makes l the limit an entry remembers.

@@ -1,11 +1,15 @@
 package engine
 
-// openLeases reads the leases of a live entry and writes back what has expired.
+// openLeases reads the leases of a live entry and forgets what has expired.
 func (s *shard) openLeases(c *cell) (set leaseSet) {
 	if !c.live {
 		return leaseSet{}
 	}
 	set = readLeases(c.e.state())
+	if s.looking {
+		set.hide(&s.slab, s.nowNs)
+		return set
+	}
 	set.sweep(&s.slab, s.nowNs)
 	set.write(c.e.state())
 	return set

@@ -101,8 +101,14 @@ func (s *shard) step(r ref, nowNs int64) {
 
 // dropRef drops an entry known only by its ref.
 func (s *shard) dropRef(r ref) {
+	c := s.cellOf(r)
+	s.drop(&c)
+}
+
+// cellOf is the cell of an entry known only by its ref; it does not say live.
+func (s *shard) cellOf(r ref) cell {
 	e := entry(s.slab.at(r))
-	s.drop(&cell{hash: s.hashOf(r), key: e.key(), ns: namespaceOf(e.kind()), r: r, e: e})
+	return cell{hash: s.hashOf(r), key: e.key(), ns: namespaceOf(e.kind()), r: r, e: e}
 }
 
 // collectAll drops every entry that is idle now, in steps of a bounded size

@@ -38,8 +38,8 @@ type Stats struct {
 func (t *Table) Inspect(at Stamp, key []byte) (Info, bool) {
 	h, s := t.find(key)
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.enter(at)
+	defer s.unlock()
+	s.look(at)
 	return s.inspect(h, key)
 }
 
@@ -75,6 +75,7 @@ func (s *shard) describe(c *cell, info *Info) {
 	case Concurrency:
 		set := readLeases(e.state())
 		info.Bytes += set.bytes(&s.slab)
+		set.hide(&s.slab, s.nowNs)
 		info.Holders = int(set.count)
 	case Counter:
 		return
@@ -102,8 +103,7 @@ func (s *shard) usedUnits(e entry) int64 {
 		return readSlidingCounter(st).roll(s.nowNs, l.WindowNs).used(s.nowNs, l.WindowNs)
 	case uint8(Concurrency):
 		set := readLeases(st)
-		set.sweep(&s.slab, s.nowNs)
-		set.write(st)
+		set.hide(&s.slab, s.nowNs)
 		return set.units
 	case uint8(Counter):
 		return int64(le.Uint64(st))

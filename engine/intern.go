@@ -16,15 +16,24 @@ type limitSlot struct {
 	refs  uint32
 }
 
-// limitBytes is what one limit costs, map entry included, for the memory bound.
+// limitBytes is what one limit costs without its steps, map entry included, for the
+// memory bound.
 const limitBytes = 256
+
+// bytes is what a limit counts for. The steps are held once, by both slot and map.
+func (l *Limit) bytes() int64 { return limitBytes + int64(len(l.Steps)) }
 
 func newLimitTable(used *atomic.Int64) limitTable {
 	return limitTable{slots: make([]limitSlot, 1), number: map[Limit]uint32{}, used: used}
 }
 
 // bytes is what the limits in use count for.
-func (t *limitTable) bytes() int64 { return int64(len(t.number)) * limitBytes }
+func (t *limitTable) bytes() (n int64) {
+	for l := range t.number {
+		n += l.bytes()
+	}
+	return n
+}
 
 // at returns the limit with this number. The pointer is valid until the next acquire.
 func (t *limitTable) at(id uint32) *Limit { return &t.slots[id].limit }
@@ -54,7 +63,7 @@ func (t *limitTable) add(l Limit) uint32 {
 	}
 	t.slots[id] = limitSlot{limit: l}
 	t.number[l] = id
-	t.used.Add(limitBytes)
+	t.used.Add(l.bytes())
 	return id
 }
 
@@ -68,7 +77,7 @@ func (t *limitTable) release(id uint32) {
 		return
 	}
 	delete(t.number, slot.limit)
-	t.used.Add(-limitBytes)
+	t.used.Add(-slot.limit.bytes())
 	*slot = limitSlot{}
 	t.vacant = append(t.vacant, id)
 }

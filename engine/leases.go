@@ -1,16 +1,13 @@
 package engine
 
-import (
-	"cmp"
-	"slices"
-)
-
-// leaseSet holds the leases of one key in a chain of blocks, in no order. As stored in an entry's state it is head(4) count(4) units(8) soonest(8).
+// leaseSet holds the leases of one key in a chain of blocks, in no order. As stored
+// in an entry's state it is head(4) count(4) units(8) soonest(8).
 type leaseSet struct {
 	head      ref
 	count     uint32
 	units     int64 // held in all, expired leases included until swept
 	soonestNs int64 // no lease expires before
+	hiddenNs  int64 // all leaves out what expires until then; not stored
 }
 
 const (
@@ -46,7 +43,7 @@ func (l *leaseSet) all(s *slab) func(yield func(leasePlace, lease) bool) {
 			b := leaseBlock(s.at(r))
 			for i := leaseBlockHead; i < b.end(); {
 				x, next := b.lease(i)
-				if !yield(leasePlace{r, before, i}, x) {
+				if x.expiresNs > l.hiddenNs && !yield(leasePlace{r, before, i}, x) {
 					return
 				}
 				i = next
@@ -139,6 +136,19 @@ func (l *leaseSet) sweep(s *slab, nowNs int64) {
 	}
 }
 
+// hide is sweep for a reader: the leases that have expired stay, but are not counted
+// or met any more.
+func (l *leaseSet) hide(s *slab, nowNs int64) {
+	if l.count == 0 || nowNs < l.soonestNs {
+		return
+	}
+	l.hiddenNs, l.count, l.units = nowNs, 0, 0
+	for _, x := range l.all(s) {
+		l.count++
+		l.units += x.units
+	}
+}
+
 // sweepBlock moves the live leases of a block together.
 func (l *leaseSet) sweepBlock(b leaseBlock, nowNs int64) {
 	keep := leaseBlockHead
@@ -176,38 +186,6 @@ func (l *leaseSet) lastExpiryNs(s *slab, except leasePlace) (last int64) {
 		}
 	}
 	return last
-}
-
-// freeAtNs is when enough leases will have expired to give back units, or Never.
-func (l *leaseSet) freeAtNs(s *slab, units int64) int64 {
-	first, freed := Never, int64(0)
-	for _, x := range l.all(s) {
-		if x.expiresNs < first {
-			first, freed = x.expiresNs, 0
-		}
-		if x.expiresNs == first {
-			freed += x.units
-		}
-	}
-	if freed >= units {
-		return first
-	}
-	return l.freeAtSorted(s, units)
-}
-
-// freeAtSorted is freeAtNs for units that need leases of several expiries.
-func (l *leaseSet) freeAtSorted(s *slab, units int64) int64 {
-	ends := make([]lease, 0, l.count)
-	for _, x := range l.all(s) {
-		ends = append(ends, x)
-	}
-	slices.SortFunc(ends, func(a, b lease) int { return cmp.Compare(a.expiresNs, b.expiresNs) })
-	for _, x := range ends {
-		if units -= x.units; units <= 0 {
-			return x.expiresNs
-		}
-	}
-	return Never
 }
 
 // clear frees all blocks.

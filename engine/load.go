@@ -123,7 +123,7 @@ func (s *shard) loadLog(d *decoder) (log unitLog) {
 
 func (s *shard) loadLeases(d *decoder) (set leaseSet) {
 	for count := d.within(0, MaxHolders); int64(set.count) < count && !d.bad; {
-		x := lease{expiresNs: d.within(0, Never), units: d.within(1, MaxUnits)}
+		x := lease{expiresNs: d.within(1, Never), units: d.within(1, MaxUnits)}
 		x.id = d.bytes(d.within(0, MaxHolderLen))
 		if !d.bad {
 			set.add(&s.slab, x)

@@ -114,6 +114,15 @@ func (l *unitLog) dropUntil(s *slab, untilNs int64) {
 	}
 }
 
+// stale reports whether a whole block has records only at or before a time.
+func (l *unitLog) stale(s *slab, untilNs int64) bool {
+	if l.head == 0 || l.lastNs <= untilNs {
+		return l.head != l.tail
+	}
+	next := logBlock(s.at(l.head)).next()
+	return next != 0 && logBlock(s.at(next)).firstNs() <= untilNs
+}
+
 func (l *unitLog) dropHead(s *slab, b logBlock) {
 	r := l.head
 	l.units -= b.units()

@@ -62,23 +62,30 @@ func (s *shard) mayRemember(l *Limit) bool { return !s.t.closed() || s.limits.ha
 // more than it is worth: of sixteen, the one to go is among the nearest eighth with
 // a chance of 88 %, and an offender goes only if it meets fifteen worse ones.)
 func (s *shard) evict(keep ref) bool {
-	victim := s.nearestIdle(keep)
+	victim := s.nearestIdle(keep, false)
 	if victim == 0 {
 		return false
 	}
-	if e := entry(s.slab.at(victim)); s.idle(e) {
-		s.counts.expired++
-	} else {
-		s.counts.evicted++
-		s.counts.forgiven += s.usedUnits(e)
-	}
-	s.dropRef(victim)
+	c := s.cellOf(victim)
+	s.giveUp(&c)
 	return true
 }
 
-// nearestIdle is the one of a few entries, met from a place that wanders over the
-// index, that is idle first; 0 when none but keep was met.
-func (s *shard) nearestIdle(keep ref) (nearest ref) {
+// giveUp drops a cell's entry for room. If it was not idle it counts as evicted and
+// its units as forgiven; a counter below zero has none.
+func (s *shard) giveUp(c *cell) {
+	if s.idle(c.e) {
+		s.counts.expired++
+	} else {
+		s.counts.evicted++
+		s.counts.forgiven += max(s.usedUnits(c.e), 0)
+	}
+	s.drop(c)
+}
+
+// nearestIdle is the one of a few entries, or limiters, met from a place that wanders
+// over the index, that is idle first; 0 when none but keep was met.
+func (s *shard) nearestIdle(keep ref, limitersOnly bool) (nearest ref) {
 	soonest, seen := Never, 0
 	for range evictTries {
 		s.wander = s.wander*6364136223846793005 + 1442695040888963407 // Knuth's MMIX generator
@@ -88,8 +95,12 @@ func (s *shard) nearestIdle(keep ref) (nearest ref) {
 			if g.ctrl[pos] >= slotEmpty || g.refs[pos] == keep {
 				continue
 			}
+			e := entry(s.slab.at(g.refs[pos]))
+			if limitersOnly && namespaceOf(e.kind()) != limiters {
+				continue
+			}
 			seen++
-			if idleNs := s.idleAtNs(s.slab.at(g.refs[pos])); nearest == 0 || idleNs < soonest {
+			if idleNs := s.idleAtNs(e); nearest == 0 || idleNs < soonest {
 				nearest, soonest = g.refs[pos], idleNs
 			}
 		}

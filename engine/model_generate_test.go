@@ -196,7 +196,7 @@ func (g *generator) op() engine.Op {
 	case roll < 4:
 		op.Code, op.Cost = engine.OpRefund, g.cost(g.someLimit().Max)
 	case roll < 5:
-		op.Code = engine.OpReset
+		op.Code = pick(g, engine.OpReset, engine.OpForget)
 	case roll < 6:
 		op.Code, op.TTLNs, op.Text = engine.OpBlock, g.duration(), []byte("abuse")
 		if g.chance(20) {

@@ -183,7 +183,7 @@ func (s *modelState) do(at engine.Stamp, op *engine.Op) (engine.Decision, bool) 
 		was := s.blocked(at)
 		s.blockedUntilNs = 0
 		return engine.Decision{Allowed: one(was)}, was
-	case engine.OpReset:
+	case engine.OpReset, engine.OpForget:
 		was := s.algorithm() != engine.NoAlgorithm
 		s.rule, s.counter = nil, nil
 		return engine.Decision{Allowed: one(was)}, was

@@ -23,6 +23,7 @@ const (
 	OpBlock                 // deny every decision for TTLNs (Never: until unblocked); Text is the reason
 	OpUnblock               // lift the block
 	OpIncr                  // add to a Counter as Incr says
+	OpForget                // give the limiter up for room: OpReset, but counted as an eviction
 )
 
 // Op is one operation on one key. Its slices belong to the caller and are not
@@ -96,7 +97,7 @@ const (
 // Decision answers an Op.
 //
 // OpTake fills all five numbers as the contract names them. The others answer
-// in Allowed: OpRelease, OpRenew, OpReset and OpUnblock 1 when there was
+// in Allowed: OpRelease, OpRenew, OpReset, OpForget and OpUnblock 1 when there was
 // something to act on, else 0; OpBlock 1; OpRefund 1 when units were given back,
 // with the units left in Remaining (-1 for a limiter that is idle); OpIncr the
 // applied difference, with the new value in Remaining.

@@ -13,22 +13,8 @@ const cursorBits = 48
 func (t *Table) Scan(at Stamp, cursor uint64, count int, visit func(key []byte, a Algorithm)) uint64 {
 	full := cursor << (64 - cursorBits)
 	for {
-		s := t.shardOf(full)
-		s.mu.Lock()
-		s.nowNs = max(s.nowNs, at.NowNs)
-		h := full << t.shardBits
-		g := s.index.segmentOf(h)
-		count -= s.visitSegment(g, visit)
-		s.mu.Unlock()
-		// The segment covers all hashes with its leading bits.
-		span := uint64(1) << (64 - int(g.depth) - t.shardBits)
-		if t.shardBits+int(g.depth) == 0 {
-			return 0
-		}
-		if full = full&^(span-1) + span; full == 0 {
-			return 0
-		}
-		if count <= 0 {
+		full = t.lookSegment(at, full, func(s *shard, g *segment) { count -= s.visitSegment(g, visit) })
+		if full == 0 || count <= 0 {
 			return full >> (64 - cursorBits)
 		}
 	}

@@ -15,6 +15,11 @@ func (s *shard) settle(h uint64, op *Op, d *Decision) bool {
 	case OpRefund:
 		return s.refund(&c, op, d)
 	}
+	if op.Code == OpForget && c.r != 0 {
+		d.Allowed = oneIf(c.live)
+		s.giveUp(&c)
+		return d.Allowed > 0
+	}
 	if !c.live {
 		return false
 	}

@@ -19,6 +19,8 @@ type shard struct {
 	changes  changeLog
 	counts   counts
 	wander   uint64                         // where evict looks next
+	looking  bool                           // see look
+	resume   Stamp                          // the shard's own time during a look
 	scratch  [2 + MaxKeyLen + MaxIDLen]byte // for the key of a token
 }
 

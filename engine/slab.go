@@ -43,6 +43,7 @@ type slab struct {
 	spare  []uint32              // numbers of empty pages kept for reuse
 	vacant []uint32              // numbers without a page
 	room   [len(slotLens)]uint32 // by class: first page with room, 0 for none
+	taken  int64                 // bytes of slots in use
 	used   *atomic.Int64         // bytes of pages, shared by all slabs of a table
 }
 
@@ -83,6 +84,7 @@ func (s *slab) alloc(n int) ref {
 		p.fresh += slotLens[class] / 8
 	}
 	p.live++
+	s.taken += int64(slotLens[class])
 	if p.freed == noWord && !p.hasFresh() {
 		s.unlist(id, p)
 	}
@@ -101,6 +103,7 @@ func (s *slab) free(r ref) {
 	le.PutUint16(p.data[int(word)*8:], p.freed)
 	p.freed = word
 	p.live--
+	s.taken -= int64(slotLens[p.class])
 	if !p.listed {
 		s.list(id, p)
 	}

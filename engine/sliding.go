@@ -1,25 +1,23 @@
 package engine
 
-// unitsAt brings a live entry's log up to now: units older than the window last
-// used are forgotten, which no answer can tell, and what lies outside the
-// operation's own window is not counted.
-func (s *shard) unitsAt(log *unitLog, old *Limit, windowNs int64) (units int64) {
-	log.dropUntil(&s.slab, s.nowNs-old.WindowNs)
-	if windowNs >= old.WindowNs {
-		return log.units
-	}
-	return log.units - log.unitsUntil(&s.slab, s.nowNs-windowNs)
-}
-
-// openLog reads the log of a live entry and writes back what unitsAt forgets.
+// openLog reads the log of a live entry and how many of its units count in a window.
+// Units older than the window last used are forgotten, which no answer can tell;
+// what lies outside the operation's own window is not counted.
 func (s *shard) openLog(c *cell, windowNs int64) (log unitLog, units int64) {
 	if !c.live {
 		return unitLog{}, 0
 	}
 	log = readLog(c.e.state())
-	units = s.unitsAt(&log, s.limits.at(c.e.limit()), windowNs)
+	oldNs := s.limits.at(c.e.limit()).WindowNs
+	if s.looking {
+		return log, log.units - log.unitsUntil(&s.slab, s.nowNs-min(windowNs, oldNs))
+	}
+	log.dropUntil(&s.slab, s.nowNs-oldNs)
 	log.write(c.e.state())
-	return log, units
+	if windowNs >= oldNs {
+		return log, log.units
+	}
+	return log, log.units - log.unitsUntil(&s.slab, s.nowNs-windowNs)
 }
 
 func (s *shard) takeSliding(c *cell, op *Op, d *Decision) bool {

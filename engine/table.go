@@ -46,6 +46,7 @@ type Table struct {
 	shardBits int
 	used      atomic.Int64 // bytes of pages, segments and limits
 	shards    []shard
+	asked     atomic.Uint64 // shards that Victims has asked
 }
 
 // NewTable returns an empty table.
@@ -75,23 +76,16 @@ func (t *Table) find(key []byte) (uint64, *shard) {
 
 // Decide carries out ops in order, each atomically, and fills out, which is at
 // least as long. Operations on different keys may interleave with those of other
-// callers.
+// callers. Tables decide alike if their stamps never go back: a shard takes a stamp
+// that does as the latest it has seen, and another table has other shards.
 func (t *Table) Decide(at Stamp, ops []Op, out []Decision) {
-	var held *shard
+	var held turn
+	defer held.leave()
 	for i := range ops {
 		h, s := t.find(ops[i].Key)
-		if s != held {
-			if held != nil {
-				held.mu.Unlock()
-			}
-			held = s
-			s.mu.Lock()
-		}
+		held.enter(s)
 		s.enter(at)
 		s.do(h, &ops[i], &out[i])
-	}
-	if held != nil {
-		held.mu.Unlock()
 	}
 }
 
@@ -105,6 +99,11 @@ func (t *Table) DecideAtomic(at Stamp, ops []Op, out []Decision) {
 	// All callers lock in ascending order, so none waits for another in a circle.
 	slices.Sort(involved)
 	involved = slices.Compact(involved)
+	defer func() {
+		for _, i := range involved {
+			t.shards[i].mu.Unlock()
+		}
+	}()
 	for _, i := range involved {
 		t.shards[i].mu.Lock()
 		at.NowNs = max(at.NowNs, t.shards[i].nowNs)
@@ -114,12 +113,10 @@ func (t *Table) DecideAtomic(at Stamp, ops []Op, out []Decision) {
 		s.enter(at)
 		s.do(h, &ops[i], &out[i])
 	}
-	for _, i := range involved {
-		t.shards[i].mu.Unlock()
-	}
 }
 
-// Len returns the number of keys that are not idle.
+// Len returns the number of keys that are not idle. Like Collect it forgets idle
+// entries, so on a replica its stamp must not be ahead of the next decision's.
 func (t *Table) Len(at Stamp) (n int64) {
 	t.eachShard(at, func(s *shard) {
 		s.collectAll(s.pause)
@@ -146,12 +143,15 @@ func (s *shard) pause() {
 
 func (t *Table) eachShard(at Stamp, visit func(*shard)) {
 	for i := range t.shards {
-		s := &t.shards[i]
-		s.mu.Lock()
-		s.nowNs = max(s.nowNs, at.NowNs)
-		visit(s)
-		s.mu.Unlock()
+		t.shards[i].visit(at, visit)
 	}
+}
+
+func (s *shard) visit(at Stamp, visit func(*shard)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.nowNs = max(s.nowNs, at.NowNs)
+	visit(s)
 }
 
 // Clear forgets everything: limiters, blocks and remembered IDs, but not the
@@ -167,12 +167,13 @@ func (t *Table) Clear() {
 }
 
 // Collect forgets idle entries, looking at most at budget entries per shard, so
-// that an idle table gives its memory back.
+// that an idle table gives its memory back. The stamp counts like that of a decision:
+// what comes later with an earlier one is decided at this.
 func (t *Table) Collect(at Stamp, budget int) {
 	t.eachShard(at, func(s *shard) { s.collect(budget) })
 }
 
-// Stats describes the table.
+// Stats describes the table. Its stamp is as that of Len.
 func (t *Table) Stats(at Stamp) (st Stats) {
 	t.eachShard(at, func(s *shard) {
 		s.collectAll(s.pause)

@@ -1,0 +1,187 @@
+package engine_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// asked is what Denials made of a block.
+type asked struct {
+	out    []engine.Decision
+	denied []bool
+	rest   []engine.Op // those not answered
+}
+
+func askDenials(t *testing.T, table *engine.Table, at engine.Stamp, ops []engine.Op) asked {
+	a := asked{out: make([]engine.Decision, len(ops)), denied: make([]bool, len(ops))}
+	n := table.Denials(at, ops, a.out, a.denied)
+	for i, denied := range a.denied {
+		if !denied {
+			a.rest = append(a.rest, ops[i])
+		}
+	}
+	require.Equal(t, len(ops)-len(a.rest), n)
+	return a
+}
+
+// TestDenialsLeaveNoTrace gives two tables the same histories, of which one is asked
+// for denials before each block, at its time or ahead of it. What is answered is what
+// a copy would have decided then, and both tables go on alike.
+func TestDenialsLeaveNoTrace(t *testing.T) {
+	answered, total := map[engine.Algorithm]int{}, 0
+	for seed := range uint64(120 / min(raceFactor, 10)) {
+		rng, stored := seeded(seed+3000), map[string][]byte{}
+		leader, follower := metaTable(4), metaTable(16)
+		for _, b := range someBlocks(seed, 60, 200) {
+			at := b.at
+			if rng.IntN(2) == 0 {
+				at.NowNs += rng.Int64N(1 << rng.IntN(50))
+			}
+			require.NoError(t, follower.Drain(500, into(t, stored)))
+			expect := make([]engine.Decision, len(b.ops))
+			copied := loaded(t, at, stored, 2)
+			copied.Decide(at, b.ops, expect)
+
+			a := askDenials(t, leader, at, b.ops)
+			for i, denied := range a.denied {
+				if denied {
+					require.Equal(t, expect[i], a.out[i], "seed %d, %s", seed, describe(b.ops[i]))
+					answered[b.ops[i].Limit.Algorithm]++
+				}
+				if traceless(b.ops[i], expect[i]) {
+					total++
+				}
+			}
+			var got, want [200]engine.Decision
+			leader.Decide(b.at, a.rest, got[:])
+			follower.Decide(b.at, a.rest, want[:])
+			require.Equal(t, want, got)
+			require.Equal(t, follower.StateHash(b.at), leader.StateHash(b.at), "seed %d", seed)
+		}
+	}
+	t.Logf("answered %v, of about %d", answered, total)
+	for _, a := range everyAlgorithm {
+		require.Greater(t, answered[a], 10, "%v", a)
+	}
+}
+
+// traceless is about what Denials could answer: it does not know of other limits in
+// force and of earlier operations in the same block.
+func traceless(op engine.Op, d engine.Decision) bool {
+	return op.Code == engine.OpTake && op.Cost > 0 && !op.Dry && len(op.ID) == 0 && d.Status == engine.OK &&
+		d.Allowed == 0
+}
+
+// TestDenialsAreAnswered is one table row per reason to be answered or not.
+func TestDenialsAreAnswered(t *testing.T) {
+	key := []byte("key")
+	forAllOfTen(t, func(t *testing.T, b *probe, l engine.Limit) {
+		late := engine.Op{Key: key, Limit: l, Cost: 1, Text: []byte("late"), TTLNs: 60e9}
+		answers := func(ops ...engine.Op) (denied []bool) {
+			return askDenials(t, b.table, engine.Stamp{NowNs: b.nowNs}, ops).denied
+		}
+		require.Equal(t, []bool{false}, answers(late), "it fits")
+		tooMuch := late
+		tooMuch.Cost = 100
+		require.Equal(t, []bool{true}, answers(tooMuch), "it never fits, on an idle key")
+		require.EqualValues(t, 10, b.admits(l, 10))
+
+		look, dry, withID, wider := late, late, late, late
+		look.Cost, dry.Dry, withID.ID, wider.Limit.Max = 0, true, []byte("id"), l.Max+1
+		reset, elsewhere := engine.Op{Code: engine.OpReset, Key: key}, tooMuch
+		elsewhere.Key = []byte("another")
+		before := b.table.Stats(engine.Stamp{NowNs: b.nowNs})
+		require.Equal(t, []bool{true, true}, answers(late, late))
+		require.Equal(t, []bool{false}, answers(look))
+		require.Equal(t, []bool{false}, answers(dry))
+		require.Equal(t, []bool{false}, answers(withID))
+		require.Equal(t, []bool{false}, answers(wider), "its limit takes effect, or it fits")
+		require.Equal(t, []bool{true, false, false, true}, answers(late, reset, late, elsewhere), "in order on one key")
+		after := b.table.Stats(engine.Stamp{NowNs: b.nowNs})
+		require.Equal(t, before.Denied[l.Algorithm]+4, after.Denied[l.Algorithm])
+
+		b.do(engine.Op{Code: engine.OpReset})
+		b.do(engine.Op{Code: engine.OpBlock, TTLNs: engine.Never})
+		require.Equal(t, []bool{true, false}, answers(late, look), "blocked")
+	})
+}
+
+// TestDenialsOfStrikes: a strike that counts is never answered, one during a penalty is.
+func TestDenialsOfStrikes(t *testing.T) {
+	b := newProbe()
+	l := windowOf(engine.Strike, 60e9, 2)
+	l.Steps = engine.MakeSteps([]engine.Step{{Threshold: 1, PenaltyNs: 1e9}, {Threshold: 2, PenaltyNs: 9e9}})
+	op := engine.Op{Key: []byte("key"), Limit: l, Cost: 1}
+	for range 2 {
+		at := engine.Stamp{NowNs: b.nowNs}
+		require.Equal(t, []bool{false}, askDenials(t, b.table, at, []engine.Op{op}).denied)
+		require.Zero(t, b.do(op).Allowed, "it triggers")
+		a := askDenials(t, b.table, at, []engine.Op{op})
+		require.Equal(t, []bool{true}, a.denied)
+		require.Equal(t, b.do(op), a.out[0])
+		b.nowNs += 1e9
+	}
+}
+
+// TestDenialsOfLongLogs: a log whose older part has left the window is denied from
+// as well, once a decision has forgotten that part.
+func TestDenialsOfLongLogs(t *testing.T) {
+	b := newProbe()
+	l := windowOf(engine.SlidingLog, 1e9, 1000)
+	for range 1000 {
+		b.nowNs += 1e6
+		b.take(l, 1)
+	}
+	op := engine.Op{Key: []byte("key"), Limit: l, Cost: 900}
+	ask := func(at engine.Stamp) bool { return askDenials(t, b.table, at, []engine.Op{op}).denied[0] }
+	require.True(t, ask(engine.Stamp{NowNs: b.nowNs}))
+	require.True(t, ask(engine.Stamp{NowNs: b.nowNs + 1e6}), "a unit or so has left")
+	require.False(t, ask(engine.Stamp{NowNs: b.nowNs + 500e6}))
+	b.nowNs += 500e6
+	require.Zero(t, b.do(op).Allowed)
+	require.True(t, ask(engine.Stamp{NowNs: b.nowNs}))
+}
+
+// TestDenialsAllocateNothing, denied or not.
+func TestDenialsAllocateNothing(t *testing.T) {
+	for _, cost := range []int64{1, 100} {
+		table, ops := engine.NewTable(engine.Options{}), make([]engine.Op, 128)
+		for i := range ops {
+			ops[i] = engine.Op{Key: keyOf(i), Limit: bucketOf(1, 1e9, 10), Cost: cost}
+		}
+		out, denied := make([]engine.Decision, len(ops)), make([]bool, len(ops))
+		require.Zero(t, testing.AllocsPerRun(10, func() { table.Denials(engine.Stamp{NowNs: 1e18}, ops, out, denied) }))
+	}
+}
+
+// BenchmarkDenials measures an operation that is not denied, beside BenchmarkDecide.
+func BenchmarkDenials(b *testing.B) {
+	for _, keys := range []int{1, 100_000, 1_000_000} {
+		b.Run(fmt.Sprint(keys), func(b *testing.B) {
+			const batch = 128
+			limit := bucketOf(1, 1e7, 1e6)
+			table := fill(1000, engine.Options{})
+			ops, out, denied := make([]engine.Op, batch), make([]engine.Decision, batch), make([]bool, batch)
+			names := make([]byte, 0, keys*15)
+			for i := range keys {
+				names = fmt.Appendf(names, "key:%011d", i)
+				table.Decide(engine.Stamp{NowNs: 1e18}, []engine.Op{{Key: names[15*i:], Limit: limit, Cost: 100}}, out)
+			}
+			pick := uint64(1)
+			b.ReportAllocs()
+			b.ResetTimer()
+			for n := 0; n < b.N; n += batch {
+				for i := range ops {
+					pick = pick*6364136223846793005 + 1442695040888963407
+					k := (pick >> 33) % uint64(keys) * 15
+					ops[i] = engine.Op{Key: names[k : k+15], Limit: limit, Cost: 1}
+				}
+				table.Denials(engine.Stamp{NowNs: 1e18}, ops, out, denied)
+			}
+		})
+	}
+}

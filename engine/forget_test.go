@@ -1,0 +1,112 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// TestForget drops the limiter and leaves the block, and says what that forgave.
+func TestForget(t *testing.T) {
+	forAllOfTen(t, func(t *testing.T, b *probe, l engine.Limit) {
+		forget := engine.Op{Code: engine.OpForget}
+		require.Zero(t, b.do(forget).Allowed, "nothing to forget")
+		require.EqualValues(t, 10, b.admits(l, 10))
+		b.do(engine.Op{Code: engine.OpBlock, TTLNs: 9 * dayNs, Text: []byte("abuse")})
+		require.Equal(t, engine.Decision{Allowed: 1}, b.do(forget))
+		require.Zero(t, b.do(forget).Allowed)
+
+		at := engine.Stamp{NowNs: b.nowNs}
+		s := b.table.Stats(at)
+		require.EqualValues(t, 1, s.Evicted)
+		require.EqualValues(t, 10, s.ForgivenUnits)
+		require.Zero(t, s.Expired)
+		info, found := b.table.Inspect(at, []byte("key"))
+		require.True(t, found && info.Blocked)
+		require.Equal(t, engine.NoAlgorithm, info.Algorithm)
+	})
+}
+
+// TestForgetOfIdle counts as expired what was idle anyway.
+func TestForgetOfIdle(t *testing.T) {
+	b := newProbe()
+	b.take(bucketOf(1, 1e9, 10), 1)
+	b.nowNs += 1e9
+	require.False(t, b.table.Has(engine.Stamp{NowNs: b.nowNs}, []byte("key")))
+	require.Zero(t, b.do(engine.Op{Code: engine.OpForget}).Allowed)
+	s := b.table.Stats(engine.Stamp{NowNs: b.nowNs})
+	require.Zero(t, s.Evicted)
+	require.EqualValues(t, 1, s.Expired)
+}
+
+// TestForgetOfCounterBelowZero forgives nothing rather than less than nothing.
+func TestForgetOfCounterBelowZero(t *testing.T) {
+	b := newProbe()
+	b.do(engine.Op{Code: engine.OpIncr, Incr: &engine.Incr{By: -7, Lower: -100}})
+	require.EqualValues(t, 1, b.do(engine.Op{Code: engine.OpForget}).Allowed)
+	s := b.table.Stats(engine.Stamp{NowNs: b.nowNs})
+	require.EqualValues(t, 1, s.Evicted)
+	require.Zero(t, s.ForgivenUnits)
+}
+
+// TestReplicasForgetAlike: a leader names victims by its own sampling; all tables give
+// up the same, whatever has been collected where.
+func TestReplicasForgetAlike(t *testing.T) {
+	for seed := range uint64(20 / min(raceFactor, 10)) {
+		leader, follower := hashTable(16), hashTable(2)
+		for _, b := range someBlocks(seed, 50, 200) {
+			leader.Victims(b.at, 10, func(key []byte) {
+				b.ops = append(b.ops, engine.Op{Code: engine.OpForget, Key: key})
+			})
+			got, want := make([]engine.Decision, len(b.ops)), make([]engine.Decision, len(b.ops))
+			leader.Decide(b.at, b.ops, got)
+			follower.Decide(b.at, b.ops, want)
+			leader.Collect(b.at, 1000)
+			requireSame(t, "leader", []block{b}, want, got)
+			require.Equal(t, follower.StateHash(b.at), leader.StateHash(b.at))
+		}
+	}
+}
+
+// TestVictimsAreNearIdle: by victims a table sheds its many keys of one unit and keeps
+// its offenders, blocks and remembered IDs.
+func TestVictimsAreNearIdle(t *testing.T) {
+	const few, many = 200, 20_000
+	table, at := engine.NewTable(engine.Options{Shards: 16}), engine.Stamp{NowNs: 1e18}
+	for n := range few {
+		decideOne(table, step{at, engine.Op{Key: keyOf(n), Limit: bucketOf(1, 1e9, 100), Cost: 100, ID: []byte("id")}})
+		decideOne(table, step{at, engine.Op{Code: engine.OpBlock, Key: keyOf(-1 - n), TTLNs: 1}})
+	}
+	require.Zero(t, flood(table, at.NowNs, 0, many))
+	inUse := func() int64 { return table.MemoryBytes() - table.FreeBytes() }
+	before := inUse()
+	for gone := 0; gone < many*3/4; {
+		table.Victims(at, 100, func(key []byte) {
+			require.True(t, table.Has(at, key))
+			gone += int(decideOne(table, step{at, engine.Op{Code: engine.OpForget, Key: key}}).Allowed)
+		})
+	}
+	require.Less(t, inUse(), before-many*3/4*40, "each took at least 40 bytes")
+	require.GreaterOrEqual(t, table.FreeBytes(), int64(many*3/4*40), "which others may take")
+	require.Equal(t, table.Stats(at).MemoryBytes, table.MemoryBytes())
+	for n := range few {
+		require.True(t, table.Has(at, keyOf(n)), "offender %d", n)
+		_, blocked := table.Inspect(at, keyOf(-1-n))
+		require.True(t, blocked)
+	}
+}
+
+// TestVictimsOfSmallTables names each key once and what there is.
+func TestVictimsOfSmallTables(t *testing.T) {
+	table, at := engine.NewTable(engine.Options{Shards: 4}), engine.Stamp{NowNs: 1e18}
+	table.Victims(at, 10, func([]byte) { t.Error("there is nothing") })
+	decideOne(table, step{at, engine.Op{Key: keyOf(1), Limit: bucketOf(1, 1e9, 100), Cost: 1}})
+	named := 0
+	table.Victims(at, 10, func(key []byte) {
+		require.Equal(t, keyOf(1), key)
+		named++
+	})
+	require.Equal(t, 1, named)
+}

@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"encoding/binary"
+	"hash/crc64"
+)
+
+// StateHash is a hash of everything that decisions at or after the stamp depend on:
+// limiters, blocks and remembered IDs that are not idle. Tables that carried out the
+// same operations at the same stamps have the same hash, whatever their shards, their
+// collecting and their being stored and loaded again; tables that differ in one entry
+// differ in it, but for one chance in 2^64. The table is locked a segment at a time:
+// for the hash of one state nothing may be decided meanwhile.
+func (t *Table) StateHash(at Stamp) (sum uint64) {
+	h := stateHasher{table: crc64.MakeTable(crc64.ECMA)}
+	for full := uint64(0); ; {
+		full = t.lookSegment(at, full, func(s *shard, g *segment) {
+			g.each(func(r ref) {
+				if e := entry(s.slab.at(r)); !s.idle(e) {
+					sum += h.entry(s, e)
+				}
+			})
+		})
+		if full == 0 {
+			return sum
+		}
+	}
+}
+
+// stateHasher hashes entries one by one; their sum has no order.
+type stateHasher struct {
+	table *crc64.Table
+	buf   []byte
+}
+
+// hash is a checksum with its bits mixed (the finalizer of SplitMix64). A checksum is
+// linear: without that, what one key has too much and another too little would cancel
+// out in the sum more often than by chance.
+func (h *stateHasher) hash(b []byte) uint64 {
+	x := crc64.Checksum(b, h.table)
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// entry hashes the stored form of an entry without what it has yet to forget.
+func (h *stateHasher) entry(s *shard, e entry) uint64 {
+	b := append(h.buf[:0], storageKind(e), byte(e.keyLen()), byte(e.keyLen()>>8))
+	b = append(append(b, e.key()...), e.kind())
+	if id := e.limit(); id != 0 {
+		b = s.limits.at(id).append(b)
+	}
+	switch e.kind() {
+	case uint8(SlidingLog):
+		b = s.appendWindow(b, e)
+	case uint8(Strike):
+		b = binary.AppendVarint(s.appendWindow(b, e), strikeBlockedNs(e.state()))
+	case uint8(Concurrency):
+		b = le.AppendUint64(b, h.leases(s, e))
+	default:
+		b = s.appendState(b, e)
+	}
+	h.buf = b
+	return h.hash(b)
+}
+
+// appendWindow adds the records of a log that are within its window.
+func (s *shard) appendWindow(b []byte, e entry) []byte {
+	log, untilNs := readLog(e.state()), s.nowNs-s.limits.at(e.limit()).WindowNs
+	for r := range log.all(&s.slab) {
+		if r.atNs > untilNs {
+			b = binary.AppendVarint(b, r.atNs)
+			b = binary.AppendVarint(b, r.units)
+		}
+	}
+	return b
+}
+
+// leases hashes the leases that have not ended. Where they stand in their blocks
+// tells when others were swept, so they have no order either.
+func (h *stateHasher) leases(s *shard, e entry) (sum uint64) {
+	set := readLeases(e.state())
+	set.hide(&s.slab, s.nowNs)
+	var room [2*binary.MaxVarintLen64 + MaxHolderLen]byte
+	for _, x := range set.all(&s.slab) {
+		b := binary.AppendVarint(room[:0], x.expiresNs)
+		b = binary.AppendVarint(b, x.units)
+		sum += h.hash(append(b, x.id...))
+	}
+	return sum
+}

@@ -1,0 +1,71 @@
+package engine
+
+// freeAtNs is when enough leases will have expired to give back units, of which they
+// hold at least as many; Never if that takes one without an end.
+func (l *leaseSet) freeAtNs(s *slab, units int64) int64 {
+	first, freed := Never, int64(0)
+	for _, x := range l.all(s) {
+		if x.expiresNs < first {
+			first, freed = x.expiresNs, 0
+		}
+		if x.expiresNs == first {
+			freed += x.units
+		}
+	}
+	if freed >= units {
+		return first
+	}
+	return l.freeAtLater(s, units)
+}
+
+// leaseEnd is when a lease gives its units back.
+type leaseEnd struct{ atNs, units int64 } // atNs may be Never
+
+// freeAtLater is freeAtNs for units that need leases of several expiries.
+func (l *leaseSet) freeAtLater(s *slab, units int64) int64 {
+	ends := make([]leaseEnd, 0, l.count)
+	for _, x := range l.all(s) {
+		ends = append(ends, leaseEnd{x.expiresNs, x.units})
+	}
+	return selectEnd(ends, units)
+}
+
+// selectEnd returns the first instant at which ends give back units, which all of
+// them together do. It halves the span of time rather than the list, so that no
+// choice of expiries makes it take more than 63 rounds; most take a few, over ever
+// fewer ends. It reorders ends.
+func selectEnd(ends []leaseEnd, units int64) int64 {
+	for {
+		firstNs, lastNs := spanOf(ends)
+		if firstNs == lastNs {
+			return firstNs
+		}
+		early, freed := splitEnds(ends, firstNs+(lastNs-firstNs)/2)
+		if freed >= units {
+			ends = ends[:early]
+		} else {
+			ends, units = ends[early:], units-freed
+		}
+	}
+}
+
+func spanOf(ends []leaseEnd) (firstNs, lastNs int64) {
+	firstNs, lastNs = ends[0].atNs, ends[0].atNs
+	for _, e := range ends {
+		firstNs, lastNs = min(firstNs, e.atNs), max(lastNs, e.atNs)
+	}
+	return firstNs, lastNs
+}
+
+// splitEnds puts what ends until a time in front and returns how many those are and
+// the units they free.
+func splitEnds(ends []leaseEnd, untilNs int64) (early int, freed int64) {
+	for i, e := range ends {
+		if e.atNs <= untilNs {
+			ends[i], ends[early] = ends[early], e
+			early++
+			freed += e.units
+		}
+	}
+	return early, freed
+}

@@ -1,0 +1,67 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// Limits that change while they are in use.
+
+// Raising a limit helps at once, however often the caller was denied before,
+// and lowering it forgets nothing that was used.
+func TestTrapLimitChangesKeepUsage(t *testing.T) {
+	forAllOfTen(t, func(t *testing.T, b *probe, l engine.Limit) {
+		require.EqualValues(t, 10, b.admits(l, 50))
+		wider, tighter := l, l
+		wider.Max, tighter.Max = l.Max+5, l.Max-5
+		if l.Algorithm == engine.TokenBucket {
+			// A bucket keeps its tokens, of which there are none.
+			require.EqualValues(t, 0, b.admits(wider, 50))
+			return
+		}
+		require.EqualValues(t, 5, b.admits(wider, 50))
+		require.EqualValues(t, 0, b.take(tighter, 1).Allowed)
+		require.EqualValues(t, 0, b.take(tighter, 1).Remaining)
+	})
+}
+
+// TestTrapRaisedLimitTakesEffect: a key that used up a slow limit and is then asked
+// under a fast one is served when the reply says so, though it was denied before.
+func TestTrapRaisedLimitTakesEffect(t *testing.T) {
+	for _, algorithm := range []engine.Algorithm{engine.TokenBucket, engine.LeakyBucket, engine.FixedWindow, engine.SlidingCounter} {
+		t.Run(algorithm.String(), func(t *testing.T) {
+			const dayNs = 24 * int64(3600e9)
+			slow := engine.Limit{Algorithm: algorithm, Rate: engine.Rate{Units: 1, PerNs: dayNs}, WindowNs: dayNs, Max: 5}
+			fast := engine.Limit{Algorithm: algorithm, Rate: engine.Rate{Units: 1, PerNs: 1e6}, WindowNs: 1e9, Max: 5}
+			table, at := engine.NewTable(engine.Options{}), engine.Stamp{NowNs: 1e18}
+			ask := func(l engine.Limit, cost int64) engine.Decision {
+				return decideOne(table, step{at, engine.Op{Key: []byte("k"), Limit: l, Cost: cost}})
+			}
+			require.EqualValues(t, 1, ask(slow, 5).Allowed)
+			denied := ask(fast, 5)
+			require.Zero(t, denied.Allowed)
+			require.Positive(t, denied.RetryMs)
+			require.LessOrEqual(t, denied.RetryMs, int64(2000))
+			at.NowNs += denied.RetryMs*1e6 - 1e6
+			require.Zero(t, ask(fast, 5).Allowed, "not early")
+			at.NowNs += 1e6
+			require.EqualValues(t, 1, ask(fast, 5).Allowed, "not late")
+		})
+	}
+}
+
+// A denied request that may run into debt is told when it fits under its own
+// limit; until then it must not go on draining by the old one.
+func TestTrapRaisedLimitTakesEffectWithDebt(t *testing.T) {
+	b := newProbe()
+	require.EqualValues(t, 5, b.admits(bucketOf(1, hourNs, 5), 10))
+	op := engine.Op{Limit: bucketOf(1, 1e6, 5), Cost: 12, WaitNs: 10e6}
+	denied := b.do(op)
+	require.Zero(t, denied.Allowed)
+	require.EqualValues(t, 2, denied.RetryMs)
+	b.nowNs += denied.RetryMs * 1e6
+	require.EqualValues(t, 1, b.do(op).Allowed)
+}
