@@ -101,13 +101,27 @@ func (c *rawClock) Slew() {
 	c.offset.Store(&slew{sinceNs: at.NowNs, fromNs: at.WallOffsetNs, byNs: target - at.WallOffsetNs})
 }
 
+// StartClock starts a clock at exactly the given stamp: a replicated node goes on
+// from the last stamp it applied, however long ago that was. From then on it runs
+// on source's monotonic clock alone; the wall clock only draws the offset, by way
+// of Slew, at most 1/2000 of the time that passes. at.NowNs must be positive.
+func StartClock(source Source, at engine.Stamp) Clock {
+	c := &rawClock{source: source, rawNs: source.MonotonicNs(), startNs: at.NowNs}
+	c.offset.Store(&slew{sinceNs: at.NowNs, fromNs: at.WallOffsetNs})
+	return c
+}
+
+// SystemSource is the hardware of this machine.
+func SystemSource() Source { return systemSource{} }
+
 func (c *rawClock) Advance(time.Duration) bool { return false }
 
 // testClock stands still until it is told to advance. Its wall time is its
-// limiter time.
+// limiter time, but for an offset that it was started with.
 type testClock struct {
-	mu    sync.Mutex
-	nowNs int64
+	offsetNs int64
+	mu       sync.Mutex
+	nowNs    int64
 }
 
 // newTestClock starts at the second the wall clock shows, or goes on from the
@@ -120,15 +134,20 @@ func newTestClock(source Source, last *Record) *testClock {
 	return &testClock{nowNs: min(max(seconds*int64(time.Second), minLimiterNs), maxLimiterNs)}
 }
 
+// StartTestClock starts a clock that stands still at the given stamp until Advance.
+func StartTestClock(at engine.Stamp) Clock {
+	return &testClock{nowNs: at.NowNs, offsetNs: at.WallOffsetNs}
+}
+
 func (c *testClock) Now() engine.Stamp {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return engine.Stamp{NowNs: c.nowNs}
+	return engine.Stamp{NowNs: c.nowNs, WallOffsetNs: c.offsetNs}
 }
 
 func (c *testClock) Record() Record {
-	now := c.Now().NowNs
-	return Record{LimiterNs: now, WallNs: now, Test: true}
+	at := c.Now()
+	return Record{LimiterNs: at.NowNs, OffsetNs: at.WallOffsetNs, WallNs: at.NowNs + at.WallOffsetNs, Test: true}
 }
 
 func (c *testClock) Slew() {}
@@ -137,6 +156,6 @@ func (c *testClock) Slew() {}
 func (c *testClock) Advance(d time.Duration) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.nowNs += min(max(int64(d), 0), maxLimiterNs-c.nowNs)
+	c.nowNs += max(min(int64(d), maxLimiterNs-c.nowNs), 0)
 	return true
 }

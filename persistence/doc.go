@@ -29,6 +29,14 @@
 // A crash in the middle of a flush keeps a prefix of it, so keys that one
 // MULTI/EXEC changed together may come back from different seconds.
 //
+// # Images
+//
+// A replicated node keeps no flushes: its log is its durability. Images keeps the
+// state at one entry of that log, complete and checked, as a snapshot that costs
+// what changed since the one before; see there for the directory. A crash leaves
+// the older image or the newer, whole; one that is damaged, wherever, is refused
+// before anything of it is loaded, at the start and when another node sends it.
+//
 // # Where it differs
 //
 // Redis's append-only file can sync every write; here a decision is never waited

@@ -20,6 +20,13 @@ var (
 	ErrDiskFull    = errors.New("the disk is full: free some space and start again")
 	ErrClockKind   = errors.New("its time comes from the other kind of clock: real and test clocks do not mix in one data directory")
 
+	ErrNoLinks = errors.New("its file system has no hard links, which images of the state are made of: choose a data directory on a local disk")
+
+	ErrNoImage   = errors.New("there is no such image")
+	ErrNotLoaded = errors.New("no state is loaded: the last load of an image failed, or its directory is closed")
+	ErrTooLarge  = errors.New("too large for an image")
+	ErrStream    = errors.New("this is not the whole stream of an image")
+
 	ErrDisk         = errors.New("the disk failed, so weir stops; restarting is safe once it works: at most the last second is forgotten")
 	ErrDiskFullLive = errors.New("the disk is full, so weir stops: free some space and start it again; at most the last second is forgotten")
 	ErrDamagedLive  = errors.New("what was written earlier can no longer be read; a restart will refuse it: check the disk and restore a copy")
@@ -30,7 +37,7 @@ var (
 // refusal names the sentinel behind a failure to open or read the directory.
 // Failures it does not know pass unchanged.
 func refusal(err error) error {
-	for _, known := range []error{ErrInUse, ErrForeign, ErrNewer, ErrDamaged, ErrClockKind} {
+	for _, known := range []error{ErrInUse, ErrForeign, ErrNewer, ErrDamaged, ErrClockKind, ErrNoLinks, ErrNoImage, ErrStream} {
 		if errors.Is(err, known) {
 			return err
 		}

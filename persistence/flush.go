@@ -60,6 +60,14 @@ func batchLen(chunk []engine.Change) int {
 func (s *Store) commit(changes []engine.Change, now Record, sync *pebble.WriteOptions) error {
 	b := s.db.NewBatch()
 	defer b.Close()
+	if err := addChanges(b, changes); err != nil {
+		return err
+	}
+	return s.seal(b, now, sync)
+}
+
+// addChanges adds changes to a batch.
+func addChanges(b *pebble.Batch, changes []engine.Change) error {
 	for _, c := range changes {
 		if c.Value == nil {
 			op := b.DeleteDeferred(1 + len(c.Key))
@@ -76,7 +84,7 @@ func (s *Store) commit(changes []engine.Change, now Record, sync *pebble.WriteOp
 			return err
 		}
 	}
-	return s.seal(b, now, sync)
+	return nil
 }
 
 func setKey(dst, key []byte) {

@@ -18,12 +18,14 @@ type Loader interface {
 	Load(at engine.Stamp, key, value []byte) (bool, error)
 }
 
-// Load puts every stored entry into to, judged at the given stamp, with as many
+// entryStore is a Pebble store that holds entries.
+type entryStore struct{ db *pebble.DB }
+
+// load puts every stored entry into to, judged at the given stamp, with as many
 // workers as the process has processors. Entries that have become idle are
-// deleted; now is the clock record that goes with it. Any error means that the
-// state must not be used.
-func (s *Store) Load(at engine.Stamp, now Record, to Loader) error {
-	now.Flush = s.last.Flush
+// deleted; seal adds to every such batch what must go with it. Any error means
+// that the state must not be used.
+func (s entryStore) load(at engine.Stamp, to Loader, seal func(*pebble.Batch) error) error {
 	bounds, err := s.split(runtime.GOMAXPROCS(0))
 	if err != nil {
 		return refusal(err)
@@ -37,7 +39,7 @@ func (s *Store) Load(at engine.Stamp, now Record, to Loader) error {
 	var workers sync.WaitGroup
 	for i := range errs {
 		workers.Go(func() {
-			w := &loadWorker{store: s, at: at, now: now, to: to, idle: s.db.NewBatch()}
+			w := &loadWorker{db: s.db, at: at, to: to, seal: seal, idle: s.db.NewBatch()}
 			errs[i] = w.run(bounds[i], bounds[i+1])
 			errs[i] = errors.Join(errs[i], w.idle.Close())
 		})
@@ -48,7 +50,7 @@ func (s *Store) Load(at engine.Stamp, now Record, to Loader) error {
 
 // entries is about how many entries are stored: what the tables' own counts say,
 // which is too many where a newer table has a key again.
-func (s *Store) entries() (n int64, err error) {
+func (s entryStore) entries() (n int64, err error) {
 	levels, err := s.db.SSTables(pebble.WithProperties())
 	for _, level := range levels {
 		for _, table := range level {
@@ -61,7 +63,7 @@ func (s *Store) entries() (n int64, err error) {
 // split divides the entries into at most n ranges of about the same size and
 // returns their bounds. The tables Pebble keeps are small and alike, so their
 // first keys are the marks of a ruler.
-func (s *Store) split(n int) ([][]byte, error) {
+func (s entryStore) split(n int) ([][]byte, error) {
 	first, end := []byte{entryPrefix}, []byte{entryPrefix + 1}
 	levels, err := s.db.SSTables(pebble.WithKeyRangeFilter(first, end))
 	if err != nil {
@@ -86,15 +88,15 @@ func (s *Store) split(n int) ([][]byte, error) {
 
 // loadWorker loads one range of keys.
 type loadWorker struct {
-	store *Store
-	at    engine.Stamp
-	now   Record
-	to    Loader
-	idle  *pebble.Batch // deletes
+	db   *pebble.DB
+	at   engine.Stamp
+	to   Loader
+	seal func(*pebble.Batch) error
+	idle *pebble.Batch // deletes
 }
 
 func (w *loadWorker) run(lower, upper []byte) error {
-	iter, err := w.store.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	iter, err := w.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
 		return err
 	}
@@ -127,13 +129,12 @@ func (w *loadWorker) one(iter *pebble.Iterator) error {
 	return w.forget()
 }
 
-// forget deletes the idle entries seen so far, together with the time that made
-// them idle: a later start must not come out before it.
+// forget deletes the idle entries seen so far.
 func (w *loadWorker) forget() error {
 	if w.idle.Empty() {
 		return nil
 	}
-	if err := w.idle.Set(clockKey, w.now.encode(), nil); err != nil {
+	if err := w.seal(w.idle); err != nil {
 		return err
 	}
 	err := w.idle.Commit(pebble.NoSync)

@@ -4,19 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync/atomic"
-	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
-)
 
-// pebbleFormat is the on-disk version of Pebble's own files, pinned so that an
-// update of the library alone never makes a directory unreadable for the weir
-// before it. It has checksums in table footers and tells a torn log from a
-// damaged one.
-const pebbleFormat = pebble.FormatTableFormatV6
+	"github.com/weir-project/weir/engine"
+)
 
 const (
 	// chunkEntries is how many entries Drain hands out at once: enough to spread
@@ -25,15 +19,6 @@ const (
 	// maxBatchBytes splits a chunk of large entries (sliding logs of megabytes):
 	// a batch is held in memory twice while it commits.
 	maxBatchBytes = 4 << 20
-	// memTableBytes and cacheBytes are small: the table of the engine is the cache,
-	// and Pebble is only read at start, from end to end.
-	memTableBytes = 16 << 20
-	cacheBytes    = 8 << 20
-	// MaxOpenFiles is how many files Pebble may keep open: it reads them at the start,
-	// one after the other, and when it merges a few.
-	MaxOpenFiles = 128
-	// tableBytes keeps Pebble's files small enough to divide a load by.
-	tableBytes = 8 << 20
 	// markEvery is how many flushes pass between two marks: once a minute costs
 	// nothing.
 	markEvery = 60
@@ -63,10 +48,10 @@ type StoreOptions struct {
 // Store keeps entries and the clock record in a data directory. Load comes first;
 // then one goroutine at a time may flush or clear.
 type Store struct {
+	entryStore
 	dir     directory
 	guard   *guardFS
 	lock    *pebble.Lock
-	db      *pebble.DB
 	fatal   func(error)
 	loaded  atomic.Bool // from here on damage found in the background is fatal
 	fresh   bool        // the first start is not finished
@@ -114,71 +99,22 @@ func (s *Store) open(log *slog.Logger) (err error) {
 			return err
 		}
 	}
-	if s.db, err = openPebble(state, s.pebbleOptions(log)); err != nil {
+	o := pebbleOptions(s.dir.fs, log, s.fatal, &s.loaded)
+	o.Lock, o.ErrorIfNotExists = s.lock, !s.fresh
+	if s.db, err = openPebble(state, o); err != nil {
 		return err
 	}
 	s.guard.armed.Store(true)
 	return s.readRecord()
 }
 
-// openPebble opens a Pebble store. Pebble panics with the error where a directory
-// cannot be synced; at a start that is a refusal like any other.
-func openPebble(path string, o *pebble.Options) (db *pebble.DB, err error) {
-	defer func() {
-		switch failure := recover().(type) {
-		case nil:
-		case error:
-			db, err = nil, failure
-		default:
-			panic(failure)
-		}
-	}()
-	return pebble.Open(path, o)
-}
-
-// lockDirectory keeps every other process out, and every other store of this one.
-func lockDirectory(path string, on vfs.FS) (*pebble.Lock, error) {
-	lock, err := pebble.LockDirectory(path, on)
-	// The lock is fcntl's, which never stops its own process; Pebble adds that.
-	if errors.Is(err, syscall.EAGAIN) || err != nil && strings.Contains(err.Error(), "lock held by current process") {
-		return nil, fmt.Errorf("%w (%v)", ErrInUse, err)
-	}
-	return lock, err
-}
-
-func (s *Store) pebbleOptions(log *slog.Logger) *pebble.Options {
-	o := &pebble.Options{
-		FS:                 s.dir.fs,
-		Lock:               s.lock,
-		FormatMajorVersion: pebbleFormat,
-		ErrorIfNotExists:   !s.fresh,
-		CacheSize:          cacheBytes,
-		MemTableSize:       memTableBytes,
-		MaxOpenFiles:       MaxOpenFiles,
-		Logger:             pebbleLogger{log: log, fatal: s.fatal},
-		EventListener:      s.watch(),
-	}
-	for i := range o.TargetFileSizes {
-		o.TargetFileSizes[i] = tableBytes
-	}
-	return o
-}
-
-// watch ends the process when Pebble's background work fails. Pebble would try
-// again at once and for ever, and Close would wait for it.
-func (s *Store) watch() *pebble.EventListener {
-	return &pebble.EventListener{
-		DataCorruption: func(info pebble.DataCorruptionInfo) {
-			if s.loaded.Load() { // before, Load finds it too and refuses the start
-				s.fatal(fmt.Errorf("%w: %s", ErrDamagedLive, info))
-			}
-		},
-		BackgroundError: func(err error) {
-			if !pebble.IsCorruptionError(err) {
-				s.fatal(fmt.Errorf("%w: %w", ErrDisk, err))
-			}
-		},
-	}
+// Load puts every stored entry into to, judged at the given stamp, with as many
+// workers as the process has processors. Entries that have become idle are
+// deleted together with the time that made them idle, now: a later start must not
+// come out before it. Any error means that the state must not be used.
+func (s *Store) Load(at engine.Stamp, now Record, to Loader) error {
+	now.Flush = s.last.Flush
+	return s.load(at, to, func(b *pebble.Batch) error { return b.Set(clockKey, now.encode(), nil) })
 }
 
 // readRecord finds the clock record of the last flush and holds it against the

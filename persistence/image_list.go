@@ -1,0 +1,220 @@
+package persistence
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+)
+
+// List describes the images, newest first. ErrDamaged, or ErrNewer, when the newest
+// cannot be read or one of its files is missing or of another length: going on from
+// an older one would forget decisions that were answered. An older one that cannot be
+// read is left out.
+func (m *Images) List() ([]ImageInfo, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	ids, err := m.ids()
+	if err != nil {
+		return nil, refusal(err)
+	}
+	var list []ImageInfo
+	for i, id := range ids {
+		meta, err := m.read(id)
+		if err == nil {
+			list = append(list, meta.info())
+			continue
+		}
+		if i == 0 {
+			return nil, err
+		}
+		m.log.Warn("an old image cannot be read", "image", id, "error", err)
+	}
+	return list, nil
+}
+
+// ids returns the names of the images, newest first.
+func (m *Images) ids() ([]string, error) {
+	names, err := m.dir.fs.List(m.images().path)
+	if err != nil {
+		return nil, err
+	}
+	ids := names[:0]
+	for _, name := range names {
+		if strings.HasSuffix(name, tempSuffix) {
+			continue
+		}
+		if _, _, ok := parseImageID(name); !ok {
+			return nil, fmt.Errorf("%w (found %q among the images)", ErrForeign, name)
+		}
+		ids = append(ids, name)
+	}
+	slices.Sort(ids)
+	slices.Reverse(ids)
+	return ids, nil
+}
+
+// read returns an image's META and checks that its files are there, by their
+// lengths. ErrNoImage when there is none of that name.
+func (m *Images) read(id string) (imageMeta, error) {
+	index, term, ok := parseImageID(id)
+	if ok {
+		_, err := m.dir.fs.Stat(m.image(id).path)
+		ok = !errors.Is(err, fs.ErrNotExist)
+	}
+	if !ok {
+		return imageMeta{}, fmt.Errorf("%w: %.64q", ErrNoImage, id)
+	}
+	meta, err := m.readMeta(id)
+	if err == nil && (meta.index != index || meta.term != term) {
+		err = fmt.Errorf("%w (%s is that of another image)", ErrDamaged, metaName)
+	}
+	if err == nil {
+		err = m.checkFiles(id, meta)
+	}
+	if err != nil {
+		return imageMeta{}, fmt.Errorf("image %s: %w", id, refusal(err))
+	}
+	return meta, nil
+}
+
+func (m *Images) readMeta(id string) (imageMeta, error) {
+	f, err := m.dir.fs.Open(m.image(id).file(metaName))
+	if err != nil {
+		return imageMeta{}, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxImageMeta+1))
+	if err != nil {
+		return imageMeta{}, err
+	}
+	return decodeImageMeta(b)
+}
+
+func (m *Images) checkFiles(id string, meta imageMeta) error {
+	for _, f := range meta.files {
+		info, err := m.dir.fs.Stat(m.files(id).file(f.name))
+		if err != nil {
+			return err
+		}
+		if info.Size() != f.size {
+			return fmt.Errorf("%w (%s has %d bytes of %d)", ErrDamaged, f.name, info.Size(), f.size)
+		}
+	}
+	return nil
+}
+
+// writeMeta replaces an image's META; it is on disk when this returns.
+func (m *Images) writeMeta(name string, meta imageMeta) error {
+	return m.image(name).write(metaName+tempSuffix, metaName, string(meta.encode()))
+}
+
+// publish makes an image of a temporary directory whose files are on disk, and
+// removes images that are too old. An image of the same entry has the same state: it
+// stays, and takes over the caller's bytes.
+func (m *Images) publish(temp string, meta imageMeta) (ImageInfo, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	id := imageID(meta.index, meta.term)
+	old, err := m.read(id)
+	if err == nil {
+		return m.renew(id, old, meta.meta, temp)
+	}
+	if !errors.Is(err, ErrNoImage) {
+		m.log.Warn("an image that cannot be read is replaced", "image", id, "error", err)
+		if err := m.discard(id); err != nil {
+			return ImageInfo{}, err
+		}
+	}
+	err = m.writeMeta(temp, meta)
+	if err == nil {
+		err = m.dir.fs.Rename(m.image(temp).path, m.image(id).path)
+	}
+	if err == nil {
+		err = m.images().sync()
+	}
+	if err == nil {
+		err = m.reap(id)
+	}
+	return meta.info(), err
+}
+
+// renew gives an image that is there new caller's bytes and drops the temporary one.
+func (m *Images) renew(id string, old imageMeta, callers []byte, temp string) (ImageInfo, error) {
+	var err error
+	if !bytes.Equal(old.meta, callers) {
+		old.meta = callers
+		err = m.writeMeta(id, old)
+	}
+	return old.info(), errors.Join(err, m.dir.fs.RemoveAll(m.image(temp).path))
+}
+
+// reap removes the images older than the newest keepImages that nobody reads, but
+// never the one named.
+func (m *Images) reap(keep string) error {
+	ids, err := m.ids()
+	if err != nil {
+		return err
+	}
+	for _, id := range ids[min(keepImages, len(ids)):] {
+		if m.held[id] > 0 || id == keep {
+			continue
+		}
+		if err := m.discard(id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// discard removes an image. It loses its name first: a crash in between leaves no
+// half of it.
+func (m *Images) discard(id string) error {
+	temp := m.temp(id)
+	if err := m.dir.fs.Rename(m.image(id).path, m.image(temp).path); err != nil {
+		return err
+	}
+	if err := m.images().sync(); err != nil {
+		return err
+	}
+	return m.dir.fs.RemoveAll(m.image(temp).path)
+}
+
+// temp returns a name for a temporary directory that no other has. Held: mu.
+func (m *Images) temp(id string) string {
+	m.temps++
+	return fmt.Sprintf("%s.%d%s", id, m.temps, tempSuffix)
+}
+
+// makeTemp makes a temporary directory, without the one for files in it.
+func (m *Images) makeTemp(id string) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	temp := m.temp(id)
+	return temp, m.dir.make(m.image(temp).path)
+}
+
+// hold returns an image's META and keeps it from being removed until release.
+func (m *Images) hold(id string) (imageMeta, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	meta, err := m.read(id)
+	if err == nil {
+		m.held[id]++
+	}
+	return meta, err
+}
+
+// release ends a hold; an image that was only kept for it goes.
+func (m *Images) release(id string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.held[id]--; m.held[id] > 0 {
+		return nil
+	}
+	delete(m.held, id)
+	return m.must(m.reap(""))
+}

@@ -1,0 +1,55 @@
+package persistence
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// Load makes work/ equal to an image and puts its entries into to. Every byte of
+// the image is held against its checksum first. begin is handed the state that
+// Seal was given and returns the stamp to judge the entries at; those idle by then
+// are not loaded, and gone from the images to come. Any error (ErrNoImage,
+// ErrDamaged, ErrNewer, that of begin) means that nothing may be used: what begin
+// and to were given must be thrown away, and Write and Seal are ErrNotLoaded until
+// another Load succeeds.
+func (m *Images) Load(id string, begin func(state []byte) (engine.Stamp, error), to Loader) error {
+	m.work.Lock()
+	defer m.work.Unlock()
+	meta, err := m.hold(id)
+	if err != nil {
+		return errors.Join(err, m.must(m.closeWork()))
+	}
+	err = m.loadHeld(id, meta, begin, to)
+	if err != nil {
+		err = errors.Join(fmt.Errorf("image %s: %w", id, refusal(err)), m.must(m.closeWork()))
+	}
+	return errors.Join(err, m.release(id))
+}
+
+func (m *Images) loadHeld(id string, meta imageMeta, begin func([]byte) (engine.Stamp, error), to Loader) error {
+	for _, f := range meta.files {
+		if err := f.verify(m.files(id)); err != nil {
+			return err
+		}
+	}
+	if err := m.openWork(m.files(id), meta.files); err != nil {
+		return err
+	}
+	state, err := readImageRecord(m.db, meta.index, meta.term)
+	if err != nil {
+		return err
+	}
+	at, err := begin(state)
+	if err != nil {
+		return err
+	}
+	if err := m.load(at, to, func(*pebble.Batch) error { return nil }); err != nil {
+		return err
+	}
+	m.loaded.Store(true)
+	return nil
+}

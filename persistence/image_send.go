@@ -1,0 +1,112 @@
+package persistence
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"io"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Send returns an image as a stream of info.Bytes bytes, for Receive. The image
+// stays until the stream is closed, however many newer there are by then. What is
+// read is held against its checksum: damage ends the process, for this node can no
+// longer be trusted to bring up another. ErrNoImage when there is none of that name.
+func (m *Images) Send(id string) (io.ReadCloser, ImageInfo, error) {
+	meta, err := m.hold(id)
+	if err != nil {
+		return nil, ImageInfo{}, err
+	}
+	s := &imageStream{images: m, id: id, from: m.files(id), files: meta.files}
+	s.small = appendStreamHead(nil, streamVersion, uint32(len(meta.files)))
+	return s, meta.info(), nil
+}
+
+// imageStream is an image on its way out. It keeps one file open at a time.
+type imageStream struct {
+	images *Images
+	id     string
+	from   directory
+	files  []imageFile // those to come, and first the one that is open
+	small  []byte      // goes out before anything else
+	open   vfs.File    // nil: between two files
+	left   int64       // bytes of the open file to come
+	sum    hash.Hash32
+	closed bool
+}
+
+func (s *imageStream) Read(p []byte) (int, error) {
+	for !s.closed {
+		switch {
+		case len(p) == 0:
+			return 0, nil
+		case len(s.small) > 0:
+			n := copy(p, s.small)
+			s.small = s.small[n:]
+			return n, nil
+		case s.open != nil && s.left > 0:
+			return s.content(p[:min(int64(len(p)), s.left)])
+		case s.open != nil:
+			if err := s.endFile(); err != nil {
+				return 0, s.images.must(err)
+			}
+		case len(s.files) > 0:
+			if err := s.beginFile(); err != nil {
+				return 0, s.images.must(err)
+			}
+		default:
+			return 0, io.EOF
+		}
+	}
+	return 0, ErrClosed
+}
+
+func (s *imageStream) content(p []byte) (int, error) {
+	n, err := s.open.Read(p)
+	_, _ = s.sum.Write(p[:n])
+	s.left -= int64(n)
+	if n > 0 {
+		return n, nil
+	}
+	if err == io.EOF || err == nil {
+		err = fmt.Errorf("%w (%s ends %d bytes early)", ErrDamaged, s.files[0].name, s.left)
+	}
+	return 0, s.images.must(err)
+}
+
+func (s *imageStream) beginFile() (err error) {
+	f := s.files[0]
+	if s.open, err = s.from.fs.Open(s.from.file(f.name), vfs.SequentialReadsOption); err != nil {
+		s.open = nil
+		return err
+	}
+	s.small, s.left, s.sum = f.appendHead(s.small[:0]), f.size, crc32.New(castagnoli)
+	_, _ = s.sum.Write(s.small)
+	return nil
+}
+
+func (s *imageStream) endFile() error {
+	if s.sum.Sum32() != s.files[0].sum {
+		return fmt.Errorf("%w (%s is not the file that was written)", ErrDamaged, s.files[0].name)
+	}
+	s.small = binary.LittleEndian.AppendUint32(s.small[:0], s.sum.Sum32())
+	err := s.open.Close()
+	s.open, s.files = nil, s.files[1:]
+	return err
+}
+
+// Close ends the stream, read to its end or not.
+func (s *imageStream) Close() error {
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	var err error
+	if s.open != nil {
+		err = s.open.Close()
+	}
+	return errors.Join(err, s.images.release(s.id))
+}

@@ -1,0 +1,36 @@
+package persistence
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+)
+
+// streamVersion is the version of the form of a stream.
+const streamVersion = 1
+
+// A stream begins with streamMagic, the version, the number of files and the
+// CRC-32C of these. Then comes each file: its head (see appendHead), its content,
+// and the CRC-32C of both.
+var streamMagic = []byte("weir image stream\n")
+
+const streamHead = 18 + 4 + 4 + 4
+
+func appendStreamHead(b []byte, version, files uint32) []byte {
+	start := len(b)
+	b = append(b, streamMagic...)
+	b = binary.LittleEndian.AppendUint32(b, version)
+	b = binary.LittleEndian.AppendUint32(b, files)
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[start:], castagnoli))
+}
+
+// parseStreamHead returns the version and the number of files of a whole head;
+// false when it is none.
+func parseStreamHead(b []byte) (version, files uint32, ok bool) {
+	rest, ok := bytes.CutPrefix(b, streamMagic)
+	if !ok || len(rest) != streamHead-len(streamMagic) {
+		return 0, 0, false
+	}
+	sum := crc32.Checksum(b[:streamHead-4], castagnoli)
+	return binary.LittleEndian.Uint32(rest), binary.LittleEndian.Uint32(rest[4:]), sum == binary.LittleEndian.Uint32(rest[8:])
+}
