@@ -1,44 +1,69 @@
 package server
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/weir-project/weir/engine"
+)
+
+const clusterDetails = "A cluster shows itself as one shard: the leader is the primary and owns every slot, the other nodes are its replicas. Node ids are the SHA-1 of the " +
+	"names the nodes were given, the epoch is Raft's term. While no leader is known the last one stays in its place and `cluster_state` is `fail`."
 
 func clusterCommands() []*command {
 	accept := func(name, summary string) *command {
 		return &command{name: name, arity: 1, summary: summary, group: groupCluster, flags: "loading stale fast",
 			run: func(s *session, _ [][]byte) { s.ok() }}
 	}
-	disabled := func(name, syntax string, arity int) *command {
-		return &command{name: name, arity: arity, syntax: syntax, summary: "Refused: this server is not part of a cluster",
-			run: func(s *session, _ [][]byte) { s.fail(errNoCluster) }}
-	}
 	return []*command{
 		{
-			name: "CLUSTER", arity: -2, group: groupCluster, flags: "loading stale", summary: "What cluster clients ask; this server stands alone",
+			name: "CLUSTER", arity: -2, group: groupCluster, flags: "loading stale", summary: "What cluster clients ask", details: clusterDetails,
 			subs: []*command{
-				{name: "INFO", arity: 2, summary: "The state of the cluster, as a cluster of one sees it", run: runClusterInfo},
-				{name: "MYID", arity: 2, summary: "The id of this node", run: func(s *session, _ [][]byte) { s.bulk(s.srv.state.identity.runID) }},
+				{name: "INFO", arity: 2, summary: "The state of the cluster", run: runClusterInfo},
+				{name: "MYID", arity: 2, summary: "The id of this node", run: runClusterMyID},
 				{name: "KEYSLOT", arity: 3, syntax: "key", summary: "The hash slot of a key", run: func(s *session, args [][]byte) { s.int(int64(keySlot(args[2]))) }},
-				disabled("NODES", "", 2), disabled("SLOTS", "", 2), disabled("SHARDS", "", 2), disabled("LINKS", "", 2),
-				disabled("COUNTKEYSINSLOT", "slot", 3),
+				clustered("NODES", "", 2, "The nodes, one a line", runClusterNodes),
+				clustered("SLOTS", "", 2, "The leader and its replicas as owners of all slots", runClusterSlots),
+				clustered("SHARDS", "", 2, "The one shard and its nodes", runClusterShards),
+				clustered("LINKS", "", 2, "The other nodes that are up", runClusterLinks),
+				countKeysCommand(),
 			},
 		},
 		accept("READONLY", "Accepted without effect"), accept("READWRITE", "Accepted without effect"), accept("ASKING", "Accepted without effect"),
 	}
 }
 
-func runClusterInfo(s *session, _ [][]byte) {
-	var w infoWriter
-	w.field("cluster_enabled", 0)
-	w.field("cluster_state", "ok")
-	w.field("cluster_slots_assigned", 0)
-	w.field("cluster_slots_ok", 0)
-	w.field("cluster_slots_pfail", 0)
-	w.field("cluster_slots_fail", 0)
-	w.field("cluster_known_nodes", 1)
-	w.field("cluster_size", 0)
-	w.field("cluster_current_epoch", 0)
-	w.field("cluster_my_epoch", 0)
-	s.verbatim(w.String())
+// clustered makes a subcommand that a server which stands alone refuses.
+func clustered(name, syntax string, arity int, summary string, run func(*session, *Topology, [][]byte)) *command {
+	return &command{name: name, arity: arity, syntax: syntax, summary: summary, run: func(s *session, args [][]byte) {
+		if s.srv.replica == nil {
+			s.fail(errNoCluster)
+			return
+		}
+		run(s, s.srv.replica.Topology(), args)
+	}}
+}
+
+func countKeysCommand() *command {
+	cmd := clustered("COUNTKEYSINSLOT", "slot", 3, "How many keys hash to a slot", runCountKeys)
+	cmd.flags, cmd.bulky, cmd.cost = "readonly", true, "O(n) in the keys of the server"
+	return cmd
+}
+
+func runCountKeys(s *session, _ *Topology, args [][]byte) {
+	slot, ok := parseInt(args[2])
+	if !ok || slot < 0 || slot >= keySlots {
+		s.fail(errBadSlot)
+		return
+	}
+	found := keyList{keep: func(key []byte, _ engine.Algorithm) bool { return int64(keySlot(key)) == slot }}
+	n := 0
+	for cursor, more := uint64(0), true; more; more = cursor != 0 {
+		cursor = s.srv.lim.Scan(cursor, keysStep, found.visit)
+		found.sift()
+		n += found.n
+		found.n, found.replies = 0, found.replies[:0]
+	}
+	s.int(int64(n))
 }
 
 // keySlots is the number of hash slots of a Redis cluster.

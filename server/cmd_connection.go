@@ -140,8 +140,8 @@ func (s *session) introduce() {
 	s.pair("version", redisVersion)
 	s.pairInt("proto", int64(s.proto))
 	s.pairInt("id", s.about.id)
-	s.pair("mode", "standalone")
-	s.pair("role", "master")
+	s.pair("mode", s.srv.mode())
+	s.pair("role", s.srv.helloRole())
 	s.bulk("modules")
 	s.array(0)
 }

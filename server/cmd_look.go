@@ -7,9 +7,11 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
+const staleField = "In a cluster also `stale_ms`: how old the answer may be, 0 from the leader."
+
 func lookCommands() []*command {
 	inspectReply := "A map, empty for an idle key: `algorithm`, `rule` (the limit used last, as one types it), `limit`, `used` (units, rounded up), `remaining`, " +
-		"`idle_in_ms` (-1: never by itself), `blocked` (1 or 0), `blocked_ms` (-1: no end), `reason`, `penalty_ms` (what is left of a strike penalty), `holders`, `bytes`."
+		"`idle_in_ms` (-1: never by itself), `blocked` (1 or 0), `blocked_ms` (-1: no end), `reason`, `penalty_ms` (what is left of a strike penalty), `holders`, `bytes`. " + staleField
 	return []*command{
 		{
 			name: "RL.INSPECT", arity: 2, syntax: "key", group: groupLook, flags: "readonly fast", keys: oneKey,
@@ -23,7 +25,7 @@ func lookCommands() []*command {
 			summary: "What a decision would answer now, and why, without taking anything",
 			details: "Takes any decision command with its arguments.",
 			params:  []param{{"command", "a decision, for example `RL.TOKENBUCKET user:42 10/s 100 COST 5`"}},
-			reply:   "A map: the five integers by name, `algorithm`, `rule`, and `why` in words.",
+			reply:   "A map: the five integers by name, `algorithm`, `rule`, and `why` in words. " + staleField,
 			shown:   []example{{"RL.EXPLAIN RL.TOKENBUCKET user:42 10/s 100 COST 101", "allowed 0 remaining 100 retry_after_ms -1 reset_after_ms 0 limit 100 algorithm tokenbucket rule 10/s 100 why the cost of 101 is above the limit of 100: no wait helps", ""}},
 			run:     runExplain,
 		},
@@ -40,7 +42,7 @@ func runInspect(s *session, args [][]byte) {
 		s.mapOf(0)
 		return
 	}
-	s.mapOf(12)
+	s.mapOf(12 + s.staleFields())
 	s.pair("algorithm", info.Algorithm.String())
 	s.pair("rule", ruleText(info.Limit))
 	s.pairInt("limit", info.Limit.Max)
@@ -53,6 +55,7 @@ func runInspect(s *session, args [][]byte) {
 	s.pairInt("penalty_ms", info.PenaltyMs)
 	s.pairInt("holders", int64(info.Holders))
 	s.pairInt("bytes", int64(info.Bytes))
+	s.stale()
 }
 
 // ruleText writes a limit as its decision command takes it.
@@ -126,7 +129,7 @@ func notDecision(name []byte) error {
 }
 
 func (s *session) explanation(op *engine.Op, d *engine.Decision, info engine.Info) {
-	s.mapOf(8)
+	s.mapOf(8 + s.staleFields())
 	s.pairInt("allowed", d.Allowed)
 	s.pairInt("remaining", d.Remaining)
 	s.pairInt("retry_after_ms", d.RetryMs)
@@ -135,6 +138,7 @@ func (s *session) explanation(op *engine.Op, d *engine.Decision, info engine.Inf
 	s.pair("algorithm", op.Limit.Algorithm.String())
 	s.pair("rule", ruleText(op.Limit))
 	s.pair("why", why(op, d, info))
+	s.stale()
 }
 
 // why says in words what made the decision.

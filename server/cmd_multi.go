@@ -125,7 +125,9 @@ func (s *session) rehearse(cmd *command, args [][]byte) (ops int, err error) {
 		return 0, nil
 	}
 	err = s.plan(cmd, args)
-	ops = s.pending()
+	if ops = s.pending(); err == nil {
+		err = forKey(s.srv.redirect(), s.batch.ops[0].Key)
+	}
 	s.dropBatch()
 	return ops, err
 }
@@ -174,8 +176,14 @@ func (s *session) decideAll(tx *transaction, b *batch) {
 	start, ds := time.Now(), b.room()
 	var err error
 	if len(b.ops) > 0 {
+		if err := s.srv.redirect(); err != nil {
+			s.fail(forKey(err, b.ops[0].Key))
+			return
+		}
 		err = s.srv.lim.DecideAtomic(b.ops, ds)
 	}
+	s.executing = true
+	defer func() { s.executing = false }()
 	mark, at := len(s.out), 0
 	s.array(len(tx.queue))
 	for i := range tx.queue {

@@ -8,7 +8,7 @@ import (
 func serverCommands() []*command {
 	commands := []*command{
 		{name: "INFO", arity: -1, syntax: "[section ...]", summary: "Facts about the server", flags: "loading stale", run: runInfo,
-			details: "Sections are `server clients memory persistence stats replication cpu commandstats errorstats cluster keyspace weir`; `all` is all of them."},
+			details: "Sections are `server clients memory persistence stats replication cpu commandstats errorstats cluster keyspace weir`, in a cluster also `raft`; `all` is all of them."},
 		{name: "TIME", arity: 1, summary: "The wall clock of the limiter: seconds and microseconds", flags: "loading stale fast", run: runTime},
 		{name: "SAVE", arity: 1, summary: "Write what changed to disk, and answer when it is there", flags: "admin noscript no_multi", run: runSave},
 		{name: "BGSAVE", arity: -1, syntax: "[SCHEDULE]", summary: "Write what changed to disk in the background", flags: "admin noscript no_multi", run: runBackgroundSave},
@@ -18,15 +18,7 @@ func serverCommands() []*command {
 		{name: "SHUTDOWN", arity: -1, syntax: "[NOSAVE|SAVE] [NOW] [FORCE] [ABORT]", summary: "Stop the server", flags: "admin noscript loading stale no_multi", run: runShutdown,
 			details: "Connections finish what they have sent, and the state is written to disk in any case."},
 		{name: "ROLE", arity: 1, summary: "The role of this node in replication", flags: "noscript loading stale fast", run: runRole},
-		{name: "WAIT", arity: 3, syntax: "replicas timeout", summary: "Always 0: there are no replicas to wait for", flags: "", run: func(s *session, args [][]byte) {
-			for _, a := range args[1:] {
-				if n, ok := parseInt(a); !ok || n < 0 {
-					s.fail(errNotInteger)
-					return
-				}
-			}
-			s.int(0)
-		}},
+		waitCommand(),
 		{name: "MONITOR", arity: 1, summary: "See every command as it comes", flags: "admin noscript loading stale no_multi", run: func(s *session, _ [][]byte) {
 			s.ok()
 			s.setMonitor(true)
@@ -141,11 +133,4 @@ func runShutdown(s *session, args [][]byte) {
 	s.srv.log.Info("shutdown asked for by a client", "addr", s.about.addr, "at", time.Now())
 	s.closing = true
 	go s.srv.cfg.OnShutdown()
-}
-
-func runRole(s *session, _ [][]byte) {
-	s.array(3)
-	s.bulk("master")
-	s.int(0)
-	s.array(0)
 }

@@ -44,6 +44,7 @@ type command struct {
 	secret  bool   // its arguments are not shown to anyone
 	pubsub  bool   // allowed to a subscribed RESP2 client
 	write   bool   // held back by CLIENT PAUSE WRITE
+	reads   bool   // looks at limiters: see session.fresh
 	exempt  bool   // not held back by CLIENT PAUSE ALL
 }
 
@@ -91,7 +92,7 @@ func newCommandTable() *commandTable {
 		decideCommands(), settleCommands(), lookCommands(), keyCommands(), dialectCommands(),
 		connectionCommands(), {clientCommand()}, multiCommands(), pubsubCommands(),
 		serverCommands(), configCommands(), slowlogCommands(), {commandCommand(), aclCommand(), debugCommand()},
-		clusterCommands(),
+		clusterCommands(), {weirClusterCommand()},
 	} {
 		for _, cmd := range family {
 			t.add(cmd, nil)
@@ -115,7 +116,7 @@ func (t *commandTable) add(cmd, parent *command) {
 	}
 	cmd.noAuth = cmd.noAuth || cmd.has("no_auth")
 	cmd.noMulti = cmd.noMulti || cmd.has("no_multi")
-	cmd.write = cmd.has("write")
+	cmd.write, cmd.reads = cmd.has("write"), cmd.has("readonly")
 	if cmd.subs != nil {
 		cmd.subs = append(cmd.subs, helpSubcommand(cmd))
 	}

@@ -26,8 +26,9 @@ func settings() []setting {
 	}
 	all := []setting{
 		fixed("appendonly", "no"), fixed("save", ""), fixed("databases", "1"), fixed("timeout", "0"),
-		fixed("cluster-enabled", "no"), fixed("replica-read-only", "no"), fixed("notify-keyspace-events", ""),
+		fixed("replica-read-only", "no"), fixed("notify-keyspace-events", ""),
 		fixed("maxmemory-policy", "volatile-ttl"), fixed("tcp-keepalive", strconv.Itoa(int(keepAliveIdle.Seconds()))),
+		{name: "cluster-enabled", get: func(s *Server) string { return yesNo(s.replica != nil) }},
 		{name: "bind", get: func(s *Server) string { host, _ := s.hostPort(); return host }},
 		{name: "port", get: func(s *Server) string { _, port := s.hostPort(); return port }},
 		{name: "protected-mode", get: func(s *Server) string { return yesNo(s.cfg.ProtectedMode) }},

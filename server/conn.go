@@ -123,6 +123,7 @@ func (c *conn) batch() (more, polite bool) {
 	c.writeMu.Lock()
 	defer c.writeMu.Unlock()
 	s := c.sess
+	s.confirmed = false // what is read now arrived after that
 	for !s.closing {
 		args, used, err := c.frames.next(c.in.unread())
 		c.in.consume(used)

@@ -26,6 +26,13 @@
 //   - A panic costs the connection it happened on.
 //   - Shutdown loses no reply: what was decided is answered.
 //
+// # In a cluster
+//
+// A Limiter that is also a Replica makes this server one of several nodes. They
+// show themselves to cluster clients as one shard whose primary is the leader,
+// send operations on or answer MOVED (Config.Redirect), never READONLY, and say
+// how old what they read may be. Raft itself is not known here.
+//
 // # What it leaves to others
 //
 // Deciding (package engine), keeping (package persistence), opening the

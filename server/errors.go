@@ -14,6 +14,10 @@ var (
 	ErrNoDisk = errors.New("this server keeps its state in memory only, it was started without a data directory")
 	// ErrTryAgain: the operations were certainly not applied; sending them again is safe.
 	ErrTryAgain = errors.New("not applied, send it again")
+	// ErrNotLeader: not applied, because only the leader can and this node is not it.
+	ErrNotLeader = errors.New("this node is not the leader, nothing was changed")
+	// ErrClusterDown: certainly not applied, because the cluster has no leader.
+	ErrClusterDown = errors.New("the cluster has no leader, nothing was counted")
 	// ErrOverloaded: shed before anything was decided.
 	ErrOverloaded = errors.New("too many commands are waiting, nothing was counted")
 	// ErrUnknownOutcome: the operations may have been applied.
@@ -39,6 +43,7 @@ const (
 	errDBIndex      replyError = "ERR DB index is out of range"
 	errNoSuchClient replyError = "ERR No such client"
 	errNoCluster    replyError = "ERR This instance has cluster support disabled"
+	errBadSlot      replyError = "ERR Invalid or out of range slot"
 
 	errMultiNested   replyError = "ERR MULTI calls can not be nested"
 	errExecNoMulti   replyError = "ERR EXEC without MULTI"
@@ -53,7 +58,7 @@ const (
 
 	errWrongType      replyError = "WRONGTYPE the key belongs to another algorithm until it is idle; TYPE tells which, RL.RESET frees it"
 	errOutOfMemory    replyError = "OOM the memory for limiters is full and the policy is deny; nothing was counted"
-	errTooManyHolders replyError = "ERR the key has 10000 leases, the most one key may have"
+	errTooManyHolders replyError = "ERR the key has 1000 leases, the most one key may have"
 	errNotRefundable  replyError = "ERR the key's algorithm has nothing to refund"
 	errOverflow       replyError = "ERR increment or decrement would overflow"
 	errTooManyKeys    replyError = "ERR KEYS matches more than 10000 keys, use SCAN"
@@ -79,8 +84,10 @@ func errorText(err error) string {
 		return string(reply)
 	case errors.Is(err, ErrNoDisk):
 		return "ERR " + err.Error()
-	case errors.Is(err, ErrTryAgain):
+	case errors.Is(err, ErrTryAgain), errors.Is(err, ErrNotLeader):
 		return "TRYAGAIN " + err.Error()
+	case errors.Is(err, ErrClusterDown):
+		return "CLUSTERDOWN " + err.Error()
 	case errors.Is(err, ErrOverloaded):
 		return "OVERLOADED " + err.Error()
 	default:

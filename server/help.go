@@ -29,7 +29,8 @@ func helpSubcommand(cmd *command) *command {
 var groupTitles = [...]struct{ group, title, intro string }{
 	{groupDecide, "Decisions", decisionIntro},
 	{groupSettle, "Settling", "Give back, forget, forbid. All of them take effect at once."},
-	{groupLook, "Looking", "None of these changes a limiter, but FLUSHALL and FLUSHDB. A key is there while its limiter is not idle; scans skip idle keys."},
+	{groupLook, "Looking", "None of these changes a limiter, but FLUSHALL and FLUSHDB. A key is there while its limiter is not idle; scans skip idle keys. In a cluster the leader answers what is so now; any other node " +
+		"answers from its own state, as old as `stale_ms` of RL.INSPECT and `raft_stale_ms` of INFO say."},
 	{groupDialect, "Dialects", "Commands of other limiters, so that programs written for them need no change. They share keys with `RL.TOKENBUCKET`, but for INCREX, which has counters of its own."},
 	{groupMulti, "Transactions", ""},
 	{groupPubSub, "Listening", ""},

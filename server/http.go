@@ -35,7 +35,8 @@ const (
 // HTTP answers probes and scrapers beside a Server:
 //
 //	/livez    200 as long as the process answers at all
-//	/readyz   200 while the server takes clients, 503 once it drains
+//	/readyz   200 while the server takes clients, 503 once it drains; in a cluster
+//	          also 503 without a leader, and while the state is too old
 //	/metrics  Prometheus
 type HTTP struct {
 	server *http.Server
@@ -49,13 +50,7 @@ func NewHTTP(s *Server) *HTTP {
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
 		writePlain(w, http.StatusOK, "ok")
 	})
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if s.draining.Load() {
-			writePlain(w, http.StatusServiceUnavailable, "draining")
-			return
-		}
-		writePlain(w, http.StatusOK, "ok")
-	})
+	mux.HandleFunc("GET /readyz", s.answerReady)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(newRegistry(s), promhttp.HandlerOpts{
 		ErrorLog:            slog.NewLogLogger(s.log.Handler(), slog.LevelError),
 		ErrorHandling:       promhttp.ContinueOnError,

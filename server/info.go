@@ -36,15 +36,19 @@ type infoWriter struct{ strings.Builder }
 
 func (w *infoWriter) field(name string, value any) { fmt.Fprintf(w, "%s:%v\r\n", name, value) }
 
-func infoSections() []infoSection {
-	return []infoSection{
+func (s *Server) infoSections() []infoSection {
+	sections := []infoSection{
 		{"Server", false, infoServer}, {"Clients", false, infoClients}, {"Memory", false, infoMemory},
 		{"Persistence", false, infoPersistence}, {"Stats", false, infoStats}, {"Replication", false, infoReplication},
 		{"CPU", false, infoCPU}, {"Modules", false, func(*Server, *infoWriter) {}},
 		{"Commandstats", true, infoCommandstats}, {"Errorstats", false, infoErrorstats},
-		{"Cluster", false, func(_ *Server, w *infoWriter) { w.field("cluster_enabled", 0) }},
+		{"Cluster", false, func(s *Server, w *infoWriter) { w.field("cluster_enabled", oneIf(s.replica != nil)) }},
 		{"Keyspace", false, infoKeyspace}, {"Weir", false, infoWeir},
 	}
+	if s.replica != nil {
+		sections = append(sections, infoSection{"Raft", false, infoRaft})
+	}
+	return sections
 }
 
 func runInfo(s *session, args [][]byte) {
@@ -56,7 +60,7 @@ func runInfo(s *session, args [][]byte) {
 	}
 	standard := len(args) == 1 || wanted["default"]
 	var w infoWriter
-	for _, section := range infoSections() {
+	for _, section := range s.srv.infoSections() {
 		if !all && !wanted[strings.ToLower(section.name)] && (!standard || section.extra) {
 			continue
 		}

@@ -19,7 +19,7 @@ func infoServer(s *Server, w *infoWriter) {
 	uptime := int64(time.Since(id.started).Seconds())
 	w.field("redis_version", redisVersion)
 	w.field("weir_version", id.version)
-	w.field("redis_mode", "standalone")
+	w.field("redis_mode", s.mode())
 	w.field("os", runtime.GOOS+" "+runtime.GOARCH)
 	w.field("arch_bits", 64)
 	w.field("go_version", runtime.Version())
@@ -119,13 +119,6 @@ func infoStats(s *Server, w *infoWriter) {
 	w.field("total_error_replies", errorReplies)
 	w.field("acl_access_denied_auth", s.state.stats.authFailures.Load())
 	w.field("client_output_buffer_limit_disconnections", s.stats.SlowReaders.Load()+s.stats.PushOverflows.Load())
-}
-
-func infoReplication(s *Server, w *infoWriter) {
-	w.field("role", "master")
-	w.field("connected_slaves", 0)
-	w.field("master_replid", s.state.identity.runID)
-	w.field("master_repl_offset", 0)
 }
 
 func infoCPU(_ *Server, w *infoWriter) {

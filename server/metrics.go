@@ -2,6 +2,7 @@ package server
 
 import (
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -57,7 +58,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 			send(decisions, prometheus.CounterValue, float64(stats.Denied[i]), name, "denied")
 		}
 	}
-	for _, m := range append(limiterMetrics(c.s.lim, stats), c.s.wireMetrics()...) {
+	for _, m := range slices.Concat(limiterMetrics(c.s.lim, stats), c.s.wireMetrics(), c.s.clusterMetrics()) {
 		send(desc(m.name, m.help), m.kind, m.value)
 	}
 }
@@ -102,5 +103,24 @@ func (s *Server) wireMetrics() []metric {
 		{"handler_panics_total", "Panics in command handlers; each cost one connection.", counter, float64(w.Panics.Load())},
 		{"received_bytes_total", "Bytes read from clients.", counter, float64(w.InputBytes.Load())},
 		{"sent_bytes_total", "Bytes written to clients.", counter, float64(w.OutputBytes.Load())},
+	}
+}
+
+// clusterMetrics are there on a node of a cluster only.
+func (s *Server) clusterMetrics() []metric {
+	if s.replica == nil {
+		return nil
+	}
+	const gauge = prometheus.GaugeValue
+	t := s.replica.Topology()
+	return []metric{
+		{"cluster_is_leader", "1 on the leader.", gauge, float64(oneIf(t.leads()))},
+		{"cluster_has_leader", "1 while this node knows a leader.", gauge, float64(oneIf(t.Leader != ""))},
+		{"cluster_term", "Raft's term.", gauge, float64(t.Term)},
+		{"cluster_applied_index", "The last entry of the log this node has applied.", gauge, float64(t.AppliedIndex)},
+		{"cluster_commit_index", "The last entry of the log this node knows to be committed.", gauge, float64(t.CommitIndex)},
+		{"cluster_stale_seconds", "How old the state may be that this node reads, 0 on the leader.", gauge, s.replica.StaleFor().Seconds()},
+		{"cluster_nodes", "Nodes of the cluster.", gauge, float64(len(t.Nodes))},
+		{"cluster_nodes_up", "Nodes of the cluster that are up, as this one sees it.", gauge, float64(t.count(isUp))},
 	}
 }

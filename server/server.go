@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,11 @@ type Config struct {
 	Password      string // what AUTH must give; empty: none is asked for
 	ProtectedMode bool   // without a password, answer only clients on this machine
 	EnableDebug   bool   // the DEBUG command
-	Version       string // weir's version, for INFO and HELLO
+	// Redirect says what a node of a cluster that does not lead does with decisions
+	// and settling commands: RedirectForward (the default) sends them to the leader
+	// and hands its answer on, RedirectMoved answers MOVED with the leader's address.
+	Redirect string
+	Version  string // weir's version, for INFO and HELLO
 
 	MaxClients     int           // connections at once
 	MaxBulkBytes   int           // one argument, 1 KiB to LargestMaxBulkBytes
@@ -40,13 +45,16 @@ type Config struct {
 // Server answers RESP clients for a Limiter. Its methods may be called from any
 // goroutine.
 type Server struct {
-	cfg   Config
-	lim   Limiter
-	log   *slog.Logger
-	pools bufferPools
-	held  budget
-	stats wireStats
-	state serverState
+	cfg Config
+	lim Limiter
+	// replica is lim where it is one of several nodes, else nil.
+	replica   Replica
+	redirects bool // of Config.Redirect, and only in a cluster
+	log       *slog.Logger
+	pools     bufferPools
+	held      budget
+	stats     wireStats
+	state     serverState
 
 	openLimits, preAuthLimits *frameLimits
 
@@ -86,9 +94,12 @@ func New(cfg Config, lim Limiter) (*Server, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
+	replica, _ := lim.(Replica)
 	return &Server{
 		cfg:           cfg,
 		lim:           lim,
+		replica:       replica,
+		redirects:     replica != nil && cfg.Redirect == RedirectMoved,
 		log:           cfg.Logger,
 		state:         newServerState(cfg),
 		openLimits:    openLimits(cfg.MaxBulkBytes),
@@ -109,7 +120,10 @@ func (c *Config) complete() error {
 	setDefault(&c.MaxOutputBytes, DefaultMaxOutputBytes)
 	setDefault(&c.WriteTimeout, DefaultWriteTimeout)
 	setDefault(&c.AuthTimeout, DefaultAuthTimeout)
+	c.Redirect = cmp.Or(c.Redirect, RedirectForward)
 	switch {
+	case c.Redirect != RedirectForward && c.Redirect != RedirectMoved:
+		return fmt.Errorf("%w: redirect must be %s or %s, not %q", ErrBadConfig, RedirectForward, RedirectMoved, c.Redirect)
 	case c.MaxClients < 1:
 		return fmt.Errorf("%w: max clients must be at least 1, not %d", ErrBadConfig, c.MaxClients)
 	case c.MaxBulkBytes < preAuthBulkBytes || c.MaxBulkBytes > LargestMaxBulkBytes:

@@ -28,11 +28,16 @@ type session struct {
 	// in no transaction, not subscribed in RESP2 and listens to its replies.
 	plain  bool
 	failed bool // the command being carried out has answered an error
-	mute   muteMode
-	batch  *batch // operations not yet decided, or nil
-	tx     *transaction
-	topics topics
-	about  clientInfo
+	// confirmed: reads need no other confirmation that this node leads. staleMs is how
+	// old the last read may have been.
+	confirmed bool
+	staleMs   int64
+	executing bool // the commands of a transaction
+	mute      muteMode
+	batch     *batch // operations not yet decided, or nil
+	tx        *transaction
+	topics    topics
+	about     clientInfo
 
 	// What the client's last limits said, so that it need not be read again.
 	rates   memo[engine.Rate]

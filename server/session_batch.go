@@ -88,11 +88,14 @@ func (s *session) settle() {
 	if b == nil {
 		return
 	}
-	s.batch = nil
+	s.batch, s.confirmed = nil, false
 	if len(b.queue) > 0 {
 		start := time.Now()
 		ds := b.room()
-		err := s.srv.lim.Decide(b.ops, ds)
+		err := s.srv.redirect()
+		if err == nil {
+			err = s.srv.lim.Decide(b.ops, ds)
+		}
 		at := 0
 		for i := range b.queue {
 			d := &b.queue[i]
@@ -116,7 +119,7 @@ func (s *session) answer(cmd *command, ops []engine.Op, ds []engine.Decision, er
 		}
 	}
 	if err != nil {
-		s.fail(err)
+		s.fail(forKey(err, ops[0].Key))
 		s.srv.state.stats.fail(cmd)
 		return
 	}

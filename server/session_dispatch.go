@@ -72,13 +72,25 @@ func (s *session) carryOut(cmd *command, args [][]byte) {
 	}
 	start := time.Now()
 	s.failed = false
-	cmd.run(s, args)
+	if s.prepared(cmd) {
+		cmd.run(s, args)
+	}
 	took := time.Since(start)
 	s.about.touch(cmd, start)
 	s.srv.state.stats.count(cmd, 1, took, s.failed)
 	if log := s.srv.state.slowlog; log.isSlow(took) {
 		log.add(s, start, took, shownArgs(cmd, args))
 	}
+}
+
+// prepared readies the session for a command that looks at limiters, and says
+// whether it may run. Behind any other command a read is confirmed anew.
+func (s *session) prepared(cmd *command) bool {
+	if cmd.reads {
+		return s.guarded(s.fresh())
+	}
+	s.confirmed = false
+	return true
 }
 
 // reject answers a command that was not carried out. cmd is nil when there is

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/alecthomas/kong"
 	"go.yaml.in/yaml/v3"
@@ -110,19 +109,5 @@ func (c configFile) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any
 
 // readPassword takes the password from where it was given.
 func (s *serveCmd) readPassword() (string, error) {
-	if s.RequirepassFile == "" {
-		return s.Requirepass, nil
-	}
-	if s.Requirepass != "" {
-		return "", errors.New("--requirepass and --requirepass-file say the same thing twice: give one of them")
-	}
-	b, err := os.ReadFile(s.RequirepassFile)
-	if err != nil {
-		return "", fmt.Errorf("--requirepass-file: %w", err)
-	}
-	password := strings.TrimRight(string(b), "\r\n")
-	if password == "" {
-		return "", fmt.Errorf("--requirepass-file: %s is empty", s.RequirepassFile)
-	}
-	return password, nil
+	return secretFrom("requirepass", s.Requirepass, s.RequirepassFile)
 }

@@ -15,6 +15,7 @@ import (
 type cli struct {
 	Serve   serveCmd   `cmd:"" help:"Run the server."`
 	Help    helpCmd    `cmd:"" help:"Explain the commands a client may send."`
+	Cluster clusterCmd `cmd:"" help:"Look at a running cluster, or change it."`
 	Bench   benchCmd   `cmd:"" help:"Measure weir beside Redis on this machine."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 }

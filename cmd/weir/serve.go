@@ -44,6 +44,8 @@ type serveCmd struct {
 	WhenFull   string        `default:"least-harm" enum:"least-harm,deny" help:"What a new key meets when memory is full. least-harm forgets what is nearest to idle, and counts it; deny answers OOM."`
 	IDLifetime time.Duration `name:"id-lifetime" default:"60s" help:"How long the ID of a command is remembered, so that sending it again takes nothing more. Longer than any client keeps retrying."`
 
+	clusterFlags
+
 	LogLevel  string `default:"info" enum:"debug,info,warn,error" help:"The least serious line to log: debug, info, warn or error."`
 	LogFormat string `default:"text" enum:"text,json" help:"text or json, on standard error."`
 }
@@ -64,14 +66,14 @@ func (s *serveCmd) Run() error {
 	}
 	memory := machineMemory(os.DirFS("/"))
 	limitHeap(memory)
-	node, err := persistence.Open(s.nodeOptions(log, memory))
+	node, err := s.openNode(log, memory, clients.Addr())
 	if err != nil {
 		return errors.Join(err, closeAll(clients, web))
 	}
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	srv, err := server.New(s.serverConfig(log, password, clients.Addr(), stop), limiter{node})
+	srv, err := server.New(s.serverConfig(log, password, clients.Addr(), stop), node)
 	if err != nil {
 		return errors.Join(err, node.Close(), closeAll(clients, web))
 	}
@@ -94,7 +96,7 @@ func (s *serveCmd) Run() error {
 
 // shutdown stops the parts in the order in which nothing is lost: no decision
 // after the last save, no client without its reply.
-func shutdown(log *slog.Logger, srv *server.Server, beside *server.HTTP, node *persistence.Node) error {
+func shutdown(log *slog.Logger, srv *server.Server, beside *server.HTTP, node node) error {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
 	defer cancel()
 	if err := srv.Shutdown(ctx); err != nil {
@@ -138,10 +140,6 @@ func closeAll(clients, web net.Listener) error {
 }
 
 func (s *serveCmd) nodeOptions(log *slog.Logger, memory int64) persistence.Options {
-	full := engine.LeastHarm
-	if s.WhenFull == "deny" {
-		full = engine.Deny
-	}
 	return persistence.Options{
 		DataDir:           s.DataDir,
 		Logger:            log,
@@ -149,7 +147,7 @@ func (s *serveCmd) nodeOptions(log *slog.Logger, memory int64) persistence.Optio
 		MaxDowntimeCredit: s.MaxDowntimeCredit,
 		Table: engine.Options{
 			MaxMemoryBytes: s.MaxMemory.resolve(memory),
-			WhenFull:       full,
+			WhenFull:       s.fullPolicy(),
 			IDLifetimeNs:   int64(s.IDLifetime),
 		},
 	}
@@ -168,6 +166,7 @@ func (s *serveCmd) serverConfig(log *slog.Logger, password string, addr net.Addr
 		WriteTimeout:   s.WriteTimeout,
 		Logger:         log,
 		OnShutdown:     stop,
+		Redirect:       s.Redirect,
 	}
 }
 

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+)
+
+// clusterStatus is the reply to WEIR.CLUSTER STATUS.
+type clusterStatus struct {
+	ClusterID    string       `redis:"cluster_id" json:"cluster_id"`
+	Node         string       `redis:"node" json:"node"`
+	Leader       string       `redis:"leader" json:"leader"`
+	LastLeader   string       `redis:"last_leader" json:"last_leader"`
+	Term         uint64       `redis:"term" json:"term"`
+	AppliedIndex uint64       `redis:"applied_index" json:"applied_index"`
+	CommitIndex  uint64       `redis:"commit_index" json:"commit_index"`
+	StaleMs      int64        `redis:"stale_ms" json:"stale_ms"`
+	Nodes        []nodeStatus `redis:"-" json:"nodes"`
+}
+
+type nodeStatus struct {
+	ID           string `redis:"id" json:"id"`
+	ClientAddr   string `redis:"client_addr" json:"client_addr"`
+	RaftAddr     string `redis:"raft_addr" json:"raft_addr"`
+	Voter        bool   `redis:"voter" json:"voter"`
+	Up           bool   `redis:"up" json:"up"`
+	AppliedIndex uint64 `redis:"applied_index" json:"applied_index"`
+	HeardMs      int64  `redis:"heard_ms" json:"heard_ms"`
+}
+
+var errNoNodes = errors.New("it lists no nodes")
+
+func readStatus(reply any) (s clusterStatus, err error) {
+	fields, err := redis.Values(reply, nil)
+	if err == nil {
+		err = redis.ScanStruct(fields, &s)
+	}
+	if err != nil {
+		return s, err
+	}
+	nodes, err := nodesOf(fields)
+	for _, node := range nodes {
+		var n nodeStatus
+		values, errValues := redis.Values(node, nil)
+		if err = cmp.Or(err, errValues); err == nil {
+			err = redis.ScanStruct(values, &n)
+		}
+		s.Nodes = append(s.Nodes, n)
+	}
+	return s, err
+}
+
+// nodesOf finds the value of nodes among names and values.
+func nodesOf(fields []any) ([]any, error) {
+	for i := 0; i+1 < len(fields); i += 2 {
+		if name, _ := redis.String(fields[i], nil); name == "nodes" {
+			return redis.Values(fields[i+1], nil)
+		}
+	}
+	return nil, errNoNodes
+}
+
+func (s *clusterStatus) writeTable(w io.Writer) error {
+	leader := s.Leader
+	if leader == "" {
+		leader = "none"
+		if s.LastLeader != "" {
+			leader += ", the last was " + s.LastLeader
+		}
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "cluster\t%s\nleader\t%s\nterm\t%d\n", s.ClusterID, leader, s.Term)
+	fmt.Fprintf(t, "asked\t%s, committed %d, applied %d, stale %d ms\n\n", s.Node, s.CommitIndex, s.AppliedIndex, s.StaleMs)
+	fmt.Fprintln(t, "NODE\tROLE\tUP\tCLIENTS\tNODES\tAPPLIED\tHEARD")
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", n.ID, s.role(n), upText(n.Up), cmp.Or(n.ClientAddr, "unknown"), n.RaftAddr, n.AppliedIndex, s.heard(n))
+	}
+	return t.Flush()
+}
+
+func (s *clusterStatus) role(n *nodeStatus) string {
+	switch {
+	case n.ID == s.Leader:
+		return "leader"
+	case n.Voter:
+		return "follower"
+	}
+	return "no vote yet"
+}
+
+func (s *clusterStatus) heard(n *nodeStatus) string {
+	if n.ID == s.Node {
+		return "this node"
+	}
+	return (time.Duration(n.HeardMs) * time.Millisecond).String() + " ago"
+}
+
+func upText(up bool) string {
+	if up {
+		return "yes"
+	}
+	return "no"
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/server"
+)
+
+// clusterNode stands for one node of a cluster: a standalone one with members.
+type clusterNode struct {
+	server.Limiter
+	addr string
+
+	mu   sync.Mutex
+	topo server.Topology
+	did  []string
+	err  error
+}
+
+func (n *clusterNode) Topology() *server.Topology {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	t := n.topo
+	return &t
+}
+
+func (n *clusterNode) do(what ...string) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.topo.Leader != n.topo.Self && what[0] != "snapshot" {
+		return server.ErrNotLeader
+	}
+	n.did = append(n.did, strings.Join(what, " "))
+	return n.err
+}
+
+func (n *clusterNode) asked() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.did
+}
+
+func (n *clusterNode) Confirm() error                     { return nil }
+func (n *clusterNode) StaleFor() time.Duration            { return 5 * time.Millisecond }
+func (n *clusterNode) AddNode(id, addr string) error      { return n.do("add", id, addr) }
+func (n *clusterNode) RemoveNode(id string) error         { return n.do("remove", id) }
+func (n *clusterNode) TransferLeadership(to string) error { return n.do("transfer", to) }
+func (n *clusterNode) Snapshot() error                    { return n.do("snapshot") }
+
+// startNodes serves the nodes a and b, who both believe that leader leads.
+func startNodes(t *testing.T, leader, password string) map[string]*clusterNode {
+	t.Helper()
+	nodes, listeners := map[string]*clusterNode{}, map[string]net.Listener{}
+	members := []server.Member{
+		{ID: "a", RaftAddr: "127.0.0.1:7", Voter: true, Up: true, AppliedIndex: 9},
+		{ID: "b", RaftAddr: "127.0.0.1:8", Voter: true, Up: true, AppliedIndex: 8, LastHeard: 30 * time.Millisecond},
+		{ID: "c", RaftAddr: "127.0.0.1:9", AppliedIndex: 2, LastHeard: time.Minute},
+	}
+	for i, id := range []string{"a", "b"} {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		listeners[id], members[i].ClientAddr = ln, ln.Addr().String()
+	}
+	log := slog.New(slog.DiscardHandler)
+	for id, ln := range listeners {
+		node, err := persistence.Open(persistence.Options{Logger: log})
+		require.NoError(t, err)
+		nodes[id] = &clusterNode{Limiter: limiter{node}, addr: ln.Addr().String(), topo: server.Topology{
+			ClusterID: "c1", Self: id, Leader: leader, LastLeader: "a", Term: 3, AppliedIndex: 8, CommitIndex: 9, Nodes: members,
+		}}
+		srv, err := server.New(server.Config{Logger: log, Password: password}, nodes[id])
+		require.NoError(t, err)
+		ended := make(chan error, 1)
+		go func() { ended <- srv.Serve(ln) }()
+		t.Cleanup(func() {
+			require.NoError(t, srv.Close())
+			require.NoError(t, <-ended)
+			require.NoError(t, node.Close())
+		})
+	}
+	return nodes
+}
+
+func TestClusterStatus(t *testing.T) {
+	nodes := startNodes(t, "a", "")
+	var out bytes.Buffer
+	require.NoError(t, (&clusterStatusCmd{}).show(&out, &clusterCmd{Addr: nodes["b"].addr}))
+	lines := strings.Split(out.String(), "\n")
+	for i, line := range lines {
+		lines[i] = strings.Join(strings.Fields(line), " ")
+	}
+	require.Equal(t, []string{
+		"cluster c1", "leader a", "term 3", "asked b, committed 9, applied 8, stale 5 ms", "",
+		"NODE ROLE UP CLIENTS NODES APPLIED HEARD",
+		"a leader yes " + nodes["a"].addr + " 127.0.0.1:7 9 0s ago",
+		"b follower yes " + nodes["b"].addr + " 127.0.0.1:8 8 this node",
+		"c no vote yet no unknown 127.0.0.1:9 2 1m0s ago", "",
+	}, lines)
+
+	out.Reset()
+	require.NoError(t, (&clusterStatusCmd{JSON: true}).show(&out, &clusterCmd{Addr: nodes["b"].addr}))
+	var status clusterStatus
+	require.NoError(t, json.Unmarshal(out.Bytes(), &status))
+	require.Equal(t, "b", status.Node)
+	require.EqualValues(t, 5, status.StaleMs)
+	require.Equal(t, nodeStatus{ID: "b", ClientAddr: nodes["b"].addr, RaftAddr: "127.0.0.1:8", Voter: true, Up: true, AppliedIndex: 8, HeardMs: 30}, status.Nodes[1])
+	require.False(t, status.Nodes[2].Voter || status.Nodes[2].Up)
+}
+
+func TestClusterStatusWithoutALeader(t *testing.T) {
+	nodes := startNodes(t, "", "")
+	var out bytes.Buffer
+	require.ErrorIs(t, (&clusterStatusCmd{}).show(&out, &clusterCmd{Addr: nodes["b"].addr}), errNoLeader)
+	require.Contains(t, out.String(), "none, the last was a\n")
+	require.NotContains(t, out.String(), " leader ")
+}
+
+func TestClusterChangesGoToTheLeader(t *testing.T) {
+	nodes := startNodes(t, "a", "secret")
+	file := filepath.Join(t.TempDir(), "password")
+	require.NoError(t, os.WriteFile(file, []byte("secret\n"), 0o600))
+	ask := &clusterCmd{Addr: nodes["b"].addr, PasswordFile: file}
+	require.NoError(t, (&clusterAddCmd{ID: "d", RaftAddr: "d:7"}).Run(ask))
+	require.NoError(t, (&clusterRemoveCmd{ID: "c"}).Run(ask))
+	require.NoError(t, (&clusterTransferCmd{}).Run(ask))
+	require.NoError(t, (&clusterTransferCmd{ID: "b"}).Run(ask))
+	require.NoError(t, (&clusterSnapshotCmd{}).Run(ask))
+	require.Equal(t, []string{"add d d:7", "remove c", "transfer ", "transfer b"}, nodes["a"].asked())
+	require.Equal(t, []string{"snapshot"}, nodes["b"].asked())
+
+	nodes["a"].mu.Lock()
+	nodes["a"].err = errors.New("d is a member already")
+	nodes["a"].mu.Unlock()
+	require.EqualError(t, (&clusterAddCmd{ID: "d", RaftAddr: "d:7"}).Run(ask), nodes["a"].addr+" answers: ERR d is a member already")
+	require.ErrorContains(t, (&clusterSnapshotCmd{}).Run(&clusterCmd{Addr: nodes["b"].addr}), "NOAUTH")
+	require.ErrorContains(t, (&clusterSnapshotCmd{}).Run(&clusterCmd{PasswordFile: file + "x"}), "--password-file: ")
+}
+
+// Two nodes that each name the other must not be asked for ever.
+func TestClusterChangesEnd(t *testing.T) {
+	nodes := startNodes(t, "a", "")
+	nodes["a"].mu.Lock()
+	nodes["a"].topo.Leader = "b"
+	nodes["a"].mu.Unlock()
+	require.ErrorContains(t, (&clusterTransferCmd{}).Run(&clusterCmd{Addr: nodes["a"].addr}), "the leader keeps changing, try again: ")
+}
+
+func TestClusterMoved(t *testing.T) {
+	for reply, want := range map[string]string{
+		"MOVED 0 10.0.0.1:6380": "10.0.0.1:6380", "MOVED 0 2001:db8::1:6380": "[2001:db8::1]:6380", "MOVED 0 here": "", "MOVED 0": "", "ERR no": "",
+	} {
+		addr, ok := movedTo(fmt.Errorf("a node answers: %w", redis.Error(reply)))
+		require.Equal(t, want, addr)
+		require.Equal(t, want != "", ok)
+	}
+}
+
+// The command line, against a process that stands alone and against nothing.
+func TestClusterCommandLine(t *testing.T) {
+	p := start(t, "--data-dir=")
+	require.Contains(t, refusal(t, exec.Command(binary, "cluster", "status", "--addr", p.addr)),
+		p.addr+" answers: ERR This instance has cluster support disabled")
+	p.stop()
+	require.Contains(t, refusal(t, exec.Command(binary, "cluster", "--addr", p.addr, "transfer")), "cannot reach a node at "+p.addr)
+	require.Contains(t, refusal(t, exec.Command(binary, "cluster", "add", "d")), `"<raft-addr>"`)
+
+	nodes := startNodes(t, "a", "")
+	out, err := exec.Command(binary, "cluster", "status", "--addr", nodes["a"].addr).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "leader")
+	out, err = exec.Command(binary, "cluster", "add", "d", "d:6390", "--addr", nodes["b"].addr).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Equal(t, "d is taken in\n", string(out))
+}

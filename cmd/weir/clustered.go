@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/server"
+)
+
+// clusterFlags make a server one of several nodes.
+type clusterFlags struct {
+	NodeID     string   `name:"node-id" placeholder:"ID" help:"Run as this node of a cluster. The id is the node's for ever: one that lost its disk comes back under a new one."`
+	RaftAddr   string   `default:"127.0.0.1:6390" placeholder:"HOST:PORT" help:"Address by which the other nodes reach this one. Only this machine by default; beyond it a cluster secret is required."`
+	RaftListen string   `placeholder:"HOST:PORT" help:"Where to listen for other nodes, when that is not --raft-addr, like 0.0.0.0:6390 in a container."`
+	Join       []string `placeholder:"HOST:PORT" help:"Inter-node addresses of the nodes that may be there: the same, in the same order, on every node. Ignored once this node belongs to a cluster."`
+	Expect     int      `help:"How many nodes found the cluster together; all of --join by default. More than half of them, so that there are never two clusters."`
+	Advertise  string   `placeholder:"HOST:PORT" help:"Address by which clients reach this node, told to cluster clients; --listen by default."`
+	Redirect   string   `default:"forward" enum:"forward,moved" help:"What a node that does not lead does with a decision: forward it to the leader, or answer MOVED."`
+
+	ClusterSecret     string `placeholder:"SECRET" help:"What a node must know to speak to this one. Others on this machine can read it from the process list: the file is better."`
+	ClusterSecretFile string `placeholder:"FILE" help:"File that holds the cluster secret."`
+
+	Durability     string        `enum:",fsync,os,memory" default:"" help:"When a decision counts as written, in a cluster: fsync (the default) on a majority's disks, os in a majority's page caches, memory in a majority's memory. Without --node-id it makes this server a cluster of one."`
+	RaftHeartbeat  time.Duration `default:"1s" help:"How long a node waits for its leader before it asks for an election. Longer than the worst pause of disk or processor."`
+	MaxDecisionAge time.Duration `default:"2s" help:"How late an answer may come before it becomes UNKNOWN: an admission handed out later would be a burst."`
+	SnapshotBytes  byteSize      `default:"64mb" help:"How much log makes a snapshot. A restart replays at most about as much."`
+
+	TestDial       map[string]string `hidden:"" mapsep:"," help:"For tests: dial another address instead of a node's own."`
+	TestWallOffset time.Duration     `hidden:"" help:"For tests: shift the wall clock."`
+	TestFault      []string          `hidden:"" help:"For tests: make a known mistake."`
+}
+
+// clustered reports whether the server is to be a node of a cluster.
+func (f *clusterFlags) clustered() bool { return f.NodeID != "" || f.Durability != "" }
+
+// soloID is the id of the node in a cluster of one.
+const soloID = "solo"
+
+// openNode starts the limiter that the flags ask for: alone or with others.
+func (s *serveCmd) openNode(log *slog.Logger, memory int64, clients net.Addr) (node, error) {
+	if !s.clustered() {
+		n, err := persistence.Open(s.nodeOptions(log, memory))
+		if err != nil {
+			return nil, err
+		}
+		return limiter{n}, nil
+	}
+	o, err := s.clusterOptions(log, memory, clients)
+	if err != nil {
+		return nil, err
+	}
+	n, err := raftstore.Open(o)
+	if err != nil {
+		return nil, err
+	}
+	return &replica{Node: n}, nil
+}
+
+func (s *serveCmd) clusterOptions(log *slog.Logger, memory int64, clients net.Addr) (raftstore.Options, error) {
+	if s.DataDir == "" {
+		return raftstore.Options{}, errors.New("--data-dir must not be empty for a node of a cluster: what it promised has to outlive it")
+	}
+	secret, err := secretFrom("cluster-secret", s.ClusterSecret, s.ClusterSecretFile)
+	if err != nil {
+		return raftstore.Options{}, err
+	}
+	faults, err := faultsFrom(s.TestFault)
+	if err != nil {
+		return raftstore.Options{}, err
+	}
+	o := raftstore.Options{
+		NodeID: s.NodeID, DataDir: s.DataDir, Join: s.Join, Expect: s.Expect, Secret: []byte(secret),
+		RaftAddr: s.RaftAddr, ClientAddr: s.Advertise,
+		Durability: raftstore.Durability(s.Durability), Heartbeat: s.RaftHeartbeat,
+		MaxDecisionAge: s.MaxDecisionAge, SnapshotBytes: int64(s.SnapshotBytes),
+		Table:     engine.Options{MaxMemoryBytes: s.MaxMemory.resolve(memory), WhenFull: s.fullPolicy(), IDLifetimeNs: int64(s.IDLifetime)},
+		TestClock: s.TestClock, Logger: log, Faults: faults,
+	}
+	if o.NodeID == "" {
+		o.NodeID = soloID
+	}
+	if o.ClientAddr == "" {
+		o.ClientAddr = clients.String()
+	}
+	if s.TestWallOffset != 0 {
+		o.Source = shiftedSource{persistence.SystemSource(), int64(s.TestWallOffset)}
+	}
+	if len(s.TestDial) > 0 {
+		o.Dialer = s.dialVia
+	}
+	listenOn := s.RaftListen
+	if listenOn == "" {
+		listenOn = s.RaftAddr
+	}
+	if len(secret) == 0 && !isLoopback(listenOn) {
+		return o, fmt.Errorf("--raft-listen %s can be reached from other machines: give --cluster-secret-file", listenOn)
+	}
+	o.Listener, err = listen("--raft-addr", listenOn)
+	return o, err
+}
+
+func (s *serveCmd) fullPolicy() engine.FullPolicy {
+	if s.WhenFull == "deny" {
+		return engine.Deny
+	}
+	return engine.LeastHarm
+}
+
+// secretFrom takes a secret from where it was given.
+func secretFrom(flag, value, file string) (string, error) {
+	if file == "" {
+		return value, nil
+	}
+	if value != "" {
+		return "", fmt.Errorf("--%s and --%s-file say the same thing twice: give one of them", flag, flag)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("--%s-file: %w", flag, err)
+	}
+	secret := strings.TrimRight(string(b), "\r\n")
+	if secret == "" {
+		return "", fmt.Errorf("--%s-file: %s is empty", flag, file)
+	}
+	return secret, nil
+}
+
+func (s *serveCmd) dialVia(ctx context.Context, addr string) (net.Conn, error) {
+	if via, ok := s.TestDial[addr]; ok {
+		addr = via
+	}
+	return new(net.Dialer).DialContext(ctx, "tcp", addr)
+}
+
+// shiftedSource is the machine's clocks with another wall time.
+type shiftedSource struct {
+	persistence.Source
+	byNs int64
+}
+
+func (s shiftedSource) WallNs() int64 { return s.Source.WallNs() + s.byNs }
+
+func faultsFrom(names []string) (f raftstore.Faults, err error) {
+	known := map[string]*bool{
+		"heartbeat-fast-path": &f.HeartbeatFastPath, "no-sync": &f.NoSync, "wall-clock": &f.WallClock, "no-clamp": &f.NoClamp,
+		"collect-early": &f.CollectEarly, "early-reply": &f.EarlyReply, "snapshot-without-stamp": &f.SnapshotWithoutStamp, "stale-index": &f.StaleIndex,
+	}
+	for _, name := range names {
+		on, ok := known[name]
+		if !ok {
+			return f, fmt.Errorf("--test-fault: unknown fault %q", name)
+		}
+		*on = true
+	}
+	return f, nil
+}
+
+// node is a limiter with an end.
+type node interface {
+	server.Limiter
+	Close() error
+}
+
+// replica hands a node of a cluster to the server, in the server's words.
+type replica struct {
+	*raftstore.Node
+	members atomic.Pointer[members]
+}
+
+var _ server.Replica = (*replica)(nil)
+
+// members are the same nodes in both packages' words.
+type members struct {
+	from *[]raftstore.Member
+	to   []server.Member
+}
+
+func (r *replica) Decide(ops []engine.Op, out []engine.Decision) error {
+	return inServerWords(r.Node.Decide(ops, out))
+}
+
+func (r *replica) DecideAtomic(ops []engine.Op, out []engine.Decision) error {
+	return inServerWords(r.Node.DecideAtomic(ops, out))
+}
+
+func (r *replica) Confirm() error  { return inServerWords(r.Node.Confirm()) }
+func (r *replica) Clear() error    { return inServerWords(r.Node.Clear()) }
+func (r *replica) Snapshot() error { return inServerWords(r.Node.Snapshot()) }
+func (r *replica) Save() error     { return inServerWords(r.Node.Save()) }
+
+func (r *replica) AddNode(id, raftAddr string) error {
+	return inServerWords(r.Node.AddNode(id, raftAddr))
+}
+func (r *replica) RemoveNode(id string) error { return inServerWords(r.Node.RemoveNode(id)) }
+func (r *replica) TransferLeadership(to string) error {
+	return inServerWords(r.Node.TransferLeadership(to))
+}
+
+// inServerWords translates an outcome.
+func inServerWords(err error) error {
+	for _, pair := range [...]struct{ from, to error }{
+		{raftstore.ErrTryAgain, server.ErrTryAgain},
+		{raftstore.ErrNoLeader, server.ErrClusterDown},
+		{raftstore.ErrNotLeader, server.ErrNotLeader},
+		{raftstore.ErrOverloaded, server.ErrOverloaded},
+		{raftstore.ErrUnknown, server.ErrUnknownOutcome},
+	} {
+		if errors.Is(err, pair.from) {
+			return pair.to
+		}
+	}
+	return err
+}
+
+// Topology is the cluster as this node sees it.
+func (r *replica) Topology() *server.Topology {
+	t := r.Node.Topology()
+	return &server.Topology{
+		ClusterID: t.ClusterID, Self: t.Self, Leader: t.Leader, LastLeader: t.LastLeader,
+		Term: t.Term, AppliedIndex: t.AppliedIndex, CommitIndex: t.CommitIndex,
+		Nodes: r.nodes(t.Nodes),
+	}
+}
+
+// nodes translates a list of members once.
+func (r *replica) nodes(from *[]raftstore.Member) []server.Member {
+	if known := r.members.Load(); known != nil && known.from == from {
+		return known.to
+	}
+	to := make([]server.Member, len(*from))
+	for i, m := range *from {
+		to[i] = server.Member(m)
+	}
+	r.members.Store(&members{from, to})
+	return to
+}

@@ -1,0 +1,149 @@
+package server
+
+import (
+	"context"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Real cluster clients against three servers whose leader changes. With MOVED
+// they must follow it at once; with forwarding they may stay, and are answered.
+
+// clusterCaller is a client that was told of one node only.
+type clusterCaller struct {
+	do       func(ctx context.Context, args ...string) ([]int64, error)
+	pipeline func(ctx context.Context, n int, args ...string) error
+	close    func()
+}
+
+func dialGoRedisCluster(t *testing.T, addr string) clusterCaller {
+	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{addr}})
+	anys := func(args []string) (list []any) {
+		for _, a := range args {
+			list = append(list, a)
+		}
+		return list
+	}
+	return clusterCaller{
+		do: func(ctx context.Context, args ...string) ([]int64, error) {
+			return c.Do(ctx, anys(args)...).Int64Slice()
+		},
+		pipeline: func(ctx context.Context, n int, args ...string) error {
+			pipe := c.Pipeline()
+			for range n {
+				pipe.Do(ctx, anys(args)...)
+			}
+			_, err := pipe.Exec(ctx)
+			return err
+		},
+		close: func() { assert.NoError(t, c.Close()) },
+	}
+}
+
+func dialRueidisCluster(t *testing.T, addr string) clusterCaller {
+	c, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{addr}})
+	require.NoError(t, err)
+	build := func(args []string) rueidis.Completed {
+		return c.B().Arbitrary(args[0]).Keys(args[1]).Args(args[2:]...).Build()
+	}
+	return clusterCaller{
+		do: func(ctx context.Context, args ...string) ([]int64, error) {
+			return c.Do(ctx, build(args)).AsIntSlice()
+		},
+		pipeline: func(ctx context.Context, n int, args ...string) error {
+			var all rueidis.Commands
+			for range n {
+				all = append(all, build(args))
+			}
+			for _, result := range c.DoMulti(ctx, all...) {
+				if err := result.Error(); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		close: c.Close,
+	}
+}
+
+func TestClusterClientsFollowTheLeader(t *testing.T) {
+	for name, dial := range map[string]func(*testing.T, string) clusterCaller{"go-redis": dialGoRedisCluster, "rueidis": dialRueidisCluster} {
+		for _, redirect := range []string{RedirectMoved, RedirectForward} {
+			t.Run(name+" "+redirect, func(t *testing.T) { followTheLeader(t, dial, redirect) })
+		}
+	}
+}
+
+func followTheLeader(t *testing.T, dial func(*testing.T, string) clusterCaller, redirect string) {
+	f := newFakeCluster()
+	nodes := f.start(t, Config{Redirect: redirect})
+	ctx, cancel := context.WithTimeout(t.Context(), testWait)
+	defer cancel()
+	c := dial(t, f.addr("b"))
+	defer c.close()
+
+	left := int64(1000)
+	calls := func(leader string) {
+		t.Helper()
+		before := nodes[leader].decided.Load()
+		for range 10 {
+			left--
+			reply, err := c.do(ctx, "RL.FIXED", "k", "FOREVER", "1000")
+			require.NoError(t, err)
+			require.Equal(t, []int64{1, left, 0, -1, 1000}, reply)
+		}
+		require.NoError(t, c.pipeline(ctx, 20, "RL.FIXED", "k", "FOREVER", "1000"))
+		left -= 20
+		require.Greater(t, nodes[leader].decided.Load(), before+10, "at the leader")
+	}
+	calls("a")
+	require.Zero(t, nodes["b"].decided.Load()+nodes["c"].decided.Load(), "nothing but the leader is asked")
+
+	f.lead("c")
+	if redirect == RedirectForward {
+		_, err := c.do(ctx, "RL.FIXED", "other", "FOREVER", "1000")
+		require.NoError(t, err, "whoever is asked")
+		return
+	}
+	calls("c")
+	require.Zero(t, nodes["b"].decided.Load())
+	f.lead("")
+	time.AfterFunc(200*time.Millisecond, func() { f.lead("b") })
+	require.Eventually(t, func() bool {
+		reply, err := c.do(ctx, "RL.FIXED", "k", "FOREVER", "1000", "COST", "0")
+		return err == nil && reply[1] == left
+	}, testWait, 20*time.Millisecond, "the client does not find the new leader")
+	calls("b")
+}
+
+func TestRedisCLIFollowsTheLeader(t *testing.T) {
+	path, err := exec.LookPath("redis-cli")
+	if err != nil {
+		t.Skip("SKIPPED: redis-cli is not on the PATH (on Debian: apt install redis-tools)")
+	}
+	f := newFakeCluster()
+	nodes := f.start(t, Config{Redirect: RedirectMoved})
+	_, port, _ := strings.Cut(f.addr("b"), ":")
+	cli := func(args ...string) string {
+		ctx, cancel := context.WithTimeout(t.Context(), testWait)
+		defer cancel()
+		out, err := exec.CommandContext(ctx, path, append([]string{"-p", port}, args...)...).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return string(out)
+	}
+	assert.Equal(t, "1\n8\n0\n-1\n9\n", cli("-c", "RL.FIXED", "foo", "FOREVER", "9"))
+	assert.EqualValues(t, 1, nodes["a"].decided.Load())
+	assert.Equal(t, "MOVED 12182 "+f.addr("a")+"\n\n", cli("RL.FIXED", "foo", "FOREVER", "9"), "without -c it only says so")
+	f.lead("c")
+	assert.Equal(t, "1\n7\n0\n-1\n9\n", cli("-c", "RL.FIXED", "foo", "FOREVER", "9"))
+	assert.EqualValues(t, 1, nodes["c"].decided.Load())
+	assert.Equal(t, "OK\n", cli("-c", "WEIR.CLUSTER", "TRANSFER", "b"))
+	assert.Contains(t, cli("--cluster", "check", f.addr("b")), "[OK] All 16384 slots covered.")
+}

@@ -1,0 +1,195 @@
+package server
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// The cluster in the forms that Redis' cluster clients read.
+
+// nodeID is the id clients know a node by: they expect 40 hexadecimal digits. It
+// is a name, no secret.
+func nodeID(id string) string {
+	sum := sha1.Sum([]byte(id))
+	return hex.EncodeToString(sum[:])
+}
+
+func runClusterMyID(s *session, _ [][]byte) {
+	if s.srv.replica == nil {
+		s.bulk(s.srv.state.identity.runID)
+		return
+	}
+	s.bulk(nodeID(s.srv.replica.Topology().Self))
+}
+
+func runClusterInfo(s *session, _ [][]byte) {
+	t, slots, up, size, known := &Topology{}, 0, true, 0, 1
+	if s.srv.replica != nil {
+		t, slots, size = s.srv.replica.Topology(), keySlots, 1
+		up, known = t.Leader != "", len(t.Nodes)
+	}
+	state, served := "ok", slots
+	if !up {
+		state, served = "fail", 0
+	}
+	var w infoWriter
+	w.field("cluster_enabled", oneIf(s.srv.replica != nil))
+	w.field("cluster_state", state)
+	w.field("cluster_slots_assigned", slots)
+	w.field("cluster_slots_ok", served)
+	w.field("cluster_slots_pfail", 0)
+	w.field("cluster_slots_fail", slots-served)
+	w.field("cluster_known_nodes", known)
+	w.field("cluster_size", size)
+	w.field("cluster_current_epoch", t.Term)
+	w.field("cluster_my_epoch", t.Term)
+	s.verbatim(w.String())
+}
+
+// runClusterNodes writes id address@bus flags primary ping pong epoch link slots.
+func runClusterNodes(s *session, t *Topology, _ [][]byte) {
+	var text strings.Builder
+	now := time.Now()
+	for i := range t.Nodes {
+		text.WriteString(t.nodeLine(&t.Nodes[i], now))
+	}
+	s.verbatim(text.String())
+}
+
+func (t *Topology) nodeLine(m *Member, now time.Time) string {
+	address := ":0"
+	if host, port, ok := m.hostPort(); ok {
+		address = redisAddr(host, port)
+	}
+	primary := "-"
+	if p := t.primary(); p != nil && p != m {
+		primary = nodeID(p.ID)
+	}
+	link, pongMs := "connected", now.Add(-m.LastHeard).UnixMilli()
+	switch {
+	case m.ID == t.Self:
+		pongMs = 0
+	case !m.Up:
+		link = "disconnected"
+	}
+	line := fmt.Sprintf("%s %s@%s %s %s 0 %d %d %s", nodeID(m.ID), address, m.busPort(), t.nodeFlags(m), primary, pongMs, t.Term, link)
+	if m == t.primary() {
+		line += fmt.Sprintf(" 0-%d", keySlots-1)
+	}
+	return line + "\n"
+}
+
+// busPort is the port for the other nodes, in the place of Redis' cluster bus.
+func (m *Member) busPort() string {
+	if at := strings.LastIndexByte(m.RaftAddr, ':'); at >= 0 {
+		return m.RaftAddr[at+1:]
+	}
+	return "0"
+}
+
+func (t *Topology) nodeFlags(m *Member) string {
+	flags := "slave"
+	if m == t.primary() {
+		flags = "master"
+	}
+	if m.ID == t.Self {
+		flags = "myself," + flags
+	} else if !m.Up {
+		flags += ",fail"
+	}
+	if _, _, ok := m.hostPort(); !ok {
+		flags += ",noaddr"
+	}
+	return flags
+}
+
+// serving are the nodes whose addresses are known, the primary first; none while
+// its own is not.
+func (t *Topology) serving() (all []*Member) {
+	first := t.primary()
+	if _, _, ok := first.hostPort(); !ok {
+		return nil
+	}
+	all = append(all, first)
+	for i := range t.Nodes {
+		m := &t.Nodes[i]
+		if _, _, ok := m.hostPort(); ok && m != first {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+func runClusterSlots(s *session, t *Topology, _ [][]byte) {
+	nodes := t.serving()
+	if len(nodes) == 0 {
+		s.array(0)
+		return
+	}
+	s.array(1)
+	s.array(2 + len(nodes))
+	s.int(0)
+	s.int(keySlots - 1)
+	for _, m := range nodes {
+		host, port, _ := m.hostPort()
+		s.array(4)
+		s.bulk(host)
+		s.int(int64(port))
+		s.bulk(nodeID(m.ID))
+		s.mapOf(0) // further addresses
+	}
+}
+
+func runClusterShards(s *session, t *Topology, _ [][]byte) {
+	nodes := t.serving()
+	if len(nodes) == 0 {
+		s.array(0)
+		return
+	}
+	s.array(1)
+	s.mapOf(2)
+	s.bulk("slots")
+	s.array(2)
+	s.int(0)
+	s.int(keySlots - 1)
+	s.bulk("nodes")
+	s.array(len(nodes))
+	for i, m := range nodes {
+		s.shardNode(t, m, i == 0)
+	}
+}
+
+func (s *session) shardNode(t *Topology, m *Member, primary bool) {
+	host, port, _ := m.hostPort()
+	role, health := "replica", "online"
+	if primary {
+		role = "master"
+	}
+	if !m.Up && m.ID != t.Self {
+		health = "fail"
+	}
+	s.mapOf(7)
+	s.pair("id", nodeID(m.ID))
+	s.pairInt("port", int64(port))
+	s.pair("ip", host)
+	s.pair("endpoint", host)
+	s.pair("role", role)
+	s.pairInt("replication-offset", int64(m.AppliedIndex))
+	s.pair("health", health)
+}
+
+// runClusterLinks answers what is known of Redis' fields.
+func runClusterLinks(s *session, t *Topology, _ [][]byte) {
+	others := t.count(func(m *Member) bool { return m.Up && m.ID != t.Self })
+	s.array(others)
+	for i := range t.Nodes {
+		if m := &t.Nodes[i]; m.Up && m.ID != t.Self {
+			s.mapOf(2)
+			s.pair("direction", "to")
+			s.pair("node", nodeID(m.ID))
+		}
+	}
+}

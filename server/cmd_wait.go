@@ -1,0 +1,72 @@
+package server
+
+import "time"
+
+const (
+	// maxWait bounds WAIT, also with the timeout 0, which in Redis has no end: a
+	// replica that is away for a minute will not come back while somebody waits.
+	maxWait = time.Minute
+	// WAIT looks again after waitPollMin, then at doubling intervals up to
+	// waitPollMax: a replica is mostly a millisecond behind, and thousands who wait
+	// for one that is gone must not keep a processor busy.
+	waitPollMin = time.Millisecond
+	waitPollMax = 64 * time.Millisecond
+)
+
+func waitCommand() *command {
+	return &command{
+		name: "WAIT", arity: 3, syntax: "replicas timeout", summary: "Wait until so many replicas have what this node has decided", flags: "", run: runWait,
+		details: "The leader of a cluster answers a decision when a majority has it on disk, so that many replicas are there at once; for more it waits " +
+			"`timeout` milliseconds, at most and with 0 a minute, but not in a transaction. A node that does not lead knows of the majority only and does not wait.",
+		reply: "How many replicas have it; 0 where there are none.",
+	}
+}
+
+func runWait(s *session, args [][]byte) {
+	want, okWant := parseInt(args[1])
+	timeoutMs, okTimeout := parseInt(args[2])
+	if !okWant || !okTimeout || want < 0 || timeoutMs < 0 {
+		s.fail(errNotInteger)
+		return
+	}
+	timeout := maxWait
+	if timeoutMs > 0 && timeoutMs < maxWait.Milliseconds() {
+		timeout = time.Duration(timeoutMs) * time.Millisecond
+	}
+	if s.executing {
+		timeout = 0
+	}
+	s.int(s.srv.awaitReplicas(want, timeout))
+}
+
+// awaitReplicas returns how many nodes besides the leader have everything that
+// was committed when it was called. It returns when they are as many as wanted,
+// and at the latest after timeout, when this node does not lead or the server stops.
+func (s *Server) awaitReplicas(want int64, timeout time.Duration) (have int64) {
+	if s.replica == nil {
+		return 0
+	}
+	end := time.Now().Add(timeout)
+	t := s.replica.Topology()
+	index := t.CommitIndex
+	for pause := waitPollMin; ; pause = min(2*pause, waitPollMax) {
+		have = max(have, t.replicasAt(index))
+		left := time.Until(end)
+		if have >= want || left <= 0 || !t.leads() || s.draining.Load() {
+			return have
+		}
+		s.sleep(min(pause, left))
+		t = s.replica.Topology()
+	}
+}
+
+// replicasAt is how many nodes besides the leader have the log up to a committed
+// index: a majority of the voters in any case, and on the leader those seen to.
+func (t *Topology) replicasAt(index uint64) int64 {
+	majority := t.count(isVoter) / 2
+	if !t.leads() {
+		return int64(majority)
+	}
+	seen := t.count(func(m *Member) bool { return m.ID != t.Self && m.AppliedIndex >= index })
+	return int64(max(majority, seen))
+}

@@ -1,0 +1,132 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+)
+
+// maxNodeIDBytes bounds the name of a node, which logs and tables show.
+const maxNodeIDBytes = 64
+
+func weirClusterCommand() *command {
+	const flags = "admin noscript loading stale no_multi"
+	sub := func(name, syntax string, arity int, summary, details string, run func(*session, *Topology, [][]byte)) *command {
+		cmd := clustered(name, syntax, arity, summary, run)
+		cmd.flags, cmd.details = flags, details
+		return cmd
+	}
+	status := sub("STATUS", "", 2, "The cluster as this node sees it", "", runClusterStatus)
+	status.reply = "A map: `cluster_id`, `node` (this one), `leader` (empty: none is known), `last_leader`, `term`, `applied_index`, `commit_index`, `stale_ms`, and `nodes`, " +
+		"each a map of `id`, `client_addr`, `raft_addr`, `voter`, `up`, `applied_index`, `heard_ms` (how long ago)."
+	return &command{
+		name: "WEIR.CLUSTER", arity: -2, group: groupCluster, flags: flags, summary: "See and change the cluster; `weir cluster` does the same from a shell",
+		details: "A change goes to the leader: another node answers `MOVED 0 host:port`. It ends when a majority has agreed to it.",
+		subs: []*command{
+			status,
+			sub("ADD", "id addr", 4, "Take a node in", "It follows first, and votes once it has caught up. `addr` is its address for the other nodes.", runClusterAdd),
+			sub("REMOVE", "id", 3, "Put a node out", "Stop it first: a node that was put out does not come back by itself.", runClusterRemove),
+			sub("TRANSFER", "[id]", -2, "Hand leadership to a node, or to whichever is best", "", runClusterTransfer),
+			sub("SNAPSHOT", "", 2, "Write a snapshot on this node, and shorten its log", "", runClusterSnapshot),
+		},
+	}
+}
+
+func runClusterStatus(s *session, t *Topology, _ [][]byte) {
+	s.mapOf(9)
+	s.pair("cluster_id", t.ClusterID)
+	s.pair("node", t.Self)
+	s.pair("leader", t.Leader)
+	s.pair("last_leader", t.LastLeader)
+	s.pairInt("term", int64(t.Term))
+	s.pairInt("applied_index", int64(t.AppliedIndex))
+	s.pairInt("commit_index", int64(t.CommitIndex))
+	s.pairInt("stale_ms", ceilMs(s.srv.replica.StaleFor()))
+	s.bulk("nodes")
+	s.array(len(t.Nodes))
+	for i := range t.Nodes {
+		s.statusNode(&t.Nodes[i])
+	}
+}
+
+func (s *session) statusNode(m *Member) {
+	s.mapOf(7)
+	s.pair("id", m.ID)
+	s.pair("client_addr", m.ClientAddr)
+	s.pair("raft_addr", m.RaftAddr)
+	s.pairInt("voter", int64(oneIf(m.Voter)))
+	s.pairInt("up", int64(oneIf(m.Up)))
+	s.pairInt("applied_index", int64(m.AppliedIndex))
+	s.pairInt("heard_ms", ceilMs(m.LastHeard))
+}
+
+func runClusterAdd(s *session, _ *Topology, args [][]byte) {
+	id, addr := args[2], args[3]
+	switch {
+	case !s.guarded(checkNodeID(id)):
+	case !isHostPort(addr):
+		s.fail(badArgument("addr", "must be like host:port", addr))
+	default:
+		s.changed("node added", s.srv.replica.AddNode(string(id), string(addr)), "id", string(id), "raft", string(addr))
+	}
+}
+
+func runClusterRemove(s *session, _ *Topology, args [][]byte) {
+	if s.guarded(checkNodeID(args[2])) {
+		s.changed("node removed", s.srv.replica.RemoveNode(string(args[2])), "id", string(args[2]))
+	}
+}
+
+func runClusterTransfer(s *session, _ *Topology, args [][]byte) {
+	to := ""
+	switch {
+	case len(args) > 3:
+		s.fail(errSyntax)
+		return
+	case len(args) == 3:
+		if !s.guarded(checkNodeID(args[2])) {
+			return
+		}
+		to = string(args[2])
+	}
+	s.changed("leadership handed over", s.srv.replica.TransferLeadership(to), "to", to)
+}
+
+func runClusterSnapshot(s *session, _ *Topology, _ [][]byte) {
+	s.changed("snapshot written", s.srv.replica.Snapshot())
+}
+
+func checkNodeID(id []byte) error {
+	if len(id) == 0 || len(id) > maxNodeIDBytes {
+		return replyError(fmt.Sprintf("ERR id must be 1 to %d bytes, not %d", maxNodeIDBytes, len(id)))
+	}
+	return checkClientText("Node ids", id)
+}
+
+// changed answers a change of the cluster and leaves a line about it.
+func (s *session) changed(what string, err error, attrs ...any) {
+	if err != nil {
+		s.fail(s.srv.adminError(err))
+		return
+	}
+	s.srv.log.Info(what+" at a client's request", append(attrs, "addr", s.about.addr)...)
+	s.ok()
+}
+
+// adminError is the reply when a change of the cluster failed: to the leader when
+// it is known where that is, and else the reason, which unlike that of a decision
+// is taken at its word.
+func (s *Server) adminError(err error) error {
+	if errors.Is(err, ErrNotLeader) {
+		t := s.replica.Topology()
+		if to, ok := t.leaderElsewhere().(elsewhere); ok && !t.leads() {
+			return replyError("MOVED 0 " + string(to))
+		}
+		return err
+	}
+	for _, known := range []error{ErrTryAgain, ErrClusterDown, ErrOverloaded, ErrUnknownOutcome, ErrNoDisk} {
+		if errors.Is(err, known) {
+			return err
+		}
+	}
+	return replyError("ERR " + err.Error())
+}

@@ -1,0 +1,62 @@
+package server
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+)
+
+// elsewhere is the error of operations that this node leaves to the leader, with
+// the leader's address as a client writes it after MOVED.
+type elsewhere string
+
+func (e elsewhere) Error() string { return "the leader is " + string(e) }
+
+// moved makes it the reply for one key. The slot is the key's own: some clients
+// change their map of slots by it.
+func (e elsewhere) moved(key []byte) error {
+	return replyError(fmt.Sprintf("MOVED %d %s", keySlot(key), string(e)))
+}
+
+// redirect says whether this node carries operations out: nil, or an elsewhere,
+// or ErrClusterDown. A leader whose address is not yet known is none to send
+// clients to: their operations are then forwarded.
+func (s *Server) redirect() error {
+	if !s.redirects {
+		return nil
+	}
+	t := s.replica.Topology()
+	switch {
+	case t.Leader == "":
+		return ErrClusterDown
+	case t.leads():
+		return nil
+	}
+	return t.leaderElsewhere()
+}
+
+// leaderElsewhere is nil when the leader's address is not known.
+func (t *Topology) leaderElsewhere() error {
+	if host, port, ok := t.member(t.Leader).hostPort(); ok {
+		return elsewhere(redisAddr(host, port))
+	}
+	return nil
+}
+
+// redisAddr joins host and port as Redis does, without brackets.
+func redisAddr(host string, port int) string { return host + ":" + strconv.Itoa(port) }
+
+// forKey completes an error of redirect for a reply about key.
+func forKey(err error, key []byte) error {
+	if to, ok := err.(elsewhere); ok {
+		return to.moved(key)
+	}
+	return err
+}
+
+// isHostPort says whether b is an address to reach another machine's port by.
+func isHostPort(b []byte) bool {
+	host, text, err := net.SplitHostPort(string(b))
+	port, errPort := strconv.ParseUint(text, 10, 16)
+	return err == nil && errPort == nil && host != "" && port > 0
+}

@@ -1,0 +1,74 @@
+package server
+
+import "fmt"
+
+// How a node of a cluster shows itself to what was written for Redis replication:
+// the leader as the master, every other node as its replica. While no leader is
+// known all are replicas, and their link is down.
+
+func (s *Server) mode() string {
+	if s.replica != nil {
+		return "cluster"
+	}
+	return "standalone"
+}
+
+// leads says whether this node is the master, which one that stands alone is.
+func (s *Server) leads() bool { return s.replica == nil || s.replica.Topology().leads() }
+
+// helloRole is the role in HELLO's words.
+func (s *Server) helloRole() string {
+	if s.leads() {
+		return "master"
+	}
+	return "replica"
+}
+
+func runRole(s *session, _ [][]byte) {
+	if s.srv.replica == nil {
+		s.masterRole(new(Topology))
+		return
+	}
+	if t := s.srv.replica.Topology(); t.leads() {
+		s.masterRole(t)
+	} else {
+		s.replicaRole(t)
+	}
+}
+
+func (s *session) masterRole(t *Topology) {
+	replicas := t.replicas()
+	s.array(3)
+	s.bulk("master")
+	s.int(int64(t.CommitIndex))
+	s.array(len(replicas))
+	for _, m := range replicas {
+		host, port, _ := m.hostPort()
+		s.strings([]string{host, fmt.Sprint(port), fmt.Sprint(m.AppliedIndex)})
+	}
+}
+
+func (s *session) replicaRole(t *Topology) {
+	host, port, _ := t.primary().hostPort()
+	state := "connected"
+	if t.Leader == "" {
+		state = "connect"
+	}
+	s.array(5)
+	s.bulk("slave")
+	s.bulk(host)
+	s.int(int64(port))
+	s.bulk(state)
+	s.int(int64(t.AppliedIndex))
+}
+
+// replicas are the other nodes that are up and have an address for clients.
+func (t *Topology) replicas() (all []*Member) {
+	for i := range t.Nodes {
+		m := &t.Nodes[i]
+		if _, _, ok := m.hostPort(); ok && m.Up && m.ID != t.Self {
+			all = append(all, m)
+		}
+	}
+	return all
+}

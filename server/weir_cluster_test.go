@@ -1,0 +1,124 @@
+package server
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestWeirClusterStatus(t *testing.T) {
+	f := newFakeCluster()
+	f.setAge(3 * time.Millisecond)
+	c, _ := f.client(t, "b", Config{})
+	assert.Equal(t, "cluster_id c1 node b leader a last_leader a term 7 applied_index 40 commit_index 42 stale_ms 3 nodes"+
+		" id a client_addr 10.0.0.1:6380 raft_addr 10.0.0.1:6390 voter 1 up 1 applied_index 42 heard_ms 0"+
+		" id b client_addr 10.0.0.2:6380 raft_addr 10.0.0.2:6391 voter 1 up 1 applied_index 41 heard_ms 1000"+
+		" id c client_addr c.example:6380 raft_addr c.example:6392 voter 1 up 1 applied_index 42 heard_ms 2000",
+		c.say("WEIR.CLUSTER STATUS"))
+	c.say("HELLO 3")
+	assert.True(t, strings.HasPrefix(c.raw("weir.cluster", "status"), "%9\r\n"))
+}
+
+func TestWeirClusterChanges(t *testing.T) {
+	f := newFakeCluster()
+	leader, _ := f.client(t, "a", Config{})
+	follower, _ := f.client(t, "b", Config{})
+	for _, send := range []string{"ADD d 10.0.0.4:6390", "REMOVE c", "TRANSFER", "TRANSFER b"} {
+		assert.Equal(t, "-MOVED 0 10.0.0.1:6380", follower.say("WEIR.CLUSTER "+send), send)
+		assert.Equal(t, "OK", leader.say("weir.cluster "+send), send)
+	}
+	assert.Equal(t, "OK", follower.say("WEIR.CLUSTER SNAPSHOT"), "each node has its own")
+	assert.Equal(t, []string{"add d 10.0.0.4:6390", "remove c", "transfer ", "transfer b", "snapshot"}, f.asked())
+	for send, want := range map[string]string{
+		"ADD d 10.0.0.4":                    "-ERR addr must be like host:port, not '10.0.0.4'",
+		"ADD d :6390":                       "-ERR addr must be like host:port, not ':6390'",
+		"ADD d host:0":                      "-ERR addr must be like host:port, not 'host:0'",
+		"ADD d host:65536":                  "-ERR addr must be like host:port, not 'host:65536'",
+		`ADD "" host:1`:                     "-ERR id must be 1 to 64 bytes, not 0",
+		`ADD "a b" host:1`:                  "-ERR Node ids cannot contain spaces, newlines or special characters.",
+		"REMOVE " + strings.Repeat("x", 65): "-ERR id must be 1 to 64 bytes, not 65",
+		`TRANSFER ""`:                       "-ERR id must be 1 to 64 bytes, not 0",
+		"TRANSFER a b":                      "-" + string(errSyntax),
+		"SPLIT":                             "-ERR unknown subcommand 'SPLIT'. Try WEIR.CLUSTER HELP.",
+		"REMOVE":                            "-ERR wrong number of arguments for 'weir.cluster|remove' command",
+	} {
+		assert.Equal(t, want, leader.say("WEIR.CLUSTER "+send), send)
+	}
+	assert.Len(t, f.asked(), 5)
+}
+
+func TestWeirClusterErrors(t *testing.T) {
+	f := newFakeCluster()
+	c, _ := f.client(t, "a", Config{})
+	for err, want := range map[error]string{
+		errFake:           "-ERR the fake refuses",
+		ErrTryAgain:       "-TRYAGAIN not applied, send it again",
+		ErrClusterDown:    "-CLUSTERDOWN the cluster has no leader, nothing was counted",
+		ErrUnknownOutcome: "-UNKNOWN no answer in time, it may have been counted",
+		ErrNoDisk:         "-ERR " + ErrNoDisk.Error(),
+		ErrNotLeader:      "-TRYAGAIN this node is not the leader, nothing was changed",
+	} {
+		f.setFail(err)
+		assert.Equal(t, want, c.say("WEIR.CLUSTER REMOVE b"))
+	}
+	f.lead("")
+	assert.Equal(t, "-TRYAGAIN this node is not the leader, nothing was changed", c.say("WEIR.CLUSTER REMOVE b"))
+
+	alone := defaultClient(t)
+	for _, send := range []string{"STATUS", "ADD a b:1", "REMOVE a", "TRANSFER", "SNAPSHOT"} {
+		assert.Equal(t, "-"+string(errNoCluster), alone.say("WEIR.CLUSTER "+send), send)
+	}
+}
+
+func TestClusterReadiness(t *testing.T) {
+	f := newFakeCluster()
+	srv, err := New(silent(Config{}), f.node("b"))
+	require.NoError(t, err)
+	h := NewHTTP(srv)
+	ready := func(status int, want string) {
+		t.Helper()
+		w := ask(h, http.MethodGet, "/readyz")
+		assert.Equal(t, want, w.Body.String())
+		assert.Equal(t, status, w.Code)
+		assert.Equal(t, http.StatusOK, ask(h, http.MethodGet, "/livez").Code)
+	}
+	ready(http.StatusOK, "[+]node ok\n[+]leader ok (a)\n[+]state ok\n")
+	f.lead("")
+	ready(http.StatusServiceUnavailable, "[+]node ok\n[-]leader none\n[+]state ok\n")
+	f.lead("c")
+	f.setAge(maxReadyStale + time.Second)
+	ready(http.StatusServiceUnavailable, "[+]node ok\n[+]leader ok (c)\n[-]state 11s old\n")
+	f.setAge(0)
+	f.change(func(t *Topology) { t.Nodes = t.Nodes[:1] })
+	ready(http.StatusServiceUnavailable, "[-]node not a member yet\n[+]leader ok (c)\n[+]state ok\n")
+	require.NoError(t, srv.Close())
+	ready(http.StatusServiceUnavailable, "[-]node draining\n[+]leader ok (c)\n[+]state ok\n")
+}
+
+func TestClusterMetrics(t *testing.T) {
+	f := newFakeCluster()
+	f.setAge(1500 * time.Millisecond)
+	f.change(func(t *Topology) { t.Nodes[2].Up = false })
+	page := func(id string) string {
+		srv, err := New(silent(Config{}), f.node(id))
+		require.NoError(t, err)
+		return ask(NewHTTP(srv), http.MethodGet, "/metrics").Body.String()
+	}
+	leader, follower := page("a"), page("b")
+	for _, want := range []string{"weir_cluster_is_leader 1\n", "weir_cluster_stale_seconds 0\n"} {
+		assert.Contains(t, leader, want)
+	}
+	for _, want := range []string{
+		"weir_cluster_is_leader 0\n", "weir_cluster_has_leader 1\n", "weir_cluster_term 7\n", "weir_cluster_applied_index 40\n",
+		"weir_cluster_commit_index 42\n", "weir_cluster_stale_seconds 1.5\n", "weir_cluster_nodes 3\n", "weir_cluster_nodes_up 2\n",
+	} {
+		assert.Contains(t, follower, want)
+	}
+	alone, err := New(silent(Config{}), newTableLimiter())
+	require.NoError(t, err)
+	assert.NotContains(t, ask(NewHTTP(alone), http.MethodGet, "/metrics").Body.String(), "weir_cluster_")
+}
