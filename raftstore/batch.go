@@ -1,0 +1,61 @@
+package raftstore
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/wire"
+)
+
+// batch is what becomes one entry: the calls of many callers, and later their
+// answers.
+type batch struct {
+	kind  wire.Kind
+	data  []byte // the header's place, then the body
+	enc   wire.Encoder
+	ops   int
+	nonce uint64
+	born  time.Time
+
+	// out holds the answers. The machine fills it before finish; callers read it after.
+	out      []engine.Decision
+	finished atomic.Bool
+	err      error
+	done     chan struct{} // closed by finish
+}
+
+func newBatch(kind wire.Kind, nonce uint64) *batch {
+	return &batch{
+		kind: kind, nonce: nonce, born: time.Now(),
+		data: make([]byte, wire.HeaderLen, 4<<10),
+		done: make(chan struct{}),
+	}
+}
+
+// append adds a call and returns where its answers will be.
+func (b *batch) append(ops []engine.Op, atomic bool) (from int) {
+	b.data = b.enc.Call(b.data, ops, atomic)
+	from = b.ops
+	b.ops += len(ops)
+	return from
+}
+
+// body is what the calls of the batch were written to.
+func (b *batch) body() []byte { return b.data[wire.HeaderLen:] }
+
+// answers returns the place for the answers.
+func (b *batch) answers() []engine.Decision {
+	if b.out == nil {
+		b.out = make([]engine.Decision, b.ops)
+	}
+	return b.out
+}
+
+// finish wakes the callers; only the first outcome counts.
+func (b *batch) finish(err error) {
+	if b.finished.CompareAndSwap(false, true) {
+		b.err = err
+		close(b.done)
+	}
+}

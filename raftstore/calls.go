@@ -1,0 +1,123 @@
+package raftstore
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/peer"
+	"github.com/weir-project/weir/raftstore/wire"
+)
+
+// The calls nodes make to each other.
+const (
+	callStatus  byte = 's' // how are you: a status in JSON
+	callJoin    byte = 'j' // take me in: a joining in JSON
+	callDecide  byte = 'd' // carry out a body of operations
+	callClear   byte = 'c' // forget everything
+	callAdmin   byte = 'a' // change the cluster: an order in JSON
+	callAdvance byte = 't' // move the test clock: an order in JSON
+)
+
+// The answers. Every other byte means that the outcome is not known.
+const (
+	answered   byte = iota // the payload is the answer
+	tryAgain               // certainly not applied
+	notLeader              // certainly not applied: this node is not the leader
+	overloaded             // certainly not applied: too much is waiting
+	unknown                // it may have been applied
+	refused                // not applied, for the reason in the payload
+)
+
+// answer handles a call of another node.
+func (n *Node) answer(from peer.Identity, method byte, payload []byte) (byte, []byte) {
+	switch method {
+	case callStatus:
+		return answered, n.status().encode()
+	case callDecide:
+		return n.answerDecide(payload)
+	case callClear:
+		return reply(nil, n.clearHere())
+	case callJoin:
+		return n.answerJSON(payload, func(b []byte) error {
+			var j joining
+			if err := json.Unmarshal(b, &j); err != nil {
+				return err
+			}
+			return n.takeIn(from, j)
+		})
+	case callAdmin:
+		return n.answerJSON(payload, func(b []byte) error {
+			var o order
+			if err := json.Unmarshal(b, &o); err != nil {
+				return err
+			}
+			return n.carryOut(o)
+		})
+	}
+	return refused, []byte("this version of weir does not know the call")
+}
+
+func (n *Node) answerJSON(payload []byte, act func([]byte) error) (byte, []byte) {
+	return reply(nil, act(payload))
+}
+
+// reply turns an outcome into an answer.
+func reply(payload []byte, err error) (byte, []byte) {
+	switch {
+	case err == nil:
+		return answered, payload
+	case errors.Is(err, ErrTryAgain):
+		return tryAgain, nil
+	case errors.Is(err, ErrNotLeader), errors.Is(err, ErrNoLeader):
+		return notLeader, nil
+	case errors.Is(err, ErrOverloaded):
+		return overloaded, nil
+	case errors.Is(err, ErrUnknown):
+		return unknown, nil
+	default:
+		return refused, []byte(err.Error())
+	}
+}
+
+// outcomeOf turns an answer back into an error.
+func outcomeOf(status byte, payload []byte) error {
+	switch status {
+	case answered:
+		return nil
+	case tryAgain:
+		return ErrTryAgain
+	case notLeader:
+		return ErrTryAgain
+	case overloaded:
+		return ErrOverloaded
+	case refused:
+		return errors.New(string(payload))
+	default:
+		return ErrUnknown
+	}
+}
+
+// answerDecide carries out a body that a follower forwards.
+func (n *Node) answerDecide(body []byte) (byte, []byte) {
+	if n.reign.Load() == nil {
+		return notLeader, nil
+	}
+	f, err := readForwarded(body)
+	if err != nil {
+		return refused, []byte(err.Error())
+	}
+	out := make([]engine.Decision, f.ops)
+	if err := n.decideForwarded(f, out); err != nil {
+		return reply(nil, err)
+	}
+	return answered, wire.AppendDecisions(make([]byte, 0, 16*len(out)), out)
+}
+
+// clearHere forgets everything if this node leads.
+func (n *Node) clearHere() error {
+	if n.reign.Load() == nil {
+		return ErrNotLeader
+	}
+	return n.Clear()
+}

@@ -1,0 +1,135 @@
+package raftstore_test
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore"
+)
+
+// patience is how long a test waits for what must come.
+const patience = 20 * time.Second
+
+// cluster is some nodes in this process, on loopback and real disks.
+type cluster struct {
+	t     *testing.T
+	nodes []*raftstore.Node
+	opts  []raftstore.Options
+	fatal chan error
+}
+
+// newCluster starts n nodes that found a cluster; change may alter the options.
+func newCluster(t *testing.T, n int, change func(i int, o *raftstore.Options)) *cluster {
+	c := &cluster{t: t, fatal: make(chan error, 100)}
+	var listeners []net.Listener
+	var join []string
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		listeners, join = append(listeners, l), append(join, l.Addr().String())
+	}
+	for i := range n {
+		o := c.options(i, join[i])
+		o.Join, o.Expect, o.Listener = join, n, listeners[i]
+		if change != nil {
+			change(i, &o)
+		}
+		c.add(o)
+	}
+	t.Cleanup(c.close)
+	return c
+}
+
+func (c *cluster) options(i int, addr string) raftstore.Options {
+	return raftstore.Options{
+		NodeID: fmt.Sprint("n", i), DataDir: c.t.TempDir(), RaftAddr: addr, ClientAddr: fmt.Sprint("client", i),
+		Heartbeat: 200 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
+		OnFatal: func(err error) { c.fatal <- err; runtime.Goexit() },
+	}
+}
+
+func (c *cluster) add(o raftstore.Options) *raftstore.Node {
+	node, err := raftstore.Open(o)
+	require.NoError(c.t, err)
+	c.nodes, c.opts = append(c.nodes, node), append(c.opts, o)
+	return node
+}
+
+func (c *cluster) close() {
+	for _, n := range c.nodes {
+		if n != nil {
+			n.Close()
+		}
+	}
+}
+
+// leader waits until some node serves.
+func (c *cluster) leader() (leader *raftstore.Node, i int) {
+	c.t.Helper()
+	require.Eventually(c.t, func() bool {
+		for i = range c.nodes {
+			if leader = c.nodes[i]; leader != nil && leader.Confirm() == nil {
+				return true
+			}
+		}
+		return false
+	}, patience, 10*time.Millisecond, "no leader")
+	return leader, i
+}
+
+// restart opens a closed node again on its disk.
+func (c *cluster) restart(i int) {
+	l, err := net.Listen("tcp", c.opts[i].RaftAddr)
+	require.NoError(c.t, err)
+	c.opts[i].Listener = l
+	node, err := raftstore.Open(c.opts[i])
+	require.NoError(c.t, err)
+	c.nodes[i] = node
+}
+
+// stop closes a node.
+func (c *cluster) stop(i int) {
+	require.NoError(c.t, c.nodes[i].Close())
+	c.nodes[i] = nil
+}
+
+// take asks for one unit of a bucket that refills by one a day, until there is an
+// answer.
+func (c *cluster) take(n *raftstore.Node, key string, burst int64) engine.Decision {
+	c.t.Helper()
+	ops := []engine.Op{{
+		Key: []byte(key), Cost: 1,
+		Limit: engine.Limit{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: int64(24 * time.Hour)}, Max: burst},
+	}}
+	out := make([]engine.Decision, 1)
+	require.Eventually(c.t, func() bool { return n.Decide(ops, out) == nil }, patience, 10*time.Millisecond)
+	return out[0]
+}
+
+// agree waits until all running nodes have applied the same and holds their states
+// against each other.
+func (c *cluster) agree() {
+	c.t.Helper()
+	require.Eventually(c.t, func() bool {
+		seen := map[uint64]uint64{}
+		running := 0
+		for _, n := range c.nodes {
+			if n != nil {
+				index, hash := n.Digest()
+				if other, ok := seen[index]; ok {
+					require.Equal(c.t, other, hash, "nodes differ at entry %d", index)
+				}
+				seen[index] = hash
+				running++
+			}
+		}
+		return len(seen) == 1
+	}, patience, 10*time.Millisecond, "nodes do not catch up")
+}

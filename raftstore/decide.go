@@ -1,0 +1,149 @@
+package raftstore
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/wire"
+)
+
+// Decide carries out a pipeline; see engine.Table.Decide. On a follower the leader
+// does. Operations that only look are answered from this node's own state, which is
+// as old as StaleFor says. An error is for all operations: none of the answers may be used.
+func (n *Node) Decide(ops []engine.Op, out []engine.Decision) error {
+	if !slices.ContainsFunc(ops, func(op engine.Op) bool { return !op.Dry }) {
+		n.machine.table.Load().Decide(n.lastStamp(), ops, out)
+		return nil
+	}
+	start := time.Now()
+	if !n.denials.likely() && !n.short() {
+		return n.timely(start, n.submit(ops, out, false))
+	}
+	return n.timely(start, n.decideOrDeny(ops, out))
+}
+
+// DecideAtomic carries out ops as one step; see engine.Table.DecideAtomic.
+func (n *Node) DecideAtomic(ops []engine.Op, out []engine.Decision) error {
+	start := time.Now()
+	return n.timely(start, n.submit(ops, out, true))
+}
+
+// timely turns an answer that took too long into ErrUnknown: an admission that is
+// handed out late is a burst on top of what was admitted since.
+func (n *Node) timely(start time.Time, err error) error {
+	if err == nil && time.Since(start) > n.maxAge {
+		n.late.Add(1)
+		return ErrUnknown
+	}
+	return err
+}
+
+// place says where the answers of some operations will be.
+type place struct {
+	b        *batch
+	from     int // in the batch
+	low, end int // in the call
+}
+
+// submit puts operations into the log and waits for their answers.
+func (n *Node) submit(ops []engine.Op, out []engine.Decision, atomic bool) error {
+	var few [4]place
+	places, err := n.enqueue(few[:0], ops, atomic)
+	outcomes := outcome{}
+	if err != nil {
+		outcomes.add(err)
+	}
+	for _, p := range places {
+		<-p.b.done
+		if outcomes.add(p.b.err); p.b.err == nil {
+			copy(out[p.low:p.end], p.b.out[p.from:])
+		}
+	}
+	if outcomes.err() != nil {
+		return outcomes.err()
+	}
+	n.denials.learn(ops, out)
+	return nil
+}
+
+// enqueue splits a call where it does not fit an entry, unless it is atomic.
+func (n *Node) enqueue(places []place, ops []engine.Op, atomic bool) ([]place, error) {
+	for low := 0; low < len(ops); {
+		end := len(ops)
+		if !atomic {
+			end = low + fitting(ops[low:])
+		}
+		b, from, err := n.queue.add(ops[low:end], atomic)
+		if err != nil {
+			return places, err
+		}
+		places = append(places, place{b: b, from: from, low: low, end: end})
+		low = end
+	}
+	return places, nil
+}
+
+// fitting is how many leading operations fit one entry: at least one.
+func fitting(ops []engine.Op) int {
+	bytes := 0
+	for i := range ops {
+		if bytes += wire.Estimate(&ops[i]); i > 0 && (bytes > maxEntryBytes || i >= maxEntryOps) {
+			return i
+		}
+	}
+	return len(ops)
+}
+
+// outcome is what became of a call in several parts.
+type outcome struct {
+	ok    bool
+	first error
+	mixed bool
+}
+
+func (o *outcome) add(err error) {
+	switch {
+	case err == nil:
+		o.ok = true
+	case o.first == nil:
+		o.first = err
+	case !errors.Is(err, o.first):
+		o.mixed = true
+	}
+}
+
+// err is nil when every part was carried out, and says that nothing was counted
+// only if that is so of every part.
+func (o *outcome) err() error {
+	if o.first != nil && (o.ok || o.mixed) {
+		return ErrUnknown
+	}
+	return o.first
+}
+
+// Confirm returns nil when this node leads and everything answered anywhere before
+// the call is in its state: reads that follow are linearizable, and judge by the
+// time of the call. It commits an entry, which many callers share.
+func (n *Node) Confirm() error {
+	if n.reign.Load() == nil {
+		return ErrNotLeader
+	}
+	b, _, err := n.queue.add(nil, false)
+	if err != nil {
+		return err
+	}
+	<-b.done
+	return b.err
+}
+
+// Clear forgets everything, on all nodes.
+func (n *Node) Clear() error {
+	b, err := n.queue.special(wire.Clear)
+	if err != nil {
+		return err
+	}
+	<-b.done
+	return b.err
+}

@@ -1,0 +1,155 @@
+package raftstore
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// learning is how many calls after one that was denied are looked at for denials
+// before they go to the log: looking costs a lookup per operation, for nothing where
+// all is admitted.
+const learning = 256
+
+// denials remembers whether traffic is being denied.
+type denials struct{ left atomic.Int64 }
+
+func (d *denials) likely() bool { return d.left.Load() > 0 }
+
+func (d *denials) learn(ops []engine.Op, out []engine.Decision) {
+	for i := range out[:len(ops)] {
+		if out[i].Allowed == 0 && ops[i].Code == engine.OpTake && ops[i].Cost > 0 {
+			d.left.Store(learning)
+			return
+		}
+	}
+	if d.likely() {
+		d.left.Add(-1)
+	}
+}
+
+// decideOrDeny answers from the state applied here what is denied by it, and puts
+// the rest into the log. Whatever is under way can only take more, so a denial
+// stays one; that this node still leads is what a majority has to confirm, after
+// the request arrived. An entry that commits confirms it too.
+func (n *Node) decideOrDeny(ops []engine.Op, out []engine.Decision) error {
+	r := n.reign.Load()
+	if r == nil {
+		return n.submit(ops, out, false)
+	}
+	s := scratchPool.Get().(*scratch)
+	defer scratchPool.Put(s)
+	s.fit(len(ops))
+	answered := n.machine.table.Load().Denials(n.stamp(r), ops, out, s.answered)
+	if answered > 0 {
+		n.denials.left.Store(learning)
+	}
+	if n.short() {
+		answered += n.refuse(ops, out, s.answered)
+	}
+	switch answered {
+	case 0:
+		return n.submit(ops, out, false)
+	case len(ops):
+		return n.stillLeads(r)
+	}
+	return n.submitRest(s, ops, out)
+}
+
+// stillLeads returns nil when a majority confirmed after the call that this node
+// leads, and has led without a break since r began: else its state may lack what
+// another leader answered.
+func (n *Node) stillLeads(r *reign) error {
+	if err := n.verify.wait(n); err != nil {
+		return err
+	}
+	if n.raft.CurrentTerm() != r.term {
+		return ErrTryAgain
+	}
+	return nil
+}
+
+// submitRest puts into the log what was not answered without it.
+func (n *Node) submitRest(s *scratch, ops []engine.Op, out []engine.Decision) error {
+	for i, done := range s.answered {
+		if !done {
+			s.ops = append(s.ops, ops[i])
+		}
+	}
+	if err := n.submit(s.ops, s.out[:len(s.ops)], false); err != nil {
+		return err
+	}
+	next := 0
+	for i, done := range s.answered {
+		if !done {
+			out[i] = s.out[next]
+			next++
+		}
+	}
+	return nil
+}
+
+// scratch is the memory of one mixed call.
+type scratch struct {
+	answered []bool
+	ops      []engine.Op
+	out      []engine.Decision
+}
+
+var scratchPool = sync.Pool{New: func() any { return new(scratch) }}
+
+func (s *scratch) fit(n int) {
+	if cap(s.answered) < n {
+		s.answered, s.ops, s.out = make([]bool, n), make([]engine.Op, 0, n), make([]engine.Decision, n)
+	}
+	s.answered, s.ops, s.out = s.answered[:n], s.ops[:0], s.out[:n]
+}
+
+// verifier lets everyone who waits share one confirmation of leadership.
+type verifier struct {
+	mu      sync.Mutex
+	next    *round // the one that later callers join; nil: none waits
+	running bool
+}
+
+// round is one confirmation.
+type round struct {
+	done chan struct{}
+	err  error
+}
+
+// wait returns when a majority has confirmed, after the call, that this node leads.
+func (v *verifier) wait(n *Node) error {
+	v.mu.Lock()
+	if v.next == nil {
+		v.next = &round{done: make(chan struct{})}
+	}
+	mine := v.next
+	if !v.running {
+		v.running = true
+		n.tasks.Go(func() { v.run(n) })
+	}
+	v.mu.Unlock()
+	<-mine.done
+	return mine.err
+}
+
+// run carries out rounds until nobody waits.
+func (v *verifier) run(n *Node) {
+	for {
+		v.mu.Lock()
+		r := v.next
+		v.next = nil
+		if r == nil {
+			v.running = false
+			v.mu.Unlock()
+			return
+		}
+		v.mu.Unlock()
+		if err := n.raft.VerifyLeader().Error(); err != nil {
+			r.err = ErrTryAgain // nothing was counted: it was not even proposed
+		}
+		close(r.done)
+	}
+}

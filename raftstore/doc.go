@@ -1,0 +1,26 @@
+// Package raftstore is a limiter that several nodes keep together: the table of
+// package engine under consensus.
+//
+// A decision travels like this. Callers append their operations to the batch that
+// is open (queue.go). The pump takes whatever has gathered, stamps it once with
+// limiter time and proposes it as one entry of the Raft log (propose.go); on a
+// follower it sends it to the leader instead (forward.go). Every node applies
+// committed entries to its own table in the same order (machine.go), and the node
+// that proposed an entry finds the answers there and wakes its callers.
+//
+// Limiter time (reign.go): only the leader stamps. A new leader goes on from the
+// last stamp it applied, by the time that has passed on its own monotonic clock
+// since it applied it, which is never more than has really passed. An entry says
+// for which term its stamp holds and is void in any other. Nothing here feeds a
+// wall clock into a refill.
+//
+// Denials (deny.go) change nothing and need no log: the leader answers them from
+// the state it has applied, once a majority confirmed that it still leads.
+//
+// State (machine_snapshot.go, images.go): the table lives in memory; a snapshot
+// writes what changed to package persistence's images, and a restart loads the
+// newest image and replays the log behind it.
+//
+// What the Raft library needs to be safe is in transport.go, logstore.go and
+// watchdog.go; each says which defect it is there for.
+package raftstore

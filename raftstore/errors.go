@@ -1,0 +1,32 @@
+package raftstore
+
+import "errors"
+
+// What a caller may hear. Any other error means that the outcome is not known.
+var (
+	// ErrTryAgain: certainly not applied; sending again is safe.
+	ErrTryAgain = errors.New("not applied, send it again")
+	// ErrNoLeader: certainly not applied; there is no leader to send it to.
+	ErrNoLeader = errors.New("no leader is known, nothing was counted")
+	// ErrNotLeader: only the leader does this.
+	ErrNotLeader = errors.New("this node is not the leader")
+	// ErrOverloaded: shed before it was proposed.
+	ErrOverloaded = errors.New("too many commands are waiting, nothing was counted")
+	// ErrUnknown: it may have been applied.
+	ErrUnknown = errors.New("no answer in time, it may have been counted")
+)
+
+// Why a node does not start, or stops.
+var (
+	ErrDiverged    = errors.New("this node's state differs from the leader's")
+	ErrRemoved     = errors.New("this node was removed from the cluster")
+	ErrOtherNode   = errors.New("the data directory belongs to another node")
+	ErrStandalone  = errors.New("the data directory holds the state of a server that ran alone")
+	ErrLostState   = errors.New("the cluster knows a node of this id, but this data directory is empty: its promises are lost with its disk, so it must come back under a new id")
+	ErrStuck       = errors.New("stuck")
+	ErrLogFailed   = errors.New("the replicated log cannot be written")
+	ErrNewer       = errors.New("the log holds entries of a newer version of weir")
+	ErrBadEntry    = errors.New("the log holds an entry that cannot be read")
+	ErrNoSecret    = errors.New("the inter-node port is reachable from other machines and needs a cluster secret")
+	ErrUnavailable = errors.New("not possible now")
+)

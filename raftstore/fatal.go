@@ -1,0 +1,45 @@
+package raftstore
+
+import (
+	"errors"
+	"os"
+)
+
+// stopper returns what ends the process at a fault that a node cannot live with.
+func (n *Node) stopper(onFatal func(error)) func(error) {
+	if onFatal != nil {
+		return onFatal
+	}
+	return func(err error) {
+		n.log.Error("this node cannot go on", "error", err, "restart", restartAdvice(err))
+		os.Exit(1)
+	}
+}
+
+// restartAdvice says whether starting the node again is safe.
+func restartAdvice(err error) string {
+	switch {
+	case errors.Is(err, ErrDiverged):
+		return "no: remove the node from the cluster, empty its data directory and start it under a new id"
+	case errors.Is(err, ErrRemoved):
+		return "no: add it again under a new id, with an empty data directory"
+	case errors.Is(err, ErrNewer):
+		return "no: run the newer version"
+	default:
+		return "yes, once the cause is gone: everything this node promised is on its disk"
+	}
+}
+
+// diverged is the machine's way to end the process: a node that went astray must
+// not start again either.
+func (n *Node) diverged(err error) {
+	if errors.Is(err, ErrDiverged) {
+		n.identity.Lock()
+		n.identity.Diverged = err.Error()
+		if e := writeIdentity(n.options.FS, n.options.DataDir, n.identity.identity); e != nil {
+			err = errors.Join(err, e)
+		}
+		n.identity.Unlock()
+	}
+	n.fatal(err)
+}

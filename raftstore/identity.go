@@ -1,0 +1,113 @@
+package raftstore
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// identity is what a data directory says of the node it belongs to. It is written
+// before the node speaks to anyone.
+type identity struct {
+	Version    int
+	NodeID     string
+	Durability string
+	ClusterID  string // "" until the node has read the cluster's first entry
+	Diverged   string // why the node must not start again; "" when it may
+}
+
+const (
+	identityName    = "NODE"
+	identityVersion = 1
+	maxIdentity     = 4 << 10
+)
+
+// readIdentity returns what the directory says; false in an empty one.
+func readIdentity(on vfs.FS, dir string) (identity, bool, error) {
+	f, err := on.Open(on.PathJoin(dir, identityName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return identity{}, false, nil
+	}
+	if err != nil {
+		return identity{}, false, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxIdentity))
+	if err != nil {
+		return identity{}, false, err
+	}
+	var id identity
+	if err := json.Unmarshal(b, &id); err != nil {
+		return identity{}, false, fmt.Errorf("%s: %w", identityName, err)
+	}
+	if id.Version != identityVersion {
+		return identity{}, false, fmt.Errorf("%s: %w: format %d, this one reads %d", identityName, ErrNewer, id.Version, identityVersion)
+	}
+	return id, true, nil
+}
+
+// writeIdentity replaces what the directory says, in one step.
+func writeIdentity(on vfs.FS, dir string, id identity) error {
+	id.Version = identityVersion
+	b, err := json.Marshal(id)
+	if err != nil {
+		return err
+	}
+	path := on.PathJoin(dir, identityName)
+	if err := writeFile(on, path+".tmp", b); err != nil {
+		return err
+	}
+	if err := on.Rename(path+".tmp", path); err != nil {
+		return err
+	}
+	return syncDirectory(on, dir)
+}
+
+func writeFile(on vfs.FS, path string, b []byte) error {
+	f, err := on.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+func syncDirectory(on vfs.FS, dir string) error {
+	d, err := on.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// claim makes the directory this node's, or says whose it is.
+func claim(on vfs.FS, dir string, want identity) (identity, error) {
+	if err := on.MkdirAll(dir, 0o755); err != nil {
+		return identity{}, err
+	}
+	if _, err := on.Stat(on.PathJoin(dir, "FORMAT")); err == nil {
+		return identity{}, fmt.Errorf("%w: use another one, or start without --node-id", ErrStandalone)
+	} else if !errors.Is(err, os.ErrNotExist) {
+		return identity{}, err
+	}
+	have, ok, err := readIdentity(on, dir)
+	switch {
+	case err != nil:
+		return identity{}, err
+	case !ok:
+		return want, writeIdentity(on, dir, want)
+	case have.NodeID != want.NodeID:
+		return identity{}, fmt.Errorf("%w: it is %q, this node is to be %q", ErrOtherNode, have.NodeID, want.NodeID)
+	case have.Diverged != "":
+		return identity{}, fmt.Errorf("%w (%s): remove the node from the cluster, empty the directory and start it under a new id", ErrDiverged, have.Diverged)
+	}
+	return have, nil
+}

@@ -1,0 +1,148 @@
+package raftstore
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/persistence"
+)
+
+// imageStore lets the Raft library find its snapshots in the images of package
+// persistence. An image that cannot be read is an error, never passed over: the
+// log before it is gone.
+type imageStore struct {
+	images *persistence.Images
+	faults Faults
+}
+
+var _ raft.SnapshotStore = imageStore{}
+
+// imageMeta is what the Raft library wants to find again with an image.
+type imageMeta struct {
+	Version            raft.SnapshotVersion
+	Configuration      raft.Configuration
+	ConfigurationIndex uint64
+}
+
+// Create begins a snapshot: of this node's own table (Persist seals it) or one
+// that another node sends (it is written to).
+func (s imageStore) Create(version raft.SnapshotVersion, index, term uint64, configuration raft.Configuration, configurationIndex uint64, _ raft.Transport) (raft.SnapshotSink, error) {
+	meta, err := json.Marshal(imageMeta{version, configuration, configurationIndex})
+	if err != nil {
+		return nil, err
+	}
+	if s.faults.StaleIndex {
+		index -= min(index-1, 50)
+	}
+	return &sink{images: s.images, index: index, term: term, meta: meta, faults: s.faults}, nil
+}
+
+// List returns the images, newest first.
+func (s imageStore) List() ([]*raft.SnapshotMeta, error) {
+	infos, err := s.images.List()
+	if err != nil {
+		return nil, err
+	}
+	metas := make([]*raft.SnapshotMeta, 0, len(infos))
+	for _, info := range infos {
+		meta, err := snapshotMeta(info)
+		if err != nil {
+			return nil, err
+		}
+		metas = append(metas, meta)
+	}
+	return metas, nil
+}
+
+func snapshotMeta(info persistence.ImageInfo) (*raft.SnapshotMeta, error) {
+	var meta imageMeta
+	if err := json.Unmarshal(info.Meta, &meta); err != nil {
+		return nil, fmt.Errorf("image %s: %w", info.ID, err)
+	}
+	return &raft.SnapshotMeta{
+		Version: meta.Version, ID: info.ID, Index: info.Index, Term: info.Term,
+		Configuration: meta.Configuration, ConfigurationIndex: meta.ConfigurationIndex, Size: info.Bytes,
+	}, nil
+}
+
+// Open returns an image as a stream, for another node or for this one's Restore.
+func (s imageStore) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, error) {
+	stream, info, err := s.images.Send(id)
+	if err != nil {
+		return nil, nil, err
+	}
+	meta, err := snapshotMeta(info)
+	if err != nil {
+		return nil, nil, errors.Join(err, stream.Close())
+	}
+	return meta, &imageStream{ReadCloser: stream, id: id}, nil
+}
+
+// imageStream is an image on its way out; Restore only wants its name.
+type imageStream struct {
+	io.ReadCloser
+	id string
+}
+
+// imageOf returns the id of the image that the Raft library wants restored.
+func imageOf(r io.ReadCloser) (string, error) {
+	if wrapped, ok := r.(raft.ReadCloserWrapper); ok {
+		r = wrapped.WrappedReadCloser()
+	}
+	if stream, ok := r.(*imageStream); ok {
+		return stream.id, nil
+	}
+	return "", fmt.Errorf("a snapshot stream of type %T", r)
+}
+
+// sink takes one snapshot.
+type sink struct {
+	images      *persistence.Images
+	index, term uint64
+	meta        []byte
+	faults      Faults
+	incoming    *persistence.Incoming // nil until the first byte from another node
+	id          string
+}
+
+func (s *sink) ID() string { return s.id }
+
+// seal makes the image of this node's own table.
+func (s *sink) seal(of state) error {
+	if of.Index > s.index && !s.faults.StaleIndex {
+		return fmt.Errorf("a snapshot of entry %d with the state of entry %d", s.index, of.Index)
+	}
+	info, err := s.images.Seal(s.index, s.term, of.encode(), s.meta)
+	s.id = info.ID
+	return err
+}
+
+func (s *sink) Write(b []byte) (int, error) {
+	if s.incoming == nil {
+		var err error
+		if s.incoming, err = s.images.Receive(s.index, s.term, s.meta); err != nil {
+			return 0, err
+		}
+	}
+	return s.incoming.Write(b)
+}
+
+func (s *sink) Close() error {
+	if s.incoming == nil {
+		return nil
+	}
+	info, err := s.incoming.Close()
+	s.id = info.ID
+	return err
+}
+
+func (s *sink) Cancel() error {
+	if s.incoming == nil {
+		return nil
+	}
+	return s.incoming.Cancel()
+}

@@ -1,0 +1,153 @@
+package raftstore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/raftstore/peer"
+)
+
+// joining is how a node asks to be taken in.
+type joining struct{ NodeID, RaftAddr string }
+
+// join finds the cluster, or founds it together with others, and returns when this
+// node belongs to one. A node that has a log already belongs.
+//
+// Only the first address of --join ever founds a cluster, and only while as many
+// nodes as expected say that they belong to none. So two groups that cannot see
+// each other never found two.
+func (n *Node) join() {
+	for !n.closing() && n.pristine() {
+		if err := n.tryJoin(); err != nil {
+			n.log.Info("not in a cluster yet", "because", err)
+		}
+		select {
+		case <-time.After(joinEvery):
+		case <-n.stop:
+		}
+	}
+}
+
+func (n *Node) tryJoin() error {
+	if len(n.options.Join) == 0 {
+		return n.bootstrap([]raft.Server{n.server()})
+	}
+	found := n.lookAround()
+	for _, s := range found {
+		if s.LeaderAddr != "" {
+			return n.askIn(s.LeaderAddr)
+		}
+	}
+	pristine := []raft.Server{n.server()}
+	for _, s := range found {
+		if !s.Pristine {
+			return fmt.Errorf("%s belongs to a cluster that has no leader now", s.NodeID)
+		}
+		pristine = append(pristine, raft.Server{ID: raft.ServerID(s.NodeID), Address: raft.ServerAddress(s.RaftAddr)})
+	}
+	switch {
+	case len(pristine) < n.options.Expect:
+		return fmt.Errorf("found %d of %d nodes", len(pristine), n.options.Expect)
+	case n.options.Join[0] != n.options.RaftAddr:
+		return fmt.Errorf("waiting for %s to found the cluster", n.options.Join[0])
+	}
+	return n.bootstrap(pristine)
+}
+
+func (n *Node) server() raft.Server {
+	return raft.Server{ID: raft.ServerID(n.options.NodeID), Address: raft.ServerAddress(n.options.RaftAddr)}
+}
+
+func (n *Node) bootstrap(servers []raft.Server) error {
+	err := n.raft.BootstrapCluster(raft.Configuration{Servers: servers}).Error()
+	if err == nil {
+		n.log.Info("founding a cluster", "nodes", len(servers))
+	}
+	return err
+}
+
+// lookAround asks the other addresses of --join who is there.
+func (n *Node) lookAround() (found []status) {
+	answers := make(chan status, len(n.options.Join))
+	asked := 0
+	for _, addr := range n.options.Join {
+		if addr == n.options.RaftAddr {
+			continue
+		}
+		asked++
+		n.tasks.Go(func() {
+			s, err := n.askOnce(addr)
+			if err != nil {
+				n.log.Debug("nobody to join", "at", addr, "because", err)
+				s = status{}
+			}
+			answers <- s
+		})
+	}
+	for range asked {
+		if s := <-answers; s.NodeID != "" {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// askOnce asks whoever is at an address for its status.
+func (n *Node) askOnce(addr string) (status, error) {
+	client := peer.NewClient(n.port, addr, "")
+	defer client.Close()
+	return ask(n.ctx, client)
+}
+
+// askIn asks the leader to take this node in.
+func (n *Node) askIn(leader string) error {
+	client := peer.NewClient(n.port, leader, "")
+	defer client.Close()
+	request, err := json.Marshal(joining{n.options.NodeID, n.options.RaftAddr})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(n.ctx, adminTimeout)
+	defer cancel()
+	code, answer, err := client.Call(ctx, callJoin, request)
+	if err != nil {
+		return err
+	}
+	return outcomeOf(code, answer)
+}
+
+// takeIn makes a node a member that does not vote yet.
+func (n *Node) takeIn(from peer.Identity, j joining) error {
+	if n.reign.Load() == nil {
+		return ErrNotLeader
+	}
+	if from.NodeID != j.NodeID || j.RaftAddr == "" {
+		return fmt.Errorf("a node may ask for itself only, %q asked for %q", from.NodeID, j.NodeID)
+	}
+	for _, s := range n.servers() {
+		switch {
+		case string(s.ID) == j.NodeID && s.Suffrage == raft.Nonvoter && string(s.Address) == j.RaftAddr:
+			return nil // it asks again before it has heard from the leader
+		case string(s.ID) == j.NodeID:
+			return fmt.Errorf("%w (%q)", ErrLostState, j.NodeID)
+		case string(s.Address) == j.RaftAddr:
+			return fmt.Errorf("the address %s belongs to node %q: remove it first", j.RaftAddr, s.ID)
+		}
+	}
+	n.log.Info("a node joins", "node", j.NodeID, "address", j.RaftAddr)
+	return n.changed(n.raft.AddNonvoter(raft.ServerID(j.NodeID), raft.ServerAddress(j.RaftAddr), 0, adminTimeout))
+}
+
+// changed translates what the Raft library says of a change of membership.
+func (n *Node) changed(future raft.Future) error {
+	err := future.Error()
+	if errors.Is(err, raft.ErrNotLeader) || errors.Is(err, raft.ErrLeadershipLost) {
+		return fmt.Errorf("%w: the leader changed, look at the status and try again", ErrUnavailable)
+	}
+	return err
+}

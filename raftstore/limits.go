@@ -1,0 +1,46 @@
+package raftstore
+
+import "time"
+
+const (
+	// maxEntryOps and maxEntryBytes close an entry: large enough that the cost of an
+	// entry is spread over many operations, small enough that one is applied in well
+	// under a millisecond.
+	maxEntryOps   = 1024
+	maxEntryBytes = 128 << 10
+	// maxQueuedOps bounds the operations that wait to be proposed: at the slowest
+	// useful rate they are answered within the age a decision may have.
+	maxQueuedOps = 64 << 10
+	// maxInFlight bounds the entries, or batches on their way to the leader, that
+	// have not been answered. More only makes each smaller.
+	maxInFlight = 16
+	// defaultMaxDecisionAge is how late an admission may reach its caller: later, it
+	// would come on top of what a new leader admits.
+	defaultMaxDecisionAge = 2 * time.Second
+	// expireEvery is how often the age of what waits is looked at.
+	expireEvery = 250 * time.Millisecond
+	// tickAfter is how long a leader stays silent before it commits the time: what a
+	// failover may cost callers in refill.
+	tickAfter = time.Second
+	// housekeepEvery paces what a leader and every node do beside decisions.
+	housekeepEvery = 250 * time.Millisecond
+	// collectPerShard bounds the idle entries forgotten per shard and second.
+	collectPerShard = 1024
+	// snapshotBytes of entries behind the newest snapshot make a new one; three times
+	// as many bound the log, with what is kept for slow followers.
+	snapshotBytes = 64 << 20
+	// maxTrailing and minTrailing bound the entries kept behind a snapshot so that a
+	// follower that was away for a moment catches up by log.
+	maxTrailing, minTrailing = 10_240, 64
+	// statusEvery is how often nodes ask each other how they are, statusTimeout how
+	// long they wait.
+	statusEvery   = time.Second
+	statusTimeout = time.Second
+	// joinEvery paces the attempts to join.
+	joinEvery = 500 * time.Millisecond
+	// adminTimeout bounds a change of membership.
+	adminTimeout = 10 * time.Second
+	// hungAfter is how long a write to the log may take before the node gives up: a
+	// leader with a hung disk keeps its followers from electing another.
+	hungAfter = 5 * time.Second
+)

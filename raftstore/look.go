@@ -1,0 +1,172 @@
+package raftstore
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/wire"
+)
+
+// Looking never brings the table's time forward beyond the last entry: the entries
+// on their way carry earlier stamps, and other nodes have not looked. Confirm brings
+// it up to now.
+
+func (n *Node) lastStamp() engine.Stamp {
+	at, _ := n.machine.last()
+	return at
+}
+
+// Inspect describes a key; see engine.Table.Inspect.
+func (n *Node) Inspect(key []byte) (engine.Info, bool) {
+	return n.machine.table.Load().Inspect(n.lastStamp(), key)
+}
+
+// Len counts the keys that are not idle.
+func (n *Node) Len() int64 { return n.machine.table.Load().Len(n.lastStamp()) }
+
+// Scan visits keys; see engine.Table.Scan.
+func (n *Node) Scan(cursor uint64, count int, visit func(key []byte, a engine.Algorithm)) uint64 {
+	return n.machine.table.Load().Scan(n.lastStamp(), cursor, count, visit)
+}
+
+// RandomKey returns some key that is not idle, or nil.
+func (n *Node) RandomKey() []byte {
+	return n.machine.table.Load().RandomKey(n.lastStamp(), rand.Uint64())
+}
+
+// Stats describes this node's table.
+func (n *Node) Stats() engine.Stats {
+	s := n.machine.table.Load().Stats(n.lastStamp())
+	s.MaxMemoryBytes = n.maxMemory
+	return s
+}
+
+// Digest returns the last index applied and a hash of the whole state at it, the
+// same on every node. It takes as long as reading the whole table.
+func (n *Node) Digest() (index, hash uint64) {
+	for {
+		before, history := n.machine.check()
+		hash = n.machine.table.Load().StateHash(n.lastStamp())
+		if after, _ := n.machine.check(); after == before {
+			return before, hash ^ history
+		}
+	}
+}
+
+// Now is about the time the leader would stamp a decision with.
+func (n *Node) Now() engine.Stamp {
+	if r := n.reign.Load(); r != nil {
+		return r.clock.Now()
+	}
+	at, appliedRawNs := n.machine.last()
+	if !n.testClock && at.NowNs != 0 {
+		at.NowNs += max(n.source.MonotonicNs()-appliedRawNs, 0)
+	}
+	return at
+}
+
+// Advance moves the cluster's test clock forward by d; false when its clock is a
+// real one or there is no leader to move it.
+func (n *Node) Advance(d time.Duration) bool {
+	return n.testClock && n.give(order{What: "advance", MoveNs: int64(d)}) == nil
+}
+
+func (n *Node) advanceHere(ns int64) error {
+	r := n.reign.Load()
+	if r == nil {
+		return ErrNotLeader
+	}
+	r.clock.Advance(time.Duration(ns))
+	b, err := n.queue.special(wire.Tick)
+	if err != nil {
+		return err
+	}
+	<-b.done
+	return b.err
+}
+
+// StaleFor is how old the state is that this node reads: 0 on the leader; else the
+// time since it last heard a leader.
+func (n *Node) StaleFor() time.Duration {
+	if n.reign.Load() != nil {
+		return 0
+	}
+	contact := n.raft.LastContact()
+	if contact.IsZero() {
+		return time.Since(n.started)
+	}
+	return time.Since(contact)
+}
+
+// Member is one node as this one sees it.
+type Member struct {
+	ID, ClientAddr, RaftAddr string
+	Voter, Up                bool
+	AppliedIndex             uint64
+	LastHeard                time.Duration // ago
+}
+
+// Topology is the cluster as this node sees it.
+type Topology struct {
+	ClusterID, Self, Leader, LastLeader string
+	Term, AppliedIndex, CommitIndex     uint64
+	Nodes                               *[]Member // ordered by id; shared, and the same pointer until it changes
+}
+
+// Topology describes the cluster. It costs little: the nodes are looked at a few
+// times a second, everything else is asked now.
+func (n *Node) Topology() *Topology {
+	index, _ := n.machine.check()
+	_, leader := n.raft.LeaderWithID()
+	t := &Topology{
+		ClusterID: n.self().ClusterID, Self: n.options.NodeID, Leader: string(leader),
+		Term: n.raft.CurrentTerm(), AppliedIndex: index, CommitIndex: n.raft.CommitIndex(),
+		Nodes: n.members.Load(),
+	}
+	if t.Leader == t.Self && n.reign.Load() == nil {
+		t.Leader = "" // elected, but not serving yet
+	}
+	t.LastLeader = n.lastLeader(t.Leader)
+	return t
+}
+
+// lookAtMembers renews what Topology says of the nodes.
+func (n *Node) lookAtMembers() {
+	index, _ := n.machine.check()
+	members := []Member{}
+	for _, s := range n.servers() {
+		members = append(members, n.memberView(s, index))
+	}
+	slices.SortFunc(members, func(a, b Member) int { return strings.Compare(a.ID, b.ID) })
+	n.members.Store(&members)
+}
+
+// lastLeader remembers the last leader that was known.
+func (n *Node) lastLeader(now string) string {
+	if now != "" {
+		n.knownLeader.Store(&now)
+		return now
+	}
+	if last := n.knownLeader.Load(); last != nil {
+		return *last
+	}
+	return ""
+}
+
+func (n *Node) memberView(s raft.Server, index uint64) Member {
+	m := Member{ID: string(s.ID), RaftAddr: string(s.Address), Voter: s.Suffrage == raft.Voter}
+	if m.ID == n.options.NodeID {
+		m.ClientAddr, m.Up, m.AppliedIndex = n.options.ClientAddr, true, index
+		return m
+	}
+	if last, ok := n.peers.last(m.ID); ok {
+		m.LastHeard = time.Since(last.at)
+		m.ClientAddr, m.Up, m.AppliedIndex = last.ClientAddr, m.LastHeard < 3*statusEvery, last.Index
+	}
+	return m
+}

@@ -1,0 +1,214 @@
+package raftstore
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/wire"
+)
+
+// errVoid is the machine's answer to an entry that ended up in another term than
+// its stamp was made for. It was not applied, on any node.
+var errVoid = fmt.Errorf("%w: the leader changed before it was proposed", ErrTryAgain)
+
+// machine applies committed entries to the table: a pure function of the log. The
+// Raft library calls Apply, Snapshot and Restore from one goroutine.
+type machine struct {
+	options engine.Options
+	source  persistence.Source
+	images  *persistence.Images
+	find    func(nonce uint64) *batch // a batch of this node
+	fatal   func(error)
+	founded func(founding) // told when the cluster's constants are known
+	faults  Faults
+
+	table   atomic.Pointer[engine.Table]
+	decoder wire.Decoder
+	scratch []engine.Decision
+
+	// draining is held while changes go from the table to the images, and while the
+	// table is emptied or replaced. hurry asks whoever drains to let go.
+	draining sync.Mutex
+	hurry    atomic.Bool
+
+	mu    sync.Mutex // guards what follows; only the Raft library's goroutine writes
+	state state
+	// appliedRawNs is this node's monotonic clock when it applied the last entry.
+	appliedRawNs int64
+	samples      samples
+
+	// logBytes counts the entries applied since the last snapshot.
+	logBytes, logEntries atomic.Int64
+}
+
+func newMachine(o engine.Options) *machine {
+	o.TrackChanges, o.MaxMemoryBytes = true, 0 // the log decides what is forgotten, not one node's memory
+	m := &machine{options: o}
+	m.table.Store(engine.NewTable(o))
+	return m
+}
+
+// last returns the stamp of the last entry applied, and when that was on this
+// node's monotonic clock.
+func (m *machine) last() (at engine.Stamp, appliedRawNs int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.state.At, m.appliedRawNs
+}
+
+// check returns the last index applied and the hash of the history up to there.
+func (m *machine) check() (index, hash uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.state.Index, m.state.History
+}
+
+// Apply carries out one entry.
+func (m *machine) Apply(l *raft.Log) any {
+	if l.Type != raft.LogCommand {
+		return nil
+	}
+	h, body, err := wire.Split(l.Data)
+	if err != nil {
+		m.unreadable(l.Index, err)
+		return err
+	}
+	m.compare(h)
+	next := m.state // nobody else writes it
+	next.Index, next.Term = l.Index, l.Term
+	next.History = fold(next.History, l)
+	var answer any
+	if h.Term == l.Term {
+		next.At = m.advance(next.At, h.At)
+		if err := m.carryOut(&next, h, body); err != nil {
+			m.unreadable(l.Index, err)
+			return err
+		}
+	} else {
+		answer = errVoid
+	}
+	m.commit(next)
+	m.logBytes.Add(int64(len(l.Data)))
+	m.logEntries.Add(1)
+	return answer
+}
+
+// advance returns the time of an entry: its stamp, but never before what was.
+func (m *machine) advance(last, stamp engine.Stamp) engine.Stamp {
+	if !m.faults.NoClamp {
+		stamp.NowNs = max(stamp.NowNs, last.NowNs)
+	}
+	return stamp
+}
+
+func (m *machine) commit(next state) {
+	rawNs := m.source.MonotonicNs()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.state, m.appliedRawNs = next, rawNs
+	m.samples.add(next.Index, next.History)
+}
+
+func (m *machine) carryOut(s *state, h wire.Header, body []byte) error {
+	switch h.Kind {
+	case wire.Decide:
+		return m.decide(s, h, body)
+	case wire.Clear:
+		return m.clear()
+	case wire.Found:
+		return m.found(s, body)
+	}
+	return nil
+}
+
+// decide carries out the calls of an entry, and leaves the answers in the batch if
+// it is this node's.
+func (m *machine) decide(s *state, h wire.Header, body []byte) error {
+	var answers []engine.Decision
+	if b := m.find(h.Nonce); b != nil && !m.faults.EarlyReply {
+		answers = b.answers()
+	}
+	table := m.table.Load()
+	m.decoder.Reset(body)
+	for done := 0; ; {
+		call, more, err := m.decoder.Next()
+		if err != nil || !more {
+			return err
+		}
+		out := m.room(answers, done, len(call.Ops))
+		if call.Atomic {
+			table.DecideAtomic(s.At, call.Ops, out)
+		} else {
+			table.Decide(s.At, call.Ops, out)
+		}
+		s.History = foldDecisions(s.History, out)
+		done += len(call.Ops)
+	}
+}
+
+// room is where n answers go, of which done were given before.
+func (m *machine) room(answers []engine.Decision, done, n int) []engine.Decision {
+	if len(answers) >= done+n {
+		return answers[done : done+n]
+	}
+	if len(m.scratch) < n {
+		m.scratch = make([]engine.Decision, max(n, maxEntryOps))
+	}
+	return m.scratch[:n]
+}
+
+func (m *machine) clear() error {
+	m.hurry.Store(true)
+	m.draining.Lock()
+	defer m.draining.Unlock()
+	m.hurry.Store(false)
+	m.table.Load().Clear()
+	return m.images.Clear()
+}
+
+func (m *machine) found(s *state, body []byte) error {
+	f, err := decodeFounding(body)
+	if err != nil {
+		return err
+	}
+	if s.Founding.ClusterID != "" {
+		return nil // a second leader founded the same cluster again
+	}
+	s.Founding = f
+	m.adopt(f)
+	return nil
+}
+
+// adopt makes a new, empty table with the constants of the cluster.
+func (m *machine) adopt(f founding) {
+	m.options.IDLifetimeNs = f.IDLifetimeNs
+	m.table.Store(engine.NewTable(m.options))
+	m.founded(f)
+}
+
+// compare ends the process when the leader's history is not this node's.
+func (m *machine) compare(h wire.Header) {
+	if h.CheckIndex == 0 {
+		return
+	}
+	mine, ok := m.samples.at(h.CheckIndex)
+	if ok && mine != h.CheckHash {
+		m.fatal(fmt.Errorf("%w: at entry %d the history is %016x here and %016x there", ErrDiverged, h.CheckIndex, mine, h.CheckHash))
+	}
+}
+
+// unreadable ends the process: skipping an entry that others apply would be to
+// diverge.
+func (m *machine) unreadable(index uint64, err error) {
+	reason := ErrBadEntry
+	if errors.Is(err, wire.ErrVersion) {
+		reason = ErrNewer
+	}
+	m.fatal(fmt.Errorf("%w: entry %d: %w", reason, index, err))
+}

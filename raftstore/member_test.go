@@ -1,0 +1,170 @@
+package raftstore_test
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore"
+)
+
+// grow starts one more node that joins.
+func (c *cluster) grow(i int, change func(o *raftstore.Options)) (*raftstore.Node, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(c.t, err)
+	o := c.options(i, l.Addr().String())
+	o.Join, o.Expect, o.Listener = []string{c.opts[0].RaftAddr, c.opts[1].RaftAddr}, 2, l
+	if change != nil {
+		change(&o)
+	}
+	node, err := raftstore.Open(o)
+	if err == nil {
+		c.nodes, c.opts = append(c.nodes, node), append(c.opts, o)
+	}
+	return node, err
+}
+
+// sees waits until a node knows the given number of members, voters among them.
+func (c *cluster) sees(n *raftstore.Node, members, voters int) {
+	c.t.Helper()
+	require.Eventually(c.t, func() bool {
+		nodes := *n.Topology().Nodes
+		voting := 0
+		for _, m := range nodes {
+			if m.Voter {
+				voting++
+			}
+		}
+		return len(nodes) == members && voting == voters
+	}, patience, 10*time.Millisecond)
+}
+
+func TestGrowToFiveAndShrink(t *testing.T) {
+	c := newCluster(t, 3, nil)
+	leader, at := c.leader()
+	c.take(leader, "key", 10)
+	for i := 3; i < 5; i++ {
+		_, err := c.grow(i, nil)
+		require.NoError(t, err)
+	}
+	c.sees(leader, 5, 5)
+	require.EqualValues(t, 8, c.take(c.nodes[4], "key", 10).Remaining)
+
+	gone := (at + 1) % 3
+	require.NoError(t, c.nodes[(at+2)%3].RemoveNode(c.opts[gone].NodeID), "any node carries the order to the leader")
+	c.sees(leader, 4, 4)
+	require.ErrorIs(t, <-c.fatal, raftstore.ErrRemoved)
+	require.Error(t, leader.RemoveNode("nobody"))
+}
+
+func TestReplaceADeadNode(t *testing.T) {
+	c := newCluster(t, 3, nil)
+	leader, at := c.leader()
+	dead := (at + 1) % 3
+	c.stop(dead)
+	require.NoError(t, leader.RemoveNode(c.opts[dead].NodeID))
+	_, err := c.grow(7, func(o *raftstore.Options) { o.Join, o.Expect = []string{c.opts[at].RaftAddr}, 1 })
+	require.NoError(t, err)
+	c.sees(leader, 3, 3)
+	c.take(c.nodes[3], "key", 10)
+	c.agree()
+}
+
+func TestLeadershipIsHandedOver(t *testing.T) {
+	c := newCluster(t, 3, nil)
+	leader, at := c.leader()
+	c.take(leader, "key", 10)
+	to := (at + 1) % 3
+	require.NoError(t, leader.TransferLeadership(c.opts[to].NodeID))
+	next, i := c.leader()
+	require.Equal(t, to, i)
+	require.EqualValues(t, 8, c.take(next, "key", 10).Remaining)
+	require.Error(t, next.TransferLeadership("nobody"))
+}
+
+func TestNewcomerGetsTheStateAsAnImage(t *testing.T) {
+	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.SnapshotBytes = 4 << 10 })
+	leader, _ := c.leader()
+	for i := range 400 {
+		c.take(leader, string(rune('a'+i%26)), 100)
+	}
+	require.NoError(t, leader.Snapshot())
+	c.take(leader, "key", 10)
+	node, err := c.grow(3, nil)
+	require.NoError(t, err)
+	c.sees(leader, 4, 4)
+	require.Eventually(t, func() bool { return node.Len() == leader.Len() }, patience, 10*time.Millisecond)
+	c.agree()
+}
+
+func TestWhoMayNotJoin(t *testing.T) {
+	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Secret = []byte("secret") })
+	leader, _ := c.leader()
+	t.Run("a wrong secret", func(t *testing.T) {
+		_, err := c.grow(8, func(o *raftstore.Options) { o.Secret = []byte("guess") })
+		require.NoError(t, err)
+	})
+	t.Run("the id of a node that lost its disk", func(t *testing.T) {
+		c.stop(2)
+		_, err := c.grow(2, func(o *raftstore.Options) { o.Secret = []byte("secret") })
+		require.NoError(t, err)
+	})
+	t.Run("a node of another cluster", func(t *testing.T) {
+		other := newCluster(t, 1, func(_ int, o *raftstore.Options) { o.NodeID, o.Secret = "stranger", []byte("secret") })
+		other.leader()
+		require.NoError(t, leader.AddNode("stranger", other.opts[0].RaftAddr))
+	})
+	require.Never(t, func() bool {
+		nodes := *leader.Topology().Nodes
+		for _, m := range nodes {
+			if m.ID == "n8" || m.ID == "stranger" && (m.Voter || m.Up) {
+				return true
+			}
+		}
+		return false
+	}, 3*time.Second, 50*time.Millisecond)
+	c.take(leader, "key", 10)
+}
+
+func TestDataDirectoriesAreKeptApart(t *testing.T) {
+	c := newCluster(t, 1, nil)
+	c.leader()
+	c.stop(0)
+	t.Run("of another node", func(t *testing.T) {
+		o := c.opts[0]
+		o.NodeID, o.Listener = "other", listener(t)
+		_, err := raftstore.Open(o)
+		require.ErrorIs(t, err, raftstore.ErrOtherNode)
+	})
+	t.Run("of a server that ran alone", func(t *testing.T) {
+		dir := t.TempDir()
+		alone, err := persistence.Open(persistence.Options{DataDir: dir})
+		require.NoError(t, err)
+		require.NoError(t, alone.Close())
+		o := c.opts[0]
+		o.DataDir, o.Listener = dir, listener(t)
+		_, err = raftstore.Open(o)
+		require.ErrorIs(t, err, raftstore.ErrStandalone)
+	})
+	t.Run("a server that runs alone", func(t *testing.T) {
+		_, err := persistence.Open(persistence.Options{DataDir: c.opts[0].DataDir, Table: engine.Options{}})
+		require.Error(t, err)
+	})
+	t.Run("in use", func(t *testing.T) {
+		c.restart(0)
+		o := c.opts[0]
+		o.Listener = listener(t)
+		_, err := raftstore.Open(o)
+		require.ErrorIs(t, err, persistence.ErrInUse)
+	})
+}
+
+func listener(t *testing.T) net.Listener {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	return l
+}

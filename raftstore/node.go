@@ -1,0 +1,297 @@
+package raftstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/peer"
+)
+
+// Node is one node of a cluster: a limiter for the server in front of it.
+type Node struct {
+	options      Options
+	log          *slog.Logger
+	fatal        func(error)
+	source       persistence.Source
+	faults       Faults
+	maxAge       time.Duration
+	maxMemory    int64
+	denyWhenFull bool
+	idLifetimeNs int64
+	testClock    bool
+
+	identity struct {
+		sync.Mutex
+		identity
+	}
+	machine   *machine
+	images    *persistence.Images
+	logs      *guardedLog
+	closeLogs func() error
+	port      *peer.Port
+	transport *raft.NetworkTransport
+	raft      *raft.Raft
+	peers     *peers
+
+	queue       *queue
+	proposals   chan proposal
+	denials     denials
+	verify      verifier
+	handover    handoverWatch
+	reign       atomic.Pointer[reign] // nil: this node does not lead, or not yet
+	lastEntry   atomic.Int64          // Unix nanoseconds of the last proposal
+	knownLeader atomic.Pointer[string]
+	members     atomic.Pointer[[]Member]
+	started     time.Time
+	lastSave    atomic.Int64 // Unix nanoseconds of the last snapshot; 0: never
+	late        atomic.Int64 // answers turned into ErrUnknown because they came late
+	snapshots   chan chan error
+
+	ctx      context.Context // ends with the node
+	cancel   context.CancelFunc
+	ready    chan struct{} // closed when the parts are made
+	stop     chan struct{}
+	tasks    sync.WaitGroup
+	once     sync.Once
+	closeErr error
+}
+
+// Open starts a node. It returns when the node's own state is loaded, and joins or
+// founds the cluster in the background.
+func Open(o Options) (*Node, error) {
+	if err := o.complete(); err != nil {
+		return nil, errors.Join(err, closeIf(o.Listener))
+	}
+	n := newNode(o)
+	if err := n.open(); err != nil {
+		return nil, errors.Join(fmt.Errorf("node %q: %w", o.NodeID, err), n.release())
+	}
+	n.start()
+	return n, nil
+}
+
+func newNode(o Options) *Node {
+	n := &Node{
+		options: o, log: o.Logger, source: o.Source, faults: o.Faults,
+		maxAge: o.MaxDecisionAge, testClock: o.TestClock,
+		maxMemory: o.Table.MaxMemoryBytes, denyWhenFull: o.Table.WhenFull != 0, idLifetimeNs: o.Table.IDLifetimeNs,
+		queue:     newQueue(),
+		started:   time.Now(),
+		proposals: make(chan proposal, maxInFlight),
+		snapshots: make(chan chan error),
+		ready:     make(chan struct{}),
+		stop:      make(chan struct{}),
+		closeLogs: func() error { return nil },
+	}
+	if n.idLifetimeNs == 0 {
+		n.idLifetimeNs = int64(time.Minute)
+	}
+	n.fatal = n.stopper(o.OnFatal)
+	n.ctx, n.cancel = context.WithCancel(context.Background())
+	return n
+}
+
+// open makes the parts, from the disk upward.
+func (n *Node) open() error {
+	o := &n.options
+	id, err := claim(o.FS, o.DataDir, identity{NodeID: o.NodeID, Durability: string(o.Durability)})
+	if err != nil {
+		return err
+	}
+	n.identity.identity = id
+	n.images, err = persistence.OpenImages(persistence.StoreOptions{
+		Dir: o.FS.PathJoin(o.DataDir, "table"), FS: o.FS, Logger: n.log, OnFatal: n.fatal,
+	})
+	if err != nil {
+		return err
+	}
+	if err := n.openLog(); err != nil {
+		return err
+	}
+	n.machine = newMachine(o.Table)
+	n.machine.source, n.machine.images, n.machine.faults = n.source, n.images, n.faults
+	n.machine.find, n.machine.fatal, n.machine.founded = n.queue.find, n.diverged, n.joined
+	return n.openRaft()
+}
+
+func (n *Node) openLog() error {
+	store := n.options.Log
+	if store == nil {
+		switch n.options.Durability {
+		case Memory:
+			store = raft.NewInmemStore()
+		default:
+			dir := filepath.Join(n.options.DataDir, "log")
+			w, err := openWAL(dir, n.options.Durability == Fsync && !n.faults.NoSync, newHclog(n.log))
+			if err != nil {
+				return err
+			}
+			n.closeLogs, store = w.Close, w
+		}
+	}
+	n.logs = guard(store, n.fatal)
+	return nil
+}
+
+func (n *Node) openRaft() error {
+	n.port = peer.NewPort(n.options.Listener, peer.Config{
+		Secret: n.options.Secret, Self: n.self, Logger: n.log, Dialer: n.options.Dialer,
+	}, n.serveCalls)
+	n.peers = newPeers(n)
+	n.transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+		Stream: n.port.Raft(n.options.RaftAddr, n.peers.idAt), MaxPool: raftConns, Timeout: raftTimeout, Logger: newHclog(n.log),
+	})
+	var carrier raft.Transport = transport{n.transport}
+	if n.faults.HeartbeatFastPath {
+		carrier = n.transport
+	}
+	cache, err := raft.NewLogCache(cachedEntries, n.logs)
+	if err != nil {
+		return err
+	}
+	n.raft, err = raft.NewRaft(n.raftConfig(), n.machine, cache, n.logs, imageStore{n.images, n.faults}, carrier)
+	return err
+}
+
+const (
+	// raftConns is how many idle connections to one node the library keeps.
+	raftConns = 3
+	// raftTimeout bounds one exchange of the library.
+	raftTimeout = 10 * time.Second
+	// cachedEntries keeps the entries that followers are about to need.
+	cachedEntries = 512
+	// maxAppendEntries bounds an exchange: 64 entries of 128 KiB are 8 MiB.
+	maxAppendEntries = 64
+)
+
+func (n *Node) raftConfig() *raft.Config {
+	c := raft.DefaultConfig()
+	c.LocalID = raft.ServerID(n.options.NodeID)
+	c.HeartbeatTimeout, c.ElectionTimeout = n.options.Heartbeat, n.options.Heartbeat
+	c.LeaderLeaseTimeout = n.options.Heartbeat / 2
+	c.CommitTimeout = min(c.CommitTimeout, n.options.Heartbeat/10)
+	c.MaxAppendEntries = maxAppendEntries
+	c.BatchApplyCh = true
+	c.ShutdownOnRemove = true
+	c.SnapshotThreshold = 1 << 62 // this package takes them, by bytes
+	c.TrailingLogs = maxTrailing
+	c.Logger = newHclog(n.log)
+	return c
+}
+
+// electionTimeout is how long a fresh leader waits for its followers.
+func (n *Node) electionTimeout() time.Duration { return 5 * n.options.Heartbeat }
+
+// start sets everything going.
+func (n *Node) start() {
+	n.lookAtMembers()
+	close(n.ready)
+	n.tasks.Go(n.pump)
+	n.tasks.Go(n.settle)
+	n.tasks.Go(n.lead)
+	n.tasks.Go(n.housekeep)
+	n.tasks.Go(n.snapshot)
+	n.tasks.Go(n.watch)
+	n.tasks.Go(n.join)
+	n.peers.start()
+}
+
+// Close leaves in an orderly way: leadership is handed over first, and nothing that
+// was answered is lost. Decisions must have ended.
+func (n *Node) Close() error {
+	n.once.Do(func() {
+		n.abdicate()
+		close(n.stop)
+		n.cancel()
+		n.queue.close()
+		err := n.raft.Shutdown().Error()
+		n.peers.close()
+		err = errors.Join(err, n.port.Close())
+		n.tasks.Wait()
+		n.closeErr = errors.Join(err, n.release())
+	})
+	return n.closeErr
+}
+
+// release lets go of what open made.
+func (n *Node) release() error {
+	n.cancel()
+	var err error
+	if n.transport != nil {
+		err = n.transport.Close()
+	}
+	if n.port != nil {
+		err = errors.Join(err, n.port.Close())
+	} else {
+		err = errors.Join(err, closeIf(n.options.Listener))
+	}
+	err = errors.Join(err, n.closeLogs())
+	if n.images != nil {
+		err = errors.Join(err, n.images.Close())
+	}
+	return err
+}
+
+func closeIf(c io.Closer) error {
+	if c == nil {
+		return nil
+	}
+	return c.Close()
+}
+
+// abdicate hands leadership over, so that nobody waits for an election.
+func (n *Node) abdicate() {
+	if n.raft.State() != raft.Leader || len(n.servers()) < 2 {
+		return
+	}
+	done := make(chan error, 1)
+	n.tasks.Go(func() { done <- n.raft.LeadershipTransfer().Error() })
+	select {
+	case err := <-done:
+		if err != nil {
+			n.log.Warn("leadership could not be handed over", "error", err)
+		}
+	case <-time.After(n.electionTimeout()):
+	}
+}
+
+func (n *Node) closing() bool {
+	select {
+	case <-n.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// housekeep does what is due a few times a second.
+func (n *Node) housekeep() {
+	tick := time.NewTicker(housekeepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			n.keepTime()
+			n.expire()
+			n.promote()
+			n.lookAtMembers()
+			at, _ := n.machine.last()
+			if n.faults.CollectEarly {
+				at.NowNs += int64(time.Hour)
+			}
+			n.machine.table.Load().Collect(at, collectPerShard)
+		case <-n.stop:
+			return
+		}
+	}
+}

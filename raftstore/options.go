@@ -1,0 +1,125 @@
+package raftstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/peer"
+)
+
+// Options say what a node is and how it finds the others.
+type Options struct {
+	NodeID  string // 1 to peer.MaxNameLen characters, unique for ever
+	DataDir string
+	// Listener takes the connections of other nodes; the node owns it. RaftAddr is the
+	// address under which they reach it, ClientAddr the one under which clients reach
+	// this node's server.
+	Listener             net.Listener
+	RaftAddr, ClientAddr string
+	// Join are the addresses of the nodes that may be there, the same and in the same
+	// order on all: the first one founds the cluster, as soon as Expect nodes that
+	// belong to none have found each other.
+	Join   []string
+	Expect int
+	Secret []byte // nil only where the port cannot be reached from other machines
+
+	Durability Durability // "" is Fsync
+	// Heartbeat is how long a follower waits for its leader before it asks for an
+	// election; 0 means one second.
+	Heartbeat time.Duration
+	// MaxDecisionAge is how late an answer may come; 0 means two seconds.
+	MaxDecisionAge time.Duration
+	// SnapshotBytes of log make a snapshot; 0 means 64 MiB.
+	SnapshotBytes int64
+	Table         engine.Options
+	TestClock     bool
+	Logger        *slog.Logger // nil: slog.Default
+	// OnFatal is called when the node must stop, and must not return. nil logs the
+	// error and ends the process with code 1.
+	OnFatal func(error)
+	Faults  Faults
+
+	// For tests; nil means the machine's own.
+	Source persistence.Source
+	FS     vfs.FS
+	Dialer func(ctx context.Context, addr string) (net.Conn, error)
+	Log    logStore
+}
+
+const (
+	defaultHeartbeat = time.Second
+	minHeartbeat     = 20 * time.Millisecond
+	maxJoin          = 64
+)
+
+// complete fills in what was left open and refuses what cannot work.
+func (o *Options) complete() error {
+	if o.Durability == "" {
+		o.Durability = Fsync
+	}
+	if o.Heartbeat == 0 {
+		o.Heartbeat = defaultHeartbeat
+	}
+	if o.MaxDecisionAge == 0 {
+		o.MaxDecisionAge = defaultMaxDecisionAge
+	}
+	if o.SnapshotBytes == 0 {
+		o.SnapshotBytes = snapshotBytes
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Source == nil {
+		o.Source = persistence.SystemSource()
+	}
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	if o.Expect == 0 {
+		o.Expect = max(len(o.Join), 1)
+	}
+	return o.check()
+}
+
+func (o *Options) check() error {
+	switch {
+	case o.NodeID == "" || len(o.NodeID) > peer.MaxNameLen:
+		return fmt.Errorf("--node-id must have 1 to %d characters, not %q", peer.MaxNameLen, o.NodeID)
+	case o.Heartbeat < minHeartbeat:
+		return fmt.Errorf("--raft-heartbeat must be at least %v, not %v", minHeartbeat, o.Heartbeat)
+	case len(o.Join) > maxJoin:
+		return fmt.Errorf("--join must name at most %d addresses, not %d", maxJoin, len(o.Join))
+	case o.Expect < 1 || o.Expect > max(len(o.Join), 1):
+		return fmt.Errorf("--expect must be between 1 and the %d addresses of --join, not %d", len(o.Join), o.Expect)
+	case 2*o.Expect <= len(o.Join):
+		return fmt.Errorf("--expect must be more than half of the %d addresses of --join, not %d", len(o.Join), o.Expect)
+	case !slices.Contains([]Durability{Fsync, OS, Memory}, o.Durability):
+		return fmt.Errorf("--durability must be fsync, os or memory, not %q", o.Durability)
+	}
+	host, _, err := net.SplitHostPort(o.RaftAddr)
+	if err != nil {
+		return fmt.Errorf("--raft-addr must be like 10.0.0.1:6390, not %q", o.RaftAddr)
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		return fmt.Errorf("--raft-addr must be the address by which other nodes reach this one, not %q", o.RaftAddr)
+	}
+	if len(o.Secret) == 0 && !loopback(host) {
+		return fmt.Errorf("%w: give --cluster-secret-file", errors.Join(ErrNoSecret))
+	}
+	return nil
+}
+
+// loopback reports whether a host is this machine alone.
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}

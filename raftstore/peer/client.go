@@ -1,0 +1,196 @@
+package peer
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+)
+
+// What became of a call that has no answer.
+var (
+	// ErrNotSent: the other side has certainly not seen it.
+	ErrNotSent = errors.New("not sent")
+	// ErrNoAnswer: the other side may have acted on it.
+	ErrNoAnswer = errors.New("no answer")
+)
+
+// writeTimeout bounds the wait for a peer that does not read.
+const writeTimeout = 5 * time.Second
+
+// Client calls one other node, over one connection that it opens when needed.
+type Client struct {
+	port *Port
+	addr string
+	want string // the id that must answer; "": any
+
+	dialing chan struct{} // holds one token: the right to dial
+	mu      sync.Mutex
+	link    *link
+	closed  bool
+}
+
+// NewClient returns a client for the node at addr, which must have the given id
+// unless that is empty.
+func NewClient(port *Port, addr, id string) *Client {
+	c := &Client{port: port, addr: addr, want: id, dialing: make(chan struct{}, 1)}
+	c.dialing <- struct{}{}
+	return c
+}
+
+// Call sends a request and waits for its answer or the end of ctx.
+func (c *Client) Call(ctx context.Context, method byte, payload []byte) (status byte, answer []byte, err error) {
+	l, err := c.connect(ctx)
+	if err != nil {
+		return 0, nil, fmt.Errorf("%w: %w", ErrNotSent, err)
+	}
+	return l.call(ctx, method, payload)
+}
+
+// Close ends the connection; calls in flight end with ErrNoAnswer.
+func (c *Client) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	if c.link != nil {
+		c.link.fail()
+		<-c.link.ended
+	}
+}
+
+func (c *Client) connect(ctx context.Context) (*link, error) {
+	select {
+	case <-c.dialing:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { c.dialing <- struct{}{} }()
+	if l := c.current(); l != nil {
+		return l, nil
+	}
+	conn, who, err := c.port.Dial(ctx, c.addr, CallService)
+	if err != nil {
+		return nil, err
+	}
+	if c.want != "" && who.NodeID != c.want {
+		conn.Close()
+		return nil, fmt.Errorf("%w: %s is %q, not %q", ErrWrongID, c.addr, who.NodeID, c.want)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		conn.Close()
+		return nil, net.ErrClosed
+	}
+	c.link = newLink(conn)
+	return c.link, nil
+}
+
+// current returns the link if it is usable.
+func (c *Client) current() *link {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.link == nil || c.link.broken() {
+		return nil
+	}
+	return c.link
+}
+
+// link is one connection with the calls that wait on it.
+type link struct {
+	conn  net.Conn
+	ended chan struct{} // closed when the reader has ended
+
+	mu      sync.Mutex
+	next    uint64
+	waiting map[uint64]chan frame // nil once broken
+	writing sync.Mutex
+}
+
+func newLink(conn net.Conn) *link {
+	l := &link{conn: conn, waiting: map[uint64]chan frame{}, ended: make(chan struct{})}
+	go l.read()
+	return l
+}
+
+func (l *link) broken() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.waiting == nil
+}
+
+// fail ends the connection and every call on it.
+func (l *link) fail() {
+	l.conn.Close()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, answer := range l.waiting {
+		close(answer)
+	}
+	l.waiting = nil
+}
+
+func (l *link) read() {
+	defer close(l.ended)
+	defer l.fail()
+	r := bufio.NewReaderSize(l.conn, readBufferBytes)
+	for {
+		f, err := readFrame(r)
+		if err != nil {
+			return
+		}
+		l.mu.Lock()
+		if answer, ok := l.waiting[f.number]; ok {
+			delete(l.waiting, f.number)
+			answer <- f
+		}
+		l.mu.Unlock()
+	}
+}
+
+// register gives a call its number.
+func (l *link) register() (uint64, chan frame, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.waiting == nil {
+		return 0, nil, false
+	}
+	l.next++
+	answer := make(chan frame, 1)
+	l.waiting[l.next] = answer
+	return l.next, answer, true
+}
+
+func (l *link) call(ctx context.Context, method byte, payload []byte) (byte, []byte, error) {
+	number, answer, ok := l.register()
+	if !ok {
+		return 0, nil, ErrNotSent
+	}
+	if err := l.write(appendFrame(make([]byte, 0, 4+frameHead+len(payload)), frame{number: number, kind: method, payload: payload})); err != nil {
+		l.fail()
+		return 0, nil, fmt.Errorf("%w: %w", ErrNoAnswer, err)
+	}
+	select {
+	case f, ok := <-answer:
+		if !ok {
+			return 0, nil, ErrNoAnswer
+		}
+		return f.kind, f.payload, nil
+	case <-ctx.Done():
+		// A peer that has not answered for so long is stuck or cut off: the next call
+		// had better try a new connection.
+		l.fail()
+		return 0, nil, fmt.Errorf("%w: %w", ErrNoAnswer, ctx.Err())
+	}
+}
+
+func (l *link) write(b []byte) error {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	l.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+	_, err := l.conn.Write(b)
+	return err
+}

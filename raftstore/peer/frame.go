@@ -1,0 +1,51 @@
+package peer
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"io"
+)
+
+// A call is a frame each way:
+//
+//	frame = length(4) number(8) method-or-status(1) payload
+//
+// length counts what follows it. Answers may come in any order.
+const (
+	frameHead = 9
+	// maxFrameBytes is more than the longest batch of forwarded operations: 1024
+	// operations of the longest keys, ids and texts, and their limits.
+	maxFrameBytes = 2 << 20
+	// readBufferBytes takes a usual batch in one read.
+	readBufferBytes = 64 << 10
+)
+
+var errFrame = errors.New("malformed frame")
+
+type frame struct {
+	number  uint64
+	kind    byte
+	payload []byte
+}
+
+func appendFrame(b []byte, f frame) []byte {
+	b = binary.LittleEndian.AppendUint32(b, uint32(frameHead+len(f.payload)))
+	b = binary.LittleEndian.AppendUint64(b, f.number)
+	return append(append(b, f.kind), f.payload...)
+}
+
+// readFrame reads a frame; its payload is the caller's to keep.
+func readFrame(r *bufio.Reader) (frame, error) {
+	var head [4 + frameHead]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return frame{}, err
+	}
+	n := binary.LittleEndian.Uint32(head[:])
+	if n < frameHead || n > maxFrameBytes {
+		return frame{}, errFrame
+	}
+	f := frame{number: binary.LittleEndian.Uint64(head[4:]), kind: head[12], payload: make([]byte, n-frameHead)}
+	_, err := io.ReadFull(r, f.payload)
+	return f, err
+}

@@ -1,0 +1,198 @@
+package peer
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+)
+
+// Errors of the handshake.
+var (
+	ErrNotWeir  = errors.New("the other side does not speak weir's inter-node protocol")
+	ErrVersion  = errors.New("the other side speaks a newer inter-node protocol")
+	ErrSecret   = errors.New("the other side does not know this cluster's secret")
+	ErrCluster  = errors.New("the other side belongs to another cluster")
+	ErrSameNode = errors.New("the other side has this node's own id")
+	ErrRefused  = errors.New("refused by the other side")
+	ErrWrongID  = errors.New("another node answers at this address")
+)
+
+// Identity is what a node says of itself.
+type Identity struct {
+	NodeID    string // at most MaxNameLen bytes
+	ClusterID string // "" before it belongs to one
+}
+
+// MaxNameLen bounds a node's id and a cluster's id.
+const MaxNameLen = 64
+
+// Service says what a connection is for.
+type Service byte
+
+// The services of the port.
+const (
+	RaftService Service = 'R'
+	CallService Service = 'C'
+)
+
+const (
+	magic           = "weir-node"
+	protocolVersion = 1
+	nonceLen        = 16
+	macLen          = sha256.Size
+	maxRefusalLen   = 512
+)
+
+// greeting is the first message of either side.
+type greeting struct {
+	service Service
+	nonce   [nonceLen]byte
+	self    Identity
+}
+
+func newGreeting(service Service, self Identity) (g greeting, err error) {
+	g.service, g.self = service, self
+	_, err = rand.Read(g.nonce[:])
+	return g, err
+}
+
+func (g *greeting) encode() []byte {
+	b := append([]byte(magic), protocolVersion, byte(g.service))
+	b = append(b, g.nonce[:]...)
+	for _, s := range []string{g.self.NodeID, g.self.ClusterID} {
+		b = append(append(b, byte(len(s))), s...)
+	}
+	return b
+}
+
+// readGreeting reads a greeting and returns it with its bytes.
+func readGreeting(r io.Reader) (g greeting, raw []byte, err error) {
+	head := make([]byte, len(magic)+2+nonceLen)
+	if _, err := io.ReadFull(r, head); err != nil {
+		return g, nil, fmt.Errorf("%w (%w)", ErrNotWeir, err)
+	}
+	if string(head[:len(magic)]) != magic {
+		return g, nil, ErrNotWeir
+	}
+	if v := head[len(magic)]; v != protocolVersion {
+		return g, nil, fmt.Errorf("%w: %d, this one speaks %d", ErrVersion, v, protocolVersion)
+	}
+	g.service = Service(head[len(magic)+1])
+	copy(g.nonce[:], head[len(magic)+2:])
+	if g.self.NodeID, raw, err = readName(r, head); err != nil {
+		return g, nil, err
+	}
+	g.self.ClusterID, raw, err = readName(r, raw)
+	return g, raw, err
+}
+
+// readName reads a name with its length before it and appends both to raw.
+func readName(r io.Reader, raw []byte) (string, []byte, error) {
+	var n [1]byte
+	if _, err := io.ReadFull(r, n[:]); err != nil {
+		return "", nil, fmt.Errorf("%w (%w)", ErrNotWeir, err)
+	}
+	name := make([]byte, n[0])
+	if len(name) > MaxNameLen {
+		return "", nil, ErrNotWeir
+	}
+	if _, err := io.ReadFull(r, name); err != nil {
+		return "", nil, fmt.Errorf("%w (%w)", ErrNotWeir, err)
+	}
+	return string(name), append(append(raw, n[0]), name...), nil
+}
+
+// proof is what only someone who knows the secret can say about a handshake.
+func proof(secret []byte, role string, dialer, acceptor []byte) []byte {
+	mac := hmac.New(sha256.New, secret)
+	for _, part := range [][]byte{[]byte(role), dialer, acceptor} {
+		var n [4]byte
+		binary.LittleEndian.PutUint32(n[:], uint32(len(part)))
+		mac.Write(n[:])
+		mac.Write(part)
+	}
+	return mac.Sum(nil)
+}
+
+// greet is the dialer's side of the handshake.
+func greet(conn net.Conn, secret []byte, service Service, self Identity) (Identity, error) {
+	mine, err := newGreeting(service, self)
+	if err != nil {
+		return Identity{}, err
+	}
+	said := mine.encode()
+	if _, err := conn.Write(said); err != nil {
+		return Identity{}, err
+	}
+	theirs, heard, err := readGreeting(conn)
+	if err != nil {
+		return Identity{}, err
+	}
+	mac := make([]byte, macLen)
+	if _, err := io.ReadFull(conn, mac); err != nil {
+		return Identity{}, err
+	}
+	if !hmac.Equal(mac, proof(secret, "acceptor", said, heard)) {
+		return Identity{}, ErrSecret
+	}
+	if _, err := conn.Write(proof(secret, "dialer", said, heard)); err != nil {
+		return Identity{}, err
+	}
+	return theirs.self, readVerdict(conn)
+}
+
+// receive is the acceptor's side. An error has been told to a dialer who knows the
+// secret; a stranger learns nothing but that the connection ends.
+func receive(conn net.Conn, secret []byte, self Identity, judge func(Service, Identity) error) (Service, Identity, error) {
+	theirs, heard, err := readGreeting(conn)
+	if err != nil {
+		return 0, Identity{}, err
+	}
+	mine, err := newGreeting(theirs.service, self)
+	if err != nil {
+		return 0, Identity{}, err
+	}
+	said := mine.encode()
+	if _, err := conn.Write(append(said, proof(secret, "acceptor", heard, said)...)); err != nil {
+		return 0, Identity{}, err
+	}
+	mac := make([]byte, macLen)
+	if _, err := io.ReadFull(conn, mac); err != nil {
+		return 0, Identity{}, fmt.Errorf("%w (%w)", ErrSecret, err)
+	}
+	if !hmac.Equal(mac, proof(secret, "dialer", heard, said)) {
+		return 0, Identity{}, ErrSecret
+	}
+	err = judge(theirs.service, theirs.self)
+	return theirs.service, theirs.self, errors.Join(err, writeVerdict(conn, err))
+}
+
+func writeVerdict(w io.Writer, verdict error) error {
+	text := ""
+	if verdict != nil {
+		text = verdict.Error()
+	}
+	text = text[:min(len(text), maxRefusalLen)]
+	_, err := w.Write(append(binary.LittleEndian.AppendUint16(nil, uint16(len(text))), text...))
+	return err
+}
+
+func readVerdict(r io.Reader) error {
+	var n [2]byte
+	if _, err := io.ReadFull(r, n[:]); err != nil {
+		return err
+	}
+	text := make([]byte, min(int(binary.LittleEndian.Uint16(n[:])), maxRefusalLen))
+	if _, err := io.ReadFull(r, text); err != nil {
+		return err
+	}
+	if len(text) > 0 {
+		return fmt.Errorf("%w: %s", ErrRefused, text)
+	}
+	return nil
+}

@@ -1,0 +1,198 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+)
+
+const (
+	// handshakeTimeout bounds the handshake on both sides: a few round trips.
+	handshakeTimeout = 5 * time.Second
+	// maxHandshakes bounds the connections that have not proved who they are.
+	maxHandshakes = 64
+	// acceptPause is how long a failing Accept waits: the usual cause is a lack of
+	// file descriptors, which passes.
+	acceptPause = 50 * time.Millisecond
+)
+
+// Config says how a port is used.
+type Config struct {
+	Secret []byte
+	// Self is asked at each handshake: a node learns its cluster when it joins.
+	Self   func() Identity
+	Logger *slog.Logger
+	// Dialer opens connections; nil: TCP.
+	Dialer func(ctx context.Context, addr string) (net.Conn, error)
+}
+
+// Port accepts connections of other nodes and opens those to them.
+type Port struct {
+	config Config
+	listen net.Listener
+	raft   chan net.Conn
+	serve  func(conn net.Conn, from Identity)
+	slots  chan struct{} // one taken by each handshake
+	done   chan struct{}
+	tasks  sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool
+	conns  map[net.Conn]struct{} // accepted ones and those in the hands of the Raft library
+}
+
+// NewPort serves a listener, which it owns from then on. serve is called, in a
+// goroutine of its own, with each connection for calls, and returns when it ends.
+func NewPort(listen net.Listener, config Config, serve func(conn net.Conn, from Identity)) *Port {
+	if config.Dialer == nil {
+		config.Dialer = func(ctx context.Context, addr string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", addr)
+		}
+	}
+	p := &Port{
+		config: config, listen: listen, serve: serve,
+		raft:  make(chan net.Conn),
+		slots: make(chan struct{}, maxHandshakes),
+		done:  make(chan struct{}),
+		conns: map[net.Conn]struct{}{},
+	}
+	p.tasks.Go(p.accept)
+	return p
+}
+
+// Addr is the address of the listener.
+func (p *Port) Addr() net.Addr { return p.listen.Addr() }
+
+// Close ends every connection and returns when nothing of the port runs.
+func (p *Port) Close() error {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return nil
+	}
+	p.closed = true
+	close(p.done)
+	for conn := range p.conns {
+		conn.Close()
+	}
+	p.mu.Unlock()
+	err := p.listen.Close()
+	p.tasks.Wait()
+	return err
+}
+
+func (p *Port) accept() {
+	for {
+		conn, err := p.listen.Accept()
+		if err != nil {
+			select {
+			case <-p.done:
+				return
+			case <-time.After(acceptPause):
+				continue
+			}
+		}
+		select {
+		case p.slots <- struct{}{}:
+			p.tasks.Go(func() { p.welcome(conn) })
+		default:
+			conn.Close()
+		}
+	}
+}
+
+// welcome hands an accepted connection to its service.
+func (p *Port) welcome(conn net.Conn) {
+	tracked, ok := p.track(conn)
+	if !ok {
+		<-p.slots
+		return
+	}
+	conn.SetDeadline(time.Now().Add(handshakeTimeout))
+	service, from, err := receive(conn, p.config.Secret, p.config.Self(), p.judge)
+	<-p.slots
+	if err != nil {
+		p.config.Logger.Warn("a connection to the inter-node port was refused", "from", conn.RemoteAddr().String(), "error", err)
+		tracked.Close()
+		return
+	}
+	conn.SetDeadline(time.Time{})
+	if service == CallService {
+		p.serve(tracked, from)
+		tracked.Close()
+		return
+	}
+	select {
+	case p.raft <- tracked:
+	case <-p.done:
+		tracked.Close()
+	}
+}
+
+// judge says whether the node on the other side may speak here.
+func (p *Port) judge(service Service, from Identity) error {
+	self := p.config.Self()
+	switch {
+	case service != RaftService && service != CallService:
+		return fmt.Errorf("%w (service %q)", ErrNotWeir, byte(service))
+	case from.NodeID == self.NodeID:
+		return fmt.Errorf("%w %q", ErrSameNode, from.NodeID)
+	case from.ClusterID != "" && self.ClusterID != "" && from.ClusterID != self.ClusterID:
+		return fmt.Errorf("%w (%s, this one is %s)", ErrCluster, from.ClusterID, self.ClusterID)
+	}
+	return nil
+}
+
+// Dial opens a connection for a service and returns who answers.
+func (p *Port) Dial(ctx context.Context, addr string, service Service) (net.Conn, Identity, error) {
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	conn, err := p.config.Dialer(ctx, addr)
+	if err != nil {
+		return nil, Identity{}, err
+	}
+	tracked, ok := p.track(conn)
+	if !ok {
+		return nil, Identity{}, net.ErrClosed
+	}
+	deadline, _ := ctx.Deadline()
+	conn.SetDeadline(deadline)
+	from, err := greet(conn, p.config.Secret, service, p.config.Self())
+	if err == nil {
+		err = p.judge(service, from)
+	}
+	if err != nil {
+		return nil, Identity{}, errors.Join(fmt.Errorf("node at %s: %w", addr, err), tracked.Close())
+	}
+	conn.SetDeadline(time.Time{})
+	return tracked, from, nil
+}
+
+// track makes Close end the connection; false when the port is closed already.
+func (p *Port) track(conn net.Conn) (net.Conn, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		conn.Close()
+		return nil, false
+	}
+	p.conns[conn] = struct{}{}
+	return &trackedConn{Conn: conn, port: p}, true
+}
+
+// trackedConn forgets itself when it is closed.
+type trackedConn struct {
+	net.Conn
+	port *Port
+}
+
+func (c *trackedConn) Close() error {
+	c.port.mu.Lock()
+	delete(c.port.conns, c.Conn)
+	c.port.mu.Unlock()
+	return c.Conn.Close()
+}

@@ -1,0 +1,249 @@
+package peer
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const patience = 10 * time.Second
+
+// journal keeps what a port logs.
+type journal struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (j *journal) Write(b []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.buf.Write(b)
+}
+
+func (j *journal) has(text string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return strings.Contains(j.buf.String(), text)
+}
+
+// open starts a port that answers every call with its own payload.
+func open(t *testing.T, id, cluster, secret string) (*Port, *journal) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	said := &journal{}
+	p := NewPort(l, Config{
+		Secret: []byte(secret), Self: func() Identity { return Identity{NodeID: id, ClusterID: cluster} },
+		Logger: slog.New(slog.NewTextHandler(said, nil)),
+	}, func(conn net.Conn, from Identity) {
+		ServeCalls(conn, from, func(from Identity, method byte, payload []byte) (byte, []byte) {
+			return method, append([]byte(from.NodeID+":"), payload...)
+		})
+	})
+	t.Cleanup(func() { p.Close() })
+	return p, said
+}
+
+func TestCallsAreAnswered(t *testing.T) {
+	a, _ := open(t, "a", "one", "secret")
+	b, _ := open(t, "b", "one", "secret")
+	client := NewClient(a, b.Addr().String(), "b")
+	defer client.Close()
+	var calls sync.WaitGroup
+	for i := range 50 {
+		calls.Go(func() {
+			payload := bytes.Repeat([]byte{byte(i)}, i*1000)
+			status, answer, err := client.Call(context.Background(), byte(i), payload)
+			require.NoError(t, err)
+			require.EqualValues(t, i, status)
+			require.Equal(t, append([]byte("a:"), payload...), answer)
+		})
+	}
+	calls.Wait()
+}
+
+func TestStrangersAreRefused(t *testing.T) {
+	b, said := open(t, "b", "one", "secret")
+	for name, c := range map[string]struct {
+		id, cluster, secret string
+		want                error
+		logged              string
+	}{
+		"wrong secret":    {"a", "one", "guess", ErrSecret, "does not know this cluster's secret"},
+		"no secret":       {"a", "one", "", ErrSecret, "does not know this cluster's secret"},
+		"another cluster": {"a", "two", "secret", ErrRefused, "belongs to another cluster"},
+		"the same id":     {"b", "one", "secret", ErrRefused, "this node's own id"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, _ := open(t, c.id, c.cluster, c.secret)
+			_, _, err := a.Dial(context.Background(), b.Addr().String(), CallService)
+			require.ErrorIs(t, err, c.want)
+			require.Eventually(t, func() bool { return said.has(c.logged) }, patience, time.Millisecond)
+		})
+	}
+}
+
+func TestNewcomersMayBeOfNoCluster(t *testing.T) {
+	a, _ := open(t, "a", "", "secret")
+	b, _ := open(t, "b", "one", "secret")
+	conn, who, err := a.Dial(context.Background(), b.Addr().String(), CallService)
+	require.NoError(t, err)
+	require.Equal(t, Identity{NodeID: "b", ClusterID: "one"}, who)
+	require.NoError(t, conn.Close())
+}
+
+func TestRaftStreamsKnowWhoAnswers(t *testing.T) {
+	a, _ := open(t, "a", "one", "secret")
+	b, _ := open(t, "b", "one", "secret")
+	to := raft.ServerAddress(b.Addr().String())
+	streams := b.Raft("b:1", nil)
+	conn, err := a.Raft("a:1", func(string) string { return "b" }).Dial(to, time.Second)
+	require.NoError(t, err)
+	defer conn.Close()
+	accepted, err := streams.Accept()
+	require.NoError(t, err)
+	_, err = conn.Write([]byte("raft"))
+	require.NoError(t, err)
+	got := make([]byte, 4)
+	_, err = io.ReadFull(accepted, got)
+	require.NoError(t, err)
+	require.Equal(t, "raft", string(got))
+	require.Equal(t, "b:1", streams.Addr().String())
+
+	_, err = a.Raft("a:1", func(string) string { return "c" }).Dial(to, time.Second)
+	require.ErrorIs(t, err, ErrWrongID)
+}
+
+// TestForeignBytes: whatever strangers send, they are cut, and nodes are served.
+func TestForeignBytes(t *testing.T) {
+	b, _ := open(t, "b", "one", "secret")
+	noise := make([]byte, 4096)
+	_, err := rand.Read(noise)
+	require.NoError(t, err)
+	newer := (&greeting{service: CallService}).encode()
+	newer[len(magic)] = protocolVersion + 1
+	long := append((&greeting{service: CallService}).encode()[:len(magic)+2+nonceLen], 255)
+	for name, sent := range map[string][]byte{
+		"noise": noise, "http": []byte("GET / HTTP/1.1\r\n\r\n" + strings.Repeat("x", 64)), "redis": []byte("*1\r\n$4\r\nPING\r\n" + strings.Repeat("x", 64)),
+		"newer": newer, "long name": append(long, noise[:255]...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn, err := net.Dial("tcp", b.Addr().String())
+			require.NoError(t, err)
+			defer conn.Close()
+			_, err = conn.Write(sent)
+			require.NoError(t, err)
+			conn.SetReadDeadline(time.Now().Add(patience))
+			got, err := io.ReadAll(conn)
+			require.Empty(t, got, "a stranger who does not speak the protocol hears nothing")
+			require.False(t, isTimeout(err), "the connection is cut")
+		})
+	}
+	a, _ := open(t, "a", "one", "secret")
+	conn, _, err := a.Dial(context.Background(), b.Addr().String(), CallService)
+	require.NoError(t, err)
+	conn.Close()
+}
+
+func isTimeout(err error) bool {
+	timeout, ok := err.(net.Error)
+	return ok && timeout.Timeout()
+}
+
+// TestSilentStrangersAreBounded: connections that say nothing take the places of
+// handshakes only, and only so many.
+func TestSilentStrangersAreBounded(t *testing.T) {
+	b, _ := open(t, "b", "one", "secret")
+	cut := 0
+	var silent []net.Conn
+	for range maxHandshakes + 20 {
+		conn, err := net.Dial("tcp", b.Addr().String())
+		require.NoError(t, err)
+		defer conn.Close()
+		silent = append(silent, conn)
+	}
+	require.Eventually(t, func() bool {
+		cut = 0
+		for _, conn := range silent {
+			conn.SetReadDeadline(time.Now().Add(time.Millisecond))
+			if _, err := conn.Read(make([]byte, 1)); err != nil && !isTimeout(err) {
+				cut++
+			}
+		}
+		return cut >= 20
+	}, patience, time.Millisecond)
+}
+
+func TestCallsEndWithTheConnection(t *testing.T) {
+	a, _ := open(t, "a", "one", "secret")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	called := make(chan net.Conn, 1)
+	silent := NewPort(l, Config{
+		Secret: []byte("secret"), Self: func() Identity { return Identity{NodeID: "s"} }, Logger: slog.New(slog.DiscardHandler),
+	}, func(conn net.Conn, _ Identity) {
+		if _, err := conn.Read(make([]byte, 1)); err == nil {
+			called <- conn
+			io.Copy(io.Discard, conn)
+		}
+	})
+	defer silent.Close()
+	client := NewClient(a, l.Addr().String(), "s")
+	defer client.Close()
+	failed := make(chan error)
+	go func() {
+		_, _, err := client.Call(context.Background(), 1, nil)
+		failed <- err
+	}()
+	(<-called).Close()
+	require.ErrorIs(t, <-failed, ErrNoAnswer)
+
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	_, _, err = client.Call(ctx, 1, nil)
+	require.ErrorIs(t, err, ErrNoAnswer)
+
+	require.NoError(t, silent.Close())
+	_, _, err = client.Call(context.Background(), 1, nil)
+	require.ErrorIs(t, err, ErrNotSent)
+}
+
+func TestHugeFramesEndTheConnection(t *testing.T) {
+	a, _ := open(t, "a", "one", "secret")
+	b, _ := open(t, "b", "one", "secret")
+	conn, _, err := a.Dial(context.Background(), b.Addr().String(), CallService)
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = conn.Write([]byte{255, 255, 255, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0})
+	require.NoError(t, err)
+	conn.SetReadDeadline(time.Now().Add(patience))
+	_, err = conn.Read(make([]byte, 1))
+	require.Error(t, err)
+	require.False(t, isTimeout(err))
+}
+
+// FuzzGreeting: reading a greeting ends without a panic, and takes no more than it
+// was given.
+func FuzzGreeting(f *testing.F) {
+	f.Add((&greeting{service: RaftService, self: Identity{"a", "one"}}).encode())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		g, raw, err := readGreeting(bytes.NewReader(b))
+		if err != nil {
+			return
+		}
+		require.Equal(t, b[:len(raw)], raw)
+		require.Equal(t, raw, g.encode())
+	})
+}

@@ -1,0 +1,184 @@
+package raftstore
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/raftstore/peer"
+)
+
+// peers keeps the connections for calls to the other nodes of the configuration,
+// and asks each of them once a second how it is.
+type peers struct {
+	node *Node
+
+	mu      sync.Mutex
+	nodes   map[string]*peerNode // by id
+	servers []raft.Server
+	stopped bool
+}
+
+// peerNode is another member.
+type peerNode struct {
+	id, addr string
+	client   *peer.Client
+	cancel   context.CancelFunc
+	heard    heard // guarded by peers.mu; zero: never
+}
+
+func newPeers(n *Node) *peers { return &peers{node: n, nodes: map[string]*peerNode{}} }
+
+func (p *peers) start() { p.node.tasks.Go(p.run) }
+
+// run follows the configuration until the node closes.
+func (p *peers) run() {
+	tick := time.NewTicker(housekeepEvery)
+	defer tick.Stop()
+	for {
+		p.follow(p.node.servers())
+		select {
+		case <-tick.C:
+		case <-p.node.stop:
+			return
+		}
+	}
+}
+
+// follow brings the set of peers up to a configuration.
+func (p *peers) follow(servers []raft.Server) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopped {
+		return
+	}
+	p.servers = servers
+	wanted := map[string]string{}
+	for _, s := range servers {
+		if string(s.ID) != p.node.options.NodeID {
+			wanted[string(s.ID)] = string(s.Address)
+		}
+	}
+	for id, known := range p.nodes {
+		if wanted[id] != known.addr {
+			known.end()
+			delete(p.nodes, id)
+		}
+	}
+	for id, addr := range wanted {
+		if p.nodes[id] == nil {
+			p.nodes[id] = p.add(id, addr)
+		}
+	}
+}
+
+func (p *peers) add(id, addr string) *peerNode {
+	ctx, cancel := context.WithCancel(p.node.ctx)
+	one := &peerNode{id: id, addr: addr, client: peer.NewClient(p.node.port, addr, id), cancel: cancel}
+	p.node.tasks.Go(func() { p.poll(ctx, one) })
+	return one
+}
+
+func (one *peerNode) end() {
+	one.cancel()
+	one.client.Close()
+}
+
+// poll asks a node how it is until it is no member any more.
+func (p *peers) poll(ctx context.Context, one *peerNode) {
+	for ctx.Err() == nil {
+		if s, err := ask(ctx, one.client); err == nil {
+			p.mu.Lock()
+			one.heard = heard{s, time.Now()}
+			p.mu.Unlock()
+		}
+		select {
+		case <-time.After(statusEvery):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// ask returns a node's status.
+func ask(ctx context.Context, client *peer.Client) (s status, err error) {
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	defer cancel()
+	code, answer, err := client.Call(ctx, callStatus, nil)
+	if err != nil {
+		return s, err
+	}
+	if err := outcomeOf(code, answer); err != nil {
+		return s, err
+	}
+	return s, json.Unmarshal(answer, &s)
+}
+
+// client returns the connection for calls to a member; nil for this node and
+// strangers.
+func (p *peers) client(id string) *peer.Client {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if one := p.nodes[id]; one != nil {
+		return one.client
+	}
+	return nil
+}
+
+// idAt returns the member that should answer at an address.
+func (p *peers) idAt(addr string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.servers {
+		if string(s.Address) == addr {
+			return string(s.ID)
+		}
+	}
+	return ""
+}
+
+// last returns what a member last said; false if it never did.
+func (p *peers) last(id string) (heard, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	one := p.nodes[id]
+	if one == nil || one.heard.at.IsZero() {
+		return heard{}, false
+	}
+	return one.heard, true
+}
+
+// without reports whether a member that has a leader and knows more than is
+// committed here counts id out.
+func (p *peers) without(id string, commit uint64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, one := range p.nodes {
+		h := one.heard
+		if h.Leader != "" && h.Commit > commit && len(h.Members) > 0 && !slices.Contains(h.Members, id) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *peers) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stopped = true
+	for _, one := range p.nodes {
+		one.end()
+	}
+}
+
+// leaderClient returns the connection to the leader, or nil when none is known.
+func (n *Node) leaderClient() *peer.Client {
+	_, id := n.raft.LeaderWithID()
+	if id == "" || string(id) == n.options.NodeID {
+		return nil
+	}
+	return n.peers.client(string(id))
+}

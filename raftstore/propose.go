@@ -1,0 +1,92 @@
+package raftstore
+
+import (
+	"errors"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/wire"
+)
+
+// proposal is a batch on its way through the log.
+type proposal struct {
+	batch  *batch
+	future raft.ApplyFuture
+}
+
+// pump takes batches as they fill and sends each where it is decided. It ends when
+// the queue is closed.
+func (n *Node) pump() {
+	defer close(n.proposals)
+	for b := n.queue.next(); b != nil; b = n.queue.next() {
+		if r := n.reign.Load(); r != nil {
+			n.propose(b, r)
+		} else {
+			n.sendToLeader(b)
+		}
+	}
+}
+
+// propose stamps a batch and makes it an entry of the log. The Raft library takes
+// entries in order, and as many as may be under way fit its queue, so this does not
+// wait for it.
+func (n *Node) propose(b *batch, r *reign) {
+	n.makeRoom(b)
+	h := wire.Header{Kind: b.kind, Term: r.term, Nonce: b.nonce, At: n.stamp(r)}
+	h.CheckIndex, h.CheckHash = n.machine.check()
+	h.Put(b.data)
+	n.lastEntry.Store(time.Now().UnixNano())
+	if n.faults.EarlyReply {
+		n.replyEarly(b, h.At)
+	}
+	n.proposals <- proposal{b, n.raft.Apply(b.data, 0)}
+}
+
+// settle tells the callers of each entry, in the order of the log.
+func (n *Node) settle() {
+	for p := range n.proposals {
+		said := p.future.Error()
+		n.handover.saw(said)
+		err := verdict(said)
+		if void, ok := p.future.Response().(error); ok && err == nil {
+			err = void
+		}
+		n.queue.land(p.batch, err)
+	}
+}
+
+// verdict translates what the Raft library says of a proposal.
+func verdict(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrEnqueueTimeout), errors.Is(err, raft.ErrLeadershipTransferInProgress):
+		return ErrTryAgain // refused before it was in any log
+	default:
+		return ErrUnknown
+	}
+}
+
+// expire ends waits that have become too long.
+func (n *Node) expire() {
+	n.queue.expire(n.maxAge)
+}
+
+// replyEarly is a fault: it answers before the entry is committed.
+func (n *Node) replyEarly(b *batch, at engine.Stamp) {
+	var d wire.Decoder
+	d.Reset(b.body())
+	var out []engine.Decision
+	for call, more, err := d.Next(); more && err == nil; call, more, err = d.Next() {
+		for i := range call.Ops {
+			call.Ops[i].Dry = call.Ops[i].Code == engine.OpTake
+		}
+		part := make([]engine.Decision, len(call.Ops))
+		n.machine.table.Load().Decide(at, call.Ops, part)
+		out = append(out, part...)
+	}
+	b.out = out
+	b.finish(nil)
+}

@@ -1,0 +1,154 @@
+package raftstore
+
+import (
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/wire"
+)
+
+// queue gathers the operations of all callers into batches until the pump takes
+// them. There is no timer: the pump takes what there is as soon as it has a slot.
+type queue struct {
+	mu      sync.Mutex
+	changed *sync.Cond
+	batches []*batch
+	ops     int
+	slots   int // batches that may still be under way
+	nonce   uint64
+	closed  bool
+	// flying are the batches under way, by nonce.
+	flying map[uint64]*batch
+}
+
+func newQueue() *queue {
+	q := &queue{slots: maxInFlight, nonce: rand.Uint64(), flying: map[uint64]*batch{}}
+	q.changed = sync.NewCond(&q.mu)
+	return q
+}
+
+// add appends a call to the open batch and returns it and where the call's answers
+// will be. A call without operations only waits for the next entry.
+func (q *queue) add(ops []engine.Op, atomic bool) (*batch, int, error) {
+	bytes := 0
+	for i := range ops {
+		bytes += wire.Estimate(&ops[i])
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return nil, 0, ErrTryAgain
+	}
+	if q.ops+len(ops) > maxQueuedOps {
+		return nil, 0, ErrOverloaded
+	}
+	b := q.open(len(ops), bytes)
+	q.ops += len(ops)
+	return b, b.append(ops, atomic), nil
+}
+
+// open returns the batch that a call of this size goes to.
+func (q *queue) open(ops, bytes int) *batch {
+	if n := len(q.batches); n > 0 {
+		b := q.batches[n-1]
+		if b.kind == wire.Decide && b.ops+ops <= maxEntryOps && len(b.data)+bytes <= maxEntryBytes {
+			return b
+		}
+	}
+	return q.push(wire.Decide)
+}
+
+// push adds an empty batch.
+func (q *queue) push(kind wire.Kind) *batch {
+	q.nonce++
+	b := newBatch(kind, q.nonce)
+	q.batches = append(q.batches, b)
+	q.changed.Signal()
+	return b
+}
+
+// special adds an entry of another kind.
+func (q *queue) special(kind wire.Kind) (*batch, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return nil, ErrTryAgain
+	}
+	return q.push(kind), nil
+}
+
+// next waits for a batch and a slot for it; nil when the queue is closed.
+func (q *queue) next() *batch {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for !q.closed && (q.slots == 0 || len(q.batches) == 0) {
+		q.changed.Wait()
+	}
+	if q.closed {
+		return nil
+	}
+	b := q.batches[0]
+	q.batches[0] = nil
+	q.batches = q.batches[1:]
+	q.ops -= b.ops
+	q.slots--
+	q.flying[b.nonce] = b
+	return b
+}
+
+// land gives a slot back and tells the callers of the batch.
+func (q *queue) land(b *batch, err error) {
+	q.mu.Lock()
+	delete(q.flying, b.nonce)
+	q.slots++
+	q.changed.Signal()
+	q.mu.Unlock()
+	b.finish(err)
+}
+
+// find returns the batch of this node with the given nonce, if it is under way.
+func (q *queue) find(nonce uint64) *batch {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.flying[nonce]
+}
+
+// expire ends the wait for everything older than maxAge: what was not proposed is
+// taken out, what was stays under way without its callers.
+func (q *queue) expire(maxAge time.Duration) {
+	q.mu.Lock()
+	var stale []*batch
+	for len(q.batches) > 0 && time.Since(q.batches[0].born) > maxAge {
+		stale = append(stale, q.batches[0])
+		q.ops -= q.batches[0].ops
+		q.batches = q.batches[1:]
+	}
+	var lost []*batch
+	for _, b := range q.flying {
+		if time.Since(b.born) > maxAge {
+			lost = append(lost, b)
+		}
+	}
+	q.mu.Unlock()
+	for _, b := range stale {
+		b.finish(ErrTryAgain)
+	}
+	for _, b := range lost {
+		b.finish(ErrUnknown)
+	}
+}
+
+// close ends the queue; what was not proposed is not applied.
+func (q *queue) close() {
+	q.mu.Lock()
+	q.closed = true
+	waiting := q.batches
+	q.batches = nil
+	q.changed.Broadcast()
+	q.mu.Unlock()
+	for _, b := range waiting {
+		b.finish(ErrTryAgain)
+	}
+}

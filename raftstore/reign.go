@@ -1,0 +1,117 @@
+package raftstore
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/wire"
+)
+
+// reign is one term in which this node leads and serves. Its clock is set once: it
+// shows the last stamp this node applied plus the time that has passed since it
+// did so on its own monotonic clock. The entry was stamped before it was applied,
+// so the clock is never ahead of the real time since then, whoever stamped it.
+type reign struct {
+	term  uint64
+	clock persistence.Clock
+}
+
+// lead follows the Raft library's changes of leadership until the node closes.
+func (n *Node) lead() {
+	for {
+		select {
+		case leads := <-n.raft.LeaderCh():
+			n.reign.Store(nil)
+			if leads {
+				n.ascend()
+			}
+		case <-n.stop:
+			n.reign.Store(nil)
+			return
+		}
+	}
+}
+
+// ascend begins a reign: what earlier leaders committed is applied first.
+func (n *Node) ascend() {
+	for n.raft.State() == raft.Leader && !n.closing() {
+		term := n.raft.CurrentTerm()
+		if err := n.raft.Barrier(n.electionTimeout()).Error(); err != nil {
+			n.log.Warn("this node was elected but cannot serve yet", "term", term, "error", err)
+			continue
+		}
+		r := &reign{term: term, clock: n.clockFrom(n.machine.last())}
+		if !n.hasCluster() && !n.found(r) {
+			continue
+		}
+		if n.raft.CurrentTerm() != term {
+			continue
+		}
+		n.lastEntry.Store(time.Now().UnixNano())
+		n.reign.Store(r)
+		n.log.Info("this node leads", "term", term)
+		return
+	}
+}
+
+// clockFrom sets the clock of a reign.
+func (n *Node) clockFrom(at engine.Stamp, appliedRawNs int64) persistence.Clock {
+	if at.NowNs == 0 {
+		at.NowNs = min(max(n.source.WallNs(), int64(time.Second)), maxFirstNs)
+	} else if !n.testClock {
+		at.NowNs += max(n.source.MonotonicNs()-appliedRawNs, 0)
+	}
+	if n.testClock {
+		return persistence.StartTestClock(at)
+	}
+	return persistence.StartClock(n.source, at)
+}
+
+// maxFirstNs keeps a cluster that is founded with a senseless wall clock within
+// what package engine computes with.
+const maxFirstNs = int64(1) << 61
+
+// stamp is the time of an entry proposed now.
+func (n *Node) stamp(r *reign) engine.Stamp {
+	if n.faults.WallClock {
+		return engine.Stamp{NowNs: n.source.WallNs()}
+	}
+	return r.clock.Now()
+}
+
+// found writes the cluster's first entry: the constants that every node takes from
+// the log and not from its flags.
+func (n *Node) found(r *reign) bool {
+	var id [16]byte
+	if _, err := rand.Read(id[:]); err != nil {
+		n.fatal(err)
+		return false
+	}
+	f := founding{ClusterID: hex.EncodeToString(id[:]), IDLifetimeNs: n.idLifetimeNs, TestClock: n.testClock}
+	data := append(make([]byte, wire.HeaderLen), f.encode()...)
+	wire.Header{Kind: wire.Found, Term: r.term, At: r.clock.Now()}.Put(data)
+	future := n.raft.Apply(data, n.electionTimeout())
+	if err := future.Error(); err != nil {
+		n.log.Warn("the cluster could not be founded yet", "error", err)
+		return false
+	}
+	return future.Response() == nil
+}
+
+// keepTime lets limiter time go on in the log of an idle leader, so that the next
+// leader's clock lacks little.
+func (n *Node) keepTime() {
+	r := n.reign.Load()
+	if r == nil {
+		return
+	}
+	r.clock.Slew()
+	if time.Since(time.Unix(0, n.lastEntry.Load())) > tickAfter {
+		n.queue.special(wire.Tick) // a queue that is closed needs no ticks
+	}
+}

@@ -1,0 +1,54 @@
+package raftstore
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// state is what the machine knows beside the table. It is kept with every image.
+type state struct {
+	Index, Term uint64
+	At          engine.Stamp // limiter time of the last entry
+	History     uint64
+	Founding    founding
+}
+
+// founding is what all nodes of a cluster must agree on, from its first entry.
+type founding struct {
+	ClusterID    string
+	IDLifetimeNs int64
+	TestClock    bool
+}
+
+func (f founding) encode() []byte {
+	b, err := json.Marshal(f)
+	if err != nil {
+		panic(err) // strings and integers always encode
+	}
+	return b
+}
+
+func decodeFounding(b []byte) (f founding, err error) {
+	if err := json.Unmarshal(b, &f); err != nil {
+		return f, err
+	}
+	if f.ClusterID == "" || f.IDLifetimeNs <= 0 {
+		return f, fmt.Errorf("a founding entry without %q", "ClusterID")
+	}
+	return f, nil
+}
+
+func (s state) encode() []byte {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func decodeState(b []byte) (s state, err error) {
+	err = json.Unmarshal(b, &s)
+	return s, err
+}

@@ -1,0 +1,101 @@
+package raftstore
+
+import (
+	"encoding/json"
+	"net"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/raftstore/peer"
+)
+
+// status is what a node tells another one about itself.
+type status struct {
+	NodeID, ClusterID    string
+	RaftAddr, ClientAddr string
+	Pristine             bool   // belongs to no cluster and has no log
+	Leader               string // the id of the leader, "" when it knows none
+	LeaderAddr           string // its inter-node address
+	Term, Commit, Index  uint64
+	WallNs               int64
+	Members              []string // ids, as far as committed and known to it
+}
+
+func (s status) encode() []byte {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // strings and integers always encode
+	}
+	return b
+}
+
+// status describes this node.
+func (n *Node) status() status {
+	addr, leader := n.raft.LeaderWithID()
+	index, _ := n.machine.check()
+	var members []string
+	for _, s := range n.servers() {
+		members = append(members, string(s.ID))
+	}
+	return status{
+		NodeID: n.options.NodeID, ClusterID: n.self().ClusterID,
+		RaftAddr: n.options.RaftAddr, ClientAddr: n.options.ClientAddr,
+		Pristine: n.pristine(), Leader: string(leader), LeaderAddr: string(addr),
+		Term: n.raft.CurrentTerm(), Commit: n.raft.CommitIndex(), Index: index,
+		WallNs: n.source.WallNs(), Members: members,
+	}
+}
+
+// self is how this node greets others.
+func (n *Node) self() peer.Identity {
+	n.identity.Lock()
+	defer n.identity.Unlock()
+	return peer.Identity{NodeID: n.identity.NodeID, ClusterID: n.identity.ClusterID}
+}
+
+// hasCluster reports whether the cluster's first entry has been applied here.
+func (n *Node) hasCluster() bool { return n.self().ClusterID != "" }
+
+// pristine reports whether this node has promised nothing to anyone.
+func (n *Node) pristine() bool {
+	return n.raft.LastIndex() == 0 && n.raft.CurrentTerm() == 0 && len(n.servers()) == 0
+}
+
+// joined takes note of the cluster this node belongs to.
+func (n *Node) joined(f founding) {
+	n.identity.Lock()
+	defer n.identity.Unlock()
+	if n.identity.ClusterID == f.ClusterID {
+		return
+	}
+	n.identity.ClusterID = f.ClusterID
+	if err := writeIdentity(n.options.FS, n.options.DataDir, n.identity.identity); err != nil {
+		n.fatal(err)
+	}
+	n.log.Info("this node belongs to a cluster", "cluster", f.ClusterID)
+}
+
+// servers is the newest configuration of the cluster this node knows.
+func (n *Node) servers() []raft.Server {
+	future := n.raft.GetConfiguration()
+	if future.Error() != nil {
+		return nil
+	}
+	return future.Configuration().Servers
+}
+
+// serveCalls answers another node until it goes away.
+func (n *Node) serveCalls(conn net.Conn, from peer.Identity) {
+	select {
+	case <-n.ready:
+		peer.ServeCalls(conn, from, n.answer)
+	case <-n.ctx.Done():
+	}
+}
+
+// heard is what another node last said.
+type heard struct {
+	status
+	at time.Time
+}

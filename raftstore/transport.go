@@ -1,0 +1,22 @@
+package raftstore
+
+import (
+	"github.com/hashicorp/raft"
+)
+
+// transport is the Raft library's network transport without its fast path for
+// heartbeats. With it, heartbeats are handled beside the main loop, and a leader
+// that was paused can write a waiting proposal under its successor's term and
+// later take it for the successor's own: a divergence for good (hashicorp/raft
+// issue 695, in every release up to 1.8.0). Ignoring the handler sends heartbeats
+// through the main loop, as the interface allows. Everything else of the transport
+// is promoted, so that the library still finds its optional interfaces.
+type transport struct{ *raft.NetworkTransport }
+
+var (
+	_ raft.WithPreVote = transport{}
+	_ raft.WithClose   = transport{}
+)
+
+// SetHeartbeatHandler ignores the handler.
+func (transport) SetHeartbeatHandler(func(raft.RPC)) {}

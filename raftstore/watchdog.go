@@ -1,0 +1,61 @@
+package raftstore
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// watch ends the process when the Raft library is stuck in one of the ways it is
+// known for. A restart mends each of them; waiting does not.
+func (n *Node) watch() {
+	tick := time.NewTicker(housekeepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-n.stop:
+			return
+		}
+		if what, yes := n.logs.hung(hungAfter); yes {
+			n.fatal(fmt.Errorf("%w: %s has taken more than %v; is the disk hung?", ErrStuck, what, hungAfter))
+		}
+		if n.removed() && !n.closing() {
+			n.fatal(ErrRemoved)
+		}
+		if n.handover.stuck(4 * n.electionTimeout()) {
+			n.fatal(fmt.Errorf("%w: a handover of leadership did not end (hashicorp/raft issue 696)", ErrStuck))
+		}
+	}
+}
+
+// removed reports whether the cluster has gone on without this node. A node that
+// was cut off when that happened hears it from the others.
+func (n *Node) removed() bool {
+	if n.raft.State() == raft.Shutdown {
+		return true
+	}
+	return len(n.servers()) > 0 && n.member(n.options.NodeID) == nil || n.peers.without(n.options.NodeID, n.raft.CommitIndex())
+}
+
+// handoverWatch notices a leader that refuses every entry because it believes that
+// it is handing leadership over. An idle leader proposes a tick every second, so
+// there is always something to be refused.
+type handoverWatch struct{ since atomic.Int64 } // Unix nanoseconds of the first refusal in a row; 0: none
+
+// saw takes note of what the Raft library said of an entry.
+func (h *handoverWatch) saw(err error) {
+	if errors.Is(err, raft.ErrLeadershipTransferInProgress) {
+		h.since.CompareAndSwap(0, time.Now().UnixNano())
+	} else {
+		h.since.Store(0)
+	}
+}
+
+func (h *handoverWatch) stuck(limit time.Duration) bool {
+	since := h.since.Load()
+	return since != 0 && time.Since(time.Unix(0, since)) > limit
+}

@@ -1,0 +1,136 @@
+package wire
+
+import (
+	"encoding/binary"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// Call is a run of operations that arrived together.
+type Call struct {
+	Ops    []engine.Op
+	Atomic bool
+}
+
+// Decoder reads the body of an entry. It keeps its memory between bodies.
+type Decoder struct {
+	b    []byte
+	bad  bool
+	last engine.Limit
+	ops  []engine.Op
+}
+
+// Reset begins reading a body. The operations of earlier calls become invalid.
+func (d *Decoder) Reset(body []byte) {
+	d.b, d.bad, d.last = body, false, engine.Limit{}
+	d.ops = d.ops[:0]
+}
+
+// Next returns the next call; false at the end of the body. Its operations refer
+// to the body and are valid until the next Next or Reset.
+func (d *Decoder) Next() (Call, bool, error) {
+	if len(d.b) == 0 {
+		return Call{}, false, nil
+	}
+	n := d.uvarint()
+	if n>>1 > uint64(len(d.b)) { // an operation is longer than a byte
+		return Call{}, false, ErrMalformed
+	}
+	d.ops = d.ops[:0]
+	for range n >> 1 {
+		d.ops = append(d.ops, engine.Op{})
+		if d.op(&d.ops[len(d.ops)-1]); d.bad {
+			return Call{}, false, ErrMalformed
+		}
+	}
+	return Call{Ops: d.ops, Atomic: n&1 != 0}, true, nil
+}
+
+func (d *Decoder) op(op *engine.Op) {
+	op.Code = engine.OpCode(d.byte())
+	flags := d.byte()
+	op.Partial, op.Dry = flags&flagPartial != 0, flags&flagDry != 0
+	op.Key = d.bytes()
+	if op.Code == engine.OpTake {
+		if flags&flagSameLimit == 0 {
+			d.limit()
+		}
+		op.Limit = d.last
+	}
+	op.Cost = 1
+	if flags&flagCost != 0 {
+		op.Cost = d.varint()
+	}
+	if flags&flagTimes != 0 {
+		op.WaitNs, op.TTLNs = d.varint(), d.varint()
+	}
+	if flags&flagID != 0 {
+		op.ID = d.bytes()
+	}
+	if flags&flagText != 0 {
+		op.Text = d.bytes()
+	}
+	if flags&flagExtra != 0 {
+		d.extra(op)
+	}
+	d.bad = d.bad || !sound(op)
+}
+
+func (d *Decoder) limit() {
+	d.last = engine.Limit{Algorithm: engine.Algorithm(d.byte()), Mode: engine.WindowMode(d.byte())}
+	d.last.Rate.Units, d.last.Rate.PerNs = d.varint(), d.varint()
+	d.last.Max, d.last.WindowNs = d.varint(), d.varint()
+	if n := d.varint(); n > 0 {
+		d.last.Steps = engine.Steps(d.take(uint64(n)))
+	}
+}
+
+func (d *Decoder) extra(op *engine.Op) {
+	which := d.byte()
+	if which&extraCalendar != 0 {
+		op.Calendar = &engine.Calendar{EndNs: d.varint(), NextEndNs: d.varint()}
+	}
+	if which&extraIncr != 0 {
+		bits := d.byte()
+		op.Incr = &engine.Incr{Saturate: bits&1 != 0, OnlyIfNew: bits&2 != 0, Expire: engine.ExpireMode(d.byte())}
+		op.Incr.By, op.Incr.Lower, op.Incr.Upper, op.Incr.ExpireNs = d.varint(), d.varint(), d.varint(), d.varint()
+	}
+}
+
+func (d *Decoder) varint() int64 {
+	v, n := binary.Varint(d.b)
+	return int64(d.used(uint64(v), n))
+}
+
+func (d *Decoder) uvarint() uint64 {
+	v, n := binary.Uvarint(d.b)
+	return d.used(v, n)
+}
+
+func (d *Decoder) used(v uint64, n int) uint64 {
+	if n <= 0 {
+		d.bad, d.b = true, nil
+		return 0
+	}
+	d.b = d.b[n:]
+	return v
+}
+
+func (d *Decoder) byte() byte {
+	if b := d.take(1); len(b) == 1 {
+		return b[0]
+	}
+	return 0
+}
+
+func (d *Decoder) bytes() []byte { return d.take(d.uvarint()) }
+
+func (d *Decoder) take(n uint64) []byte {
+	if n > uint64(len(d.b)) {
+		d.bad, d.b = true, nil
+		return nil
+	}
+	b := d.b[:n:n]
+	d.b = d.b[n:]
+	return b
+}

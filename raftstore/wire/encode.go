@@ -1,0 +1,132 @@
+package wire
+
+import (
+	"encoding/binary"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// The flags of an operation.
+const (
+	flagPartial = 1 << iota
+	flagDry
+	flagSameLimit // the limit is that of the operation before
+	flagCost      // a cost other than 1 follows
+	flagTimes     // a wait and a time to live follow
+	flagID
+	flagText
+	flagExtra // a calendar or an increment follows
+)
+
+// The bits of an operation's extra.
+const (
+	extraCalendar = 1 << iota
+	extraIncr
+)
+
+// Encoder appends calls to the body of an entry.
+type Encoder struct {
+	last engine.Limit
+	any  bool
+}
+
+// Reset begins a new body.
+func (e *Encoder) Reset() { *e = Encoder{} }
+
+// Call appends operations that belong together; atomic ones must be carried out
+// in one step.
+func (e *Encoder) Call(b []byte, ops []engine.Op, atomic bool) []byte {
+	n := uint64(len(ops)) << 1
+	if atomic {
+		n |= 1
+	}
+	b = binary.AppendUvarint(b, n)
+	for i := range ops {
+		b = e.op(b, &ops[i])
+	}
+	return b
+}
+
+// Estimate is about the length that an operation takes in a body.
+func Estimate(op *engine.Op) int {
+	return 48 + len(op.Key) + len(op.ID) + len(op.Text) + len(op.Limit.Steps)
+}
+
+func (e *Encoder) op(b []byte, op *engine.Op) []byte {
+	flags := e.flags(op)
+	b = append(b, byte(op.Code), flags)
+	b = appendBytes(b, op.Key)
+	if op.Code == engine.OpTake && flags&flagSameLimit == 0 {
+		b = appendLimit(b, &op.Limit)
+		e.last, e.any = op.Limit, true
+	}
+	if flags&flagCost != 0 {
+		b = binary.AppendVarint(b, op.Cost)
+	}
+	if flags&flagTimes != 0 {
+		b = binary.AppendVarint(binary.AppendVarint(b, op.WaitNs), op.TTLNs)
+	}
+	if flags&flagID != 0 {
+		b = appendBytes(b, op.ID)
+	}
+	if flags&flagText != 0 {
+		b = appendBytes(b, op.Text)
+	}
+	if flags&flagExtra != 0 {
+		b = appendExtra(b, op)
+	}
+	return b
+}
+
+func (e *Encoder) flags(op *engine.Op) (flags byte) {
+	set := func(on bool, flag byte) {
+		if on {
+			flags |= flag
+		}
+	}
+	set(op.Partial, flagPartial)
+	set(op.Dry, flagDry)
+	set(e.any && op.Code == engine.OpTake && op.Limit == e.last, flagSameLimit)
+	set(op.Cost != 1, flagCost)
+	set(op.WaitNs != 0 || op.TTLNs != 0, flagTimes)
+	set(len(op.ID) > 0, flagID)
+	set(len(op.Text) > 0, flagText)
+	set(op.Calendar != nil || op.Incr != nil, flagExtra)
+	return flags
+}
+
+func appendBytes(b, s []byte) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+func appendLimit(b []byte, l *engine.Limit) []byte {
+	b = append(b, byte(l.Algorithm), byte(l.Mode))
+	for _, v := range [...]int64{l.Rate.Units, l.Rate.PerNs, l.Max, l.WindowNs, int64(len(l.Steps))} {
+		b = binary.AppendVarint(b, v)
+	}
+	return append(b, l.Steps...)
+}
+
+func appendExtra(b []byte, op *engine.Op) []byte {
+	at := len(b)
+	b = append(b, 0)
+	if c := op.Calendar; c != nil {
+		b[at] |= extraCalendar
+		b = binary.AppendVarint(binary.AppendVarint(b, c.EndNs), c.NextEndNs)
+	}
+	if i := op.Incr; i != nil {
+		b[at] |= extraIncr
+		var bits byte
+		if i.Saturate {
+			bits |= 1
+		}
+		if i.OnlyIfNew {
+			bits |= 2
+		}
+		b = append(b, bits, byte(i.Expire))
+		for _, v := range [...]int64{i.By, i.Lower, i.Upper, i.ExpireNs} {
+			b = binary.AppendVarint(b, v)
+		}
+	}
+	return b
+}
