@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -131,6 +132,10 @@ func (n *Node) takeIn(from peer.Identity, j joining) error {
 	}
 	for _, s := range n.servers() {
 		switch {
+		case string(s.ID) != j.NodeID && strings.Contains(j.NodeID, incarnationMark) && baseOf(string(s.ID)) == baseOf(j.NodeID):
+			if err := n.removeNode(string(s.ID)); err != nil { // its earlier life is over
+				return err
+			}
 		case string(s.ID) == j.NodeID && s.Suffrage == raft.Nonvoter && string(s.Address) == j.RaftAddr:
 			return nil // it asks again before it has heard from the leader
 		case string(s.ID) == j.NodeID:
@@ -146,8 +151,11 @@ func (n *Node) takeIn(from peer.Identity, j joining) error {
 // changed translates what the Raft library says of a change of membership.
 func (n *Node) changed(future raft.Future) error {
 	err := future.Error()
-	if errors.Is(err, raft.ErrNotLeader) || errors.Is(err, raft.ErrLeadershipLost) {
-		return fmt.Errorf("%w: the leader changed, look at the status and try again", ErrUnavailable)
+	switch {
+	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrLeadershipTransferInProgress), errors.Is(err, raft.ErrEnqueueTimeout):
+		return ErrTryAgain
+	case errors.Is(err, raft.ErrLeadershipLost), errors.Is(err, raft.ErrRaftShutdown):
+		return ErrUnknown
 	}
 	return err
 }

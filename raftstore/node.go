@@ -214,9 +214,11 @@ func (n *Node) Close() error {
 		close(n.stop)
 		n.cancel()
 		n.queue.close()
-		err := n.raft.Shutdown().Error()
+		ended := n.raft.Shutdown()
+		// The library waits for exchanges that have no deadline: they end with their
+		// connections.
 		n.peers.close()
-		err = errors.Join(err, n.port.Close())
+		err := errors.Join(n.port.Close(), ended.Error())
 		n.tasks.Wait()
 		n.closeErr = errors.Join(err, n.release())
 	})

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -40,9 +43,12 @@ type Options struct {
 	MaxDecisionAge time.Duration
 	// SnapshotBytes of log make a snapshot; 0 means 64 MiB.
 	SnapshotBytes int64
-	Table         engine.Options
-	TestClock     bool
-	Logger        *slog.Logger // nil: slog.Default
+	// StalledAfter is how long a member may be up without getting entries before the
+	// leader steps aside; 0 means twenty seconds.
+	StalledAfter time.Duration
+	Table        engine.Options
+	TestClock    bool
+	Logger       *slog.Logger // nil: slog.Default
 	// OnFatal is called when the node must stop, and must not return. nil logs the
 	// error and ends the process with code 1.
 	OnFatal func(error)
@@ -75,11 +81,17 @@ func (o *Options) complete() error {
 	if o.SnapshotBytes == 0 {
 		o.SnapshotBytes = snapshotBytes
 	}
+	if o.StalledAfter == 0 {
+		o.StalledAfter = stalledAfter
+	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
 	if o.Source == nil {
 		o.Source = persistence.SystemSource()
+	}
+	if o.Durability == Memory {
+		o.forget()
 	}
 	if o.FS == nil {
 		o.FS = vfs.Default
@@ -88,6 +100,25 @@ func (o *Options) complete() error {
 		o.Expect = max(len(o.Join), 1)
 	}
 	return o.check()
+}
+
+// incarnationMark stands between the id that a node without a disk was given and
+// what makes it a new node at each start.
+const incarnationMark = "~"
+
+// forget makes a node that keeps everything in memory. What it promised before it
+// was stopped is gone, so it must not come back as the node that promised it.
+func (o *Options) forget() {
+	if o.NodeID != "" {
+		o.NodeID += incarnationMark + strconv.FormatUint(uint64(rand.Uint32()), 36)
+	}
+	o.FS, o.DataDir = vfs.NewMem(), "memory"
+}
+
+// baseOf is the id that the node with this id was given.
+func baseOf(id string) string {
+	base, _, _ := strings.Cut(id, incarnationMark)
+	return base
 }
 
 func (o *Options) check() error {

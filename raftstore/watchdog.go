@@ -9,17 +9,19 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// watch ends the process when the Raft library is stuck in one of the ways it is
-// known for. A restart mends each of them; waiting does not.
+// watch acts when the Raft library is stuck in one of the ways it is known for.
+// Waiting does not mend them: a restart does, or another leader.
 func (n *Node) watch() {
 	tick := time.NewTicker(housekeepEvery)
 	defer tick.Stop()
+	lagging := stalled{limit: n.options.StalledAfter}
 	for {
 		select {
 		case <-tick.C:
 		case <-n.stop:
 			return
 		}
+		n.stepAside(&lagging)
 		if what, yes := n.logs.hung(hungAfter); yes {
 			n.fatal(fmt.Errorf("%w: %s has taken more than %v; is the disk hung?", ErrStuck, what, hungAfter))
 		}

@@ -115,6 +115,7 @@ func (r *fakeReplica) do(what ...string) error {
 func (r *fakeReplica) AddNode(id, addr string) error      { return r.do("add", id, addr) }
 func (r *fakeReplica) RemoveNode(id string) error         { return r.do("remove", id) }
 func (r *fakeReplica) TransferLeadership(to string) error { return r.do("transfer", to) }
+func (r *fakeReplica) Digest() (index, hash uint64)       { return 7, 0xabc }
 func (r *fakeReplica) Snapshot() error                    { return r.do("snapshot") }
 func (f *fakeCluster) node(id string) *fakeReplica        { return &fakeReplica{fakeCluster: f, id: id} }
 func (f *fakeCluster) setAge(d time.Duration)             { f.mu.Lock(); f.old = d; f.mu.Unlock() }

@@ -157,3 +157,8 @@ func TestRoles(t *testing.T) {
 	assert.Equal(t, "slave  0 connect 40", leader.say("ROLE"))
 	assert.Contains(t, leader.say("INFO replication"), "master_last_io_seconds_ago:-1\r\n")
 }
+
+func TestDebugDigest(t *testing.T) {
+	c, _ := newFakeCluster().client(t, "b", Config{EnableDebug: true})
+	require.Equal(t, "7 abc", c.say("DEBUG DIGEST"))
+}

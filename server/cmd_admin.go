@@ -104,9 +104,22 @@ func debugCommand() *command {
 		subs: []*command{
 			{name: "CLOCK", arity: -3, syntax: "GET|SET ms|ADVANCE ms", summary: "Read or move the test clock", flags: "admin no_multi", run: guard(runDebugClock),
 				details: "Limiter time in milliseconds. A test clock stands still until it is moved, and never goes back.", reply: "GET: the time; SET and ADVANCE: OK."},
+			{name: "DIGEST", arity: 2, summary: "The last entry this node has applied and a hash of its whole state", flags: "admin no_multi", run: guard(runDebugDigest),
+				details: "Nodes that have applied the same entry have the same hash. It reads the whole table.", reply: "The entry's index and the hash, hexadecimal."},
 			{name: "SLEEP", arity: 3, syntax: "seconds", summary: "Hold this connection for a while", flags: "admin no_multi", run: guard(runDebugSleep)},
 		},
 	}
+}
+
+func runDebugDigest(s *session, _ [][]byte) {
+	if s.srv.replica == nil {
+		s.fail(errNoCluster)
+		return
+	}
+	index, hash := s.srv.replica.Digest()
+	s.array(2)
+	s.int(int64(index))
+	s.bulk(strconv.FormatUint(hash, 16))
 }
 
 // latestMs is where a test clock ends, 2^61 nanoseconds.

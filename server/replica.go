@@ -34,6 +34,9 @@ type Replica interface {
 	// TransferLeadership hands leadership to a node, to any for "".
 	TransferLeadership(to string) error
 	Snapshot() error
+	// Digest is the last entry this node has applied and a hash of its state, the same
+	// on every node that has applied it. It takes as long as reading the whole table.
+	Digest() (index, hash uint64)
 }
 
 // Topology is a cluster as one node sees it.

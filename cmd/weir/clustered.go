@@ -67,8 +67,8 @@ func (s *serveCmd) openNode(log *slog.Logger, memory int64, clients net.Addr) (n
 }
 
 func (s *serveCmd) clusterOptions(log *slog.Logger, memory int64, clients net.Addr) (raftstore.Options, error) {
-	if s.DataDir == "" {
-		return raftstore.Options{}, errors.New("--data-dir must not be empty for a node of a cluster: what it promised has to outlive it")
+	if s.DataDir == "" && s.Durability != string(raftstore.Memory) {
+		return raftstore.Options{}, errors.New("--data-dir must not be empty for a node of a cluster: what it promised has to outlive it (--durability memory does without)")
 	}
 	secret, err := secretFrom("cluster-secret", s.ClusterSecret, s.ClusterSecretFile)
 	if err != nil {

@@ -1,0 +1,67 @@
+package raftstore
+
+import (
+	"time"
+)
+
+const (
+	// stalledAfter is how long a member may answer calls and yet apply nothing new
+	// while others do: far longer than an image takes to be sent and loaded.
+	stalledAfter = 20 * time.Second
+	// handOverAgain is how long a leader waits before it tries that remedy again.
+	handOverAgain = time.Minute
+)
+
+// stalled notices members that are up and get no entries. The Raft library can stop
+// replicating to a follower for good after its disk was slow (hashicorp/raft issue
+// 612), and can send it one image after another (issue 697). Another leader starts
+// afresh with everyone, so this one steps aside.
+type stalled struct {
+	limit time.Duration
+	since map[string]progress
+	moved time.Time // when leadership was last handed over for this
+}
+
+// progress is the last index a member was seen to reach.
+type progress struct {
+	index uint64
+	at    time.Time
+}
+
+// check takes note of how far the members are and returns one that has stalled.
+func (s *stalled) check(self string, commit uint64, members []Member) (id string, yes bool) {
+	if s.since == nil {
+		s.since = map[string]progress{}
+	}
+	for _, m := range members {
+		if m.ID == self {
+			continue
+		}
+		known, ok := s.since[m.ID]
+		if !ok || !m.Up || m.AppliedIndex != known.index || m.AppliedIndex+caughtUp >= commit {
+			s.since[m.ID] = progress{m.AppliedIndex, time.Now()}
+			continue
+		}
+		if time.Since(known.at) > s.limit {
+			return m.ID, true
+		}
+	}
+	return "", false
+}
+
+// stepAside hands leadership over when a member has stalled.
+func (n *Node) stepAside(s *stalled) {
+	if n.reign.Load() == nil {
+		s.since = nil
+		return
+	}
+	id, yes := s.check(n.options.NodeID, n.raft.CommitIndex(), *n.members.Load())
+	if !yes || time.Since(s.moved) < handOverAgain {
+		return
+	}
+	s.moved, s.since = time.Now(), nil
+	n.log.Error("a node is up but gets no entries; handing leadership over", "node", id)
+	if err := n.raft.LeadershipTransfer().Error(); err != nil {
+		n.log.Error("leadership could not be handed over", "error", err)
+	}
+}

@@ -1,0 +1,108 @@
+package raftstore_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/raftstore"
+)
+
+// deafConn stops carrying what the Raft library writes, and nothing else, when it
+// is told to.
+type deafConn struct {
+	net.Conn
+	deaf *atomic.Bool
+	raft bool
+	seen bool
+}
+
+func (c *deafConn) Write(b []byte) (int, error) {
+	if !c.seen {
+		c.seen, c.raft = true, bytes.HasPrefix(b, []byte("weir-node\x01R"))
+	}
+	if c.raft && c.deaf.Load() {
+		return len(b), nil
+	}
+	return c.Conn.Write(b)
+}
+
+// TestLeaderStepsAsideForAStalledFollower: a follower that answers calls but gets
+// no entries from this leader gets them from another.
+func TestLeaderStepsAsideForAStalledFollower(t *testing.T) {
+	var deaf [3]atomic.Bool // by the node that does not hear its leader
+	var victim atomic.Value // the address of that node
+	victim.Store("")
+	c := newCluster(t, 3, func(i int, o *raftstore.Options) {
+		o.StalledAfter = 500 * time.Millisecond
+		o.Dialer = func(ctx context.Context, addr string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+			if err != nil || addr != victim.Load() {
+				return conn, err
+			}
+			return &deafConn{Conn: conn, deaf: &deaf[i]}, nil
+		}
+	})
+	leader, at := c.leader()
+	stuck := (at + 1) % 3
+	victim.Store(c.opts[stuck].RaftAddr)
+	// The connections there are were made before; those of a new leader are not.
+	require.NoError(t, leader.TransferLeadership(c.opts[(at+2)%3].NodeID))
+	leader, at = c.leader()
+	require.NotEqual(t, stuck, at)
+	deaf[at].Store(true)
+	stop := make(chan struct{})
+	done := make(chan struct{})
+	go func() { // a leader only steps aside when others get on
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				leader.Confirm()
+			}
+		}
+	}()
+	require.Eventually(t, func() bool { return leader.Topology().Leader != c.opts[at].NodeID }, patience, 10*time.Millisecond)
+	close(stop)
+	<-done
+	next, _ := c.leader()
+	c.take(next, "key", 10)
+	c.agree()
+}
+
+// brokenLog fails when it is told to.
+type brokenLog struct {
+	*raft.InmemStore
+	fail atomic.Bool
+}
+
+var errDisk = errors.New("input/output error")
+
+func (b *brokenLog) StoreLogs(ls []*raft.Log) error {
+	if b.fail.Load() {
+		return errDisk
+	}
+	return b.InmemStore.StoreLogs(ls)
+}
+
+func (b *brokenLog) StoreLog(l *raft.Log) error { return b.StoreLogs([]*raft.Log{l}) }
+
+func TestAFailedWriteEndsTheNode(t *testing.T) {
+	logs := &brokenLog{InmemStore: raft.NewInmemStore()}
+	c := newCluster(t, 1, func(_ int, o *raftstore.Options) { o.Log = logs })
+	leader, _ := c.leader()
+	logs.fail.Store(true)
+	require.Error(t, leader.Confirm())
+	err := <-c.fatal
+	require.ErrorIs(t, err, raftstore.ErrLogFailed)
+	require.ErrorIs(t, err, errDisk)
+}
