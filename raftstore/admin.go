@@ -3,11 +3,14 @@ package raftstore
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/hashicorp/raft"
 )
+
+var errNobodyUp = errors.New("no other node that votes is up")
 
 // order is a change of the cluster that any node may be asked for and the leader
 // carries out.
@@ -90,13 +93,17 @@ func (n *Node) transfer(to string) error {
 		return nil
 	}
 	if to == "" {
-		return n.changed(n.raft.LeadershipTransfer())
+		s, ok := n.successor()
+		if !ok {
+			return errNobodyUp
+		}
+		return n.handOver(s)
 	}
 	s := n.member(to)
 	if s == nil {
 		return fmt.Errorf("no node %q in this cluster", to)
 	}
-	return n.changed(n.raft.LeadershipTransferToServer(s.ID, s.Address))
+	return n.handOver(*s)
 }
 
 // member returns a member of the cluster by its id, or nil.

@@ -3,6 +3,9 @@ package raftstore
 import (
 	"encoding/json"
 	"errors"
+	"time"
+
+	"github.com/hashicorp/raft"
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/raftstore/peer"
@@ -100,7 +103,8 @@ func outcomeOf(status byte, payload []byte) error {
 
 // answerDecide carries out a body that a follower forwards.
 func (n *Node) answerDecide(body []byte) (byte, []byte) {
-	if n.reign.Load() == nil {
+	n.lastForwarded.Store(time.Now().UnixNano())
+	if n.raft.State() != raft.Leader {
 		return notLeader, nil
 	}
 	f, err := readForwarded(body)

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -84,6 +85,16 @@ func (c *cluster) leader() (leader *raftstore.Node, i int) {
 	return leader, i
 }
 
+// moveTo makes a node the leader.
+func (c *cluster) moveTo(i int) *raftstore.Node {
+	c.t.Helper()
+	require.Eventually(c.t, func() bool {
+		leader, at := c.leader()
+		return at == i || leader.TransferLeadership(c.opts[i].NodeID) == nil && c.nodes[i].Confirm() == nil
+	}, patience, 10*time.Millisecond)
+	return c.nodes[i]
+}
+
 // restart opens a closed node again on its disk.
 func (c *cluster) restart(i int) {
 	l, err := net.Listen("tcp", c.opts[i].RaftAddr)
@@ -100,12 +111,15 @@ func (c *cluster) stop(i int) {
 	c.nodes[i] = nil
 }
 
+// takes makes every take one that happens once, however often it is sent.
+var takes atomic.Int64
+
 // take asks for one unit of a bucket that refills by one a day, until there is an
 // answer.
 func (c *cluster) take(n *raftstore.Node, key string, burst int64) engine.Decision {
 	c.t.Helper()
 	ops := []engine.Op{{
-		Key: []byte(key), Cost: 1,
+		Key: []byte(key), Cost: 1, ID: fmt.Append(nil, takes.Add(1)),
 		Limit: engine.Limit{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: int64(24 * time.Hour)}, Max: burst},
 	}}
 	out := make([]engine.Decision, 1)

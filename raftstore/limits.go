@@ -36,6 +36,11 @@ const (
 	// long they wait.
 	statusEvery   = time.Second
 	statusTimeout = time.Second
+	// leaderlessPause is how often a batch that waits for a leader looks for one.
+	leaderlessPause = 2 * time.Millisecond
+	// quietFor is how long nobody must have forwarded anything before a node that led
+	// closes its connections, lingerMost how long it waits for that.
+	quietFor, lingerMost = 100 * time.Millisecond, time.Second
 	// joinEvery paces the attempts to join.
 	joinEvery = 500 * time.Millisecond
 	// adminTimeout bounds a change of membership.

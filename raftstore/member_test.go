@@ -79,9 +79,7 @@ func TestLeadershipIsHandedOver(t *testing.T) {
 	leader, at := c.leader()
 	c.take(leader, "key", 10)
 	to := (at + 1) % 3
-	require.NoError(t, leader.TransferLeadership(c.opts[to].NodeID))
-	next, i := c.leader()
-	require.Equal(t, to, i)
+	next := c.moveTo(to)
 	require.EqualValues(t, 8, c.take(next, "key", 10).Remaining)
 	require.Error(t, next.TransferLeadership("nobody"))
 }

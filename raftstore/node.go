@@ -43,19 +43,20 @@ type Node struct {
 	raft      *raft.Raft
 	peers     *peers
 
-	queue       *queue
-	proposals   chan proposal
-	denials     denials
-	verify      verifier
-	handover    handoverWatch
-	reign       atomic.Pointer[reign] // nil: this node does not lead, or not yet
-	lastEntry   atomic.Int64          // Unix nanoseconds of the last proposal
-	knownLeader atomic.Pointer[string]
-	members     atomic.Pointer[[]Member]
-	started     time.Time
-	lastSave    atomic.Int64 // Unix nanoseconds of the last snapshot; 0: never
-	late        atomic.Int64 // answers turned into ErrUnknown because they came late
-	snapshots   chan chan error
+	queue         *queue
+	proposals     chan proposal
+	denials       denials
+	verify        verifier
+	handover      handoverWatch
+	reign         atomic.Pointer[reign] // nil: this node does not lead, or not yet
+	lastEntry     atomic.Int64          // Unix nanoseconds of the last proposal
+	knownLeader   atomic.Pointer[string]
+	members       atomic.Pointer[[]Member]
+	started       time.Time
+	lastForwarded atomic.Int64 // Unix nanoseconds of the last batch another node sent
+	lastSave      atomic.Int64 // Unix nanoseconds of the last snapshot; 0: never
+	late          atomic.Int64 // answers turned into ErrUnknown because they came late
+	snapshots     chan chan error
 
 	ctx      context.Context // ends with the node
 	cancel   context.CancelFunc
@@ -149,7 +150,10 @@ func (n *Node) openRaft() error {
 	}, n.serveCalls)
 	n.peers = newPeers(n)
 	n.transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		Stream: n.port.Raft(n.options.RaftAddr, n.peers.idAt), MaxPool: raftConns, Timeout: raftTimeout, Logger: newHclog(n.log),
+		Stream:  n.port.Raft(n.options.RaftAddr, n.peers.idAt),
+		MaxPool: raftConns, MaxRPCsInFlight: oneAtATime,
+		Timeout: max(raftTimeouts*n.options.Heartbeat, minRaftTimeout),
+		Logger:  newHclog(n.log),
 	})
 	var carrier raft.Transport = transport{n.transport}
 	if n.faults.HeartbeatFastPath {
@@ -166,8 +170,15 @@ func (n *Node) openRaft() error {
 const (
 	// raftConns is how many idle connections to one node the library keeps.
 	raftConns = 3
-	// raftTimeout bounds one exchange of the library.
-	raftTimeout = 10 * time.Second
+	// raftTimeouts heartbeats, and at least minRaftTimeout, bound one exchange of the
+	// library: what a connection may be silent that a network has cut without saying.
+	raftTimeouts   = 3
+	minRaftTimeout = time.Second
+	// oneAtATime takes the library's pipelining away: when an exchange fails, its
+	// sender can wait for ever for a reader that has gone, and the follower gets no
+	// entry again (hashicorp/raft issue 612; seen here in a test). An exchange carries
+	// many entries anyway.
+	oneAtATime = 1
 	// cachedEntries keeps the entries that followers are about to need.
 	cachedEntries = 512
 	// maxAppendEntries bounds an exchange: 64 entries of 128 KiB are 8 MiB.
@@ -197,7 +208,7 @@ func (n *Node) start() {
 	n.lookAtMembers()
 	close(n.ready)
 	n.tasks.Go(n.pump)
-	n.tasks.Go(n.settle)
+	go n.settle() // the library may leave its last future without an answer for ever
 	n.tasks.Go(n.lead)
 	n.tasks.Go(n.housekeep)
 	n.tasks.Go(n.snapshot)
@@ -219,6 +230,7 @@ func (n *Node) Close() error {
 		// connections.
 		n.peers.close()
 		err := errors.Join(n.port.Close(), ended.Error())
+		n.queue.abandon()
 		n.tasks.Wait()
 		n.closeErr = errors.Join(err, n.release())
 	})
@@ -249,22 +261,6 @@ func closeIf(c io.Closer) error {
 		return nil
 	}
 	return c.Close()
-}
-
-// abdicate hands leadership over, so that nobody waits for an election.
-func (n *Node) abdicate() {
-	if n.raft.State() != raft.Leader || len(n.servers()) < 2 {
-		return
-	}
-	done := make(chan error, 1)
-	n.tasks.Go(func() { done <- n.raft.LeadershipTransfer().Error() })
-	select {
-	case err := <-done:
-		if err != nil {
-			n.log.Warn("leadership could not be handed over", "error", err)
-		}
-	case <-time.After(n.electionTimeout()):
-	}
 }
 
 func (n *Node) closing() bool {

@@ -21,11 +21,20 @@ type proposal struct {
 func (n *Node) pump() {
 	defer close(n.proposals)
 	for b := n.queue.next(); b != nil; b = n.queue.next() {
+		n.awaitLeader(b)
 		if r := n.reign.Load(); r != nil {
 			n.propose(b, r)
 		} else {
 			n.sendToLeader(b)
 		}
+	}
+}
+
+// awaitLeader holds a batch for a moment while there is no leader: long enough for
+// leadership to be handed over without anybody noticing more than a delay.
+func (n *Node) awaitLeader(b *batch) {
+	for n.reign.Load() == nil && n.leaderClient() == nil && time.Since(b.born) < n.options.Heartbeat/2 && !n.closing() {
+		time.Sleep(leaderlessPause)
 	}
 }
 

@@ -1,7 +1,10 @@
 package raftstore
 
 import (
+	"context"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,6 +22,7 @@ type queue struct {
 	slots   int // batches that may still be under way
 	nonce   uint64
 	closed  bool
+	paused  bool // next waits
 	// flying are the batches under way, by nonce.
 	flying map[uint64]*batch
 }
@@ -65,7 +69,7 @@ func (q *queue) push(kind wire.Kind) *batch {
 	q.nonce++
 	b := newBatch(kind, q.nonce)
 	q.batches = append(q.batches, b)
-	q.changed.Signal()
+	q.changed.Broadcast()
 	return b
 }
 
@@ -83,7 +87,7 @@ func (q *queue) special(kind wire.Kind) (*batch, error) {
 func (q *queue) next() *batch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for !q.closed && (q.slots == 0 || len(q.batches) == 0) {
+	for !q.closed && (q.paused || q.slots == 0 || len(q.batches) == 0) {
 		q.changed.Wait()
 	}
 	if q.closed {
@@ -103,9 +107,43 @@ func (q *queue) land(b *batch, err error) {
 	q.mu.Lock()
 	delete(q.flying, b.nonce)
 	q.slots++
-	q.changed.Signal()
+	q.changed.Broadcast()
 	q.mu.Unlock()
 	b.finish(err)
+}
+
+// pause lets nothing more under way, and returns when nothing is or ctx ends.
+func (q *queue) pause(ctx context.Context) {
+	stop := context.AfterFunc(ctx, func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.changed.Broadcast()
+	})
+	defer stop()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.paused = true
+	for len(q.flying) > 0 && !q.closed && ctx.Err() == nil {
+		q.changed.Wait()
+	}
+}
+
+// resume ends a pause.
+func (q *queue) resume() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.paused = false
+	q.changed.Broadcast()
+}
+
+// abandon ends every wait: nobody will say what became of what is under way.
+func (q *queue) abandon() {
+	q.mu.Lock()
+	lost := slices.Collect(maps.Values(q.flying))
+	q.mu.Unlock()
+	for _, b := range lost {
+		b.finish(ErrUnknown)
+	}
 }
 
 // find returns the batch of this node with the given nonce, if it is under way.

@@ -1,8 +1,6 @@
 package raftstore
 
-import (
-	"time"
-)
+import "time"
 
 const (
 	// stalledAfter is how long a member may answer calls and yet apply nothing new
@@ -59,9 +57,21 @@ func (n *Node) stepAside(s *stalled) {
 	if !yes || time.Since(s.moved) < handOverAgain {
 		return
 	}
-	s.moved, s.since = time.Now(), nil
+	s.since = nil
 	n.log.Error("a node is up but gets no entries; handing leadership over", "node", id)
-	if err := n.raft.LeadershipTransfer().Error(); err != nil {
+	if err := n.transferBut(id); err != nil {
 		n.log.Error("leadership could not be handed over", "error", err)
+		return
 	}
+	s.moved = time.Now()
+}
+
+// transferBut hands leadership to a member other than the one that has stalled.
+func (n *Node) transferBut(id string) error {
+	for _, m := range *n.members.Load() {
+		if m.ID != id && m.ID != n.options.NodeID && m.Voter && m.Up {
+			return n.transfer(m.ID)
+		}
+	}
+	return errNobodyUp
 }

@@ -28,7 +28,7 @@ func (n *Node) watch() {
 		if n.removed() && !n.closing() {
 			n.fatal(ErrRemoved)
 		}
-		if n.handover.stuck(4 * n.electionTimeout()) {
+		if n.handover.stuck(4*n.electionTimeout()) && !n.closing() {
 			n.fatal(fmt.Errorf("%w: a handover of leadership did not end (hashicorp/raft issue 696)", ErrStuck))
 		}
 	}

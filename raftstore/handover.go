@@ -1,0 +1,68 @@
+package raftstore
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// handOver makes another member the leader. What is under way is finished first, and
+// what comes meanwhile waits, so that no caller is left in doubt.
+func (n *Node) handOver(to raft.Server) error {
+	r := n.reign.Load()
+	if r == nil {
+		return ErrNotLeader
+	}
+	ctx, cancel := context.WithTimeout(n.ctx, n.options.Heartbeat)
+	defer cancel()
+	n.queue.pause(ctx)
+	defer n.queue.resume()
+	err := n.changed(n.raft.LeadershipTransferToServer(to.ID, to.Address))
+	if err == nil {
+		n.reign.CompareAndSwap(r, nil)
+	}
+	return err
+}
+
+// successor is the member that had best lead next: one that votes, is up and has
+// applied most. The Raft library would also take one that does not answer, and can
+// then refuse every entry until it is restarted (hashicorp/raft issue 696).
+func (n *Node) successor() (best raft.Server, ok bool) {
+	var most uint64
+	for _, s := range n.servers() {
+		last, heard := n.peers.last(string(s.ID))
+		if s.Suffrage != raft.Voter || !heard || time.Since(last.at) > 2*statusEvery {
+			continue
+		}
+		if !ok || last.Index > most {
+			best, most, ok = s, last.Index, true
+		}
+	}
+	return best, ok
+}
+
+// abdicate hands leadership over before the node closes, so that nobody waits for
+// an election, and stays until the others have noticed.
+func (n *Node) abdicate() {
+	to, ok := n.successor()
+	if n.reign.Load() == nil || !ok {
+		return
+	}
+	done := make(chan error, 1)
+	go func() { done <- n.handOver(to) }()
+	select {
+	case err := <-done:
+		if err != nil {
+			n.log.Warn("leadership could not be handed over", "to", to.ID, "error", err)
+			return
+		}
+	case <-time.After(n.electionTimeout()):
+		return
+	}
+	for end := time.Now().Add(lingerMost); time.Now().Before(end); time.Sleep(leaderlessPause) {
+		if time.Since(time.Unix(0, n.lastForwarded.Load())) > quietFor {
+			return
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package raftstore_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore"
+)
+
+// fixedWall is the machine's clocks with a wall clock that says the same always.
+type fixedWall struct{ persistence.Source }
+
+func (fixedWall) WallNs() int64 { return int64(1e18) }
+
+// step is a part of a run: time passes, then some operations are carried out.
+type step struct {
+	wait   time.Duration
+	ops    []engine.Op
+	atomic bool
+}
+
+// makeSteps draws a run from a seed.
+func makeSteps(seed uint64, n int) []step {
+	r := rand.New(rand.NewPCG(seed, 1))
+	steps := make([]step, n)
+	for i := range steps {
+		steps[i] = step{wait: time.Duration(r.IntN(3000)) * time.Millisecond, atomic: r.IntN(4) == 0}
+		for range 1 + r.IntN(40) {
+			steps[i].ops = append(steps[i].ops, randomOp(r))
+		}
+	}
+	return steps
+}
+
+func randomOp(r *rand.Rand) engine.Op {
+	limits := []engine.Limit{
+		{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: 1e9}, Max: 5},
+		{Algorithm: engine.LeakyBucket, Rate: engine.Rate{Units: 3, PerNs: 1e9}, Max: 4},
+		{Algorithm: engine.SlidingLog, WindowNs: 5e9, Max: 6},
+		{Algorithm: engine.SlidingCounter, WindowNs: 4e9, Max: 7},
+		{Algorithm: engine.FixedWindow, Mode: engine.FromFirst, WindowNs: 6e9, Max: 5},
+		{Algorithm: engine.Concurrency, Max: 3},
+		{Algorithm: engine.Strike, WindowNs: 9e9, Max: 4, Steps: engine.MakeSteps([]engine.Step{{Threshold: 2, PenaltyNs: 1e9}, {Threshold: 4, PenaltyNs: 5e9}})},
+	}
+	which := r.IntN(len(limits))
+	op := engine.Op{Key: fmt.Appendf(nil, "%d:%d", which, r.IntN(6)), Limit: limits[which], Cost: int64(r.IntN(3)), Text: []byte("h"), TTLNs: 4e9}
+	if op.Limit.Algorithm != engine.Concurrency {
+		op.Text, op.TTLNs = nil, 0
+	}
+	if r.IntN(8) == 0 {
+		op.ID = fmt.Appendf(nil, "id%d", r.IntN(20))
+	}
+	switch r.IntN(20) {
+	case 0:
+		op = engine.Op{Code: engine.OpReset, Key: op.Key, Cost: 1}
+	case 1:
+		op = engine.Op{Code: engine.OpBlock, Key: op.Key, Cost: 1, TTLNs: 3e9}
+	case 2:
+		op = engine.Op{Code: engine.OpRefund, Key: op.Key, Cost: 1}
+	}
+	return op
+}
+
+// expected is what a table alone answers.
+func expected(steps []step) [][]engine.Decision {
+	table := engine.NewTable(engine.Options{})
+	at := engine.Stamp{NowNs: fixedWall{}.WallNs()}
+	var all [][]engine.Decision
+	for _, s := range steps {
+		at.NowNs += int64(s.wait)
+		out := make([]engine.Decision, len(s.ops))
+		table.DecideAtomic(at, s.ops, out)
+		all = append(all, out)
+	}
+	return all
+}
+
+// TestOneAnswerWhateverTheRoad: the same operations have the same answers through a
+// table alone, one node, and three nodes that are asked in turn while leaders
+// change, nodes restart, snapshots are taken and followers catch up by log or by
+// image; and in the end all nodes are in the same state.
+func TestOneAnswerWhateverTheRoad(t *testing.T) {
+	steps := makeSteps(1, 150)
+	want := expected(steps)
+	for _, road := range []struct {
+		name    string
+		nodes   int
+		disturb func(c *cluster, i int)
+	}{
+		{"one node", 1, func(*cluster, int) {}},
+		{"one node that restarts", 1, func(c *cluster, i int) {
+			if i%40 == 20 {
+				c.stop(0)
+				c.restart(0)
+			}
+			if i%30 == 10 {
+				require.NoError(t, c.nodes[0].Snapshot())
+			}
+		}},
+		{"three nodes", 3, func(*cluster, int) {}},
+		{"three nodes in trouble", 3, trouble},
+	} {
+		t.Run(road.name, func(t *testing.T) {
+			c := newCluster(t, road.nodes, func(_ int, o *raftstore.Options) {
+				o.TestClock, o.Source, o.SnapshotBytes = true, fixedWall{persistence.SystemSource()}, 16<<10
+				o.Heartbeat = time.Second // no leader is lost unless the test wants it
+			})
+			for i, s := range steps {
+				road.disturb(c, i)
+				leader, _ := c.leader()
+				require.Eventually(t, func() bool { return leader.Advance(s.wait) }, patience, time.Millisecond)
+				require.Equal(t, want[i], c.decide(c.nodes[i%road.nodes], s), "step %d", i)
+			}
+			c.leader()
+			c.agree()
+		})
+	}
+}
+
+// trouble happens to a cluster of three between steps.
+func trouble(c *cluster, i int) {
+	switch i % 25 {
+	case 5:
+		_, at := c.leader()
+		c.moveTo((at + 1) % 3)
+	case 10, 14:
+		_, at := c.leader()
+		c.stop(at)
+		c.leader()
+		c.restart(at)
+	case 20:
+		leader, at := c.leader()
+		behind := (at + 1) % 3
+		c.stop(behind)
+		for range 200 {
+			require.NoError(c.t, leader.Confirm())
+		}
+		require.NoError(c.t, leader.Snapshot())
+		c.restart(behind)
+	}
+}
+
+// decide carries out a step on a node, as often as it takes to know that it was
+// carried out once.
+func (c *cluster) decide(n *raftstore.Node, s step) []engine.Decision {
+	out := make([]engine.Decision, len(s.ops))
+	require.Eventually(c.t, func() bool {
+		err := n.DecideAtomic(s.ops, out)
+		if err != nil {
+			require.NotErrorIs(c.t, err, raftstore.ErrUnknown)
+		}
+		return err == nil
+	}, patience, 10*time.Millisecond)
+	return out
+}
