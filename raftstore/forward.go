@@ -31,6 +31,7 @@ func (n *Node) forward(client *peer.Client, b *batch) error {
 	case errors.Is(err, peer.ErrNotSent):
 		return ErrTryAgain
 	case err != nil:
+		n.log.Debug("the leader did not answer", "because", err)
 		return ErrUnknown
 	case status != answered || b.kind == wire.Clear:
 		return outcomeOf(status, answer)

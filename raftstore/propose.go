@@ -59,6 +59,9 @@ func (n *Node) settle() {
 		said := p.future.Error()
 		n.handover.saw(said)
 		err := verdict(said)
+		if err != nil {
+			n.log.Debug("an entry has no answer", "raft", said, "so", err)
+		}
 		if void, ok := p.future.Response().(error); ok && err == nil {
 			err = void
 		}

@@ -1,0 +1,20 @@
+package chaos
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+)
+
+// modulePath is where the server's program is built from, whatever directory the
+// harness runs in.
+const modulePath = "github.com/weir-project/weir/cmd/weir"
+
+// Build compiles the server into dir and returns the program's path.
+func Build(dir string) (string, error) {
+	binary := filepath.Join(dir, "weir")
+	if out, err := exec.Command("go", "build", "-o", binary, modulePath).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return binary, nil
+}

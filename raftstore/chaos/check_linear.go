@@ -1,0 +1,116 @@
+package chaos
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+var (
+	// ErrNotLinearizable: no order of the operations explains the replies.
+	ErrNotLinearizable = errors.New("not linearizable")
+	// ErrUndecided: the search took too long; a failure, because a history nobody
+	// could judge proves nothing.
+	ErrUndecided = errors.New("linearizability undecided")
+)
+
+// linearTimeout is many times what a history of the size the traffic makes takes
+// on a busy machine.
+const linearTimeout = 30 * time.Second
+
+// Linearizable says whether one counter with maxUnits that never refills could
+// have given these replies, each operation taking effect at one instant between
+// its call and its return; an unknown one at any instant after its call, or never.
+func Linearizable(maxUnits int64, ops []Op) error {
+	model := counterModel(maxUnits)
+	ops = slices.SortedFunc(slices.Values(ops), func(a, b Op) int { return compareNs(a.ReturnNs, b.ReturnNs) })
+	result, _ := porcupine.CheckOperationsVerbose(model, porcupineOps(ops), linearTimeout)
+	switch result {
+	case porcupine.Ok:
+		return nil
+	case porcupine.Unknown:
+		return fmt.Errorf("%w within %v: %d operations\n%s", ErrUndecided, linearTimeout, len(ops), show(ops))
+	}
+	bad := firstBad(model, ops)
+	return fmt.Errorf("%w: no order explains the replies up to the last of these:\n%s",
+		ErrNotLinearizable, show(ops[max(0, bad-maxShownOps):bad]))
+}
+
+// firstBad finds the shortest beginning of a history, by returns, that is already
+// wrong, by halving: a beginning of a linearizable history is linearizable when
+// what has not returned in it counts as unknown.
+func firstBad(model porcupine.Model, ops []Op) int {
+	good, bad := 0, len(ops)
+	for bad-good > 1 {
+		middle := (good + bad) / 2
+		if porcupine.CheckOperationsTimeout(model, porcupineOps(until(ops, middle)), linearTimeout) == porcupine.Illegal {
+			bad = middle
+		} else {
+			good = middle
+		}
+	}
+	return bad
+}
+
+// until is the history as it was known when its n-th operation returned. The
+// operations are in the order of their returns.
+func until(ops []Op, n int) []Op {
+	known := append([]Op(nil), ops[:n]...)
+	for _, op := range ops[n:] {
+		if op.CallNs <= ops[n-1].ReturnNs {
+			op.Outcome = Unknown
+			known = append(known, op)
+		}
+	}
+	return known
+}
+
+func porcupineOps(ops []Op) []porcupine.Operation {
+	out := make([]porcupine.Operation, len(ops))
+	for i, op := range ops {
+		out[i] = porcupine.Operation{ClientId: op.Client, Input: op, Output: op, Call: op.CallNs, Return: op.deadlineNs()}
+	}
+	return out
+}
+
+// counterModel is the counter: its state is how many units are used.
+func counterModel(maxUnits int64) porcupine.Model {
+	return porcupine.Model{
+		Init: func() any { return int64(0) },
+		Step: func(state, _, output any) (bool, any) {
+			op := output.(Op)
+			used, granted, left := step(maxUnits, state.(int64), &op)
+			told := op.Outcome == Unknown || op.Left == left && op.Granted == granted
+			return told, used
+		},
+		Hash:              func(state any) uint64 { return uint64(state.(int64)) },
+		DescribeOperation: func(_, output any) string { return output.(Op).String() },
+	}
+}
+
+// step is what one operation does to a limit that never refills, and what it
+// answers.
+func step(maxUnits, used int64, op *Op) (nowUsed, granted, left int64) {
+	switch op.Verb {
+	case Take:
+		granted = op.Units
+		if op.Partial {
+			granted = min(granted, maxUnits-used)
+		}
+		if used+granted > maxUnits {
+			granted = 0
+		}
+		return used + granted, granted, maxUnits - used - granted
+	case Refund:
+		if used == 0 {
+			return 0, 0, -1 // an idle limiter is absent: there is nothing to give back to
+		}
+		used = max(0, used-op.Units)
+		return used, 0, maxUnits - used
+	default: // Reset
+		return 0, 0, min(used, 1)
+	}
+}

@@ -1,0 +1,104 @@
+package chaos
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What the design promises, at the server's default timings.
+const (
+	promisedFailover = 3 * time.Second
+	promisedTransfer = 200 * time.Millisecond
+	// settleTime lets a cluster come to rest between two measurements.
+	settleTime = 2 * time.Second
+)
+
+// After kill -9 of the leader decisions flow again soon.
+func TestFailover(t *testing.T) {
+	skipShort(t)
+	cluster, probe := started(t)
+	var took []time.Duration
+	for range *repeat {
+		leader, err := cluster.Leader(t.Context(), leaderTimeout)
+		require.NoError(t, err)
+		killed := probe.Now()
+		cluster.Nodes[leader].Process().Kill()
+		again, err := probe.FirstAfter(t.Context(), killed, leaderTimeout)
+		require.NoError(t, err, "no decision within %v after the leader was killed", leaderTimeout)
+		took = append(took, again-killed)
+		require.NoError(t, cluster.Nodes[leader].Start())
+		require.NoError(t, cluster.Nodes[leader].AwaitUp(t.Context()))
+		require.NoError(t, sleep(t.Context(), settleTime))
+	}
+	summarize(t, "kill -9 of the leader to the next decision", took, promisedFailover)
+}
+
+// A planned transfer is hardly noticed.
+func TestTransfer(t *testing.T) {
+	skipShort(t)
+	cluster, probe := started(t)
+	var gaps []time.Duration
+	for range *repeat {
+		leader, err := cluster.Leader(t.Context(), leaderTimeout)
+		require.NoError(t, err)
+		from := probe.Now()
+		_, err = cluster.Nodes[leader].Ask(transferTimeout, "WEIR.CLUSTER", "TRANSFER")
+		require.NoError(t, err)
+		require.NoError(t, sleep(t.Context(), settleTime))
+		require.False(t, cluster.Nodes[leader].Leads(), "the leader still leads")
+		gaps = append(gaps, probe.LongestGap(from, probe.Now()))
+	}
+	summarize(t, "longest gap around a planned transfer", gaps, promisedTransfer)
+}
+
+// A rolling restart shows clients nothing that they may not simply repeat. A
+// connection that ends is counted apart: stock clients open another.
+func TestRollingRestart(t *testing.T) {
+	skipShort(t)
+	cluster, probe := started(t)
+	var gaps []time.Duration
+	for range *repeat {
+		from := probe.Now()
+		require.NoError(t, cluster.Roll(t.Context()))
+		require.NoError(t, sleep(t.Context(), settleTime))
+		gaps = append(gaps, probe.LongestGap(from, probe.Now()))
+	}
+	totals := probe.Stop()
+	t.Logf("commands: %s", counts(totals.Words))
+	summarize(t, "longest gap in a rolling restart", gaps, promisedFailover)
+	require.Equal(t, totals.Unknown, totals.Words[wordClosed], "unknown by other ways than a closed connection: %v", totals.Words)
+	require.Zero(t, totals.Refused, "%v", totals.Words)
+}
+
+// started is a cluster of three at default timings, up, with clients that ask.
+func started(t *testing.T) (*Cluster, *Prober) {
+	t.Helper()
+	cfg := config(t, 3, 0)
+	cfg.OnExit = func(n *Node, err error) { t.Errorf("%s %v: %v\n%s", n.ID, ErrExited, err, n.LogTail()) }
+	cluster, err := NewCluster(cfg)
+	if cluster != nil {
+		t.Cleanup(cluster.Close)
+	}
+	require.NoError(t, err)
+	require.NoError(t, cluster.StartAll())
+	_, err = cluster.Leader(t.Context(), leaderTimeout)
+	require.NoError(t, err, "%s", cluster.Nodes[0].LogTail())
+	probe := Probe(cluster.Addrs())
+	t.Cleanup(func() { probe.Stop() })
+	_, err = probe.FirstAfter(t.Context(), 0, leaderTimeout)
+	require.NoError(t, err)
+	require.NoError(t, sleep(t.Context(), settleTime))
+	return cluster, probe
+}
+
+// summarize prints what was measured beside what is promised. It does not judge: on a
+// busy machine everything takes longer.
+func summarize(t *testing.T, what string, took []time.Duration, promised time.Duration) {
+	t.Helper()
+	sorted := slices.Sorted(slices.Values(took))
+	median, worst := sorted[len(sorted)/2], sorted[len(sorted)-1]
+	t.Logf("%s: median %v, worst %v of %d (promised %v)", what, median.Round(time.Millisecond), worst.Round(time.Millisecond), len(sorted), promised)
+}

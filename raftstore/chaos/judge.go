@@ -1,0 +1,105 @@
+package chaos
+
+import (
+	"fmt"
+	"runtime"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// settlingClient is the id of the one that asks at the end.
+const settlingClient = 9999
+
+// Settle asks, when all is quiet, what is left of every limit that never refills,
+// and adds the answer to its history. What gets no answer within persistFor is a
+// violation: the cluster is whole again.
+func (w *Workload) Settle() {
+	c := w.client(settlingClient, patientTimeout)
+	defer c.Close()
+	for _, t := range w.settled() {
+		w.settle(c, t)
+	}
+}
+
+func (w *Workload) settled() []*Trail {
+	trails := append(w.Accounts.Trails(), w.Onces.Trails()...)
+	return append(trails, w.Mixed.Trails()...)
+}
+
+func (w *Workload) settle(c *Client, t *Trail) {
+	op := Op{Client: c.ID, Verb: Take}
+	begin := c.nowNs()
+	a := c.Persist(quota(t, op, "")...)
+	for a.Outcome == NotApplied && time.Duration(c.nowNs()-begin) < persistFor {
+		time.Sleep(backoff)
+		a = c.Persist(quota(t, op, "")...)
+	}
+	if a.Outcome != Answered {
+		w.Violations.Add(t.Key, fmt.Errorf("%w: no answer in a whole cluster: %v", ErrNoLeader, a.Outcome))
+		return
+	}
+	w.record(t, op, a, false)
+}
+
+// Judge runs every checker over the histories.
+func (w *Workload) Judge(keep func(t *Trail)) {
+	var jobs []func()
+	judge := func(t *Trail, check func([]Op) error) {
+		jobs = append(jobs, func() {
+			if err := check(t.Ops()); err != nil {
+				w.Violations.Add(t.Key, err)
+				keep(t)
+			}
+		})
+	}
+	for _, t := range w.Buckets {
+		judge(t, func(ops []Op) error { return OverAdmittedBucket(bucketBurst, bucketPerSecond, ops) })
+	}
+	for _, t := range w.Slidings {
+		judge(t, func(ops []Op) error { return OverAdmittedSliding(slidingMax, slidingWindow, ops) })
+	}
+	for _, t := range append(w.Accounts.Trails(), w.Onces.Trails()...) {
+		judge(t, func(ops []Op) error { return accountedAtEnd(t.Max, ops) })
+	}
+	for _, t := range w.settled() {
+		judge(t, func(ops []Op) error { return Linearizable(t.Max, ops) })
+	}
+	jobs = append(jobs, func() { w.Violations.Add(leaseKey, OverHeld(leaseSlots, w.Leases.Holds())) })
+	inParallel(jobs)
+}
+
+// accountedAtEnd takes what is left from the last operation, which is Settle's.
+func accountedAtEnd(maxUnits int64, ops []Op) error {
+	if len(ops) == 0 || ops[len(ops)-1].Outcome != Answered {
+		return nil // Settle has complained already
+	}
+	return Accounted(maxUnits, ops[len(ops)-1].Left, ops)
+}
+
+// inParallel runs jobs on as many goroutines as there are processors.
+func inParallel(jobs []func()) {
+	next := make(chan func())
+	var all sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		all.Go(func() {
+			for job := range next {
+				job()
+			}
+		})
+	}
+	for _, job := range jobs {
+		next <- job
+	}
+	close(next)
+	all.Wait()
+}
+
+// String is how a key's whole history is kept for people.
+func (t *Trail) String() string {
+	out := "key " + t.Key + ", max " + strconv.FormatInt(t.Max, 10) + "\n"
+	for _, op := range t.Ops() {
+		out += op.String() + "\n"
+	}
+	return out
+}

@@ -1,0 +1,62 @@
+package chaos
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// mutationTime is how long clients work on a server with a known mistake.
+const mutationTime = 14 * time.Second
+
+// The harness can fail: a real cluster that makes a known mistake is found out.
+// Not here, because clients rarely or never see them: a log without fsync (kill -9
+// keeps what the kernel has), a snapshot without its stamp (the entries behind it
+// bring the time back), no clamp (stamps of one leader do not go back) and the
+// heartbeat fast path (some hundred pauses: -chaos.pauses with -chaos.args). They
+// are for directed tests.
+func TestMutations(t *testing.T) {
+	skipShort(t)
+	if !*mutations {
+		t.Skip("takes minutes: with -chaos.mutations")
+	}
+	for fault, c := range map[string]struct {
+		kind  Kind    // of all faults of the run
+		found []error // any of them
+	}{
+		"early-reply":   {TransferLead, []error{ErrExited, ErrDiverged, ErrForgotten, ErrNotLinearizable}},
+		"wall-clock":    {StepWall, []error{ErrOverAdmitted}},
+		"collect-early": {TransferLead, []error{ErrOverAdmitted, ErrExited, ErrDiverged}},
+		"stale-index":   {KillAll, []error{ErrOvercharged, ErrExited, ErrDiverged, ErrNotLinearizable}},
+	} {
+		t.Run(fault, func(t *testing.T) {
+			cfg := config(t, 3, *heartbeat)
+			cfg.Args = append(cfg.Args, "--test-fault", fault)
+			rep, err := Run(t.Context(), RunConfig{
+				Cluster: cfg, Duration: mutationTime, Seed: theSeed(), Restless: true, Logf: t.Logf,
+				Plans: [][]Step{again(c.kind, mutationTime)},
+			})
+			require.NoError(t, err)
+			var errs []error
+			for _, v := range rep.Violations {
+				errs = append(errs, v.Err)
+			}
+			found := false
+			for _, want := range c.found {
+				found = found || anyIs(errs, want)
+			}
+			require.True(t, found, "%v", rep)
+			t.Logf("%d violations, the first: %.300s", rep.Broken, rep.Violations[0])
+		})
+	}
+}
+
+// again repeats one fault, each time with another seed.
+func again(kind Kind, run time.Duration) []Step {
+	var plan []Step
+	for at := 3 * time.Second; at < run-2*time.Second; at += 2500 * time.Millisecond {
+		plan = append(plan, Step{At: at, For: time.Second, Kind: kind, Seed: uint64(len(plan))})
+	}
+	return plan
+}

@@ -1,0 +1,80 @@
+package chaos
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// Verb is what an operation did to a limiter.
+type Verb uint8
+
+const (
+	Take   Verb = iota // units asked for
+	Refund             // units given back
+	Reset              // the limiter forgotten
+)
+
+func (v Verb) String() string { return [...]string{"take", "refund", "reset"}[v] }
+
+// Op is one operation as its client saw it. One that was repeated with its ID
+// runs from the first call to the last return. Operations that were certainly not
+// applied are not kept.
+type Op struct {
+	Client  int
+	Verb    Verb
+	Partial bool  // Take: as many units as fit
+	Units   int64 // asked for or given back; Take of 0 looks
+
+	CallNs, ReturnNs int64 // the clients' shared monotonic clock, from the start of the run
+	Outcome          Outcome
+	Granted          int64 // Take, answered: units admitted, 0 for a denial
+	Left             int64 // answered: units left after it; Reset: how many limiters were forgotten
+}
+
+// grants are the units this operation was certainly given.
+func (o *Op) grants() int64 {
+	if o.Verb == Take && o.Outcome == Answered {
+		return o.Granted
+	}
+	return 0
+}
+
+// deadlineNs is when the operation has certainly happened: never, if unknown.
+func (o *Op) deadlineNs() int64 {
+	if o.Outcome == Unknown {
+		return math.MaxInt64
+	}
+	return o.ReturnNs
+}
+
+func (o Op) String() string {
+	partial := ""
+	if o.Partial {
+		partial = " partial"
+	}
+	result := o.Outcome.String()
+	if o.Outcome == Answered {
+		result = fmt.Sprintf("granted %d, left %d", o.Granted, o.Left)
+	}
+	return fmt.Sprintf("%12.6f .. %12.6f s  client %-3d %s %d%s: %s", time.Duration(o.CallNs).Seconds(),
+		time.Duration(o.ReturnNs).Seconds(), o.Client, o.Verb, o.Units, partial, result)
+}
+
+// maxShownOps is how much of a history an error quotes; the whole of it goes to
+// the artifacts.
+const maxShownOps = 40
+
+// show is a history for people, one operation a line, cut at maxShownOps.
+func show(ops []Op) string {
+	var b strings.Builder
+	for i, op := range ops {
+		if i == maxShownOps {
+			fmt.Fprintf(&b, "  ... and %d more\n", len(ops)-i)
+			break
+		}
+		fmt.Fprintf(&b, "  %v\n", op)
+	}
+	return b.String()
+}

@@ -1,0 +1,42 @@
+package chaos
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// One seed, one schedule; another seed, another.
+func TestPlanFollowsItsSeed(t *testing.T) {
+	const run = 10 * time.Minute
+	require.Equal(t, Plan(7, run, ProcessKinds()), Plan(7, run, ProcessKinds()))
+	require.NotEqual(t, Plan(7, run, ProcessKinds()), Plan(8, run, ProcessKinds()))
+	require.Equal(t, Plan(7, time.Minute, NetworkKinds()), Plan(7, run, NetworkKinds())[:len(Plan(7, time.Minute, NetworkKinds()))],
+		"a shorter run is the beginning of a longer one")
+}
+
+func TestPlanKeepsItsPace(t *testing.T) {
+	for seed := range uint64(50) {
+		plan := Plan(seed, 3*time.Minute, ProcessKinds())
+		seen := map[Kind]bool{}
+		end := firstFault - leastCalm
+		for _, s := range plan {
+			require.GreaterOrEqual(t, s.At, end+leastCalm)
+			require.GreaterOrEqual(t, s.For, shortest)
+			require.LessOrEqual(t, s.For, longest)
+			end = s.At + s.For
+			seen[s.Kind] = true
+		}
+		require.LessOrEqual(t, end, 3*time.Minute)
+		require.Len(t, seen, len(ProcessKinds()), "every kind comes up in three minutes")
+	}
+}
+
+func TestEveryKindIsDone(t *testing.T) {
+	kinds := append(ProcessKinds(), NetworkKinds()...)
+	require.Len(t, faults, len(kinds))
+	for _, k := range kinds {
+		require.Contains(t, faults, k)
+	}
+}

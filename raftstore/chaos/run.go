@@ -1,0 +1,149 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// leaderTimeout is how long a whole cluster may take to elect: many times the
+// server's default timings, on a machine that runs everything at once.
+const leaderTimeout = 30 * time.Second
+
+// RunConfig says what a run does.
+type RunConfig struct {
+	Cluster  ClusterConfig
+	Duration time.Duration // of the traffic
+	Seed     uint64
+	Orderly  bool                             // end with SIGTERM instead of kill -9: all a standalone server promises
+	Plans    [][]Step                         // each is carried out beside the others
+	Restless bool                             // faults follow each other too quickly for usefulness to be judged
+	Logf     func(format string, args ...any) // what happens, as it happens
+}
+
+// run is one run.
+type run struct {
+	cfg        RunConfig
+	cluster    *Cluster
+	work       *Workload
+	watch      *Watch
+	violations *Violations
+	mu         sync.Mutex
+	faults     map[Kind]int   // guarded by mu
+	selfStops  map[string]int // by reason, guarded by mu
+	skipped    []string
+}
+
+// Run starts a cluster, lets clients work on it while it is broken on purpose,
+// makes it whole, kills and restarts it once more, and judges. An error means that
+// the run itself failed; violations are in the report.
+func Run(ctx context.Context, cfg RunConfig) (*Report, error) {
+	r := &run{cfg: cfg, violations: &Violations{}, faults: map[Kind]int{}, selfStops: map[string]int{}}
+	cfg.Cluster.OnExit = r.exited
+	cluster, err := NewCluster(cfg.Cluster)
+	if cluster != nil {
+		defer cluster.Close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.cluster = cluster
+	r.mountDisk()
+	if err := cluster.StartAll(); err != nil {
+		return nil, err
+	}
+	if _, err := cluster.Leader(ctx, leaderTimeout); err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, cluster.Nodes[0].LogTail())
+	}
+	r.work = NewWorkload(cluster.Addrs(), cfg.Seed, r.violations)
+	r.watch = &Watch{cluster: cluster, start: r.work.start, violations: r.violations}
+	r.storm(ctx)
+	if err := r.calm(ctx); err != nil {
+		return nil, err
+	}
+	r.work.Judge(r.keep)
+	return r.report(), nil
+}
+
+// mountDisk gives the last node a disk that can be filled up, if a plan does that.
+func (r *run) mountDisk() {
+	fills := func(s Step) bool { return s.Kind == FillDisk }
+	if !slices.ContainsFunc(slices.Concat(r.cfg.Plans...), fills) {
+		return
+	}
+	disk, err := MountSmallDisk(r.cluster.Nodes[len(r.cluster.Nodes)-1].Dir)
+	if err == nil {
+		r.cluster.Disk = disk
+		return
+	}
+	r.skipped = append(r.skipped, fmt.Sprintf("%s: %v", FillDisk, err))
+	for i, plan := range r.cfg.Plans {
+		r.cfg.Plans[i] = slices.DeleteFunc(slices.Clone(plan), fills)
+	}
+}
+
+// storm is the time with traffic and faults.
+func (r *run) storm(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, r.cfg.Duration)
+	defer cancel()
+	var all sync.WaitGroup
+	all.Go(func() { r.work.Run(ctx) })
+	all.Go(func() { r.watch.Run(ctx) })
+	for _, plan := range r.cfg.Plans {
+		all.Go(func() { r.carryOut(ctx, plan) })
+	}
+	all.Wait()
+}
+
+// carryOut does what one plan says. A node that does not bear a fault as it should
+// is a violation, and the plan goes on.
+func (r *run) carryOut(ctx context.Context, plan []Step) {
+	for _, step := range plan {
+		if sleep(ctx, step.At-time.Since(r.work.start)) != nil {
+			return
+		}
+		r.cfg.Logf("%v", step)
+		r.violations.Add(string(step.Kind), r.cluster.Do(ctx, step))
+		r.mu.Lock()
+		r.faults[step.Kind]++
+		r.mu.Unlock()
+	}
+}
+
+// calm restarts the whole cluster once more, so that what is counted now was
+// recovered, and asks what is left and whether the replicas are equal.
+func (r *run) calm(ctx context.Context) error {
+	if err := r.restart(ctx); err != nil {
+		return err
+	}
+	if _, err := r.cluster.Leader(ctx, leaderTimeout); err != nil {
+		r.violations.Add("cluster", err)
+		return nil
+	}
+	r.work.Settle()
+	if len(r.cluster.Nodes) > 1 {
+		r.violations.Add("replicas", r.compare(ctx))
+	}
+	return nil
+}
+
+func (r *run) restart(ctx context.Context) error {
+	if r.cfg.Orderly {
+		return r.cluster.Roll(ctx)
+	}
+	r.cluster.KillAll()
+	return r.cluster.StartAll()
+}
+
+// keep writes a key's whole history beside the nodes' logs.
+func (r *run) keep(t *Trail) {
+	name := strings.ReplaceAll(t.Key, ":", "-") + ".history"
+	if err := os.WriteFile(filepath.Join(r.cfg.Cluster.Dir, name), []byte(t.String()), 0o644); err != nil {
+		r.cfg.Logf("history of %s: %v", t.Key, err)
+	}
+}

@@ -1,0 +1,30 @@
+package chaos
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestWhyEnded(t *testing.T) {
+	const (
+		stuck    = `level=ERROR msg="this node cannot go on" error="stuck: a \"handover\" did not end" restart="yes, once the cause is gone"` + "\n"
+		diverged = `level=ERROR msg="this node cannot go on" error="this node's state differs" restart="no: remove the node"` + "\n"
+		again    = "chaos: start [serve]\n"
+	)
+	for name, c := range map[string]struct {
+		log     string
+		restart bool
+	}{
+		"a watchdog":                 {stuck, true},
+		"a divergence":               {diverged, false},
+		"a panic":                    {"panic: index out of range\n", false},
+		"a panic after a restart":    {stuck + again + "panic: no\n", false},
+		"a divergence, then stopped": {again + diverged + again + stuck, true},
+	} {
+		_, restart := whyEnded(c.log)
+		require.Equal(t, c.restart, restart, name)
+	}
+	reason, _ := whyEnded(stuck)
+	require.Contains(t, reason, "did not end")
+}

@@ -1,0 +1,129 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+const (
+	// watchEvery is how often every node is asked whether it leads, watchTimeout
+	// how long it may take: together well below the shortest election.
+	watchEvery   = 50 * time.Millisecond
+	watchTimeout = 150 * time.Millisecond
+	// digestEvery is how often every node's digest is taken.
+	digestEvery = 250 * time.Millisecond
+)
+
+// Watch follows from outside which seconds had a leader, and compares the states
+// of the nodes. Safe for use by several goroutines.
+type Watch struct {
+	cluster    *Cluster
+	start      time.Time
+	violations *Violations
+	Replicas   Replicas
+
+	mu    sync.Mutex
+	ledAt time.Duration      // when some node last said that it leads
+	gaps  [][2]time.Duration // from, to: nobody did
+}
+
+// longestSilence between two words of a leader is not yet a gap: one answer may
+// be late on a busy machine.
+const longestSilence = watchEvery + watchTimeout
+
+// Run watches until ctx is over.
+func (w *Watch) Run(ctx context.Context) {
+	var all sync.WaitGroup
+	for _, n := range w.cluster.Nodes {
+		all.Go(func() { w.follow(ctx, n) })
+		all.Go(func() { w.digests(ctx, n) })
+	}
+	all.Wait()
+	w.saw(false)
+}
+
+// follow asks one node on one connection, as long as it answers.
+func (w *Watch) follow(ctx context.Context, n *Node) {
+	var conn *Conn
+	drop := func() {
+		if conn != nil {
+			conn.Close()
+			conn = nil
+		}
+	}
+	defer drop()
+	for ; ctx.Err() == nil; _ = sleep(ctx, watchEvery) {
+		if conn == nil {
+			c, err := Dial(n.Addr, watchTimeout)
+			if err != nil {
+				continue
+			}
+			conn = c
+		}
+		reply, err := conn.Do(watchTimeout, "ROLE")
+		if err != nil {
+			drop()
+			continue
+		}
+		if isMaster(reply) {
+			w.saw(true)
+		}
+	}
+}
+
+// saw notes that there is a leader now, or with false that the watch ends.
+func (w *Watch) saw(leader bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Since(w.start)
+	if now-w.ledAt > longestSilence {
+		w.gaps = append(w.gaps, [2]time.Duration{w.ledAt, now})
+	}
+	if leader {
+		w.ledAt = now
+	}
+}
+
+// digests compares the node's digest with those of others for as long as the
+// server knows the command.
+func (w *Watch) digests(ctx context.Context, n *Node) {
+	for ; ctx.Err() == nil; _ = sleep(ctx, digestEvery) {
+		d, err := n.Digest()
+		switch {
+		case err == nil:
+			w.violations.Add("replicas", w.Replicas.Add(d))
+		case errors.Is(err, errProtocol):
+			w.violations.Add("replicas", err)
+			return
+		}
+	}
+}
+
+// Leaderless is how long there was no leader, in all and at the longest.
+func (w *Watch) Leaderless() (total, longest time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, g := range w.gaps {
+		total += g[1] - g[0]
+		longest = max(longest, g[1]-g[0])
+	}
+	return total, longest
+}
+
+// led marks the seconds that had a leader throughout.
+func (w *Watch) led(seconds []Second) []Second {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := append([]Second(nil), seconds...)
+	for i := range out {
+		out[i].Led = true
+	}
+	for _, g := range w.gaps {
+		for i := int(g[0] / time.Second); i <= int(g[1]/time.Second) && i < len(out); i++ {
+			out[i].Led = false
+		}
+	}
+	return out
+}
