@@ -1,0 +1,110 @@
+package raftstore_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore"
+)
+
+// decideOn carries out operations on a node until that succeeds.
+func (c *cluster) decideOn(n *raftstore.Node, ops ...engine.Op) []engine.Decision {
+	c.t.Helper()
+	out := make([]engine.Decision, len(ops))
+	require.Eventually(c.t, func() bool { return n.Decide(ops, out) == nil }, patience, 10*time.Millisecond)
+	return out
+}
+
+func quota(key string, most int64) engine.Op {
+	return engine.Op{Key: []byte(key), Cost: 1, Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: most}}
+}
+
+// TestDenialsNeedNoLog: once traffic is being denied, denials take no entries, and
+// are those that the log would have given.
+func TestDenialsNeedNoLog(t *testing.T) {
+	c := newCluster(t, 3, nil)
+	leader, _ := c.leader()
+	c.decideOn(leader, quota("key", 1), quota("key", 1))
+	before := leader.Topology().CommitIndex
+	for range 50 {
+		for _, d := range c.decideOn(leader, quota("key", 1), quota("key", 1)) {
+			require.Equal(t, engine.Decision{RetryMs: -1, ResetMs: -1, Limit: 1}, d)
+		}
+	}
+	require.Less(t, leader.Topology().CommitIndex, before+20, "100 denials; a tick or two may be among them")
+	require.EqualValues(t, 101, leader.Stats().Denied[engine.FixedWindow])
+
+	out := c.decideOn(leader, engine.Op{Code: engine.OpReset, Key: []byte("key"), Cost: 1}, quota("key", 1), quota("key", 1))
+	require.EqualValues(t, 1, out[1].Allowed, "a pipeline's own reset comes first")
+	require.Zero(t, out[2].Allowed)
+	c.agree()
+}
+
+// TestADeposedLeaderDeniesNothing: an answer from a state that others may have
+// gone beyond is none.
+func TestADeposedLeaderDeniesNothing(t *testing.T) {
+	c := newCluster(t, 3, nil)
+	leader, at := c.leader()
+	c.decideOn(leader, quota("key", 1), quota("key", 1))
+	c.decideOn(leader, quota("key", 1))
+	for i := range c.nodes {
+		if i != at {
+			c.stop(i)
+		}
+	}
+	err := leader.Decide([]engine.Op{quota("key", 1)}, make([]engine.Decision, 1))
+	require.Error(t, err)
+	require.NotErrorIs(t, err, raftstore.ErrUnknown, "nothing was proposed")
+}
+
+// TestMemoryIsBoundedTheSameEverywhere: what is forgotten when memory is full is in
+// the log.
+func TestMemoryIsBoundedTheSameEverywhere(t *testing.T) {
+	const bound = 16 << 20
+	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Table.MaxMemoryBytes, o.Heartbeat = bound, time.Second })
+	leader, _ := c.leader()
+	offender := quota("offender", 1_000_000)
+	offender.Cost = 500_000
+	c.decideOn(leader, offender)
+	for i := range 320 {
+		ops := make([]engine.Op, 1000)
+		for k := range ops {
+			ops[k] = engine.Op{Key: fmt.Appendf(nil, "flood:%d:%d", i, k), Cost: 1, Limit: engine.Limit{
+				Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: int64(time.Hour)}, Max: 10,
+			}}
+		}
+		c.decideOn(leader, ops...)
+	}
+	stats := leader.Stats()
+	require.Less(t, stats.MemoryBytes, int64(bound))
+	require.NotZero(t, stats.Evicted)
+	require.NotZero(t, stats.ForgivenUnits)
+	require.EqualValues(t, 499_999, c.decideOn(leader, quota("offender", 1_000_000))[0].Remaining, "not forgotten")
+	c.agree()
+}
+
+func TestFullMemoryMayDeny(t *testing.T) {
+	c := newCluster(t, 1, func(_ int, o *raftstore.Options) {
+		o.Table.MaxMemoryBytes, o.Table.WhenFull = 4<<20, engine.Deny
+	})
+	leader, _ := c.leader()
+	c.decideOn(leader, quota("known", 5))
+	refused := false
+	for i := 0; i < 120_000 && !refused; i += 1000 {
+		ops := make([]engine.Op, 1000)
+		for k := range ops {
+			ops[k] = quota(fmt.Sprint(i+k), 5)
+		}
+		for _, d := range c.decideOn(leader, ops...) {
+			refused = refused || d.Status == engine.OutOfMemory
+		}
+	}
+	require.True(t, refused)
+	out := c.decideOn(leader, quota("known", 5), quota("one more", 5))
+	require.EqualValues(t, 3, out[0].Remaining, "who is known is served")
+	require.Equal(t, engine.OutOfMemory, out[1].Status)
+}

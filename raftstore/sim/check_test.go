@@ -1,0 +1,121 @@
+package sim
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// take is a take of n units that was answered, with that many units used after it.
+func take(from, to time.Duration, units, used int64) record {
+	return record{
+		op:  engine.Op{Code: engine.OpTake, Cost: units},
+		key: "n0", called: from, back: to,
+		answer: engine.Decision{Allowed: 1, Limit: 100, Remaining: 100 - used},
+	}
+}
+
+func (r record) with(id string, o outcome) record {
+	r.id, r.outcome = id, o
+	return r
+}
+
+func (r record) code(c engine.OpCode) record {
+	r.op.Code = c
+	return r
+}
+
+func denied(at time.Duration) record {
+	r := take(at, at, 1, 100)
+	r.answer.Allowed = 0
+	return r
+}
+
+const second = time.Second
+
+func TestCheckRate(t *testing.T) {
+	for name, c := range map[string]struct {
+		records []record
+		wrong   bool
+	}{
+		"the burst at once":        {[]record{take(0, 1, 10, 0)}, false},
+		"more than the burst":      {[]record{take(0, 1, 11, 0)}, true},
+		"burst, then the refill":   {[]record{take(0, 1, 10, 0), take(1, second, 20, 0)}, false},
+		"more than the refill":     {[]record{take(0, 1, 10, 0), take(second/2, second, 21, 0)}, true},
+		"inside a longer run":      {[]record{take(0, 1, 1, 0), take(9*second, 9*second+1, 10, 0), take(9*second+1, 9*second+2, 1, 0)}, true},
+		"an answer that came late": {[]record{take(0, 1, 10, 0), take(0, second, 20, 0)}, false},
+		"unknown ones":             {[]record{take(0, 1, 10, 0), take(0, 1, 10, 0).with("", unknown)}, false},
+		"a clock at the limit":     {[]record{take(0, 10000*second, 10+200_000+40, 0)}, false},
+		"a clock beyond it":        {[]record{take(0, 10000*second, 10+200_000+42, 0)}, true},
+	} {
+		require.Equal(t, c.wrong, len(checkRate(c.records, 10, 20)) > 0, name)
+	}
+}
+
+func TestCheckWindow(t *testing.T) {
+	require.Empty(t, checkWindow([]record{take(0, 1, 12, 0), take(second, second+1, 12, 0)}, 12, second))
+	require.NotEmpty(t, checkWindow([]record{take(0, 1, 12, 0), take(second/2, second/2+1, 1, 0)}, 12, second))
+}
+
+func TestCheckCount(t *testing.T) {
+	records := []record{
+		take(0, 1, 5, 5),
+		take(1, 2, 3, 0).with("", unknown),
+		take(2, 3, 7, 0).with("", refused),
+		take(3, 4, 2, 0).with("a", unknown), take(5, 6, 2, 7).with("a", acked), take(7, 8, 2, 7).with("a", acked),
+		take(8, 9, 1, 0).with("b", acked).code(engine.OpRefund),
+		denied(9),
+	}
+	for used := int64(0); used < 20; used++ {
+		require.Equal(t, used < 6 || used > 9, len(checkCount("n0", records, used)) > 0, "%d units", used)
+	}
+}
+
+func TestCheckOrder(t *testing.T) {
+	for name, c := range map[string]struct {
+		records []record
+		wrong   bool
+	}{
+		"one after the other":     {[]record{take(0, 1, 1, 1), take(2, 3, 2, 3)}, false},
+		"at the same time":        {[]record{take(0, 5, 1, 3), take(1, 4, 2, 2)}, false},
+		"a unit twice":            {[]record{take(0, 1, 1, 1), take(2, 3, 1, 1)}, true},
+		"overlapping units":       {[]record{take(0, 1, 2, 2), take(2, 3, 2, 3)}, true},
+		"against real time":       {[]record{take(0, 1, 1, 2), take(2, 3, 1, 1)}, true},
+		"an ID sent again":        {[]record{take(0, 1, 1, 1).with("a", acked), take(2, 3, 1, 1).with("a", acked)}, false},
+		"an ID that came through": {[]record{take(0, 1, 1, 0).with("a", unknown), take(2, 3, 1, 2), take(4, 5, 1, 1).with("a", acked)}, false},
+	} {
+		require.Equal(t, c.wrong, len(checkOrder(c.records)) > 0, name)
+	}
+}
+
+func TestCheckSameAnswer(t *testing.T) {
+	same := []record{take(0, 1, 1, 1).with("a", acked), take(2, 3, 1, 1).with("a", acked)}
+	require.Empty(t, checkSameAnswer(same))
+	require.NotEmpty(t, checkSameAnswer(append(same, take(4, 5, 1, 2).with("a", acked))))
+}
+
+func TestCheckDenials(t *testing.T) {
+	require.NotEmpty(t, checkDenials([]record{take(0, 1, 99, 99), denied(2)}))
+	require.Empty(t, checkDenials([]record{take(0, 1, 99, 99), take(0, 1, 1, 0).with("", unknown), denied(2)}))
+}
+
+func TestCheckCleared(t *testing.T) {
+	reset := take(2, 3, 0, 0).code(engine.OpReset)
+	for name, c := range map[string]struct {
+		records []record
+		used    int64
+		wrong   bool
+	}{
+		"counted from the reset on":  {[]record{take(0, 1, 5, 5), reset, take(4, 5, 1, 1)}, 1, false},
+		"a reset that did nothing":   {[]record{take(0, 1, 5, 5), reset, take(4, 5, 1, 6)}, 6, true},
+		"a reset that may have been": {[]record{take(0, 1, 5, 5), reset.with("", unknown), take(4, 5, 1, 6)}, 6, false},
+		"a take that came late":      {[]record{take(0, 1, 5, 0).with("", unknown), reset, take(4, 5, 1, 6)}, 6, false},
+		"a take that was lost":       {[]record{reset, take(4, 5, 1, 1)}, 0, true},
+		"a take refused and counted": {[]record{reset, take(4, 5, 1, 1).with("", refused)}, 1, true},
+	} {
+		require.Equal(t, c.wrong, len(checkCleared("z0", c.records, c.used)) > 0, name)
+	}
+}

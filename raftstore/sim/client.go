@@ -1,0 +1,162 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+)
+
+const (
+	// think is the mean pause of a client between two calls.
+	think = 30 * time.Millisecond
+	// attempts bounds how often one ID is sent.
+	attempts = 5
+	// retryPause is the mean pause before an ID is sent again.
+	retryPause = 60 * time.Millisecond
+	// maxCall bounds how long any call may take, even on a failing node: the age of a
+	// decision, and what the watchdogs take to end a node that hangs.
+	maxCall = 25 * time.Second
+)
+
+// client asks random nodes, one call at a time.
+type client struct {
+	sim    *Simulation
+	number int
+	rng    *rand.Rand
+	ids    int
+	mine   []string // keys 'r' of which it holds a unit
+}
+
+// run works until the clients are to stop.
+func (c *client) run() {
+	for !c.sim.quiet.Load() {
+		switch n := c.rng.IntN(100); {
+		case n < 65:
+			c.pipeline()
+		case n < 80:
+			c.insist(c.op(c.key(once, 2), engine.OpTake, 1+c.rng.Int64N(3)))
+		case n < 92:
+			c.takeOrReturn()
+		default:
+			c.takeOrClear()
+		}
+		c.pause(think)
+	}
+}
+
+func (c *client) pause(mean time.Duration) {
+	time.Sleep(time.Duration(c.rng.ExpFloat64() * float64(mean)))
+}
+
+func (c *client) key(kind byte, n int) string { return fmt.Sprintf("%c%d", kind, c.rng.IntN(n)) }
+
+func (c *client) op(key string, code engine.OpCode, cost int64) engine.Op {
+	return engine.Op{Code: code, Key: []byte(key), Limit: limitOf(key), Cost: cost}
+}
+
+// pipeline takes of one key or of a few.
+func (c *client) pipeline() {
+	n := 1
+	if c.rng.IntN(3) == 0 {
+		n += c.rng.IntN(4)
+	}
+	ops := make([]engine.Op, n)
+	for i := range ops {
+		kind := []byte{refilling, refilling, counted, counted, tight, sliding}[c.rng.IntN(6)]
+		ops[i] = c.op(c.key(kind, 3), engine.OpTake, 1+c.rng.Int64N(2))
+	}
+	c.send(ops, c.rng.IntN(8) == 0)
+}
+
+// insist sends an operation with an ID until it is answered, and now and then once
+// more.
+func (c *client) insist(op engine.Op) outcome {
+	c.ids++
+	op.ID = fmt.Appendf(nil, "%d-%d", c.number, c.ids)
+	last := unknown
+	for range attempts {
+		last = min(last, c.send([]engine.Op{op}, false))
+		if last == acked && c.rng.IntN(5) > 0 || c.sim.quiet.Load() {
+			break
+		}
+		c.pause(retryPause)
+	}
+	return last
+}
+
+// takeOrReturn takes a unit, or gives one back that it surely has.
+func (c *client) takeOrReturn() {
+	if len(c.mine) > 0 && c.rng.IntN(2) == 0 {
+		key := c.mine[len(c.mine)-1]
+		c.mine = c.mine[:len(c.mine)-1]
+		c.insist(c.op(key, engine.OpRefund, 1))
+		return
+	}
+	key := c.key(returned, 2)
+	if c.insist(c.op(key, engine.OpTake, 1)) == acked {
+		c.mine = append(c.mine, key)
+	}
+}
+
+// takeOrClear uses a key that nobody else does.
+func (c *client) takeOrClear() {
+	key := fmt.Sprintf("%c%d", cleared, c.number)
+	code := engine.OpTake
+	if c.rng.IntN(4) == 0 {
+		code = engine.OpReset
+	}
+	c.send([]engine.Op{c.op(key, code, 1)}, false)
+}
+
+// send asks some node and notes what came of it.
+func (c *client) send(ops []engine.Op, atomic bool) outcome {
+	p := c.sim.anyProcess(c.rng)
+	if p == nil {
+		return refused
+	}
+	called := c.sim.elapsed()
+	out, err := p.ask(ops, atomic)
+	back := c.sim.elapsed()
+	if back-called > maxCall {
+		c.sim.violation("a call took %v", back-called)
+	}
+	o := outcomeOf(err)
+	rs := make([]record, len(ops))
+	for i, op := range ops {
+		rs[i] = record{op: op, key: string(op.Key), id: string(op.ID), called: called, back: back, outcome: o}
+		if o == acked {
+			rs[i].answer = out[i]
+		}
+	}
+	c.sim.history.add(rs)
+	return o
+}
+
+// errCrashed is what a client knows of a call to a process that ended meanwhile.
+var errCrashed = fmt.Errorf("the connection is gone")
+
+// ask carries out operations on a process, as long as it lives.
+func (p *process) ask(ops []engine.Op, atomic bool) ([]engine.Decision, error) {
+	p.calls.Add(1)
+	out := make([]engine.Decision, len(ops))
+	done := make(chan error, 1)
+	go func() {
+		defer p.calls.Add(-1)
+		if atomic {
+			done <- p.node.DecideAtomic(ops, out)
+		} else {
+			done <- p.node.Decide(ops, out)
+		}
+	}()
+	select {
+	case err := <-done:
+		if p.over() {
+			return nil, errCrashed
+		}
+		return out, err
+	case <-p.dead:
+		return nil, errCrashed
+	}
+}

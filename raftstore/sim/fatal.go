@@ -1,0 +1,73 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore"
+)
+
+// fatal ends the process because it found that it cannot go on. See the package's
+// documentation for why this may return.
+func (p *process) fatal(err error) {
+	select {
+	case <-p.dead:
+		return
+	default:
+	}
+	s := p.host.sim
+	s.report.fatal(kindOf(err))
+	if !p.expected(err) {
+		s.violation("%s stopped: %v", p.host.id, err)
+	}
+	if errors.Is(err, raftstore.ErrRemoved) || errors.Is(err, raftstore.ErrDiverged) {
+		p.host.mu.Lock()
+		p.host.gone = true
+		p.host.mu.Unlock()
+	}
+	p.crash(fmt.Sprintf("stopped itself: %v", err), 100, 0)
+	if persistent(err) {
+		select {} // storage code panics when this returns; a violation was noted
+	}
+}
+
+// expected reports whether an injected fault explains why a process stopped.
+func (p *process) expected(err error) bool {
+	switch {
+	case errors.Is(err, raftstore.ErrRemoved):
+		p.host.mu.Lock()
+		defer p.host.mu.Unlock()
+		return p.host.removed
+	case errors.Is(err, raftstore.ErrLogFailed):
+		return p.disk.hasFailed()
+	case errors.Is(err, raftstore.ErrStuck):
+		return p.log.hasHung() || isHandover(err)
+	}
+	return p.disk.hasFailed() && !errors.Is(err, raftstore.ErrDiverged) && !persistent(err)
+}
+
+// isHandover tells the watchdog's answer to a known defect of the Raft library, which
+// any transfer of leadership may meet.
+func isHandover(err error) bool { return strings.Contains(err.Error(), "handover") }
+
+func persistent(err error) bool {
+	return errors.Is(err, persistence.ErrDisk) || errors.Is(err, persistence.ErrDiskFullLive) || errors.Is(err, persistence.ErrDamagedLive)
+}
+
+// kindOf names the reason why a process stopped.
+func kindOf(err error) string {
+	if isHandover(err) {
+		return "a handover did not end"
+	}
+	for _, known := range []error{
+		raftstore.ErrDiverged, raftstore.ErrRemoved, raftstore.ErrStuck, raftstore.ErrLogFailed, raftstore.ErrBadEntry, raftstore.ErrNewer,
+		persistence.ErrDisk, persistence.ErrDamagedLive, persistence.ErrDiskFullLive,
+	} {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
+	}
+	return err.Error()
+}

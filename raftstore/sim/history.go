@@ -1,0 +1,87 @@
+package sim
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore"
+)
+
+// outcome is what a client knows of an operation.
+type outcome uint8
+
+const (
+	acked   outcome = iota // carried out; the answer is known
+	refused                // certainly not carried out
+	unknown                // perhaps
+)
+
+// outcomeOf judges an error of Decide.
+func outcomeOf(err error) outcome {
+	switch {
+	case err == nil:
+		return acked
+	case errors.Is(err, raftstore.ErrTryAgain), errors.Is(err, raftstore.ErrNoLeader), errors.Is(err, raftstore.ErrOverloaded):
+		return refused
+	}
+	return unknown
+}
+
+// record is one operation as its client saw it, in true time since the start.
+type record struct {
+	op           engine.Op
+	key, id      string
+	called, back time.Duration
+	outcome      outcome
+	answer       engine.Decision // if acked
+}
+
+// taken is how many units an acknowledged operation took.
+func (r *record) taken() int64 {
+	if r.op.Code == engine.OpTake && r.outcome == acked && r.answer.Allowed == 1 {
+		return r.op.Cost
+	}
+	return 0
+}
+
+// used is how many units of the limit were in use after an acknowledged take.
+func (r *record) used() int64 { return r.answer.Limit - r.answer.Remaining }
+
+// history is everything all clients saw.
+type history struct {
+	mu      sync.Mutex
+	records []record
+}
+
+func (h *history) add(rs []record) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.records = append(h.records, rs...)
+}
+
+// byKey groups the records of the keys with a prefix.
+func (h *history) byKey(prefix byte) map[string][]record {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	keys := map[string][]record{}
+	for _, r := range h.records {
+		if r.key[0] == prefix {
+			keys[r.key] = append(keys[r.key], r)
+		}
+	}
+	return keys
+}
+
+// count returns how many records have an outcome.
+func (h *history) count(o outcome) (n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := range h.records {
+		if h.records[i].outcome == o {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,66 @@
+package sim
+
+import (
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// host is one machine: what outlives its processes.
+type host struct {
+	sim      *Simulation
+	id, addr string
+	clock    *clock
+
+	mu       sync.Mutex
+	mem      *vfs.MemFS
+	now      *process // nil while none runs
+	starting bool
+	removed  bool // its removal was asked for
+	gone     bool // it must not be started again
+}
+
+// running returns the host's process, or nil.
+func (h *host) running() *process {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.now
+}
+
+// start begins a process on what the disk holds, unless there is one.
+func (h *host) start() {
+	h.mu.Lock()
+	if h.now != nil || h.gone || h.starting {
+		h.mu.Unlock()
+		return
+	}
+	h.starting = true
+	p := &process{host: h, dead: make(chan struct{}), closed: make(chan struct{})}
+	p.disk = newDisk(h.mem, func() { p.crash("disk error under the images", 100, 0) })
+	h.mu.Unlock()
+	err := p.open()
+	if err != nil {
+		p.notStarted(err)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.starting = false
+	switch {
+	case err != nil:
+	case p.over(): // it crashed on the way
+		h.sim.zombies.Go(p.bury)
+	default:
+		h.now = p
+	}
+}
+
+// notStarted judges why a process did not start.
+func (p *process) notStarted(err error) {
+	if !p.disk.hasFailed() {
+		p.host.sim.violation("%s does not start: %v", p.host.id, err)
+		p.host.mu.Lock()
+		p.host.gone = true
+		p.host.mu.Unlock()
+	}
+	p.crash("it did not start", 100, 0)
+}

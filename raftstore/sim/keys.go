@@ -1,0 +1,41 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// The first letter of a key says what kind of limiter it is, and so which check
+// judges it.
+const (
+	refilling = 'b' // a token bucket that refills
+	sliding   = 's' // an exact sliding log
+	counted   = 'n' // a bucket that never refills
+	tight     = 't' // one that is soon empty
+	once      = 'i' // one whose takes carry IDs and are sent again
+	returned  = 'r' // one that is refunded, by IDs
+	cleared   = 'z' // one client's own, which it resets
+)
+
+const (
+	refillPerSecond, refillBurst = 20, 10
+	slidingMax                   = 12
+	slidingWindow                = time.Second
+	plenty                       = 1 << 20 // more than any run takes
+	tightMax                     = 60
+)
+
+// limitOf is the limit of every operation on a key.
+func limitOf(key string) engine.Limit {
+	never := engine.Rate{Units: 1, PerNs: engine.MaxWindowNs}
+	switch key[0] {
+	case refilling:
+		return engine.Limit{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: int64(time.Second) / refillPerSecond}, Max: refillBurst}
+	case sliding:
+		return engine.Limit{Algorithm: engine.SlidingLog, Max: slidingMax, WindowNs: int64(slidingWindow)}
+	case tight:
+		return engine.Limit{Algorithm: engine.TokenBucket, Rate: never, Max: tightMax}
+	}
+	return engine.Limit{Algorithm: engine.TokenBucket, Rate: never, Max: plenty}
+}

@@ -1,0 +1,79 @@
+package sim
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// weights say how often each kind of fault is drawn.
+type weights map[string]int
+
+// everything is the usual mix.
+var everything = weights{
+	"crash": 12, "power loss": 8, "restart all": 3, "orderly restart": 6,
+	"partition": 10, "one-way partition": 8, "slow links": 8, "connection resets": 8,
+	"disk error": 8, "disk stall": 5, "snapshot": 10, "transfer": 7,
+	"add node": 3, "remove node": 3, "wall clock step": 6, "monotonic clock back": 2,
+}
+
+// some keeps about half of the kinds, so that each run is good at something else:
+// faults also hide each other.
+func (w weights) some(rng *rand.Rand) weights {
+	kept := weights{}
+	for _, kind := range slices.Sorted(maps.Keys(w)) {
+		if rng.IntN(2) == 0 {
+			kept[kind] = w[kind]
+		}
+	}
+	if len(kept) == 0 {
+		return w
+	}
+	return kept
+}
+
+func (w weights) draw(rng *rand.Rand) string {
+	sum := 0
+	for _, n := range w {
+		sum += n
+	}
+	at := rng.IntN(sum)
+	for _, kind := range slices.Sorted(maps.Keys(w)) {
+		if at -= w[kind]; at < 0 {
+			return kind
+		}
+	}
+	return ""
+}
+
+// fault is one thing that goes wrong.
+type fault struct {
+	kind string
+	wait time.Duration // since the one before
+	pick uint64        // chooses among what there is
+}
+
+// plan draws the faults of a run.
+func plan(rng *rand.Rand, w weights, length time.Duration) (faults []fault) {
+	pause := pauses[rng.IntN(len(pauses))]
+	for at := time.Duration(0); ; {
+		wait := time.Duration(rng.ExpFloat64() * float64(pause))
+		if at += wait; at > length {
+			return faults
+		}
+		faults = append(faults, fault{kind: w.draw(rng), wait: wait, pick: rng.Uint64()})
+	}
+}
+
+// pauses are the mean times between faults: in some runs one fault meets the next, in
+// others a cluster that is otherwise well.
+var pauses = []time.Duration{150 * time.Millisecond, 350 * time.Millisecond, 1500 * time.Millisecond}
+
+// between draws a duration.
+func between(rng *rand.Rand, low, high time.Duration) time.Duration {
+	return low + time.Duration(rng.Int64N(int64(high-low)))
+}
+
+// percent draws how much of what was not synced survives a crash.
+func percent(rng *rand.Rand) int { return []int{0, 50, 100}[rng.IntN(3)] }

@@ -1,0 +1,72 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore"
+)
+
+const (
+	// heartbeat is short, so that elections are over soon.
+	heartbeat = 100 * time.Millisecond
+	// snapshotBytes is small, so that followers are often sent a snapshot.
+	snapshotBytes = 6 << 10
+	// idLifetime is longer than any run.
+	idLifetime = time.Hour
+)
+
+// process is one life of a node.
+type process struct {
+	host  *host
+	node  *raftstore.Node
+	disk  *disk
+	log   *faultyLog
+	end   *endpoint
+	dead  chan struct{} // closed at its end
+	once  sync.Once
+	calls atomic.Int64 // of clients, under way
+	drain atomic.Bool  // takes no more
+
+	closing atomic.Bool
+	closed  chan struct{}
+	failure error // of closing
+}
+
+func (p *process) open() (err error) {
+	h, s := p.host, p.host.sim
+	p.end = s.net.attach(h.addr)
+	p.log, err = openLog(p.disk, s.config.Faults.NoSync, p.dead, func() { p.crash("the term could not be stored", 100, 0) })
+	if err != nil {
+		return err
+	}
+	p.node, err = openNode(raftstore.Options{
+		NodeID: h.id, DataDir: dataDir, Listener: p.end, RaftAddr: h.addr, ClientAddr: h.id,
+		Join: s.founders, Expect: len(s.founders), Secret: []byte("simulated"),
+		Heartbeat: heartbeat, SnapshotBytes: snapshotBytes,
+		Table:   engine.Options{Shards: 8, IDLifetimeNs: int64(idLifetime)},
+		Logger:  s.logger.With(slog.String("node", h.id)),
+		OnFatal: p.fatal, Faults: s.config.Faults,
+		Source: h.clock, FS: p.disk, Dialer: p.end.Dial, Log: p.log,
+	})
+	if err != nil {
+		return errors.Join(err, p.log.Close())
+	}
+	return nil
+}
+
+// openNode is raftstore.Open. The Raft library panics where it cannot read its log;
+// that, too, is a process that does not start.
+func openNode(o raftstore.Options) (n *raftstore.Node, err error) {
+	defer func() {
+		if failure := recover(); failure != nil {
+			n, err = nil, fmt.Errorf("panic: %v", failure)
+		}
+	}()
+	return raftstore.Open(o)
+}

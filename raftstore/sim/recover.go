@@ -1,0 +1,143 @@
+package sim
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+)
+
+const (
+	// maxRecovery bounds the time from when everything healed until every member
+	// answers: one exchange of the Raft library may wait ten seconds for an answer
+	// that was lost, then comes an election, and what a new node missed.
+	maxRecovery = 25 * time.Second
+	// pollEvery is how often a recovery is looked at.
+	pollEvery = 20 * time.Millisecond
+)
+
+// heal mends everything and starts every machine again.
+func (s *Simulation) heal() {
+	s.event("everything heals")
+	s.net.heal()
+	for _, h := range s.machines() {
+		if p := h.running(); p != nil {
+			p.disk.failAt(0, false)
+			p.log.release(true)
+		}
+	}
+	for _, h := range s.machines() {
+		h.start()
+	}
+}
+
+// revive starts what stopped itself after all: the last disk errors, a stuck
+// handover, a removal that was still under way.
+func (s *Simulation) revive() {
+	for _, h := range s.machines() {
+		h.start()
+	}
+}
+
+// within polls until something is so, and reports whether it came to be in time.
+func (s *Simulation) within(limit time.Duration, so func() bool) bool {
+	for began := time.Now(); time.Since(began) < limit; time.Sleep(pollEvery) {
+		if so() {
+			return true
+		}
+		s.revive()
+	}
+	return false
+}
+
+// answers waits until every member answers a decision, and reports whether they do
+// in time.
+func (s *Simulation) answers() bool {
+	began := time.Now()
+	if !s.within(maxRecovery, s.allAnswer) {
+		return false
+	}
+	s.report.Recovery = max(s.report.Recovery, time.Since(began))
+	return true
+}
+
+func (s *Simulation) allAnswer() bool {
+	members := s.members()
+	if len(members) == 0 {
+		return false
+	}
+	for _, p := range members {
+		if _, ok := p.look("n0"); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// look asks a node how many units of a key are in use.
+func (p *process) look(key string) (used int64, ok bool) {
+	out, err := p.ask([]engine.Op{{Key: []byte(key), Limit: limitOf(key)}}, false)
+	if err != nil {
+		return 0, false
+	}
+	return out[0].Limit - out[0].Remaining, true
+}
+
+// ask asks every member in turn how many units of a key are in use. They must all
+// say the same. Once one did not answer in time, nobody is asked again.
+func (s *Simulation) ask(key string) (used int64, ok bool) {
+	if s.mute {
+		return 0, false
+	}
+	answers := map[string]int64{}
+	all := s.within(maxRecovery, func() bool {
+		members := s.members()
+		for _, p := range members {
+			if _, had := answers[p.host.id]; had {
+				continue
+			}
+			if answers[p.host.id], ok = p.look(key); !ok {
+				delete(answers, p.host.id)
+				return false
+			}
+		}
+		return len(members) > 0
+	})
+	if !all {
+		s.mute = true
+		s.violation("the members do not answer for %s", key)
+		return 0, false
+	}
+	values := slices.Sorted(maps.Values(answers))
+	if least, most := values[0], values[len(values)-1]; least != most {
+		s.violation("%s: the members differ in how many units are used: %v", key, answers)
+	}
+	return values[0], true
+}
+
+// members returns the running processes of the members as the leader sees them;
+// none without a leader, or while a member does not run.
+func (s *Simulation) members() (members []*process) {
+	hosts := s.machines()
+	for _, h := range hosts {
+		p := h.running()
+		if p == nil {
+			continue
+		}
+		t := p.node.Topology()
+		if t.Leader != h.id {
+			continue
+		}
+		for _, m := range *t.Nodes {
+			i := slices.IndexFunc(hosts, func(h *host) bool { return h.id == m.ID })
+			q := hosts[i].running()
+			if q == nil {
+				return nil
+			}
+			members = append(members, q)
+		}
+		return members
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Report is what came of a simulation, or of several.
+type Report struct {
+	mu         sync.Mutex
+	Seeds      int
+	Faults     map[string]int // by kind
+	Fatals     map[string]int // processes that stopped themselves, by reason
+	Decisions  int            // acknowledged
+	Refused    int            // certainly not carried out
+	Unknown    int
+	Comparison int // of the states of two nodes at one entry
+	Leaks      int // processes that could not be closed
+	Recovery   time.Duration
+	Violations []string
+	Trace      []string // what happened, in order
+}
+
+// NewReport is the report of one run, still empty.
+func NewReport() *Report {
+	return &Report{Seeds: 1, Faults: map[string]int{}, Fatals: map[string]int{}}
+}
+
+func (r *Report) fault(kind string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Faults[kind]++
+}
+
+func (r *Report) fatal(reason string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Fatals[reason]++
+}
+
+func (r *Report) leak() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Leaks++
+}
+
+// Add adds another report's figures.
+func (r *Report) Add(o *Report) {
+	if r.Faults == nil {
+		r.Faults, r.Fatals = map[string]int{}, map[string]int{}
+	}
+	r.Seeds += o.Seeds
+	r.Decisions += o.Decisions
+	r.Refused += o.Refused
+	r.Unknown += o.Unknown
+	r.Comparison += o.Comparison
+	r.Leaks += o.Leaks
+	r.Recovery = max(r.Recovery, o.Recovery)
+	r.Violations = append(r.Violations, o.Violations...)
+	for k, n := range o.Faults {
+		r.Faults[k] += n
+	}
+	for k, n := range o.Fatals {
+		r.Fatals[k] += n
+	}
+}
+
+// Story is what happened, in order.
+func (r *Report) Story() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return strings.Join(r.Trace, "\n")
+}
+
+// String is the report for people.
+func (r *Report) String() string {
+	return fmt.Sprintf("%d seeds, %d decisions, %d refused, %d unknown, %d state comparisons, slowest recovery %v, %d not closed, %d violations\nfaults: %s\nstopped themselves: %s",
+		r.Seeds, r.Decisions, r.Refused, r.Unknown, r.Comparison, r.Recovery, r.Leaks, len(r.Violations), figures(r.Faults), figures(r.Fatals))
+}
+
+func figures(of map[string]int) string {
+	var parts []string
+	for _, k := range slices.Sorted(maps.Keys(of)) {
+		parts = append(parts, fmt.Sprintf("%s %d", k, of[k]))
+	}
+	return strings.Join(parts, ", ")
+}

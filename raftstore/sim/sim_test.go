@@ -1,0 +1,77 @@
+package sim
+
+import (
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	seedsFlag = flag.Int("sim.seeds", 8, "how many seeds to run")
+	seedFlag  = flag.Uint64("sim.seed", 1, "the first of them")
+	nodesFlag = flag.Int("sim.nodes", 0, "nodes of a cluster; 0: three or five, by the seed")
+	logFlag   = flag.Bool("sim.log", false, "print what nodes log and what happens")
+)
+
+// stuckAfter is how long, in real time, one seed may take: a hundred times the
+// usual.
+const stuckAfter = 3 * time.Minute
+
+// TestSeeds runs the usual mix of faults. No promise may be broken.
+func TestSeeds(t *testing.T) {
+	total := &Report{}
+	for i := range *seedsFlag {
+		seed := *seedFlag + uint64(i)
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			r := simulate(t, Config{Seed: seed, Nodes: nodesOf(seed)})
+			total.Add(r)
+			if len(r.Violations) > 0 {
+				t.Errorf("%s\n%s", strings.Join(r.Violations, "\n"), r.Story())
+			}
+			require.Positive(t, r.Decisions, "nothing was decided")
+		})
+	}
+	t.Log(total)
+}
+
+func nodesOf(seed uint64) int {
+	if *nodesFlag != 0 {
+		return *nodesFlag
+	}
+	return 3 + 2*int(seed%2)
+}
+
+// simulate runs one seed in a bubble.
+func simulate(t *testing.T, c Config) *Report {
+	r := NewReport()
+	c.Logger = slog.New(slog.DiscardHandler)
+	if *logFlag {
+		c.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	}
+	watchdog := time.AfterFunc(stuckAfter, func() {
+		debug.SetTraceback("all")
+		panic(fmt.Sprintf("seed %d, %d nodes: the simulation stands still\n%s", c.Seed, c.Nodes, r.Story()))
+	})
+	defer watchdog.Stop()
+	bubble(t, c, r)
+	return r
+}
+
+// bubble runs a simulation. That goroutines remain is a violation, unless it was
+// noted before what they belong to.
+func bubble(t *testing.T, c Config, r *Report) {
+	defer func() {
+		if left := recover(); left != nil && r.Leaks == 0 {
+			r.Violations = append(r.Violations, fmt.Sprintf("seed %d: %v", c.Seed, left))
+		}
+	}()
+	synctest.Test(t, func(*testing.T) { Run(c, r) })
+}
