@@ -20,7 +20,7 @@ func weirClusterCommand() *command {
 		"each a map of `id`, `client_addr`, `raft_addr`, `voter`, `up`, `applied_index`, `heard_ms` (how long ago)."
 	return &command{
 		name: "WEIR.CLUSTER", arity: -2, group: groupCluster, flags: flags, summary: "See and change the cluster; `weir cluster` does the same from a shell",
-		details: "A change goes to the leader: another node answers `MOVED 0 host:port`. It ends when a majority has agreed to it.",
+		details: "Any node passes a change on to the leader. It ends when a majority has agreed to it.",
 		subs: []*command{
 			status,
 			sub("ADD", "id addr", 4, "Take a node in", "It follows first, and votes once it has caught up. `addr` is its address for the other nodes.", runClusterAdd),
