@@ -111,6 +111,10 @@ func (d directory) make(path string) error {
 	return directory{fs: d.fs, path: parent}.sync()
 }
 
+// MakeDirectory makes a directory, and those above it, so that a loss of power does
+// not take it away again with what is written to it.
+func MakeDirectory(on vfs.FS, path string) error { return directory{fs: on}.make(path) }
+
 // finish notes that the store exists and has its first record.
 func (d directory) finish() error {
 	if err := d.fs.Rename(d.file(freshName), d.file(formatName)); err != nil {

@@ -147,7 +147,7 @@ func (v *verifier) run(n *Node) {
 			return
 		}
 		v.mu.Unlock()
-		if err := n.raft.VerifyLeader().Error(); err != nil {
+		if err := n.await(n.raft.VerifyLeader()); err != nil {
 			r.err = ErrTryAgain // nothing was counted: it was not even proposed
 		}
 		close(r.done)

@@ -9,6 +9,8 @@ import (
 	"os"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/weir-project/weir/persistence"
 )
 
 // identity is what a data directory says of the node it belongs to. It is written
@@ -17,6 +19,7 @@ type identity struct {
 	Version    int
 	NodeID     string
 	Durability string
+	Joined     bool   // it has been in a committed configuration
 	ClusterID  string // "" until the node has read the cluster's first entry
 	Diverged   string // why the node must not start again; "" when it may
 }
@@ -90,7 +93,7 @@ func syncDirectory(on vfs.FS, dir string) error {
 
 // claim makes the directory this node's, or says whose it is.
 func claim(on vfs.FS, dir string, want identity) (identity, error) {
-	if err := on.MkdirAll(dir, 0o755); err != nil {
+	if err := persistence.MakeDirectory(on, dir); err != nil {
 		return identity{}, err
 	}
 	if _, err := on.Stat(on.PathJoin(dir, "FORMAT")); err == nil {

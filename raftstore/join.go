@@ -13,19 +13,24 @@ import (
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
+var errNotYet = errors.New("waiting for the leader that took this node in")
+
 // joining is how a node asks to be taken in.
 type joining struct{ NodeID, RaftAddr string }
 
 // join finds the cluster, or founds it together with others, and returns when this
-// node belongs to one. A node that has a log already belongs.
+// node belongs to one for certain: that it was taken in may be undone with the
+// leader that did it.
 //
 // Only the first address of --join ever founds a cluster, and only while as many
 // nodes as expected say that they belong to none. So two groups that cannot see
 // each other never found two.
 func (n *Node) join() {
-	for !n.closing() && n.pristine() {
-		if err := n.tryJoin(); err != nil {
-			n.log.Info("not in a cluster yet", "because", err)
+	for !n.closing() && !n.hasJoined() {
+		if n.member(n.options.NodeID) == nil {
+			if err := n.tryJoin(); err != nil {
+				n.log.Info("not in a cluster yet", "because", err)
+			}
 		}
 		select {
 		case <-time.After(joinEvery):
@@ -35,7 +40,7 @@ func (n *Node) join() {
 }
 
 func (n *Node) tryJoin() error {
-	if len(n.options.Join) == 0 {
+	if len(n.options.Join) == 0 && n.pristine() {
 		return n.bootstrap([]raft.Server{n.server()})
 	}
 	found := n.lookAround()
@@ -43,6 +48,9 @@ func (n *Node) tryJoin() error {
 		if s.LeaderAddr != "" {
 			return n.askIn(s.LeaderAddr)
 		}
+	}
+	if !n.pristine() {
+		return errNotYet
 	}
 	pristine := []raft.Server{n.server()}
 	for _, s := range found {
@@ -65,7 +73,7 @@ func (n *Node) server() raft.Server {
 }
 
 func (n *Node) bootstrap(servers []raft.Server) error {
-	err := n.raft.BootstrapCluster(raft.Configuration{Servers: servers}).Error()
+	err := n.await(n.raft.BootstrapCluster(raft.Configuration{Servers: servers}))
 	if err == nil {
 		n.log.Info("founding a cluster", "nodes", len(servers))
 	}
@@ -150,7 +158,7 @@ func (n *Node) takeIn(from peer.Identity, j joining) error {
 
 // changed translates what the Raft library says of a change of membership.
 func (n *Node) changed(future raft.Future) error {
-	err := future.Error()
+	err := n.await(future)
 	switch {
 	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrLeadershipTransferInProgress), errors.Is(err, raft.ErrEnqueueTimeout):
 		return ErrTryAgain

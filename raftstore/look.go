@@ -46,22 +46,14 @@ func (n *Node) Stats() engine.Stats {
 	return s
 }
 
-// digestTries bounds how often Digest begins again because entries were applied
-// meanwhile.
-const digestTries = 100
-
 // Digest returns the last index applied and a hash of the whole state at it, the
-// same on every node; index 0 when the state did not stand still for long enough.
-// It takes as long as reading the whole table.
+// same on every node. It takes as long as reading the whole table, and holds up
+// this node meanwhile.
 func (n *Node) Digest() (index, hash uint64) {
-	for range digestTries {
-		before, history := n.machine.check()
-		hash = n.machine.table.Load().StateHash(n.lastStamp())
-		if after, _ := n.machine.check(); after == before {
-			return before, hash ^ history
-		}
-	}
-	return 0, 0
+	n.machine.whole.Lock()
+	defer n.machine.whole.Unlock()
+	index, history := n.machine.check()
+	return index, history ^ n.machine.table.Load().StateHash(n.lastStamp())
 }
 
 // Now is about the time the leader would stamp a decision with.

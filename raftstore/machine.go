@@ -37,6 +37,11 @@ type machine struct {
 	draining sync.Mutex
 	hurry    atomic.Bool
 
+	// committed is the newest committed configuration; nil: none is known.
+	committed atomic.Pointer[membership]
+	// whole is held while an entry is applied, and while the state is read as a whole.
+	whole sync.Mutex
+
 	mu    sync.Mutex // guards what follows; only the Raft library's goroutine writes
 	state state
 	// appliedRawNs is this node's monotonic clock when it applied the last entry.
@@ -74,6 +79,8 @@ func (m *machine) Apply(l *raft.Log) any {
 	if l.Type != raft.LogCommand {
 		return nil
 	}
+	m.whole.Lock()
+	defer m.whole.Unlock()
 	h, body, err := wire.Split(l.Data)
 	if err != nil {
 		m.unreadable(l.Index, err)
@@ -190,6 +197,21 @@ func (m *machine) adopt(f founding) {
 	m.options.IDLifetimeNs = f.IDLifetimeNs
 	m.table.Store(engine.NewTable(m.options))
 	m.founded(f)
+}
+
+// membership is the nodes of the cluster from one entry on.
+type membership struct {
+	index uint64
+	ids   []string
+}
+
+// StoreConfiguration takes note of a committed configuration.
+func (m *machine) StoreConfiguration(index uint64, c raft.Configuration) {
+	now := &membership{index: index}
+	for _, s := range c.Servers {
+		now.ids = append(now.ids, string(s.ID))
+	}
+	m.committed.Store(now)
 }
 
 // compare ends the process when the leader's history is not this node's.

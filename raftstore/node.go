@@ -15,6 +15,7 @@ import (
 
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/peer"
+	"github.com/weir-project/weir/raftstore/wallog"
 )
 
 // Node is one node of a cluster: a limiter for the server in front of it.
@@ -62,6 +63,7 @@ type Node struct {
 	cancel   context.CancelFunc
 	ready    chan struct{} // closed when the parts are made
 	stop     chan struct{}
+	ended    chan struct{} // closed when the Raft library has ended
 	tasks    sync.WaitGroup
 	once     sync.Once
 	closeErr error
@@ -92,6 +94,7 @@ func newNode(o Options) *Node {
 		snapshots: make(chan chan error),
 		ready:     make(chan struct{}),
 		stop:      make(chan struct{}),
+		ended:     make(chan struct{}),
 		closeLogs: func() error { return nil },
 	}
 	if n.idLifetimeNs == 0 {
@@ -119,10 +122,15 @@ func (n *Node) open() error {
 	if err := n.openLog(); err != nil {
 		return err
 	}
-	n.machine = newMachine(o.Table)
-	n.machine.source, n.machine.images, n.machine.faults = n.source, n.images, n.faults
-	n.machine.find, n.machine.fatal, n.machine.founded = n.queue.find, n.diverged, n.joined
+	n.machine = n.newMachine()
 	return n.openRaft()
+}
+
+func (n *Node) newMachine() *machine {
+	m := newMachine(n.options.Table)
+	m.source, m.images, m.faults = n.source, n.images, n.faults
+	m.find, m.fatal, m.founded = n.queue.find, n.diverged, n.joined
+	return m
 }
 
 func (n *Node) openLog() error {
@@ -133,7 +141,7 @@ func (n *Node) openLog() error {
 			store = raft.NewInmemStore()
 		default:
 			dir := filepath.Join(n.options.DataDir, "log")
-			w, err := openWAL(dir, n.options.Durability == Fsync && !n.faults.NoSync, newHclog(n.log))
+			w, err := wallog.Open(dir, n.options.Durability == Fsync && !n.faults.NoSync, newHclog(n.log))
 			if err != nil {
 				return err
 			}
@@ -158,6 +166,12 @@ func (n *Node) openRaft() error {
 	var carrier raft.Transport = transport{n.transport}
 	if n.faults.HeartbeatFastPath {
 		carrier = n.transport
+	}
+	if err := n.recoverIfAsked(carrier); err != nil {
+		return err
+	}
+	if err := n.dropCoveredLog(); err != nil {
+		return err
 	}
 	cache, err := raft.NewLogCache(cachedEntries, n.logs)
 	if err != nil {
@@ -208,7 +222,7 @@ func (n *Node) start() {
 	n.lookAtMembers()
 	close(n.ready)
 	n.tasks.Go(n.pump)
-	go n.settle() // the library may leave its last future without an answer for ever
+	n.tasks.Go(n.settle)
 	n.tasks.Go(n.lead)
 	n.tasks.Go(n.housekeep)
 	n.tasks.Go(n.snapshot)
@@ -230,7 +244,7 @@ func (n *Node) Close() error {
 		// connections.
 		n.peers.close()
 		err := errors.Join(n.port.Close(), ended.Error())
-		n.queue.abandon()
+		close(n.ended)
 		n.tasks.Wait()
 		n.closeErr = errors.Join(err, n.release())
 	})

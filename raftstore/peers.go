@@ -151,14 +151,14 @@ func (p *peers) last(id string) (heard, bool) {
 	return one.heard, true
 }
 
-// without reports whether a member that has a leader and knows more than is
-// committed here counts id out.
-func (p *peers) without(id string, commit uint64) bool {
+// without reports whether a member knows a committed configuration newer than that
+// of entry since, and id is not in it.
+func (p *peers) without(id string, since uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, one := range p.nodes {
 		h := one.heard
-		if h.Leader != "" && h.Commit > commit && len(h.Members) > 0 && !slices.Contains(h.Members, id) {
+		if h.MembersAt > since && len(h.Members) > 0 && !slices.Contains(h.Members, id) {
 			return true
 		}
 	}

@@ -56,14 +56,14 @@ func (n *Node) propose(b *batch, r *reign) {
 // settle tells the callers of each entry, in the order of the log.
 func (n *Node) settle() {
 	for p := range n.proposals {
-		said := p.future.Error()
+		said := n.await(p.future)
 		n.handover.saw(said)
 		err := verdict(said)
 		if err != nil {
 			n.log.Debug("an entry has no answer", "raft", said, "so", err)
 		}
-		if void, ok := p.future.Response().(error); ok && err == nil {
-			err = void
+		if said == nil {
+			err, _ = p.future.Response().(error) // void, where it is one
 		}
 		n.queue.land(p.batch, err)
 	}

@@ -2,9 +2,7 @@ package raftstore
 
 import (
 	"context"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 
@@ -134,16 +132,6 @@ func (q *queue) resume() {
 	defer q.mu.Unlock()
 	q.paused = false
 	q.changed.Broadcast()
-}
-
-// abandon ends every wait: nobody will say what became of what is under way.
-func (q *queue) abandon() {
-	q.mu.Lock()
-	lost := slices.Collect(maps.Values(q.flying))
-	q.mu.Unlock()
-	for _, b := range lost {
-		b.finish(ErrUnknown)
-	}
 }
 
 // find returns the batch of this node with the given nonce, if it is under way.

@@ -41,7 +41,7 @@ func (n *Node) lead() {
 func (n *Node) ascend() {
 	for n.raft.State() == raft.Leader && !n.closing() {
 		term := n.raft.CurrentTerm()
-		if err := n.raft.Barrier(n.electionTimeout()).Error(); err != nil {
+		if err := n.await(n.raft.Barrier(n.electionTimeout())); err != nil {
 			n.log.Warn("this node was elected but cannot serve yet", "term", term, "error", err)
 			continue
 		}
@@ -96,7 +96,7 @@ func (n *Node) found(r *reign) bool {
 	data := append(make([]byte, wire.HeaderLen), f.encode()...)
 	wire.Header{Kind: wire.Found, Term: r.term, At: r.clock.Now()}.Put(data)
 	future := n.raft.Apply(data, n.electionTimeout())
-	if err := future.Error(); err != nil {
+	if err := n.await(future); err != nil {
 		n.log.Warn("the cluster could not be founded yet", "error", err)
 		return false
 	}

@@ -34,7 +34,7 @@ func (n *Node) take() error {
 	bytes, entries := n.machine.logBytes.Load(), n.machine.logEntries.Load()
 	err := n.machine.precopy()
 	if err == nil {
-		err = n.raft.Snapshot().Error()
+		err = n.await(n.raft.Snapshot())
 	}
 	if errors.Is(err, errHurry) || errors.Is(err, raft.ErrRaftShutdown) {
 		return ErrUnavailable

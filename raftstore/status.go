@@ -19,7 +19,8 @@ type status struct {
 	LeaderAddr           string // its inter-node address
 	Term, Commit, Index  uint64
 	WallNs               int64
-	Members              []string // ids, as far as committed and known to it
+	MembersAt            uint64   // the entry of the configuration that Members are of
+	Members              []string // ids in the newest committed configuration it knows
 }
 
 func (s status) encode() []byte {
@@ -35,15 +36,16 @@ func (n *Node) status() status {
 	addr, leader := n.raft.LeaderWithID()
 	index, _ := n.machine.check()
 	var members []string
-	for _, s := range n.servers() {
-		members = append(members, string(s.ID))
+	var at uint64
+	if c := n.machine.committed.Load(); c != nil {
+		members, at = c.ids, c.index
 	}
 	return status{
 		NodeID: n.options.NodeID, ClusterID: n.self().ClusterID,
 		RaftAddr: n.options.RaftAddr, ClientAddr: n.options.ClientAddr,
 		Pristine: n.pristine(), Leader: string(leader), LeaderAddr: string(addr),
 		Term: n.raft.CurrentTerm(), Commit: n.raft.CommitIndex(), Index: index,
-		WallNs: n.source.WallNs(), Members: members,
+		WallNs: n.source.WallNs(), Members: members, MembersAt: at,
 	}
 }
 
@@ -74,6 +76,26 @@ func (n *Node) joined(f founding) {
 		n.fatal(err)
 	}
 	n.log.Info("this node belongs to a cluster", "cluster", f.ClusterID)
+}
+
+// markJoined remembers for ever that this node has been a member: it never asks to
+// be taken in again, and knows when it is none any more.
+func (n *Node) markJoined() {
+	n.identity.Lock()
+	defer n.identity.Unlock()
+	if n.identity.Joined {
+		return
+	}
+	n.identity.Joined = true
+	if err := writeIdentity(n.options.FS, n.options.DataDir, n.identity.identity); err != nil {
+		n.fatal(err)
+	}
+}
+
+func (n *Node) hasJoined() bool {
+	n.identity.Lock()
+	defer n.identity.Unlock()
+	return n.identity.Joined
 }
 
 // servers is the newest configuration of the cluster this node knows.

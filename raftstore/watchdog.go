@@ -3,6 +3,7 @@ package raftstore
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -40,7 +41,15 @@ func (n *Node) removed() bool {
 	if n.raft.State() == raft.Shutdown {
 		return true
 	}
-	return len(n.servers()) > 0 && n.member(n.options.NodeID) == nil || n.peers.without(n.options.NodeID, n.raft.CommitIndex())
+	c := n.machine.committed.Load()
+	if c == nil {
+		return false
+	}
+	if slices.Contains(c.ids, n.options.NodeID) {
+		n.markJoined()
+		return n.peers.without(n.options.NodeID, c.index)
+	}
+	return n.hasJoined()
 }
 
 // handoverWatch notices a leader that refuses every entry because it believes that

@@ -32,23 +32,6 @@ type disk struct {
 	failed bool // one has failed
 }
 
-// newMachineDisk is an empty crashable file system with the directories a package
-// manager would have made.
-func newMachineDisk() (*vfs.MemFS, error) {
-	mem := vfs.NewCrashableMem()
-	for _, dir := range []string{dataDir, logDir, tableDir} {
-		if err := mem.MkdirAll(dir, 0o755); err != nil {
-			return nil, err
-		}
-	}
-	for _, dir := range []string{"/", dataDir} {
-		if err := syncDir(mem, dir); err != nil {
-			return nil, err
-		}
-	}
-	return mem, nil
-}
-
 func syncDir(on vfs.FS, dir string) error {
 	d, err := on.OpenDir(dir)
 	if err != nil {

@@ -18,7 +18,9 @@ func (s *Simulation) fail() {
 		time.Sleep(f.wait)
 		s.report.fault(f.kind)
 		s.act(f.kind, rand.New(rand.NewPCG(s.config.Seed, f.pick)))
-		s.compare()
+		if s.compare(); s.found() {
+			return
+		}
 	}
 }
 

@@ -8,6 +8,9 @@ import (
 	"github.com/hashicorp/raft"
 	wal "github.com/hashicorp/raft-wal"
 	"github.com/hashicorp/raft-wal/segment"
+
+	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/wallog"
 )
 
 // segmentBytes is small, so that the log changes files often.
@@ -33,8 +36,11 @@ var (
 )
 
 func openLog(d *disk, noSync bool, dead <-chan struct{}, broke func()) (*faultyLog, error) {
+	if err := persistence.MakeDirectory(d, logDir); err != nil {
+		return nil, fmt.Errorf("log: %w", err)
+	}
 	segments, meta := segment.NewFiler(logDir, walFiles{d, noSync}), &walMeta{on: d}
-	if err := finishRotation(logDir, segments, meta); err != nil {
+	if err := wallog.FinishRotation(logDir, segments, meta); err != nil {
 		return nil, fmt.Errorf("log: %w", err)
 	}
 	w, err := wal.Open(logDir,

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore"
 )
 
 const (
@@ -42,13 +43,20 @@ func (s *Simulation) revive() {
 
 // within polls until something is so, and reports whether it came to be in time.
 func (s *Simulation) within(limit time.Duration, so func() bool) bool {
-	for began := time.Now(); time.Since(began) < limit; time.Sleep(pollEvery) {
+	for began := time.Now(); time.Since(began) < limit && !s.found(); time.Sleep(pollEvery) {
 		if so() {
 			return true
 		}
 		s.revive()
 	}
 	return false
+}
+
+// found reports whether the mistake that was to be found has been.
+func (s *Simulation) found() bool {
+	s.report.mu.Lock()
+	defer s.report.mu.Unlock()
+	return s.config.Faults != (raftstore.Faults{}) && len(s.report.Violations) > 0
 }
 
 // answers waits until every member answers a decision, and reports whether they do

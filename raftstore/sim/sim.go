@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/weir-project/weir/raftstore"
 )
 
@@ -120,10 +122,7 @@ func (s *Simulation) newHost() *host {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := len(s.hosts)
-	mem, err := newMachineDisk()
-	if err != nil {
-		panic(err) // memory does not fail
-	}
+	mem := vfs.NewCrashableMem()
 	h := &host{
 		sim: s, id: fmt.Sprint("n", i), addr: addrOf(i), mem: mem,
 		clock: newClock(s.rng.Int64N(2*maxDriftPPM+1)-maxDriftPPM, s.rng.Int64N(1<<50)),

@@ -11,6 +11,9 @@ import (
 	"github.com/hashicorp/raft-wal/segment"
 	"github.com/hashicorp/raft-wal/types"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/wallog"
 )
 
 // deadMeta stores no metadata any more, as in a process that has ended.
@@ -29,8 +32,8 @@ func (m *deadMeta) CommitState(s types.PersistentState) error {
 // TestSealedTail ends a process between the append that fills a segment and the
 // rotation that follows.
 func TestSealedTail(t *testing.T) {
-	mem, err := newMachineDisk()
-	require.NoError(t, err)
+	mem := vfs.NewCrashableMem()
+	require.NoError(t, persistence.MakeDirectory(mem, logDir))
 	meta := &deadMeta{MetaStore: &walMeta{on: mem}}
 	w := openTestLog(t, mem, meta)
 	last := uint64(0)
@@ -49,10 +52,10 @@ func TestSealedTail(t *testing.T) {
 
 	crashed := mem.CrashClone(vfs.CrashCloneCfg{})
 	require.ErrorIs(t, store(openTestLog(t, crashed, &walMeta{on: crashed})), types.ErrSealed,
-		"the library has mended it: finishRotation is not needed any more")
+		"the library has mended it: wallog.FinishRotation is not needed any more")
 
 	crashed = mem.CrashClone(vfs.CrashCloneCfg{})
-	require.NoError(t, finishRotation(logDir, segment.NewFiler(logDir, walFiles{on: crashed}), &walMeta{on: crashed}))
+	require.NoError(t, wallog.FinishRotation(logDir, segment.NewFiler(logDir, walFiles{on: crashed}), &walMeta{on: crashed}))
 	w = openTestLog(t, crashed, &walMeta{on: crashed})
 	require.NoError(t, store(w))
 	for i := uint64(1); i <= last; i++ {

@@ -1,45 +1,50 @@
-package raftstore
+package wallog
 
 import (
+	"errors"
 	"fmt"
 	"io"
-	"os"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/hashicorp/go-hclog"
 	wal "github.com/hashicorp/raft-wal"
 	"github.com/hashicorp/raft-wal/fs"
+	"github.com/hashicorp/raft-wal/metadb"
 	"github.com/hashicorp/raft-wal/segment"
 	"github.com/hashicorp/raft-wal/types"
-)
 
-// Durability says when an entry counts as written.
-type Durability string
-
-// The durabilities.
-const (
-	Fsync  Durability = "fsync"  // on the disks of a majority
-	OS     Durability = "os"     // in the page caches of a majority: survives processes, not machines
-	Memory Durability = "memory" // in the memory of a majority: a node that stops has lost its log
+	"github.com/weir-project/weir/persistence"
 )
 
 // segmentBytes is the size of the log's files, made in advance.
 const segmentBytes = 16 << 20
 
-// openWAL opens the log in a directory. The library's metadata, where term and
-// vote are kept too, is always written through.
-func openWAL(dir string, sync bool, log hclog.Logger) (*wal.WAL, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+// Open opens the log in a directory, which it makes. sync says whether an append is
+// on disk when it returns; the library's metadata, where term and vote are kept
+// too, always are.
+func Open(dir string, sync bool, log hclog.Logger) (*wal.WAL, error) {
+	if err := persistence.MakeDirectory(vfs.Default, dir); err != nil {
 		return nil, err
 	}
 	var files types.VFS = fs.New()
 	if !sync {
 		files = noSyncFiles{files}
 	}
-	w, err := wal.Open(dir, wal.WithSegmentFiler(segment.NewFiler(dir, files)), wal.WithSegmentSize(segmentBytes), wal.WithLogger(log))
+	segments := segment.NewFiler(dir, files)
+	if err := mend(dir, segments); err != nil {
+		return nil, fmt.Errorf("log in %s: %w", dir, err)
+	}
+	w, err := wal.Open(dir, wal.WithSegmentFiler(segments), wal.WithSegmentSize(segmentBytes), wal.WithLogger(log))
 	if err != nil {
 		return nil, fmt.Errorf("log in %s: %w", dir, err)
 	}
 	return w, nil
+}
+
+// mend finishes what a crash may have interrupted.
+func mend(dir string, segments types.SegmentFiler) error {
+	meta := &metadb.BoltMetaDB{}
+	return errors.Join(FinishRotation(dir, segments, meta), meta.Close())
 }
 
 // noSyncFiles leaves writing to disk to the operating system.

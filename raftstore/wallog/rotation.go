@@ -1,4 +1,4 @@
-package sim
+package wallog
 
 import (
 	"errors"
@@ -9,13 +9,13 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 )
 
-// finishRotation completes a change of segments that a crash interrupted. raft-wal
+// FinishRotation completes a change of segments that a crash interrupted. raft-wal
 // (v0.4.2) seals a full segment with its last append and notes the next one in the
 // metadata later, in the background. A process that ends in between, even in an
 // orderly way, leaves a sealed tail: the log opens, and refuses every append for
 // ever. The metadata written here are those the rotation would have written; the
 // library makes the file of the new segment itself.
-func finishRotation(dir string, segments types.SegmentFiler, meta types.MetaStore) error {
+func FinishRotation(dir string, segments types.SegmentFiler, meta types.MetaStore) error {
 	state, err := meta.Load(dir)
 	if err != nil || len(state.Segments) == 0 {
 		return err
