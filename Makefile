@@ -10,7 +10,7 @@ GOTESTSUM = $(GO) run gotest.tools/gotestsum@v1.13.0 --format pkgname-and-test-f
 
 # Packages whose code is shared between goroutines: tested a second time under the
 # race detector.
-RACE = ./engine/... ./server/... ./persistence/... ./bench/...
+RACE = ./engine/... ./server/... ./persistence/... ./bench/... ./raftstore ./raftstore/wire ./raftstore/peer
 
 .DEFAULT_GOAL := help
 
@@ -25,6 +25,14 @@ build: ## Build bin/weir, a static binary
 .PHONY: run
 run: build ## Run the server with its defaults: 127.0.0.1:6380, state in ./weir-data
 	bin/weir serve
+
+.PHONY: run-cluster
+run-cluster: build ## Run three nodes on this machine; prints how to kill one and what to watch
+	scripts/run-cluster.sh
+
+.PHONY: docker
+docker: ## Build the image weir; docker/ has compose files for one node and for three
+	docker build --tag weir --file docker/Dockerfile .
 
 .PHONY: test
 test: redis-tools ## Run every test that needs nothing but Go and Redis' own tools
@@ -48,6 +56,17 @@ redis-tools:
 test-clients: ## Run the Redis clients of Python, Node, Java and Rust against weir; skips those without their toolchain
 	WEIR_TEST_CLIENTS=1 $(GO) test -count=1 -timeout 30m -v -run '^TestForeign$$' ./server/clienttest
 
+# One seed reproduces a schedule of faults, not what the machine makes of it.
+CHAOS ?=
+.PHONY: chaos
+chaos: ## Run three real nodes under faults for half an hour, and judge what clients saw
+	$(GO) test -count=1 -timeout 90m -v -run '^TestChaos$$' ./raftstore/chaos -chaos.duration=30m $(CHAOS)
+
+# Started by root, it brings an engine of its own where none answers.
+.PHONY: test-docker
+test-docker: ## Run three nodes as containers and kill one; skips without a Docker engine and compose
+	WEIR_TEST_DOCKER=1 $(GO) test -count=1 -timeout 10m -v ./docker
+
 .PHONY: lint
 lint: ## gofmt, go vet and staticcheck
 	@unformatted="$$(gofmt -l .)"; if [ -n "$$unformatted" ]; then echo "not formatted:"; echo "$$unformatted"; exit 1; fi
@@ -66,6 +85,10 @@ fuzz: ## Run each fuzz target for FUZZTIME (1m)
 .PHONY: bench
 bench: build ## Measure weir beside Redis, in under 5 minutes (BENCHFLAGS=--quick: half a minute)
 	bin/weir bench $(BENCHFLAGS)
+
+.PHONY: bench-cluster
+bench-cluster: build ## Measure three nodes beside Redis, and snapshots under load, in under 6 minutes (BENCHFLAGS=--quick: two minutes)
+	bin/weir bench --suite cluster $(BENCHFLAGS)
 
 .PHONY: docs
 docs: ## Write docs/commands.md anew from the command table

@@ -14,7 +14,6 @@ var slidingLogScript string
 // Weir is weir as it runs by default: on disk, saved every second. binary is the
 // weir to run; dir is a directory for its state.
 func Weir(binary, dir string) Target {
-	const decision = 5 // integers in weir's reply
 	return Target{
 		Name: "weir",
 		Server: &Process{
@@ -24,11 +23,24 @@ func Weir(binary, dir string) Target {
 			LogFile: filepath.Join(dir, "weir.log"),
 			Unset:   "WEIR_", // its defaults, not the user's
 		},
-		Commands: map[Workload]Command{
-			TokenBucket: {Args: []string{"RL.TOKENBUCKET", keyPlaceholder, "10", "20"}, Reply: decisionReply(decision)},
-			SlidingLog:  {Args: []string{"RL.SLIDING", keyPlaceholder, "10", "100"}, Reply: decisionReply(decision)},
-		},
-		Settle: []string{"SAVE"},
+		Commands: weirCommands(),
+		Settle:   settleWeir,
+	}
+}
+
+// settleWeir saves what changed; on a node of a cluster, in a snapshot.
+var settleWeir = []string{"SAVE"}
+
+// weirCommands says the workloads in weir's own words.
+func weirCommands() map[Workload]Command {
+	command := func(args ...string) Command {
+		const integers = 5 // in weir's reply
+		return Command{Args: args, Reply: decisionReply(integers)}
+	}
+	return map[Workload]Command{
+		TokenBucket: command("RL.TOKENBUCKET", keyPlaceholder, "10", "20"),
+		SlidingLog:  command("RL.SLIDING", keyPlaceholder, "10", "100"),
+		Denied:      command("RL.TOKENBUCKET", keyPlaceholder, "1/h", "1"),
 	}
 }
 

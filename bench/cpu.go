@@ -17,21 +17,31 @@ const (
 	firstTime, lastTime = 11, 14
 )
 
-// cpuTime is the CPU time processes have used so far, children included.
-func cpuTime(pids []int) (time.Duration, error) {
-	total := time.Duration(0)
+// cpuTime is the CPU time processes have used so far, children included, all
+// together.
+func cpuTime(pids []int) (total time.Duration, err error) {
+	each, err := cpuTimes(pids)
+	for _, used := range each {
+		total += used
+	}
+	return total, err
+}
+
+// cpuTimes is the CPU time each process has used so far, children included.
+func cpuTimes(pids []int) ([]time.Duration, error) {
+	var each []time.Duration
 	for _, pid := range pids {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil {
-			return 0, fmt.Errorf("server CPU is read from Linux's /proc: %w", err)
+			return nil, fmt.Errorf("server CPU is read from Linux's /proc: %w", err)
 		}
 		used, err := parseStat(stat)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
-		total += used
+		each = append(each, used)
 	}
-	return total, nil
+	return each, nil
 }
 
 // parseStat reads the times of one /proc/<pid>/stat. The name may hold blanks and

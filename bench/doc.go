@@ -7,7 +7,7 @@
 // decides, finds out how many requests fill a cell of the wished length, and then
 // measures the targets in turn, A B C A B C, so that a machine that slows down for
 // a while slows down all of them. A Load makes the requests; the one here is
-// redis-benchmark, so that nobody has to trust a client of ours.
+// redis-benchmark, so that nobody has to trust a client of ours for the rates.
 //
 // # What it promises
 //
@@ -21,10 +21,24 @@
 //   - Server CPU comes from the operating system, all threads, and includes saving
 //     what the measured requests changed.
 //   - What it starts it stops, by process id, also after a failure or an interrupt.
+//   - A cluster is asked who leads before each cell and after it. A cell in which the
+//     leader changed, or that ended in an outcome of an election, is measured again;
+//     the report says how often and why.
+//
+// # The cluster's suite
+//
+// ClusterTargets are three processes on loopback, through the leader and through a
+// follower, beside weir alone and one unreplicated Redis; the CPU of all nodes
+// counts. ClusterGoals are the ratios it is run for. Snapshots then measures what
+// writing a snapshot does to latency, with a load of its own, a swarm:
+// redis-benchmark keeps to no rate. It is an open loop, whose latency counts from
+// when a request was due, so that a stall shows in all requests it delays. A
+// decision that was under way in a snapshot counts to it, wherever it began.
 //
 // # What it leaves to others
 //
 // redis-benchmark has one thread. Where that thread was busy all along, the report
 // says so: the server could do more than the figure. Its latency is that of a whole
-// pipeline, in a closed loop.
+// pipeline, in a closed loop. A swarm shares its machine with the servers: its timers
+// may be late by a millisecond, in a snapshot and out of it.
 package bench

@@ -11,6 +11,12 @@ var (
 	ErrNotADecision = errors.New("not a decision")
 	// ErrNoLimit: a target admits everything, so it would win by not limiting.
 	ErrNoLimit = errors.New("never denies")
+	// ErrMoved: the cluster elected another leader while it was measured.
+	ErrMoved = errors.New("the leader changed meanwhile")
+	// ErrNoLeader: a cluster did not elect a leader in time.
+	ErrNoLeader = errors.New("no node leads")
+	// ErrStuck: a load did not end; some request was not answered.
+	ErrStuck = errors.New("not all requests were answered")
 	// ErrLoadOutput: the load generator's output is not what it should be.
 	ErrLoadOutput = errors.New("unexpected load generator output")
 	// ErrProcStat: /proc/<pid>/stat is not what it should be.

@@ -36,9 +36,11 @@ func (f *fakeServer) seen() []string {
 
 func (f *fakeServer) Start(context.Context) error { f.note("start"); return f.startup }
 func (f *fakeServer) Stop() error                 { f.note("stop"); return nil }
-func (f *fakeServer) Addr() string                { return f.addr }
+func (f *fakeServer) Nodes() []string             { return []string{f.addr} }
 func (f *fakeServer) PIDs() []int                 { return nil }
-func (f *fakeServer) CommandLine() []string       { return []string{"fake"} }
+func (f *fakeServer) CommandLines() [][]string    { return [][]string{{"fake"}} }
+
+func (f *fakeServer) Addr(context.Context) (string, error) { return f.addr, nil }
 
 func startFake(t *testing.T, f *fakeServer) string {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

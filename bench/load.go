@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -37,21 +38,30 @@ type Outcome struct {
 	Took      time.Duration // from its start to its end
 }
 
+// loadTimeout is many times what a cell lasts. redis-benchmark itself waits for ever
+// for an answer that does not come.
+const loadTimeout = time.Minute
+
 // RedisBenchmark is the load generator that comes with Redis: closed loop, one
 // thread.
-type RedisBenchmark struct{ Binary string }
+type RedisBenchmark struct {
+	Binary   string
+	Patience time.Duration // with one run; 0 means loadTimeout
+}
 
 var _ Load = RedisBenchmark{}
 
 // Run implements Load.
 func (r RedisBenchmark) Run(ctx context.Context, job Job) (Outcome, error) {
 	line := r.CommandLine(job)
-	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
+	patience, cancel := context.WithTimeoutCause(ctx, cmp.Or(r.Patience, loadTimeout), ErrStuck)
+	defer cancel()
+	cmd := exec.CommandContext(patience, line[0], line[1:]...)
 	started := time.Now()
 	out, err := cmd.Output()
 	took := time.Since(started)
-	if ctx.Err() != nil {
-		return Outcome{}, ctx.Err()
+	if patience.Err() != nil {
+		return Outcome{}, fmt.Errorf("%s: %w", strings.Join(line, " "), context.Cause(patience))
 	}
 	if err != nil {
 		return Outcome{}, fmt.Errorf("%s: %w: %s", strings.Join(line, " "), err, stderrOf(err))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -52,4 +53,15 @@ func TestRedisBenchmarkStopsAtAnErrorReply(t *testing.T) {
 		Scenario: Scenario{TokenBucket, 1, 1, 10}, Requests: 10,
 	})
 	require.ErrorContains(t, err, "no such thing")
+}
+
+// redis-benchmark waits for ever for an answer that does not come.
+func TestRedisBenchmarkIsNotWaitedForInVain(t *testing.T) {
+	tools := needTools(t)
+	addr := startFake(t, &fakeServer{reply: func([]string) string { return "" }})
+	_, err := RedisBenchmark{Binary: tools.RedisBenchmark, Patience: 200 * time.Millisecond}.Run(context.Background(), Job{
+		Addr: addr, Command: Command{Args: []string{"RL.TOKENBUCKET", "{key}", "10", "20"}},
+		Scenario: Scenario{TokenBucket, 1, 1, 10}, Requests: 10,
+	})
+	require.ErrorIs(t, err, ErrStuck)
 }

@@ -9,8 +9,12 @@ import (
 
 // prepare empties a server, loads the script of a workload and makes sure that its
 // command decides.
-func prepare(t Target, w Workload) error {
-	conn, err := dial(t.Server.Addr())
+func prepare(ctx context.Context, t Target, w Workload) error {
+	addr, err := t.Server.Addr(ctx)
+	if err != nil {
+		return err
+	}
+	conn, err := dial(addr)
 	if err != nil {
 		return err
 	}
@@ -27,34 +31,32 @@ func prepare(t Target, w Workload) error {
 	return verify(conn, command)
 }
 
-// settle makes a server finish what it put off.
+// settle makes every node of a server finish what it put off.
 func settle(t Target) error {
 	if len(t.Settle) == 0 {
 		return nil
 	}
-	conn, err := dial(t.Server.Addr())
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	_, err = do(conn, t.Settle...)
-	return err
+	return askAll(t.Server.Nodes(), t.Settle...)
 }
 
-func job(t Target, s Scenario, requests int) Job {
-	return Job{Addr: t.Server.Addr(), Command: t.Commands[s.Workload], Scenario: s, Requests: requests}
+func job(addr string, t Target, s Scenario, requests int) Job {
+	return Job{Addr: addr, Command: t.Commands[s.Workload], Scenario: s, Requests: requests}
 }
 
 // measure loads one target once. The server's CPU is read before the load and after
 // it has settled: what it put off is part of what a decision costs, and must not be
 // billed to the next load.
 func measure(ctx context.Context, load Load, t Target, s Scenario, requests int) (Sample, error) {
+	addr, err := t.Server.Addr(ctx)
+	if err != nil {
+		return Sample{}, err
+	}
 	before, err := cpuTime(t.Server.PIDs())
 	if err != nil {
 		return Sample{}, err
 	}
-	prober := startProber(ctx, t.Server.Addr(), t.Commands[s.Workload], s.Keys)
-	outcome, err := load.Run(ctx, job(t, s, requests))
+	prober := startProber(ctx, addr, t.Commands[s.Workload], s.Keys)
+	outcome, err := load.Run(ctx, job(addr, t, s, requests))
 	seen, probeErr := prober.stop()
 	if err != nil {
 		return Sample{}, err // the load's error comes first: the prober's may follow from it
@@ -68,6 +70,9 @@ func measure(ctx context.Context, load Load, t Target, s Scenario, requests int)
 	after, err := cpuTime(t.Server.PIDs())
 	if err != nil {
 		return Sample{}, err
+	}
+	if now, err := t.Server.Addr(ctx); err != nil || now != addr {
+		return Sample{}, errors.Join(ErrMoved, err)
 	}
 	return Sample{
 		Requests:      requests,
@@ -90,9 +95,9 @@ func contenders(targets []Target) ([]Contender, error) {
 	var all []Contender
 	var errs []error
 	for _, t := range targets {
-		version, err := serverVersion(t.Server.Addr())
+		version, err := serverVersion(t.Server.Nodes()[0])
 		errs = append(errs, err)
-		all = append(all, Contender{Name: t.Name, Version: version, CommandLine: t.Server.CommandLine()})
+		all = append(all, Contender{Name: t.Name, Version: version, CommandLines: t.Server.CommandLines()})
 	}
 	return all, errors.Join(errs...)
 }

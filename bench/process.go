@@ -33,6 +33,7 @@ type Process struct {
 	LogFile string   // takes its output
 	Unset   string   // variables with this prefix are kept from it; empty for none
 
+	fixed  string // the address to take; empty for a free one
 	addr   string
 	cmd    *exec.Cmd
 	exited chan struct{} // closed when the process has ended
@@ -40,13 +41,17 @@ type Process struct {
 
 var _ Server = (*Process)(nil)
 
-func (p *Process) Addr() string          { return p.addr }
-func (p *Process) PIDs() []int           { return []int{p.cmd.Process.Pid} }
-func (p *Process) CommandLine() []string { return p.cmd.Args }
+func (p *Process) Addr(context.Context) (string, error) { return p.addr, nil }
+func (p *Process) Nodes() []string                      { return []string{p.addr} }
+func (p *Process) PIDs() []int                          { return []int{p.cmd.Process.Pid} }
+func (p *Process) CommandLines() [][]string             { return [][]string{p.cmd.Args} }
 
 // Start runs the program and returns when it answers. What it left running on
 // failure it has stopped.
 func (p *Process) Start(ctx context.Context) error {
+	if p.running() {
+		return nil
+	}
 	if err := p.launch(); err != nil {
 		return err
 	}
@@ -56,10 +61,22 @@ func (p *Process) Start(ctx context.Context) error {
 	return nil
 }
 
+func (p *Process) running() bool {
+	if p.cmd == nil {
+		return false
+	}
+	select {
+	case <-p.exited:
+		return false
+	default:
+		return true
+	}
+}
+
 // launch does not tie the process to a context: that would kill it, and Stop lets
 // it end in order.
 func (p *Process) launch() error {
-	addr, err := freeAddr()
+	addr, err := p.pickAddr()
 	if err != nil {
 		return err
 	}
@@ -95,20 +112,29 @@ func (p *Process) launch() error {
 // awaitReady returns when our process, and no other that took the port first,
 // answers.
 func (p *Process) awaitReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	return poll(ctx, readyTimeout, func() (bool, error) {
+		if !p.running() {
+			return false, errors.New("it ended")
+		}
+		info, err := serverInfo(p.addr)
+		return err == nil && info["process_id"] == fmt.Sprint(p.cmd.Process.Pid), nil
+	})
+}
+
+// poll asks until the answer is yes or an error, for as long as patience lasts.
+func poll(ctx context.Context, patience time.Duration, done func() (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	poll := time.NewTicker(readyPoll)
-	defer poll.Stop()
+	next := time.NewTicker(readyPoll)
+	defer next.Stop()
 	for {
+		if ok, err := done(); ok || err != nil {
+			return err
+		}
 		select {
-		case <-p.exited:
-			return errors.New("it ended")
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-poll.C:
-		}
-		if info, err := serverInfo(p.addr); err == nil && info["process_id"] == fmt.Sprint(p.cmd.Process.Pid) {
-			return nil
+		case <-next.C:
 		}
 	}
 }
@@ -132,14 +158,15 @@ func (p *Process) Stop() error {
 	return errors.Join(fmt.Errorf("%s did not end within %v and was killed", p.Binary, stopTimeout), err)
 }
 
-// freeAddr finds a loopback port nobody listens on. Another program may take it
-// before the server does; then the server does not get ready.
-func freeAddr() (string, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+func (p *Process) pickAddr() (string, error) {
+	if p.fixed != "" {
+		return p.fixed, nil
+	}
+	addrs, err := freeAddrs(1)
 	if err != nil {
 		return "", err
 	}
-	return ln.Addr().String(), ln.Close()
+	return addrs[0], nil
 }
 
 // tail is the end of a log, empty when it cannot be read.

@@ -15,13 +15,16 @@ type Report struct {
 	CellTime      string           `json:"cell_time"`
 	Targets       []Contender      `json:"targets"`
 	Scenarios     []ScenarioReport `json:"scenarios"`
+	Ratios        []Ratio          `json:"ratios,omitempty"`
+	Snapshots     *SnapshotReport  `json:"snapshots_under_load,omitempty"`
+	FsyncMicros   float64          `json:"fsync_us,omitempty"` // median time of one small write and fsync where the servers' data is
 }
 
 // Contender says what was measured.
 type Contender struct {
-	Name        string   `json:"name"`
-	Version     string   `json:"version"`
-	CommandLine []string `json:"command_line"`
+	Name         string     `json:"name"`
+	Version      string     `json:"version"`
+	CommandLines [][]string `json:"command_lines"` // one a process
 }
 
 // ScenarioReport holds a row for each target, in the order they were measured.
@@ -37,12 +40,13 @@ type Row struct {
 	CommandLine []string `json:"command_line"`     // of the load
 	Samples     []Sample `json:"samples"`          // one a repetition, in order
 
-	PerSecond     Spread  `json:"decisions_per_second"`
-	CPUMicros     Spread  `json:"server_cpu_us_per_decision"`
-	P50Ms         Spread  `json:"p50_ms"`
-	FirstOverThis Spread  `json:"first_over_this"` // the first target's rate / this one's, within a repetition
-	AdmittedShare float64 `json:"admitted_share"`  // of the probes
-	GeneratorBusy float64 `json:"generator_busy"`  // of one core, median
+	PerSecond     Spread   `json:"decisions_per_second"`
+	CPUMicros     Spread   `json:"server_cpu_us_per_decision"`
+	P50Ms         Spread   `json:"p50_ms"`
+	FirstOverThis Spread   `json:"first_over_this"`     // the first target's rate / this one's, within a repetition
+	AdmittedShare float64  `json:"admitted_share"`      // of the probes
+	Disturbed     []string `json:"disturbed,omitempty"` // why cells were measured again
+	GeneratorBusy float64  `json:"generator_busy"`      // of one core, median
 }
 
 // Sample is one repetition of one cell.

@@ -24,7 +24,7 @@ func sampleReport() *Report {
 	summarize(rows)
 	return &Report{
 		Machine: Machine{CPU: "CPU", Cores: 2}, Repetitions: 2,
-		Targets:   []Contender{{"weir", "weir 1.0.0", []string{"weir", "serve"}}},
+		Targets:   []Contender{{"weir", "weir 1.0.0", [][]string{{"weir", "serve"}}}},
 		Scenarios: []ScenarioReport{{Standard()[0], rows}},
 	}
 }

@@ -1,7 +1,10 @@
 package bench
 
 import (
+	"errors"
+	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	redigo "github.com/gomodule/redigo/redis"
@@ -27,6 +30,39 @@ func do(conn redigo.Conn, request ...string) (any, error) {
 		args[i] = request[i+1]
 	}
 	return conn.Do(request[0], args...)
+}
+
+// askAll sends one request to every address, one after the other: side by side they
+// would only wait for the same disk.
+func askAll(addrs []string, request ...string) error {
+	for _, addr := range addrs {
+		if err := askOnce(addr, request...); err != nil {
+			return fmt.Errorf("%s: %w", addr, err)
+		}
+	}
+	return nil
+}
+
+// askTogether sends one request to every address at once.
+func askTogether(addrs []string, request ...string) error {
+	errs := make([]error, len(addrs))
+	var all sync.WaitGroup
+	for i, addr := range addrs {
+		all.Go(func() { errs[i] = askOnce(addr, request...) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// askOnce sends one request on a connection of its own.
+func askOnce(addr string, request ...string) error {
+	conn, err := dial(addr)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_, err = do(conn, request...)
+	return err
 }
 
 // serverInfo returns the fields of a server's INFO server.

@@ -81,20 +81,25 @@ func (r *Runner) scenario(ctx context.Context, targets []Target, s Scenario, ste
 	requests := make([]int, len(targets))
 	for i, t := range targets {
 		r.tell(step, s, t)
-		if err := prepare(t, s.Workload); err != nil {
+		if err := prepare(ctx, t, s.Workload); err != nil {
 			return nil, fmt.Errorf("%s, %s: %w", t.Name, s.Workload, err)
 		}
-		n, err := r.calibrate(ctx, t, s)
+		rows[i] = Row{Target: t.Name, Script: t.Commands[s.Workload].Script}
+		n, err := r.calibrate(ctx, t, s, &rows[i])
 		if err != nil {
 			return nil, fmt.Errorf("%s, %s: %w", t.Name, s.Workload, err)
 		}
 		requests[i] = n
-		rows[i] = Row{Target: t.Name, Script: t.Commands[s.Workload].Script, CommandLine: r.Load.CommandLine(job(t, s, n))}
+		addr, err := t.Server.Addr(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", t.Name, err)
+		}
+		rows[i].CommandLine = r.Load.CommandLine(job(addr, t, s, n))
 	}
 	for range r.Repetitions {
 		for i, t := range targets {
 			r.tell(step, s, t)
-			sample, err := measure(ctx, r.Load, t, s, requests[i])
+			sample, err := r.undisturbed(ctx, t, s, requests[i], &rows[i])
 			if err != nil {
 				return nil, fmt.Errorf("%s, %s: %w", t.Name, s.Workload, err)
 			}
@@ -107,12 +112,12 @@ func (r *Runner) scenario(ctx context.Context, targets []Target, s Scenario, ste
 
 // calibrate returns how many requests last about a cell. A first load of a few
 // pipelines only tells how long the second must be to be exact.
-func (r *Runner) calibrate(ctx context.Context, t Target, s Scenario) (int, error) {
-	first, err := measure(ctx, r.Load, t, s, calibrationPipelines*s.Requests(0, 0))
+func (r *Runner) calibrate(ctx context.Context, t Target, s Scenario, row *Row) (int, error) {
+	first, err := r.undisturbed(ctx, t, s, calibrationPipelines*s.Requests(0, 0), row)
 	if err != nil {
 		return 0, err
 	}
-	second, err := measure(ctx, r.Load, t, s, s.Requests(first.PerSecond, r.CellTime/calibrationParts))
+	second, err := r.undisturbed(ctx, t, s, s.Requests(first.PerSecond, r.CellTime/calibrationParts), row)
 	return s.Requests(second.PerSecond, r.CellTime), err
 }
 

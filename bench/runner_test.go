@@ -46,7 +46,7 @@ func TestRunInterleaves(t *testing.T) {
 	require.Equal(t, Spread{1, 1, 1}, rows[0].FirstOverThis)
 	require.Equal(t, Spread{4, 4, 4}, rows[1].FirstOverThis)
 	require.Equal(t, 0.5, rows[1].GeneratorBusy)
-	require.Equal(t, Contender{"fast", "weir 1.2.3", []string{"fake"}}, report.Targets[0])
+	require.Equal(t, Contender{"fast", "weir 1.2.3", [][]string{{"fake"}}}, report.Targets[0])
 	require.Len(t, steps, 2*(3+1))
 	require.Equal(t, Step{7, 8, fakeScenario, "slow"}, steps[7])
 	require.Equal(t, []string{"start", "FLUSHALL", "SAVE", "SAVE", "SAVE", "SAVE", "SAVE", "stop"}, fast.seen())

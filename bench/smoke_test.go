@@ -51,7 +51,7 @@ func TestSmokeComparesForReal(t *testing.T) {
 		targets[i].Server = pidsOf{targets[i].Server, &pids}
 	}
 	scenarios := []Scenario{{TokenBucket, 5, 16, 1000}, {SlidingLog, 5, 16, 1000}}
-	runner := Runner{Load: RedisBenchmark{tools.RedisBenchmark}, Repetitions: 2, CellTime: 100 * time.Millisecond}
+	runner := Runner{Load: RedisBenchmark{Binary: tools.RedisBenchmark}, Repetitions: 2, CellTime: 100 * time.Millisecond}
 	report, err := runner.Run(context.Background(), targets, scenarios)
 	require.NoError(t, err)
 
@@ -81,14 +81,14 @@ func TestScriptsLimit(t *testing.T) {
 	target := RedisLua(tools.RedisServer, t.TempDir())
 	require.NoError(t, target.Server.Start(context.Background()))
 	t.Cleanup(func() { require.NoError(t, target.Server.Stop()) })
-	conn, err := dial(target.Server.Addr())
+	conn, err := dial(target.Server.Nodes()[0])
 	require.NoError(t, err)
 	defer conn.Close()
 	for workload, c := range map[Workload]struct {
 		limit     int
 		givesBack float64 // units a second, while the test asks
 	}{TokenBucket: {20, 10}, SlidingLog: {100, 0}} {
-		require.NoError(t, prepare(target, workload))
+		require.NoError(t, prepare(context.Background(), target, workload))
 		started := time.Now()
 		admitted := 0
 		for {

@@ -29,6 +29,14 @@ func (r *Report) WriteTable(w io.Writer) error {
 			return err
 		}
 	}
+	if err := writeRatios(&text, r.Ratios); err != nil {
+		return err
+	}
+	if r.Snapshots != nil {
+		if err := r.Snapshots.write(&text); err != nil {
+			return err
+		}
+	}
 	r.writeNotes(&text)
 	_, err := io.WriteString(w, text.String())
 	return err
@@ -38,7 +46,7 @@ func (s ScenarioReport) write(w io.Writer) error {
 	if len(s.Rows) == 0 {
 		return nil
 	}
-	fmt.Fprintf(w, "\n%s, -P %d -c %d, %d keys\n", s.Workload, s.Pipeline, s.Clients, s.Keys)
+	fmt.Fprintf(w, "\n%s\n", s.Scenario)
 	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(table, "target\tdecisions/s\t\t%s/this\t\tserver CPU\t\tp50\tadmitted\t\n", s.Rows[0].Target)
 	for i, row := range s.Rows {
@@ -53,17 +61,31 @@ func (s ScenarioReport) write(w io.Writer) error {
 			mark, row.PerSecond.columns(rate), ratio, row.CPUMicros.columns(micros),
 			row.P50Ms.Median, 100*row.AdmittedShare)
 	}
-	return table.Flush()
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, row := range s.Rows {
+		for _, why := range row.Disturbed {
+			fmt.Fprintf(w, "%s: measured again: %s\n", row.Target, why)
+		}
+	}
+	return nil
 }
 
 func (r *Report) writeNotes(w io.Writer) {
 	fmt.Fprintf(w, `
-server CPU: user and system time of all threads a decision, saving included
+server CPU: user and system time of all threads of all its processes a decision, saving included
 p50: of a whole pipeline, closed loop
 admitted: share of probes during the load; a command that does not limit has 100 %%
 `)
 	if r.generatorLimited() {
 		fmt.Fprintln(w, "*: the load generator's one thread was busy all the time; the server could do more")
+	}
+	if r.FsyncMicros > 0 {
+		fmt.Fprintf(w, "one fsync of a page takes %s where the servers' data is\n", micros(r.FsyncMicros))
+		if r.FsyncMicros < leastFsyncMicros {
+			fmt.Fprintln(w, "WARNING: that is no disk, or one that does not wait: fsynced figures mean nothing here")
+		}
 	}
 	if r.Machine.LoadAverage > busyLoad*float64(max(r.Machine.Cores, 1)) {
 		fmt.Fprintf(w, "WARNING: the machine was busy before the run (load average %.2f): "+
@@ -85,6 +107,11 @@ func (r *Report) generatorLimited() bool {
 // columns writes a spread as two cells of a table.
 func (s Spread) columns(format func(float64) string) string {
 	return fmt.Sprintf("%s\t(%s-%s)", format(s.Median), format(s.Min), format(s.Max))
+}
+
+// text writes a spread as words.
+func (s Spread) text(format func(float64) string) string {
+	return fmt.Sprintf("%s (%s to %s)", format(s.Median), format(s.Min), format(s.Max))
 }
 
 func times(ratio float64) string { return fmt.Sprintf("%.2fx", ratio) }

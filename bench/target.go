@@ -14,23 +14,27 @@ type Target struct {
 	// Commands holds one command a workload. A target without a command for a
 	// workload sits that scenario out.
 	Commands map[Workload]Command
-	// Settle is a command that makes the server finish what it put off, like saving
-	// its changes: sent after every load and counted to it. Empty for none.
+	// Settle is a command that makes a server finish what it put off, like saving its
+	// changes: sent to every node after every load and counted to it. Empty for none.
 	Settle []string
 }
 
 // Server is what answers at an address: one process, several, or none of ours.
 type Server interface {
-	// Start returns when the server answers, or says why it does not.
+	// Start returns when the server answers, or says why it does not. What has been
+	// started already stays as it is: two targets may be ways to one server.
 	Start(ctx context.Context) error
 	// Stop ends what Start began, and returns when it has ended.
 	Stop() error
-	// Addr is host:port, valid after Start.
-	Addr() string
+	// Addr is the host:port that requests go to now, valid after Start. It may wait,
+	// like for a cluster to elect its leader.
+	Addr(ctx context.Context) (string, error)
+	// Nodes are the addresses of all processes that keep state, valid after Start.
+	Nodes() []string
 	// PIDs are the processes whose CPU counts; none when they are not ours to see.
 	PIDs() []int
-	// CommandLine is what started it, for the report.
-	CommandLine() []string
+	// CommandLines are what started it, for the report.
+	CommandLines() [][]string
 }
 
 const (

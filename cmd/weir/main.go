@@ -13,11 +13,12 @@ import (
 
 // cli is the command line.
 type cli struct {
-	Serve   serveCmd   `cmd:"" help:"Run the server."`
-	Help    helpCmd    `cmd:"" help:"Explain the commands a client may send."`
-	Cluster clusterCmd `cmd:"" help:"Look at a running cluster, or change it."`
-	Bench   benchCmd   `cmd:"" help:"Measure weir beside Redis on this machine."`
-	Version versionCmd `cmd:"" help:"Print the version."`
+	Serve       serveCmd       `cmd:"" help:"Run the server."`
+	Help        helpCmd        `cmd:"" help:"Explain the commands a client may send."`
+	Cluster     clusterCmd     `cmd:"" help:"Look at a running cluster, or change it."`
+	Healthcheck healthcheckCmd `cmd:"" help:"Ask a server whether it is ready: exit code 0 if it is."`
+	Bench       benchCmd       `cmd:"" help:"Measure weir beside Redis on this machine."`
+	Version     versionCmd     `cmd:"" help:"Print the version."`
 }
 
 func main() {

@@ -1,0 +1,186 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	redigo "github.com/gomodule/redigo/redis"
+)
+
+// electTimeout is far more than an election takes on a busy machine.
+const electTimeout = 30 * time.Second
+
+// Cluster is a Server of several weir processes on free loopback ports, which
+// decide together. Requests go to its leader.
+type Cluster struct {
+	Binary     string
+	Dir        string // for the data and the logs of its nodes
+	Size       int
+	Durability string
+	Args       []string // more arguments, for every node
+
+	nodes []*Process // all of them, once Start has begun
+}
+
+var _ Server = (*Cluster)(nil)
+
+// Start returns when a leader is elected and hears of all the others.
+func (c *Cluster) Start(ctx context.Context) error {
+	if c.nodes != nil {
+		return nil
+	}
+	err := c.launch()
+	for i := 0; i < len(c.nodes) && err == nil; i++ {
+		err = c.nodes[i].awaitReady(ctx)
+	}
+	if err == nil {
+		err = c.awaitAll(ctx)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("%s %w: %w\n%s", c.Binary, ErrNotReady, err, c.tails()), c.Stop())
+	}
+	return nil
+}
+
+// launch starts the nodes all at once: each waits for the others.
+func (c *Cluster) launch() error {
+	addrs, err := freeAddrs(2 * c.Size)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+		return err
+	}
+	clients, rafts := addrs[:c.Size], addrs[c.Size:]
+	for i := range c.Size {
+		c.nodes = append(c.nodes, c.node(i, clients[i], rafts))
+	}
+	for _, n := range c.nodes {
+		if err := n.launch(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) node(i int, addr string, rafts []string) *Process {
+	id := "n" + strconv.Itoa(i+1)
+	args := []string{"serve", "--listen", addr, "--http", "", "--data-dir", filepath.Join(c.Dir, id),
+		"--node-id", id, "--raft-addr", rafts[i], "--join", strings.Join(rafts, ","),
+		"--expect", strconv.Itoa(c.Size), "--durability", c.Durability}
+	return &Process{
+		Binary: c.Binary, Args: append(args, c.Args...), LogFile: filepath.Join(c.Dir, id+".log"),
+		Unset: "WEIR_", fixed: addr,
+	}
+}
+
+// awaitAll returns when one node leads all the others.
+func (c *Cluster) awaitAll(ctx context.Context) error {
+	return poll(ctx, readyTimeout, func() (bool, error) {
+		at, followers := c.leaderNow()
+		return at >= 0 && followers == c.Size-1, nil
+	})
+}
+
+// leaderNow is the index of the node that leads, or -1, and how many followers it
+// hears of.
+func (c *Cluster) leaderNow() (at, followers int) {
+	for i, n := range c.nodes {
+		if followers, leads := roleOf(n.addr); leads {
+			return i, followers
+		}
+	}
+	return -1, 0
+}
+
+// leader waits until a node leads.
+func (c *Cluster) leader(ctx context.Context) (at int, err error) {
+	err = poll(ctx, electTimeout, func() (bool, error) {
+		at, _ = c.leaderNow()
+		return at >= 0, nil
+	})
+	if err != nil {
+		return -1, fmt.Errorf("%w: %w\n%s", ErrNoLeader, err, c.tails())
+	}
+	return at, nil
+}
+
+// Addr is the address of the leader. It waits until there is one.
+func (c *Cluster) Addr(ctx context.Context) (string, error) {
+	at, err := c.leader(ctx)
+	if err != nil {
+		return "", err
+	}
+	return c.nodes[at].addr, nil
+}
+
+// Nodes implements Server.
+func (c *Cluster) Nodes() []string {
+	return mapOf(c.nodes, func(n *Process) string { return n.addr })
+}
+
+// PIDs implements Server: the CPU of all nodes counts.
+func (c *Cluster) PIDs() []int {
+	return mapOf(c.nodes, func(n *Process) int { return n.cmd.Process.Pid })
+}
+
+// CommandLines implements Server.
+func (c *Cluster) CommandLines() [][]string {
+	return mapOf(c.nodes, func(n *Process) []string { return n.cmd.Args })
+}
+
+// Stop ends all nodes, the last ones without a quorum.
+func (c *Cluster) Stop() error {
+	var errs []error
+	for _, n := range c.nodes {
+		errs = append(errs, n.Stop())
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Cluster) tails() string {
+	return strings.Join(mapOf(c.nodes, func(n *Process) string { return tail(n.LogFile) }), "\n")
+}
+
+// Follower is the same cluster, reached through a node that does not lead.
+type Follower struct{ *Cluster }
+
+// Addr is the address of a follower, the same one while the leader is the same.
+func (f Follower) Addr(ctx context.Context) (string, error) {
+	at, err := f.leader(ctx)
+	if err != nil {
+		return "", err
+	}
+	return f.nodes[(at+1)%len(f.nodes)].addr, nil
+}
+
+// roleOf asks a node whether it leads, and how many followers it hears of. A node
+// that does not answer does not lead.
+func roleOf(addr string) (followers int, leads bool) {
+	conn, err := dial(addr)
+	if err != nil {
+		return 0, false
+	}
+	defer conn.Close()
+	role, err := redigo.Values(do(conn, "ROLE"))
+	if err != nil || len(role) != 3 {
+		return 0, false
+	}
+	name, _ := redigo.String(role[0], nil)
+	all, err := redigo.Values(role[2], nil)
+	return len(all), name == "master" && err == nil
+}
+
+func mapOf[T, U any](from []T, f func(T) U) []U {
+	to := make([]U, len(from))
+	for i, v := range from {
+		to[i] = f(v)
+	}
+	return to
+}

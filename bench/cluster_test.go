@@ -1,0 +1,131 @@
+package bench
+
+import (
+	"context"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestRole(t *testing.T) {
+	for reply, want := range map[string]struct {
+		followers int
+		leads     bool
+	}{
+		"*3\r\n$6\r\nmaster\r\n:9\r\n*2\r\n*0\r\n*0\r\n":                             {2, true},
+		"*3\r\n$6\r\nmaster\r\n:9\r\n*0\r\n":                                         {0, true},
+		"*5\r\n$5\r\nslave\r\n$9\r\n127.0.0.1\r\n:6380\r\n$9\r\nconnected\r\n:9\r\n": {0, false},
+		"-LOADING\r\n": {0, false},
+	} {
+		followers, leads := roleOf(startFake(t, &fakeServer{reply: func([]string) string { return reply }}))
+		require.Equal(t, want.leads, leads, reply)
+		require.Equal(t, want.followers, followers, reply)
+	}
+	_, leads := roleOf("127.0.0.1:1")
+	require.False(t, leads)
+}
+
+func TestClusterNodesAgreeOnWhoTheyAre(t *testing.T) {
+	c := WeirCluster("weir", "/data", "os")
+	rafts := []string{"127.0.0.1:7", "127.0.0.1:8", "127.0.0.1:9"}
+	require.Equal(t, []string{"serve", "--listen", "127.0.0.1:5", "--http", "", "--data-dir", filepath.Join("/data", "weir-x3-os", "n2"),
+		"--node-id", "n2", "--raft-addr", "127.0.0.1:8", "--join", "127.0.0.1:7,127.0.0.1:8,127.0.0.1:9", "--expect", "3", "--durability", "os"},
+		c.node(1, "127.0.0.1:5", rafts).Args)
+}
+
+// manyNodes is a server of several.
+type manyNodes struct {
+	Server
+	addrs []string
+}
+
+func (m manyNodes) Nodes() []string { return m.addrs }
+
+// A node that is not told to would put its work off into the next cell.
+func TestEveryNodeSettles(t *testing.T) {
+	a, b := &fakeServer{}, &fakeServer{}
+	target := Target{Server: manyNodes{a, []string{startFake(t, a), startFake(t, b)}}, Settle: []string{"SAVE"}}
+	require.NoError(t, settle(target))
+	require.NoError(t, askTogether(target.Server.Nodes(), "SAVE"))
+	require.Equal(t, []string{"SAVE", "SAVE"}, a.seen())
+	require.Equal(t, []string{"SAVE", "SAVE"}, b.seen())
+
+	silent := "127.0.0.1:1"
+	target.Server = manyNodes{a, []string{a.addr, silent}}
+	require.ErrorContains(t, settle(target), silent)
+	require.Error(t, askTogether(target.Server.Nodes(), "SAVE"))
+}
+
+// The cluster's suite, for real and tiny.
+func TestSmokeComparesTheCluster(t *testing.T) {
+	tools := needTools(t)
+	targets := ClusterTargets(buildWeir(t), tools.RedisServer, t.TempDir())
+	var pids []int
+	targets[0].Server = pidsOf{targets[0].Server, &pids}
+	suite := []Scenario{{TokenBucket, 5, 16, 1000}, {Denied, 5, 16, 10}}
+	runner := Runner{Load: RedisBenchmark{Binary: tools.RedisBenchmark}, Repetitions: 1, CellTime: 50 * time.Millisecond}
+	report, err := runner.Run(context.Background(), targets, suite)
+	require.NoError(t, err)
+
+	require.Len(t, report.Scenarios[0].Rows, 5)
+	require.Len(t, report.Scenarios[1].Rows, 2)
+	require.Len(t, report.Targets[0].CommandLines, clusterSize)
+	for _, s := range report.Scenarios {
+		for _, row := range s.Rows {
+			require.Positive(t, row.PerSecond.Min, row.Target)
+			require.Positive(t, row.Samples[0].Probed, row.Target)
+		}
+	}
+	leader, follower := report.Scenarios[0].Rows[0], report.Scenarios[0].Rows[1]
+	require.NotEqual(t, leader.CommandLine[4], follower.CommandLine[4], "another node's port")
+	for _, row := range report.Scenarios[1].Rows {
+		require.Zero(t, row.AdmittedShare, row.Target)
+	}
+	require.Len(t, pids, clusterSize)
+	for _, pid := range pids {
+		require.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH, "process %d is gone", pid)
+	}
+}
+
+func TestSmokeSnapshotsUnderLoad(t *testing.T) {
+	c := SnapshotCluster(buildWeir(t), t.TempDir())
+	var steps []Step
+	snapshots := Snapshots{Keys: 5000, Rounds: 1, Top: 100 * time.Millisecond, Quiet: 100 * time.Millisecond, Clients: 5, Pipeline: 4,
+		Progress: func(s Step) { steps = append(steps, s) }}
+	report, err := snapshots.Run(context.Background(), c)
+	require.NoError(t, err)
+	kinds := mapOf(report.Kinds, func(w Window) WindowKind { return w.Kind })
+	require.Equal(t, []WindowKind{Quiet, OneSaves, AllSave, Aftermath}, kinds)
+	for _, k := range report.Kinds {
+		require.Zero(t, k.Errors, k.Said)
+		require.Positive(t, k.Seconds)
+	}
+	require.Positive(t, report.Kinds[0].Decisions)
+	require.Positive(t, report.Kinds[0].P50Ms)
+	require.InEpsilon(t, report.TopPerSecond/2, report.PerSecond, 1e-9)
+	require.Len(t, steps, steps[0].Total)
+	require.Len(t, report.Windows, 6)
+	for _, n := range c.nodes {
+		require.False(t, n.running())
+	}
+}
+
+func TestClusterSaysWhyItIsNotReady(t *testing.T) {
+	c := WeirCluster(buildWeir(t), t.TempDir(), "sometimes")
+	err := c.Start(context.Background())
+	require.ErrorIs(t, err, ErrNotReady)
+	require.ErrorContains(t, err, "sometimes")
+	require.NoError(t, c.Stop())
+}
+
+func TestClusterSuiteFitsItsTime(t *testing.T) {
+	// What is left of the suite's six minutes is for the snapshots.
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
+	defer cancel()
+	targets := ClusterTargets("weir", "redis-server", "")
+	require.Equal(t, 4*5+2, cells(targets, ClusterSuite()))
+	require.NoError(t, (&Runner{Repetitions: 5, CellTime: 1200 * time.Millisecond}).fits(ctx, targets, ClusterSuite()))
+}

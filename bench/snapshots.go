@@ -1,0 +1,204 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	redigo "github.com/gomodule/redigo/redis"
+)
+
+// Snapshots measures what writing a snapshot does to the latency of decisions: a
+// cluster with many keys, under a steady load of half of what it can do.
+type Snapshots struct {
+	Keys   int
+	Rounds int           // each has a snapshot of the leader's and one of all nodes at once
+	Top    time.Duration // to find the top rate in
+	Quiet  time.Duration // before each snapshot: how much has changed when it comes
+	// Clients and Pipeline of the load.
+	Clients, Pipeline int
+	Progress          func(Step) // told before each step; nil for nobody
+}
+
+// UsualSnapshots are those of the cluster's suite. The load changes as much between
+// two snapshots of a node as makes one by itself: some tens of MB of log.
+func UsualSnapshots(keys int) Snapshots {
+	return Snapshots{Keys: keys, Rounds: 3, Top: 3 * time.Second, Quiet: 7 * time.Second, Clients: usualClients, Pipeline: 16}
+}
+
+const (
+	// fillPipeline is deep: the keys are to be there soon.
+	fillPipeline = 128
+	// shareOfTop is how much of the top rate the steady load is.
+	shareOfTop = 0.5
+	// aftermath is how long the windows behind a snapshot are: they are no part of
+	// it, and not quiet yet.
+	aftermath = time.Second
+	// stepsARound is a quiet window and a snapshot, twice.
+	stepsARound = 4
+)
+
+// lasting is a command whose limiters stay, each used a little, for as long as any
+// run lasts, and deny nothing meanwhile.
+var lasting = Command{
+	Args:  []string{"RL.TOKENBUCKET", keyPlaceholder, "1/h", "1000000000"},
+	Reply: decisionReply(5),
+}
+
+// Run starts the cluster, measures, and stops it.
+func (s Snapshots) Run(ctx context.Context, c *Cluster) (report *SnapshotReport, err error) {
+	defer func() { err = errors.Join(err, c.Stop()) }()
+	step := Step{
+		Total:    3 + s.Rounds*stepsARound, // starting, filling, finding the top rate
+		Scenario: Scenario{Workload: "snapshots under load", Pipeline: s.Pipeline},
+	}
+	s.tell(&step, "starting")
+	if err := c.Start(ctx); err != nil {
+		return nil, err
+	}
+	leader, err := c.Addr(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.tell(&step, "filling")
+	if err := s.fill(ctx, c, leader); err != nil {
+		return nil, fmt.Errorf("filling: %w", err)
+	}
+	load, err := newSwarm(ctx, leader, lasting, s.Clients, s.Pipeline)
+	if err != nil {
+		return nil, err
+	}
+	defer load.close()
+	s.tell(&step, "top rate")
+	top, err := load.top(ctx, s.Keys, s.Top)
+	if err != nil {
+		return nil, fmt.Errorf("finding the top rate: %w", err)
+	}
+	report = s.newReport(c, top)
+	if err := s.underLoad(ctx, c, leader, load, report, &step); err != nil {
+		return nil, err
+	}
+	if now, err := c.Addr(ctx); err != nil || now != leader {
+		return nil, errors.Join(ErrMoved, err)
+	}
+	return report, nil
+}
+
+// fill makes the keys, and a first snapshot of them on every node.
+func (s Snapshots) fill(ctx context.Context, c *Cluster, leader string) error {
+	load, err := newSwarm(ctx, leader, lasting, s.Clients, fillPipeline)
+	if err != nil {
+		return err
+	}
+	defer load.close()
+	if err := load.fill(ctx, s.Keys); err != nil {
+		return err
+	}
+	if err := haveKeys(leader, s.Keys); err != nil {
+		return err
+	}
+	return askAll(c.Nodes(), snapshotCommand...)
+}
+
+// haveKeys makes sure that a node holds so many keys.
+func haveKeys(addr string, want int) error {
+	conn, err := dial(addr)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	keys, err := redigo.Int(do(conn, "DBSIZE"))
+	if err == nil && keys != want {
+		err = fmt.Errorf("%w: %d keys where %d were made", ErrNotADecision, keys, want)
+	}
+	return err
+}
+
+// underLoad runs the rounds beside a steady load and puts what it saw into the
+// report.
+func (s Snapshots) underLoad(ctx context.Context, c *Cluster, leader string, load *swarm, report *SnapshotReport, step *Step) error {
+	everyone := append(c.PIDs(), os.Getpid())
+	before, err := cpuTimes(everyone)
+	if err != nil {
+		return err
+	}
+	started := time.Now()
+	seen := &timeline{}
+	seen.open(Quiet, started)
+	stop, ended := make(chan struct{}), make(chan error, 1)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		err := load.steady(ctx, stop, s.Keys, report.PerSecond, seen.record)
+		if err != nil {
+			cancel(err) // the rounds would wait beside no load
+		}
+		ended <- err
+	}()
+	err = s.rounds(ctx, c, leader, seen, step)
+	close(stop)
+	if loadErr := <-ended; loadErr != nil {
+		return fmt.Errorf("the load: %w", loadErr)
+	}
+	if err != nil {
+		return err
+	}
+	seen.close(time.Now())
+	after, err := cpuTimes(everyone)
+	if err != nil {
+		return err
+	}
+	report.summarize(seen.windows)
+	report.charge(before, after, time.Since(started))
+	return nil
+}
+
+// rounds takes the snapshots, in turn the leader's and everybody's.
+func (s Snapshots) rounds(ctx context.Context, c *Cluster, leader string, seen *timeline, step *Step) error {
+	for range s.Rounds {
+		for _, turn := range []struct {
+			kind WindowKind
+			who  []string
+		}{{OneSaves, []string{leader}}, {AllSave, c.Nodes()}} {
+			seen.open(Quiet, time.Now())
+			s.tell(step, string(Quiet))
+			if err := wait(ctx, s.Quiet); err != nil {
+				return err
+			}
+			s.tell(step, string(turn.kind)+" snapshot")
+			seen.open(turn.kind, time.Now())
+			if err := askTogether(turn.who, snapshotCommand...); err != nil {
+				return fmt.Errorf("snapshot: %w", err)
+			}
+			seen.open(Aftermath, time.Now())
+			if err := wait(ctx, aftermath); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+var snapshotCommand = []string{"WEIR.CLUSTER", "SNAPSHOT"}
+
+func (s Snapshots) tell(step *Step, doing string) {
+	step.Target = doing
+	if s.Progress != nil {
+		s.Progress(*step)
+	}
+	step.Done++
+}
+
+// wait returns early when ctx ends, and says why it did.
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,142 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// SnapshotReport is what writing snapshots did to the latency of decisions.
+type SnapshotReport struct {
+	CommandLines  [][]string `json:"command_lines"` // of the nodes
+	Request       []string   `json:"request"`       // for the first key
+	Keys          int        `json:"keys"`
+	Clients       int        `json:"clients"`
+	Pipeline      int        `json:"pipeline"`
+	TopPerSecond  float64    `json:"top_decisions_per_second"` // closed loop, the same clients and pipeline
+	PerSecond     float64    `json:"decisions_per_second"`     // due, open loop
+	CPUMicros     float64    `json:"server_cpu_us_per_decision"`
+	GeneratorBusy float64    `json:"generator_busy"` // of one core
+	Windows       []Window   `json:"windows"`        // in order
+	Kinds         []Window   `json:"kinds"`          // all windows of a kind together
+	// OneExtraMs and AllExtraMs are how much higher the p99.9 is in a snapshot of the
+	// leader's, or of all nodes, than in the quiet window before it.
+	OneExtraMs Spread `json:"leader_p999_above_quiet_ms"`
+	AllExtraMs Spread `json:"all_p999_above_quiet_ms"`
+}
+
+// Window is a stretch of the run. A decision that was under way in a snapshot counts
+// there. Latency is from when a request was due until its whole pipeline was
+// answered.
+type Window struct {
+	Kind      WindowKind `json:"kind"`
+	Seconds   float64    `json:"seconds"`
+	Decisions int64      `json:"decisions"`
+	Errors    int64      `json:"errors"` // error replies, not counted as decisions
+	Said      string     `json:"said,omitempty"`
+	P50Ms     float64    `json:"p50_ms"`
+	P99Ms     float64    `json:"p99_ms"`
+	P999Ms    float64    `json:"p999_ms"`
+	MaxMs     float64    `json:"max_ms"`
+}
+
+func (s Snapshots) newReport(c *Cluster, top float64) *SnapshotReport {
+	return &SnapshotReport{
+		CommandLines: c.CommandLines(), Request: lasting.For(fmt.Sprintf("%s%0*d", keyPrefix, keyDigits, 0)),
+		Keys: s.Keys, Clients: s.Clients, Pipeline: s.Pipeline, TopPerSecond: top, PerSecond: top * shareOfTop,
+	}
+}
+
+// summarize fills in the figures of latency.
+func (r *SnapshotReport) summarize(windows []*window) {
+	for _, w := range windows {
+		r.Windows = append(r.Windows, windowOf(w, w.ended.Sub(w.began)))
+	}
+	for _, kind := range []WindowKind{Quiet, OneSaves, AllSave, Aftermath} {
+		if w, lasted := together(kind, windows); lasted > 0 {
+			r.Kinds = append(r.Kinds, windowOf(w, lasted))
+		}
+	}
+	r.OneExtraMs, r.AllExtraMs = spreadOf(extra(OneSaves, r.Windows)), spreadOf(extra(AllSave, r.Windows))
+}
+
+// together merges all windows of a kind.
+func together(kind WindowKind, windows []*window) (all *window, lasted time.Duration) {
+	all = &window{kind: kind, latency: hdr.New(lowestUs, highestUs, figures)}
+	for _, w := range windows {
+		if w.kind == kind {
+			all.latency.Merge(w.latency)
+			all.tally.add(w.tally)
+			lasted += w.ended.Sub(w.began)
+		}
+	}
+	return all, lasted
+}
+
+func windowOf(w *window, lasted time.Duration) Window {
+	ms := func(quantile float64) float64 { return float64(w.latency.ValueAtQuantile(quantile)) / 1e3 }
+	return Window{
+		Kind: w.kind, Seconds: lasted.Seconds(), Decisions: w.tally.answers - w.tally.errors,
+		Errors: w.tally.errors, Said: w.tally.said,
+		P50Ms: ms(50), P99Ms: ms(99), P999Ms: ms(99.9), MaxMs: ms(100),
+	}
+}
+
+// extra compares each snapshot of a kind with the quiet window before it. One too
+// short to have touched a decision says nothing.
+func extra(kind WindowKind, windows []Window) (ms []float64) {
+	for i, w := range windows {
+		if i > 0 && w.Kind == kind && w.Decisions > 0 && windows[i-1].Kind == Quiet {
+			ms = append(ms, w.P999Ms-windows[i-1].P999Ms)
+		}
+	}
+	return ms
+}
+
+// charge shares the CPU time of the servers among the decisions; that of the last
+// process is the load generator's.
+func (r *SnapshotReport) charge(before, after []time.Duration, lasted time.Duration) {
+	servers, decisions := time.Duration(0), int64(0)
+	last := len(before) - 1
+	for i := range last {
+		servers += after[i] - before[i]
+	}
+	for _, w := range r.Windows {
+		decisions += w.Decisions
+	}
+	r.CPUMicros = perDecision(servers, int(max(decisions, 1)))
+	r.GeneratorBusy = (after[last] - before[last]).Seconds() / lasted.Seconds()
+}
+
+func (r *SnapshotReport) write(w io.Writer) error {
+	fmt.Fprintf(w, "\nsnapshots under load: %s, %d keys, -P %d -c %d, open loop at %s/s, half of the top rate %s/s\n",
+		leaderName, r.Keys, r.Pipeline, r.Clients, rate(r.PerSecond), rate(r.TopPerSecond))
+	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "snapshot\tlasted\tdecisions/s\terrors\tp50\tp99\tp99.9\tmax\t")
+	for _, k := range r.Kinds {
+		fmt.Fprintf(table, "%s\t%.1f s\t%s\t%d\t%s\t%s\t%s\t%s\t\n", k.Kind, k.Seconds,
+			rate(float64(k.Decisions)/k.Seconds), k.Errors, millis(k.P50Ms), millis(k.P99Ms), millis(k.P999Ms), millis(k.MaxMs))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "p99.9 above that of the quiet seconds before (wanted: at most %s): the leader's %s, all nodes' %s\n",
+		millis(mostExtraMs), r.OneExtraMs.text(millis), r.AllExtraMs.text(millis))
+	fmt.Fprintf(w, "server CPU %s a decision, snapshots included; the load generator used %.2f of a core\n",
+		micros(r.CPUMicros), r.GeneratorBusy)
+	for _, k := range r.Kinds {
+		if k.Errors > 0 {
+			fmt.Fprintf(w, "WARNING: %d of %d requests were answered by an error, the first: %s\n",
+				k.Errors, k.Decisions+k.Errors, k.Said)
+		}
+	}
+	return nil
+}
+
+// mostExtraMs is how much a snapshot may add to the p99.9 of decisions.
+const mostExtraMs = 5
+
+func millis(ms float64) string { return fmt.Sprintf("%.3g ms", ms) }

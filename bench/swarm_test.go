@@ -1,0 +1,204 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// pipeSwarm is a swarm whose connections end in serve, all in one bubble of fake
+// time. serve gets the server's end and how many bytes a pipeline has.
+func pipeSwarm(t *testing.T, clients, requests int, serve func(conn net.Conn, bytes int)) *swarm {
+	s := &swarm{pipeline: requests}
+	var all sync.WaitGroup
+	for range clients {
+		here, there := net.Pipe()
+		l := &link{conn: here, in: bufio.NewReader(here), out: newPipeline(lasting, requests), n: requests}
+		s.links = append(s.links, l)
+		all.Go(func() {
+			defer there.Close()
+			serve(there, len(l.out.requests))
+		})
+	}
+	t.Cleanup(func() {
+		require.NoError(t, s.close())
+		all.Wait()
+	})
+	return s
+}
+
+// answerAll answers pipelines as they come. read is called behind each that has
+// been read, answer before each is answered.
+func answerAll(requests int, read, answer func()) func(net.Conn, int) {
+	return func(conn net.Conn, bytes int) {
+		arrived := make(chan struct{}, maxAhead)
+		var answering sync.WaitGroup
+		answering.Go(func() {
+			for range arrived {
+				answer()
+				_, _ = conn.Write([]byte(strings.Repeat(yes, requests)))
+			}
+		})
+		for {
+			if _, err := io.CopyN(io.Discard, conn, int64(bytes)); err != nil {
+				break
+			}
+			read()
+			arrived <- struct{}{}
+		}
+		close(arrived)
+		answering.Wait()
+	}
+}
+
+type recorded struct {
+	mu    sync.Mutex
+	all   []time.Duration // of each pipeline, by when it was due
+	dues  []time.Time
+	tally tally
+}
+
+func (r *recorded) record(due, came time.Time, answers tally) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.dues, r.all = append(r.dues, due), append(r.all, came.Sub(due))
+	r.tally.add(answers)
+}
+
+// steadyBeside runs a load of 400 a second, in pipelines of 10, for 3 s beside a
+// server that answers nothing for half a second, and checks the latency of each.
+func steadyBeside(t *testing.T, serve func(stall func() time.Duration) func(net.Conn, int)) {
+	const clients, requests, perSecond = 4, 10, 400
+	started := time.Now()
+	from, until := started.Add(time.Second), started.Add(1500*time.Millisecond)
+	s := pipeSwarm(t, clients, requests, serve(func() time.Duration {
+		if time.Now().Before(from) {
+			return 0
+		}
+		return time.Until(until)
+	}))
+	stop := make(chan struct{})
+	time.AfterFunc(3*time.Second-time.Millisecond, func() { close(stop) })
+	var seen recorded
+	require.NoError(t, s.steady(context.Background(), stop, 1000, perSecond, seen.record))
+
+	require.EqualValues(t, 3*perSecond, seen.tally.answers, "the rate is kept")
+	for i, due := range seen.dues {
+		want := time.Duration(0)
+		if !due.Before(from) {
+			want = max(0, until.Sub(due))
+		}
+		require.Equal(t, want, seen.all[i], "due %v after the start", due.Sub(started))
+	}
+	slices.SortFunc(seen.dues, time.Time.Compare)
+	for i := range seen.dues[1:] {
+		require.Equal(t, requests*time.Second/perSecond, seen.dues[i+1].Sub(seen.dues[i]), "connections take turns")
+	}
+}
+
+// A closed loop would see one slow answer a connection.
+func TestSteadyShowsAStallInEveryRequestItDelays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var arrived, inTime atomic.Int64
+		steadyBeside(t, func(stall func() time.Duration) func(net.Conn, int) {
+			time.AfterFunc(1499*time.Millisecond, func() { inTime.Store(arrived.Load()) })
+			return answerAll(10, func() { arrived.Add(1) }, func() { time.Sleep(stall()) })
+		})
+		require.EqualValues(t, 60, inTime.Load(), "the pipelines of 1.5 s are sent in 1.5 s, whether the last are answered or not")
+	})
+}
+
+// A server that does not even read makes requests leave late; they were due anyway.
+func TestSteadyCountsFromWhenARequestWasDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		steadyBeside(t, func(stall func() time.Duration) func(net.Conn, int) {
+			return answerAll(10, func() { time.Sleep(stall()) }, func() {})
+		})
+	})
+}
+
+func TestSteadyEndsWithItsConnections(t *testing.T) {
+	for name, c := range map[string]struct {
+		last string // what the server says before it hangs up
+		want error
+	}{"cut": {"", io.EOF}, "no decision": {"+OK\r\n", ErrNotADecision}} {
+		synctest.Test(t, func(t *testing.T) {
+			s := pipeSwarm(t, 1, 10, func(conn net.Conn, bytes int) {
+				for i := range 4 {
+					_, _ = io.CopyN(io.Discard, conn, int64(bytes))
+					_, _ = io.WriteString(conn, [...]string{strings.Repeat(no, 10), c.last}[i/3])
+				}
+				if c.last != "" {
+					_, _ = io.Copy(io.Discard, conn) // whoever goes on sending is not stopped
+				}
+			})
+			var seen recorded
+			require.ErrorIs(t, s.steady(context.Background(), nil, 1000, 100, seen.record), c.want, name)
+			require.EqualValues(t, 30, seen.tally.answers, name)
+		})
+	}
+}
+
+func TestSteadyEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := pipeSwarm(t, 3, 10, answerAll(10, func() {}, func() { time.Sleep(time.Hour) }))
+		ctx, cancel := context.WithCancelCause(context.Background())
+		errEnough := errors.New("enough")
+		started := time.Now()
+		time.AfterFunc(time.Second, func() { cancel(errEnough) })
+		require.ErrorIs(t, s.steady(ctx, nil, 1000, 100, new(recorded).record), errEnough)
+		require.Equal(t, time.Second, time.Since(started), "nothing is waited for")
+	})
+}
+
+func fakeSwarm(t *testing.T, clients, requests int, reply func([]string) string) *swarm {
+	addr := startFake(t, &fakeServer{reply: reply})
+	s, err := newSwarm(context.Background(), addr, lasting, clients, requests)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.close() })
+	return s
+}
+
+func TestFillMakesEveryKey(t *testing.T) {
+	for _, keys := range []int{1, 7, 100, 101} {
+		var mu sync.Mutex
+		seen := map[string]bool{}
+		s := fakeSwarm(t, 3, 8, func(request []string) string {
+			mu.Lock()
+			defer mu.Unlock()
+			seen[request[1]] = true
+			return yes
+		})
+		require.NoError(t, s.fill(context.Background(), keys))
+		require.Len(t, seen, keys)
+		require.Contains(t, seen, "key:000000000000")
+	}
+}
+
+func TestFillRefusesWhatIsNotAdmitted(t *testing.T) {
+	for reply, want := range map[string]string{no: "0 of 8 requests", "-TRYAGAIN no leader\r\n": "TRYAGAIN no leader"} {
+		err := fakeSwarm(t, 2, 8, func([]string) string { return reply }).fill(context.Background(), 100)
+		require.ErrorIs(t, err, ErrNotADecision)
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestTopCountsWhatIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := pipeSwarm(t, 2, 10, answerAll(10, func() {}, func() { time.Sleep(10 * time.Millisecond) }))
+		perSecond, err := s.top(context.Background(), 1000, time.Second)
+		require.NoError(t, err)
+		require.InDelta(t, 2*10*100, perSecond, 1e-6)
+	})
+}
