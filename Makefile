@@ -64,8 +64,17 @@ chaos: ## Run three real nodes under faults for half an hour, and judge what cli
 
 # Started by root, it brings an engine of its own where none answers.
 .PHONY: test-docker
-test-docker: ## Run three nodes as containers and kill one; skips without a Docker engine and compose
+test-docker: docker-tools ## Run three nodes as containers and kill one; skips without a Docker engine and compose
 	WEIR_TEST_DOCKER=1 $(GO) test -count=1 -timeout 10m -v ./docker
+
+.PHONY: docker-tools
+docker-tools:
+	@command -v docker >/dev/null || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "installing docker.io and docker-compose"; \
+	    apt-get update -qq && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends docker.io docker-compose iptables; \
+	  else false; fi; \
+	} || echo "Docker is missing: its tests are skipped (on Debian: apt install docker.io docker-compose)"
 
 .PHONY: lint
 lint: ## gofmt, go vet and staticcheck

@@ -48,6 +48,8 @@ type machine struct {
 	appliedRawNs int64
 	samples      samples
 
+	// standstill is how long the last snapshot held up entries, in nanoseconds.
+	standstill atomic.Int64
 	// logBytes counts the entries applied since the last snapshot.
 	logBytes, logEntries atomic.Int64
 }

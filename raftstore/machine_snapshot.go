@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -18,14 +19,26 @@ const (
 	maxPasses, smallPass = 12, 2048
 )
 
+// restFor is how long each of the first passes rests after each chunk, in times of
+// what the chunk took: what is written in the background must not cost decisions
+// their turn at the processor and the disk. Later passes must be faster than
+// changes come, or there would be no end.
+var restFor = [maxPasses]time.Duration{3, 1}
+
 // errHurry ends a pass because the table is about to be emptied or replaced.
 var errHurry = errors.New("interrupted")
 
 // precopy writes what changed to the images while entries go on being applied, so
 // that the standstill that follows is short.
 func (m *machine) precopy() error {
-	for range maxPasses {
-		n, err := m.pass(m.images.Write)
+	for i := range maxPasses {
+		busy := time.Now()
+		n, err := m.pass(func(chunk []engine.Change) error {
+			err := m.images.Write(chunk)
+			time.Sleep(restFor[i] * time.Since(busy))
+			busy = time.Now()
+			return err
+		})
 		if err != nil || n < smallPass {
 			return err
 		}
@@ -50,6 +63,8 @@ func (m *machine) pass(write func([]engine.Change) error) (n int, err error) {
 // Snapshot is the standstill: it takes the last changes, in memory, and the state
 // that goes with them.
 func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
+	start := time.Now()
+	defer func() { m.standstill.Store(int64(time.Since(start))) }()
 	s := &snapshot{machine: m, state: m.state}
 	_, err := m.pass(func(chunk []engine.Change) error {
 		s.keep(chunk)

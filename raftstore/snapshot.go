@@ -33,6 +33,7 @@ func (n *Node) take() error {
 	n.trail()
 	bytes, entries := n.machine.logBytes.Load(), n.machine.logEntries.Load()
 	err := n.machine.precopy()
+	copied := time.Since(start)
 	if err == nil {
 		err = n.await(n.raft.Snapshot())
 	}
@@ -46,7 +47,7 @@ func (n *Node) take() error {
 	n.machine.logBytes.Add(-bytes)
 	n.machine.logEntries.Add(-entries)
 	n.lastSave.Store(time.Now().UnixNano())
-	n.log.Debug("snapshot taken", "took", time.Since(start), "entries", entries, "bytes", bytes)
+	n.log.Debug("snapshot taken", "took", time.Since(start), "precopy", copied, "standstill", time.Duration(n.machine.standstill.Load()), "entries", entries, "bytes", bytes)
 	return nil
 }
 
