@@ -23,6 +23,7 @@ var (
 	ErrOtherNode   = errors.New("the data directory belongs to another node")
 	ErrStandalone  = errors.New("the data directory holds the state of a server that ran alone")
 	ErrLostState   = errors.New("the cluster knows a node of this id, but this data directory is empty: its promises are lost with its disk, so it must come back under a new id")
+	ErrClockKind   = errors.New("the kind of clock differs")
 	ErrStuck       = errors.New("stuck")
 	ErrLogFailed   = errors.New("the replicated log cannot be written")
 	ErrNewer       = errors.New("the log holds entries of a newer version of weir")

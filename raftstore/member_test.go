@@ -166,3 +166,8 @@ func listener(t *testing.T) net.Listener {
 	require.NoError(t, err)
 	return l
 }
+
+func TestClocksOfOneKind(t *testing.T) {
+	c := newCluster(t, 2, func(i int, o *raftstore.Options) { o.TestClock = i == 0 })
+	require.ErrorIs(t, <-c.fatal, raftstore.ErrClockKind)
+}

@@ -2,6 +2,7 @@ package raftstore
 
 import (
 	"encoding/json"
+	"fmt"
 	"net"
 	"time"
 
@@ -64,8 +65,15 @@ func (n *Node) pristine() bool {
 	return n.raft.LastIndex() == 0 && n.raft.CurrentTerm() == 0 && len(n.servers()) == 0
 }
 
-// joined takes note of the cluster this node belongs to.
+// joined takes note of the cluster this node belongs to, and of what it agreed on.
 func (n *Node) joined(f founding) {
+	if f.TestClock != n.testClock {
+		n.fatal(fmt.Errorf("%w: the cluster's is a test clock: %t, this node's: %t", ErrClockKind, f.TestClock, n.testClock))
+	}
+	if f.IDLifetimeNs != n.idLifetimeNs {
+		n.log.Warn("the cluster remembers ids for another time than this node was told; the cluster's counts",
+			"cluster", time.Duration(f.IDLifetimeNs), "here", time.Duration(n.idLifetimeNs))
+	}
 	n.identity.Lock()
 	defer n.identity.Unlock()
 	if n.identity.ClusterID == f.ClusterID {

@@ -42,7 +42,7 @@ type serveCmd struct {
 
 	MaxMemory  memoryBound   `default:"auto" help:"Bound on the memory of limiters, like 1gb. auto is 75 percent of what the machine or container has, 0 is no bound. The bound is what keeps a flood of invented keys from getting the process killed."`
 	WhenFull   string        `default:"least-harm" enum:"least-harm,deny" help:"What a new key meets when memory is full. least-harm forgets what is nearest to idle, and counts it; deny answers OOM."`
-	IDLifetime time.Duration `name:"id-lifetime" default:"60s" help:"How long the ID of a command is remembered, so that sending it again takes nothing more. Longer than any client keeps retrying."`
+	IDLifetime time.Duration `name:"id-lifetime" default:"60s" help:"How long the ID of a command is remembered, so that sending it again takes nothing more. Longer than any client keeps retrying. In a cluster what its founder was told counts."`
 
 	clusterFlags
 
