@@ -9,6 +9,13 @@ func (s *shard) do(h uint64, op *Op, d *Decision) {
 	}
 	var memory cell
 	s.openToken(&memory, op)
+	if op.Code == OpForget {
+		if memory.r != 0 {
+			d.Allowed = oneIf(memory.live)
+			s.giveUp(&memory)
+		}
+		return
+	}
 	if memory.live {
 		*d, _ = readToken(memory.e.state())
 		return

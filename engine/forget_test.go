@@ -57,8 +57,8 @@ func TestReplicasForgetAlike(t *testing.T) {
 	for seed := range uint64(20 / min(raceFactor, 10)) {
 		leader, follower := hashTable(16), hashTable(2)
 		for _, b := range someBlocks(seed, 50, 200) {
-			leader.Victims(b.at, 10, func(key []byte) {
-				b.ops = append(b.ops, engine.Op{Code: engine.OpForget, Key: key})
+			leader.Victims(b.at, 10, func(key, id []byte) {
+				b.ops = append(b.ops, engine.Op{Code: engine.OpForget, Key: key, ID: id})
 			})
 			got, want := make([]engine.Decision, len(b.ops)), make([]engine.Decision, len(b.ops))
 			leader.Decide(b.at, b.ops, got)
@@ -83,8 +83,8 @@ func TestVictimsAreNearIdle(t *testing.T) {
 	inUse := func() int64 { return table.MemoryBytes() - table.FreeBytes() }
 	before := inUse()
 	for gone := 0; gone < many*3/4; {
-		table.Victims(at, 100, func(key []byte) {
-			require.True(t, table.Has(at, key))
+		table.Victims(at, 100, func(key, id []byte) {
+			require.True(t, len(id) > 0 || table.Has(at, key))
 			gone += int(decideOne(table, step{at, engine.Op{Code: engine.OpForget, Key: key}}).Allowed)
 		})
 	}
@@ -101,10 +101,10 @@ func TestVictimsAreNearIdle(t *testing.T) {
 // TestVictimsOfSmallTables names each key once and what there is.
 func TestVictimsOfSmallTables(t *testing.T) {
 	table, at := engine.NewTable(engine.Options{Shards: 4}), engine.Stamp{NowNs: 1e18}
-	table.Victims(at, 10, func([]byte) { t.Error("there is nothing") })
+	table.Victims(at, 10, func(_, _ []byte) { t.Error("there is nothing") })
 	decideOne(table, step{at, engine.Op{Key: keyOf(1), Limit: bucketOf(1, 1e9, 100), Cost: 1}})
 	named := 0
-	table.Victims(at, 10, func(key []byte) {
+	table.Victims(at, 10, func(key, id []byte) {
 		require.Equal(t, keyOf(1), key)
 		named++
 	})

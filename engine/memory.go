@@ -83,9 +83,9 @@ func (s *shard) giveUp(c *cell) {
 	s.drop(c)
 }
 
-// nearestIdle is the one of a few entries, or limiters, met from a place that wanders
+// nearestIdle is the one of a few entries, blocks left out if asked, met from a place that wanders
 // over the index, that is idle first; 0 when none but keep was met.
-func (s *shard) nearestIdle(keep ref, limitersOnly bool) (nearest ref) {
+func (s *shard) nearestIdle(keep ref, butBlocks bool) (nearest ref) {
 	soonest, seen := Never, 0
 	for range evictTries {
 		s.wander = s.wander*6364136223846793005 + 1442695040888963407 // Knuth's MMIX generator
@@ -96,7 +96,7 @@ func (s *shard) nearestIdle(keep ref, limitersOnly bool) (nearest ref) {
 				continue
 			}
 			e := entry(s.slab.at(g.refs[pos]))
-			if limitersOnly && namespaceOf(e.kind()) != limiters {
+			if butBlocks && e.kind() == kindBlock {
 				continue
 			}
 			seen++

@@ -23,7 +23,7 @@ const (
 	OpBlock                 // deny every decision for TTLNs (Never: until unblocked); Text is the reason
 	OpUnblock               // lift the block
 	OpIncr                  // add to a Counter as Incr says
-	OpForget                // give the limiter up for room: OpReset, but counted as an eviction
+	OpForget                // give the limiter up for room: OpReset, but counted as an eviction; with an ID only what is remembered of it
 )
 
 // Op is one operation on one key. Its slices belong to the caller and are not

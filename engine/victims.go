@@ -1,38 +1,46 @@
 package engine
 
-// Victims names up to n limiters whose loss would forgive little, each the nearest
-// to idle of a few: keys for OpForget, with which replicas give up the same entries
-// although none of them decides by its own memory. Idle entries count as the nearest.
-// Nothing is changed. No key is named twice in a call; it names fewer than n when the
-// table has few. key is only valid during the call, which may use the table.
-func (t *Table) Victims(at Stamp, n int, visit func(key []byte)) {
+// Victims names up to n entries that are nearest to idle among a few looked at:
+// limiters by their key, and remembered IDs by key and id. An OpForget with both
+// drops them. It changes nothing; the slices are visit's to keep.
+func (t *Table) Victims(at Stamp, n int, visit func(key, id []byte)) {
 	named := make(map[string]struct{}, n)
 	// Shards hold about equally many entries, so asking them in turn is fair.
 	for tries := len(t.shards) + victimTries*n; tries > 0 && len(named) < n; tries-- {
 		s := &t.shards[t.asked.Add(1)%uint64(len(t.shards))]
-		key := s.victim(at)
-		if _, again := named[string(key)]; key == nil || again {
+		key, id := s.victim(at)
+		name := string(key) + "\x00" + string(id)
+		if _, again := named[name]; key == nil || again {
 			continue
 		}
-		named[string(key)] = struct{}{}
-		visit(key)
+		named[name] = struct{}{}
+		visit(key, id)
 	}
 }
 
 // victimTries bounds how often a shard is asked for each victim wanted: it may name
-// one again, the more often the more of its limiters are wanted.
+// one again, the more often the more of its entries are wanted.
 const victimTries = 4
 
-// victim returns a copy of the key of the shard's victim, or nil.
-func (s *shard) victim(at Stamp) []byte {
+// victim returns copies of the key and the id of the shard's victim, or nil.
+func (s *shard) victim(at Stamp) (key, id []byte) {
 	s.mu.Lock()
 	defer s.unlock()
 	s.look(at)
 	r := s.nearestIdle(0, true)
 	if r == 0 {
-		return nil
+		return nil, nil
 	}
-	return append([]byte{}, entry(s.slab.at(r)).key()...)
+	e := entry(s.slab.at(r))
+	name := append([]byte{}, e.key()...)
+	if e.kind() != kindToken {
+		return name, nil
+	}
+	key, ok := keyOfToken(name)
+	if !ok {
+		panic("engine: a token without its key")
+	}
+	return key, name[2+len(key):]
 }
 
 // MemoryBytes is what entries, index and limits take, in bytes, free slots included:

@@ -15,6 +15,7 @@ import (
 // The calls nodes make to each other.
 const (
 	callStatus  byte = 's' // how are you: a status in JSON
+	callInvite  byte = 'i' // found a cluster with me
 	callJoin    byte = 'j' // take me in: a joining in JSON
 	callDecide  byte = 'd' // carry out a body of operations
 	callClear   byte = 'c' // forget everything
@@ -30,6 +31,7 @@ const (
 	overloaded             // certainly not applied: too much is waiting
 	unknown                // it may have been applied
 	refused                // not applied, for the reason in the payload
+	lostState              // the caller's id is that of a node with a past
 )
 
 // answer handles a call of another node.
@@ -41,6 +43,8 @@ func (n *Node) answer(from peer.Identity, method byte, payload []byte) (byte, []
 		return n.answerDecide(payload)
 	case callClear:
 		return reply(nil, n.clearHere())
+	case callInvite:
+		return reply(nil, n.beInvited(from))
 	case callJoin:
 		return n.answerJSON(payload, func(b []byte) error {
 			var j joining
@@ -76,6 +80,8 @@ func reply(payload []byte, err error) (byte, []byte) {
 		return notLeader, nil
 	case errors.Is(err, ErrOverloaded):
 		return overloaded, nil
+	case errors.Is(err, ErrLostState):
+		return lostState, nil
 	case errors.Is(err, ErrUnknown):
 		return unknown, nil
 	default:
@@ -94,6 +100,8 @@ func outcomeOf(status byte, payload []byte) error {
 		return ErrTryAgain
 	case overloaded:
 		return ErrOverloaded
+	case lostState:
+		return ErrLostState
 	case refused:
 		return errors.New(string(payload))
 	default:

@@ -26,6 +26,9 @@ func (n *Node) Decide(ops []engine.Op, out []engine.Decision) error {
 
 // DecideAtomic carries out ops as one step; see engine.Table.DecideAtomic.
 func (n *Node) DecideAtomic(ops []engine.Op, out []engine.Decision) error {
+	if n.reign.Load() != nil && n.short() && n.refuseAll(ops, out) {
+		return nil
+	}
 	start := time.Now()
 	return n.timely(start, n.submit(ops, out, true))
 }
@@ -47,13 +50,30 @@ type place struct {
 	low, end int // in the call
 }
 
-// submit puts operations into the log and waits for their answers.
+// submit puts operations into the log and waits for their answers. A call that does
+// not fit an entry goes in parts, unless it is atomic; on a follower each waits for
+// the one before, because what is on its way to the leader has no order.
 func (n *Node) submit(ops []engine.Op, out []engine.Decision, atomic bool) error {
+	if r := n.reign.Load(); r != nil && outdated(ops, r.clock.Now()) {
+		return ErrTryAgain
+	}
 	var few [4]place
-	places, err := n.enqueue(few[:0], ops, atomic)
-	outcomes := outcome{}
-	if err != nil {
-		outcomes.add(err)
+	places, outcomes := few[:0], outcome{}
+	for low := 0; low < len(ops); {
+		p := place{low: low, end: len(ops)}
+		if !atomic {
+			p.end = low + fitting(ops[low:])
+		}
+		var err error
+		if p.b, p.from, err = n.queue.add(ops[low:p.end], atomic); err != nil {
+			outcomes.add(err)
+			break
+		}
+		if places, low = append(places, p), p.end; low < len(ops) && n.reign.Load() == nil {
+			if <-p.b.done; p.b.err != nil {
+				break
+			}
+		}
 	}
 	for _, p := range places {
 		<-p.b.done
@@ -68,21 +88,16 @@ func (n *Node) submit(ops []engine.Op, out []engine.Decision, atomic bool) error
 	return nil
 }
 
-// enqueue splits a call where it does not fit an entry, unless it is atomic.
-func (n *Node) enqueue(places []place, ops []engine.Op, atomic bool) ([]place, error) {
-	for low := 0; low < len(ops); {
-		end := len(ops)
-		if !atomic {
-			end = low + fitting(ops[low:])
+// outdated reports whether an operation carries calendar windows that have both
+// passed: the node that took it is behind. To begin such a window would be to begin a
+// new one for every request.
+func outdated(ops []engine.Op, now engine.Stamp) bool {
+	for i := range ops {
+		if c := ops[i].Calendar; c != nil && c.NextEndNs <= now.NowNs+now.WallOffsetNs {
+			return true
 		}
-		b, from, err := n.queue.add(ops[low:end], atomic)
-		if err != nil {
-			return places, err
-		}
-		places = append(places, place{b: b, from: from, low: low, end: end})
-		low = end
 	}
-	return places, nil
+	return false
 }
 
 // fitting is how many leading operations fit one entry: at least one.
@@ -127,14 +142,17 @@ func (o *outcome) err() error {
 // the call is in its state: reads that follow are linearizable, and judge by the
 // time of the call. It commits an entry, which many callers share.
 func (n *Node) Confirm() error {
-	if n.reign.Load() == nil {
+	r := n.reign.Load()
+	if r == nil {
 		return ErrNotLeader
 	}
 	b, _, err := n.queue.add(nil, false)
 	if err != nil {
 		return err
 	}
-	<-b.done
+	if <-b.done; b.err == nil && n.raft.CurrentTerm() != r.term {
+		return ErrTryAgain // another leader answered
+	}
 	return b.err
 }
 

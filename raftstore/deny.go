@@ -54,7 +54,13 @@ func (n *Node) decideOrDeny(ops []engine.Op, out []engine.Decision) error {
 	case len(ops):
 		return n.stillLeads(r)
 	}
-	return n.submitRest(s, ops, out)
+	if err := n.submitRest(s, ops, out); err != nil {
+		return err
+	}
+	if n.raft.CurrentTerm() != r.term {
+		return ErrUnknown // the rest was carried out, the denials are from an older state
+	}
+	return nil
 }
 
 // stillLeads returns nil when a majority confirmed after the call that this node

@@ -10,6 +10,8 @@ var (
 	ErrNoLeader = errors.New("no leader is known, nothing was counted")
 	// ErrNotLeader: only the leader does this.
 	ErrNotLeader = errors.New("this node is not the leader")
+	// ErrUnsound: an operation that the log would not take. Nothing was counted.
+	ErrUnsound = errors.New("an argument is out of bounds")
 	// ErrOverloaded: shed before it was proposed.
 	ErrOverloaded = errors.New("too many commands are waiting, nothing was counted")
 	// ErrUnknown: it may have been applied.
@@ -23,6 +25,7 @@ var (
 	ErrOtherNode   = errors.New("the data directory belongs to another node")
 	ErrStandalone  = errors.New("the data directory holds the state of a server that ran alone")
 	ErrLostState   = errors.New("the cluster knows a node of this id, but this data directory is empty: its promises are lost with its disk, so it must come back under a new id")
+	ErrNotTakenIn  = errors.New("this node has not been taken in yet")
 	ErrClockKind   = errors.New("the kind of clock differs")
 	ErrStuck       = errors.New("stuck")
 	ErrLogFailed   = errors.New("the replicated log cannot be written")

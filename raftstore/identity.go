@@ -19,6 +19,7 @@ type identity struct {
 	Version    int
 	NodeID     string
 	Durability string
+	Invited    bool   // a founder or a leader has taken it in; before, it takes no part in elections
 	Joined     bool   // it has been in a committed configuration
 	ClusterID  string // "" until the node has read the cluster's first entry
 	Diverged   string // why the node must not start again; "" when it may

@@ -79,24 +79,24 @@ func (s imageStore) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, error) {
 	if err != nil {
 		return nil, nil, errors.Join(err, stream.Close())
 	}
-	return meta, &imageStream{ReadCloser: stream, id: id}, nil
+	return meta, &imageStream{stream, meta}, nil
 }
 
-// imageStream is an image on its way out; Restore only wants its name.
+// imageStream is an image on its way out; Restore only wants to know which.
 type imageStream struct {
 	io.ReadCloser
-	id string
+	meta *raft.SnapshotMeta
 }
 
-// imageOf returns the id of the image that the Raft library wants restored.
-func imageOf(r io.ReadCloser) (string, error) {
+// imageOf returns the image that the Raft library wants restored.
+func imageOf(r io.ReadCloser) (*imageStream, error) {
 	if wrapped, ok := r.(raft.ReadCloserWrapper); ok {
 		r = wrapped.WrappedReadCloser()
 	}
 	if stream, ok := r.(*imageStream); ok {
-		return stream.id, nil
+		return stream, nil
 	}
-	return "", fmt.Errorf("a snapshot stream of type %T", r)
+	return nil, fmt.Errorf("a snapshot stream of type %T", r)
 }
 
 // sink takes one snapshot.

@@ -28,7 +28,11 @@ type joining struct{ NodeID, RaftAddr string }
 func (n *Node) join() {
 	for !n.closing() && !n.hasJoined() {
 		if n.member(n.options.NodeID) == nil {
-			if err := n.tryJoin(); err != nil {
+			err := n.tryJoin()
+			if errors.Is(err, ErrLostState) {
+				n.fatal(err)
+			}
+			if err != nil {
 				n.log.Info("not in a cluster yet", "because", err)
 			}
 		}
@@ -65,7 +69,42 @@ func (n *Node) tryJoin() error {
 	case n.options.Join[0] != n.options.RaftAddr:
 		return fmt.Errorf("waiting for %s to found the cluster", n.options.Join[0])
 	}
-	return n.bootstrap(pristine)
+	return n.foundWith(pristine)
+}
+
+// foundWith founds a cluster with nodes that belong to none, once all of them have
+// written down that they are invited.
+func (n *Node) foundWith(servers []raft.Server) error {
+	for _, s := range servers {
+		if string(s.ID) == n.options.NodeID {
+			continue
+		}
+		if err := n.invite(string(s.Address), string(s.ID)); err != nil {
+			return fmt.Errorf("%s could not be invited: %w", s.ID, err)
+		}
+	}
+	return n.bootstrap(servers)
+}
+
+func (n *Node) invite(addr, id string) error {
+	client := peer.NewClient(n.port, addr, id)
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(n.ctx, adminTimeout)
+	defer cancel()
+	code, answer, err := client.Call(ctx, callInvite, nil)
+	if err != nil {
+		return err
+	}
+	return outcomeOf(code, answer)
+}
+
+// beInvited lets this node take part in the cluster that a founder is about to found.
+func (n *Node) beInvited(from peer.Identity) error {
+	if !n.pristine() {
+		return fmt.Errorf("%q belongs to a cluster already", n.options.NodeID)
+	}
+	n.log.Info("invited to found a cluster", "by", from.NodeID)
+	return n.markInvited()
 }
 
 func (n *Node) server() raft.Server {
@@ -73,6 +112,9 @@ func (n *Node) server() raft.Server {
 }
 
 func (n *Node) bootstrap(servers []raft.Server) error {
+	if err := n.markInvited(); err != nil {
+		return err
+	}
 	err := n.await(n.raft.BootstrapCluster(raft.Configuration{Servers: servers}))
 	if err == nil {
 		n.log.Info("founding a cluster", "nodes", len(servers))
@@ -127,7 +169,10 @@ func (n *Node) askIn(leader string) error {
 	if err != nil {
 		return err
 	}
-	return outcomeOf(code, answer)
+	if err := outcomeOf(code, answer); err != nil {
+		return err
+	}
+	return n.markInvited()
 }
 
 // takeIn makes a node a member that does not vote yet.
@@ -153,7 +198,7 @@ func (n *Node) takeIn(from peer.Identity, j joining) error {
 		}
 	}
 	n.log.Info("a node joins", "node", j.NodeID, "address", j.RaftAddr)
-	return n.changed(n.raft.AddNonvoter(raft.ServerID(j.NodeID), raft.ServerAddress(j.RaftAddr), 0, adminTimeout))
+	return n.changed(n.raft.AddNonvoter(raft.ServerID(j.NodeID), raft.ServerAddress(j.RaftAddr), n.configuration(), adminTimeout))
 }
 
 // changed translates what the Raft library says of a change of membership.

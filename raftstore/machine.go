@@ -36,6 +36,8 @@ type machine struct {
 	// table is emptied or replaced. hurry asks whoever drains to let go.
 	draining sync.Mutex
 	hurry    atomic.Bool
+	pending  []engine.Change // taken at a standstill, not yet written; guarded by draining
+	epoch    uint64          // of the table; guarded by draining
 
 	// committed is the newest committed configuration; nil: none is known.
 	committed atomic.Pointer[membership]
@@ -177,6 +179,7 @@ func (m *machine) clear() error {
 	m.draining.Lock()
 	defer m.draining.Unlock()
 	m.hurry.Store(false)
+	m.replaced()
 	m.table.Load().Clear()
 	return m.images.Clear()
 }

@@ -46,10 +46,13 @@ func (m *machine) precopy() error {
 	return nil
 }
 
-// pass drains what changed since the last one.
+// pass writes what changed since the last one.
 func (m *machine) pass(write func([]engine.Change) error) (n int, err error) {
 	m.draining.Lock()
 	defer m.draining.Unlock()
+	if err := m.writePending(); err != nil {
+		return 0, err
+	}
 	err = m.table.Load().Drain(drainChunk, func(chunk []engine.Change) error {
 		if m.hurry.Load() {
 			return errHurry
@@ -60,14 +63,38 @@ func (m *machine) pass(write func([]engine.Change) error) (n int, err error) {
 	return n, err
 }
 
+// writePending writes what was taken at standstills. The Raft library may give a
+// snapshot up after that, and the next must not lack those changes. The caller holds
+// draining.
+func (m *machine) writePending() error {
+	for len(m.pending) > 0 {
+		n := min(len(m.pending), drainChunk)
+		if err := m.images.Write(m.pending[:n]); err != nil {
+			return err
+		}
+		m.pending = m.pending[n:]
+	}
+	m.pending = nil
+	return nil
+}
+
+// replaced notes that the table was emptied or replaced: what was taken from it
+// before is no part of any image. The caller holds draining.
+func (m *machine) replaced() {
+	m.pending = nil
+	m.epoch++
+}
+
 // Snapshot is the standstill: it takes the last changes, in memory, and the state
 // that goes with them.
 func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
 	start := time.Now()
 	defer func() { m.standstill.Store(int64(time.Since(start))) }()
-	s := &snapshot{machine: m, state: m.state}
-	_, err := m.pass(func(chunk []engine.Change) error {
-		s.keep(chunk)
+	m.draining.Lock()
+	defer m.draining.Unlock()
+	s := &snapshot{machine: m, state: m.state, epoch: m.epoch}
+	err := m.table.Load().Drain(drainChunk, func(chunk []engine.Change) error {
+		m.keep(chunk)
 		return nil
 	})
 	if m.faults.SnapshotWithoutStamp {
@@ -76,35 +103,38 @@ func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
 	return s, err
 }
 
-// snapshot is a table at one entry: what the images have, and the changes since.
-type snapshot struct {
-	machine *machine
-	state   state
-	changes []engine.Change
-}
-
-func (s *snapshot) keep(chunk []engine.Change) {
+func (m *machine) keep(chunk []engine.Change) {
 	for _, c := range chunk {
 		kept := engine.Change{Key: append([]byte(nil), c.Key...)}
 		if c.Value != nil {
 			kept.Value = append([]byte{}, c.Value...)
 		}
-		s.changes = append(s.changes, kept)
+		m.pending = append(m.pending, kept)
 	}
 }
 
-// Persist completes the image.
+// snapshot is a table at one entry: what the images have, and the changes the machine
+// keeps for them.
+type snapshot struct {
+	machine *machine
+	state   state
+	epoch   uint64
+}
+
+// Persist completes the image. Nothing else may reach the images until that is done.
 func (s *snapshot) Persist(to raft.SnapshotSink) error {
 	sink, ok := to.(*sink)
 	if !ok {
 		return fmt.Errorf("a snapshot sink of type %T", to)
 	}
-	for rest := s.changes; len(rest) > 0; {
-		n := min(len(rest), drainChunk)
-		if err := s.machine.images.Write(rest[:n]); err != nil {
-			return err
-		}
-		rest = rest[n:]
+	m := s.machine
+	m.draining.Lock()
+	defer m.draining.Unlock()
+	if m.epoch != s.epoch {
+		return errHurry
+	}
+	if err := m.writePending(); err != nil {
+		return err
 	}
 	return sink.seal(s.state)
 }
@@ -115,7 +145,7 @@ func (s *snapshot) Release() {}
 // Restore replaces the table by an image, or leaves everything as it is and ends
 // the process: a node that cannot read what it must start from does not start.
 func (m *machine) Restore(from io.ReadCloser) error {
-	id, err := imageOf(from)
+	image, err := imageOf(from)
 	if err != nil {
 		return err
 	}
@@ -123,10 +153,12 @@ func (m *machine) Restore(from io.ReadCloser) error {
 	m.draining.Lock()
 	defer m.draining.Unlock()
 	m.hurry.Store(false)
-	if err := m.load(id); err != nil {
-		m.fatal(fmt.Errorf("image %s: %w", id, err))
+	m.replaced()
+	if err := m.load(image.meta.ID); err != nil {
+		m.fatal(fmt.Errorf("image %s: %w", image.meta.ID, err))
 		return err
 	}
+	m.StoreConfiguration(image.meta.ConfigurationIndex, image.meta.Configuration)
 	m.logBytes.Store(0)
 	return nil
 }

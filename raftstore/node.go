@@ -154,7 +154,7 @@ func (n *Node) openLog() error {
 
 func (n *Node) openRaft() error {
 	n.port = peer.NewPort(n.options.Listener, peer.Config{
-		Secret: n.options.Secret, Self: n.self, Logger: n.log, Dialer: n.options.Dialer,
+		Secret: n.options.Secret, Self: n.self, ServesRaft: n.servesRaft, Logger: n.log, Dialer: n.options.Dialer,
 	}, n.serveCalls)
 	n.peers = newPeers(n)
 	n.transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
@@ -227,6 +227,7 @@ func (n *Node) start() {
 	n.tasks.Go(n.housekeep)
 	n.tasks.Go(n.snapshot)
 	n.tasks.Go(n.watch)
+	n.tasks.Go(n.promotions)
 	n.tasks.Go(n.join)
 	n.peers.start()
 }
@@ -295,7 +296,6 @@ func (n *Node) housekeep() {
 		case <-tick.C:
 			n.keepTime()
 			n.expire()
-			n.promote()
 			n.lookAtMembers()
 			at, _ := n.machine.last()
 			if n.faults.CollectEarly {

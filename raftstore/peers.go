@@ -26,7 +26,8 @@ type peers struct {
 // peerNode is another member.
 type peerNode struct {
 	id, addr string
-	client   *peer.Client
+	client   *peer.Client // for operations and orders
+	asker    *peer.Client // for its status: a late answer there must not end the others' wait
 	cancel   context.CancelFunc
 	heard    heard // guarded by peers.mu; zero: never
 }
@@ -78,7 +79,7 @@ func (p *peers) follow(servers []raft.Server) {
 
 func (p *peers) add(id, addr string) *peerNode {
 	ctx, cancel := context.WithCancel(p.node.ctx)
-	one := &peerNode{id: id, addr: addr, client: peer.NewClient(p.node.port, addr, id), cancel: cancel}
+	one := &peerNode{id: id, addr: addr, client: peer.NewClient(p.node.port, addr, id), asker: peer.NewClient(p.node.port, addr, id), cancel: cancel}
 	p.node.tasks.Go(func() { p.poll(ctx, one) })
 	return one
 }
@@ -86,12 +87,13 @@ func (p *peers) add(id, addr string) *peerNode {
 func (one *peerNode) end() {
 	one.cancel()
 	one.client.Close()
+	one.asker.Close()
 }
 
 // poll asks a node how it is until it is no member any more.
 func (p *peers) poll(ctx context.Context, one *peerNode) {
 	for ctx.Err() == nil {
-		if s, err := ask(ctx, one.client); err == nil {
+		if s, err := ask(ctx, one.asker); err == nil {
 			p.mu.Lock()
 			one.heard = heard{s, time.Now()}
 			p.mu.Unlock()

@@ -12,6 +12,30 @@ const (
 	caughtUp = 64
 )
 
+// promotions looks for nodes to promote until the node closes. A change of
+// membership takes its time, so it has a goroutine of its own.
+func (n *Node) promotions() {
+	tick := time.NewTicker(housekeepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			n.promote()
+		case <-n.stop:
+			return
+		}
+	}
+}
+
+// configuration is the entry of the newest committed configuration, 0 when none is
+// known: a change that refers to it is refused when another came first.
+func (n *Node) configuration() uint64 {
+	if c := n.machine.committed.Load(); c != nil {
+		return c.index
+	}
+	return 0
+}
+
 // promote gives a vote to the members that have caught up: a cold node that voted
 // at once would count for the majority without helping to make one.
 func (n *Node) promote() {
@@ -27,7 +51,7 @@ func (n *Node) promote() {
 		if !ok || time.Since(last.at) > 3*statusEvery || last.Index+caughtUp < n.raft.CommitIndex() {
 			continue
 		}
-		if err := n.changed(n.raft.AddVoter(s.ID, s.Address, 0, adminTimeout)); err != nil {
+		if err := n.changed(n.raft.AddVoter(s.ID, s.Address, n.configuration(), adminTimeout)); err != nil {
 			n.log.Warn("a node could not be promoted", "node", s.ID, "error", err)
 			continue
 		}

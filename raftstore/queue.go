@@ -36,6 +36,9 @@ func newQueue() *queue {
 func (q *queue) add(ops []engine.Op, atomic bool) (*batch, int, error) {
 	bytes := 0
 	for i := range ops {
+		if !wire.Sound(&ops[i]) {
+			return nil, 0, ErrUnsound
+		}
 		bytes += wire.Estimate(&ops[i])
 	}
 	q.mu.Lock()

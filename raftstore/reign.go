@@ -43,6 +43,7 @@ func (n *Node) ascend() {
 		term := n.raft.CurrentTerm()
 		if err := n.await(n.raft.Barrier(n.electionTimeout())); err != nil {
 			n.log.Warn("this node was elected but cannot serve yet", "term", term, "error", err)
+			time.Sleep(leaderlessPause)
 			continue
 		}
 		r := &reign{term: term, clock: n.clockFrom(n.machine.last())}

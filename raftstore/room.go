@@ -1,10 +1,6 @@
 package raftstore
 
-import (
-	"slices"
-
-	"github.com/weir-project/weir/engine"
-)
+import "github.com/weir-project/weir/engine"
 
 const (
 	// softNum and softDen are the share of the memory bound at which the leader begins
@@ -24,8 +20,8 @@ func (n *Node) makeRoom(b *batch) {
 	}
 	var ops []engine.Op
 	at, _ := n.machine.last()
-	n.machine.table.Load().Victims(at, victimsPerOp*b.ops, func(key []byte) {
-		ops = append(ops, engine.Op{Code: engine.OpForget, Key: slices.Clone(key), Cost: 1})
+	n.machine.table.Load().Victims(at, victimsPerOp*b.ops, func(key, id []byte) {
+		ops = append(ops, engine.Op{Code: engine.OpForget, Key: key, ID: id, Cost: 1})
 	})
 	if len(ops) > 0 {
 		b.append(ops, false)
@@ -48,14 +44,14 @@ func (n *Node) short() bool {
 	return n.full(1, 1) || n.denyWhenFull && n.full(softNum, softDen)
 }
 
-// refuse answers the operations that would add a key when there is no memory for
-// one, and returns how many it answered. Only the leader's memory counts: what it
-// lets into the log, everyone carries out.
+// refuse answers the operations that would take memory when there is none, and
+// returns how many it answered. Only the leader's memory counts: what it lets into
+// the log, everyone carries out.
 func (n *Node) refuse(ops []engine.Op, out []engine.Decision, answered []bool) (refused int) {
 	at, _ := n.machine.last()
 	table := n.machine.table.Load()
 	for i := range ops {
-		if !answered[i] && adds(&ops[i]) && !table.Has(at, ops[i].Key) {
+		if !answered[i] && grows(&ops[i], table, at) {
 			out[i], answered[i] = engine.Decision{Status: engine.OutOfMemory}, true
 			refused++
 		}
@@ -63,7 +59,32 @@ func (n *Node) refuse(ops []engine.Op, out []engine.Decision, answered []bool) (
 	return refused
 }
 
-// adds reports whether an operation may make a new entry.
-func adds(op *engine.Op) bool {
-	return op.Code == engine.OpTake && !op.Dry && op.Cost > 0 || op.Code == engine.OpBlock || op.Code == engine.OpIncr
+// refuseAll is refuse for operations that are carried out together or not at all.
+func (n *Node) refuseAll(ops []engine.Op, out []engine.Decision) bool {
+	at, _ := n.machine.last()
+	table := n.machine.table.Load()
+	for i := range ops {
+		if grows(&ops[i], table, at) {
+			for k := range ops {
+				out[k] = engine.Decision{Status: engine.OutOfMemory}
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// grows reports whether an operation may take memory: for a new entry, an id to be
+// remembered, or a log or a set of leases that becomes longer.
+func grows(op *engine.Op, table *engine.Table, at engine.Stamp) bool {
+	switch {
+	case len(op.ID) > 0:
+		return true
+	case op.Code == engine.OpBlock || op.Code == engine.OpIncr:
+		return !table.Has(at, op.Key)
+	case op.Code != engine.OpTake || op.Dry || op.Cost == 0:
+		return false
+	}
+	a := op.Limit.Algorithm
+	return a == engine.SlidingLog || a == engine.Concurrency || a == engine.Strike || !table.Has(at, op.Key)
 }

@@ -86,6 +86,29 @@ func (n *Node) joined(f founding) {
 	n.log.Info("this node belongs to a cluster", "cluster", f.ClusterID)
 }
 
+// markInvited remembers for ever that this node was taken in.
+func (n *Node) markInvited() error {
+	n.identity.Lock()
+	defer n.identity.Unlock()
+	if n.identity.Invited {
+		return nil
+	}
+	n.identity.Invited = true
+	return writeIdentity(n.options.FS, n.options.DataDir, n.identity.identity)
+}
+
+// servesRaft says whether this node may vote and be sent entries. One with an empty
+// data directory may not before it was taken in: it may be a member that has lost its
+// disk, and with it what it promised; a second vote could undo what was answered.
+func (n *Node) servesRaft() error {
+	n.identity.Lock()
+	defer n.identity.Unlock()
+	if n.identity.Invited {
+		return nil
+	}
+	return ErrNotTakenIn
+}
+
 // markJoined remembers for ever that this node has been a member: it never asks to
 // be taken in again, and knows when it is none any more.
 func (n *Node) markJoined() {

@@ -107,10 +107,10 @@ func readName(r io.Reader, raw []byte) (string, []byte, error) {
 	return string(name), append(append(raw, n[0]), name...), nil
 }
 
-// proof is what only someone who knows the secret can say about a handshake.
-func proof(secret []byte, role string, dialer, acceptor []byte) []byte {
+// proof is what only someone who knows the secret can say about what was said.
+func proof(secret []byte, role string, first, second []byte) []byte {
 	mac := hmac.New(sha256.New, secret)
-	for _, part := range [][]byte{[]byte(role), dialer, acceptor} {
+	for _, part := range [][]byte{[]byte(role), first, second} {
 		var n [4]byte
 		binary.LittleEndian.PutUint32(n[:], uint32(len(part)))
 		mac.Write(n[:])
@@ -118,6 +118,17 @@ func proof(secret []byte, role string, dialer, acceptor []byte) []byte {
 	}
 	return mac.Sum(nil)
 }
+
+// The dialer speaks first and proves first. Whoever does not know the secret hears
+// nothing but a nonce: no name, and nothing that a guess could be tried on.
+//
+//	dialer    greeting
+//	acceptor  challenge: magic version nonce
+//	dialer    proof over greeting and challenge
+//	acceptor  greeting, proof over all three, verdict
+
+// challengeLen is the length of the acceptor's first message.
+const challengeLen = len(magic) + 1 + nonceLen
 
 // greet is the dialer's side of the handshake.
 func greet(conn net.Conn, secret []byte, service Service, self Identity) (Identity, error) {
@@ -129,25 +140,43 @@ func greet(conn net.Conn, secret []byte, service Service, self Identity) (Identi
 	if _, err := conn.Write(said); err != nil {
 		return Identity{}, err
 	}
-	theirs, heard, err := readGreeting(conn)
+	challenge, err := readChallenge(conn)
 	if err != nil {
 		return Identity{}, err
+	}
+	if _, err := conn.Write(proof(secret, "dialer", said, challenge)); err != nil {
+		return Identity{}, err
+	}
+	theirs, heard, err := readGreeting(conn)
+	if err != nil {
+		return Identity{}, fmt.Errorf("%w, or has another one (%w)", ErrSecret, err)
 	}
 	mac := make([]byte, macLen)
 	if _, err := io.ReadFull(conn, mac); err != nil {
 		return Identity{}, err
 	}
-	if !hmac.Equal(mac, proof(secret, "acceptor", said, heard)) {
+	if !hmac.Equal(mac, proof(secret, "acceptor", append(said, challenge...), heard)) {
 		return Identity{}, ErrSecret
-	}
-	if _, err := conn.Write(proof(secret, "dialer", said, heard)); err != nil {
-		return Identity{}, err
 	}
 	return theirs.self, readVerdict(conn)
 }
 
+func readChallenge(r io.Reader) ([]byte, error) {
+	b := make([]byte, challengeLen)
+	if _, err := io.ReadFull(r, b); err != nil {
+		return nil, fmt.Errorf("%w (%w)", ErrNotWeir, err)
+	}
+	if string(b[:len(magic)]) != magic {
+		return nil, ErrNotWeir
+	}
+	if v := b[len(magic)]; v != protocolVersion {
+		return nil, fmt.Errorf("%w: %d, this one speaks %d", ErrVersion, v, protocolVersion)
+	}
+	return b, nil
+}
+
 // receive is the acceptor's side. An error has been told to a dialer who knows the
-// secret; a stranger learns nothing but that the connection ends.
+// secret.
 func receive(conn net.Conn, secret []byte, self Identity, judge func(Service, Identity) error) (Service, Identity, error) {
 	theirs, heard, err := readGreeting(conn)
 	if err != nil {
@@ -157,16 +186,20 @@ func receive(conn net.Conn, secret []byte, self Identity, judge func(Service, Id
 	if err != nil {
 		return 0, Identity{}, err
 	}
-	said := mine.encode()
-	if _, err := conn.Write(append(said, proof(secret, "acceptor", heard, said)...)); err != nil {
+	challenge := append(append([]byte(magic), protocolVersion), mine.nonce[:]...)
+	if _, err := conn.Write(challenge); err != nil {
 		return 0, Identity{}, err
 	}
 	mac := make([]byte, macLen)
 	if _, err := io.ReadFull(conn, mac); err != nil {
 		return 0, Identity{}, fmt.Errorf("%w (%w)", ErrSecret, err)
 	}
-	if !hmac.Equal(mac, proof(secret, "dialer", heard, said)) {
+	if !hmac.Equal(mac, proof(secret, "dialer", heard, challenge)) {
 		return 0, Identity{}, ErrSecret
+	}
+	said := mine.encode()
+	if _, err := conn.Write(append(said, proof(secret, "acceptor", append(heard, challenge...), said)...)); err != nil {
+		return 0, Identity{}, err
 	}
 	err = judge(theirs.service, theirs.self)
 	return theirs.service, theirs.self, errors.Join(err, writeVerdict(conn, err))

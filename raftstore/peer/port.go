@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"time"
 )
@@ -13,8 +14,11 @@ import (
 const (
 	// handshakeTimeout bounds the handshake on both sides: a few round trips.
 	handshakeTimeout = 5 * time.Second
-	// maxHandshakes bounds the connections that have not proved who they are.
+	// maxHandshakes bounds the connections that have not proved who they are. One more
+	// ends the oldest: silent strangers must not keep nodes out.
 	maxHandshakes = 64
+	// refusalsEvery bounds how often a refusal is logged.
+	refusalsEvery = time.Second
 	// acceptPause is how long a failing Accept waits: the usual cause is a lack of
 	// file descriptors, which passes.
 	acceptPause = 50 * time.Millisecond
@@ -26,6 +30,9 @@ type Config struct {
 	// Self is asked at each handshake: a node learns its cluster when it joins.
 	Self   func() Identity
 	Logger *slog.Logger
+	// ServesRaft says whether this node may take part in elections and replication;
+	// nil: always.
+	ServesRaft func() error
 	// Dialer opens connections; nil: TCP.
 	Dialer func(ctx context.Context, addr string) (net.Conn, error)
 }
@@ -36,13 +43,14 @@ type Port struct {
 	listen net.Listener
 	raft   chan net.Conn
 	serve  func(conn net.Conn, from Identity)
-	slots  chan struct{} // one taken by each handshake
 	done   chan struct{}
 	tasks  sync.WaitGroup
 
 	mu     sync.Mutex
 	closed bool
 	conns  map[net.Conn]struct{} // accepted ones and those in the hands of the Raft library
+	greets []net.Conn            // in a handshake, oldest first
+	told   time.Time             // when a refusal was last logged
 }
 
 // NewPort serves a listener, which it owns from then on. serve is called, in a
@@ -56,7 +64,6 @@ func NewPort(listen net.Listener, config Config, serve func(conn net.Conn, from 
 	p := &Port{
 		config: config, listen: listen, serve: serve,
 		raft:  make(chan net.Conn),
-		slots: make(chan struct{}, maxHandshakes),
 		done:  make(chan struct{}),
 		conns: map[net.Conn]struct{}{},
 	}
@@ -96,27 +103,51 @@ func (p *Port) accept() {
 				continue
 			}
 		}
-		select {
-		case p.slots <- struct{}{}:
-			p.tasks.Go(func() { p.welcome(conn) })
-		default:
-			conn.Close()
-		}
+		p.begin(conn)
+		p.tasks.Go(func() { p.welcome(conn) })
 	}
+}
+
+// begin makes room for one more handshake.
+func (p *Port) begin(conn net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.greets) == maxHandshakes {
+		p.greets[0].Close()
+		p.greets = p.greets[1:]
+	}
+	p.greets = append(p.greets, conn)
+}
+
+// end notes that a handshake is over.
+func (p *Port) end(conn net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.greets = slices.DeleteFunc(p.greets, func(c net.Conn) bool { return c == conn })
+}
+
+// refused logs that a connection was refused, now and then.
+func (p *Port) refused(from net.Addr, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if time.Since(p.told) < refusalsEvery {
+		return
+	}
+	p.told = time.Now()
+	p.config.Logger.Warn("a connection to the inter-node port was refused", "from", from.String(), "error", err)
 }
 
 // welcome hands an accepted connection to its service.
 func (p *Port) welcome(conn net.Conn) {
 	tracked, ok := p.track(conn)
 	if !ok {
-		<-p.slots
 		return
 	}
 	conn.SetDeadline(time.Now().Add(handshakeTimeout))
 	service, from, err := receive(conn, p.config.Secret, p.config.Self(), p.judge)
-	<-p.slots
+	p.end(conn)
 	if err != nil {
-		p.config.Logger.Warn("a connection to the inter-node port was refused", "from", conn.RemoteAddr().String(), "error", err)
+		p.refused(conn.RemoteAddr(), err)
 		tracked.Close()
 		return
 	}
@@ -143,6 +174,8 @@ func (p *Port) judge(service Service, from Identity) error {
 		return fmt.Errorf("%w %q", ErrSameNode, from.NodeID)
 	case from.ClusterID != "" && self.ClusterID != "" && from.ClusterID != self.ClusterID:
 		return fmt.Errorf("%w (%s, this one is %s)", ErrCluster, from.ClusterID, self.ClusterID)
+	case service == RaftService && p.config.ServesRaft != nil:
+		return p.config.ServesRaft()
 	}
 	return nil
 }

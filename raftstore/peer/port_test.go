@@ -75,7 +75,6 @@ func TestCallsAreAnswered(t *testing.T) {
 }
 
 func TestStrangersAreRefused(t *testing.T) {
-	b, said := open(t, "b", "one", "secret")
 	for name, c := range map[string]struct {
 		id, cluster, secret string
 		want                error
@@ -87,6 +86,7 @@ func TestStrangersAreRefused(t *testing.T) {
 		"the same id":     {"b", "one", "secret", ErrRefused, "this node's own id"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			b, said := open(t, "b", "one", "secret")
 			a, _ := open(t, c.id, c.cluster, c.secret)
 			_, _, err := a.Dial(context.Background(), b.Addr().String(), CallService)
 			require.ErrorIs(t, err, c.want)

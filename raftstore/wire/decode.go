@@ -73,7 +73,7 @@ func (d *Decoder) op(op *engine.Op) {
 	if flags&flagExtra != 0 {
 		d.extra(op)
 	}
-	d.bad = d.bad || !sound(op)
+	d.bad = d.bad || !Sound(op)
 }
 
 func (d *Decoder) limit() {

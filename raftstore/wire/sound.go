@@ -2,9 +2,10 @@ package wire
 
 import "github.com/weir-project/weir/engine"
 
-// sound reports whether the engine can compute with the operation: what the
-// server has checked before, as far as a foreign byte could make the engine fail.
-func sound(op *engine.Op) bool {
+// Sound reports whether the engine can compute with the operation: what the server
+// has checked before, as far as a foreign byte could make the engine fail. What is
+// not sound must not get into the log, where every node would stop at it.
+func Sound(op *engine.Op) bool {
 	within := func(v, low, high int64) bool { return low <= v && v <= high }
 	ok := within(int64(len(op.Key)), 1, engine.MaxKeyLen) && len(op.ID) <= engine.MaxIDLen &&
 		within(op.Cost, 0, engine.MaxUnits) && within(op.WaitNs, 0, engine.Never) && within(op.TTLNs, 0, engine.Never)

@@ -1,0 +1,104 @@
+package raftstore
+
+import (
+	"testing"
+
+	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/raftstore/wire"
+)
+
+// persist completes a snapshot that was taken at an index.
+func (m *testMachine) persist(taken raft.FSMSnapshot, index uint64) (id string, err error) {
+	to, err := imageStore{images: m.images}.Create(1, index, 1, raft.Configuration{}, 0, nil)
+	require.NoError(m.t, err)
+	return to.(*sink).idAfter(taken.Persist(to))
+}
+
+func (s *sink) idAfter(err error) (string, error) { return s.id, err }
+
+// image takes a whole snapshot as the node does.
+func (m *testMachine) image() string {
+	require.NoError(m.t, m.precopy())
+	taken, err := m.Snapshot()
+	require.NoError(m.t, err)
+	id, err := m.persist(taken, m.index)
+	require.NoError(m.t, err)
+	return id
+}
+
+func (m *testMachine) reload(id string) {
+	_, from, err := imageStore{images: m.images}.Open(id)
+	require.NoError(m.t, err)
+	defer from.Close()
+	require.NoError(m.t, m.Restore(from))
+}
+
+// same fails when the machine's state is not what another's is.
+func (m *testMachine) same(want uint64) {
+	m.t.Helper()
+	require.Equal(m.t, want, m.table.Load().StateHash(m.lastStamp()))
+}
+
+func (m *testMachine) hash() uint64 { return m.table.Load().StateHash(m.lastStamp()) }
+
+func (m *testMachine) take(key string) {
+	op := bucket
+	op.Key = []byte(key)
+	m.entry(wire.Header{Term: 1, At: at(int64(m.index))}, op)
+}
+
+// TestAGivenUpSnapshotLosesNothing: the Raft library may take a snapshot and never
+// ask for it to be written.
+func TestAGivenUpSnapshotLosesNothing(t *testing.T) {
+	m := newTestMachine(t)
+	m.take("before")
+	m.image()
+	m.take("taken at the standstill")
+	_, err := m.Snapshot()
+	require.NoError(t, err)
+	m.take("after")
+	want := m.hash()
+	m.reload(m.image())
+	m.same(want)
+}
+
+// TestASnapshotOfAnEmptiedTable: a table that was emptied between the standstill and
+// the writing leaves nothing behind.
+func TestASnapshotOfAnEmptiedTable(t *testing.T) {
+	m := newTestMachine(t)
+	m.take("old")
+	taken, err := m.Snapshot()
+	require.NoError(t, err)
+	index := m.index
+	m.entry(wire.Header{Kind: wire.Clear, Term: 1, At: at(50)})
+	m.take("new")
+	_, err = m.persist(taken, index)
+	require.Error(t, err, "the image would not be the state at its entry")
+	want := m.hash()
+	m.reload(m.image())
+	m.same(want)
+	require.EqualValues(t, 1, m.table.Load().Len(m.lastStamp()))
+}
+
+// TestASnapshotOfAReplacedTable: what was taken of one table does not get into the
+// image of the next.
+func TestASnapshotOfAReplacedTable(t *testing.T) {
+	m := newTestMachine(t)
+	m.take("a")
+	first := m.image()
+	m.take("b")
+	taken, err := m.Snapshot()
+	require.NoError(t, err)
+	index := m.index
+	m.reload(first)
+	m.index = 1
+	m.take("c")
+	_, err = m.persist(taken, index)
+	require.Error(t, err)
+	want := m.hash()
+	m.index = 100
+	m.reload(m.image())
+	m.same(want)
+}
