@@ -22,6 +22,8 @@ const (
 	// maxStateBytes bounds what a caller may keep beside the entries: it is held in
 	// memory several times while an image is made.
 	maxStateBytes = 16 << 20
+	// mergeTables is how many new tables wait to be merged with the rest.
+	mergeTables = 16
 )
 
 // Write puts changes into work/, where they wait for Seal; a later change of a key
@@ -94,7 +96,11 @@ func (m *Images) openWork(from directory, files []imageFile) (err error) {
 // nothing else is ever believed.
 func (m *Images) workOptions(loaded *atomic.Bool) *pebble.Options {
 	o := pebbleOptions(m.dir.fs, m.log, m.fatal, loaded)
+	o.FS = pacedFS{o.FS}
 	o.DisableWAL = true
+	// Keys change all over, so each new table overlaps all that there are: merging
+	// them seldom, and many at once, costs the least.
+	o.L0CompactionThreshold, o.L0StopWritesThreshold = mergeTables, 4*mergeTables
 	o.MaxManifestFileSize = maxManifestBytes
 	return o
 }

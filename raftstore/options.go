@@ -37,7 +37,7 @@ type Options struct {
 
 	Durability Durability // "" is Fsync
 	// Heartbeat is how long a follower waits for its leader before it asks for an
-	// election; 0 means one second.
+	// election, once to twice this; 0 means 750 ms.
 	Heartbeat time.Duration
 	// MaxDecisionAge is how late an answer may come; 0 means two seconds.
 	MaxDecisionAge time.Duration
@@ -62,7 +62,7 @@ type Options struct {
 }
 
 const (
-	defaultHeartbeat = time.Second
+	defaultHeartbeat = 750 * time.Millisecond
 	minHeartbeat     = 20 * time.Millisecond
 	maxJoin          = 64
 )

@@ -31,7 +31,7 @@ type clusterFlags struct {
 	ClusterSecretFile string `placeholder:"FILE" help:"File that holds the cluster secret."`
 
 	Durability     string        `enum:",fsync,os,memory" default:"" help:"When a decision counts as written, in a cluster: fsync (the default) on a majority's disks, os in a majority's page caches, memory in a majority's memory. Without --node-id it makes this server a cluster of one."`
-	RaftHeartbeat  time.Duration `default:"1s" help:"How long a node waits for its leader before it asks for an election. Longer than the worst pause of disk or processor."`
+	RaftHeartbeat  time.Duration `default:"750ms" help:"How long a node waits for its leader before it asks for an election, once to twice this. Longer than the worst pause of disk or processor; short enough that decisions go on within three seconds of a leader's death."`
 	MaxDecisionAge time.Duration `default:"2s" help:"How late an answer may come before it becomes UNKNOWN: an admission handed out later would be a burst."`
 	SnapshotBytes  byteSize      `default:"64mb" help:"How much log makes a snapshot. A restart replays at most about as much."`
 
