@@ -197,6 +197,9 @@ func (g *generator) op() engine.Op {
 		op.Code, op.Cost = engine.OpRefund, g.cost(g.someLimit().Max)
 	case roll < 5:
 		op.Code = pick(g, engine.OpReset, engine.OpForget)
+		if op.Code == engine.OpForget {
+			op.ID = nil // with one it would only drop what is remembered of it
+		}
 	case roll < 6:
 		op.Code, op.TTLNs, op.Text = engine.OpBlock, g.duration(), []byte("abuse")
 		if g.chance(20) {

@@ -16,7 +16,11 @@ type batch struct {
 	enc   wire.Encoder
 	ops   int
 	nonce uint64
-	born  time.Time
+	// foreign calls come from other nodes: they took this one for the leader, and when
+	// it is not they have to look for another themselves. Sent on from here they would
+	// wait in a circle.
+	foreign bool
+	born    time.Time
 
 	// out holds the answers. The machine fills it before finish; callers read it after.
 	out      []engine.Decision

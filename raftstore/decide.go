@@ -13,24 +13,33 @@ import (
 // does. Operations that only look are answered from this node's own state, which is
 // as old as StaleFor says. An error is for all operations: none of the answers may be used.
 func (n *Node) Decide(ops []engine.Op, out []engine.Decision) error {
+	return n.decide(ops, out, false)
+}
+
+// decide is Decide for a client of this node, or of another one.
+func (n *Node) decide(ops []engine.Op, out []engine.Decision, foreign bool) error {
 	if !slices.ContainsFunc(ops, func(op engine.Op) bool { return !op.Dry }) {
 		n.machine.table.Load().Decide(n.lastStamp(), ops, out)
 		return nil
 	}
 	start := time.Now()
 	if !n.denials.likely() && !n.short() {
-		return n.timely(start, n.submit(ops, out, false))
+		return n.timely(start, n.submit(ops, out, false, foreign))
 	}
-	return n.timely(start, n.decideOrDeny(ops, out))
+	return n.timely(start, n.decideOrDeny(ops, out, foreign))
 }
 
 // DecideAtomic carries out ops as one step; see engine.Table.DecideAtomic.
 func (n *Node) DecideAtomic(ops []engine.Op, out []engine.Decision) error {
+	return n.decideAtomic(ops, out, false)
+}
+
+func (n *Node) decideAtomic(ops []engine.Op, out []engine.Decision, foreign bool) error {
 	if n.reign.Load() != nil && n.short() && n.refuseAll(ops, out) {
 		return nil
 	}
 	start := time.Now()
-	return n.timely(start, n.submit(ops, out, true))
+	return n.timely(start, n.submit(ops, out, true, foreign))
 }
 
 // timely turns an answer that took too long into ErrUnknown: an admission that is
@@ -53,7 +62,7 @@ type place struct {
 // submit puts operations into the log and waits for their answers. A call that does
 // not fit an entry goes in parts, unless it is atomic; on a follower each waits for
 // the one before, because what is on its way to the leader has no order.
-func (n *Node) submit(ops []engine.Op, out []engine.Decision, atomic bool) error {
+func (n *Node) submit(ops []engine.Op, out []engine.Decision, atomic, foreign bool) error {
 	if r := n.reign.Load(); r != nil && outdated(ops, r.clock.Now()) {
 		return ErrTryAgain
 	}
@@ -65,7 +74,7 @@ func (n *Node) submit(ops []engine.Op, out []engine.Decision, atomic bool) error
 			p.end = low + fitting(ops[low:])
 		}
 		var err error
-		if p.b, p.from, err = n.queue.add(ops[low:p.end], atomic); err != nil {
+		if p.b, p.from, err = n.queue.add(ops[low:p.end], atomic, foreign); err != nil {
 			outcomes.add(err)
 			break
 		}
@@ -146,7 +155,7 @@ func (n *Node) Confirm() error {
 	if r == nil {
 		return ErrNotLeader
 	}
-	b, _, err := n.queue.add(nil, false)
+	b, _, err := n.queue.add(nil, false, false)
 	if err != nil {
 		return err
 	}

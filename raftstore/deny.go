@@ -33,10 +33,10 @@ func (d *denials) learn(ops []engine.Op, out []engine.Decision) {
 // the rest into the log. Whatever is under way can only take more, so a denial
 // stays one; that this node still leads is what a majority has to confirm, after
 // the request arrived. An entry that commits confirms it too.
-func (n *Node) decideOrDeny(ops []engine.Op, out []engine.Decision) error {
+func (n *Node) decideOrDeny(ops []engine.Op, out []engine.Decision, foreign bool) error {
 	r := n.reign.Load()
 	if r == nil {
-		return n.submit(ops, out, false)
+		return n.submit(ops, out, false, foreign)
 	}
 	s := scratchPool.Get().(*scratch)
 	defer scratchPool.Put(s)
@@ -50,11 +50,11 @@ func (n *Node) decideOrDeny(ops []engine.Op, out []engine.Decision) error {
 	}
 	switch answered {
 	case 0:
-		return n.submit(ops, out, false)
+		return n.submit(ops, out, false, foreign)
 	case len(ops):
 		return n.stillLeads(r)
 	}
-	if err := n.submitRest(s, ops, out); err != nil {
+	if err := n.submitRest(s, ops, out, foreign); err != nil {
 		return err
 	}
 	if n.raft.CurrentTerm() != r.term {
@@ -77,13 +77,13 @@ func (n *Node) stillLeads(r *reign) error {
 }
 
 // submitRest puts into the log what was not answered without it.
-func (n *Node) submitRest(s *scratch, ops []engine.Op, out []engine.Decision) error {
+func (n *Node) submitRest(s *scratch, ops []engine.Op, out []engine.Decision, foreign bool) error {
 	for i, done := range s.answered {
 		if !done {
 			s.ops = append(s.ops, ops[i])
 		}
 	}
-	if err := n.submit(s.ops, s.out[:len(s.ops)], false); err != nil {
+	if err := n.submit(s.ops, s.out[:len(s.ops)], false, foreign); err != nil {
 		return err
 	}
 	next := 0

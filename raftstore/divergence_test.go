@@ -41,13 +41,13 @@ func diverges(t *testing.T, wrapped bool) bool {
 	b.depose()
 	c.depose()
 	header := raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte("b"), Addr: []byte(b.LocalAddr())}
-	heartbeat := raft.AppendEntriesRequest{RPCHeader: header, Term: term + 1, Leader: []byte(b.LocalAddr())}
+	heartbeat := raft.AppendEntriesRequest{RPCHeader: header, Term: term + 1}
 	require.NoError(t, b.AppendEntries("a", a.LocalAddr(), &heartbeat, new(raft.AppendEntriesResponse)))
 	r.Apply([]byte("of the deposed leader"), time.Second).Error()
 
 	of := &raft.Log{Index: last + 1, Term: term + 1, Type: raft.LogCommand, Data: []byte("of its successor")}
 	replicate := raft.AppendEntriesRequest{
-		RPCHeader: header, Term: term + 1, Leader: []byte(b.LocalAddr()),
+		RPCHeader: header, Term: term + 1,
 		PrevLogEntry: last, PrevLogTerm: term, Entries: []*raft.Log{of}, LeaderCommitIndex: last + 1,
 	}
 	require.Eventually(t, func() bool {

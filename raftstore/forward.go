@@ -81,11 +81,11 @@ func readForwarded(body []byte) (forwarded, error) {
 func (n *Node) decideForwarded(f forwarded, out []engine.Decision) error {
 	outcomes := outcome{}
 	for _, c := range f.calls {
-		decide := n.Decide
+		decide := n.decide
 		if c.atomic {
-			decide = n.DecideAtomic
+			decide = n.decideAtomic
 		}
-		outcomes.add(decide(c.ops, out[c.from:c.from+len(c.ops)]))
+		outcomes.add(decide(c.ops, out[c.from:c.from+len(c.ops)], true))
 	}
 	return outcomes.err()
 }

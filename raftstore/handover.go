@@ -60,9 +60,16 @@ func (n *Node) abdicate() {
 	case <-time.After(n.electionTimeout()):
 		return
 	}
-	for end := time.Now().Add(lingerMost); time.Now().Before(end); time.Sleep(leaderlessPause) {
-		if time.Since(time.Unix(0, n.lastForwarded.Load())) > quietFor {
-			return
-		}
+	n.linger()
+}
+
+// linger waits until the other nodes have noticed the new leader and everything they
+// sent here is answered.
+func (n *Node) linger() {
+	ctx, cancel := context.WithTimeout(n.ctx, lingerMost)
+	defer cancel()
+	for ctx.Err() == nil && time.Since(time.Unix(0, n.lastForwarded.Load())) < quietFor {
+		time.Sleep(leaderlessPause)
 	}
+	n.queue.empty(ctx)
 }

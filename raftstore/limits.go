@@ -19,8 +19,6 @@ const (
 	// defaultMaxDecisionAge is how late an admission may reach its caller: later, it
 	// would come on top of what a new leader admits.
 	defaultMaxDecisionAge = 2 * time.Second
-	// expireEvery is how often the age of what waits is looked at.
-	expireEvery = 250 * time.Millisecond
 	// tickAfter is how long a leader stays silent before it commits the time: what a
 	// failover may cost callers in refill.
 	tickAfter = time.Second

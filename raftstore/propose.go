@@ -22,9 +22,12 @@ func (n *Node) pump() {
 	defer close(n.proposals)
 	for b := n.queue.next(); b != nil; b = n.queue.next() {
 		n.awaitLeader(b)
-		if r := n.reign.Load(); r != nil {
+		switch r := n.reign.Load(); {
+		case r != nil:
 			n.propose(b, r)
-		} else {
+		case b.foreign:
+			n.queue.land(b, ErrTryAgain)
+		default:
 			n.sendToLeader(b)
 		}
 	}

@@ -33,7 +33,7 @@ func newQueue() *queue {
 
 // add appends a call to the open batch and returns it and where the call's answers
 // will be. A call without operations only waits for the next entry.
-func (q *queue) add(ops []engine.Op, atomic bool) (*batch, int, error) {
+func (q *queue) add(ops []engine.Op, atomic, foreign bool) (*batch, int, error) {
 	bytes := 0
 	for i := range ops {
 		if !wire.Sound(&ops[i]) {
@@ -49,20 +49,22 @@ func (q *queue) add(ops []engine.Op, atomic bool) (*batch, int, error) {
 	if q.ops+len(ops) > maxQueuedOps {
 		return nil, 0, ErrOverloaded
 	}
-	b := q.open(len(ops), bytes)
+	b := q.open(len(ops), bytes, foreign)
 	q.ops += len(ops)
 	return b, b.append(ops, atomic), nil
 }
 
 // open returns the batch that a call of this size goes to.
-func (q *queue) open(ops, bytes int) *batch {
+func (q *queue) open(ops, bytes int, foreign bool) *batch {
 	if n := len(q.batches); n > 0 {
 		b := q.batches[n-1]
-		if b.kind == wire.Decide && b.ops+ops <= maxEntryOps && len(b.data)+bytes <= maxEntryBytes {
+		if b.kind == wire.Decide && b.foreign == foreign && b.ops+ops <= maxEntryOps && len(b.data)+bytes <= maxEntryBytes {
 			return b
 		}
 	}
-	return q.push(wire.Decide)
+	b := q.push(wire.Decide)
+	b.foreign = foreign
+	return b
 }
 
 // push adds an empty batch.
@@ -115,16 +117,28 @@ func (q *queue) land(b *batch, err error) {
 
 // pause lets nothing more under way, and returns when nothing is or ctx ends.
 func (q *queue) pause(ctx context.Context) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.paused = true
+	q.await(ctx, func() bool { return len(q.flying) == 0 })
+}
+
+// empty returns when nothing waits and nothing is under way, or ctx ends.
+func (q *queue) empty(ctx context.Context) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.await(ctx, func() bool { return len(q.flying) == 0 && len(q.batches) == 0 })
+}
+
+// await waits for what only changes under the lock, which the caller holds.
+func (q *queue) await(ctx context.Context, is func() bool) {
 	stop := context.AfterFunc(ctx, func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		q.changed.Broadcast()
 	})
 	defer stop()
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.paused = true
-	for len(q.flying) > 0 && !q.closed && ctx.Err() == nil {
+	for !is() && !q.closed && ctx.Err() == nil {
 		q.changed.Wait()
 	}
 }

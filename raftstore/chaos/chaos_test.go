@@ -52,7 +52,7 @@ func TestStandaloneUndisturbed(t *testing.T) {
 	skipShort(t)
 	rep, err := Run(t.Context(), RunConfig{
 		Cluster:  config(t, 1, 0),
-		Duration: 5 * time.Second,
+		Duration: 9 * time.Second,
 		Seed:     theSeed(),
 		Orderly:  true,
 		Plans:    [][]Step{{{At: 3 * time.Second, For: 500 * time.Millisecond, Kind: PauseOne}}},
