@@ -69,7 +69,9 @@ func TestADeposedLeaderDeniesNothing(t *testing.T) {
 // the log.
 func TestMemoryIsBoundedTheSameEverywhere(t *testing.T) {
 	const bound = 4 << 20
-	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Table.MaxMemoryBytes, o.Table.Shards, o.Heartbeat = bound, 4, time.Second })
+	c := newCluster(t, 3, func(_ int, o *raftstore.Options) {
+		o.Table.MaxMemoryBytes, o.Table.Shards, o.Heartbeat = bound, 4, time.Second
+	})
 	leader, _ := c.leader()
 	offender := quota("offender", 1_000_000)
 	offender.Cost = 500_000

@@ -53,9 +53,6 @@ func (r *run) report() *Report {
 	return rep
 }
 
-// maxShownViolations are printed.
-const maxShownViolations = 10
-
 // String is the report for people.
 func (r *Report) String() string {
 	var b strings.Builder
@@ -79,12 +76,11 @@ func (r *Report) String() string {
 	line("useful", "%.0f of %.0f units admitted in %d healthy of %d seconds", r.Useful.Admitted, r.Useful.CouldAdmit, r.Useful.Healthy, r.Useful.Seconds)
 	line("histories", "%d operations, %d keys linearized, %d digests compared", r.Operations, r.Keys, r.Compared)
 	line("violations", "%d", r.Broken)
-	for i, v := range r.Violations {
-		if i == maxShownViolations {
-			fmt.Fprintf(&b, "... and %d more\n", r.Broken-i)
-			break
-		}
+	for _, v := range r.Violations {
 		fmt.Fprintf(&b, "VIOLATION %v\n", v)
+	}
+	if more := r.Broken - len(r.Violations); more > 0 {
+		fmt.Fprintf(&b, "... and %d more\n", more)
 	}
 	return b.String()
 }
