@@ -24,7 +24,7 @@ func (s *shard) do(h uint64, op *Op, d *Decision) {
 		d.Status = OutOfMemory
 		return
 	}
-	if s.carryOut(h, op, d) {
+	if s.carryOut(h, op, d); d.Status != OutOfMemory {
 		s.remember(op, d)
 	}
 }
@@ -37,7 +37,9 @@ func (s *shard) openToken(c *cell, op *Op) {
 	s.open(c)
 }
 
-// remember keeps the answer to an operation for its ID.
+// remember keeps the answer to an operation for its ID, whatever it is. A copy of the
+// request may still be on its way, from a try that its client has given up: it must
+// not take what a later try was denied, nor give back what was found to be gone.
 func (s *shard) remember(op *Op, d *Decision) {
 	var c cell
 	s.openToken(&c, op)
@@ -80,7 +82,7 @@ func (n *counts) count(a Algorithm, admitted bool) {
 	}
 }
 
-// tokenLen is the size of the token the operation adds if it changes something.
+// tokenLen is the size of the token the operation adds.
 func (op *Op) tokenLen() int { return entryHead + 2 + len(op.Key) + len(op.ID) + tokenLen }
 
 // take decides under the operation's limit.

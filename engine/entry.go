@@ -86,15 +86,19 @@ func writeBlock(state []byte, untilNs int64, reason []byte) {
 	copy(state[blockLen:], reason)
 }
 
-// A token's state: the decision's five numbers and when it is forgotten.
+// A token's state: the decision's five numbers and when it is forgotten. The status
+// shares a number with Limit, which is at most MaxUnits.
+
+const tokenStatusShift = 56
 
 func readToken(state []byte) (d Decision, untilNs int64) {
 	n := func(i int) int64 { return int64(le.Uint64(state[i*8:])) }
-	return Decision{Allowed: n(0), Remaining: n(1), RetryMs: n(2), ResetMs: n(3), Limit: n(4)}, n(5)
+	limit, status := n(4)&(1<<tokenStatusShift-1), Status(n(4)>>tokenStatusShift)
+	return Decision{Status: status, Allowed: n(0), Remaining: n(1), RetryMs: n(2), ResetMs: n(3), Limit: limit}, n(5)
 }
 
 func writeToken(state []byte, d *Decision, untilNs int64) {
-	for i, n := range [...]int64{d.Allowed, d.Remaining, d.RetryMs, d.ResetMs, d.Limit, untilNs} {
+	for i, n := range [...]int64{d.Allowed, d.Remaining, d.RetryMs, d.ResetMs, d.Limit | int64(d.Status)<<tokenStatusShift, untilNs} {
 		le.PutUint64(state[i*8:], uint64(n))
 	}
 }

@@ -90,12 +90,12 @@ func (m *model) do(at engine.Stamp, op *engine.Op) engine.Decision {
 		return r.answer
 	}
 	next := k.state.settled(at)
-	answer, changed := next.do(at, op)
+	answer, _ := next.do(at, op)
 	if op.Dry {
 		return answer
 	}
 	k.state = next
-	if changed && remembers {
+	if remembers {
 		k.ids[string(op.ID)] = remembered{answer, at.NowNs}
 	}
 	return answer

@@ -44,7 +44,7 @@ type Op struct {
 	TTLNs int64
 	// ID, when not empty, makes the operation happen once: the same ID on the same
 	// key within the table's IDLifetime answers what the first one answered.
-	// Answers that changed nothing (denials) are not remembered.
+	// That goes for every answer but OutOfMemory.
 	ID []byte
 	// Text is the lease holder (Concurrency, OpRelease, OpRenew) or the reason of a
 	// block.

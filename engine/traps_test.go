@@ -128,3 +128,35 @@ func TestTrapLookingCreatesNothing(t *testing.T) {
 		require.Zero(t, b.table.Len(engine.Stamp{NowNs: b.nowNs}))
 	})
 }
+
+// A request may be carried out twice: its client gave the first try up, and a copy of
+// that arrives after the second was answered. With an ID the copy changes nothing,
+// whatever the second was told.
+func TestALateCopyChangesNothing(t *testing.T) {
+	table := engine.NewTable(engine.Options{})
+	do := func(op engine.Op) engine.Decision {
+		out := make([]engine.Decision, 1)
+		table.Decide(engine.Stamp{NowNs: 1}, []engine.Op{op}, out)
+		return out[0]
+	}
+	quota := engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: 10}
+	take := func(n int64, id string) engine.Op {
+		return engine.Op{Code: engine.OpTake, Key: []byte("k"), Limit: quota, Cost: n, ID: []byte(id)}
+	}
+	refund := engine.Op{Code: engine.OpRefund, Key: []byte("k"), Cost: 2, ID: []byte("back")}
+	require.EqualValues(t, -1, do(refund).Remaining, "nothing to give back")
+	do(take(8, ""))
+	require.EqualValues(t, -1, do(refund).Remaining, "the copy of it")
+	require.EqualValues(t, 2, do(take(0, "")).Remaining)
+
+	require.Zero(t, do(take(3, "late")).Allowed)
+	do(engine.Op{Code: engine.OpReset, Key: []byte("k")})
+	require.Zero(t, do(take(3, "late")).Allowed, "the copy of a denied request")
+	require.EqualValues(t, 10, do(take(0, "")).Remaining)
+
+	do(take(1, ""))
+	other := engine.Op{Code: engine.OpTake, Key: []byte("k"), Limit: engine.Limit{Algorithm: engine.Concurrency, Max: 1}, Cost: 1, Text: []byte("h"), ID: []byte("wrong")}
+	require.Equal(t, engine.WrongType, do(other).Status)
+	do(engine.Op{Code: engine.OpReset, Key: []byte("k")})
+	require.Equal(t, engine.WrongType, do(other).Status, "the copy of a refused one")
+}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,6 +34,8 @@ type language struct {
 	install [][]string // run in a copy of the directory
 	program []string   // run there too
 	clients []string
+	cluster []string // another program, for the cluster modes; clusterforeign_test.go says how it is called
+	kinds   []clientKind
 }
 
 var languages = []language{
@@ -45,6 +48,8 @@ var languages = []language{
 		},
 		program: []string{"venv/bin/python", "-W", "default", "speak.py"},
 		clients: []string{"redis-py", "redis-py-resp2"},
+		cluster: []string{"venv/bin/python", "-W", "default", "cluster.py"},
+		kinds:   []clientKind{{name: "redis-py-cluster", learns: true, resends: true}},
 	},
 	{
 		name:    "node",
@@ -52,6 +57,8 @@ var languages = []language{
 		install: [][]string{{"npm", "ci", "--no-audit", "--no-fund"}},
 		program: []string{"node", "speak.mjs"},
 		clients: []string{"node-redis", "ioredis", "ioredis-5"},
+		cluster: []string{"node", "cluster.mjs"},
+		kinds:   []clientKind{{name: "node-redis-cluster"}, {name: "ioredis-cluster", learns: true, resends: true}, {name: "ioredis-5-cluster", learns: true, resends: true}},
 	},
 	{
 		name:    "java",
@@ -59,6 +66,8 @@ var languages = []language{
 		install: [][]string{{"mvn", "--quiet", "--batch-mode", "compile", "dependency:copy-dependencies"}},
 		program: []string{"java", "-cp", "target/classes:target/dependency/*", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "Speak"},
 		clients: []string{"jedis", "lettuce"},
+		cluster: []string{"java", "-cp", "target/classes:target/dependency/*", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "Cluster"},
+		kinds:   []clientKind{{name: "jedis-cluster", learns: true, resends: true}, {name: "lettuce-cluster", learns: true, resends: true}},
 	},
 	{
 		name:    "rust",
@@ -84,6 +93,9 @@ func TestForeign(t *testing.T) {
 					t.Run("Password", p.testPassword)
 					t.Run("SeesDifferences", p.testSeesDifferences)
 				})
+			}
+			for _, kind := range l.kinds {
+				t.Run(kind.name, func(t *testing.T) { testClusterClient(t, l.inCluster(dir, kind)) })
 			}
 		})
 	}
@@ -149,22 +161,46 @@ type program struct {
 }
 
 // programWait bounds a program's whole run: some clients never give up connecting.
-const programWait = 2 * time.Minute
+// It has room for several clusterWaits.
+const programWait = 5 * time.Minute
 
 // conversation is a running program.
 type conversation struct {
 	t      *testing.T
 	cmd    *exec.Cmd
-	stdin  io.Writer
+	stdin  io.WriteCloser
 	stdout *bufio.Scanner
-	stderr bytes.Buffer
+	stderr lockedBuffer
+}
+
+// lockedBuffer can be read while a program writes to it.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(b)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }
 
 func (p program) start(t *testing.T, doing, vectors string, server *weir, args ...string) *conversation {
 	t.Helper()
 	vectors, err := filepath.Abs(vectors)
 	require.NoError(t, err)
-	argv := append(append(p.argv[:len(p.argv):len(p.argv)], doing, vectors, "127.0.0.1", server.port()), args...)
+	return p.launch(t, append([]string{doing, vectors, "127.0.0.1", server.port()}, args...))
+}
+
+func (p program) launch(t *testing.T, args []string) *conversation {
+	t.Helper()
+	argv := append(p.argv[:len(p.argv):len(p.argv)], args...)
 	ctx, cancel := context.WithTimeout(t.Context(), programWait)
 	t.Cleanup(cancel)
 	c := &conversation{t: t, cmd: exec.CommandContext(ctx, argv[0], argv[1:]...)}
@@ -174,6 +210,7 @@ func (p program) start(t *testing.T, doing, vectors string, server *weir, args .
 	})
 	c.cmd.Stderr = &c.stderr
 	c.cmd.WaitDelay = testWait
+	var err error
 	c.stdin, err = c.cmd.StdinPipe()
 	require.NoError(t, err)
 	stdout, err := c.cmd.StdoutPipe()
