@@ -241,11 +241,13 @@ func (n *Node) Close() error {
 		n.cancel()
 		n.queue.close()
 		ended := n.raft.Shutdown()
-		// The library waits for exchanges that have no deadline: they end with their
-		// connections.
+		// The library waits for exchanges that have no deadline, which end with their
+		// connections. What answers other nodes waits for the library, which may forget
+		// to answer: it ends with n.ended, and the port after it.
 		n.peers.close()
-		err := errors.Join(n.port.Close(), ended.Error())
+		err := errors.Join(n.port.Cut(), ended.Error())
 		close(n.ended)
+		err = errors.Join(err, n.port.Close())
 		n.tasks.Wait()
 		n.closeErr = errors.Join(err, n.release())
 	})

@@ -76,9 +76,17 @@ func (p *Port) Addr() net.Addr { return p.listen.Addr() }
 
 // Close ends every connection and returns when nothing of the port runs.
 func (p *Port) Close() error {
+	err := p.Cut()
+	p.tasks.Wait()
+	return err
+}
+
+// Cut ends every connection, and does not wait for what still answers calls: that may
+// wait for others to close first.
+func (p *Port) Cut() error {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.closed {
-		p.mu.Unlock()
 		return nil
 	}
 	p.closed = true
@@ -86,10 +94,7 @@ func (p *Port) Close() error {
 	for conn := range p.conns {
 		conn.Close()
 	}
-	p.mu.Unlock()
-	err := p.listen.Close()
-	p.tasks.Wait()
-	return err
+	return p.listen.Close()
 }
 
 func (p *Port) accept() {

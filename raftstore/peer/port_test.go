@@ -220,6 +220,43 @@ func TestCallsEndWithTheConnection(t *testing.T) {
 	require.ErrorIs(t, err, ErrNotSent)
 }
 
+// Cut ends the connections while calls are still being answered; Close waits for them.
+func TestCutWaitsForNobody(t *testing.T) {
+	caller, _ := open(t, "a", "one", "secret")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	asked, release := make(chan struct{}), make(chan struct{})
+	stuck := NewPort(l, Config{
+		Secret: []byte("secret"), Self: func() Identity { return Identity{NodeID: "b", ClusterID: "one"} },
+		Logger: slog.New(slog.DiscardHandler),
+	}, func(conn net.Conn, from Identity) {
+		ServeCalls(conn, from, func(Identity, byte, []byte) (byte, []byte) {
+			close(asked)
+			<-release
+			return 0, nil
+		})
+	})
+	client := NewClient(caller, l.Addr().String(), "b")
+	defer client.Close()
+	failed := make(chan error, 1)
+	go func() {
+		_, _, err := client.Call(context.Background(), 1, nil)
+		failed <- err
+	}()
+	<-asked
+	require.NoError(t, stuck.Cut())
+	require.Error(t, <-failed)
+	closed := make(chan error, 1)
+	go func() { closed <- stuck.Close() }()
+	select {
+	case <-closed:
+		t.Fatal("closed while a call is being answered")
+	case <-time.After(20 * time.Millisecond):
+	}
+	close(release)
+	require.NoError(t, <-closed)
+}
+
 func TestHugeFramesEndTheConnection(t *testing.T) {
 	a, _ := open(t, "a", "one", "secret")
 	b, _ := open(t, "b", "one", "secret")
