@@ -71,17 +71,17 @@ func (s *Server) admit(nc net.Conn) {
 		turnAway(nc, protectedReply)
 		return
 	}
+	keepAlive(nc)
 	c := newConn(s, nc)
 	switch err := s.enroll(c); err {
 	case nil:
 		s.stats.Accepted.Add(1)
-		keepAlive(nc)
-		go c.serve()
+		c.start()
 	case errMaxClients:
 		s.stats.Rejected.Add(1)
-		turnAway(nc, tooManyClients)
+		turnAway(c.nc, tooManyClients)
 	default:
-		_ = nc.Close()
+		_ = c.nc.Close()
 	}
 }
 

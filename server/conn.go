@@ -2,21 +2,26 @@ package server
 
 import (
 	"errors"
+	"io"
 	"net"
 	"os"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-project/weir/server/evloop"
 )
 
-// conn is one client's connection and the goroutine that serves it: it reads,
-// frames, hands each command to the session and writes the replies of all that
-// one read brought in one write. Everything but the fields marked so belongs to
-// that goroutine.
+// conn is one client's connection. Its turns read, frame, hand each command to the
+// session and write the replies of all that one read brought in one write. They run
+// on one goroutine at a time: on a poller's where the connection has one, else on
+// one of its own. Everything but the fields marked so belongs to the turn.
 type conn struct {
 	srv    *Server
 	nc     net.Conn
+	polled *evloop.Conn  // nc where it has a poller, else nil
+	stream io.ReadWriter // nc as its turns use it
 	id     int64
 	remote string
 
@@ -35,7 +40,10 @@ type conn struct {
 }
 
 func newConn(srv *Server, nc net.Conn) *conn {
-	c := &conn{srv: srv, nc: nc, id: srv.lastID.Add(1), remote: nc.RemoteAddr().String()}
+	c := &conn{srv: srv, nc: nc, stream: nc, polled: srv.poll(nc), id: srv.lastID.Add(1), remote: nc.RemoteAddr().String()}
+	if c.polled != nil {
+		c.nc, c.stream = c.polled, c.polled.Turn()
+	}
 	c.in.pools, c.pushes.held = &srv.pools, &srv.held
 	return c
 }
@@ -53,24 +61,56 @@ func (c *conn) LocalAddr() string { return c.nc.LocalAddr().String() }
 // call it.
 func (c *conn) Kill() { _ = c.nc.Close() }
 
-// serve runs the connection to its end.
-func (c *conn) serve() {
-	polite := true // also after a panic
+// start begins to serve the connection.
+func (c *conn) start() {
 	c.guard(func() {
 		c.sess = newSession(c.srv, c)
 		c.setAuthed(c.sess.authed())
-		polite = c.loop()
 	})
+	if c.polled == nil {
+		go c.serve()
+	} else if err := c.polled.Start(c.turn); err != nil {
+		c.srv.log.Error("cannot poll for a client; it is cut", "addr", c.remote, "err", err)
+		c.end(false)
+	}
+}
+
+// serve runs turns to the connection's end.
+func (c *conn) serve() {
+	for c.turn() {
+	}
+}
+
+// turn serves what has arrived, and reports whether the connection goes on.
+func (c *conn) turn() bool {
+	over, polite := true, true // also after a panic
+	c.guard(func() { over, polite = c.loop() })
+	if over {
+		c.end(polite)
+	}
+	return !over
+}
+
+// end lets go of everything; polite as in loop.
+func (c *conn) end(polite bool) {
 	if c.sess != nil {
 		c.guard(c.sess.close)
 	}
 	if polite {
+		c.MayBlock()
 		c.linger()
 	}
 	c.pushes.close()
 	_ = c.nc.Close()
 	c.in.release()
 	c.srv.forget(c)
+}
+
+// MayBlock says that the turn may take longer from here on than others should wait.
+func (c *conn) MayBlock() {
+	if c.polled != nil {
+		c.polled.Detach()
+	}
 }
 
 // guard keeps a panic in f from costing more than this connection.
@@ -86,41 +126,54 @@ func (c *conn) guard(f func()) {
 		if c.sess != nil {
 			c.writeMu.Lock()
 			defer c.writeMu.Unlock()
-			_ = c.write(append(c.sess.out[:c.sound], "-ERR internal error\r\n"...))
+			_ = c.write(c.stream, append(c.sess.out[:c.sound], "-ERR internal error\r\n"...))
 		}
 	}()
 	f()
 }
 
-// loop serves until the connection ends. polite: it is the server that ends it,
-// and what it wrote last shall arrive.
-func (c *conn) loop() (polite bool) {
+// loop serves until the connection is over or, with a poller, has nothing to read.
+// polite: it is the server that ends it, and what it wrote last shall arrive.
+func (c *conn) loop() (over, polite bool) {
+	if c.sess == nil {
+		return true, true // it could not be made
+	}
 	for !c.srv.draining.Load() {
-		n, err := c.in.fill(c.nc)
+		n, err := c.in.fill(c.stream)
 		if n == 0 && err != nil {
 			switch {
+			case err == evloop.ErrAgain:
+				return false, false
 			case errors.Is(err, errReadMemory):
-				c.writeMu.Lock()
+				c.lockWrites()
 				defer c.writeMu.Unlock()
-				return c.refuse(err)
+				return true, c.refuse(err)
 			case !errors.Is(err, os.ErrDeadlineExceeded) || !c.woken():
-				return false
+				return true, false
 			}
 			continue
 		}
 		c.stir.Store(active)
 		c.srv.stats.InputBytes.Add(int64(n))
 		if more, polite := c.batch(); !more {
-			return polite
+			return true, polite
 		}
 	}
-	return true
+	return true, true
+}
+
+// lockWrites waits until no pushed message is being written.
+func (c *conn) lockWrites() {
+	if !c.writeMu.TryLock() {
+		c.MayBlock()
+		c.writeMu.Lock()
+	}
 }
 
 // batch carries out the commands that have arrived whole. It settles and writes
 // before it returns, so the read buffer may move afterwards.
 func (c *conn) batch() (more, polite bool) {
-	c.writeMu.Lock()
+	c.lockWrites()
 	defer c.writeMu.Unlock()
 	s := c.sess
 	s.confirmed = false // what is read now arrived after that
@@ -161,7 +214,7 @@ func (c *conn) flush() bool {
 	if len(s.out) == 0 {
 		return true
 	}
-	err := c.write(s.out)
+	err := c.write(c.stream, s.out)
 	if s.out = s.out[:0]; cap(s.out) > keptReplyBytes {
 		s.out = nil
 	}
@@ -172,9 +225,9 @@ func (c *conn) flush() bool {
 // errHeldMemory: too much waits for readers already.
 var errHeldMemory = errors.New("too many long replies wait for their readers")
 
-// write sends b. A client that takes none of it for the write timeout is cut, and
+// write sends b by w. A client that takes none of it for the write timeout is cut, and
 // so is one that makes the server hold more than all may. The caller holds writeMu.
-func (c *conn) write(b []byte) error {
+func (c *conn) write(w io.Writer, b []byte) error {
 	if over := len(b) - keptReplyBytes; over > 0 {
 		if !c.srv.held.take(over) {
 			c.srv.stats.SlowReaders.Add(1)
@@ -186,7 +239,7 @@ func (c *conn) write(b []byte) error {
 	for len(b) > 0 {
 		part := b[:min(len(b), keptReplyBytes)]
 		_ = c.nc.SetWriteDeadline(time.Now().Add(c.srv.cfg.WriteTimeout))
-		n, err := c.nc.Write(part)
+		n, err := w.Write(part)
 		c.srv.stats.OutputBytes.Add(int64(n))
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			c.srv.stats.SlowReaders.Add(1)

@@ -203,7 +203,8 @@ func TestRepliesAreFlushedAtAThreshold(t *testing.T) {
 	nc := &replayConn{pipeline: strings.Repeat("PING\r\n", 100_000), rest: 2}
 	c := newConn(srv, nc)
 	require.NoError(t, srv.enroll(c))
-	c.serve()
+	c.start()
+	srv.running.Wait()
 	assert.Greater(t, nc.largest, mediumReadBytes)
 	assert.LessOrEqual(t, nc.largest, flushBytes+len(pong))
 	assert.EqualValues(t, 200_000*len(pong), srv.stats.OutputBytes.Load())

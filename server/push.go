@@ -98,7 +98,7 @@ func (c *conn) writePushes() {
 			c.writeMu.Unlock()
 			return
 		}
-		err := c.write(messages)
+		err := c.write(c.nc, messages)
 		c.writeMu.Unlock()
 		if err != nil {
 			c.pushes.close()

@@ -56,6 +56,8 @@ type Server struct {
 	stats     wireStats
 	state     serverState
 
+	pollers pollers
+
 	openLimits, preAuthLimits *frameLimits
 
 	lastID   atomic.Int64
@@ -160,7 +162,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 
 	done := make(chan struct{})
 	go func() {
-		s.running.Wait()
+		s.wait()
 		close(done)
 	}()
 	select {
@@ -176,8 +178,14 @@ func (s *Server) Shutdown(ctx context.Context) error {
 func (s *Server) Close() error {
 	s.beginStop()
 	s.cutAll()
-	s.running.Wait()
+	s.wait()
 	return nil
+}
+
+// wait returns when everything that runs has ended.
+func (s *Server) wait() {
+	s.running.Wait()
+	s.pollers.close()
 }
 
 // beginStop makes Serve return and keeps connections from reading on.

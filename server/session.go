@@ -11,6 +11,9 @@ type client interface {
 	Kill()
 	// Push queues a message from any goroutine; false when it is refused.
 	Push([]byte) bool
+	// MayBlock says that what the session does next may take longer than other
+	// connections should wait.
+	MayBlock()
 }
 
 // session is everything about one client above the transport. Its methods

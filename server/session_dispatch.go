@@ -23,6 +23,7 @@ func (s *session) doWithCare(args [][]byte) {
 
 // dispatch decides whether the command may run now, and runs or queues it.
 func (s *session) dispatch(args [][]byte) {
+	s.client.MayBlock()
 	cmd, err := s.srv.state.table.resolve(args)
 	if !s.loggedIn && (cmd == nil || !cmd.noAuth) {
 		err = errNoAuth

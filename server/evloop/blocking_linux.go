@@ -1,0 +1,100 @@
+package evloop
+
+import (
+	"io"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// waiter is where one goroutine waits for a connection to become readable or
+// writable.
+type waiter struct{ signal atomic.Pointer[chan struct{}] }
+
+// arm makes ready to wait. What happens from here on is noticed.
+func (w *waiter) arm() <-chan struct{} {
+	signal := make(chan struct{}, 1)
+	w.signal.Store(&signal)
+	return signal
+}
+
+func (w *waiter) disarm() { w.signal.Store(nil) }
+
+func (w *waiter) wake() {
+	if signal := w.signal.Load(); signal != nil {
+		select {
+		case *signal <- struct{}{}:
+		default: // it knows already
+		}
+	}
+}
+
+// Read reads, and waits until there is something. Within a turn it goes with Detach.
+func (c *Conn) Read(b []byte) (int, error) {
+	signal := c.readable.arm()
+	defer c.readable.disarm()
+	for {
+		if c.overdue.Load() {
+			return 0, os.ErrDeadlineExceeded
+		}
+		n, err := c.system(read, b)
+		switch {
+		case err == syscall.EAGAIN:
+			<-signal
+		case err == nil && n == 0 && len(b) > 0:
+			return 0, io.EOF
+		default:
+			return n, err
+		}
+	}
+}
+
+// Write writes all of b, or fails: with os.ErrDeadlineExceeded when the peer takes
+// nothing until the deadline. Within a turn it goes with Detach.
+func (c *Conn) Write(b []byte) (written int, err error) {
+	n, err := c.writeSome(b)
+	if err != syscall.EAGAIN {
+		return n, err
+	}
+	signal := c.writable.arm()
+	defer c.writable.disarm()
+	for written = n; ; {
+		n, err := c.writeSome(b[written:])
+		written += n
+		if err != syscall.EAGAIN {
+			return written, err
+		}
+		if err := c.await(signal); err != nil {
+			return written, err
+		}
+	}
+}
+
+// writeSome writes until all is written or an error, which may be EAGAIN.
+func (c *Conn) writeSome(b []byte) (written int, err error) {
+	for written < len(b) {
+		n, err := c.system(write, b[written:])
+		written += n
+		if err != nil {
+			return written, err
+		}
+	}
+	return written, nil
+}
+
+// await returns when there is a signal, or with an error at the write deadline.
+func (c *Conn) await(signal <-chan struct{}) error {
+	var late <-chan time.Time
+	if by := c.writeBy.Load(); by != 0 {
+		timer := time.NewTimer(time.Until(time.Unix(0, by)))
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case <-signal:
+		return nil
+	case <-late:
+		return os.ErrDeadlineExceeded
+	}
+}

@@ -1,0 +1,135 @@
+package evloop
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// interest is what a connection is watched for: edges, so that no call is needed to
+// be told again.
+const interest = syscall.EPOLLIN | syscall.EPOLLOUT | syscall.EPOLLRDHUP | edgeTriggered
+
+// edgeTriggered is EPOLLET, which the syscall package has as a negative number.
+const edgeTriggered = 1 << 31
+
+// Group is a set of connections and the goroutines that poll for them.
+type Group struct {
+	epoll  int
+	bell   int // an eventfd: rung to end the pollers
+	closed atomic.Bool
+	ended  sync.WaitGroup // pollers
+
+	helpers atomic.Int32
+
+	mu    sync.RWMutex
+	conns []*Conn // by file descriptor
+}
+
+// New starts a group with one poller.
+func New() (*Group, error) {
+	epoll, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("epoll_create1: %w", err)
+	}
+	g := &Group{epoll: epoll}
+	if g.bell, err = eventFD(); err == nil {
+		err = g.watch(g.bell, syscall.EPOLLIN)
+	}
+	if err != nil {
+		_ = syscall.Close(epoll)
+		return nil, err
+	}
+	g.ended.Add(1)
+	go (&poller{group: g, idleAt: time.Now()}).run()
+	return g, nil
+}
+
+func eventFD() (int, error) {
+	fd, _, errno := syscall.Syscall(syscall.SYS_EVENTFD2, 0, syscall.O_CLOEXEC|syscall.O_NONBLOCK, 0)
+	if errno != 0 {
+		return -1, fmt.Errorf("eventfd: %w", errno)
+	}
+	return int(fd), nil
+}
+
+func (g *Group) watch(fd int, events uint32) error {
+	err := syscall.EpollCtl(g.epoll, syscall.EPOLL_CTL_ADD, fd, &syscall.EpollEvent{Events: events, Fd: int32(fd)})
+	if err != nil {
+		return fmt.Errorf("epoll_ctl: %w", err)
+	}
+	return nil
+}
+
+// maxHelpers work beside the one poller that waits.
+func maxHelpers() int32 { return int32(runtime.GOMAXPROCS(0)) - 1 }
+
+// Adopt takes over a TCP or Unix connection: nc must not be used any more. Nothing
+// is read before Start. On an error nc is as it was.
+func (g *Group) Adopt(nc net.Conn) (*Conn, error) {
+	raw, ok := nc.(syscall.Conn)
+	if !ok {
+		return nil, fmt.Errorf("%w: %T", ErrUnsupported, nc)
+	}
+	fd, err := duplicate(raw)
+	if err != nil {
+		return nil, err
+	}
+	c := &Conn{group: g, fd: fd, local: nc.LocalAddr(), remote: nc.RemoteAddr()}
+	c.state.Store(running) // until Start
+	_ = nc.Close()         // the duplicate stays open
+	return c, nil
+}
+
+// duplicate gives the connection a descriptor that the Go runtime does not poll.
+func duplicate(nc syscall.Conn) (fd int, err error) {
+	raw, err := nc.SyscallConn()
+	if err != nil {
+		return -1, err
+	}
+	var dup uintptr
+	var errno syscall.Errno
+	err = raw.Control(func(fd uintptr) {
+		dup, _, errno = syscall.Syscall(syscall.SYS_FCNTL, fd, syscall.F_DUPFD_CLOEXEC, 0)
+	})
+	if err == nil && errno != 0 {
+		err = fmt.Errorf("dup: %w", errno)
+	}
+	return int(dup), err
+}
+
+// put makes c the connection of its descriptor.
+func (g *Group) put(fd int, c *Conn) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for fd >= len(g.conns) {
+		g.conns = append(g.conns, nil)
+	}
+	g.conns[fd] = c
+}
+
+func (g *Group) get(fd int) *Conn {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	if fd >= len(g.conns) {
+		return nil
+	}
+	return g.conns[fd]
+}
+
+// Close ends the pollers. All connections must have been closed, and their turns
+// have returned.
+func (g *Group) Close() error {
+	if g.closed.Swap(true) {
+		return nil
+	}
+	one := [8]byte{1}
+	_, ringErr := syscall.Write(g.bell, one[:])
+	g.ended.Wait()
+	return errors.Join(ringErr, syscall.Close(g.bell), syscall.Close(g.epoll))
+}
