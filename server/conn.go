@@ -1,10 +1,8 @@
 package server
 
 import (
-	"errors"
 	"io"
 	"net"
-	"os"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -61,58 +59,6 @@ func (c *conn) LocalAddr() string { return c.nc.LocalAddr().String() }
 // call it.
 func (c *conn) Kill() { _ = c.nc.Close() }
 
-// start begins to serve the connection.
-func (c *conn) start() {
-	c.guard(func() {
-		c.sess = newSession(c.srv, c)
-		c.setAuthed(c.sess.authed())
-	})
-	if c.polled == nil {
-		go c.serve()
-	} else if err := c.polled.Start(c.turn); err != nil {
-		c.srv.log.Error("cannot poll for a client; it is cut", "addr", c.remote, "err", err)
-		c.end(false)
-	}
-}
-
-// serve runs turns to the connection's end.
-func (c *conn) serve() {
-	for c.turn() {
-	}
-}
-
-// turn serves what has arrived, and reports whether the connection goes on.
-func (c *conn) turn() bool {
-	over, polite := true, true // also after a panic
-	c.guard(func() { over, polite = c.loop() })
-	if over {
-		c.end(polite)
-	}
-	return !over
-}
-
-// end lets go of everything; polite as in loop.
-func (c *conn) end(polite bool) {
-	if c.sess != nil {
-		c.guard(c.sess.close)
-	}
-	if polite {
-		c.MayBlock()
-		c.linger()
-	}
-	c.pushes.close()
-	_ = c.nc.Close()
-	c.in.release()
-	c.srv.forget(c)
-}
-
-// MayBlock says that the turn may take longer from here on than others should wait.
-func (c *conn) MayBlock() {
-	if c.polled != nil {
-		c.polled.Detach()
-	}
-}
-
 // guard keeps a panic in f from costing more than this connection.
 func (c *conn) guard(f func()) {
 	defer func() {
@@ -130,44 +76,6 @@ func (c *conn) guard(f func()) {
 		}
 	}()
 	f()
-}
-
-// loop serves until the connection is over or, with a poller, has nothing to read.
-// polite: it is the server that ends it, and what it wrote last shall arrive.
-func (c *conn) loop() (over, polite bool) {
-	if c.sess == nil {
-		return true, true // it could not be made
-	}
-	for !c.srv.draining.Load() {
-		n, err := c.in.fill(c.stream)
-		if n == 0 && err != nil {
-			switch {
-			case err == evloop.ErrAgain:
-				return false, false
-			case errors.Is(err, errReadMemory):
-				c.lockWrites()
-				defer c.writeMu.Unlock()
-				return true, c.refuse(err)
-			case !errors.Is(err, os.ErrDeadlineExceeded) || !c.woken():
-				return true, false
-			}
-			continue
-		}
-		c.stir.Store(active)
-		c.srv.stats.InputBytes.Add(int64(n))
-		if more, polite := c.batch(); !more {
-			return true, polite
-		}
-	}
-	return true, true
-}
-
-// lockWrites waits until no pushed message is being written.
-func (c *conn) lockWrites() {
-	if !c.writeMu.TryLock() {
-		c.MayBlock()
-		c.writeMu.Lock()
-	}
 }
 
 // batch carries out the commands that have arrived whole. It settles and writes
@@ -201,72 +109,4 @@ func (c *conn) batch() (more, polite bool) {
 		}
 	}
 	return false, c.flush()
-}
-
-// flush settles the deferred operations and writes every reply. It reports false
-// when the client is gone.
-func (c *conn) flush() bool {
-	s := c.sess
-	c.sound = len(s.out)
-	if s.pending() > 0 {
-		s.settle()
-	}
-	if len(s.out) == 0 {
-		return true
-	}
-	err := c.write(c.stream, s.out)
-	if s.out = s.out[:0]; cap(s.out) > keptReplyBytes {
-		s.out = nil
-	}
-	c.sound = 0
-	return err == nil
-}
-
-// errHeldMemory: too much waits for readers already.
-var errHeldMemory = errors.New("too many long replies wait for their readers")
-
-// write sends b by w. A client that takes none of it for the write timeout is cut, and
-// so is one that makes the server hold more than all may. The caller holds writeMu.
-func (c *conn) write(w io.Writer, b []byte) error {
-	if over := len(b) - keptReplyBytes; over > 0 {
-		if !c.srv.held.take(over) {
-			c.srv.stats.SlowReaders.Add(1)
-			c.srv.log.Info("client cut: "+errHeldMemory.Error(), "id", c.id, "addr", c.remote)
-			return errHeldMemory
-		}
-		defer c.srv.held.give(over)
-	}
-	for len(b) > 0 {
-		part := b[:min(len(b), keptReplyBytes)]
-		_ = c.nc.SetWriteDeadline(time.Now().Add(c.srv.cfg.WriteTimeout))
-		n, err := w.Write(part)
-		c.srv.stats.OutputBytes.Add(int64(n))
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			c.srv.stats.SlowReaders.Add(1)
-			c.srv.log.Info("client cut: it does not read its replies", "id", c.id, "addr", c.remote)
-		}
-		if err != nil {
-			return err
-		}
-		b = b[n:]
-	}
-	return nil
-}
-
-// refuse answers what was sound before a frame that is not, then the error. It
-// reports whether the client is to be waited for.
-func (c *conn) refuse(err error) (polite bool) {
-	if errors.Is(err, errCrossProtocol) {
-		c.srv.stats.CrossProtocol.Add(1)
-		c.srv.warnCrossProtocol(c.remote)
-		c.flush()
-		return false
-	}
-	c.srv.stats.ProtocolErrors.Add(1)
-	c.srv.log.Debug("protocol error", "id", c.id, "addr", c.remote, "err", err)
-	if !c.flush() {
-		return false
-	}
-	c.sess.protocolError(err)
-	return c.flush()
 }

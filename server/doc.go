@@ -4,11 +4,13 @@
 //
 // # The wire
 //
-// One goroutine serves one connection (conn). It reads what has arrived, cuts
-// it into commands (framer), lets the session carry them out, and when the bytes
-// are used up or MaxBatch operations wait, settles: one call to the Limiter, all
-// replies in one write. There is no goroutine, channel or allocation per
-// command. Arguments are slices of the read buffer; they are good until the
+// A turn of a connection (conn) reads what has arrived, cuts it into commands
+// (framer), lets the session carry them out, and when the bytes are used up or
+// MaxBatch operations wait, settles: one call to the Limiter, all replies in one
+// write. On a node that decides by itself a few goroutines run the turns of all
+// connections (package evloop); a command that may take long, anything but a plain
+// decision, gets a goroutine first. Where decisions wait for other nodes, each
+// connection has one. There is no goroutine, channel or allocation per decision. Arguments are slices of the read buffer; they are good until the
 // session settles, which is always before the buffer is read into again.
 //
 // # What it promises

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A connection's goroutine spends its life in a read. What may end that read
-// without bytes is its deadline: AUTH is overdue, or another goroutine nudges it
+// A connection spends its life waiting to be read. What may end that wait without
+// bytes is its deadline: AUTH is overdue, or another goroutine nudges it
 // because the server drains or because it has been quiet and shall give its
 // buffers back. One deadline serves all three, at no cost to a busy client.
 
@@ -32,7 +32,7 @@ func (c *conn) setAuthed(authed bool) {
 	_ = c.nc.SetReadDeadline(c.authBy)
 }
 
-// nudge wakes the connection's goroutine out of its read. Any goroutine may call
+// nudge gives the connection a turn without anything to read. Any goroutine may call
 // it.
 func (c *conn) nudge() { _ = c.nc.SetReadDeadline(time.Unix(1, 0)) }
 

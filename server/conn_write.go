@@ -1,0 +1,76 @@
+package server
+
+import (
+	"errors"
+	"io"
+	"os"
+	"time"
+)
+
+// flush settles the deferred operations and writes every reply. It reports false
+// when the client is gone.
+func (c *conn) flush() bool {
+	s := c.sess
+	c.sound = len(s.out)
+	if s.pending() > 0 {
+		s.settle()
+	}
+	if len(s.out) == 0 {
+		return true
+	}
+	err := c.write(c.stream, s.out)
+	if s.out = s.out[:0]; cap(s.out) > keptReplyBytes {
+		s.out = nil
+	}
+	c.sound = 0
+	return err == nil
+}
+
+// errHeldMemory: too much waits for readers already.
+var errHeldMemory = errors.New("too many long replies wait for their readers")
+
+// write sends b by w. A client that takes none of it for the write timeout is cut, and
+// so is one that makes the server hold more than all may. The caller holds writeMu.
+func (c *conn) write(w io.Writer, b []byte) error {
+	if over := len(b) - keptReplyBytes; over > 0 {
+		if !c.srv.held.take(over) {
+			c.srv.stats.SlowReaders.Add(1)
+			c.srv.log.Info("client cut: "+errHeldMemory.Error(), "id", c.id, "addr", c.remote)
+			return errHeldMemory
+		}
+		defer c.srv.held.give(over)
+	}
+	for len(b) > 0 {
+		part := b[:min(len(b), keptReplyBytes)]
+		_ = c.nc.SetWriteDeadline(time.Now().Add(c.srv.cfg.WriteTimeout))
+		n, err := w.Write(part)
+		c.srv.stats.OutputBytes.Add(int64(n))
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			c.srv.stats.SlowReaders.Add(1)
+			c.srv.log.Info("client cut: it does not read its replies", "id", c.id, "addr", c.remote)
+		}
+		if err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
+}
+
+// refuse answers what was sound before a frame that is not, then the error. It
+// reports whether the client is to be waited for.
+func (c *conn) refuse(err error) (polite bool) {
+	if errors.Is(err, errCrossProtocol) {
+		c.srv.stats.CrossProtocol.Add(1)
+		c.srv.warnCrossProtocol(c.remote)
+		c.flush()
+		return false
+	}
+	c.srv.stats.ProtocolErrors.Add(1)
+	c.srv.log.Debug("protocol error", "id", c.id, "addr", c.remote, "err", err)
+	if !c.flush() {
+		return false
+	}
+	c.sess.protocolError(err)
+	return c.flush()
+}
