@@ -29,7 +29,9 @@ func (n *Node) join() {
 	for !n.closing() && !n.hasJoined() {
 		if n.member(n.options.NodeID) == nil {
 			err := n.tryJoin()
-			if errors.Is(err, ErrLostState) {
+			// One that was taken in has lost nothing: it is a member that the leader has
+			// not reached yet, for example a moment after it was invited to found.
+			if errors.Is(err, ErrLostState) && n.servesRaft() != nil {
 				n.fatal(err)
 			}
 			if err != nil {

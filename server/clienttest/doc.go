@@ -8,6 +8,11 @@
 // with the right password and a wrong one. A test clock makes every reply exact.
 // What a client logs on the way is a failure, but for the lost connection itself.
 //
+// Cluster clients count units against three real nodes while leadership is handed
+// over, the leader is killed, and it comes back: they must find the leader, and
+// nothing they were told may be missing from the count. A network that loses a
+// reply shows which of them send again, and that with an ID it counts once.
+//
 // The Go clients, redis-cli and redis-benchmark run with "go test". The clients
 // of other languages need their toolchains and a package registry, so they run
 // only with WEIR_TEST_CLIENTS=1 ("make test-clients"). Their programs stand in

@@ -67,7 +67,7 @@ var languages = []language{
 		program: []string{"java", "-cp", "target/classes:target/dependency/*", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "Speak"},
 		clients: []string{"jedis", "lettuce"},
 		cluster: []string{"java", "-cp", "target/classes:target/dependency/*", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "Cluster"},
-		kinds:   []clientKind{{name: "jedis-cluster", learns: true, resends: true}, {name: "lettuce-cluster", learns: true, resends: true}},
+		kinds:   []clientKind{{name: "lettuce-cluster", learns: true, resends: true}},
 	},
 	{
 		name:    "rust",
@@ -162,7 +162,7 @@ type program struct {
 
 // programWait bounds a program's whole run: some clients never give up connecting.
 // It has room for several clusterWaits.
-const programWait = 5 * time.Minute
+const programWait = 8 * time.Minute
 
 // conversation is a running program.
 type conversation struct {

@@ -1,0 +1,173 @@
+package clienttest
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// clusterClient is a client in its cluster mode, behind its generic call. Safe for
+// use by several goroutines.
+type clusterClient interface {
+	// send sends one command, or several as a pipeline, and returns an answer for each.
+	send(commands [][]string) []answer
+	close()
+}
+
+// clientKind is a kind of client and how it behaves.
+type clientKind struct {
+	name string
+	// dial connects with the client's defaults, given some of the nodes.
+	dial func(t *testing.T, seeds []string) clusterClient
+	// callers is how many use one client at a time; 1 for one that cannot more.
+	callers int
+	// resends is a client that itself sends a command again after its connection
+	// was lost, so that without an ID it may be counted twice.
+	resends bool
+	// learns is a client that needs one node's address only, whoever leads. With
+	// MOVED it is given that of a node that will lead and die.
+	learns bool
+	// stateless is a client that forgets who leads from one call to the next.
+	stateless bool
+	// complaints returns what the library has logged since it was last asked; nil
+	// for one that logs nothing. lost says whether a line is about lost connections.
+	complaints func() []string
+	lost       func(line string) bool
+}
+
+// quiet checks the client's log. While a node is dead it may say that it has lost
+// its connections, and nothing else.
+func (k clientKind) quiet(t *testing.T, dead bool) {
+	t.Helper()
+	if k.complaints == nil {
+		return
+	}
+	assert.Empty(t, slices.DeleteFunc(k.complaints(), func(line string) bool { return dead && k.lost(line) }), "the client's log")
+}
+
+func TestClusterClients(t *testing.T) {
+	for _, kind := range goClusterClients(t) {
+		t.Run(kind.name, func(t *testing.T) {
+			t.Parallel() // each mostly waits for elections and disks
+			testClusterClient(t, kind)
+		})
+	}
+}
+
+// testClusterClient is what every client must live through in its cluster mode.
+func testClusterClient(t *testing.T, kind clientKind) {
+	for _, redirect := range []string{"forward", "moved"} {
+		t.Run(redirect, func(t *testing.T) { testFollowsLeader(t, kind, redirect) })
+	}
+	t.Run("LostReply", func(t *testing.T) { testLostReply(t, kind) })
+}
+
+// testFollowsLeader changes the leader in every way while a client counts: by
+// handing over, by a kill, and by handing back to the node that was killed.
+func testFollowsLeader(t *testing.T, kind clientKind, redirect string) {
+	c := startCluster(t, nil, "--redirect", redirect)
+	victim := c.leader()
+	seeds := c.addrs(nodeIDs...)
+	if redirect == "moved" {
+		victim = c.other(victim)
+		if kind.learns {
+			seeds = c.addrs(victim)
+		}
+	}
+	client := kind.dial(t, seeds)
+	defer client.close()
+	speakInCluster(t, client)
+	l := newLoad(client, kind.callers)
+	settled := func() {
+		t.Helper()
+		if !kind.stateless {
+			l.reaches(t, c, c.leader())
+		}
+	}
+	handOver := func() {
+		t.Helper()
+		c.transfer(victim)
+		if redirect == "moved" { // with forwarding it may stay where it is
+			settled()
+		}
+	}
+	counted := func() {
+		t.Helper()
+		l.once.checkExact(t, c.left(l.once.key))
+		l.plain.check(t, c.left(l.plain.key), kind)
+	}
+
+	l.during(t, "at the start", settled)
+	if redirect == "moved" {
+		l.during(t, "leadership is handed over", handOver)
+	}
+	counted()
+	kind.quiet(t, false)
+
+	l.worries.expectDeath(true)
+	l.during(t, "the leader is killed", func() {
+		c.nodes[victim].kill()
+		settled()
+	})
+	counted()
+	l.during(t, "it comes back", c.nodes[victim].start)
+	l.worries.expectDeath(false)
+	kind.quiet(t, true)
+
+	l.during(t, "leadership is handed back", handOver)
+	counted()
+	l.takeRest(t, c.left(l.once.key))
+	kind.quiet(t, false)
+}
+
+// reaches waits until what the client sends goes to the leader, and nothing to
+// any other node.
+func (l *load) reaches(t *testing.T, c *cluster, leader string) {
+	t.Helper()
+	until(t, "the client does not go to the leader", func() bool {
+		before, strays := c.nodes[leader].calls(), c.strays(leader)
+		l.goesOn(t)
+		return c.strays(leader) == strays && c.nodes[leader].calls() > before
+	})
+}
+
+// speakInCluster sends commands of every kind. None of their replies tells a time.
+func speakInCluster(t *testing.T, client clusterClient) {
+	t.Helper()
+	number := func(n string) json.Number { return json.Number(n) }
+	list := func(numbers ...string) (reply []any) {
+		for _, n := range numbers {
+			reply = append(reply, number(n))
+		}
+		return reply
+	}
+	checks := []vector{
+		{Send: []string{"RL.FIXED", "fixed", "FOREVER", "9"}, Reply: list("1", "8", "0", "-1", "9")},
+		{Send: []string{"RL.FIXED", "fixed", "FOREVER", "9", "COST", "20", "PARTIAL"}, Reply: list("8", "0", "0", "-1", "9")},
+		{Send: []string{"RL.REFUND", "fixed", "4"}, Reply: number("4")},
+		{Send: []string{"RL.TOKENBUCKET", "bucket", "10/s", "100", "COST", "101"}, Reply: list("0", "100", "-1", "0", "100")},
+		{Send: []string{"RL.TOKENBUCKET", "bucket", "fast", "100"}, Error: "not 'fast'"},
+		{Send: []string{"RL.TOKENBUCKET", "bucket"}, Error: "wrong number of arguments"},
+		{Send: []string{"RL.TOKENBUCKET", "fixed", "10/s", "100"}, Error: "WRONGTYPE"},
+		{Send: []string{"RL.ACQUIRE", "job", "2", "0", "HOLDER", "h"}, Reply: append(list("1", "1", "0", "-1", "2"), "h")},
+		{Send: []string{"RL.RELEASE", "job", "h"}, Reply: number("1")},
+		{Send: []string{"RL.BLOCK", "abuser", "FOREVER"}, Reply: "OK"},
+		{Send: []string{"RL.UNBLOCK", "abuser"}, Reply: number("1")},
+		{Send: []string{"CL.THROTTLE", "cell", "15", "30", "60"}, Reply: list("0", "16", "15", "-1", "2")},
+		{Send: []string{"RL.INSPECT", "nobody"}, Map: map[string]any{}},
+		{Send: []string{"RL.RESET", "fixed"}, Reply: number("1")},
+	}
+	commands := make([][]string, len(checks))
+	for i, v := range checks {
+		commands[i] = v.Send
+		a := client.send(commands[i : i+1])[0]
+		require.Empty(t, v.check(a.reply, a.err))
+	}
+	// Once more as a pipeline: what was done has been undone.
+	for i, a := range client.send(commands[:len(commands)-3]) {
+		assert.Empty(t, checks[i].check(a.reply, a.err), "pipelined")
+	}
+}

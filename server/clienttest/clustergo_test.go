@@ -1,0 +1,171 @@
+package clienttest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+)
+
+// goClusterClients are the Go clients, and redis-cli. Only one of each is used at
+// a time, for the library's log is one.
+func goClusterClients(t *testing.T) []clientKind {
+	hook := new(logHook)
+	redis.SetLogger(hook)
+	return []clientKind{
+		{name: "go-redis", dial: dialGoRedisCluster, learns: true, callers: 4, resends: true, complaints: hook.take, lost: aboutConnections.MatchString},
+		{name: "rueidis", dial: dialRueidisCluster, learns: true, callers: 4},
+		{name: "redis-cli", dial: dialRedisCLI, callers: 2, stateless: true},
+	}
+}
+
+// aboutConnections is what clients log of a connection that ended or could not be
+// made, with the stack traces that go with it.
+var aboutConnections = regexp.MustCompile(`(?i)connection (refused|reset)|ECONNREFUSED|ECONNRESET|EOF|broken pipe|error with connection|unexpected end of stream|^\s+at |^Caused by: java\.(net|io)\.|JedisConnectionException`)
+
+type goRedisCluster struct {
+	ctx context.Context
+	*redis.ClusterClient
+}
+
+// goRedisReload is the one setting that is not go-redis' own. A lost connection
+// alone does not make it ask again who leads: by default (0) it goes on calling a
+// dead node until its map is a minute old.
+const goRedisReload = time.Second
+
+func dialGoRedisCluster(t *testing.T, seeds []string) clusterClient {
+	return goRedisCluster{t.Context(), redis.NewClusterClient(&redis.ClusterOptions{Addrs: seeds, ClusterStateReloadInterval: goRedisReload})}
+}
+
+func (c goRedisCluster) close() { _ = c.Close() }
+
+func (c goRedisCluster) send(commands [][]string) []answer {
+	if len(commands) == 1 {
+		return []answer{goRedisAnswer(c.Do(c.ctx, anys(commands[0])...))}
+	}
+	pipe := c.Pipeline()
+	sent := make([]*redis.Cmd, len(commands))
+	for i, args := range commands {
+		sent[i] = pipe.Do(c.ctx, anys(args)...)
+	}
+	_, _ = pipe.Exec(c.ctx) // the first of the commands' errors
+	answers := make([]answer, len(sent))
+	for i, cmd := range sent {
+		answers[i] = goRedisAnswer(cmd)
+	}
+	return answers
+}
+
+func goRedisAnswer(cmd *redis.Cmd) answer {
+	reply, err := cmd.Result()
+	var said redis.Error
+	if errors.As(err, &said) {
+		err = serverError(said.Error())
+	}
+	return answer{reply, err}
+}
+
+type rueidisCluster struct {
+	ctx context.Context
+	rueidis.Client
+}
+
+func dialRueidisCluster(t *testing.T, seeds []string) clusterClient {
+	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: seeds})
+	require.NoError(t, err)
+	return rueidisCluster{t.Context(), client}
+}
+
+func (c rueidisCluster) close() { c.Close() }
+
+func (c rueidisCluster) build(args []string) rueidis.Completed {
+	return c.B().Arbitrary(args[0]).Keys(args[1]).Args(args[2:]...).Build()
+}
+
+func (c rueidisCluster) send(commands [][]string) []answer {
+	if len(commands) == 1 {
+		return []answer{rueidisAnswer(c.Do(c.ctx, c.build(commands[0])))}
+	}
+	var built rueidis.Commands
+	for _, args := range commands {
+		built = append(built, c.build(args))
+	}
+	var answers []answer
+	for _, result := range c.DoMulti(c.ctx, built...) {
+		answers = append(answers, rueidisAnswer(result))
+	}
+	return answers
+}
+
+func rueidisAnswer(result rueidis.RedisResult) answer {
+	reply, err := result.ToAny()
+	if said, ok := rueidis.IsRedisErr(err); ok {
+		err = serverError(said.Error())
+	}
+	return answer{reply, err}
+}
+
+// redisCLI is "redis-cli -c" as scripts use it: a process for each call, and
+// after a node that does not answer another one is asked.
+type redisCLI struct {
+	t     *testing.T
+	path  string
+	seeds []string
+	at    atomic.Uint64 // which of seeds to ask
+}
+
+func dialRedisCLI(t *testing.T, seeds []string) clusterClient {
+	needJSON(t)
+	return &redisCLI{t: t, path: tool(t, "redis-cli", "redis-tools"), seeds: seeds}
+}
+
+func (c *redisCLI) close() {}
+
+func (c *redisCLI) send(commands [][]string) []answer {
+	at := c.at.Load()
+	host, port, _ := net.SplitHostPort(c.seeds[at%uint64(len(c.seeds))])
+	args := []string{"-c", "--json", "-h", host, "-p", port}
+	var script strings.Builder
+	if len(commands) == 1 {
+		args = append(args, commands[0]...)
+	} else {
+		for _, command := range commands {
+			script.WriteString(cliLine(command))
+		}
+	}
+	cmd := exec.CommandContext(c.t.Context(), c.path, args...)
+	cmd.Stdin = strings.NewReader(script.String())
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	_ = cmd.Run()
+	answers := make([]answer, len(commands))
+	lines := slices.DeleteFunc(strings.FieldsFunc(stdout.String(), func(r rune) bool { return r == '\n' }), func(line string) bool {
+		return strings.HasPrefix(line, "-> Redirected to slot")
+	})
+	for i := range answers {
+		if len(lines) != len(commands) { // it does not say which of them were answered
+			answers[i].err = errors.New("redis-cli: " + stderr.String() + stdout.String())
+			continue
+		}
+		reply, err := cliReply(c.t, lines[i])
+		if err != nil {
+			err = serverError(err.Error())
+		}
+		answers[i] = answer{reply, err}
+	}
+	if answers[0].err != nil {
+		c.at.CompareAndSwap(at, at+1)
+	}
+	return answers
+}

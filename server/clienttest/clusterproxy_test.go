@@ -1,0 +1,133 @@
+package clienttest
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// testLostReply cuts the connection after a command was carried out and before
+// its reply arrives. Some clients then send the command again by themselves; with
+// an ID it counts once all the same, also when the user sends it again.
+func testLostReply(t *testing.T, kind clientKind) {
+	lossy := &lossyNetwork{t: t}
+	c := startCluster(t, lossy.inFrontOf)
+	seeds := c.addrs(nodeIDs...)
+	for i := range seeds {
+		seeds[i] = lossy.way[seeds[i]]
+	}
+	client := kind.dial(t, seeds)
+	defer client.close()
+
+	without := int64(1)
+	if kind.resends {
+		without = 2
+	}
+	for _, lost := range []struct {
+		key  string
+		more []string
+		used int64
+	}{
+		{"with-id", []string{"ID", "the same"}, 1},
+		{"without", nil, without},
+	} {
+		require.NoError(t, client.send([][]string{take("other")})[0].err)
+		command := take(lost.key, lost.more...)
+		lossy.lose(lost.key)
+		a := client.send([][]string{command})[0]
+		require.Nil(t, lossy.pending.Load(), "no reply was lost")
+		if kind.resends {
+			require.NoError(t, a.err, "the client does not send again")
+			require.Equal(t, most-lost.used, a.numbers()[1])
+		} else {
+			require.Error(t, a.err, "the client sends again")
+		}
+		assert.Equal(t, most-lost.used, c.left(lost.key), lost.key)
+	}
+
+	// The user sends again what the client did not, and it is the same decision.
+	until(t, "the client does not find the cluster again", func() bool {
+		a := client.send([][]string{take("with-id", "ID", "the same")})[0]
+		if a.err == nil {
+			require.Equal(t, most-1, a.numbers()[1])
+		}
+		return a.err == nil
+	})
+	assert.Equal(t, most-1, c.left("with-id"))
+	kind.quiet(t, true)
+}
+
+// lossyNetwork is a way to every node on which a reply can be lost, and the
+// connection with it.
+type lossyNetwork struct {
+	t       *testing.T
+	way     map[string]string // from where a node listens to where it is reached
+	pending atomic.Pointer[string]
+}
+
+// lose loses the reply to the next command with this argument.
+func (n *lossyNetwork) lose(argument string) { n.pending.Store(&argument) }
+
+// inFrontOf makes a way to a node and returns its address.
+func (n *lossyNetwork) inFrontOf(listen string) string {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(n.t, err)
+	var all sync.WaitGroup
+	n.t.Cleanup(func() {
+		_ = ln.Close()
+		all.Wait()
+	})
+	all.Go(func() {
+		for {
+			client, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() { n.carry(client, listen) })
+		}
+	})
+	if n.way == nil {
+		n.way = map[string]string{}
+	}
+	n.way[listen] = ln.Addr().String()
+	return n.way[listen]
+}
+
+// carry carries one connection until either side ends it.
+func (n *lossyNetwork) carry(client net.Conn, listen string) {
+	defer func() { _ = client.Close() }()
+	server, err := net.Dial("tcp", listen)
+	if err != nil {
+		return
+	}
+	var loses atomic.Bool
+	var back sync.WaitGroup
+	back.Go(func() {
+		_, _ = io.Copy(writerFunc(func(b []byte) (int, error) {
+			if loses.Load() {
+				return 0, net.ErrClosed
+			}
+			return client.Write(b)
+		}), server)
+		_ = client.Close()
+	})
+	_, _ = io.Copy(writerFunc(func(b []byte) (int, error) {
+		if lost := n.pending.Load(); lost != nil && bytes.Contains(b, []byte("\r\n"+*lost+"\r\n")) && n.pending.CompareAndSwap(lost, nil) {
+			loses.Store(true)
+		}
+		return server.Write(b)
+	}), client)
+	_ = server.Close()
+	back.Wait()
+}
+
+// writerFunc hands on what is written.
+type writerFunc func(b []byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }

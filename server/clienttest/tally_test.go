@@ -1,0 +1,163 @@
+package clienttest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// most is what each limiter admits in all: more than any test takes before it
+// takes the rest.
+const most = int64(1_000_000)
+
+// serverError is an error that the server answered; all others are the client's own.
+type serverError string
+
+func (e serverError) Error() string { return string(e) }
+
+// answer is what a client returned for one command.
+type answer struct {
+	reply any
+	err   error
+}
+
+// numbers are the integers of a decision.
+func (a answer) numbers() (list []int64) {
+	values, _ := a.reply.([]any)
+	for _, v := range values {
+		switch v := v.(type) {
+		case int64:
+			list = append(list, v)
+		case json.Number:
+			if n, err := v.Int64(); err == nil {
+				list = append(list, n)
+			}
+		}
+	}
+	return list
+}
+
+// tally is what clients were told of one limiter, "RL.FIXED key FOREVER most". Each
+// admission takes one unit, so each leaves another number of units: one that was
+// forgotten shows as a number told twice, or as units left that should not be.
+type tally struct {
+	key string
+
+	mu       sync.Mutex
+	left     map[int64]bool // after each admission
+	doubtful int            // sent, but not acknowledged
+	wrong    []string       // answers that must not be
+}
+
+func newTally(key string) *tally { return &tally{key: key, left: map[int64]bool{}} }
+
+func (l *tally) note(a answer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	five := a.numbers()
+	switch {
+	case a.err != nil:
+		l.doubtful++
+	case len(five) != 5 || five[0] != 1 || five[4] != most:
+		l.wrong = append(l.wrong, fmt.Sprintf("%s answered %s", l.key, shown(a.reply)))
+	case l.left[five[1]]:
+		l.wrong = append(l.wrong, fmt.Sprintf("%s has %d left for the second time", l.key, five[1]))
+	default:
+		l.left[five[1]] = true
+	}
+}
+
+func (l *tally) unexpected() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.wrong)
+}
+
+func (l *tally) acknowledged() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.left)
+}
+
+// check compares with what the cluster has left. Every acknowledged decision must
+// be counted; nothing else, but for what is in doubt, and for what a client sent
+// twice without being told to.
+func (l *tally) check(t *testing.T, left int64, kind clientKind) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	assert.Empty(t, l.wrong)
+	used, acknowledged := most-left, int64(len(l.left))
+	assert.GreaterOrEqual(t, used, acknowledged, "%s: counts are lost", l.key)
+	if !kind.resends {
+		assert.LessOrEqual(t, used, acknowledged+int64(l.doubtful), "%s: counted more often than sent", l.key)
+	}
+}
+
+// checkExact is check for a limiter whose every command was sent, with the same
+// ID, until it was acknowledged.
+func (l *tally) checkExact(t *testing.T, left int64) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	assert.Empty(t, l.wrong)
+	assert.Equal(t, int64(len(l.left)), most-left, "%s: every token counts once", l.key)
+}
+
+// worries counts the errors clients saw, by their kind, and remembers those they
+// must not see.
+type worries struct {
+	mu       sync.Mutex
+	seen     map[string]int
+	bad      []string
+	nodeDies bool // connections may be lost
+}
+
+// retriable are the replies after which users send again.
+var retriable = []string{"TRYAGAIN", "CLUSTERDOWN", "UNKNOWN"}
+
+func (w *worries) note(err error) {
+	if err == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	word, reply := "connection", serverError("")
+	if errors.As(err, &reply) {
+		word, _, _ = strings.Cut(reply.Error(), " ")
+		if !slices.Contains(retriable, word) {
+			w.bad = append(w.bad, err.Error())
+		}
+	} else if !w.nodeDies {
+		w.bad = append(w.bad, err.Error())
+	}
+	w.seen[word]++
+}
+
+// expectDeath says whether from now on connections may be lost.
+func (w *worries) expectDeath(yes bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.nodeDies = yes
+}
+
+// take returns how many errors there were since it was last called.
+func (w *worries) take() map[string]int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	seen := w.seen
+	w.seen = map[string]int{}
+	return seen
+}
+
+func (w *worries) unexpected() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.bad)
+}
