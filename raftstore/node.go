@@ -47,7 +47,7 @@ type Node struct {
 	queue         *queue
 	proposals     chan proposal
 	denials       denials
-	verify        verifier
+	confirms      *confirmer
 	handover      handoverWatch
 	reign         atomic.Pointer[reign] // nil: this node does not lead, or not yet
 	lastEntry     atomic.Int64          // Unix nanoseconds of the last proposal
@@ -101,6 +101,7 @@ func newNode(o Options) *Node {
 		n.idLifetimeNs = int64(time.Minute)
 	}
 	n.fatal = n.stopper(o.OnFatal)
+	n.confirms = &confirmer{self: o.NodeID, term: n.term, voters: n.voters, ask: n.askVoters, stop: n.stop}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	return n
 }

@@ -26,8 +26,9 @@ type peers struct {
 // peerNode is another member.
 type peerNode struct {
 	id, addr string
-	client   *peer.Client // for operations and orders
-	asker    *peer.Client // for its status: a late answer there must not end the others' wait
+	client   *peer.Client  // for operations and orders
+	asker    *peer.Client  // for questions: a late answer there must not end the others' wait
+	wake     chan struct{} // holds one token: there is a round of confirmer to answer
 	cancel   context.CancelFunc
 	heard    heard // guarded by peers.mu; zero: never
 }
@@ -79,8 +80,9 @@ func (p *peers) follow(servers []raft.Server) {
 
 func (p *peers) add(id, addr string) *peerNode {
 	ctx, cancel := context.WithCancel(p.node.ctx)
-	one := &peerNode{id: id, addr: addr, client: peer.NewClient(p.node.port, addr, id), asker: peer.NewClient(p.node.port, addr, id), cancel: cancel}
+	one := &peerNode{id: id, addr: addr, client: peer.NewClient(p.node.port, addr, id), asker: peer.NewClient(p.node.port, addr, id), cancel: cancel, wake: make(chan struct{}, 1)}
 	p.node.tasks.Go(func() { p.poll(ctx, one) })
+	p.node.tasks.Go(func() { p.confirm(ctx, one) })
 	return one
 }
 
