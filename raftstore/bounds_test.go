@@ -1,7 +1,10 @@
 package raftstore_test
 
 import (
+	"fmt"
+	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -34,4 +37,45 @@ func TestWhatNoNodeCouldReadIsNotLogged(t *testing.T) {
 	}
 	require.EqualValues(t, 9, c.decideOn(leader, quota("key", 10))[0].Remaining, "nothing was counted")
 	c.agree()
+}
+
+// TestBoundsMayDiffer: what is forgotten is decided by whoever leads, by its own
+// bound. The others follow, whatever theirs is; a warning says so.
+func TestBoundsMayDiffer(t *testing.T) {
+	const small, large = 2 << 20, 8 << 20
+	var warnings [3]counter
+	c := newCluster(t, 3, func(i int, o *raftstore.Options) {
+		warnings[i].text = []byte("bound their memory differently")
+		o.Logger = slog.New(slog.NewTextHandler(&warnings[i], nil))
+		o.Table.MaxMemoryBytes, o.Table.Shards, o.Heartbeat = large, 4, time.Second
+		if i == 0 {
+			o.Table.MaxMemoryBytes = small
+		}
+	})
+	leader := c.moveTo(1)
+	for i := range 100 {
+		ops := make([]engine.Op, 1000)
+		for k := range ops {
+			ops[k] = engine.Op{Key: fmt.Append(nil, i, "/", k), Cost: 1, Limit: engine.Limit{
+				Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: int64(time.Hour)}, Max: 10,
+			}}
+		}
+		c.decideOn(leader, ops...)
+	}
+	c.agree()
+	held := c.nodes[0].Stats().MemoryBytes
+	require.Greater(t, held, int64(small), "a follower holds what the leader lets in")
+
+	c.moveTo(0)
+	require.Eventually(t, func() bool { return c.nodes[0].Stats().Evicted > 0 }, patience, 10*time.Millisecond, "the new leader forgets, for all")
+	require.Eventually(t, func() bool {
+		out := make([]engine.Decision, 1)
+		return c.nodes[0].Decide([]engine.Op{quota("new", 5)}, out) == nil && out[0].Allowed == 1
+	}, patience, 10*time.Millisecond, "until there is room again")
+	c.agree()
+	require.Equal(t, c.nodes[1].Len(), c.nodes[0].Len())
+	require.Empty(t, c.fatal)
+	require.Eventually(t, func() bool {
+		return warnings[0].n.Load() == 2 && warnings[1].n.Load() == 1 && warnings[2].n.Load() == 1
+	}, patience, 10*time.Millisecond, "each of the others, once")
 }

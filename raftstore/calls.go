@@ -115,7 +115,9 @@ func outcomeOf(status byte, payload []byte) error {
 
 // answerDecide carries out a body that a follower forwards.
 func (n *Node) answerDecide(body []byte) (byte, []byte) {
-	n.lastForwarded.Store(time.Now().UnixNano())
+	n.answering.Add(1)
+	defer n.answering.Add(-1)
+	defer func() { n.lastForwarded.Store(time.Now().UnixNano()) }()
 	if n.raft.State() != raft.Leader {
 		return notLeader, nil
 	}

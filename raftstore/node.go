@@ -54,7 +54,8 @@ type Node struct {
 	knownLeader   atomic.Pointer[string]
 	members       atomic.Pointer[[]Member]
 	started       time.Time
-	lastForwarded atomic.Int64 // Unix nanoseconds of the last batch another node sent
+	answering     atomic.Int64 // batches of other nodes that have no answer yet
+	lastForwarded atomic.Int64 // Unix nanoseconds of the last answer to one
 	lastSave      atomic.Int64 // Unix nanoseconds of the last snapshot; 0: never
 	late          atomic.Int64 // answers turned into ErrUnknown because they came late
 	snapshots     chan chan error
@@ -229,6 +230,7 @@ func (n *Node) start() {
 	n.tasks.Go(n.snapshot)
 	n.tasks.Go(n.watch)
 	n.tasks.Go(n.promotions)
+	n.tasks.Go(n.forget)
 	n.tasks.Go(n.join)
 	n.peers.start()
 }
@@ -238,6 +240,7 @@ func (n *Node) start() {
 func (n *Node) Close() error {
 	n.once.Do(func() {
 		n.abdicate()
+		n.linger()
 		close(n.stop)
 		n.cancel()
 		n.queue.close()

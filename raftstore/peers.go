@@ -31,6 +31,8 @@ type peerNode struct {
 	wake     chan struct{} // holds one token: there is a round of confirmer to answer
 	cancel   context.CancelFunc
 	heard    heard // guarded by peers.mu; zero: never
+	bound    int64 // the memory bound that was warned of, if one was
+	warned   bool
 }
 
 func newPeers(n *Node) *peers { return &peers{node: n, nodes: map[string]*peerNode{}} }
@@ -99,11 +101,9 @@ func (p *peers) poll(ctx context.Context, one *peerNode) {
 			p.mu.Lock()
 			one.heard = heard{s, time.Now()}
 			p.mu.Unlock()
+			one.compareBounds(p.node, s.MaxMemory)
 		}
-		select {
-		case <-time.After(statusEvery):
-		case <-ctx.Done():
-		}
+		pause(ctx, statusEvery)
 	}
 }
 
