@@ -38,5 +38,11 @@ func (n *Node) TransferBlindly(id, addr string) {
 	n.raft.LeadershipTransferToServer(raft.ServerID(id), raft.ServerAddress(addr))
 }
 
+// Forwarded is how many batches of other nodes have no answer yet.
+func (n *Node) Forwarded() int64 { return n.answering.Load() }
+
+// QuietFor is how long nobody must have sent anything before a leader closes.
+const QuietFor = quietFor
+
 // LeaderlessPause is how long a leader that cannot serve waits before it tries again.
 const LeaderlessPause = leaderlessPause

@@ -97,3 +97,28 @@ func TestALeaderThatCannotServeYetWaits(t *testing.T) {
 	require.NotEqual(t, before, tries.n.Load())
 	deaf[to].Store(false)
 }
+
+// TestAClosingLeaderAnswersAll: what other nodes sent to a leader is answered before it
+// closes, however long the handover took: their callers may send it again.
+func TestAClosingLeaderAnswersAll(t *testing.T) {
+	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Heartbeat = time.Second })
+	leader, at := c.leader()
+	answers := make(chan error)
+	leader.HoldQueue()
+	for i := range 2 {
+		c.sees(c.nodes[(at+1+i)%3], 3, 3)
+		go func() {
+			answers <- c.nodes[(at+1+i)%3].Decide([]engine.Op{quota("key", 10)}, make([]engine.Decision, 1))
+		}()
+	}
+	require.Eventually(t, func() bool { return leader.Forwarded() == 2 }, patience, time.Millisecond)
+	time.Sleep(2 * raftstore.QuietFor) // as long as an election may take
+	closed := make(chan error, 1)
+	go func() { closed <- leader.Close() }()
+	for range 2 {
+		if err := <-answers; err != nil {
+			require.ErrorIs(t, err, raftstore.ErrTryAgain)
+		}
+	}
+	require.NoError(t, <-closed)
+}
