@@ -1,6 +1,7 @@
 package raftstore
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"time"
@@ -15,6 +16,7 @@ import (
 // The calls nodes make to each other.
 const (
 	callStatus  byte = 's' // how are you: a status in JSON
+	callTerm    byte = 'v' // which term are you in: 8 bytes
 	callInvite  byte = 'i' // found a cluster with me
 	callJoin    byte = 'j' // take me in: a joining in JSON
 	callDecide  byte = 'd' // carry out a body of operations
@@ -39,6 +41,8 @@ func (n *Node) answer(from peer.Identity, method byte, payload []byte) (byte, []
 	switch method {
 	case callStatus:
 		return answered, n.status().encode()
+	case callTerm:
+		return answered, binary.LittleEndian.AppendUint64(nil, n.raft.CurrentTerm())
 	case callDecide:
 		return n.answerDecide(payload)
 	case callClear:
@@ -111,7 +115,9 @@ func outcomeOf(status byte, payload []byte) error {
 
 // answerDecide carries out a body that a follower forwards.
 func (n *Node) answerDecide(body []byte) (byte, []byte) {
-	n.lastForwarded.Store(time.Now().UnixNano())
+	n.answering.Add(1)
+	defer n.answering.Add(-1)
+	defer func() { n.lastForwarded.Store(time.Now().UnixNano()) }()
 	if n.raft.State() != raft.Leader {
 		return notLeader, nil
 	}

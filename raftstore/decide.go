@@ -35,10 +35,10 @@ func (n *Node) DecideAtomic(ops []engine.Op, out []engine.Decision) error {
 }
 
 func (n *Node) decideAtomic(ops []engine.Op, out []engine.Decision, foreign bool) error {
-	if n.reign.Load() != nil && n.short() && n.refuseAll(ops, out) {
-		return nil
-	}
 	start := time.Now()
+	if r := n.reign.Load(); r != nil && n.short() && n.refuseAll(ops, out) {
+		return n.timely(start, n.stillLeads(r))
+	}
 	return n.timely(start, n.submit(ops, out, true, foreign))
 }
 

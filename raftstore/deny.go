@@ -63,18 +63,10 @@ func (n *Node) decideOrDeny(ops []engine.Op, out []engine.Decision, foreign bool
 	return nil
 }
 
-// stillLeads returns nil when a majority confirmed after the call that this node
-// leads, and has led without a break since r began: else its state may lack what
-// another leader answered.
-func (n *Node) stillLeads(r *reign) error {
-	if err := n.verify.wait(n); err != nil {
-		return err
-	}
-	if n.raft.CurrentTerm() != r.term {
-		return ErrTryAgain
-	}
-	return nil
-}
+// stillLeads returns nil when nobody had been elected after r began, as a majority
+// confirmed after the call: else this node's state may lack what another leader
+// answered.
+func (n *Node) stillLeads(r *reign) error { return n.confirms.wait(r.term) }
 
 // submitRest puts into the log what was not answered without it.
 func (n *Node) submitRest(s *scratch, ops []engine.Op, out []engine.Decision, foreign bool) error {
@@ -110,52 +102,4 @@ func (s *scratch) fit(n int) {
 		s.answered, s.ops, s.out = make([]bool, n), make([]engine.Op, 0, n), make([]engine.Decision, n)
 	}
 	s.answered, s.ops, s.out = s.answered[:n], s.ops[:0], s.out[:n]
-}
-
-// verifier lets everyone who waits share one confirmation of leadership.
-type verifier struct {
-	mu      sync.Mutex
-	next    *round // the one that later callers join; nil: none waits
-	running bool
-}
-
-// round is one confirmation.
-type round struct {
-	done chan struct{}
-	err  error
-}
-
-// wait returns when a majority has confirmed, after the call, that this node leads.
-func (v *verifier) wait(n *Node) error {
-	v.mu.Lock()
-	if v.next == nil {
-		v.next = &round{done: make(chan struct{})}
-	}
-	mine := v.next
-	if !v.running {
-		v.running = true
-		n.tasks.Go(func() { v.run(n) })
-	}
-	v.mu.Unlock()
-	<-mine.done
-	return mine.err
-}
-
-// run carries out rounds until nobody waits.
-func (v *verifier) run(n *Node) {
-	for {
-		v.mu.Lock()
-		r := v.next
-		v.next = nil
-		if r == nil {
-			v.running = false
-			v.mu.Unlock()
-			return
-		}
-		v.mu.Unlock()
-		if err := n.await(n.raft.VerifyLeader()); err != nil {
-			r.err = ErrTryAgain // nothing was counted: it was not even proposed
-		}
-		close(r.done)
-	}
 }

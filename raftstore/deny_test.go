@@ -94,11 +94,14 @@ func TestMemoryIsBoundedTheSameEverywhere(t *testing.T) {
 }
 
 func TestFullMemoryMayDeny(t *testing.T) {
+	const bound = 4 << 20
 	c := newCluster(t, 1, func(_ int, o *raftstore.Options) {
-		o.Table.MaxMemoryBytes, o.Table.WhenFull = 4<<20, engine.Deny
+		o.Table.MaxMemoryBytes, o.Table.WhenFull = bound, engine.Deny
 	})
 	leader, _ := c.leader()
-	c.decideOn(leader, quota("known", 5))
+	log := quota("log", 1)
+	log.Limit = engine.Limit{Algorithm: engine.SlidingLog, WindowNs: int64(time.Hour), Max: 1}
+	c.decideOn(leader, quota("known", 5), log)
 	refused := false
 	for i := 0; i < 120_000 && !refused; i += 1000 {
 		ops := make([]engine.Op, 1000)
@@ -110,7 +113,10 @@ func TestFullMemoryMayDeny(t *testing.T) {
 		}
 	}
 	require.True(t, refused)
-	out := c.decideOn(leader, quota("known", 5), quota("one more", 5))
+	require.LessOrEqual(t, leader.Stats().MemoryBytes, int64(bound), "refused before it is too late")
+	out := c.decideOn(leader, quota("known", 5), quota("one more", 5), log)
 	require.EqualValues(t, 3, out[0].Remaining, "who is known is served")
 	require.Equal(t, engine.OutOfMemory, out[1].Status)
+	require.Zero(t, out[2].Allowed)
+	require.Equal(t, engine.OK, out[2].Status, "what is denied anyway is denied")
 }

@@ -15,7 +15,8 @@
 // wall clock into a refill.
 //
 // Denials (deny.go) change nothing and need no log: the leader answers them from
-// the state it has applied, once a majority confirmed that it still leads.
+// the state it has applied, once a majority, asked after the request arrived,
+// confirmed that nobody was elected after it (confirm.go).
 //
 // State (machine_snapshot.go, images.go): the table lives in memory; a snapshot
 // writes what changed to package persistence's images, and a restart loads the

@@ -43,7 +43,7 @@ func (n *Node) successor() (best raft.Server, ok bool) {
 }
 
 // abdicate hands leadership over before the node closes, so that nobody waits for
-// an election, and stays until the others have noticed.
+// an election.
 func (n *Node) abdicate() {
 	to, ok := n.successor()
 	if n.reign.Load() == nil || !ok {
@@ -55,20 +55,21 @@ func (n *Node) abdicate() {
 	case err := <-done:
 		if err != nil {
 			n.log.Warn("leadership could not be handed over", "to", to.ID, "error", err)
-			return
 		}
 	case <-time.After(n.electionTimeout()):
-		return
 	}
-	n.linger()
 }
 
-// linger waits until the other nodes have noticed the new leader and everything they
-// sent here is answered.
+// linger waits until everything that other nodes sent here is answered, and they have
+// sent nothing more for so long that they must have noticed who leads now: what is
+// refused here in a handover is sent again at once, perhaps here.
 func (n *Node) linger() {
 	ctx, cancel := context.WithTimeout(n.ctx, lingerMost)
 	defer cancel()
-	for ctx.Err() == nil && time.Since(time.Unix(0, n.lastForwarded.Load())) < quietFor {
+	quiet := func() bool {
+		return n.answering.Load() == 0 && time.Since(time.Unix(0, n.lastForwarded.Load())) >= quietFor
+	}
+	for ctx.Err() == nil && !quiet() {
 		time.Sleep(leaderlessPause)
 	}
 	n.queue.empty(ctx)

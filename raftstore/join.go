@@ -185,12 +185,12 @@ func (n *Node) takeIn(from peer.Identity, j joining) error {
 	if from.NodeID != j.NodeID || j.RaftAddr == "" {
 		return fmt.Errorf("a node may ask for itself only, %q asked for %q", from.NodeID, j.NodeID)
 	}
+	seen := n.configuration()
 	for _, s := range n.servers() {
 		switch {
 		case string(s.ID) != j.NodeID && strings.Contains(j.NodeID, incarnationMark) && baseOf(string(s.ID)) == baseOf(j.NodeID):
-			if err := n.removeNode(string(s.ID)); err != nil { // its earlier life is over
-				return err
-			}
+			err := n.removeNode(string(s.ID)) // its earlier life is over
+			return errors.Join(err, ErrTryAgain)
 		case string(s.ID) == j.NodeID && s.Suffrage == raft.Nonvoter && string(s.Address) == j.RaftAddr:
 			return nil // it asks again before it has heard from the leader
 		case string(s.ID) == j.NodeID:
@@ -200,7 +200,7 @@ func (n *Node) takeIn(from peer.Identity, j joining) error {
 		}
 	}
 	n.log.Info("a node joins", "node", j.NodeID, "address", j.RaftAddr)
-	return n.changed(n.raft.AddNonvoter(raft.ServerID(j.NodeID), raft.ServerAddress(j.RaftAddr), n.configuration(), adminTimeout))
+	return n.changed(n.raft.AddNonvoter(raft.ServerID(j.NodeID), raft.ServerAddress(j.RaftAddr), seen, adminTimeout))
 }
 
 // changed translates what the Raft library says of a change of membership.

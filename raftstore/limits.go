@@ -36,6 +36,9 @@ const (
 	// long they wait.
 	statusEvery   = time.Second
 	statusTimeout = time.Second
+	// askAgain is how long to wait before a member that did not tell its term is asked
+	// again: the usual cause is that it is down.
+	askAgain = 50 * time.Millisecond
 	// leaderlessPause is how often a batch that waits for a leader looks for one.
 	leaderlessPause = 2 * time.Millisecond
 	// quietFor is how long nobody must have forwarded anything before a node that led

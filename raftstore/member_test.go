@@ -171,3 +171,17 @@ func TestClocksOfOneKind(t *testing.T) {
 	c := newCluster(t, 2, func(i int, o *raftstore.Options) { o.TestClock = i == 0 })
 	require.ErrorIs(t, <-c.fatal, raftstore.ErrClockKind)
 }
+
+// TestTheRemovedAreNotPromoted: to give a vote to a member as it was seen is refused
+// once the members have changed.
+func TestTheRemovedAreNotPromoted(t *testing.T) {
+	c := newCluster(t, 3, nil)
+	leader, at := c.leader()
+	gone := c.opts[(at+1)%3]
+	seen := leader.Configuration()
+	require.NotZero(t, seen)
+	require.NoError(t, leader.RemoveNode(gone.NodeID))
+	leader.GiveVote(gone.NodeID, gone.RaftAddr, seen)
+	c.sees(leader, 2, 2)
+	require.ErrorIs(t, <-c.fatal, raftstore.ErrRemoved)
+}

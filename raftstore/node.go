@@ -47,14 +47,15 @@ type Node struct {
 	queue         *queue
 	proposals     chan proposal
 	denials       denials
-	verify        verifier
+	confirms      *confirmer
 	handover      handoverWatch
 	reign         atomic.Pointer[reign] // nil: this node does not lead, or not yet
 	lastEntry     atomic.Int64          // Unix nanoseconds of the last proposal
 	knownLeader   atomic.Pointer[string]
 	members       atomic.Pointer[[]Member]
 	started       time.Time
-	lastForwarded atomic.Int64 // Unix nanoseconds of the last batch another node sent
+	answering     atomic.Int64 // batches of other nodes that have no answer yet
+	lastForwarded atomic.Int64 // Unix nanoseconds of the last answer to one
 	lastSave      atomic.Int64 // Unix nanoseconds of the last snapshot; 0: never
 	late          atomic.Int64 // answers turned into ErrUnknown because they came late
 	snapshots     chan chan error
@@ -101,6 +102,7 @@ func newNode(o Options) *Node {
 		n.idLifetimeNs = int64(time.Minute)
 	}
 	n.fatal = n.stopper(o.OnFatal)
+	n.confirms = &confirmer{self: o.NodeID, term: n.term, voters: n.voters, ask: n.askVoters, stop: n.stop}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	return n
 }
@@ -228,6 +230,7 @@ func (n *Node) start() {
 	n.tasks.Go(n.snapshot)
 	n.tasks.Go(n.watch)
 	n.tasks.Go(n.promotions)
+	n.tasks.Go(n.forget)
 	n.tasks.Go(n.join)
 	n.peers.start()
 }
@@ -237,6 +240,7 @@ func (n *Node) start() {
 func (n *Node) Close() error {
 	n.once.Do(func() {
 		n.abdicate()
+		n.linger()
 		close(n.stop)
 		n.cancel()
 		n.queue.close()

@@ -26,10 +26,13 @@ type peers struct {
 // peerNode is another member.
 type peerNode struct {
 	id, addr string
-	client   *peer.Client // for operations and orders
-	asker    *peer.Client // for its status: a late answer there must not end the others' wait
+	client   *peer.Client  // for operations and orders
+	asker    *peer.Client  // for questions: a late answer there must not end the others' wait
+	wake     chan struct{} // holds one token: there is a round of confirmer to answer
 	cancel   context.CancelFunc
 	heard    heard // guarded by peers.mu; zero: never
+	bound    int64 // the memory bound that was warned of, if one was
+	warned   bool
 }
 
 func newPeers(n *Node) *peers { return &peers{node: n, nodes: map[string]*peerNode{}} }
@@ -79,8 +82,9 @@ func (p *peers) follow(servers []raft.Server) {
 
 func (p *peers) add(id, addr string) *peerNode {
 	ctx, cancel := context.WithCancel(p.node.ctx)
-	one := &peerNode{id: id, addr: addr, client: peer.NewClient(p.node.port, addr, id), asker: peer.NewClient(p.node.port, addr, id), cancel: cancel}
+	one := &peerNode{id: id, addr: addr, client: peer.NewClient(p.node.port, addr, id), asker: peer.NewClient(p.node.port, addr, id), cancel: cancel, wake: make(chan struct{}, 1)}
 	p.node.tasks.Go(func() { p.poll(ctx, one) })
+	p.node.tasks.Go(func() { p.confirm(ctx, one) })
 	return one
 }
 
@@ -97,11 +101,9 @@ func (p *peers) poll(ctx context.Context, one *peerNode) {
 			p.mu.Lock()
 			one.heard = heard{s, time.Now()}
 			p.mu.Unlock()
+			one.compareBounds(p.node, s.MaxMemory)
 		}
-		select {
-		case <-time.After(statusEvery):
-		case <-ctx.Done():
-		}
+		pause(ctx, statusEvery)
 	}
 }
 

@@ -28,7 +28,8 @@ func (n *Node) promotions() {
 }
 
 // configuration is the entry of the newest committed configuration, 0 when none is
-// known: a change that refers to it is refused when another came first.
+// known: a change that refers to it is refused when another came first. To be asked
+// before the servers that the change is about are looked at.
 func (n *Node) configuration() uint64 {
 	if c := n.machine.committed.Load(); c != nil {
 		return c.index
@@ -39,22 +40,29 @@ func (n *Node) configuration() uint64 {
 // promote gives a vote to the members that have caught up: a cold node that voted
 // at once would count for the majority without helping to make one.
 func (n *Node) promote() {
-	r := n.reign.Load()
-	if r == nil {
+	if n.reign.Load() == nil {
 		return
 	}
+	seen := n.configuration()
 	for _, s := range n.servers() {
-		if s.Suffrage != raft.Nonvoter {
-			continue
+		if s.Suffrage == raft.Nonvoter && n.hasCaughtUp(s) {
+			n.giveVote(s, seen)
 		}
-		last, ok := n.peers.last(string(s.ID))
-		if !ok || time.Since(last.at) > 3*statusEvery || last.Index+caughtUp < n.raft.CommitIndex() {
-			continue
-		}
-		if err := n.changed(n.raft.AddVoter(s.ID, s.Address, n.configuration(), adminTimeout)); err != nil {
-			n.log.Warn("a node could not be promoted", "node", s.ID, "error", err)
-			continue
-		}
-		n.log.Info("a node has caught up and votes now", "node", s.ID)
 	}
+}
+
+// hasCaughtUp reports whether a member lacks little of the log.
+func (n *Node) hasCaughtUp(s raft.Server) bool {
+	last, ok := n.peers.last(string(s.ID))
+	return ok && time.Since(last.at) <= 3*statusEvery && last.Index+caughtUp >= n.raft.CommitIndex()
+}
+
+// giveVote promotes a member that was one in the configuration seen: it may have
+// been removed since, and must not come back by this.
+func (n *Node) giveVote(s raft.Server, seen uint64) {
+	if err := n.changed(n.raft.AddVoter(s.ID, s.Address, seen, adminTimeout)); err != nil {
+		n.log.Warn("a node could not be promoted", "node", s.ID, "error", err)
+		return
+	}
+	n.log.Info("a node has caught up and votes now", "node", s.ID)
 }

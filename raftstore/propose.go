@@ -87,6 +87,7 @@ func verdict(err error) error {
 // expire ends waits that have become too long.
 func (n *Node) expire() {
 	n.queue.expire(n.maxAge)
+	n.confirms.expire(n.maxAge)
 }
 
 // replyEarly is a fault: it answers before the entry is committed.

@@ -27,6 +27,7 @@ func (n *Node) lead() {
 		select {
 		case leads := <-n.raft.LeaderCh():
 			n.reign.Store(nil)
+			n.confirms.abandon()
 			if leads {
 				n.ascend()
 			}

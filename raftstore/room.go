@@ -1,6 +1,11 @@
 package raftstore
 
-import "github.com/weir-project/weir/engine"
+import (
+	"time"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/wire"
+)
 
 const (
 	// softNum and softDen are the share of the memory bound at which the leader begins
@@ -9,22 +14,53 @@ const (
 	// victimsPerOp is how many entries an entry forgets for each operation it holds:
 	// more than it can add.
 	victimsPerOp = 2
+	// overdueVictims is how many an entry forgets at least once memory is over its
+	// bound, as that of a new leader may be whose bound is the smallest: it lets no new
+	// key in until it is not, so it has to be soon.
+	overdueVictims = 512
 )
 
 // makeRoom adds to a batch the keys to forget when memory is nearly full. Memory is
 // each node's own, so what is forgotten has to be in the log: the leader chooses,
 // and everyone forgets the same.
 func (n *Node) makeRoom(b *batch) {
-	if !n.full(softNum, softDen) || n.denyWhenFull || b.ops == 0 {
+	if n.denyWhenFull || b.kind != wire.Decide || !n.full(softNum, softDen) {
 		return
+	}
+	wanted := victimsPerOp * b.ops
+	if n.full(1, 1) {
+		wanted = max(wanted, overdueVictims)
 	}
 	var ops []engine.Op
 	at, _ := n.machine.last()
-	n.machine.table.Load().Victims(at, victimsPerOp*b.ops, func(key, id []byte) {
+	n.machine.table.Load().Victims(at, wanted, func(key, id []byte) {
 		ops = append(ops, engine.Op{Code: engine.OpForget, Key: key, ID: id, Cost: 1})
 	})
 	if len(ops) > 0 {
 		b.append(ops, false)
+	}
+}
+
+// forget makes room while this node leads and its memory is over its bound, until
+// the node closes: what is refused meanwhile never gets into an entry that would.
+func (n *Node) forget() {
+	tick := time.NewTicker(housekeepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-n.stop:
+			return
+		}
+		for n.reign.Load() != nil && !n.denyWhenFull && n.full(1, 1) {
+			b, err := n.queue.special(wire.Decide)
+			if err != nil {
+				break
+			}
+			if <-b.done; b.err != nil {
+				break
+			}
+		}
 	}
 }
 

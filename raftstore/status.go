@@ -20,6 +20,7 @@ type status struct {
 	LeaderAddr           string // its inter-node address
 	Term, Commit, Index  uint64
 	WallNs               int64
+	MaxMemory            int64    // bytes; 0: no bound
 	MembersAt            uint64   // the entry of the configuration that Members are of
 	Members              []string // ids in the newest committed configuration it knows
 }
@@ -46,7 +47,7 @@ func (n *Node) status() status {
 		RaftAddr: n.options.RaftAddr, ClientAddr: n.options.ClientAddr,
 		Pristine: n.pristine(), Leader: string(leader), LeaderAddr: string(addr),
 		Term: n.raft.CurrentTerm(), Commit: n.raft.CommitIndex(), Index: index,
-		WallNs: n.source.WallNs(), Members: members, MembersAt: at,
+		WallNs: n.source.WallNs(), MaxMemory: n.maxMemory, Members: members, MembersAt: at,
 	}
 }
 

@@ -53,7 +53,7 @@ func (h hand) stepWall(ctx context.Context) error {
 	return nil
 }
 
-// Roll restarts one node after the other, each when the one before is up again.
+// Roll restarts one node after the other, each when the one before is ready again.
 func (c *Cluster) Roll(ctx context.Context) error {
 	for _, n := range c.Nodes {
 		if err := n.Process().Stop(); err != nil {
@@ -62,9 +62,25 @@ func (c *Cluster) Roll(ctx context.Context) error {
 		if err := n.Start(); err != nil {
 			return err
 		}
-		if err := n.AwaitUp(ctx); err != nil {
+		if err := n.AwaitReady(ctx); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// AwaitReady waits until the node serves as a member, as whoever restarts a cluster
+// in order waits for /readyz: it has heard a leader, which decides what it is asked.
+func (n *Node) AwaitReady(ctx context.Context) error {
+	if err := n.AwaitUp(ctx); err != nil {
+		return err
+	}
+	err := poll(ctx, upTimeout, func() bool {
+		_, err := n.Ask(askTimeout, "RL.TOKENBUCKET", "ready", probeRate, probeRate)
+		return err == nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s %w\n%s", n.ID, ErrNotUp, n.LogTail())
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func Probe(addrs []string) *Prober {
 	p := &Prober{start: time.Now(), stop: cancel}
 	w := &Workload{start: p.start, addrs: addrs}
 	for i := range probeClients {
-		c := w.client(i, quickTimeout)
+		c := w.client(i, patientTimeout)
 		c.tally = &p.tally
 		p.all.Go(func() { p.ask(ctx, c) })
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -184,6 +185,10 @@ func TestSilentStrangersAreBounded(t *testing.T) {
 		}
 		return cut >= 20
 	}, patience, time.Millisecond)
+	a, _ := open(t, "a", "one", "secret")
+	conn, _, err := a.Dial(context.Background(), b.Addr().String(), CallService)
+	require.NoError(t, err, "nodes get in")
+	require.NoError(t, conn.Close())
 }
 
 func TestCallsEndWithTheConnection(t *testing.T) {
@@ -283,4 +288,27 @@ func FuzzGreeting(f *testing.F) {
 		require.Equal(t, b[:len(raw)], raw)
 		require.Equal(t, raw, g.encode())
 	})
+}
+
+// TestTheOldestHandshakeGoes: when strangers hold every place, the one that came
+// first has to make room.
+func TestTheOldestHandshakeGoes(t *testing.T) {
+	var p Port
+	var conns []net.Conn
+	for range maxHandshakes + 1 {
+		conn, far := net.Pipe()
+		defer conn.Close()
+		defer far.Close()
+		conns = append(conns, conn)
+		p.begin(conn)
+	}
+	for i, conn := range conns {
+		require.Equal(t, i == 0, errors.Is(conn.SetDeadline(time.Time{}), io.ErrClosedPipe), "stranger %d", i)
+	}
+	p.end(conns[5])
+	conn, far := net.Pipe()
+	defer conn.Close()
+	defer far.Close()
+	p.begin(conn)
+	require.NoError(t, conns[1].SetDeadline(time.Time{}), "there was room")
 }

@@ -59,20 +59,18 @@ type Simulation struct {
 // Run simulates a cluster and fills in the report. It must be called in a bubble of
 // testing/synctest, as its only content.
 func Run(c Config, r *Report) {
-	s := &Simulation{
+	newSimulation(c, r).run()
+}
+
+func newSimulation(c Config, r *Report) *Simulation {
+	return &Simulation{
 		config: c, logger: c.Logger, report: r, net: newNetwork(), began: time.Now(),
 		rng: rand.New(rand.NewPCG(c.Seed, 0x5eed)), seen: states{},
 	}
-	s.run()
 }
 
 func (s *Simulation) run() {
-	for i := range s.config.Nodes {
-		s.founders = append(s.founders, addrOf(i))
-	}
-	for range s.config.Nodes {
-		s.newHost().start()
-	}
+	s.start()
 	if !s.answers() {
 		s.violation("the cluster was not founded within %v", maxRecovery)
 	} else {
@@ -81,6 +79,16 @@ func (s *Simulation) run() {
 	s.end()
 	s.report.Decisions = s.history.count(acked)
 	s.report.Refused, s.report.Unknown = s.history.count(refused), s.history.count(unknown)
+}
+
+// start starts the founders.
+func (s *Simulation) start() {
+	for i := range s.config.Nodes {
+		s.founders = append(s.founders, addrOf(i))
+	}
+	for range s.config.Nodes {
+		s.newHost().start()
+	}
 }
 
 // work lets clients work while things fail, and judges what they saw.

@@ -1,0 +1,81 @@
+package raftstore_test
+
+import (
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore"
+)
+
+// TestWhatNoNodeCouldReadIsNotLogged: an entry that every node stops at would end
+// the cluster.
+func TestWhatNoNodeCouldReadIsNotLogged(t *testing.T) {
+	c := newCluster(t, 3, nil)
+	leader, at := c.leader()
+	out := make([]engine.Decision, 2)
+	for name, spoil := range map[string]func(op *engine.Op){
+		"no key":         func(op *engine.Op) { op.Key = nil },
+		"a long key":     func(op *engine.Op) { op.Key = make([]byte, engine.MaxKeyLen+1) },
+		"negative cost":  func(op *engine.Op) { op.Cost = -1 },
+		"no window":      func(op *engine.Op) { op.Limit = engine.Limit{Algorithm: engine.SlidingLog, Max: 1} },
+		"no such code":   func(op *engine.Op) { op.Code = 200 },
+		"no increment":   func(op *engine.Op) { op.Code = engine.OpIncr },
+		"no calendar":    func(op *engine.Op) { op.Limit.Mode = engine.Month },
+		"an endless log": func(op *engine.Op) { op.Limit = engine.Limit{Algorithm: engine.Strike, WindowNs: 1, Max: 1} },
+	} {
+		op := quota("key", 10)
+		spoil(&op)
+		for _, n := range []*raftstore.Node{leader, c.nodes[(at+1)%3]} {
+			require.ErrorIs(t, n.Decide([]engine.Op{op}, out), raftstore.ErrUnsound, name)
+			require.ErrorIs(t, n.DecideAtomic([]engine.Op{quota("key", 10), op}, out), raftstore.ErrUnsound, name)
+		}
+	}
+	require.EqualValues(t, 9, c.decideOn(leader, quota("key", 10))[0].Remaining, "nothing was counted")
+	c.agree()
+}
+
+// TestBoundsMayDiffer: what is forgotten is decided by whoever leads, by its own
+// bound. The others follow, whatever theirs is; a warning says so.
+func TestBoundsMayDiffer(t *testing.T) {
+	const small, large = 2 << 20, 8 << 20
+	var warnings [3]counter
+	c := newCluster(t, 3, func(i int, o *raftstore.Options) {
+		warnings[i].text = []byte("bound their memory differently")
+		o.Logger = slog.New(slog.NewTextHandler(&warnings[i], nil))
+		o.Table.MaxMemoryBytes, o.Table.Shards, o.Heartbeat = large, 4, time.Second
+		if i == 0 {
+			o.Table.MaxMemoryBytes = small
+		}
+	})
+	leader := c.moveTo(1)
+	for i := range 100 {
+		ops := make([]engine.Op, 1000)
+		for k := range ops {
+			ops[k] = engine.Op{Key: fmt.Append(nil, i, "/", k), Cost: 1, Limit: engine.Limit{
+				Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: int64(time.Hour)}, Max: 10,
+			}}
+		}
+		c.decideOn(leader, ops...)
+	}
+	c.agree()
+	held := c.nodes[0].Stats().MemoryBytes
+	require.Greater(t, held, int64(small), "a follower holds what the leader lets in")
+
+	c.moveTo(0)
+	require.Eventually(t, func() bool { return c.nodes[0].Stats().Evicted > 0 }, patience, 10*time.Millisecond, "the new leader forgets, for all")
+	require.Eventually(t, func() bool {
+		out := make([]engine.Decision, 1)
+		return c.nodes[0].Decide([]engine.Op{quota("new", 5)}, out) == nil && out[0].Allowed == 1
+	}, patience, 10*time.Millisecond, "until there is room again")
+	c.agree()
+	require.Equal(t, c.nodes[1].Len(), c.nodes[0].Len())
+	require.Empty(t, c.fatal)
+	require.Eventually(t, func() bool {
+		return warnings[0].n.Load() == 2 && warnings[1].n.Load() == 1 && warnings[2].n.Load() == 1
+	}, patience, 10*time.Millisecond, "each of the others, once")
+}

@@ -1,0 +1,166 @@
+package raftstore
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// confirmer finds out whether this node's state is still the newest: that nobody
+// was elected after it before those who wait had asked. Everyone who waits shares a
+// round, and one round is under way at a time: the next one begins when it ends, with
+// all who have come meanwhile.
+//
+// A round asks the voters for their term, after the last who shares it has come. If a
+// majority, this node included, is in the term in which it was elected, then no one had
+// been elected in a later one when they came: of the majority that elects a leader,
+// each was in its term before it voted, terms never fall, and two majorities have a
+// node in common. That also holds while the members change: the library changes one
+// voter at a time, the next one when the last is committed, and what is committed every
+// later leader knows; so its electorate is this node's newest one or differs by one.
+//
+// The Raft library's own VerifyLeader is not enough: it counts the next answer of a
+// follower, whatever was asked and when. An answer that was on its way while another
+// leader was elected counts as well (seen in a test), and there may be several, so that
+// to ask twice does not help.
+type confirmer struct {
+	self   string
+	term   func() uint64   // this node's own, now
+	voters func() []string // of the newest configuration, this node among them
+	ask    func()          // wakes those who ask the other voters
+	stop   <-chan struct{} // nobody asks any more
+
+	mu   sync.Mutex
+	now  *round // under way; nil: none
+	next *round // what comers join; nil: nobody waits
+}
+
+// round is one question to the voters.
+type round struct {
+	term   uint64 // in which this node was elected
+	born   time.Time
+	voters []string
+	yes    []string // who is in that term
+	done   chan struct{}
+	err    error
+}
+
+// wait returns nil when nobody had been elected in a term after the given one when it
+// was called, ErrTryAgain when somebody was or a majority does not answer.
+func (c *confirmer) wait(term uint64) error {
+	c.mu.Lock()
+	if c.next == nil {
+		c.next = &round{term: term, born: time.Now(), done: make(chan struct{})}
+	}
+	mine := c.next
+	if c.now == nil {
+		c.begin()
+	}
+	c.mu.Unlock()
+	if mine.term != term {
+		return ErrTryAgain // one of the two is over
+	}
+	select {
+	case <-mine.done:
+		return mine.err
+	case <-c.stop:
+		return ErrTryAgain
+	}
+}
+
+// begin begins the next round. The caller holds mu.
+func (c *confirmer) begin() {
+	r := c.next
+	c.now, c.next = r, nil
+	if c.term() != r.term {
+		c.end(ErrTryAgain)
+		return
+	}
+	r.voters = c.voters()
+	if c.count(c.self); c.now == r {
+		c.ask()
+	}
+}
+
+// count takes a voter's yes. The caller holds mu.
+func (c *confirmer) count(id string) {
+	r := c.now
+	if !r.lacks(id) {
+		return
+	}
+	if r.yes = append(r.yes, id); len(r.yes) > len(r.voters)/2 {
+		c.end(nil)
+	}
+}
+
+// end ends the round that is under way. The caller holds mu.
+func (c *confirmer) end(err error) {
+	r := c.now
+	r.err, c.now = err, nil
+	close(r.done)
+	if c.next != nil {
+		c.begin()
+	}
+}
+
+// lacks reports whether a node has a vote that was not heard yet.
+func (r *round) lacks(id string) bool {
+	return slices.Contains(r.voters, id) && !slices.Contains(r.yes, id)
+}
+
+// open returns the round that lacks the answer of a node; nil: none does.
+func (c *confirmer) open(id string) *round {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.now == nil || !c.now.lacks(id) {
+		return nil
+	}
+	return c.now
+}
+
+// heard takes the answer of a node that was asked after open returned r, and reports
+// whether it settled anything.
+func (c *confirmer) heard(r *round, id string, term uint64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.now != r:
+	case term > r.term:
+		c.end(ErrTryAgain)
+	case term == r.term:
+		c.count(id)
+	default:
+		return false // it has not heard of this node's election
+	}
+	return true
+}
+
+// expire ends the wait for voters that do not answer.
+func (c *confirmer) expire(maxAge time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.now != nil && time.Since(c.now.born) > maxAge {
+		c.end(ErrTryAgain)
+	}
+}
+
+// abandon ends every wait: this node does not lead any more.
+func (c *confirmer) abandon() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.now != nil {
+		c.end(ErrTryAgain)
+	}
+}
+
+// voters are the ids of the nodes that vote.
+func (n *Node) voters() (ids []string) {
+	for _, s := range n.servers() {
+		if s.Suffrage == raft.Voter {
+			ids = append(ids, string(s.ID))
+		}
+	}
+	return ids
+}

@@ -1,0 +1,136 @@
+package raftstore
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// electorate is some voters, of which n0 has the confirmer.
+type electorate struct {
+	*confirmer
+	own   uint64 // the term of n0
+	asked int    // how often the voters were
+	halt  chan struct{}
+}
+
+func newElectorate(voters int) *electorate {
+	e := &electorate{own: 7, halt: make(chan struct{})}
+	var ids []string
+	for i := range voters {
+		ids = append(ids, fmt.Sprint("n", i))
+	}
+	e.confirmer = &confirmer{
+		self: "n0", term: func() uint64 { return e.own }, voters: func() []string { return ids },
+		ask: func() { e.asked++ }, stop: e.halt,
+	}
+	return e
+}
+
+// waits calls wait, and returns how to learn what came of it; nil: it still waits.
+func (e *electorate) waits(term uint64) func() *error {
+	done := make(chan error, 1)
+	go func() { done <- e.wait(term) }()
+	synctest.Wait()
+	return func() *error {
+		synctest.Wait()
+		select {
+		case err := <-done:
+			return &err
+		default:
+			return nil
+		}
+	}
+}
+
+func ended(err error) *error { return &err }
+
+func TestAMajorityConfirms(t *testing.T) {
+	for name, c := range map[string]struct {
+		voters int
+		terms  map[string]uint64 // what is heard
+		want   *error
+	}{
+		"alone":                    {1, nil, ended(nil)},
+		"nobody answers":           {3, nil, nil},
+		"one of two others":        {3, map[string]uint64{"n2": 7}, ended(nil)},
+		"one of four others":       {5, map[string]uint64{"n2": 7}, nil},
+		"two of four others":       {5, map[string]uint64{"n2": 7, "n4": 7}, ended(nil)},
+		"who has no vote":          {3, map[string]uint64{"n3": 7}, nil},
+		"itself":                   {3, map[string]uint64{"n0": 7}, nil},
+		"who is in a later term":   {3, map[string]uint64{"n1": 8}, ended(ErrTryAgain)},
+		"who has not yet heard":    {3, map[string]uint64{"n1": 6}, nil},
+		"one in the term, one not": {5, map[string]uint64{"n1": 7, "n2": 6}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := newElectorate(c.voters)
+				defer close(e.halt)
+				outcome := e.waits(7)
+				for id, term := range c.terms {
+					e.heard(e.now, id, term)
+				}
+				require.Equal(t, c.want, outcome())
+			})
+		})
+	}
+}
+
+// TestAnAnswerIsForWhoCameBefore: a voter that was asked before somebody came says
+// nothing to him.
+func TestAnAnswerIsForWhoCameBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newElectorate(3)
+		first := e.waits(7)
+		r := e.open("n1")
+		require.Same(t, r, e.open("n2"))
+		second, third := e.waits(7), e.waits(7)
+		require.Equal(t, 1, e.asked, "one round is under way at a time")
+		e.heard(r, "n1", 7)
+		require.Equal(t, ended(nil), first())
+		e.heard(r, "n2", 7) // late
+		e.heard(r, "n2", 8) // and wrong about the next round
+		require.Nil(t, second())
+		require.Equal(t, 2, e.asked)
+		e.heard(e.open("n2"), "n2", 7)
+		require.Equal(t, ended(nil), second())
+		require.Equal(t, ended(nil), third(), "they share a round")
+		require.Nil(t, e.open("n1"), "nobody waits")
+	})
+}
+
+func TestAnotherTermConfirmsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newElectorate(3)
+		e.own = 8 // it was deposed and elected again: the others are in that term, too
+		require.Equal(t, ended(ErrTryAgain), e.waits(7)())
+		now, before, after := e.waits(8), e.waits(8), e.waits(7)
+		require.Equal(t, ended(ErrTryAgain), after(), "what it saw in its earlier term may be old")
+		e.own = 9 // deposed, while the round before was under way
+		e.heard(e.open("n1"), "n1", 8)
+		require.Equal(t, ended(nil), now())
+		require.Equal(t, ended(ErrTryAgain), before())
+	})
+}
+
+func TestNobodyWaitsForEver(t *testing.T) {
+	for name, end := range map[string]func(e *electorate){
+		"too long":   func(e *electorate) { e.expire(0) },
+		"not leader": func(e *electorate) { e.abandon() },
+		"closing":    func(e *electorate) { close(e.halt) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := newElectorate(3)
+				first, second := e.waits(7), e.waits(7)
+				time.Sleep(time.Millisecond)
+				end(e)
+				require.Equal(t, ended(ErrTryAgain), first())
+				require.Equal(t, ended(ErrTryAgain), second())
+			})
+		})
+	}
+}

@@ -1,0 +1,48 @@
+package raftstore
+
+import (
+	"context"
+
+	"github.com/hashicorp/raft"
+)
+
+// What the tests outside the package need of its inside.
+
+// HoldQueue lets nothing more under way, until the next handover has ended.
+func (n *Node) HoldQueue() {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	n.queue.pause(ctx)
+}
+
+// Waiting is how many batches have not been proposed.
+func (n *Node) Waiting() int {
+	n.queue.mu.Lock()
+	defer n.queue.mu.Unlock()
+	return len(n.queue.batches)
+}
+
+// Configuration is the entry of the newest committed configuration.
+func (n *Node) Configuration() uint64 { return n.configuration() }
+
+// GiveVote promotes a member that was seen in a configuration.
+func (n *Node) GiveVote(id, addr string, seen uint64) {
+	n.giveVote(raft.Server{ID: raft.ServerID(id), Address: raft.ServerAddress(addr)}, seen)
+}
+
+// Ascend begins the reign of a leader once more.
+func (n *Node) Ascend() { n.ascend() }
+
+// TransferBlindly has the Raft library hand leadership over, and does not wait.
+func (n *Node) TransferBlindly(id, addr string) {
+	n.raft.LeadershipTransferToServer(raft.ServerID(id), raft.ServerAddress(addr))
+}
+
+// Forwarded is how many batches of other nodes have no answer yet.
+func (n *Node) Forwarded() int64 { return n.answering.Load() }
+
+// QuietFor is how long nobody must have sent anything before a leader closes.
+const QuietFor = quietFor
+
+// LeaderlessPause is how long a leader that cannot serve waits before it tries again.
+const LeaderlessPause = leaderlessPause

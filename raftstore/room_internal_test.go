@@ -1,0 +1,48 @@
+package raftstore
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// TestWhatGrows: where memory is short, only what takes none is let in.
+func TestWhatGrows(t *testing.T) {
+	table, at := engine.NewTable(engine.Options{Shards: 1}), engine.Stamp{NowNs: 1e9}
+	take := func(key string, a engine.Algorithm) engine.Op {
+		return engine.Op{Key: []byte(key), Cost: 1, Limit: engine.Limit{
+			Algorithm: a, Max: 10, WindowNs: 1e12, Rate: engine.Rate{Units: 1, PerNs: 1e12},
+			Steps: engine.MakeSteps([]engine.Step{{Threshold: 5, PenaltyNs: 1}}),
+		}}
+	}
+	table.Decide(at, []engine.Op{take("known", engine.TokenBucket)}, make([]engine.Decision, 1))
+	with := func(op engine.Op, change func(op *engine.Op)) engine.Op {
+		change(&op)
+		return op
+	}
+	for name, c := range map[string]struct {
+		op    engine.Op
+		grows bool
+	}{
+		"a new key":              {take("new", engine.TokenBucket), true},
+		"a known key":            {take("known", engine.TokenBucket), false},
+		"a known window":         {take("known", engine.FixedWindow), false},
+		"a log's next event":     {take("known", engine.SlidingLog), true},
+		"one more lease":         {take("known", engine.Concurrency), true},
+		"one more strike":        {take("known", engine.Strike), true},
+		"an id to remember":      {with(take("known", engine.TokenBucket), func(op *engine.Op) { op.ID = []byte("id") }), true},
+		"a release with an id":   {engine.Op{Code: engine.OpRelease, Key: []byte("known"), ID: []byte("id")}, true},
+		"a release":              {engine.Op{Code: engine.OpRelease, Key: []byte("new")}, false},
+		"a reset":                {engine.Op{Code: engine.OpReset, Key: []byte("new")}, false},
+		"a look":                 {with(take("new", engine.TokenBucket), func(op *engine.Op) { op.Dry = true }), false},
+		"a look at a log":        {with(take("known", engine.SlidingLog), func(op *engine.Op) { op.Cost = 0 }), false},
+		"a block of a new key":   {engine.Op{Code: engine.OpBlock, Key: []byte("new")}, true},
+		"a block of a known key": {engine.Op{Code: engine.OpBlock, Key: []byte("known")}, false},
+		"a new count":            {engine.Op{Code: engine.OpIncr, Key: []byte("new")}, true},
+		"a known count":          {engine.Op{Code: engine.OpIncr, Key: []byte("known")}, false},
+	} {
+		require.Equal(t, c.grows, grows(&c.op, table, at), name)
+	}
+}

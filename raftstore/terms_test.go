@@ -1,0 +1,124 @@
+package raftstore_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore"
+)
+
+// acrossAHandover calls a leader whose queue is held, and lets another node lead
+// before anything gets under way: the new leader carries out what waits.
+func acrossAHandover(t *testing.T, c *cluster, call func(leader *raftstore.Node) error) error {
+	leader, at := c.leader()
+	leader.HoldQueue()
+	answer := make(chan error, 1)
+	go func() { answer <- call(leader) }()
+	require.Eventually(t, func() bool { return leader.Waiting() > 0 }, patience, time.Millisecond)
+	require.NoError(t, leader.TransferLeadership(c.opts[(at+1)%3].NodeID))
+	return <-answer
+}
+
+// TestAReadIsConfirmedHere: that another leader answered says nothing of the state
+// here.
+func TestAReadIsConfirmedHere(t *testing.T) {
+	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Heartbeat = time.Second })
+	for range 3 {
+		err := acrossAHandover(t, c, (*raftstore.Node).Confirm)
+		require.Error(t, err)
+		require.NotErrorIs(t, err, raftstore.ErrUnknown)
+	}
+}
+
+// TestAMixedAnswerIsOfOneLeader: what was denied here and what another leader
+// carried out do not make one answer.
+func TestAMixedAnswerIsOfOneLeader(t *testing.T) {
+	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Heartbeat = time.Second })
+	for i := range 3 {
+		key := string(rune('a' + i))
+		leader, _ := c.leader()
+		for range 3 {
+			c.decideOn(leader, quota(key, 1))
+		}
+		err := acrossAHandover(t, c, func(leader *raftstore.Node) error {
+			return leader.Decide([]engine.Op{quota(key, 1), quota(key+" fresh", 1)}, make([]engine.Decision, 2))
+		})
+		require.Error(t, err)
+	}
+}
+
+// counter counts the lines of a log that hold a text.
+type counter struct {
+	text []byte
+	n    atomic.Int64
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	if bytes.Contains(b, c.text) {
+		c.n.Add(1)
+	}
+	return len(b), nil
+}
+
+// TestALeaderThatCannotServeYetWaits: it does not try again without a pause.
+func TestALeaderThatCannotServeYetWaits(t *testing.T) {
+	tries := &counter{text: []byte("cannot serve yet")}
+	var deaf [3]atomic.Bool // by the node that is to hear nothing
+	var index sync.Map      // of a node, by its address
+	c := newCluster(t, 3, func(i int, o *raftstore.Options) {
+		o.Logger = slog.New(slog.NewTextHandler(tries, nil))
+		index.Store(o.RaftAddr, i)
+		o.Dialer = func(ctx context.Context, addr string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+			if to, ok := index.Load(addr); ok && err == nil {
+				conn = &deafConn{Conn: conn, deaf: &deaf[to.(int)]}
+			}
+			return conn, err
+		}
+	})
+	leader, at := c.leader()
+	to := (at + 1) % 3
+	deaf[to].Store(true)
+	before := tries.n.Load()
+	began := time.Now()
+	leader.TransferBlindly(c.opts[to].NodeID, c.opts[to].RaftAddr)
+	leader.Ascend() // the library refuses everything until the transfer has failed
+	most := int64(time.Since(began)/raftstore.LeaderlessPause) + 1
+	require.LessOrEqual(t, tries.n.Load()-before, most)
+	require.NotEqual(t, before, tries.n.Load())
+	deaf[to].Store(false)
+}
+
+// TestAClosingLeaderAnswersAll: what other nodes sent to a leader is answered before it
+// closes, however long the handover took: their callers may send it again.
+func TestAClosingLeaderAnswersAll(t *testing.T) {
+	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Heartbeat = time.Second })
+	leader, at := c.leader()
+	answers := make(chan error)
+	leader.HoldQueue()
+	for i := range 2 {
+		c.sees(c.nodes[(at+1+i)%3], 3, 3)
+		go func() {
+			answers <- c.nodes[(at+1+i)%3].Decide([]engine.Op{quota("key", 10)}, make([]engine.Decision, 1))
+		}()
+	}
+	require.Eventually(t, func() bool { return leader.Forwarded() == 2 }, patience, time.Millisecond)
+	time.Sleep(2 * raftstore.QuietFor) // as long as an election may take
+	closed := make(chan error, 1)
+	go func() { closed <- leader.Close() }()
+	for range 2 {
+		if err := <-answers; err != nil {
+			require.ErrorIs(t, err, raftstore.ErrTryAgain)
+		}
+	}
+	require.NoError(t, <-closed)
+}
