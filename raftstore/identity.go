@@ -21,6 +21,7 @@ type identity struct {
 	Durability string
 	Invited    bool   // a founder or a leader has taken it in; before, it takes no part in elections
 	Joined     bool   // it has been in a committed configuration
+	JoinedAt   uint64 // the entry of the first of those
 	ClusterID  string // "" until the node has read the cluster's first entry
 	Diverged   string // why the node must not start again; "" when it may
 }

@@ -110,15 +110,16 @@ func (n *Node) servesRaft() error {
 	return ErrNotTakenIn
 }
 
-// markJoined remembers for ever that this node has been a member: it never asks to
-// be taken in again, and knows when it is none any more.
-func (n *Node) markJoined() {
+// markJoined remembers for ever that this node has been a member since the
+// configuration at an entry: it never asks to be taken in again, and knows when it is
+// none any more.
+func (n *Node) markJoined(at uint64) {
 	n.identity.Lock()
 	defer n.identity.Unlock()
 	if n.identity.Joined {
 		return
 	}
-	n.identity.Joined = true
+	n.identity.Joined, n.identity.JoinedAt = true, at
 	if err := writeIdentity(n.options.FS, n.options.DataDir, n.identity.identity); err != nil {
 		n.fatal(err)
 	}
@@ -128,6 +129,15 @@ func (n *Node) hasJoined() bool {
 	n.identity.Lock()
 	defer n.identity.Unlock()
 	return n.identity.Joined
+}
+
+// joinedBefore reports whether this node was a member before the configuration at an
+// entry. After a restart the newest one it knows may be older, from an image of the
+// time before it joined, until the log that follows is committed again.
+func (n *Node) joinedBefore(at uint64) bool {
+	n.identity.Lock()
+	defer n.identity.Unlock()
+	return n.identity.Joined && n.identity.JoinedAt < at
 }
 
 // servers is the newest configuration of the cluster this node knows.

@@ -46,10 +46,10 @@ func (n *Node) removed() bool {
 		return false
 	}
 	if slices.Contains(c.ids, n.options.NodeID) {
-		n.markJoined()
+		n.markJoined(c.index)
 		return n.peers.without(n.options.NodeID, c.index)
 	}
-	return n.hasJoined()
+	return n.joinedBefore(c.index)
 }
 
 // handoverWatch notices a leader that refuses every entry because it believes that
