@@ -63,8 +63,11 @@ func (s *Server) readiness() []readiness {
 		node = readiness{"node", false, "not a member yet"}
 	}
 	leader := readiness{"leader", false, "none"}
-	if t.Leader != "" {
+	if m := t.member(t.Leader); m != nil {
 		leader = readiness{"leader", true, fmt.Sprintf("ok (%s)", t.Leader)}
+		if _, _, known := m.hostPort(); !known { // CLUSTER SLOTS could name nobody
+			leader = readiness{"leader", false, fmt.Sprintf("%s, whose address for clients is not known yet", t.Leader)}
+		}
 	}
 	state := readiness{"state", true, "ok"}
 	if stale > maxReadyStale {

@@ -93,10 +93,13 @@ func TestClusterReadiness(t *testing.T) {
 	f.setAge(maxReadyStale + time.Second)
 	ready(http.StatusServiceUnavailable, "[+]node ok\n[+]leader ok (c)\n[-]state 11s old\n")
 	f.setAge(0)
+	f.lead("a")
 	f.change(func(t *Topology) { t.Nodes = t.Nodes[:1] })
-	ready(http.StatusServiceUnavailable, "[-]node not a member yet\n[+]leader ok (c)\n[+]state ok\n")
+	ready(http.StatusServiceUnavailable, "[-]node not a member yet\n[+]leader ok (a)\n[+]state ok\n")
+	f.change(func(t *Topology) { t.Nodes[0].ClientAddr = "" })
+	ready(http.StatusServiceUnavailable, "[-]node not a member yet\n[-]leader a, whose address for clients is not known yet\n[+]state ok\n")
 	require.NoError(t, srv.Close())
-	ready(http.StatusServiceUnavailable, "[-]node draining\n[+]leader ok (c)\n[+]state ok\n")
+	ready(http.StatusServiceUnavailable, "[-]node draining\n[-]leader a, whose address for clients is not known yet\n[+]state ok\n")
 }
 
 func TestClusterMetrics(t *testing.T) {
