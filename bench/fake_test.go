@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"net"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -89,9 +88,6 @@ func limiterOf(limit int) func([]string) string {
 		return "*3\r\n:1\r\n:0\r\n:0\r\n"
 	}
 }
-
-// isVerify says whether a request is not of the load's.
-func isVerify(request []string) bool { return strings.HasPrefix(request[1], verifyKey) }
 
 // fakeGenerator answers from a table of rates, one a target address, and notes what it
 // was asked.

@@ -54,15 +54,9 @@ func TestRedisBenchmarkStopsAtAnErrorReply(t *testing.T) {
 // redis-benchmark waits for ever for an answer that does not come.
 func TestRedisBenchmarkIsNotWaitedForInVain(t *testing.T) {
 	tools := needTools(t)
-	addr := startFake(t, &fakeServer{reply: silentBehindOne()})
+	addr := startFake(t, &fakeServer{reply: func([]string) string { return "" }})
 	_, err := RedisBenchmark{Binary: tools.RedisBenchmark, Patience: 200 * time.Millisecond}.Run(context.Background(), Job{
 		Addr: addr, Commands: weirCommands(), Load: Load{Workload: TokenBucket, Clients: 1, Pipeline: 1, Keys: 10}, Requests: 10,
 	})
 	require.ErrorIs(t, err, ErrStuck)
-}
-
-// silentBehindOne answers the first request, which is the prober's or the load's, and
-// then nothing: the prober gives up no sooner than the load.
-func silentBehindOne() func([]string) string {
-	return func([]string) string { return "" }
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -23,11 +24,35 @@ func needTools(t *testing.T) Tools {
 	return tools
 }
 
+// builtWeir is built once for all tests; TestMain removes it.
+var builtWeir = sync.OnceValues(func() (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "weir-bench-test-"); err != nil {
+		return "", err
+	}
+	out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "weir"), "../cmd/weir").CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, out)
+	}
+	return dir, err
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if weirWanted {
+		dir, _ := builtWeir()
+		_ = os.RemoveAll(dir)
+	}
+	os.Exit(code)
+}
+
+// weirWanted keeps TestMain from building what no test wanted.
+var weirWanted bool
+
 func buildWeir(t *testing.T) string {
-	binary := filepath.Join(t.TempDir(), "weir")
-	out, err := exec.Command("go", "build", "-o", binary, "../cmd/weir").CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	return binary
+	weirWanted = true
+	dir, err := builtWeir()
+	require.NoError(t, err)
+	return filepath.Join(dir, "weir")
 }
 
 // pidsOf starts nothing: it remembers the processes while the run still has them.
