@@ -3,6 +3,7 @@ package bench
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -103,7 +104,7 @@ func (s *swarm) run(ctx context.Context, job Job) (Outcome, error) {
 		return Outcome{}, err
 	}
 	latency, all := merged(taken)
-	if err := all.check(sent * s.pipeline); err != nil {
+	if err := errors.Join(all.check(sent*s.pipeline), s.surplus()); err != nil {
 		return Outcome{}, err
 	}
 	return Outcome{
@@ -111,6 +112,16 @@ func (s *swarm) run(ctx context.Context, job Job) (Outcome, error) {
 		PerSecond: float64(all.answers) / took.Seconds(), Latency: latencyOf(latency),
 		Took: took, LagP999Ms: msAt(lag, 99.9), histogram: latency,
 	}, nil
+}
+
+// surplus is an error when a server has answered more than it was asked.
+func (s *swarm) surplus() error {
+	for _, l := range s.links {
+		if unread := l.in.buf[l.in.r:l.in.w]; len(unread) > 0 {
+			return fmt.Errorf("%w: more answers than requests: %.40q", ErrNotADecision, unread)
+		}
+	}
+	return nil
 }
 
 // check makes sure that so many requests were decided, each of them.

@@ -60,6 +60,14 @@ func TestAnErrorAmongTheAnswersIsAnError(t *testing.T) {
 	require.True(t, disturbs(err))
 }
 
+func TestAnswersAreAsManyAsRequests(t *testing.T) {
+	require.NoError(t, (&tally{answers: 100}).check(100))
+	require.ErrorIs(t, (&tally{answers: 99}).check(100), ErrStuck)
+	addr := startFake(t, &fakeServer{reply: func([]string) string { return yes + no }})
+	_, err := new(Builtin).Run(context.Background(), jobAt(addr, Load{Workload: TokenBucket, Clients: 1, Pipeline: 10, Keys: 10}, 10))
+	require.ErrorContains(t, err, "more answers than requests")
+}
+
 func TestAMissingAnswerIsNotWaitedForInVain(t *testing.T) {
 	var asked atomic.Int64
 	addr := startFake(t, &fakeServer{reply: func([]string) string {
