@@ -17,6 +17,8 @@ const (
 	// leastCell is too short for the system's 10 ms of CPU accounting to matter less
 	// than a few percent; mostCell holds a save or two.
 	leastCell, mostCell = 300 * time.Millisecond, 2 * time.Second
+	// cellStep lets runs of one suite have cells of one length.
+	cellStep = 100 * time.Millisecond
 	// startTime is about what starting and stopping a server takes; a cluster waits
 	// for an election.
 	startTime, electionTime = 500 * time.Millisecond, 4 * time.Second
@@ -34,7 +36,7 @@ func (r *Runner) plan(ctx context.Context, all []contest) (time.Duration, error)
 	if cell == 0 {
 		cell = mostCell
 		if bounded {
-			cell = min(mostCell, left*100/(100+overheadPercent)/time.Duration(max(loads, 1)))
+			cell = min(mostCell, left*100/(100+overheadPercent)/time.Duration(max(loads, 1))).Truncate(cellStep)
 		}
 	}
 	takes := cell * time.Duration(loads) * (100 + overheadPercent) / 100

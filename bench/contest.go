@@ -24,7 +24,7 @@ func (r *Runner) contests(scenarios []Scenario, report *Report) (all []contest, 
 			if !ok {
 				t, err = r.Find(e.Target, s.instance(e))
 				if errors.Is(err, ErrToolMissing) {
-					report.leaveOut(e.Target, err)
+					report.LeaveOut(e.Target, err)
 					continue
 				}
 				if err != nil {
@@ -53,7 +53,7 @@ func (c *contest) start(ctx context.Context, report *Report) error {
 			return fmt.Errorf("%s: %w", one.Target, err)
 		}
 		if err := one.target.supported(); errors.Is(err, ErrUnsupported) {
-			report.leaveOut(one.Target, err)
+			report.LeaveOut(one.Target, err)
 			if err := server.Stop(); err != nil {
 				return err
 			}

@@ -18,7 +18,7 @@ const longestCell = 2
 // meanwhile. Each such time is noted in the row: it is part of the result.
 func (r *Runner) undisturbed(ctx context.Context, c *cell, requests int, row *Row) (sample Sample, err error) {
 	for range maxAttempts {
-		sample, err = c.measure(ctx, r.Generator, requests, r.CellTime*longestCell)
+		sample, err = c.measure(ctx, r.Generator, requests, r.cell*longestCell)
 		if err == nil || ctx.Err() != nil || !disturbs(err) {
 			return sample, err
 		}

@@ -78,8 +78,8 @@ func (s ScenarioReport) markdown(b *strings.Builder) {
 	if len(s.Rows) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n### %s\n\n%s\n\n| | decisions/s | %s/this | server CPU | p50 | p90 | p99 | p99.9 | max | disk | admitted | bytes/key |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n",
-		s.Name, s.About, s.Rows[0].Label)
+	fmt.Fprintf(b, "\n### %s\n\n%s, cells of %s\n\n| | decisions/s | %s/this | server CPU | p50 | p90 | p99 | p99.9 | max | disk | admitted | bytes/key |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+		s.Name, s.About, s.CellTime, s.Rows[0].Label)
 	for i, r := range s.Rows {
 		mark, ratio, cpu := "", "", ""
 		if r.GeneratorLimit {

@@ -20,9 +20,9 @@ type Replicated struct {
 
 var _ Server = (*Replicated)(nil)
 
-// replicated is a Redis with two replicas.
+// replicated is a Redis with two replicas, which it does not let wait for others.
 func (c *Contenders) replicated() *Replicated {
-	return &Replicated{Primary: c.redis(), Replicas: []*Process{c.redis(), c.redis()}}
+	return &Replicated{Primary: c.redis("--repl-diskless-sync-delay", "0"), Replicas: []*Process{c.redis(), c.redis()}}
 }
 
 // Start returns when every replica has what the primary has.

@@ -43,7 +43,8 @@ type LeftOut struct {
 // ScenarioReport holds a row for each entrant, in the order they were measured.
 type ScenarioReport struct {
 	Scenario
-	Rows []Row `json:"rows"`
+	CellTime string `json:"cell_time"`
+	Rows     []Row  `json:"rows"`
 }
 
 // Row is one entrant of a scenario.
@@ -154,8 +155,8 @@ func curveOfAll(samples []Sample) []CurvePoint {
 	return curveOf(all)
 }
 
-// leaveOut notes once what is not measured.
-func (r *Report) leaveOut(name string, why error) {
+// LeaveOut notes once what is not measured.
+func (r *Report) LeaveOut(name string, why error) {
 	if !slices.ContainsFunc(r.LeftOut, func(l LeftOut) bool { return l.Name == name }) {
 		r.LeftOut = append(r.LeftOut, LeftOut{name, why.Error()})
 	}

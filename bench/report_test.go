@@ -28,7 +28,7 @@ func sampleReport() *Report {
 	return &Report{
 		Machine: Machine{CPU: "CPU", Cores: 2}, Generator: "load by weir bench", Repetitions: 2, CellTime: "1s",
 		Targets:   []Contender{{"weir", "weir 1.0.0", [][]string{{"weir", "serve"}}}},
-		Scenarios: []ScenarioReport{{s, rows}},
+		Scenarios: []ScenarioReport{{Scenario: s, Rows: rows}},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -12,10 +13,11 @@ type Runner struct {
 	Generator   Generator
 	Find        func(name, instance string) (Target, error) // see Contenders
 	Repetitions int                                         // of each cell
-	CellTime    time.Duration                               // about how long one cell lasts; 0 for what the deadline allows
+	CellTime    time.Duration                               // about how long one cell lasts; 0 for what the deadline allows, scenario by scenario
 	Progress    func(Step)                                  // told before each step; nil for nobody
 
 	step Step
+	cell time.Duration // of the scenario being measured
 }
 
 // Step is a piece of a run.
@@ -34,19 +36,27 @@ func (r *Runner) Run(ctx context.Context, scenarios []Scenario) (report *Report,
 	if err != nil {
 		return nil, err
 	}
-	if r.CellTime, err = r.plan(ctx, all); err != nil {
+	if r.cell, err = r.plan(ctx, all); err != nil {
 		return nil, err
 	}
-	report.CellTime = r.CellTime.Round(time.Millisecond).String()
+	report.CellTime = r.cell.String()
 	for _, c := range all {
 		r.step.Total += len(c.cells) * (r.Repetitions + 1) // and its calibration
 	}
 	for i := range all {
-		measured, err := r.contest(ctx, &all[i], report)
+		// A machine that is slower than thought has shorter cells from here on.
+		if r.cell, err = r.plan(ctx, all[i:]); err != nil && i > 0 {
+			report.LeaveOut(all[i].Name, err)
+			err = nil
+		} else if err == nil {
+			var measured ScenarioReport
+			measured, err = r.contest(ctx, &all[i], report)
+			report.Scenarios = append(report.Scenarios, measured)
+		}
 		if err := errors.Join(err, all[i].stopUnless(all[i+1:])); err != nil {
+			report.Scenarios = slices.DeleteFunc(report.Scenarios, func(s ScenarioReport) bool { return s.Rows == nil })
 			return report, errors.Join(err, stopAll(all))
 		}
-		report.Scenarios = append(report.Scenarios, measured)
 	}
 	return report, nil
 }
@@ -62,7 +72,7 @@ func stopAll(all []contest) error {
 // contest starts the servers, prepares them, then measures them in turn, repetition by
 // repetition.
 func (r *Runner) contest(ctx context.Context, c *contest, report *Report) (ScenarioReport, error) {
-	measured := ScenarioReport{Scenario: c.Scenario}
+	measured := ScenarioReport{Scenario: c.Scenario, CellTime: r.cell.String()}
 	if err := c.start(ctx, report); err != nil {
 		return measured, err
 	}
@@ -136,11 +146,11 @@ func (r *Runner) setRate(ctx context.Context, c *contest, measured *ScenarioRepo
 // calibrate returns how many requests last about a cell, and warms the server up.
 func (r *Runner) calibrate(ctx context.Context, c *cell, row *Row) (int, error) {
 	if at := c.Load.PerSecond; at > 0 {
-		_, err := r.undisturbed(ctx, c, c.Load.Requests(at, r.CellTime/calibrationParts), row)
-		return c.Load.Requests(at, r.CellTime), err
+		_, err := r.undisturbed(ctx, c, c.Load.Requests(at, r.cell/calibrationParts), row)
+		return c.Load.Requests(at, r.cell), err
 	}
 	top, err := r.topRate(ctx, c, row)
-	return c.Load.Requests(top, r.CellTime), err
+	return c.Load.Requests(top, r.cell), err
 }
 
 // topRate is the rate of a closed loop. A first load of a few pipelines only tells how
@@ -150,7 +160,7 @@ func (r *Runner) topRate(ctx context.Context, c *cell, row *Row) (perSecond floa
 	if err != nil {
 		return 0, err
 	}
-	second, err := r.undisturbed(ctx, c, c.Load.Requests(first.PerSecond, r.CellTime/calibrationParts), row)
+	second, err := r.undisturbed(ctx, c, c.Load.Requests(first.PerSecond, r.cell/calibrationParts), row)
 	return second.PerSecond, err
 }
 

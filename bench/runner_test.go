@@ -218,6 +218,46 @@ func TestAPlanThatIsTooLongIsRefused(t *testing.T) {
 	require.Empty(t, f.fast.seen(), "nothing is started")
 }
 
+// A machine that turns out slower than planned has shorter cells, and then none.
+func TestALateRunShortensItsCells(t *testing.T) {
+	f := newFakes(t)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+	defer cancel()
+	runner := f.runner(1)
+	runner.CellTime = 0
+	var left time.Duration // of the hour, told to the runner through its context
+	late := &lateContext{Context: ctx, left: &left}
+	left = 20 * time.Second
+	f.generator.before = func() { left -= 2200 * time.Millisecond }
+	second, third := fakeScenario("slow"), fakeScenario("fast", "slow")
+	second.Name, third.Name = "second", "third"
+	report, err := runner.Run(late, []Scenario{fakeScenario("fast"), second, third})
+	require.NoError(t, err)
+	require.Equal(t, "2s", report.Scenarios[0].CellTime)
+	require.Len(t, report.Scenarios, 3)
+	require.NotEqual(t, "2s", report.Scenarios[2].CellTime)
+
+	f = newFakes(t)
+	left = 15 * time.Second
+	f.generator.before = func() { left -= 5 * time.Second }
+	runner = f.runner(1)
+	runner.CellTime = 0
+	report, err = runner.Run(late, []Scenario{fakeScenario("fast"), second})
+	require.NoError(t, err)
+	require.Len(t, report.Scenarios, 1)
+	require.Equal(t, "second", report.LeftOut[0].Name)
+	require.Contains(t, report.LeftOut[0].Why, ErrTooLong.Error())
+	require.NotContains(t, f.slow.seen(), "start")
+}
+
+// lateContext has a deadline that comes nearer as a test wants.
+type lateContext struct {
+	context.Context
+	left *time.Duration
+}
+
+func (l *lateContext) Deadline() (time.Time, bool) { return time.Now().Add(*l.left), true }
+
 // Whatever is installed, make bench has to end in its time.
 func TestSuitesFitTheirTime(t *testing.T) {
 	tools := Tools{Weir: "weir", RedisServer: "redis-server", RedisCell: "cell.so", ThrottleCrab: "crab"}

@@ -41,7 +41,7 @@ func (s ScenarioReport) write(w io.Writer) error {
 	if len(s.Rows) == 0 {
 		return nil
 	}
-	fmt.Fprintf(w, "\n%s: %s\n", s.Name, s.About)
+	fmt.Fprintf(w, "\n%s: %s (cells of %s)\n", s.Name, s.About, s.CellTime)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	memory := s.has(BytesPerKey)
 	fmt.Fprintf(table, "\tdecisions/s\t\t%s/this\t\tserver CPU\t\tp50\tp90\tp99\tp99.9\tmax\tdisk\tadmitted\t", s.Rows[0].Label)

@@ -180,7 +180,10 @@ func (m *measureCmd) parts(ctx context.Context, runner *bench.Runner, scenarios 
 	snapshots.Progress = runner.Progress
 	var snapshotErr error
 	report.Snapshots, snapshotErr = snapshots.Run(ctx, bench.SnapshotCluster(weir, dir))
-	if snapshotErr != nil {
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded) && snapshotErr != nil:
+		report.LeaveOut("snapshots under load", fmt.Errorf("no time was left: %w", snapshotErr))
+	case snapshotErr != nil:
 		err = errors.Join(err, fmt.Errorf("snapshots under load: %w", snapshotErr))
 	}
 	return report, err
