@@ -4,21 +4,18 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 )
 
 // maxAttempts bounds how often one cell is measured: an election is rare, and a
 // cluster that has one in each of three attempts has no figure to give.
 const maxAttempts = 3
 
-// longestCell times a cell's length is the most it takes on a machine that was
-// interrupted while its length was found.
-const longestCell = 2
-
 // undisturbed measures a cell, and again when the cluster elected a leader
 // meanwhile. Each such time is noted in the row: it is part of the result.
-func (r *Runner) undisturbed(ctx context.Context, c *cell, requests int, row *Row) (sample Sample, err error) {
+func (r *Runner) undisturbed(ctx context.Context, c *cell, requests int, lasting time.Duration, row *Row) (sample Sample, err error) {
 	for range maxAttempts {
-		sample, err = c.measure(ctx, r.Generator, requests, r.cell*longestCell)
+		sample, err = c.measure(ctx, r.Generator, requests, lasting)
 		if err == nil || ctx.Err() != nil || !disturbs(err) {
 			return sample, err
 		}

@@ -40,7 +40,7 @@ func TestAnElectionIsMeasuredAgainAndSaid(t *testing.T) {
 			f := newFakes(t)
 			runner := Runner{Generator: &failingGenerator{*f.generator, c.failures}}
 			var row Row
-			sample, err := runner.undisturbed(context.Background(), f.cell("fast"), 100, &row)
+			sample, err := runner.undisturbed(context.Background(), f.cell("fast"), 100, 0, &row)
 			require.ErrorIs(t, err, c.want)
 			require.Len(t, row.Disturbed, c.noted)
 			if c.want == nil {
@@ -67,7 +67,7 @@ func TestAnotherLeaderIsMeasuredAgain(t *testing.T) {
 	moving := f.cell("fast")
 	moving.target.Server = &restless{f.fast, []string{f.fast.addr, f.slow.addr, f.slow.addr, f.slow.addr}}
 	var row Row
-	sample, err := f.runner(1).undisturbed(context.Background(), moving, 100, &row)
+	sample, err := f.runner(1).undisturbed(context.Background(), moving, 100, 0, &row)
 	require.NoError(t, err)
 	require.EqualValues(t, 1000, sample.PerSecond, "the second attempt")
 	require.Equal(t, []string{ErrMoved.Error()}, row.Disturbed)

@@ -25,7 +25,9 @@ type Job struct {
 	Commands map[Workload]Command
 	Load     Load
 	Requests int
-	AtMost   time.Duration // after which a closed loop sends no more, where the generator can; 0 for no bound
+	// Lasting is the length of a closed loop, for generators that go by time: then Requests
+	// does not count. 0 to go by Requests.
+	Lasting time.Duration
 }
 
 // Outcome is what a Generator saw.
@@ -95,7 +97,10 @@ func (s *swarm) run(ctx context.Context, job Job) (Outcome, error) {
 			of(link).record(came.Sub(due), answers)
 		})
 	} else {
-		sent, err = s.closed(ctx, pipelines, job.AtMost, func(link int, took time.Duration, answers tally) {
+		if job.Lasting > 0 {
+			pipelines = maxRequests
+		}
+		sent, err = s.closed(ctx, pipelines, job.Lasting, func(link int, took time.Duration, answers tally) {
 			of(link).record(took, answers)
 		})
 	}

@@ -82,12 +82,12 @@ func TestAMissingAnswerIsNotWaitedForInVain(t *testing.T) {
 
 func TestAClosedLoopEndsInItsTime(t *testing.T) {
 	addr := startFake(t, &fakeServer{reply: func([]string) string { return yes }})
-	job := jobAt(addr, bucket(2, 10), maxRequests)
-	job.AtMost = 50 * time.Millisecond
+	job := jobAt(addr, bucket(2, 10), 20)
+	job.Lasting = 50 * time.Millisecond
 	got, err := new(Builtin).Run(context.Background(), job)
 	require.NoError(t, err)
-	require.Positive(t, got.Decisions)
-	require.Less(t, got.Decisions, maxRequests)
+	require.Greater(t, got.Decisions, 20)
+	require.GreaterOrEqual(t, got.Took, job.Lasting)
 }
 
 // stallingServer answers at once, except that it does nothing for so long behind so

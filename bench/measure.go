@@ -99,7 +99,7 @@ func (c *cell) job(addr string, requests int) Job {
 // measure loads a target once. What the server uses is read before the load and after
 // it has settled: what it put off is part of what a decision costs, and must not be
 // billed to the next load.
-func (c *cell) measure(ctx context.Context, by Generator, requests int, atMost time.Duration) (Sample, error) {
+func (c *cell) measure(ctx context.Context, by Generator, requests int, lasting time.Duration) (Sample, error) {
 	server := c.target.Server
 	addr, err := server.Addr(ctx)
 	if err != nil {
@@ -110,7 +110,7 @@ func (c *cell) measure(ctx context.Context, by Generator, requests int, atMost t
 		return Sample{}, err
 	}
 	job := c.job(addr, requests)
-	job.AtMost = atMost
+	job.Lasting = lasting
 	outcome, err := by.Run(ctx, job)
 	if err != nil {
 		return Sample{}, err

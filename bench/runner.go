@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -44,21 +43,31 @@ func (r *Runner) Run(ctx context.Context, scenarios []Scenario) (report *Report,
 		r.step.Total += len(c.cells) * (r.Repetitions + 1) // and its calibration
 	}
 	for i := range all {
-		// A machine that is slower than thought has shorter cells from here on.
-		if r.cell, err = r.plan(ctx, all[i:]); err != nil && i > 0 {
-			report.LeaveOut(all[i].Name, err)
-			err = nil
-		} else if err == nil {
-			var measured ScenarioReport
-			measured, err = r.contest(ctx, &all[i], report)
-			report.Scenarios = append(report.Scenarios, measured)
-		}
+		err := r.next(ctx, all[i:], report)
 		if err := errors.Join(err, all[i].stopUnless(all[i+1:])); err != nil {
-			report.Scenarios = slices.DeleteFunc(report.Scenarios, func(s ScenarioReport) bool { return s.Rows == nil })
 			return report, errors.Join(err, stopAll(all))
 		}
 	}
 	return report, nil
+}
+
+// next measures the first of the contests that are left. When there is no time for it
+// behind others, it is left out: what was measured is worth having.
+func (r *Runner) next(ctx context.Context, left []contest, report *Report) (err error) {
+	// A machine that is slower than thought has shorter cells from here on.
+	if r.cell, err = r.plan(ctx, left); err == nil {
+		var measured ScenarioReport
+		if measured, err = r.contest(ctx, &left[0], report); err == nil {
+			report.Scenarios = append(report.Scenarios, measured)
+			return nil
+		}
+	}
+	outOfTime := errors.Is(err, ErrTooLong) || errors.Is(ctx.Err(), context.DeadlineExceeded)
+	if outOfTime && len(report.Scenarios) > 0 {
+		report.LeaveOut(left[0].Name, fmt.Errorf("no time was left: %w", err))
+		return nil
+	}
+	return err
 }
 
 func stopAll(all []contest) error {
@@ -90,7 +99,7 @@ func (r *Runner) contest(ctx context.Context, c *contest, report *Report) (Scena
 	for range r.Repetitions {
 		for i, one := range c.cells {
 			r.tell(c.Name, one.Label)
-			sample, err := r.undisturbed(ctx, one, requests[i], &rows[i])
+			sample, err := r.undisturbed(ctx, one, requests[i], r.cell, &rows[i])
 			if err != nil {
 				return measured, fmt.Errorf("%s, %s: %w", c.Name, one.Label, err)
 			}
@@ -146,7 +155,7 @@ func (r *Runner) setRate(ctx context.Context, c *contest, measured *ScenarioRepo
 // calibrate returns how many requests last about a cell, and warms the server up.
 func (r *Runner) calibrate(ctx context.Context, c *cell, row *Row) (int, error) {
 	if at := c.Load.PerSecond; at > 0 {
-		_, err := r.undisturbed(ctx, c, c.Load.Requests(at, r.cell/calibrationParts), row)
+		_, err := r.undisturbed(ctx, c, c.Load.Requests(at, r.cell/calibrationParts), 0, row)
 		return c.Load.Requests(at, r.cell), err
 	}
 	top, err := r.topRate(ctx, c, row)
@@ -156,11 +165,11 @@ func (r *Runner) calibrate(ctx context.Context, c *cell, row *Row) (int, error) 
 // topRate is the rate of a closed loop. A first load of a few pipelines only tells how
 // long the second must be to be exact.
 func (r *Runner) topRate(ctx context.Context, c *cell, row *Row) (perSecond float64, err error) {
-	first, err := r.undisturbed(ctx, c, calibrationPipelines*c.Load.Requests(0, 0), row)
+	first, err := r.undisturbed(ctx, c, calibrationPipelines*c.Load.Requests(0, 0), r.cell/calibrationParts, row)
 	if err != nil {
 		return 0, err
 	}
-	second, err := r.undisturbed(ctx, c, c.Load.Requests(first.PerSecond, r.cell/calibrationParts), row)
+	second, err := r.undisturbed(ctx, c, c.Load.Requests(first.PerSecond, r.cell/calibrationParts), r.cell/calibrationParts, row)
 	return second.PerSecond, err
 }
 

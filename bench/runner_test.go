@@ -68,7 +68,7 @@ func TestRunInterleaves(t *testing.T) {
 		}
 		require.Equal(t, server.addr, job.Addr, "repetition %d", i)
 		require.Equal(t, requests, job.Requests, "repetition %d", i)
-		require.Equal(t, longestCell*time.Second, job.AtMost)
+		require.Equal(t, time.Second, job.Lasting)
 	}
 	rows := report.Scenarios[0].Rows
 	require.Equal(t, Spread{1, 1, 1}, rows[0].FirstOverThis)
@@ -262,7 +262,7 @@ func (l *lateContext) Deadline() (time.Time, bool) { return time.Now().Add(*l.le
 func TestSuitesFitTheirTime(t *testing.T) {
 	tools := Tools{Weir: "weir", RedisServer: "redis-server", RedisCell: "cell.so", ThrottleCrab: "crab"}
 	for suite, limit := range map[string]time.Duration{
-		StandardSuite: 5 * time.Minute, ClusterSuite: 198 * time.Second, FullSuite: 80 * time.Minute, GrowthSuite: 90 * time.Minute,
+		StandardSuite: 285 * time.Second, ClusterSuite: 189 * time.Second, FullSuite: 80 * time.Minute, GrowthSuite: 90 * time.Minute,
 	} {
 		scenarios, err := Suite(suite)
 		require.NoError(t, err)
