@@ -109,6 +109,11 @@ func doubtsBetween(before, after *Report) (doubts []string) {
 			doubts = append(doubts, fmt.Sprintf("%s differs: %s, then %s", c.what, c.before, c.after))
 		}
 	}
+	for name, m := range map[string]Machine{"first": before.Machine, "second": after.Machine} {
+		if m.busy() {
+			doubts = append(doubts, fmt.Sprintf("the machine was busy before the %s run (load average %.2f)", name, m.LoadAverage))
+		}
+	}
 	return doubts
 }
 

@@ -70,6 +70,8 @@ func TestComparisonDoubtsOtherCircumstances(t *testing.T) {
 	other.Machine.CPU, other.CellTime = "Other CPU", "3s"
 	c := CompareReports(sampleReport(), other)
 	require.Len(t, c.Doubts, 2)
+	other.Machine.LoadAverage = 5
+	require.Contains(t, CompareReports(sampleReport(), other).Doubts, "the machine was busy before the second run (load average 5.00)")
 	var out strings.Builder
 	require.NoError(t, c.WriteText(&out))
 	require.Contains(t, out.String(), "WARNING: the machine differs: 2 x CPU")

@@ -50,7 +50,13 @@ func kindOf(f Figure) figureKind {
 
 func times(ratio float64) string { return fmt.Sprintf("%.2fx", ratio) }
 func micros(us float64) string   { return fmt.Sprintf("%.2fµs", us) }
-func millis(ms float64) string   { return fmt.Sprintf("%.3g ms", ms) }
+
+func millis(ms float64) string {
+	if ms >= 999.5 {
+		return fmt.Sprintf("%.3g s", ms/1e3)
+	}
+	return fmt.Sprintf("%.3g ms", ms)
+}
 
 func bytesText(n float64) string {
 	if n < 9.95 {

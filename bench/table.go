@@ -11,6 +11,8 @@ import (
 // something else before the run.
 const busyLoad = 0.3
 
+func (m Machine) busy() bool { return m.LoadAverage > busyLoad*float64(max(m.Cores, 1)) }
+
 // WriteTable writes the report for a reader.
 func (r *Report) WriteTable(w io.Writer) error {
 	var text strings.Builder
@@ -144,7 +146,7 @@ func (r *Report) doubts() (notes []string) {
 			notes = append(notes, "WARNING: that is no disk, or one that does not wait: fsynced figures mean nothing here")
 		}
 	}
-	if r.Machine.LoadAverage > busyLoad*float64(max(r.Machine.Cores, 1)) {
+	if r.Machine.busy() {
 		notes = append(notes, fmt.Sprintf("WARNING: the machine was busy before the run (load average %.2f): "+
 			"measure again when it is idle", r.Machine.LoadAverage))
 	}
