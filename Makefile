@@ -91,13 +91,18 @@ fuzz: ## Run each fuzz target for FUZZTIME (1m)
 	  done; \
 	done
 
+# Written to bin/: all figures as JSON, for "weir bench compare", and a page with charts.
 .PHONY: bench
-bench: build ## Measure weir beside Redis, in under 5 minutes (BENCHFLAGS=--quick: half a minute)
-	bin/weir bench $(BENCHFLAGS)
+bench: build redis-tools ## Measure weir beside Redis, in under 5 minutes (BENCHFLAGS=--quick: less)
+	bin/weir bench --json bin/bench.json --html bin/bench.html $(BENCHFLAGS)
 
 .PHONY: bench-cluster
-bench-cluster: build ## Measure three nodes beside Redis, and snapshots under load, in under 6 minutes (BENCHFLAGS=--quick: two minutes)
-	bin/weir bench --suite cluster $(BENCHFLAGS)
+bench-cluster: build redis-tools ## Measure three nodes beside Redis, and snapshots under load, in under 6 minutes (BENCHFLAGS=--quick: less)
+	bin/weir bench --suite cluster --json bin/bench-cluster.json --html bin/bench-cluster.html $(BENCHFLAGS)
+
+.PHONY: bench-docs
+bench-docs: build redis-tools ## Measure everything, in about an hour, and write the figures into docs/benchmarks.md
+	bin/weir bench --suite full --json bin/bench-full.json --html bin/bench-full.html --markdown docs/benchmarks.md $(BENCHFLAGS)
 
 .PHONY: docs
 docs: ## Write docs/commands.md anew from the command table

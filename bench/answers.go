@@ -1,13 +1,169 @@
 package bench
 
 import (
-	"bufio"
+	"bytes"
 	"fmt"
-	"strconv"
+	"io"
 )
 
-// maxIntegers is more than any decision has.
-const maxIntegers = 16
+const (
+	// maxElements is more than any decision has.
+	maxElements = 16
+	// maxLine is longer than any line a limiter answers, errors included.
+	maxLine = 4096
+)
+
+// answer is one reply of a server, as far as a decision needs it.
+type answer struct {
+	kind     byte     // of RESP: one of * : + - $
+	elements int      // of an array
+	first    [2]int64 // its first integers; or the integer itself
+	said     []byte   // the line of + and -, without its end; valid until the next read
+}
+
+// answers reads replies one after the other from a connection, each in one pass over
+// its bytes: a load generator reads millions a second.
+type answers struct {
+	in   io.Reader
+	buf  []byte
+	r, w int // unread is buf[r:w]
+}
+
+// newAnswers reads through a buffer for about so many replies.
+func newAnswers(in io.Reader, replies int) *answers {
+	const usualReply, least, most = 48, 512, 64 << 10 // bytes
+	return &answers{in: in, buf: make([]byte, min(max(replies*usualReply, least), most))}
+}
+
+// next reads one reply. What is none, or none a decision could be, is
+// ErrNotADecision.
+func (a *answers) next() (reply answer, err error) {
+	line, err := a.line()
+	if err != nil {
+		return answer{}, err
+	}
+	reply.kind = line[0]
+	switch reply.kind {
+	case '+', '-':
+		reply.said = line[1:]
+	case ':':
+		reply.first[0], err = integer(line[1:])
+	case '$':
+		err = a.skipBulk(line)
+	case '*':
+		reply.elements, err = a.elements(line, &reply.first)
+	default:
+		err = fmt.Errorf("%w: %q", ErrNotADecision, line)
+	}
+	return reply, err
+}
+
+// elements reads an array whose head is given, and keeps its first integers.
+func (a *answers) elements(head []byte, first *[2]int64) (int, error) {
+	n, err := integer(head[1:])
+	if err != nil || n < 1 || n > maxElements {
+		return 0, fmt.Errorf("%w: an array of %q", ErrNotADecision, head[1:])
+	}
+	for i := range int(n) {
+		line, err := a.line()
+		if err != nil {
+			return 0, err
+		}
+		switch line[0] {
+		case ':':
+			v, err := integer(line[1:])
+			if err != nil {
+				return 0, err
+			}
+			if i < len(first) {
+				first[i] = v
+			}
+		case '$':
+			if err := a.skipBulk(line); err != nil {
+				return 0, err
+			}
+		case '+':
+		default:
+			return 0, fmt.Errorf("%w: %q in it", ErrNotADecision, line)
+		}
+	}
+	return int(n), nil
+}
+
+// skipBulk reads past the text whose head is given.
+func (a *answers) skipBulk(head []byte) error {
+	n, err := integer(head[1:])
+	if err != nil || n < -1 || n > maxLine {
+		return fmt.Errorf("%w: a text of %q", ErrNotADecision, head[1:])
+	}
+	if n == -1 { // null
+		return nil
+	}
+	for a.w-a.r < int(n)+2 {
+		if err := a.more(); err != nil {
+			return err
+		}
+	}
+	a.r += int(n) + 2
+	return nil
+}
+
+// line returns a line that is not empty, without its end. It is valid until the
+// next read.
+func (a *answers) line() ([]byte, error) {
+	for seen := 0; ; {
+		if at := bytes.IndexByte(a.buf[a.r+seen:a.w], '\n'); at >= 0 {
+			line := a.buf[a.r : a.r+seen+at+1]
+			a.r += len(line)
+			if len(line) < len("x\r\n") || line[len(line)-2] != '\r' {
+				return nil, fmt.Errorf("%w: %q", ErrNotADecision, line)
+			}
+			return line[:len(line)-2], nil
+		}
+		if seen = a.w - a.r; seen > maxLine {
+			return nil, fmt.Errorf("%w: a line of more than %d bytes", ErrNotADecision, maxLine)
+		}
+		if err := a.more(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// more reads what has come, behind what is unread.
+func (a *answers) more() error {
+	a.w = copy(a.buf, a.buf[a.r:a.w])
+	a.r = 0
+	if a.w == len(a.buf) {
+		a.buf = append(a.buf, make([]byte, len(a.buf))...)
+	}
+	n, err := a.in.Read(a.buf[a.w:])
+	a.w += n
+	if n > 0 {
+		return nil // an error comes again
+	}
+	return err
+}
+
+// integer reads a decimal number of at most 18 digits.
+func integer(text []byte) (n int64, err error) {
+	digits := text
+	if len(text) > 0 && text[0] == '-' {
+		digits = text[1:]
+	}
+	if len(digits) == 0 || len(digits) > 18 {
+		return 0, fmt.Errorf("%w: %q is no number", ErrNotADecision, text)
+	}
+	for _, d := range digits {
+		if d < '0' || d > '9' {
+			return 0, fmt.Errorf("%w: %q is no number", ErrNotADecision, text)
+		}
+		n = n*10 + int64(d-'0')
+	}
+	if len(digits) < len(text) {
+		n = -n
+	}
+	return n, nil
+}
 
 // tally counts answers.
 type tally struct {
@@ -26,62 +182,26 @@ func (t *tally) add(other tally) {
 	}
 }
 
-// readAnswers reads n answers, each of them a decision or an error. Anything else is
-// ErrNotADecision.
-func readAnswers(r *bufio.Reader, n int) (t tally, err error) {
-	for range n {
-		line, err := readLine(r)
+// tallied reads one answer for each of the replies expected, each of them a decision
+// or an error. Anything else is ErrNotADecision.
+func (a *answers) tallied(expected []Reply) (t tally, err error) {
+	for i := range expected {
+		got, err := a.next()
 		if err != nil {
 			return t, err
 		}
 		t.answers++
-		switch line[0] {
-		case '-':
-			t.add(tally{errors: 1, said: string(line[1:])})
-		case '*':
-			admitted, err := readDecision(r, line[1:])
-			if err != nil {
-				return t, err
-			}
-			t.admitted += int64(admitted)
-		default:
-			return t, fmt.Errorf("%w: %q", ErrNotADecision, line)
+		if got.kind == '-' {
+			t.add(tally{errors: 1, said: string(got.said)})
+			continue
+		}
+		admitted, err := expected[i].Read(got)
+		if err != nil {
+			return t, err
+		}
+		if admitted {
+			t.admitted++
 		}
 	}
 	return t, nil
-}
-
-// readDecision reads the integers of an array whose length is given, and returns the
-// first.
-func readDecision(r *bufio.Reader, length []byte) (admitted int, err error) {
-	integers, err := strconv.Atoi(string(length))
-	if err != nil || integers < 1 || integers > maxIntegers {
-		return 0, fmt.Errorf("%w: an array of %q", ErrNotADecision, length)
-	}
-	for i := range integers {
-		line, err := readLine(r)
-		if err != nil {
-			return 0, err
-		}
-		if line[0] != ':' || i == 0 && string(line) != ":0" && string(line) != ":1" {
-			return 0, fmt.Errorf("%w: %q in it", ErrNotADecision, line)
-		}
-		if i == 0 {
-			admitted = int(line[1] - '0')
-		}
-	}
-	return admitted, nil
-}
-
-// readLine returns a line that is not empty, without its end. It is valid until the
-// next read.
-func readLine(r *bufio.Reader) ([]byte, error) {
-	line, err := r.ReadSlice('\n')
-	if err != nil {
-		return nil, err
-	}
-	if len(line) < len("x\r\n") || line[len(line)-2] != '\r' {
-		return nil, fmt.Errorf("%w: %q", ErrNotADecision, line)
-	}
-	return line[:len(line)-2], nil
 }

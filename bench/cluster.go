@@ -32,7 +32,7 @@ var _ Server = (*Cluster)(nil)
 
 // Start returns when a leader is elected and hears of all the others.
 func (c *Cluster) Start(ctx context.Context) error {
-	if c.nodes != nil {
+	if c.running() {
 		return nil
 	}
 	err := c.launch()
@@ -48,8 +48,33 @@ func (c *Cluster) Start(ctx context.Context) error {
 	return nil
 }
 
-// launch starts the nodes all at once: each waits for the others.
+func (c *Cluster) running() bool {
+	for _, n := range c.nodes {
+		if !n.running() {
+			return false
+		}
+	}
+	return c.nodes != nil
+}
+
+// launch starts the nodes all at once: each waits for the others. Those that ran
+// before come back with what they had.
 func (c *Cluster) launch() error {
+	if c.nodes == nil {
+		if err := c.make(); err != nil {
+			return err
+		}
+	}
+	for _, n := range c.nodes {
+		if err := n.launch(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// make names the nodes and gives them addresses.
+func (c *Cluster) make() error {
 	addrs, err := freeAddrs(2 * c.Size)
 	if err != nil {
 		return err
@@ -60,11 +85,6 @@ func (c *Cluster) launch() error {
 	clients, rafts := addrs[:c.Size], addrs[c.Size:]
 	for i := range c.Size {
 		c.nodes = append(c.nodes, c.node(i, clients[i], rafts))
-	}
-	for _, n := range c.nodes {
-		if err := n.launch(); err != nil {
-			return err
-		}
 	}
 	return nil
 }
@@ -135,6 +155,9 @@ func (c *Cluster) CommandLines() [][]string {
 	return mapOf(c.nodes, func(n *Process) []string { return n.cmd.Args })
 }
 
+// Version implements Server.
+func (c *Cluster) Version(context.Context) (string, error) { return versionAt(c.nodes[0].addr) }
+
 // Stop ends all nodes, the last ones without a quorum.
 func (c *Cluster) Stop() error {
 	var errs []error
@@ -150,6 +173,9 @@ func (c *Cluster) tails() string {
 
 // Follower is the same cluster, reached through a node that does not lead.
 type Follower struct{ *Cluster }
+
+// Unwrap is the cluster it is a way to.
+func (f Follower) Unwrap() Server { return f.Cluster }
 
 // Addr is the address of a follower, the same one while the leader is the same.
 func (f Follower) Addr(ctx context.Context) (string, error) {

@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -29,7 +28,7 @@ func TestRole(t *testing.T) {
 }
 
 func TestClusterNodesAgreeOnWhoTheyAre(t *testing.T) {
-	c := WeirCluster("weir", "/data", "os")
+	c := WeirCluster("weir", "/data", 3, "os")
 	rafts := []string{"127.0.0.1:7", "127.0.0.1:8", "127.0.0.1:9"}
 	require.Equal(t, []string{"serve", "--listen", "127.0.0.1:5", "--http", "", "--data-dir", filepath.Join("/data", "weir-x3-os", "n2"),
 		"--node-id", "n2", "--raft-addr", "127.0.0.1:8", "--join", "127.0.0.1:7,127.0.0.1:8,127.0.0.1:9", "--expect", "3", "--durability", "os"},
@@ -61,13 +60,12 @@ func TestEveryNodeSettles(t *testing.T) {
 
 // The cluster's suite, for real and tiny.
 func TestSmokeComparesTheCluster(t *testing.T) {
-	tools := needTools(t)
-	targets := ClusterTargets(buildWeir(t), tools.RedisServer, t.TempDir())
-	var pids []int
-	targets[0].Server = pidsOf{targets[0].Server, &pids}
-	suite := []Scenario{{TokenBucket, 5, 16, 1000}, {Denied, 5, 16, 10}}
-	runner := Runner{Load: RedisBenchmark{Binary: tools.RedisBenchmark}, Repetitions: 1, CellTime: 50 * time.Millisecond}
-	report, err := runner.Run(context.Background(), targets, suite)
+	r := newRealRun(t, 1, 50*time.Millisecond)
+	small := Load{Workload: TokenBucket, Clients: 5, Pipeline: 16, Keys: 1000}
+	denied := Load{Workload: Denied, Clients: 5, Pipeline: 16, Keys: 10}
+	report, err := r.runner.Run(context.Background(), []Scenario{
+		beside("small", small, leaderName, followerName, osName, weirName, luaName), beside("denied", denied, leaderName, weirName),
+	})
 	require.NoError(t, err)
 
 	require.Len(t, report.Scenarios[0].Rows, 5)
@@ -75,19 +73,17 @@ func TestSmokeComparesTheCluster(t *testing.T) {
 	require.Len(t, report.Targets[0].CommandLines, clusterSize)
 	for _, s := range report.Scenarios {
 		for _, row := range s.Rows {
-			require.Positive(t, row.PerSecond.Min, row.Target)
-			require.Positive(t, row.Samples[0].Probed, row.Target)
+			require.Positive(t, row.Figures[Rate].Min, row.Target)
+			require.Positive(t, row.Samples[0].Read, row.Target)
 		}
 	}
 	leader, follower := report.Scenarios[0].Rows[0], report.Scenarios[0].Rows[1]
 	require.NotEqual(t, leader.CommandLine[4], follower.CommandLine[4], "another node's port")
+	require.Positive(t, leader.Figures[DiskBytes].Median)
 	for _, row := range report.Scenarios[1].Rows {
-		require.Zero(t, row.AdmittedShare, row.Target)
+		require.Less(t, row.AdmittedShare, 0.5, row.Target)
 	}
-	require.Len(t, pids, clusterSize)
-	for _, pid := range pids {
-		require.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH, "process %d is gone", pid)
-	}
+	r.requireGone(t, 2*clusterSize+2)
 }
 
 func TestSmokeSnapshotsUnderLoad(t *testing.T) {
@@ -114,18 +110,27 @@ func TestSmokeSnapshotsUnderLoad(t *testing.T) {
 }
 
 func TestClusterSaysWhyItIsNotReady(t *testing.T) {
-	c := WeirCluster(buildWeir(t), t.TempDir(), "sometimes")
+	c := WeirCluster(buildWeir(t), t.TempDir(), 3, "sometimes")
 	err := c.Start(context.Background())
 	require.ErrorIs(t, err, ErrNotReady)
 	require.ErrorContains(t, err, "sometimes")
 	require.NoError(t, c.Stop())
 }
 
-func TestClusterSuiteFitsItsTime(t *testing.T) {
-	// What is left of the suite's six minutes is for the snapshots.
-	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
-	defer cancel()
-	targets := ClusterTargets("weir", "redis-server", "")
-	require.Equal(t, 4*5+2, cells(targets, ClusterSuite()))
-	require.NoError(t, (&Runner{Repetitions: 5, CellTime: 1200 * time.Millisecond}).fits(ctx, targets, ClusterSuite()))
+// A cluster that was stopped comes back on its addresses with what it had.
+func TestClusterStartsAgain(t *testing.T) {
+	c := WeirCluster(buildWeir(t), t.TempDir(), 1, "fsync")
+	t.Cleanup(func() { require.NoError(t, c.Stop()) })
+	ctx := context.Background()
+	require.NoError(t, c.Start(ctx))
+	addr, err := c.Addr(ctx)
+	require.NoError(t, err)
+	require.NoError(t, askOnce(addr, "RL.TOKENBUCKET", "k", "1/h", "5"))
+	require.NoError(t, c.Stop())
+	require.NoError(t, c.Start(ctx))
+	require.NoError(t, c.Start(ctx), "twice is once")
+	again, err := c.Addr(ctx)
+	require.NoError(t, err)
+	require.Equal(t, addr, again)
+	require.NoError(t, haveKeys(again, 1))
 }

@@ -2,7 +2,9 @@ package bench
 
 import (
 	_ "embed"
+	"fmt"
 	"path/filepath"
+	"strings"
 )
 
 //go:embed scripts/token_bucket.lua
@@ -11,20 +13,86 @@ var tokenBucketScript string
 //go:embed scripts/sliding_log.lua
 var slidingLogScript string
 
-// Weir is weir as it runs by default: on disk, saved every second. binary is the
-// weir to run; dir is a directory for its state.
-func Weir(binary, dir string) Target {
-	return Target{
-		Name: "weir",
-		Server: &Process{
-			Binary: binary,
-			Args: []string{"serve", "--listen", "127.0.0.1:" + portPlaceholder, "--http", "",
-				"--data-dir", filepath.Join(dir, "weir-data")},
-			LogFile: filepath.Join(dir, "weir.log"),
-			Unset:   "WEIR_", // its defaults, not the user's
-		},
-		Commands: weirCommands(),
-		Settle:   settleWeir,
+//go:embed scripts/fixed_window.lua
+var fixedWindowScript string
+
+// The targets, as scenarios, tables and flags call them.
+const (
+	weirName     = "weir"
+	luaName      = "redis+lua"
+	setName      = "redis SET"
+	replicasName = "redis+lua, 2 replicas"
+	increxName   = "redis INCREX"
+	cellName     = "redis-cell"
+	crabName     = "throttlecrab"
+	aloneName    = "weir x1 fsync"
+	leaderName   = "weir x3 fsync"
+	followerName = "weir x3 fsync, follower"
+	osName       = "weir x3 os"
+	fiveName     = "weir x5 fsync"
+	customName   = "address given"
+)
+
+// Contenders makes targets by name, each server once an instance.
+type Contenders struct {
+	Tools Tools
+	Dir   string // for state and logs
+
+	// Addr and Template are of customName: where somebody runs a server, and a command
+	// with {key} in it.
+	Addr, Template string
+
+	clusters map[string]*Cluster
+	made     int
+}
+
+// Target returns a new target, or says why there is none. Ways to one cluster share
+// it within an instance.
+func (c *Contenders) Target(name, instance string) (Target, error) {
+	t, err := c.target(name, instance)
+	t.Name = name
+	return t, err
+}
+
+func (c *Contenders) target(name, instance string) (Target, error) {
+	switch name {
+	case weirName:
+		return Target{Server: c.weir(), Commands: weirCommands(), Settle: settleWeir}, nil
+	case aloneName:
+		return c.clustered(instance, 1, "fsync")
+	case leaderName:
+		return c.clustered(instance, clusterSize, "fsync")
+	case osName:
+		return c.clustered(instance, clusterSize, "os")
+	case fiveName:
+		return c.clustered(instance, clusterSize+2, "fsync")
+	case followerName:
+		t, err := c.clustered(instance, clusterSize, "fsync")
+		t.Server = Follower{t.Server.(*Cluster)}
+		return t, err
+	case crabName:
+		return c.throttlecrab()
+	case customName:
+		return c.custom()
+	default:
+		return c.redisTarget(name)
+	}
+}
+
+// path is a name for a file or a directory that no other server of the run has.
+func (c *Contenders) path(name string) string {
+	c.made++
+	return filepath.Join(c.Dir, fmt.Sprintf("%s-%d", name, c.made))
+}
+
+// weir is weir as it runs by default: on disk, saved every second.
+func (c *Contenders) weir() *Process {
+	path := c.path("weir")
+	return &Process{
+		Binary:  c.Tools.Weir,
+		Args:    []string{"serve", "--listen", "127.0.0.1:" + portPlaceholder, "--http", "", "--data-dir", path},
+		LogFile: path + ".log",
+		Unset:   "WEIR_", // its defaults, not the user's
 	}
 }
 
@@ -34,52 +102,49 @@ var settleWeir = []string{"SAVE"}
 // weirCommands says the workloads in weir's own words.
 func weirCommands() map[Workload]Command {
 	command := func(args ...string) Command {
-		const integers = 5 // in weir's reply
-		return Command{Args: args, Reply: decisionReply(integers)}
+		const elements = 5 // of weir's reply
+		return Command{Args: args, Costly: []string{"COST", costPlaceholder}, Reply: decisionReply(elements)}
 	}
 	return map[Workload]Command{
 		TokenBucket: command("RL.TOKENBUCKET", keyPlaceholder, "10", "20"),
 		SlidingLog:  command("RL.SLIDING", keyPlaceholder, "10", "100"),
+		FixedWindow: command("RL.FIXED", keyPlaceholder, "10", "100", "FIRST"),
 		Denied:      command("RL.TOKENBUCKET", keyPlaceholder, "1/h", "1"),
+		Lasting:     command("RL.TOKENBUCKET", keyPlaceholder, "1/h", "1000000"),
 	}
 }
 
-// RedisLua is Redis without persistence, limiting by Lua scripts in the usual form.
-func RedisLua(binary, dir string) Target {
-	const decision = 3 // integers in the scripts' replies
+// throttlecrab speaks RESP to THROTTLE, PING and QUIT only.
+func (c *Contenders) throttlecrab() (Target, error) {
+	if c.Tools.ThrottleCrab == "" {
+		return Target{}, missing("throttlecrab-server", "cargo install throttlecrab-server")
+	}
+	command := func(burst, count, period string) Command {
+		return Command{Args: []string{"THROTTLE", keyPlaceholder, burst, count, period, costPlaceholder}, Reply: decisionReply(5)}
+	}
 	return Target{
-		Name:   "redis+lua",
-		Server: redis(binary, filepath.Join(dir, "redis-lua.log")),
-		Commands: map[Workload]Command{
-			TokenBucket: {
-				Args:   []string{"EVALSHA", shaPlaceholder, "1", keyPlaceholder, "10", "20", "1"},
-				Script: tokenBucketScript, Reply: decisionReply(decision),
-			},
-			SlidingLog: {
-				Args:   []string{"EVALSHA", shaPlaceholder, "1", keyPlaceholder, "10", "100"},
-				Script: slidingLogScript, Reply: decisionReply(decision),
-			},
+		Server: &Process{
+			Binary:  c.Tools.ThrottleCrab,
+			Args:    []string{"--redis", "--redis-host", "127.0.0.1", "--redis-port", portPlaceholder},
+			LogFile: c.path("throttlecrab") + ".log", Bare: true,
 		},
-	}
+		Keeps: true,
+		Commands: map[Workload]Command{
+			TokenBucket: command("20", "10", "1"),
+			Denied:      command("1", "1", "3600"),
+			Lasting:     command("1000000", "1", "3600"),
+		},
+	}, nil
 }
 
-// RedisSet is a plain SET on Redis without persistence. It limits nothing: it shows
-// what one write costs there at the very least.
-func RedisSet(binary, dir string) Target {
+// custom is a server that somebody else runs, at an address.
+func (c *Contenders) custom() (Target, error) {
+	args := strings.Fields(c.Template)
+	if c.Addr == "" || len(args) == 0 {
+		return Target{}, fmt.Errorf("%s %w: an address and a command have to be given", customName, ErrToolMissing)
+	}
 	return Target{
-		Name:   "redis SET",
-		Server: redis(binary, filepath.Join(dir, "redis-set.log")),
-		Commands: map[Workload]Command{
-			TokenBucket: {Args: []string{"SET", keyPlaceholder, "x"}, Reply: okReply()},
-		},
-	}
-}
-
-func redis(binary, logFile string) *Process {
-	return &Process{
-		Binary: binary,
-		Args: []string{"--bind", "127.0.0.1", "--port", portPlaceholder,
-			"--save", "", "--appendonly", "no"},
-		LogFile: logFile,
-	}
+		Server: &Remote{At: c.Addr}, Keeps: true,
+		Commands: map[Workload]Command{Custom: {Args: args, Reply: anyReply()}},
+	}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 )
 
 // maxAttempts bounds how often one cell is measured: an election is rare, and a
@@ -12,9 +13,9 @@ const maxAttempts = 3
 
 // undisturbed measures a cell, and again when the cluster elected a leader
 // meanwhile. Each such time is noted in the row: it is part of the result.
-func (r *Runner) undisturbed(ctx context.Context, t Target, s Scenario, requests int, row *Row) (sample Sample, err error) {
+func (r *Runner) undisturbed(ctx context.Context, c *cell, requests int, lasting time.Duration, row *Row) (sample Sample, err error) {
 	for range maxAttempts {
-		sample, err = measure(ctx, r.Load, t, s, requests)
+		sample, err = c.measure(ctx, r.Generator, requests, lasting)
 		if err == nil || ctx.Err() != nil || !disturbs(err) {
 			return sample, err
 		}

@@ -4,24 +4,23 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// failingLoad fails its first runs.
-type failingLoad struct {
-	fakeLoad
+// failingGenerator fails its first runs.
+type failingGenerator struct {
+	fakeGenerator
 	failures []error
 }
 
-func (f *failingLoad) Run(ctx context.Context, job Job) (Outcome, error) {
+func (f *failingGenerator) Run(ctx context.Context, job Job) (Outcome, error) {
 	if len(f.failures) > 0 {
 		err := f.failures[0]
 		f.failures = f.failures[1:]
 		return Outcome{}, err
 	}
-	return f.fakeLoad.Run(ctx, job)
+	return f.fakeGenerator.Run(ctx, job)
 }
 
 func TestAnElectionIsMeasuredAgainAndSaid(t *testing.T) {
@@ -38,10 +37,10 @@ func TestAnElectionIsMeasuredAgainAndSaid(t *testing.T) {
 		"another error": {[]error{other}, other, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, _, targets, load := fakePair(t)
-			runner := Runner{Load: &failingLoad{*load, c.failures}}
+			f := newFakes(t)
+			runner := Runner{Generator: &failingGenerator{*f.generator, c.failures}}
 			var row Row
-			sample, err := runner.undisturbed(context.Background(), targets[0], fakeScenario, 100, &row)
+			sample, err := runner.undisturbed(context.Background(), f.cell("fast"), 100, 0, &row)
 			require.ErrorIs(t, err, c.want)
 			require.Len(t, row.Disturbed, c.noted)
 			if c.want == nil {
@@ -64,11 +63,11 @@ func (r *restless) Addr(context.Context) (string, error) {
 }
 
 func TestAnotherLeaderIsMeasuredAgain(t *testing.T) {
-	fast, slow, targets, load := fakePair(t)
-	fake := targets[0]
-	fake.Server = &restless{fast, []string{fast.addr, slow.addr, slow.addr, slow.addr}}
+	f := newFakes(t)
+	moving := f.cell("fast")
+	moving.target.Server = &restless{f.fast, []string{f.fast.addr, f.slow.addr, f.slow.addr, f.slow.addr}}
 	var row Row
-	sample, err := (&Runner{Load: load, CellTime: time.Second}).undisturbed(context.Background(), fake, fakeScenario, 100, &row)
+	sample, err := f.runner(1).undisturbed(context.Background(), moving, 100, 0, &row)
 	require.NoError(t, err)
 	require.EqualValues(t, 1000, sample.PerSecond, "the second attempt")
 	require.Equal(t, []string{ErrMoved.Error()}, row.Disturbed)

@@ -17,6 +17,18 @@ var (
 	ErrNoLeader = errors.New("no node leads")
 	// ErrStuck: a load did not end; some request was not answered.
 	ErrStuck = errors.New("not all requests were answered")
+	// ErrCannotLoad: redis-benchmark has no such load.
+	ErrCannotLoad = errors.New("redis-benchmark cannot make this load")
+	// ErrBadLoad: a load that makes no sense.
+	ErrBadLoad = errors.New("no such load")
+	// ErrUnsupported: a server does not know the command a target needs.
+	ErrUnsupported = errors.New("the server does not know")
+	// ErrUnknownName: there is no scenario, target or the like of a name.
+	ErrUnknownName = errors.New("unknown name")
+	// ErrNoMarkers: a page has no place for figures.
+	ErrNoMarkers = errors.New("no place for figures")
+	// ErrNotAReport: a file is not what this harness writes.
+	ErrNotAReport = errors.New("not a report of weir bench")
 	// ErrLoadOutput: the load generator's output is not what it should be.
 	ErrLoadOutput = errors.New("unexpected load generator output")
 	// ErrProcStat: /proc/<pid>/stat is not what it should be.

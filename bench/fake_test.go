@@ -34,11 +34,12 @@ func (f *fakeServer) seen() []string {
 	return append([]string(nil), f.calls...)
 }
 
-func (f *fakeServer) Start(context.Context) error { f.note("start"); return f.startup }
-func (f *fakeServer) Stop() error                 { f.note("stop"); return nil }
-func (f *fakeServer) Nodes() []string             { return []string{f.addr} }
-func (f *fakeServer) PIDs() []int                 { return nil }
-func (f *fakeServer) CommandLines() [][]string    { return [][]string{{"fake"}} }
+func (f *fakeServer) Start(context.Context) error             { f.note("start"); return f.startup }
+func (f *fakeServer) Stop() error                             { f.note("stop"); return nil }
+func (f *fakeServer) Nodes() []string                         { return []string{f.addr} }
+func (f *fakeServer) PIDs() []int                             { return nil }
+func (f *fakeServer) CommandLines() [][]string                { return [][]string{{"fake"}} }
+func (f *fakeServer) Version(context.Context) (string, error) { return versionAt(f.addr) }
 
 func (f *fakeServer) Addr(context.Context) (string, error) { return f.addr, nil }
 
@@ -64,7 +65,9 @@ func (f *fakeServer) handle(conn redcon.Conn, cmd redcon.Command) {
 	switch request[0] {
 	case "INFO":
 		conn.WriteBulkString("# Server\r\nredis_version:7.4.0\r\nweir_version:1.2.3\r\n")
-	case "FLUSHALL", "SAVE", "SCRIPT":
+	case "COMMAND":
+		conn.WriteRaw([]byte("*1\r\n*-1\r\n"))
+	case "FLUSHALL", "SAVE", "SCRIPT", "PING":
 		f.note(request[0])
 		conn.WriteString("OK")
 	default:
@@ -86,21 +89,22 @@ func limiterOf(limit int) func([]string) string {
 	}
 }
 
-// fakeLoad answers from a table of rates, one a target address, and notes what it
+// fakeGenerator answers from a table of rates, one a target address, and notes what it
 // was asked.
-type fakeLoad struct {
+type fakeGenerator struct {
 	perSecond map[string]float64
 	jobs      []Job
 	fail      error
 	before    func() // called during each load; nil for nothing
 }
 
-func (f *fakeLoad) CommandLine(job Job) []string { return job.Command.For("k") }
-
-func (f *fakeLoad) Run(_ context.Context, job Job) (Outcome, error) {
+func (f *fakeGenerator) Run(_ context.Context, job Job) (Outcome, error) {
 	f.jobs = append(f.jobs, job)
 	if f.before != nil {
 		f.before()
 	}
-	return Outcome{PerSecond: f.perSecond[job.Addr], P50Ms: 1, Busy: time.Second, Took: 2 * time.Second}, f.fail
+	return Outcome{
+		Decisions: job.Requests, Read: job.Requests, Admitted: job.Requests / 2, PerSecond: f.perSecond[job.Addr],
+		Latency: Latency{P50Ms: 1, P999Ms: 2}, Busy: time.Second, Took: 2 * time.Second,
+	}, f.fail
 }

@@ -3,63 +3,82 @@ package bench
 import (
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 )
 
-// Goal is a ratio that a suite is run for: of one target's rate to another's, in
-// one scenario. Nothing fails when it is missed: a figure is for a reader to judge,
-// who knows the machine.
+// Goal is what a scenario is run for: a figure of one entrant, or its ratio to
+// another's. Nothing fails when it is missed: a figure is for a reader to judge, who
+// knows the machine.
 type Goal struct {
-	Scenario Scenario `json:"scenario"`
-	Of       string   `json:"of"`
-	Over     string   `json:"over"`
-	AtLeast  float64  `json:"at_least"`
+	Scenario string  `json:"scenario"`
+	Figure   Figure  `json:"figure"`
+	Of       string  `json:"of"`
+	Over     string  `json:"over,omitempty"` // empty: the figure itself counts
+	AtLeast  float64 `json:"at_least,omitempty"`
+	AtMost   float64 `json:"at_most,omitempty"`
 }
 
-// Ratio is what a run found for a goal, repetition by repetition.
-type Ratio struct {
+// Result is what a run found for a goal, repetition by repetition.
+type Result struct {
 	Goal
 	Measured Spread `json:"measured"`
 }
 
-// ClusterGoals are what three fsynced nodes are to reach, with the load on the same
-// cores.
-func ClusterGoals() []Goal {
-	suite := ClusterSuite()
-	const redis, alone = "redis+lua", "weir"
+// Met says whether the median keeps to the goal.
+func (r Result) Met() bool {
+	return r.Measured.Median >= r.AtLeast && (r.AtMost == 0 || r.Measured.Median <= r.AtMost)
+}
+
+// Goals are what weir is to reach on a machine it shares with its load.
+func Goals() []Goal {
+	const one, many = "one hot key", "100k keys"
 	return []Goal{
-		{suite[0], leaderName, redis, 2.5},
-		{suite[1], leaderName, redis, 1},
-		{suite[2], leaderName, redis, 0.3},
-		{suite[3], leaderName, redis, 0.6},
-		{suite[4], leaderName, alone, 0.7},
-		{suite[0], followerName, leaderName, 0.5},
+		{"bucket-p128", Rate, weirName, luaName, 12, 0},
+		{"bucket-p128", Rate, weirName, setName, 1.5, 0},
+		{"bucket-p1", Rate, weirName, luaName, 1.3, 0},
+		{"log-p128", Rate, weirName, luaName, 12, 0},
+		{"open-half", P999, weirName, luaName, 0, 0.7},
+		{"bucket-p128", CPU, weirName, "", 0, 0.6},
+		{"hot-key", Rate, one, many, 0.8, 0},
+		{"memory-1m", BytesPerKey, weirName, luaName, 0, 0.35},
+		{"memory-10m", BytesPerKey, weirName, luaName, 0, 0.35},
+		{"live-keys", P999, "10M keys", "10k keys", 0, 1.5},
+		{"cluster-p128", Rate, leaderName, luaName, 3, 0},
+		{"cluster-p16", Rate, leaderName, luaName, 1, 0},
+		{"cluster-p1", Rate, leaderName, luaName, 0.3, 0},
+		{"cluster-c512", Rate, leaderName, luaName, 0.6, 0},
+		{"cluster-denied", Rate, leaderName, weirName, 0.8, 0},
+		{"cluster-p128", Rate, followerName, leaderName, 0.5, 0},
 	}
 }
 
-// Compare puts what was found for goals into the report.
-func (r *Report) Compare(goals []Goal) { r.Ratios = ratiosFor(goals, r.Scenarios) }
-
-// ratiosFor looks goals up in scenarios. One that was not measured is left out.
-func ratiosFor(goals []Goal, scenarios []ScenarioReport) []Ratio {
-	var found []Ratio
+// Judge puts what was found for goals into the report. One that was not measured is
+// left out.
+func (r *Report) Judge(goals []Goal) {
 	for _, g := range goals {
-		of, over := samplesOf(g.Of, g.Scenario, scenarios), samplesOf(g.Over, g.Scenario, scenarios)
-		if of != nil && over != nil {
-			found = append(found, Ratio{g, spreadOf(ratios(of, over))})
+		of := figuresOf(r.sampled(g.Scenario, g.Of), g.Figure)
+		if g.Over != "" {
+			over := figuresOf(r.sampled(g.Scenario, g.Over), g.Figure)
+			of = of[:min(len(of), len(over))]
+			for i := range of {
+				of[i] /= over[i]
+			}
+		}
+		if len(of) > 0 {
+			r.Results = append(r.Results, Result{g, spreadOf(of)})
 		}
 	}
-	return found
 }
 
-// samplesOf returns nil for what was not measured.
-func samplesOf(target string, in Scenario, scenarios []ScenarioReport) []Sample {
-	for _, s := range scenarios {
-		if s.Scenario != in {
+// sampled returns nil for what was not measured.
+func (r *Report) sampled(scenario, label string) []Sample {
+	for _, s := range r.Scenarios {
+		if s.Name != scenario {
 			continue
 		}
 		for _, row := range s.Rows {
-			if row.Target == target {
+			if row.Label == label {
 				return row.Samples
 			}
 		}
@@ -67,20 +86,57 @@ func samplesOf(target string, in Scenario, scenarios []ScenarioReport) []Sample 
 	return nil
 }
 
-func writeRatios(w io.Writer, all []Ratio) error {
+// figuresOf returns nil for a figure that was not measured.
+func figuresOf(samples []Sample, f Figure) []float64 {
+	values := mapOf(samples, kindOf(f).of)
+	if slices.Contains(values, 0) {
+		return nil
+	}
+	return values
+}
+
+// wanted writes a goal's bound.
+func (g Goal) wanted() string {
+	word, bound := "at least", g.AtLeast
+	if g.AtMost > 0 {
+		word, bound = "at most", g.AtMost
+	}
+	return word + " " + g.format()(bound)
+}
+
+func (g Goal) format() func(float64) string {
+	if g.Over == "" {
+		return kindOf(g.Figure).format
+	}
+	return times
+}
+
+// over is what a goal is measured against.
+func (g Goal) over() string {
+	if g.Over == "" {
+		return "itself"
+	}
+	return g.Over
+}
+
+// verdict is empty for a goal that is met.
+func (r Result) verdict() string {
+	if r.Met() {
+		return ""
+	}
+	return "missed"
+}
+
+func writeResults(w io.Writer, all []Result) error {
 	if len(all) == 0 {
 		return nil
 	}
-	fmt.Fprintln(w, "\nwhat the suite is run for")
+	fmt.Fprintln(w, "\nwhat this is run for")
 	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "load\tof\tover\twanted\tmeasured\t\t\t")
+	fmt.Fprintln(table, "scenario\tfigure\tof\tover\twanted\tmeasured\t\t\t")
 	for _, r := range all {
-		verdict := ""
-		if r.Measured.Median < r.AtLeast {
-			verdict = "missed"
-		}
-		fmt.Fprintf(table, "%s\t%s\t%s\tat least %.3gx\t%s\t%s\t\n",
-			r.Scenario, r.Of, r.Over, r.AtLeast, r.Measured.columns(times), verdict)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", r.Scenario, kindOf(r.Figure).name,
+			r.Of, r.over(), r.wanted(), r.Measured.columns(r.format()), r.verdict())
 	}
 	return table.Flush()
 }

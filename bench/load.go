@@ -1,118 +1,158 @@
 package bench
 
 import (
-	"cmp"
-	"context"
-	"encoding/csv"
-	"errors"
 	"fmt"
-	"net"
-	"os/exec"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 )
 
-// Load makes the requests of a cell.
-type Load interface {
-	// Run sends a job's requests and returns when all are answered. An error reply is
-	// an error.
-	Run(ctx context.Context, job Job) (Outcome, error)
-	// CommandLine is what somebody else runs to send the same, for the report.
-	CommandLine(job Job) []string
+// Workload is a kind of limiting, the same for every target that offers it.
+type Workload string
+
+const (
+	TokenBucket Workload = "token bucket"     // 10 units a second, burst 20
+	SlidingLog  Workload = "sliding log"      // exact: at most 100 units in any 10 s
+	FixedWindow Workload = "fixed window"     // 100 units in 10 s from the first request
+	Denied      Workload = "all denied"       // one unit an hour, long used up
+	Lasting     Workload = "lasting bucket"   // one unit an hour, burst a million: stays, denies nothing
+	Mixed       Workload = "mixed algorithms" // a third each of token buckets, windows and logs
+	Custom      Workload = "command given"    // of a target that somebody else runs
+
+)
+
+// Distribution says which keys are asked for.
+type Distribution string
+
+const (
+	Uniform Distribution = ""        // each as often as any other
+	Zipf    Distribution = "zipf"    // the k-th about 1/k^1.1 as often as the first
+	OneHot  Distribution = "one key" // always the same
+	AllNew  Distribution = "all new" // never the same twice
+)
+
+// Load is how requests arrive, and for what.
+type Load struct {
+	Workload     Workload     `json:"workload"`
+	Clients      int          `json:"clients"`  // connections
+	Pipeline     int          `json:"pipeline"` // requests sent together on a connection
+	Keys         int          `json:"keys"`
+	Distribution Distribution `json:"distribution,omitempty"`
+	KeyBytes     int          `json:"key_bytes,omitempty"` // 0 means usualKeyBytes
+	Cost         int          `json:"cost,omitempty"`      // units a request takes; 0 means 1
+	// DeniedPercent of the requests are for limiters that are used up.
+	DeniedPercent int `json:"denied_percent,omitempty"`
+	// Filled makes every key before anything is measured, on servers of the
+	// scenario's own; it takes Lasting to keep them.
+	Filled bool `json:"filled,omitempty"`
+	// PerSecond makes it an open loop: requests are due at this rate, answered or not.
+	// 0 is a closed loop, in which each connection waits for its answers.
+	PerSecond float64 `json:"per_second,omitempty"`
 }
 
-// Job is what a Load has to do.
-type Job struct {
-	Addr     string
-	Command  Command
-	Scenario Scenario
-	Requests int
-}
+const (
+	// usualClients is redis-benchmark's own default, and what most published
+	// figures use.
+	usualClients = 50
+	// usualKeys is far more than a CPU cache holds.
+	usualKeys = 100_000
+	// manyClients wait for one decision each: what a fleet without pipelining is.
+	manyClients = 512
+	// hotKeys are the exhausted ones: few, as under an attack, and used up by the
+	// first of the requests that warm a server up.
+	hotKeys = 1000
+	// usualKeyBytes is what redis-benchmark's keys have with our prefix.
+	usualKeyBytes = len(keyPrefix) + keyDigits
+	// maxRequests keeps a wrong calibration from becoming an endless cell: no server
+	// here answers so many in a minute.
+	maxRequests = 200_000_000
+)
 
-// Outcome is what a Load saw.
-type Outcome struct {
-	PerSecond float64       // requests answered
-	P50Ms     float64       // median latency
-	Busy      time.Duration // CPU time of the load generator itself
-	Took      time.Duration // from its start to its end
-}
+const (
+	// mostClients leaves a system's usual 20,000 file descriptors a process some room.
+	mostClients = 10_000
+	// mostPipeline is what fits the deepest pipelines clients send.
+	mostPipeline = 10_000
+)
 
-// loadTimeout is many times what a cell lasts. redis-benchmark itself waits for ever
-// for an answer that does not come.
-const loadTimeout = time.Minute
-
-// RedisBenchmark is the load generator that comes with Redis: closed loop, one
-// thread.
-type RedisBenchmark struct {
-	Binary   string
-	Patience time.Duration // with one run; 0 means loadTimeout
-}
-
-var _ Load = RedisBenchmark{}
-
-// Run implements Load.
-func (r RedisBenchmark) Run(ctx context.Context, job Job) (Outcome, error) {
-	line := r.CommandLine(job)
-	patience, cancel := context.WithTimeoutCause(ctx, cmp.Or(r.Patience, loadTimeout), ErrStuck)
-	defer cancel()
-	cmd := exec.CommandContext(patience, line[0], line[1:]...)
-	started := time.Now()
-	out, err := cmd.Output()
-	took := time.Since(started)
-	if patience.Err() != nil {
-		return Outcome{}, fmt.Errorf("%s: %w", strings.Join(line, " "), context.Cause(patience))
+// check says what of a load makes no sense.
+func (l Load) check() error {
+	for _, c := range []struct {
+		name        string
+		value       int
+		least, most int
+	}{
+		{"connections", l.Clients, 1, mostClients}, {"pipeline", l.Pipeline, 1, mostPipeline},
+		{"keys", l.Keys, 1, maxRequests}, {"cost", l.Cost, 0, maxRequests}, {"denied percent", l.DeniedPercent, 0, 100},
+	} {
+		if c.value < c.least || c.value > c.most {
+			return fmt.Errorf("%w: %s must be %d to %d, not %d", ErrBadLoad, c.name, c.least, c.most, c.value)
+		}
 	}
-	if err != nil {
-		return Outcome{}, fmt.Errorf("%s: %w: %s", strings.Join(line, " "), err, stderrOf(err))
+	if !slices.Contains([]Distribution{Uniform, Zipf, OneHot, AllNew}, l.Distribution) {
+		return fmt.Errorf("%w: keys are chosen uniformly, %s, %s or %s, not %q", ErrBadLoad, Zipf, OneHot, AllNew, l.Distribution)
 	}
-	outcome, err := parseRedisBenchmark(string(out))
-	outcome.Busy = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	outcome.Took = took
-	return outcome, err
+	if !(l.PerSecond >= 0 && l.PerSecond <= maxRequests) {
+		return fmt.Errorf("%w: a rate must be 0 to %d a second, not %v", ErrBadLoad, maxRequests, l.PerSecond)
+	}
+	return nil
 }
 
-func stderrOf(err error) string {
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) {
-		return ""
+func (l Load) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, -P %d -c %d, %s", l.Workload, l.Pipeline, l.Clients, l.keysText())
+	if l.Cost > 1 {
+		fmt.Fprintf(&b, ", cost %d", l.Cost)
 	}
-	return strings.TrimSpace(string(exit.Stderr))
+	if l.DeniedPercent > 0 {
+		fmt.Fprintf(&b, ", %d %% for used-up limiters", l.DeniedPercent)
+	}
+	if l.PerSecond > 0 {
+		fmt.Fprintf(&b, ", open loop at %s/s", rate(l.PerSecond))
+	}
+	return b.String()
 }
 
-// CommandLine implements Load.
-func (r RedisBenchmark) CommandLine(job Job) []string {
-	host, port, err := net.SplitHostPort(job.Addr)
-	if err != nil {
-		host = job.Addr // redis-benchmark says what is wrong with it
+func (l Load) keysText() string {
+	switch {
+	case l.Distribution == OneHot || l.Distribution == AllNew:
+		return string(l.Distribution)
+	case l.Distribution != Uniform:
+		return fmt.Sprintf("%d keys (%s)", l.Keys, l.Distribution)
+	case l.Filled:
+		return fmt.Sprintf("%d keys, all there", l.Keys)
+	default:
+		return fmt.Sprintf("%d keys", l.Keys)
 	}
-	line := []string{r.Binary, "-h", host, "-p", port,
-		"-c", strconv.Itoa(job.Scenario.Clients), "-P", strconv.Itoa(job.Scenario.Pipeline),
-		"-r", strconv.Itoa(job.Scenario.Keys), "-n", strconv.Itoa(job.Requests), "--csv"}
-	return append(line, job.Command.For(keyPrefix+"__rand_int__")...)
 }
 
-// parseRedisBenchmark reads the output of redis-benchmark --csv for one command: a
-// line of names, a line of values.
-func parseRedisBenchmark(out string) (Outcome, error) {
-	rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
-	if err != nil || len(rows) != 2 {
-		return Outcome{}, fmt.Errorf("%w: %q", ErrLoadOutput, out)
-	}
-	values := make(map[string]string, len(rows[0]))
-	for i, name := range rows[0] {
-		values[name] = rows[1][i]
-	}
-	perSecond, err1 := strconv.ParseFloat(values["rps"], 64)
-	p50Ms, err2 := strconv.ParseFloat(values["p50_latency_ms"], 64)
-	if err1 != nil || err2 != nil || !(perSecond > 0) {
-		return Outcome{}, fmt.Errorf("%w: %q", ErrLoadOutput, out)
-	}
-	return Outcome{PerSecond: perSecond, P50Ms: p50Ms}, nil
+// Requests is how many requests last about d at a rate: a whole number of
+// pipelines on every connection, so that none ends half-filled, and at least one
+// each.
+func (l Load) Requests(perSecond float64, d time.Duration) int {
+	round := l.Clients * l.Pipeline
+	n := min(perSecond*d.Seconds(), maxRequests)
+	return max(1, int(n)/round) * round
 }
 
-// Version asks redis-benchmark for its version.
-func (r RedisBenchmark) Version(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, r.Binary, "--version").Output()
-	return strings.TrimSpace(string(out)), err
+// part is a share of a load's requests that are for one workload.
+type part struct {
+	workload Workload
+	share    float64 // of all requests
+	cost     int
+}
+
+// parts takes a load apart. Workloads have keys of their own: a limiter's key belongs
+// to one algorithm.
+func (l Load) parts() []part {
+	of := []Workload{l.Workload}
+	if l.Workload == Mixed {
+		of = []Workload{TokenBucket, FixedWindow, SlidingLog}
+	}
+	denied := float64(l.DeniedPercent) / 100
+	all := mapOf(of, func(w Workload) part { return part{w, (1 - denied) / float64(len(of)), max(l.Cost, 1)} })
+	if denied > 0 {
+		all = append(all, part{Denied, denied, 1})
+	}
+	return all
 }

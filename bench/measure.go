@@ -7,28 +7,78 @@ import (
 	"time"
 )
 
-// prepare empties a server, loads the script of a workload and makes sure that its
-// command decides.
-func prepare(ctx context.Context, t Target, w Workload) error {
-	addr, err := t.Server.Addr(ctx)
+// cell is an entrant and the target that answers it.
+type cell struct {
+	Entrant
+	target      Target
+	prepared    bool
+	bytesPerKey float64 // of a filled server
+}
+
+// prepare empties a server, loads the scripts of a load and makes sure that its
+// commands decide. It fills the server when the load wants it to.
+func (c *cell) prepare(ctx context.Context) error {
+	if c.prepared {
+		return nil
+	}
+	c.prepared = true
+	addr, err := c.target.Server.Addr(ctx)
 	if err != nil {
 		return err
 	}
-	conn, err := dial(addr)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	if _, err := do(conn, "FLUSHALL"); err != nil {
-		return err
-	}
-	command := t.Commands[w]
-	if command.Script != "" {
-		if _, err := do(conn, "SCRIPT", "LOAD", command.Script); err != nil {
+	if !c.target.Keeps {
+		if err := askOnce(addr, "FLUSHALL"); err != nil {
 			return err
 		}
 	}
-	return verify(conn, command)
+	for _, p := range c.Load.parts() {
+		if err := prepareCommand(addr, c.target.Commands[p.workload], p); err != nil {
+			return err
+		}
+	}
+	if c.Load.Filled {
+		return c.fill(ctx, addr)
+	}
+	return nil
+}
+
+func prepareCommand(addr string, command Command, p part) error {
+	if command.Script != "" {
+		if err := askOnce(addr, "SCRIPT", "LOAD", command.Script); err != nil {
+			return err
+		}
+	}
+	conn, err := call(addr)
+	if err != nil {
+		return err
+	}
+	defer conn.conn.Close()
+	return conn.verify(command, p)
+}
+
+// fill makes every key, and sees what that adds to the server's memory.
+func (c *cell) fill(ctx context.Context, addr string) error {
+	pids := c.target.Server.PIDs()
+	before, err := residentBytes(pids)
+	if err != nil {
+		return err
+	}
+	l := c.Load
+	l.Clients, l.Pipeline = usualClients, fillPipeline
+	links, err := newSwarm(ctx, addr, sender{l, c.target.Commands}, newPicker(l, nil))
+	if err != nil {
+		return err
+	}
+	defer links.close()
+	if err := links.fill(ctx, l.Keys); err != nil {
+		return fmt.Errorf("filling: %w", err)
+	}
+	if err := settle(c.target); err != nil {
+		return err
+	}
+	after, err := residentBytes(pids)
+	c.bytesPerKey = float64(after-before) / float64(l.Keys)
+	return err
 }
 
 // settle makes every node of a server finish what it put off.
@@ -36,68 +86,68 @@ func settle(t Target) error {
 	if len(t.Settle) == 0 {
 		return nil
 	}
-	return askAll(t.Server.Nodes(), t.Settle...)
+	if err := askAll(t.Server.Nodes(), t.Settle...); err != nil {
+		return fmt.Errorf("settling: %w", err)
+	}
+	return nil
 }
 
-func job(addr string, t Target, s Scenario, requests int) Job {
-	return Job{Addr: addr, Command: t.Commands[s.Workload], Scenario: s, Requests: requests}
+func (c *cell) job(addr string, requests int) Job {
+	return Job{Addr: addr, Commands: c.target.Commands, Load: c.Load, Requests: requests}
 }
 
-// measure loads one target once. The server's CPU is read before the load and after
+// measure loads a target once. What the server uses is read before the load and after
 // it has settled: what it put off is part of what a decision costs, and must not be
 // billed to the next load.
-func measure(ctx context.Context, load Load, t Target, s Scenario, requests int) (Sample, error) {
-	addr, err := t.Server.Addr(ctx)
+func (c *cell) measure(ctx context.Context, by Generator, requests int, lasting time.Duration) (Sample, error) {
+	server := c.target.Server
+	addr, err := server.Addr(ctx)
 	if err != nil {
 		return Sample{}, err
 	}
-	before, err := cpuTime(t.Server.PIDs())
+	before, err := usageOf(server.PIDs())
 	if err != nil {
 		return Sample{}, err
 	}
-	prober := startProber(ctx, addr, t.Commands[s.Workload], s.Keys)
-	outcome, err := load.Run(ctx, job(addr, t, s, requests))
-	seen, probeErr := prober.stop()
-	if err != nil {
-		return Sample{}, err // the load's error comes first: the prober's may follow from it
-	}
-	if probeErr != nil {
-		return Sample{}, fmt.Errorf("probing: %w", probeErr)
-	}
-	if err := settle(t); err != nil {
-		return Sample{}, fmt.Errorf("settling: %w", err)
-	}
-	after, err := cpuTime(t.Server.PIDs())
+	job := c.job(addr, requests)
+	job.Lasting = lasting
+	outcome, err := by.Run(ctx, job)
 	if err != nil {
 		return Sample{}, err
 	}
-	if now, err := t.Server.Addr(ctx); err != nil || now != addr {
+	if err := settle(c.target); err != nil {
+		return Sample{}, err
+	}
+	after, err := usageOf(server.PIDs())
+	if err != nil {
+		return Sample{}, err
+	}
+	if now, err := server.Addr(ctx); err != nil || now != addr {
 		return Sample{}, errors.Join(ErrMoved, err)
 	}
+	sample := outcome.sample(after.cpu-before.cpu, after.diskBytes-before.diskBytes)
+	sample.BytesPerKey = c.bytesPerKey
+	return sample, ctx.Err()
+}
+
+// sample is an outcome beside what the server used for it.
+func (o Outcome) sample(cpu time.Duration, diskBytes int64) Sample {
 	return Sample{
-		Requests:      requests,
-		PerSecond:     outcome.PerSecond,
-		P50Ms:         outcome.P50Ms,
-		CPUMicros:     perDecision(after-before, requests+seen.asked),
-		Probed:        seen.asked,
-		Admitted:      seen.admitted,
-		GeneratorBusy: outcome.Busy.Seconds() / outcome.Took.Seconds(),
-	}, ctx.Err()
+		Requests: o.Decisions, PerSecond: o.PerSecond, Latency: o.Latency,
+		CPUMicros:       perDecision(cpu, o.Decisions),
+		ServerBusy:      cpu.Seconds() / o.Took.Seconds(),
+		DiskBytes:       float64(diskBytes) / float64(o.Decisions),
+		Read:            o.Read,
+		Admitted:        o.Admitted,
+		GeneratorMicros: perDecision(o.Busy, o.Decisions),
+		GeneratorBusy:   o.Busy.Seconds() / o.Took.Seconds(),
+		Threads:         o.Threads,
+		LagP999Ms:       o.LagP999Ms,
+		histogram:       o.histogram,
+	}
 }
 
 // perDecision is a time shared among decisions, in microseconds.
 func perDecision(d time.Duration, decisions int) float64 {
 	return float64(d) / float64(time.Microsecond) / float64(decisions)
-}
-
-// contenders asks each running server what it is.
-func contenders(targets []Target) ([]Contender, error) {
-	var all []Contender
-	var errs []error
-	for _, t := range targets {
-		version, err := serverVersion(t.Server.Nodes()[0])
-		errs = append(errs, err)
-		all = append(all, Contender{Name: t.Name, Version: version, CommandLines: t.Server.CommandLines()})
-	}
-	return all, errors.Join(errs...)
 }

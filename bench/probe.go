@@ -3,10 +3,8 @@ package bench
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
+	"net"
 	"time"
-
-	redigo "github.com/gomodule/redigo/redis"
 )
 
 const (
@@ -17,29 +15,53 @@ const (
 	// machine lets it refill meanwhile.
 	maxUntilDenied = 1000
 	// verifyKey is no key of the load's: those end in digits.
-	verifyKey = keyPrefix + "verify"
+	verifyKey = keyPrefix + "verify "
 )
 
+// caller asks one request at a time.
+type caller struct {
+	conn net.Conn
+	in   *answers
+}
+
+func call(addr string) (*caller, error) {
+	conn, err := net.DialTimeout("tcp", addr, dialTimeout)
+	if err != nil {
+		return nil, err
+	}
+	return &caller{conn, newAnswers(conn, 1)}, nil
+}
+
 // ask sends a command for a key.
-func ask(conn redigo.Conn, c Command, key string) (admitted bool, err error) {
-	reply, err := do(conn, c.For(key)...)
+func (c *caller) ask(command Command, key string, cost int) (admitted bool, err error) {
+	if err := c.conn.SetDeadline(time.Now().Add(replyTimeout)); err != nil {
+		return false, err
+	}
+	if _, err := c.conn.Write(encodeRequest(command.For(key, cost))); err != nil {
+		return false, err
+	}
+	got, err := c.in.next()
 	if err != nil {
 		return false, err
 	}
-	return c.Reply.Read(reply)
+	if got.kind == '-' {
+		return false, fmt.Errorf("%w: %s", ErrNotADecision, got.said)
+	}
+	return command.Reply.Read(got)
 }
 
 // verify makes sure that a command decides: the first request of a key is admitted,
-// and, from a limiter, one of many is denied.
-func verify(conn redigo.Conn, c Command) error {
+// and, from a limiter that could, one of many is denied.
+func (c *caller) verify(command Command, part part) error {
+	key := fmt.Sprint(verifyKey, part.workload, time.Now().UnixNano()) // unused, also where nobody emptied the server
 	for i := range maxUntilDenied {
-		admitted, err := ask(conn, c, verifyKey)
+		admitted, err := c.ask(command, key, part.cost)
 		switch {
 		case err != nil:
 			return err
 		case i == 0 && !admitted:
 			return fmt.Errorf("%w: an unused key is denied", ErrNotADecision)
-		case !admitted || !c.Reply.Limits:
+		case !admitted || !command.Reply.Limits || part.workload == Lasting:
 			return nil
 		}
 	}
@@ -58,12 +80,12 @@ type prober struct {
 	err    error
 }
 
-func startProber(ctx context.Context, addr string, c Command, keys int) *prober {
+func startProber(ctx context.Context, addr string, c Command, l Load) *prober {
 	ctx, cancel := context.WithCancel(ctx)
 	p := &prober{cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(p.done)
-		p.err = p.run(ctx, addr, c, keys)
+		p.err = p.run(ctx, addr, c, l)
 	}()
 	return p
 }
@@ -75,16 +97,17 @@ func (p *prober) stop() (probes, error) {
 	return p.seen, p.err
 }
 
-func (p *prober) run(ctx context.Context, addr string, c Command, keys int) error {
-	conn, err := dial(addr)
+func (p *prober) run(ctx context.Context, addr string, c Command, l Load) error {
+	conn, err := call(addr)
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer conn.conn.Close()
 	next := time.NewTicker(probeInterval)
 	defer next.Stop()
+	key := newPicker(l, nil).of(0)
 	for {
-		admitted, err := ask(conn, c, fmt.Sprintf("%s%012d", keyPrefix, rand.IntN(keys)))
+		admitted, err := conn.ask(c, l.key(keyPrefix, key()), max(l.Cost, 1))
 		if err != nil {
 			return err
 		}

@@ -32,6 +32,7 @@ type Process struct {
 	Args    []string // portPlaceholder stands for the port
 	LogFile string   // takes its output
 	Unset   string   // variables with this prefix are kept from it; empty for none
+	Bare    bool     // it answers PING and no INFO; its version is asked for on a command line
 
 	fixed  string // the address to take; empty for a free one
 	addr   string
@@ -109,14 +110,26 @@ func (p *Process) launch() error {
 	return nil
 }
 
+// Version implements Server.
+func (p *Process) Version(ctx context.Context) (string, error) {
+	if !p.Bare {
+		return versionAt(p.addr)
+	}
+	out, err := exec.CommandContext(ctx, p.Binary, "--version").Output()
+	return strings.TrimSpace(string(out)), err
+}
+
 // awaitReady returns when our process, and no other that took the port first,
-// answers.
+// answers. Of a bare one it cannot be told.
 func (p *Process) awaitReady(ctx context.Context) error {
 	return poll(ctx, readyTimeout, func() (bool, error) {
 		if !p.running() {
 			return false, errors.New("it ended")
 		}
-		info, err := serverInfo(p.addr)
+		if p.Bare {
+			return pinged(p.addr) == nil, nil
+		}
+		info, err := serverInfo(p.addr, "server")
 		return err == nil && info["process_id"] == fmt.Sprint(p.cmd.Process.Pid), nil
 	})
 }

@@ -26,6 +26,5 @@ func Progress(out *os.File) (tell func(Step), clear func()) {
 func writeStep(w io.Writer, s Step) {
 	full := barCells * s.Done / max(s.Total, 1)
 	bar := strings.Repeat("#", full) + strings.Repeat(".", barCells-full)
-	fmt.Fprintf(w, "%s[%s] %d/%d %s -P %d: %s", eraseLine, bar, s.Done, s.Total,
-		s.Scenario.Workload, s.Scenario.Pipeline, s.Target)
+	fmt.Fprintf(w, "%s[%s] %d/%d %s: %s", eraseLine, bar, s.Done, s.Total, s.Scenario, s.Doing)
 }

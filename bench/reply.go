@@ -3,39 +3,57 @@ package bench
 import "fmt"
 
 // Reply reads an answer: whether the request was admitted, or that the answer is
-// not what the command should say.
+// not what the command should say. Errors never come here.
 type Reply struct {
 	Limits bool // a limiter: it must deny sooner or later
-	Read   func(reply any) (admitted bool, err error)
+	Read   func(answer) (admitted bool, err error)
 }
 
-// decisionReply reads an array that begins with allowed, remaining and
-// retry_after_ms, and has so many integers.
-func decisionReply(integers int) Reply {
-	return Reply{Limits: true, Read: func(reply any) (bool, error) {
-		array, ok := reply.([]any)
-		if !ok || len(array) != integers {
-			return false, fmt.Errorf("%w: %v", ErrNotADecision, reply)
+// decisionReply reads an array of so many elements that begins with allowed, 1 or 0.
+func decisionReply(elements int) Reply {
+	return flagReply(elements, 1)
+}
+
+// limitedReply is one that begins with limited: 0 for admitted.
+func limitedReply(elements int) Reply {
+	return flagReply(elements, 0)
+}
+
+func flagReply(elements int, admitted int64) Reply {
+	return Reply{Limits: true, Read: func(a answer) (bool, error) {
+		if a.kind != '*' || a.elements != elements || a.first[0] != 0 && a.first[0] != 1 {
+			return false, a.unexpected()
 		}
-		for _, element := range array {
-			if _, ok := element.(int64); !ok {
-				return false, fmt.Errorf("%w: %v", ErrNotADecision, reply)
-			}
+		return a.first[0] == admitted, nil
+	}}
+}
+
+// grantedReply reads INCREX's array: the value, and by how much it has grown.
+func grantedReply() Reply {
+	return Reply{Limits: true, Read: func(a answer) (bool, error) {
+		if a.kind != '*' || a.elements != 2 {
+			return false, a.unexpected()
 		}
-		allowed := array[0].(int64)
-		if allowed != 0 && allowed != 1 {
-			return false, fmt.Errorf("%w: allowed is %d", ErrNotADecision, allowed)
-		}
-		return allowed == 1, nil
+		return a.first[1] > 0, nil
 	}}
 }
 
 // okReply reads +OK, the answer of a command that does not limit at all.
 func okReply() Reply {
-	return Reply{Read: func(reply any) (bool, error) {
-		if reply != "OK" {
-			return false, fmt.Errorf("%w: %v", ErrNotADecision, reply)
+	return Reply{Read: func(a answer) (bool, error) {
+		if a.kind != '+' || string(a.said) != "OK" {
+			return false, a.unexpected()
 		}
 		return true, nil
 	}}
+}
+
+// anyReply takes everything but an error for an admission: nobody said what the
+// answers of a command mean.
+func anyReply() Reply {
+	return Reply{Read: func(answer) (bool, error) { return true, nil }}
+}
+
+func (a answer) unexpected() error {
+	return fmt.Errorf("%w: %c%s, %d elements, the first %d", ErrNotADecision, a.kind, a.said, a.elements, a.first[0])
 }

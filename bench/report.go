@@ -1,23 +1,30 @@
 package bench
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"slices"
 	"time"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
 // Report is what a run found, with what somebody else needs to repeat it.
 type Report struct {
-	Started       time.Time        `json:"started"`
-	Machine       Machine          `json:"machine"`
-	LoadGenerator string           `json:"load_generator"` // and its version
-	Repetitions   int              `json:"repetitions"`
-	CellTime      string           `json:"cell_time"`
-	Targets       []Contender      `json:"targets"`
-	Scenarios     []ScenarioReport `json:"scenarios"`
-	Ratios        []Ratio          `json:"ratios,omitempty"`
-	Snapshots     *SnapshotReport  `json:"snapshots_under_load,omitempty"`
-	FsyncMicros   float64          `json:"fsync_us,omitempty"` // median time of one small write and fsync where the servers' data is
+	Started     time.Time        `json:"started"`
+	Command     []string         `json:"command"` // of the run
+	Machine     Machine          `json:"machine"`
+	Generator   string           `json:"load_generator"` // and its version
+	Repetitions int              `json:"repetitions"`
+	CellTime    string           `json:"cell_time"`
+	Targets     []Contender      `json:"targets"`
+	LeftOut     []LeftOut        `json:"left_out,omitempty"`
+	Scenarios   []ScenarioReport `json:"scenarios"`
+	Results     []Result         `json:"goals,omitempty"`
+	Snapshots   *SnapshotReport  `json:"snapshots_under_load,omitempty"`
+	FsyncMicros float64          `json:"fsync_us,omitempty"` // median time of one small write and fsync where the servers' data is
 }
 
 // Contender says what was measured.
@@ -27,37 +34,66 @@ type Contender struct {
 	CommandLines [][]string `json:"command_lines"` // one a process
 }
 
-// ScenarioReport holds a row for each target, in the order they were measured.
-type ScenarioReport struct {
-	Scenario
-	Rows []Row `json:"rows"`
+// LeftOut is what was not measured, and why.
+type LeftOut struct {
+	Name string `json:"name"`
+	Why  string `json:"why"`
 }
 
-// Row is one target in one scenario.
-type Row struct {
-	Target      string   `json:"target"`
-	Script      string   `json:"script,omitempty"` // loaded beforehand
-	CommandLine []string `json:"command_line"`     // of the load
-	Samples     []Sample `json:"samples"`          // one a repetition, in order
+// ScenarioReport holds a row for each entrant, in the order they were measured.
+type ScenarioReport struct {
+	Scenario
+	CellTime string `json:"cell_time"`
+	Rows     []Row  `json:"rows"`
+}
 
-	PerSecond     Spread   `json:"decisions_per_second"`
-	CPUMicros     Spread   `json:"server_cpu_us_per_decision"`
-	P50Ms         Spread   `json:"p50_ms"`
-	FirstOverThis Spread   `json:"first_over_this"`     // the first target's rate / this one's, within a repetition
-	AdmittedShare float64  `json:"admitted_share"`      // of the probes
-	Disturbed     []string `json:"disturbed,omitempty"` // why cells were measured again
-	GeneratorBusy float64  `json:"generator_busy"`      // of one core, median
+// Row is one entrant of a scenario.
+type Row struct {
+	Label       string   `json:"label"`
+	Target      string   `json:"target"`
+	Load        Load     `json:"load"`
+	At          float64  `json:"at,omitempty"`           // on the scenario's axis
+	Request     []string `json:"request"`                // of its first part, for its first key
+	Script      string   `json:"script,omitempty"`       // loaded beforehand
+	CommandLine []string `json:"command_line,omitempty"` // by which redis-benchmark sends the same, if it can
+	Samples     []Sample `json:"samples"`                // one a repetition, in order
+
+	Figures         map[Figure]Spread `json:"figures"`
+	FirstOverThis   Spread            `json:"first_over_this"` // the first row's rate / this one's, within a repetition
+	AdmittedShare   float64           `json:"admitted_share"`  // of the answers that were read
+	GeneratorMicros float64           `json:"generator_us_per_request"`
+	GeneratorLimit  bool              `json:"generator_limit"` // it, or its cores, and not the server set the rate
+	LagP999Ms       float64           `json:"lag_p999_ms,omitempty"`
+	Curve           []CurvePoint      `json:"curve,omitempty"`     // of all repetitions together
+	Disturbed       []string          `json:"disturbed,omitempty"` // why cells were measured again
 }
 
 // Sample is one repetition of one cell.
 type Sample struct {
-	Requests      int     `json:"requests"`
-	PerSecond     float64 `json:"decisions_per_second"`
-	P50Ms         float64 `json:"p50_ms"`
-	CPUMicros     float64 `json:"server_cpu_us_per_decision"`
-	Probed        int     `json:"probed"`   // requests of the prober
-	Admitted      int     `json:"admitted"` // of those
-	GeneratorBusy float64 `json:"generator_busy"`
+	Requests  int     `json:"requests"`
+	PerSecond float64 `json:"decisions_per_second"`
+	Latency
+	CPUMicros       float64 `json:"server_cpu_us_per_decision"`
+	ServerBusy      float64 `json:"server_cores"`
+	DiskBytes       float64 `json:"disk_bytes_per_decision"`
+	BytesPerKey     float64 `json:"resident_bytes_per_key,omitempty"`
+	Read            int     `json:"read"`     // answers that were read
+	Admitted        int     `json:"admitted"` // of those
+	GeneratorMicros float64 `json:"generator_us_per_request"`
+	GeneratorBusy   float64 `json:"generator_cores"`
+	Threads         int     `json:"generator_threads,omitempty"` // it can keep busy; 0 for all cores
+	LagP999Ms       float64 `json:"lag_p999_ms,omitempty"`       // how late requests left; open loops only
+
+	histogram *hdr.Histogram
+}
+
+// describe notes what somebody needs to send the same.
+func (r *Row) describe(c *cell, addr string, requests int) {
+	r.Label, r.Target, r.Load, r.At = c.Label, c.Target, c.Load, c.At
+	first := c.Load.parts()[0]
+	command := c.target.Commands[first.workload]
+	r.Request, r.Script = command.For(c.Load.key(keyPrefix, 0), first.cost), command.Script
+	r.CommandLine = RedisBenchmark{Binary: "redis-benchmark"}.CommandLine(c.job(addr, requests))
 }
 
 // summarize fills in the rows' figures from their samples, of which all rows have
@@ -65,41 +101,78 @@ type Sample struct {
 func summarize(rows []Row) {
 	for i := range rows {
 		row := &rows[i]
-		row.PerSecond = spreadOf(pick(row.Samples, func(s Sample) float64 { return s.PerSecond }))
-		row.CPUMicros = spreadOf(pick(row.Samples, func(s Sample) float64 { return s.CPUMicros }))
-		row.P50Ms = spreadOf(pick(row.Samples, func(s Sample) float64 { return s.P50Ms }))
-		row.GeneratorBusy = spreadOf(pick(row.Samples, func(s Sample) float64 { return s.GeneratorBusy })).Median
-		row.FirstOverThis = spreadOf(ratios(rows[0].Samples, row.Samples))
+		row.Figures = make(map[Figure]Spread)
+		for _, k := range figureKinds {
+			if s := spreadOf(mapOf(row.Samples, k.of)); s != (Spread{}) {
+				row.Figures[k.figure] = s
+			}
+		}
+		row.GeneratorMicros = medianOf(row.Samples, func(s Sample) float64 { return s.GeneratorMicros })
+		row.LagP999Ms = medianOf(row.Samples, func(s Sample) float64 { return s.LagP999Ms })
+		row.GeneratorLimit = mostly(row.Samples, Sample.generatorLimits)
+		row.FirstOverThis = spreadOf(ratios(rows[0].Samples, row.Samples, kindOf(Rate).of))
 		row.AdmittedShare = admittedShare(row.Samples)
+		row.Curve = curveOfAll(row.Samples)
 	}
 }
 
-func pick(samples []Sample, figure func(Sample) float64) []float64 {
-	values := make([]float64, len(samples))
-	for i, s := range samples {
-		values[i] = figure(s)
-	}
-	return values
+func medianOf(samples []Sample, figure func(Sample) float64) float64 {
+	return spreadOf(mapOf(samples, figure)).Median
 }
 
 // ratios compares two targets repetition by repetition: neighbours in time, so both
 // had the same machine.
-func ratios(first, this []Sample) []float64 {
-	values := make([]float64, len(this))
-	for i := range this {
-		values[i] = first[i].PerSecond / this[i].PerSecond
+func ratios(of, over []Sample, figure func(Sample) float64) []float64 {
+	values := make([]float64, min(len(of), len(over)))
+	for i := range values {
+		values[i] = figure(of[i]) / figure(over[i])
 	}
 	return values
 }
 
-// admittedShare is 0 without a probe.
+// admittedShare is 0 without an answer.
 func admittedShare(samples []Sample) float64 {
-	probed, admitted := 0, 0
+	read, admitted := 0, 0
 	for _, s := range samples {
-		probed += s.Probed
+		read += s.Read
 		admitted += s.Admitted
 	}
-	return float64(admitted) / float64(max(probed, 1))
+	return float64(admitted) / float64(max(read, 1))
+}
+
+// curveOfAll is nil where a generator knows only percentiles.
+func curveOfAll(samples []Sample) []CurvePoint {
+	all := newHistogram()
+	for _, s := range samples {
+		if s.histogram == nil {
+			return nil
+		}
+		all.Merge(s.histogram)
+	}
+	for i := range samples {
+		samples[i].histogram = nil // it has served: a long run has hundreds
+	}
+	return curveOf(all)
+}
+
+// LeaveOut notes once what is not measured.
+func (r *Report) LeaveOut(name string, why error) {
+	if !slices.ContainsFunc(r.LeftOut, func(l LeftOut) bool { return l.Name == name }) {
+		r.LeftOut = append(r.LeftOut, LeftOut{name, why.Error()})
+	}
+}
+
+// introduce asks a running server what it is, once for each name.
+func (r *Report) introduce(ctx context.Context, t Target) error {
+	if slices.ContainsFunc(r.Targets, func(c Contender) bool { return c.Name == t.Name }) {
+		return nil
+	}
+	version, err := t.Server.Version(ctx)
+	if err != nil {
+		return fmt.Errorf("%s, its version: %w", t.Name, err)
+	}
+	r.Targets = append(r.Targets, Contender{t.Name, version, t.Server.CommandLines()})
+	return nil
 }
 
 // WriteJSON writes everything, samples included.
@@ -107,4 +180,16 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(r)
+}
+
+// ReadReport reads what WriteJSON wrote.
+func ReadReport(from io.Reader) (*Report, error) {
+	var r Report
+	if err := json.NewDecoder(from).Decode(&r); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotAReport, err)
+	}
+	if len(r.Scenarios) == 0 && r.Snapshots == nil {
+		return nil, fmt.Errorf("%w: it holds no scenario", ErrNotAReport)
+	}
+	return &r, nil
 }

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"encoding/json"
 	"os"
 	"strings"
 	"testing"
@@ -11,31 +10,38 @@ import (
 )
 
 func sampleReport() *Report {
+	at := func(perSecond, p50, p999, cpu float64, admitted int) Sample {
+		return Sample{Requests: 1000, PerSecond: perSecond, Latency: Latency{P50Ms: p50, P999Ms: p999}, CPUMicros: cpu,
+			ServerBusy: 0.5, Read: 100, Admitted: admitted, GeneratorMicros: 0.1, GeneratorBusy: 0.3}
+	}
 	rows := []Row{
-		{Target: "weir", Samples: []Sample{
-			{PerSecond: 1.7e6, P50Ms: 2, CPUMicros: 0.5, Probed: 100, Admitted: 90, GeneratorBusy: 0.99},
-			{PerSecond: 1.8e6, P50Ms: 2.2, CPUMicros: 0.7, Probed: 100, Admitted: 70, GeneratorBusy: 0.97},
-		}},
-		{Target: "redis+lua", Samples: []Sample{
-			{PerSecond: 1.7e5, P50Ms: 40, CPUMicros: 7, Probed: 100, Admitted: 100, GeneratorBusy: 0.2},
-			{PerSecond: 1.2e5, P50Ms: 50, CPUMicros: 8, Probed: 100, Admitted: 100, GeneratorBusy: 0.2},
-		}},
+		{Label: "weir", Target: "weir", Samples: []Sample{at(1.7e6, 2, 4, 0.5, 90), at(1.8e6, 2.2, 4, 0.7, 70)}},
+		{Label: "redis+lua", Target: "redis+lua", CommandLine: []string{"redis-benchmark", "-n", "1"},
+			Samples: []Sample{at(1.7e5, 40, 80, 7, 100), at(1.2e5, 50, 80, 8, 100)}},
+	}
+	for i := range rows[0].Samples { // one thread of it, busy all the time
+		rows[0].Samples[i].Threads, rows[0].Samples[i].GeneratorBusy = 1, 0.97
 	}
 	summarize(rows)
+	s := beside("bucket-p128", bucket(50, 128))
+	s.Entrants = nil
 	return &Report{
-		Machine: Machine{CPU: "CPU", Cores: 2}, Repetitions: 2,
+		Machine: Machine{CPU: "CPU", Cores: 2}, Generator: "load by weir bench", Repetitions: 2, CellTime: "1s",
 		Targets:   []Contender{{"weir", "weir 1.0.0", [][]string{{"weir", "serve"}}}},
-		Scenarios: []ScenarioReport{{Standard()[0], rows}},
+		Scenarios: []ScenarioReport{{Scenario: s, Rows: rows}},
 	}
 }
 
 func TestSummary(t *testing.T) {
 	rows := sampleReport().Scenarios[0].Rows
-	require.Equal(t, Spread{1.75e6, 1.7e6, 1.8e6}, rows[0].PerSecond)
+	require.Equal(t, Spread{1.75e6, 1.7e6, 1.8e6}, rows[0].Figures[Rate])
 	require.InDelta(t, 0.8, rows[0].AdmittedShare, 1e-9)
 	require.Equal(t, Spread{12.5, 10, 15}, rows[1].FirstOverThis, "by repetition, not of the medians")
-	require.Equal(t, Spread{45, 40, 50}, rows[1].P50Ms)
-	require.Equal(t, Spread{7.5, 7, 8}, rows[1].CPUMicros)
+	require.Equal(t, Spread{45, 40, 50}, rows[1].Figures[P50])
+	require.Equal(t, Spread{7.5, 7, 8}, rows[1].Figures[CPU])
+	require.NotContains(t, rows[1].Figures, BytesPerKey, "what was not measured is no figure")
+	require.True(t, rows[0].GeneratorLimit)
+	require.False(t, rows[1].GeneratorLimit)
 }
 
 func TestTable(t *testing.T) {
@@ -50,9 +56,10 @@ func TestTable(t *testing.T) {
 		}
 		return ""
 	}
-	require.Equal(t, "weir *1.75M (1.7M-1.8M) 0.60µs (0.50µs-0.70µs) 2.1 ms 80 %", row("weir"))
-	require.Equal(t, "redis+lua 145k (120k-170k) 12.50x (10.00x-15.00x) 7.50µs (7.00µs-8.00µs) 45 ms 100 %", row("redis+lua"))
-	require.Contains(t, out.String(), "*: the load generator's one thread was busy")
+	require.Equal(t, "weir *1.75M (1.7M-1.8M) 0.60µs (0.50µs-0.70µs) 2.1 ms 4 ms 80 %", row("weir"))
+	require.Equal(t, "redis+lua 145k (120k-170k) 12.50x (10.00x-15.00x) 7.50µs (7.00µs-8.00µs) 45 ms 80 ms 100 %", row("redis+lua"))
+	require.Contains(t, out.String(), "*: the load generator was the limit")
+	require.Contains(t, out.String(), "generator itself used 0.10µs to 0.10µs of CPU a request")
 	require.NotContains(t, out.String(), "WARNING")
 }
 
@@ -67,10 +74,14 @@ func TestTableWarnsOfABusyMachine(t *testing.T) {
 func TestJSONKeepsEverySample(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, sampleReport().WriteJSON(&out))
-	var back Report
-	require.NoError(t, json.Unmarshal([]byte(out.String()), &back))
-	require.Equal(t, sampleReport(), &back)
-	require.Contains(t, out.String(), `"pipeline": 128`)
+	back, err := ReadReport(strings.NewReader(out.String()))
+	require.NoError(t, err)
+	require.Equal(t, sampleReport(), back)
+	require.Contains(t, out.String(), `"p999_ms": 4`)
+	for _, in := range []string{"", "[]", "{}", "no"} {
+		_, err := ReadReport(strings.NewReader(in))
+		require.ErrorIs(t, err, ErrNotAReport, in)
+	}
 }
 
 func TestRate(t *testing.T) {
@@ -100,8 +111,8 @@ func TestMachine(t *testing.T) {
 
 func TestProgress(t *testing.T) {
 	var out strings.Builder
-	writeStep(&out, Step{Done: 5, Total: 10, Scenario: Standard()[0], Target: "weir"})
-	require.Equal(t, eraseLine+"[##########..........] 5/10 token bucket -P 128: weir", out.String())
+	writeStep(&out, Step{5, 10, "bucket-p128", "weir"})
+	require.Equal(t, eraseLine+"[##########..........] 5/10 bucket-p128: weir", out.String())
 
 	file, err := os.CreateTemp(t.TempDir(), "")
 	require.NoError(t, err)

@@ -65,14 +65,28 @@ func askOnce(addr string, request ...string) error {
 	return err
 }
 
-// serverInfo returns the fields of a server's INFO server.
-func serverInfo(addr string) (map[string]string, error) {
+// pinged says why a server does not answer.
+func pinged(addr string) error { return askOnce(addr, "PING") }
+
+// knows reports whether a server has a command.
+func knows(addr, command string) (bool, error) {
+	conn, err := dial(addr)
+	if err != nil {
+		return false, err
+	}
+	defer conn.Close()
+	about, err := redigo.Values(do(conn, "COMMAND", "INFO", command))
+	return err == nil && len(about) == 1 && about[0] != nil, err
+}
+
+// serverInfo returns the fields of a section of a server's INFO.
+func serverInfo(addr, section string) (map[string]string, error) {
 	conn, err := dial(addr)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close()
-	text, err := redigo.String(do(conn, "INFO", "server"))
+	text, err := redigo.String(do(conn, "INFO", section))
 	if err != nil {
 		return nil, err
 	}
@@ -85,10 +99,10 @@ func serverInfo(addr string) (map[string]string, error) {
 	return fields, nil
 }
 
-// serverVersion says what answers at an address. weir also claims to be a Redis, so
+// versionAt says what answers at an address. weir also claims to be a Redis, so
 // its own name goes first.
-func serverVersion(addr string) (string, error) {
-	info, err := serverInfo(addr)
+func versionAt(addr string) (string, error) {
+	info, err := serverInfo(addr, "server")
 	if err != nil {
 		return "", err
 	}

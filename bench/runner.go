@@ -7,152 +7,176 @@ import (
 	"time"
 )
 
-const (
-	// calibrationParts of a cell are enough to tell how many requests fill it, and
-	// warm the server up as well.
-	calibrationParts = 4
-	// calibrationPipelines on each connection take some milliseconds.
-	calibrationPipelines = 4
-	// overheadPercent is what a cell takes beside its load: starting the load
-	// generator, settling.
-	overheadPercent = 15
-)
-
 // Runner measures targets beside each other.
 type Runner struct {
-	Load        Load
-	Repetitions int           // of each cell
-	CellTime    time.Duration // about how long one cell lasts
-	Progress    func(Step)    // told before each step; nil for nobody
+	Generator   Generator
+	Find        func(name, instance string) (Target, error) // see Contenders
+	Repetitions int                                         // of each cell
+	CellTime    time.Duration                               // about how long one cell lasts; 0 for what the deadline allows, scenario by scenario
+	Progress    func(Step)                                  // told before each step; nil for nobody
+
+	step Step
+	cell time.Duration // of the scenario being measured
 }
 
 // Step is a piece of a run.
 type Step struct {
 	Done, Total int // steps
-	Scenario    Scenario
-	Target      string
+	Scenario    string
+	Doing       string
 }
 
-// Run measures every target in every scenario it has a command for. It starts the
-// servers and stops them, also when it fails or ctx ends. A plan that does not fit
-// ctx's deadline is refused before anything starts.
-func (r *Runner) Run(ctx context.Context, targets []Target, scenarios []Scenario) (report *Report, err error) {
-	if err := r.fits(ctx, targets, scenarios); err != nil {
+// Run measures every scenario. It starts the servers and stops them, also when it
+// fails or ctx ends. A plan that does not fit ctx's deadline is refused before anything
+// starts. With an error it still returns the scenarios that were measured before.
+func (r *Runner) Run(ctx context.Context, scenarios []Scenario) (report *Report, err error) {
+	report = &Report{Started: time.Now(), Repetitions: r.Repetitions}
+	all, err := r.contests(scenarios, report)
+	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, stopAll(targets)) }()
-	for _, t := range targets {
-		if err := t.Server.Start(ctx); err != nil {
-			return nil, fmt.Errorf("%s: %w", t.Name, err)
-		}
-	}
-	report = &Report{Started: time.Now(), Repetitions: r.Repetitions, CellTime: r.CellTime.String()}
-	if report.Targets, err = contenders(targets); err != nil {
+	if r.cell, err = r.plan(ctx, all); err != nil {
 		return nil, err
 	}
-	step := Step{Total: cells(targets, scenarios) * (r.Repetitions + 1)} // and its calibration
-	for _, s := range scenarios {
-		rows, err := r.scenario(ctx, entrants(targets, s), s, &step)
-		if err != nil {
-			return nil, err
+	report.CellTime = r.cell.String()
+	for _, c := range all {
+		r.step.Total += len(c.cells) * (r.Repetitions + 1) // and its calibration
+	}
+	for i := range all {
+		err := r.next(ctx, all[i:], report)
+		if err := errors.Join(err, all[i].stopUnless(all[i+1:])); err != nil {
+			return report, errors.Join(err, stopAll(all))
 		}
-		report.Scenarios = append(report.Scenarios, ScenarioReport{Scenario: s, Rows: rows})
 	}
 	return report, nil
 }
 
-// fits checks the plan against the deadline.
-func (r *Runner) fits(ctx context.Context, targets []Target, scenarios []Scenario) error {
-	deadline, ok := ctx.Deadline()
-	parts := r.Repetitions*calibrationParts + 1
-	takes := time.Duration(cells(targets, scenarios)*parts) * r.CellTime / calibrationParts
-	takes += takes * overheadPercent / 100
-	if ok && time.Until(deadline) < takes {
-		return fmt.Errorf("%w: it would take about %v; ask for fewer repetitions or shorter cells",
-			ErrTooLong, takes.Round(time.Second))
+// next measures the first of the contests that are left. When there is no time for it
+// behind others, it is left out: what was measured is worth having.
+func (r *Runner) next(ctx context.Context, left []contest, report *Report) (err error) {
+	// A machine that is slower than thought has shorter cells from here on.
+	if r.cell, err = r.plan(ctx, left); err == nil {
+		var measured ScenarioReport
+		if measured, err = r.contest(ctx, &left[0], report); err == nil {
+			report.Scenarios = append(report.Scenarios, measured)
+			return nil
+		}
 	}
-	return nil
+	outOfTime := errors.Is(err, ErrTooLong) || errors.Is(ctx.Err(), context.DeadlineExceeded)
+	if outOfTime && len(report.Scenarios) > 0 {
+		report.LeaveOut(left[0].Name, fmt.Errorf("no time was left: %w", err))
+		return nil
+	}
+	return err
 }
 
-// scenario prepares the targets, then measures them in turn, repetition by
+func stopAll(all []contest) error {
+	var errs []error
+	for i := range all {
+		errs = append(errs, all[i].stopUnless(nil))
+	}
+	return errors.Join(errs...)
+}
+
+// contest starts the servers, prepares them, then measures them in turn, repetition by
 // repetition.
-func (r *Runner) scenario(ctx context.Context, targets []Target, s Scenario, step *Step) ([]Row, error) {
-	rows := make([]Row, len(targets))
-	requests := make([]int, len(targets))
-	for i, t := range targets {
-		r.tell(step, s, t)
-		if err := prepare(ctx, t, s.Workload); err != nil {
-			return nil, fmt.Errorf("%s, %s: %w", t.Name, s.Workload, err)
+func (r *Runner) contest(ctx context.Context, c *contest, report *Report) (ScenarioReport, error) {
+	measured := ScenarioReport{Scenario: c.Scenario, CellTime: r.cell.String()}
+	if err := c.start(ctx, report); err != nil {
+		return measured, err
+	}
+	if err := r.setRate(ctx, c, &measured); err != nil {
+		return measured, fmt.Errorf("%s, its rate: %w", c.Name, err)
+	}
+	rows, requests := make([]Row, len(c.cells)), make([]int, len(c.cells))
+	for i, one := range c.cells {
+		r.tell(c.Name, one.Label)
+		var err error
+		if requests[i], err = r.prepare(ctx, one, &rows[i]); err != nil {
+			return measured, fmt.Errorf("%s, %s: %w", c.Name, one.Label, err)
 		}
-		rows[i] = Row{Target: t.Name, Script: t.Commands[s.Workload].Script}
-		n, err := r.calibrate(ctx, t, s, &rows[i])
-		if err != nil {
-			return nil, fmt.Errorf("%s, %s: %w", t.Name, s.Workload, err)
-		}
-		requests[i] = n
-		addr, err := t.Server.Addr(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", t.Name, err)
-		}
-		rows[i].CommandLine = r.Load.CommandLine(job(addr, t, s, n))
 	}
 	for range r.Repetitions {
-		for i, t := range targets {
-			r.tell(step, s, t)
-			sample, err := r.undisturbed(ctx, t, s, requests[i], &rows[i])
+		for i, one := range c.cells {
+			r.tell(c.Name, one.Label)
+			sample, err := r.undisturbed(ctx, one, requests[i], r.cell, &rows[i])
 			if err != nil {
-				return nil, fmt.Errorf("%s, %s: %w", t.Name, s.Workload, err)
+				return measured, fmt.Errorf("%s, %s: %w", c.Name, one.Label, err)
 			}
 			rows[i].Samples = append(rows[i].Samples, sample)
 		}
 	}
 	summarize(rows)
-	return rows, nil
+	measured.Rows = rows
+	return measured, nil
 }
 
-// calibrate returns how many requests last about a cell. A first load of a few
-// pipelines only tells how long the second must be to be exact.
-func (r *Runner) calibrate(ctx context.Context, t Target, s Scenario, row *Row) (int, error) {
-	first, err := r.undisturbed(ctx, t, s, calibrationPipelines*s.Requests(0, 0), row)
+// prepare makes a cell ready, describes it in its row, and returns how many requests
+// fill it.
+func (r *Runner) prepare(ctx context.Context, c *cell, row *Row) (requests int, err error) {
+	if err := c.prepare(ctx); err != nil {
+		return 0, err
+	}
+	if requests, err = r.calibrate(ctx, c, row); err != nil {
+		return 0, err
+	}
+	addr, err := c.target.Server.Addr(ctx)
 	if err != nil {
 		return 0, err
 	}
-	second, err := r.undisturbed(ctx, t, s, s.Requests(first.PerSecond, r.CellTime/calibrationParts), row)
-	return s.Requests(second.PerSecond, r.CellTime), err
+	row.describe(c, addr, requests)
+	return requests, nil
 }
 
-func (r *Runner) tell(step *Step, s Scenario, t Target) {
-	step.Scenario, step.Target = s, t.Name
-	if r.Progress != nil {
-		r.Progress(*step)
-	}
-	step.Done++
-}
-
-// entrants are the targets that have a command for a scenario, in their order.
-func entrants(targets []Target, s Scenario) []Target {
-	var in []Target
-	for _, t := range targets {
-		if _, ok := t.Commands[s.Workload]; ok {
-			in = append(in, t)
+// setRate finds the top rate of the entrant that sets the rate of an open loop, and
+// gives all entrants their share of it. A scenario without that entrant keeps its
+// closed loop: it would have no rate.
+func (r *Runner) setRate(ctx context.Context, c *contest, measured *ScenarioReport) error {
+	for _, one := range c.cells {
+		if one.Label != c.RateOf {
+			continue
 		}
+		if err := one.prepare(ctx); err != nil {
+			return err
+		}
+		top, err := r.topRate(ctx, one, new(Row))
+		if err != nil {
+			return err
+		}
+		for _, all := range c.cells {
+			all.Load.PerSecond = top * c.RateShare
+		}
+		measured.About = fmt.Sprintf("%s, %.3g of the top rate of %s", one.Load, c.RateShare, c.RateOf)
+		return nil
 	}
-	return in
+	return nil
 }
 
-// cells is how many pairs of target and scenario there are to measure.
-func cells(targets []Target, scenarios []Scenario) int {
-	n := 0
-	for _, s := range scenarios {
-		n += len(entrants(targets, s))
+// calibrate returns how many requests last about a cell, and warms the server up.
+func (r *Runner) calibrate(ctx context.Context, c *cell, row *Row) (int, error) {
+	if at := c.Load.PerSecond; at > 0 {
+		_, err := r.undisturbed(ctx, c, c.Load.Requests(at, r.cell/calibrationParts), 0, row)
+		return c.Load.Requests(at, r.cell), err
 	}
-	return n
+	top, err := r.topRate(ctx, c, row)
+	return c.Load.Requests(top, r.cell), err
 }
 
-func stopAll(targets []Target) error {
-	var errs []error
-	for _, t := range targets {
-		errs = append(errs, t.Server.Stop())
+// topRate is the rate of a closed loop. A first load of a few pipelines only tells how
+// long the second must be to be exact.
+func (r *Runner) topRate(ctx context.Context, c *cell, row *Row) (perSecond float64, err error) {
+	first, err := r.undisturbed(ctx, c, calibrationPipelines*c.Load.Requests(0, 0), r.cell/calibrationParts, row)
+	if err != nil {
+		return 0, err
 	}
-	return errors.Join(errs...)
+	second, err := r.undisturbed(ctx, c, c.Load.Requests(first.PerSecond, r.cell/calibrationParts), r.cell/calibrationParts, row)
+	return second.PerSecond, err
+}
+
+func (r *Runner) tell(scenario, doing string) {
+	r.step.Scenario, r.step.Doing = scenario, doing
+	if r.Progress != nil {
+		r.Progress(r.step)
+	}
+	r.step.Done++
 }

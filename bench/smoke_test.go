@@ -2,10 +2,13 @@ package bench
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -14,63 +17,127 @@ import (
 )
 
 func needTools(t *testing.T) Tools {
-	tools, err := FindTools()
-	if err != nil {
-		t.Skip("needs Redis to compare with: ", err)
+	tools := FindTools("")
+	if tools.RedisServer == "" || tools.RedisBenchmark == "" {
+		t.Skip("needs redis-server and redis-benchmark to compare with; ", redisHint)
 	}
 	return tools
 }
 
+// builtWeir is built once for all tests; TestMain removes it.
+var builtWeir = sync.OnceValues(func() (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "weir-bench-test-"); err != nil {
+		return "", err
+	}
+	out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "weir"), "../cmd/weir").CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, out)
+	}
+	return dir, err
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if weirWanted {
+		dir, _ := builtWeir()
+		_ = os.RemoveAll(dir)
+	}
+	os.Exit(code)
+}
+
+// weirWanted keeps TestMain from building what no test wanted.
+var weirWanted bool
+
 func buildWeir(t *testing.T) string {
-	binary := filepath.Join(t.TempDir(), "weir")
-	out, err := exec.Command("go", "build", "-o", binary, "../cmd/weir").CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	return binary
+	weirWanted = true
+	dir, err := builtWeir()
+	require.NoError(t, err)
+	return filepath.Join(dir, "weir")
 }
 
 // pidsOf starts nothing: it remembers the processes while the run still has them.
 type pidsOf struct {
 	Server
-	pids *[]int
+	pids map[int]bool
 }
 
 func (p pidsOf) Start(ctx context.Context) error {
 	if err := p.Server.Start(ctx); err != nil {
 		return err
 	}
-	*p.pids = append(*p.pids, p.PIDs()...)
+	for _, pid := range p.PIDs() {
+		p.pids[pid] = true
+	}
 	return nil
 }
 
-func TestSmokeComparesForReal(t *testing.T) {
+func (p pidsOf) Unwrap() Server { return p.Server }
+
+// realRun measures real servers, and remembers their processes.
+type realRun struct {
+	runner *Runner
+	pids   map[int]bool
+}
+
+func newRealRun(t *testing.T, repetitions int, cell time.Duration) *realRun {
 	tools := needTools(t)
-	dir := t.TempDir()
-	targets := []Target{Weir(buildWeir(t), dir), RedisLua(tools.RedisServer, dir), RedisSet(tools.RedisServer, dir)}
-	var pids []int
-	for i := range targets {
-		targets[i].Server = pidsOf{targets[i].Server, &pids}
+	tools.Weir = buildWeir(t)
+	contenders := &Contenders{Tools: tools, Dir: t.TempDir()}
+	r := &realRun{pids: make(map[int]bool)}
+	r.runner = &Runner{Generator: new(Builtin), Repetitions: repetitions, CellTime: cell, Find: contenders.Target}
+	find := r.runner.Find
+	r.runner.Find = func(name, instance string) (Target, error) {
+		target, err := find(name, instance)
+		if _, follows := target.Server.(Follower); !follows && err == nil {
+			target.Server = pidsOf{target.Server, r.pids}
+		}
+		return target, err
 	}
-	scenarios := []Scenario{{TokenBucket, 5, 16, 1000}, {SlidingLog, 5, 16, 1000}}
-	runner := Runner{Load: RedisBenchmark{Binary: tools.RedisBenchmark}, Repetitions: 2, CellTime: 100 * time.Millisecond}
-	report, err := runner.Run(context.Background(), targets, scenarios)
+	return r
+}
+
+// requireGone makes sure that so many processes were started, and that none is left.
+func (r *realRun) requireGone(t *testing.T, started int) {
+	require.Len(t, r.pids, started)
+	for pid := range r.pids {
+		require.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH, "process %d is gone", pid)
+	}
+}
+
+func TestSmokeComparesForReal(t *testing.T) {
+	r := newRealRun(t, 2, 100*time.Millisecond)
+	small := Load{Workload: TokenBucket, Clients: 5, Pipeline: 16, Keys: 1000}
+	log, mixed, filled := small, small, kept(5000)
+	log.Workload, mixed.Workload, mixed.DeniedPercent, mixed.Cost = SlidingLog, Mixed, 30, 2
+	open := beside("open", small, weirName, luaName)
+	open.RateOf, open.RateShare = luaName, 0.1
+	report, err := r.runner.Run(context.Background(), []Scenario{
+		beside("small", small, weirName, luaName, setName, replicasName, crabName, cellName),
+		beside("log", log, weirName, luaName), beside("mixed", mixed, weirName, luaName), open,
+		beside("filled", filled, weirName, luaName),
+	})
 	require.NoError(t, err)
 
-	require.Len(t, report.Scenarios[0].Rows, 3)
-	require.Len(t, report.Scenarios[1].Rows, 2)
+	require.GreaterOrEqual(t, len(report.Scenarios[0].Rows), 4)
 	require.Regexp(t, `^weir .+`, report.Targets[0].Version)
 	require.Regexp(t, `^(redis|valkey) \d+\.`, report.Targets[1].Version)
 	for _, s := range report.Scenarios {
 		for _, row := range s.Rows {
 			require.Len(t, row.Samples, 2)
-			require.Positive(t, row.PerSecond.Min)
+			require.Positive(t, row.Figures[Rate].Min)
 			require.Positive(t, row.FirstOverThis.Min)
-			require.Positive(t, row.Samples[0].Probed)
 			require.Positive(t, row.AdmittedShare)
+			require.LessOrEqual(t, row.Figures[P50].Median, row.Figures[Slowest].Max)
+			require.Len(t, row.Curve, len(curvePercentiles))
 		}
 	}
-	require.Len(t, pids, 3)
-	for _, pid := range pids {
-		require.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH, "process %d is gone", pid)
+	require.Positive(t, report.Scenarios[3].Rows[0].Load.PerSecond)
+	require.Nil(t, report.Scenarios[3].Rows[0].CommandLine, "redis-benchmark keeps to no rate")
+	require.NotZero(t, report.Scenarios[4].Rows[1].Figures[BytesPerKey].Median)
+	require.GreaterOrEqual(t, len(r.pids), 1+1+1+3+2)
+	r.requireGone(t, len(r.pids))
+	for _, write := range []func(io.Writer) error{report.WriteTable, report.WriteJSON, report.WriteHTML, report.WriteMarkdown} {
+		require.NoError(t, write(io.Discard))
 	}
 }
 
@@ -78,30 +145,37 @@ func TestSmokeComparesForReal(t *testing.T) {
 // something else.
 func TestScriptsLimit(t *testing.T) {
 	tools := needTools(t)
-	target := RedisLua(tools.RedisServer, t.TempDir())
+	contenders := Contenders{Tools: tools, Dir: t.TempDir()}
+	target, err := contenders.Target(luaName, "")
+	require.NoError(t, err)
 	require.NoError(t, target.Server.Start(context.Background()))
 	t.Cleanup(func() { require.NoError(t, target.Server.Stop()) })
-	conn, err := dial(target.Server.Nodes()[0])
+	addr := target.Server.Nodes()[0]
+	conn, err := call(addr)
 	require.NoError(t, err)
-	defer conn.Close()
+	defer conn.conn.Close()
 	for workload, c := range map[Workload]struct {
-		limit     int
+		limit     int     // in units
 		givesBack float64 // units a second, while the test asks
-	}{TokenBucket: {20, 10}, SlidingLog: {100, 0}} {
-		require.NoError(t, prepare(context.Background(), target, workload))
-		started := time.Now()
-		admitted := 0
-		for {
-			ok, err := ask(conn, target.Commands[workload], "key:1")
-			require.NoError(t, err)
-			if !ok {
-				break
+	}{TokenBucket: {20, 10}, SlidingLog: {100, 0}, FixedWindow: {100, 0}, Denied: {1, 0}} {
+		for try, cost := range []int{1, c.limit / 4} {
+			cost = max(cost, 1)
+			require.NoError(t, prepareCommand(addr, target.Commands[workload], part{workload, 1, cost}))
+			key := fmt.Sprint(workload, try)
+			started := time.Now()
+			units := 0
+			for {
+				ok, err := conn.ask(target.Commands[workload], key, cost)
+				require.NoError(t, err)
+				if !ok {
+					break
+				}
+				units += cost
 			}
-			admitted++
+			givenBack := int(math.Ceil(c.givesBack*time.Since(started).Seconds())) + cost - 1
+			require.GreaterOrEqual(t, units, c.limit-cost+1, workload)
+			require.LessOrEqual(t, units, c.limit+givenBack, workload)
 		}
-		givenBack := int(math.Ceil(c.givesBack * time.Since(started).Seconds()))
-		require.GreaterOrEqual(t, admitted, c.limit, workload)
-		require.LessOrEqual(t, admitted, c.limit+givenBack, workload)
 	}
 }
 

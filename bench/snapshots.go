@@ -40,11 +40,14 @@ const (
 	stepsARound = 4
 )
 
-// lasting is a command whose limiters stay, each used a little, for as long as any
-// run lasts, and deny nothing meanwhile.
-var lasting = Command{
-	Args:  []string{"RL.TOKENBUCKET", keyPlaceholder, "1/h", "1000000000"},
-	Reply: decisionReply(5),
+// load is of limiters that stay, each used a little, and deny nothing meanwhile.
+func (s Snapshots) load() Load {
+	return Load{Workload: Lasting, Clients: s.Clients, Pipeline: s.Pipeline, Keys: s.Keys}
+}
+
+// swarm connects for a load.
+func (s Snapshots) swarm(ctx context.Context, addr string, l Load) (*swarm, error) {
+	return newSwarm(ctx, addr, sender{l, weirCommands()}, newPicker(l, nil))
 }
 
 // Run starts the cluster, measures, and stops it.
@@ -52,7 +55,7 @@ func (s Snapshots) Run(ctx context.Context, c *Cluster) (report *SnapshotReport,
 	defer func() { err = errors.Join(err, c.Stop()) }()
 	step := Step{
 		Total:    3 + s.Rounds*stepsARound, // starting, filling, finding the top rate
-		Scenario: Scenario{Workload: "snapshots under load", Pipeline: s.Pipeline},
+		Scenario: "snapshots under load",
 	}
 	s.tell(&step, "starting")
 	if err := c.Start(ctx); err != nil {
@@ -66,13 +69,13 @@ func (s Snapshots) Run(ctx context.Context, c *Cluster) (report *SnapshotReport,
 	if err := s.fill(ctx, c, leader); err != nil {
 		return nil, fmt.Errorf("filling: %w", err)
 	}
-	load, err := newSwarm(ctx, leader, lasting, s.Clients, s.Pipeline)
+	load, err := s.swarm(ctx, leader, s.load())
 	if err != nil {
 		return nil, err
 	}
 	defer load.close()
 	s.tell(&step, "top rate")
-	top, err := load.top(ctx, s.Keys, s.Top)
+	top, err := load.top(ctx, s.Top)
 	if err != nil {
 		return nil, fmt.Errorf("finding the top rate: %w", err)
 	}
@@ -88,7 +91,9 @@ func (s Snapshots) Run(ctx context.Context, c *Cluster) (report *SnapshotReport,
 
 // fill makes the keys, and a first snapshot of them on every node.
 func (s Snapshots) fill(ctx context.Context, c *Cluster, leader string) error {
-	load, err := newSwarm(ctx, leader, lasting, s.Clients, fillPipeline)
+	filling := s.load()
+	filling.Pipeline = fillPipeline
+	load, err := s.swarm(ctx, leader, filling)
 	if err != nil {
 		return err
 	}
@@ -131,7 +136,8 @@ func (s Snapshots) underLoad(ctx context.Context, c *Cluster, leader string, loa
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
-		err := load.steady(ctx, stop, s.Keys, report.PerSecond, seen.record)
+		plan := schedule{perSecond: report.PerSecond, until: stop}
+		err := load.open(ctx, plan, nil, func(_ int, due, came time.Time, answers tally) { seen.record(due, came, answers) })
 		if err != nil {
 			cancel(err) // the rounds would wait beside no load
 		}
@@ -155,9 +161,15 @@ func (s Snapshots) underLoad(ctx context.Context, c *Cluster, leader string, loa
 	return nil
 }
 
-// rounds takes the snapshots, in turn the leader's and everybody's.
+// rounds takes the snapshots, in turn the leader's and everybody's: fewer of them when
+// ctx's deadline is near.
 func (s Snapshots) rounds(ctx context.Context, c *Cluster, leader string, seen *timeline, step *Step) error {
-	for range s.Rounds {
+	var longest time.Duration
+	for round := range s.Rounds {
+		began := time.Now()
+		if round > 0 && !timeFor(ctx, longest) {
+			return nil // fewer rounds are worth more than none
+		}
 		for _, turn := range []struct {
 			kind WindowKind
 			who  []string
@@ -177,14 +189,22 @@ func (s Snapshots) rounds(ctx context.Context, c *Cluster, leader string, seen *
 				return err
 			}
 		}
+		longest = max(longest, time.Since(began))
 	}
 	return nil
+}
+
+// timeFor says whether ctx lasts for another round as long as the longest so far, and
+// for ending what runs.
+func timeFor(ctx context.Context, longest time.Duration) bool {
+	deadline, ok := ctx.Deadline()
+	return !ok || time.Until(deadline) > longest+stopTimeout
 }
 
 var snapshotCommand = []string{"WEIR.CLUSTER", "SNAPSHOT"}
 
 func (s Snapshots) tell(step *Step, doing string) {
-	step.Target = doing
+	step.Doing = doing
 	if s.Progress != nil {
 		s.Progress(*step)
 	}

@@ -5,8 +5,6 @@ import (
 	"io"
 	"text/tabwriter"
 	"time"
-
-	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
 // SnapshotReport is what writing snapshots did to the latency of decisions.
@@ -45,7 +43,7 @@ type Window struct {
 
 func (s Snapshots) newReport(c *Cluster, top float64) *SnapshotReport {
 	return &SnapshotReport{
-		CommandLines: c.CommandLines(), Request: lasting.For(fmt.Sprintf("%s%0*d", keyPrefix, keyDigits, 0)),
+		CommandLines: c.CommandLines(), Request: weirCommands()[Lasting].For(s.load().key(keyPrefix, 0), 1),
 		Keys: s.Keys, Clients: s.Clients, Pipeline: s.Pipeline, TopPerSecond: top, PerSecond: top * shareOfTop,
 	}
 }
@@ -65,7 +63,7 @@ func (r *SnapshotReport) summarize(windows []*window) {
 
 // together merges all windows of a kind.
 func together(kind WindowKind, windows []*window) (all *window, lasted time.Duration) {
-	all = &window{kind: kind, latency: hdr.New(lowestUs, highestUs, figures)}
+	all = &window{kind: kind, latency: newHistogram()}
 	for _, w := range windows {
 		if w.kind == kind {
 			all.latency.Merge(w.latency)
@@ -77,11 +75,10 @@ func together(kind WindowKind, windows []*window) (all *window, lasted time.Dura
 }
 
 func windowOf(w *window, lasted time.Duration) Window {
-	ms := func(quantile float64) float64 { return float64(w.latency.ValueAtQuantile(quantile)) / 1e3 }
 	return Window{
 		Kind: w.kind, Seconds: lasted.Seconds(), Decisions: w.tally.answers - w.tally.errors,
 		Errors: w.tally.errors, Said: w.tally.said,
-		P50Ms: ms(50), P99Ms: ms(99), P999Ms: ms(99.9), MaxMs: ms(100),
+		P50Ms: msAt(w.latency, 50), P99Ms: msAt(w.latency, 99), P999Ms: msAt(w.latency, 99.9), MaxMs: msAt(w.latency, 100),
 	}
 }
 
@@ -138,5 +135,3 @@ func (r *SnapshotReport) write(w io.Writer) error {
 
 // mostExtraMs is how much a snapshot may add to the p99.9 of decisions.
 const mostExtraMs = 5
-
-func millis(ms float64) string { return fmt.Sprintf("%.3g ms", ms) }

@@ -18,7 +18,7 @@ func sampleWindows() []*window {
 	}{{Quiet, 2}, {OneSaves, 5}, {Aftermath, 3}, {Quiet, 4}, {AllSave, 16}, {Aftermath, 9}, {Quiet, 1}, {OneSaves, 2}, {Aftermath, 1}, {Quiet, 1}} {
 		window := newWindow(w.kind, began.Add(time.Duration(i)*time.Second))
 		window.ended = window.began.Add(time.Second)
-		_ = window.latency.RecordValues(int64(w.ms)*1000, 100)
+		_ = window.latency.RecordValues(int64(w.ms)*1e6, 100)
 		window.tally = tally{answers: 100}
 		all = append(all, window)
 	}

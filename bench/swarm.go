@@ -1,18 +1,16 @@
 package bench
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"math/rand/v2"
 	"net"
 	"sync"
 	"time"
 )
 
-// swarm is many connections that send pipelines of one command, and read the
-// answers. It is what redis-benchmark is not: it fills keys in order, keeps to a
-// rate, and knows how late each answer was.
+// swarm is many connections that send pipelines, and read the answers. It is what
+// redis-benchmark is not: it fills keys in order, keeps to a rate, and knows how late
+// each answer was.
 type swarm struct {
 	links    []*link
 	pipeline int
@@ -20,24 +18,34 @@ type swarm struct {
 
 // link is one connection of a swarm. One goroutine at a time sends, one receives.
 type link struct {
-	conn net.Conn
-	in   *bufio.Reader
-	out  *pipeline
-	n    int // requests in a pipeline
+	conn    net.Conn
+	in      *answers
+	out     *requests
+	key     func() int // chooses the next request's
+	read    time.Time  // when the read deadline was set last
+	written time.Time  // when the write deadline was
 }
 
+// deadlineEvery is how often a deadline is moved on: doing it for every pipeline
+// would cost as much as reading it.
+const deadlineEvery = time.Second
+
 // newSwarm connects. The connections end with ctx, or by close.
-func newSwarm(ctx context.Context, addr string, c Command, clients, requests int) (*swarm, error) {
-	s := &swarm{pipeline: requests}
+func newSwarm(ctx context.Context, addr string, s sender, keys *picker) (*swarm, error) {
+	all := &swarm{pipeline: s.load.Pipeline}
 	dialer := net.Dialer{Timeout: dialTimeout}
-	for range clients {
+	for i := range s.load.Clients {
 		conn, err := dialer.DialContext(ctx, "tcp", addr)
 		if err != nil {
-			return nil, errors.Join(err, s.close())
+			return nil, errors.Join(err, all.close())
 		}
-		s.links = append(s.links, &link{conn: conn, in: bufio.NewReader(conn), out: newPipeline(c, requests), n: requests})
+		all.links = append(all.links, newLink(conn, s.pipeline(i), keys.of(i)))
 	}
-	return s, nil
+	return all, nil
+}
+
+func newLink(conn net.Conn, out *requests, key func() int) *link {
+	return &link{conn: conn, in: newAnswers(conn, len(out.expects)), out: out, key: key}
 }
 
 func (s *swarm) close() error {
@@ -48,25 +56,33 @@ func (s *swarm) close() error {
 	return errors.Join(errs...)
 }
 
-func (l *link) send() error {
-	if err := l.conn.SetWriteDeadline(time.Now().Add(replyTimeout)); err != nil {
-		return err
+func (l *link) send(now time.Time) error {
+	if now.Sub(l.written) > deadlineEvery {
+		l.written = now
+		if err := l.conn.SetWriteDeadline(now.Add(replyTimeout)); err != nil {
+			return err
+		}
 	}
-	_, err := l.conn.Write(l.out.requests)
+	_, err := l.conn.Write(l.out.encoded)
 	return err
 }
 
-func (l *link) receive() (tally, error) {
-	if err := l.conn.SetReadDeadline(time.Now().Add(replyTimeout)); err != nil {
-		return tally{}, err
+// receive reads the answers to a pipeline. It waits for replyTimeout at most, which
+// counts from no more than deadlineEvery before now.
+func (l *link) receive(now time.Time) (tally, error) {
+	if now.Sub(l.read) > deadlineEvery {
+		l.read = now
+		if err := l.conn.SetReadDeadline(now.Add(replyTimeout)); err != nil {
+			return tally{}, err
+		}
 	}
-	return readAnswers(l.in, l.n)
+	return l.in.tallied(l.out.expects)
 }
 
-// randomKeys makes the next pipeline one for keys below a number.
-func (l *link) randomKeys(keys int) {
-	for i := range l.n {
-		l.out.setKey(i, rand.IntN(keys))
+// nextKeys chooses the keys of the next pipeline.
+func (l *link) nextKeys() {
+	for i := range l.out.slots {
+		l.out.setKey(i, l.key())
 	}
 }
 

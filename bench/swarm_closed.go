@@ -12,44 +12,70 @@ import (
 func (s *swarm) fill(ctx context.Context, keys int) error {
 	return s.each(ctx, func(_ context.Context, i int, l *link) error {
 		from, end := i*keys/len(s.links), (i+1)*keys/len(s.links)
-		for ; from < end; from += l.n {
-			for r := range l.n {
+		for ; from < end; from += s.pipeline {
+			for r := range s.pipeline {
 				l.out.setKey(r, min(from+r, end-1))
 			}
-			if err := l.sendAndReceive(); err != nil {
+			answers, err := l.turn(time.Now())
+			if err != nil {
 				return err
+			}
+			if answers.admitted != answers.answers {
+				return fmt.Errorf("%w: %d of %d requests for fresh keys are admitted %s",
+					ErrNotADecision, answers.admitted, answers.answers, answers.said)
 			}
 		}
 		return nil
 	})
 }
 
-// sendAndReceive is one turn of a closed loop, in which everything has to be
-// admitted.
-func (l *link) sendAndReceive() error {
-	if err := l.send(); err != nil {
-		return err
+// turn sends a pipeline and reads its answers.
+func (l *link) turn(now time.Time) (tally, error) {
+	if err := l.send(now); err != nil {
+		return tally{}, err
 	}
-	answers, err := l.receive()
-	if err == nil && answers.admitted != answers.answers {
-		err = fmt.Errorf("%w: %d of %d requests for fresh keys are admitted %s",
-			ErrNotADecision, answers.admitted, answers.answers, answers.said)
-	}
-	return err
+	return l.receive(now)
 }
 
-// top is how many decisions a second there are when every connection sends its next
-// pipeline as soon as the last is answered.
-func (s *swarm) top(ctx context.Context, keys int, lasting time.Duration) (perSecond float64, err error) {
+// closed sends so many pipelines, or fewer when atMost is above zero and over: every
+// connection sends its next one as soon as the last is answered. It returns how many
+// were sent.
+func (s *swarm) closed(ctx context.Context, pipelines int, atMost time.Duration, record func(link int, took time.Duration, answers tally)) (sent int, err error) {
+	var taken, done atomic.Int64
+	started := time.Now()
+	err = s.each(ctx, func(_ context.Context, i int, l *link) error {
+		now := time.Now()
+		for taken.Add(1) <= int64(pipelines) && (atMost == 0 || now.Sub(started) < atMost) {
+			l.nextKeys()
+			answers, err := l.turn(now)
+			if err != nil {
+				return err
+			}
+			done.Add(1)
+			came := time.Now()
+			record(i, came.Sub(now), answers)
+			now = came
+		}
+		return nil
+	})
+	return int(done.Load()), err
+}
+
+// top is how many decisions a second there are in a closed loop.
+func (s *swarm) top(ctx context.Context, lasting time.Duration) (perSecond float64, err error) {
 	started := time.Now()
 	var answered atomic.Int64
 	err = s.each(ctx, func(_ context.Context, _ int, l *link) error {
-		for time.Since(started) < lasting {
-			l.randomKeys(keys)
-			if err := l.sendAndReceive(); err != nil {
+		for now := started; now.Sub(started) < lasting; now = time.Now() {
+			l.nextKeys()
+			answers, err := l.turn(now)
+			if err != nil {
 				return err
 			}
-			answered.Add(int64(l.n))
+			if answers.errors > 0 {
+				return fmt.Errorf("%w: %s", ErrNotADecision, answers.said)
+			}
+			answered.Add(answers.answers)
 		}
 		return nil
 	})

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -24,11 +23,12 @@ func pipeSwarm(t *testing.T, clients, requests int, serve func(conn net.Conn, by
 	var all sync.WaitGroup
 	for range clients {
 		here, there := net.Pipe()
-		l := &link{conn: here, in: bufio.NewReader(here), out: newPipeline(lasting, requests), n: requests}
+		out := sender{Load{Workload: Lasting, Pipeline: requests, Keys: 1000}, weirCommands()}.pipeline(0)
+		l := newLink(here, out, func() int { return 0 })
 		s.links = append(s.links, l)
 		all.Go(func() {
 			defer there.Close()
-			serve(there, len(l.out.requests))
+			serve(there, len(l.out.encoded))
 		})
 	}
 	t.Cleanup(func() {
@@ -69,7 +69,7 @@ type recorded struct {
 	tally tally
 }
 
-func (r *recorded) record(due, came time.Time, answers tally) {
+func (r *recorded) record(_ int, due, came time.Time, answers tally) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.dues, r.all = append(r.dues, due), append(r.all, came.Sub(due))
@@ -91,7 +91,8 @@ func steadyBeside(t *testing.T, serve func(stall func() time.Duration) func(net.
 	stop := make(chan struct{})
 	time.AfterFunc(3*time.Second-time.Millisecond, func() { close(stop) })
 	var seen recorded
-	require.NoError(t, s.steady(context.Background(), stop, 1000, perSecond, seen.record))
+	plan := schedule{perSecond: perSecond, until: stop, pause: time.Sleep}
+	require.NoError(t, s.open(context.Background(), plan, nil, seen.record))
 
 	require.EqualValues(t, 3*perSecond, seen.tally.answers, "the rate is kept")
 	for i, due := range seen.dues {
@@ -144,7 +145,7 @@ func TestSteadyEndsWithItsConnections(t *testing.T) {
 				}
 			})
 			var seen recorded
-			require.ErrorIs(t, s.steady(context.Background(), nil, 1000, 100, seen.record), c.want, name)
+			require.ErrorIs(t, s.open(context.Background(), schedule{perSecond: 100, pause: time.Sleep}, nil, seen.record), c.want, name)
 			require.EqualValues(t, 30, seen.tally.answers, name)
 		})
 	}
@@ -157,14 +158,15 @@ func TestSteadyEndsWithItsContext(t *testing.T) {
 		errEnough := errors.New("enough")
 		started := time.Now()
 		time.AfterFunc(time.Second, func() { cancel(errEnough) })
-		require.ErrorIs(t, s.steady(ctx, nil, 1000, 100, new(recorded).record), errEnough)
-		require.Equal(t, time.Second, time.Since(started), "nothing is waited for")
+		require.ErrorIs(t, s.open(ctx, schedule{perSecond: 100, pause: time.Sleep}, nil, new(recorded).record), errEnough)
+		require.LessOrEqual(t, time.Since(started), time.Second+longestPause, "nothing is waited for")
 	})
 }
 
 func fakeSwarm(t *testing.T, clients, requests int, reply func([]string) string) *swarm {
 	addr := startFake(t, &fakeServer{reply: reply})
-	s, err := newSwarm(context.Background(), addr, lasting, clients, requests)
+	l := Load{Workload: Lasting, Clients: clients, Pipeline: requests, Keys: 1000}
+	s, err := newSwarm(context.Background(), addr, sender{l, weirCommands()}, newPicker(l, nil))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.close() })
 	return s
@@ -197,7 +199,7 @@ func TestFillRefusesWhatIsNotAdmitted(t *testing.T) {
 func TestTopCountsWhatIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := pipeSwarm(t, 2, 10, answerAll(10, func() {}, func() { time.Sleep(10 * time.Millisecond) }))
-		perSecond, err := s.top(context.Background(), 1000, time.Second)
+		perSecond, err := s.top(context.Background(), time.Second)
 		require.NoError(t, err)
 		require.InDelta(t, 2*10*100, perSecond, 1e-6)
 	})

@@ -7,20 +7,17 @@ import (
 	"text/tabwriter"
 )
 
-const (
-	// limitedBy is the share of a core from which on the load generator, which has
-	// one thread, counts as the limit of a cell.
-	limitedBy = 0.95
-	// busyLoad is the load average a core from which on a machine was busy with
-	// something else before the run.
-	busyLoad = 0.3
-)
+// busyLoad is the load average a core from which on a machine was busy with
+// something else before the run.
+const busyLoad = 0.3
+
+func (m Machine) busy() bool { return m.LoadAverage > busyLoad*float64(max(m.Cores, 1)) }
 
 // WriteTable writes the report for a reader.
 func (r *Report) WriteTable(w io.Writer) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s\n%s, %d repetitions of %s, interleaved; median (min-max)\n",
-		r.Machine, r.LoadGenerator, r.Repetitions, r.CellTime)
+		r.Machine, r.Generator, r.Repetitions, r.CellTime)
 	for _, t := range r.Targets {
 		fmt.Fprintf(&text, "%s: %s\n", t.Name, t.Version)
 	}
@@ -29,7 +26,7 @@ func (r *Report) WriteTable(w io.Writer) error {
 			return err
 		}
 	}
-	if err := writeRatios(&text, r.Ratios); err != nil {
+	if err := writeResults(&text, r.Results); err != nil {
 		return err
 	}
 	if r.Snapshots != nil {
@@ -46,57 +43,133 @@ func (s ScenarioReport) write(w io.Writer) error {
 	if len(s.Rows) == 0 {
 		return nil
 	}
-	fmt.Fprintf(w, "\n%s\n", s.Scenario)
-	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(table, "target\tdecisions/s\t\t%s/this\t\tserver CPU\t\tp50\tadmitted\t\n", s.Rows[0].Target)
+	fmt.Fprintf(w, "\n%s: %s (cells of %s)\n", s.Name, s.About, s.CellTime)
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	memory := s.has(BytesPerKey)
+	fmt.Fprintf(table, "\tdecisions/s\t\t%s/this\t\tserver CPU\t\tp50\tp90\tp99\tp99.9\tmax\tdisk\tadmitted\t", s.Rows[0].Label)
+	if memory {
+		fmt.Fprint(table, "bytes/key\t")
+	}
+	fmt.Fprintln(table)
 	for i, row := range s.Rows {
-		mark, ratio := "", "\t"
-		if row.GeneratorBusy >= limitedBy {
-			mark = "*"
+		fmt.Fprint(table, row.cells(i == 0))
+		if memory {
+			fmt.Fprintf(table, "%s\t", row.text(BytesPerKey))
 		}
-		if i > 0 {
-			ratio = row.FirstOverThis.columns(times)
-		}
-		fmt.Fprintf(table, "%s\t%s%s\t%s\t%s\t%.3g ms\t%.0f %%\t\n", row.Target,
-			mark, row.PerSecond.columns(rate), ratio, row.CPUMicros.columns(micros),
-			row.P50Ms.Median, 100*row.AdmittedShare)
+		fmt.Fprintln(table)
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
 	for _, row := range s.Rows {
 		for _, why := range row.Disturbed {
-			fmt.Fprintf(w, "%s: measured again: %s\n", row.Target, why)
+			fmt.Fprintf(w, "%s: measured again: %s\n", row.Label, why)
 		}
 	}
 	return nil
 }
 
-func (r *Report) writeNotes(w io.Writer) {
-	fmt.Fprintf(w, `
-server CPU: user and system time of all threads of all its processes a decision, saving included
-p50: of a whole pipeline, closed loop
-admitted: share of probes during the load; a command that does not limit has 100 %%
-`)
-	if r.generatorLimited() {
-		fmt.Fprintln(w, "*: the load generator's one thread was busy all the time; the server could do more")
-	}
-	if r.FsyncMicros > 0 {
-		fmt.Fprintf(w, "one fsync of a page takes %s where the servers' data is\n", micros(r.FsyncMicros))
-		if r.FsyncMicros < leastFsyncMicros {
-			fmt.Fprintln(w, "WARNING: that is no disk, or one that does not wait: fsynced figures mean nothing here")
+// has says whether any row has a figure.
+func (s ScenarioReport) has(f Figure) bool {
+	for _, row := range s.Rows {
+		if _, ok := row.Figures[f]; ok {
+			return true
 		}
 	}
-	if r.Machine.LoadAverage > busyLoad*float64(max(r.Machine.Cores, 1)) {
-		fmt.Fprintf(w, "WARNING: the machine was busy before the run (load average %.2f): "+
-			"measure again when it is idle\n", r.Machine.LoadAverage)
+	return false
+}
+
+// cells are the columns that every table has.
+func (r Row) cells(first bool) string {
+	mark, ratio, cpu := "", "\t", "\t"
+	if r.GeneratorLimit {
+		mark = "*"
+	}
+	if r.late() {
+		mark += "!"
+	}
+	if !first {
+		ratio = r.FirstOverThis.columns(times)
+	}
+	if s, ok := r.Figures[CPU]; ok {
+		cpu = s.columns(micros)
+	}
+	return fmt.Sprintf("%s\t%s%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.0f %%\t", r.Label,
+		mark, r.Figures[Rate].columns(rate), ratio, cpu,
+		r.text(P50), r.text(P90), r.text(P99), r.text(P999), r.text(Slowest), r.text(DiskBytes), 100*r.AdmittedShare)
+}
+
+// text is the median of a figure, empty when there is none.
+func (r Row) text(f Figure) string {
+	s, ok := r.Figures[f]
+	if !ok {
+		return ""
+	}
+	return kindOf(f).format(s.Median)
+}
+
+func (r *Report) writeNotes(w io.Writer) {
+	fmt.Fprintln(w)
+	for _, note := range r.Notes() {
+		fmt.Fprintln(w, note)
 	}
 }
 
-func (r *Report) generatorLimited() bool {
+// Notes say how figures were taken, and what makes them doubtful.
+func (r *Report) Notes() []string {
+	notes := []string{
+		"server CPU: user and system time of all threads of all its processes a decision, saving included",
+		"p50 to max: of a whole pipeline, from when it was sent, in an open loop from when it was due; medians over the repetitions",
+		"disk: bytes sent to the disk a decision; admitted: share of the answers, 100 % for what does not limit",
+	}
+	least, most := r.generatorCost()
+	if most > 0 {
+		notes = append(notes, fmt.Sprintf("the load generator itself used %s to %s of CPU a request", micros(least), micros(most)))
+	}
+	if r.any(func(row Row) bool { return row.GeneratorLimit }) {
+		notes = append(notes, "*: the load generator was the limit: busy all the time, with a larger part of the cores than the server; it could do more")
+	}
+	if r.any(Row.late) {
+		notes = append(notes, "!: the load generator sent late itself, by half of the p99.9 or more")
+	}
+	for _, l := range r.LeftOut {
+		notes = append(notes, fmt.Sprintf("left out: %s: %s", l.Name, l.Why))
+	}
+	return append(notes, r.doubts()...)
+}
+
+// doubts are about the machine.
+func (r *Report) doubts() (notes []string) {
+	if r.FsyncMicros > 0 {
+		notes = append(notes, fmt.Sprintf("one fsync of a page takes %s where the servers' data is", micros(r.FsyncMicros)))
+		if r.FsyncMicros < leastFsyncMicros {
+			notes = append(notes, "WARNING: that is no disk, or one that does not wait: fsynced figures mean nothing here")
+		}
+	}
+	if r.Machine.busy() {
+		notes = append(notes, fmt.Sprintf("WARNING: the machine was busy before the run (load average %.2f): "+
+			"measure again when it is idle", r.Machine.LoadAverage))
+	}
+	return notes
+}
+
+// generatorCost is the least and the most that the generator used a request.
+func (r *Report) generatorCost() (least, most float64) {
 	for _, s := range r.Scenarios {
 		for _, row := range s.Rows {
-			if row.GeneratorBusy >= limitedBy {
+			if least == 0 || row.GeneratorMicros < least {
+				least = row.GeneratorMicros
+			}
+			most = max(most, row.GeneratorMicros)
+		}
+	}
+	return least, most
+}
+
+func (r *Report) any(of func(Row) bool) bool {
+	for _, s := range r.Scenarios {
+		for _, row := range s.Rows {
+			if of(row) {
 				return true
 			}
 		}
@@ -112,19 +185,4 @@ func (s Spread) columns(format func(float64) string) string {
 // text writes a spread as words.
 func (s Spread) text(format func(float64) string) string {
 	return fmt.Sprintf("%s (%s to %s)", format(s.Median), format(s.Min), format(s.Max))
-}
-
-func times(ratio float64) string { return fmt.Sprintf("%.2fx", ratio) }
-func micros(us float64) string   { return fmt.Sprintf("%.2fµs", us) }
-
-// rate writes requests per second with up to three digits: 512, 98.3k, 1.75M.
-func rate(perSecond float64) string {
-	switch {
-	case perSecond >= 999.5e3:
-		return fmt.Sprintf("%.3gM", perSecond/1e6)
-	case perSecond >= 999.5:
-		return fmt.Sprintf("%.3gk", perSecond/1e3)
-	default:
-		return fmt.Sprintf("%.0f", perSecond)
-	}
 }

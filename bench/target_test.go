@@ -1,22 +1,24 @@
 package bench
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
 func TestCommandTemplate(t *testing.T) {
-	plain := Command{Args: []string{"RL.TOKENBUCKET", "{key}", "10", "20"}}
-	require.Equal(t, []string{"RL.TOKENBUCKET", "key:1", "10", "20"}, plain.For("key:1"))
+	plain := Command{Args: []string{"RL.TOKENBUCKET", "{key}", "10", "20"}, Costly: []string{"COST", "{cost}"}}
+	require.Equal(t, []string{"RL.TOKENBUCKET", "key:1", "10", "20"}, plain.For("key:1", 1))
+	require.Equal(t, []string{"RL.TOKENBUCKET", "key:1", "10", "20", "COST", "3"}, plain.For("key:1", 3))
 	require.Equal(t, []string{"RL.TOKENBUCKET", "{key}", "10", "20"}, plain.Args, "the template stays one")
 
-	script := Command{Args: []string{"EVALSHA", "{sha}", "1", "app:{key}"}, Script: "return 1"}
-	require.Equal(t, []string{"EVALSHA", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "1", "app:k"}, script.For("k"))
+	script := Command{Args: []string{"EVALSHA", "{sha}", "1", "app:{key}", "{cost}"}, Script: "return 1"}
+	require.Equal(t, []string{"EVALSHA", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "1", "app:k", "2"}, script.For("k", 2))
 }
 
-func TestScenarioRequests(t *testing.T) {
-	s := Scenario{Clients: 50, Pipeline: 16}
+func TestLoadRequests(t *testing.T) {
+	l := Load{Clients: 50, Pipeline: 16}
 	for _, c := range []struct {
 		perSecond float64
 		want      int
@@ -30,41 +32,44 @@ func TestScenarioRequests(t *testing.T) {
 		{float64(maxRequests), 2e8},    // the bound is reached before twice the rate
 		{maxRequests / 2, maxRequests}, // and exactly at it
 	} {
-		require.Equal(t, c.want, s.Requests(c.perSecond, 2e9), "%v", c.perSecond)
+		require.Equal(t, c.want, l.Requests(c.perSecond, 2e9), "%v", c.perSecond)
 	}
 }
 
 func TestReplies(t *testing.T) {
+	const denied, admitted, refused = "denied", "admitted", "refused"
 	for _, c := range []struct {
-		name     string
-		reply    Reply
-		answer   any
-		admitted bool
-		refused  bool
+		name  string
+		reply Reply
+		text  string
+		want  string
 	}{
-		{"admitted", decisionReply(3), []any{int64(1), int64(19), int64(0)}, true, false},
-		{"denied", decisionReply(3), []any{int64(0), int64(0), int64(100)}, false, false},
-		{"too short", decisionReply(5), []any{int64(1), int64(19), int64(0)}, false, true},
-		{"neither", decisionReply(3), []any{int64(7), int64(19), int64(0)}, false, true},
-		{"text", decisionReply(3), []any{int64(1), []byte("19"), int64(0)}, false, true},
-		{"null", decisionReply(3), nil, false, true},
-		{"ok", okReply(), "OK", true, false},
-		{"not ok", okReply(), "QUEUED", false, true},
+		{"admitted", decisionReply(3), "*3\r\n:1\r\n:19\r\n:0\r\n", admitted},
+		{"denied", decisionReply(3), "*3\r\n:0\r\n:0\r\n:100\r\n", denied},
+		{"too short", decisionReply(5), "*3\r\n:1\r\n:19\r\n:0\r\n", refused},
+		{"neither", decisionReply(3), "*3\r\n:7\r\n:19\r\n:0\r\n", refused},
+		{"ok for a decision", decisionReply(3), "+OK\r\n", refused},
+		{"redis-cell admits", limitedReply(5), "*5\r\n:0\r\n:20\r\n:19\r\n:-1\r\n:1\r\n", admitted},
+		{"redis-cell limits", limitedReply(5), "*5\r\n:1\r\n:20\r\n:0\r\n:1\r\n:2\r\n", denied},
+		{"increx grants", grantedReply(), "*2\r\n:7\r\n:1\r\n", admitted},
+		{"increx does not", grantedReply(), "*2\r\n:100\r\n:0\r\n", denied},
+		{"increx of old", grantedReply(), ":7\r\n", refused},
+		{"ok", okReply(), "+OK\r\n", admitted},
+		{"not ok", okReply(), "+QUEUED\r\n", refused},
+		{"anything", anyReply(), "$3\r\nyes\r\n", admitted},
+		{"null", anyReply(), "$-1\r\n", admitted},
 	} {
-		admitted, err := c.reply.Read(c.answer)
-		require.Equal(t, c.admitted, admitted, c.name)
-		if c.refused {
+		in := newAnswers(strings.NewReader(c.text), 1)
+		got, err := in.next()
+		require.NoError(t, err, c.name)
+		ok, err := c.reply.Read(got)
+		require.Equal(t, c.want == admitted, ok, c.name)
+		if c.want == refused {
 			require.ErrorIs(t, err, ErrNotADecision, c.name)
 		} else {
 			require.NoError(t, err, c.name)
 		}
+		_, err = in.next()
+		require.ErrorContains(t, err, "EOF", "%s: all of it is read", c.name)
 	}
-}
-
-func TestMissingToolSaysHowToInstallIt(t *testing.T) {
-	t.Setenv("PATH", t.TempDir())
-	_, err := FindTools()
-	require.ErrorIs(t, err, ErrToolMissing)
-	require.ErrorContains(t, err, "redis-server")
-	require.ErrorContains(t, err, "apt-get install")
 }

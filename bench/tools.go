@@ -2,31 +2,51 @@ package bench
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 )
 
-// Tools are the programs a run needs beside weir.
+// Tools are the programs a run can start; what is not installed is empty.
 type Tools struct {
-	RedisServer    string
+	Weir           string
+	RedisServer    string // or Valkey's
 	RedisBenchmark string
+	RedisCell      string // the module's file
+	ThrottleCrab   string
 }
 
-// FindTools looks for the programs in PATH. Its error says how to install what is
-// missing.
-func FindTools() (Tools, error) {
-	server, err := findTool("redis-server")
-	if err != nil {
-		return Tools{}, err
+const redisHint = "install Redis 7: apt-get install redis-server redis-tools (Debian, Ubuntu), " +
+	"dnf install redis (Fedora) or brew install redis (macOS)"
+
+// FindTools looks for programs in PATH, and for modules where packages put them.
+func FindTools(weir string) Tools {
+	return Tools{
+		Weir:           weir,
+		RedisServer:    firstProgram("redis-server", "valkey-server"),
+		RedisBenchmark: firstProgram("redis-benchmark", "valkey-benchmark"),
+		RedisCell:      firstFile("/usr/lib/redis/modules/libredis_cell.so", "/usr/local/lib/libredis_cell.so"),
+		ThrottleCrab:   firstProgram("throttlecrab-server", "throttlecrab"),
 	}
-	benchmark, err := findTool("redis-benchmark")
-	return Tools{RedisServer: server, RedisBenchmark: benchmark}, err
 }
 
-func findTool(name string) (string, error) {
-	path, err := exec.LookPath(name)
-	if err != nil {
-		return "", fmt.Errorf("%s %w; install Redis 7: apt-get install redis-server redis-tools (Debian, Ubuntu), "+
-			"dnf install redis (Fedora) or brew install redis (macOS)", name, ErrToolMissing)
+func firstProgram(names ...string) string {
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
 	}
-	return path, nil
+	return ""
+}
+
+func firstFile(paths ...string) string {
+	for _, path := range paths {
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+func missing(name, hint string) error {
+	return fmt.Errorf("%s %w; %s", name, ErrToolMissing, hint)
 }

@@ -20,23 +20,16 @@ const (
 // snapshot says whether a snapshot is being written.
 func (k WindowKind) snapshot() bool { return k == OneSaves || k == AllSave }
 
-const (
-	// lowestUs, highestUs and figures are the histograms' range and precision: a stall
-	// of a minute is the end of a run anyway.
-	lowestUs, highestUs = 1, int64(replyTimeout / time.Microsecond)
-	figures             = 3
-)
-
 // window is a stretch of a run and the latency of the decisions in it.
 type window struct {
 	kind         WindowKind
 	began, ended time.Time
-	latency      *hdr.Histogram // microseconds
+	latency      *hdr.Histogram // nanoseconds
 	tally        tally
 }
 
 func newWindow(kind WindowKind, began time.Time) *window {
-	return &window{kind: kind, began: began, latency: hdr.New(lowestUs, highestUs, figures)}
+	return &window{kind: kind, began: began, latency: newHistogram()}
 }
 
 // timeline is the windows of a run, one behind the other. Safe for concurrent use.
@@ -74,8 +67,7 @@ func (t *timeline) record(due, came time.Time, answers tally) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	w := t.windowOf(due)
-	us := min(max(came.Sub(due).Microseconds(), lowestUs), highestUs)
-	_ = w.latency.RecordValues(us, answers.answers) // fails only beyond its range
+	recordTo(w.latency, came.Sub(due), answers.answers)
 	w.tally.add(answers)
 }
 

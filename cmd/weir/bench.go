@@ -1,26 +1,16 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/weir-project/weir/bench"
-)
-
-// The suite that is not the standard one, and how long a cell and a run of each take unless flags say more.
-const (
-	clusterSuite = "cluster"
-
-	// standardCell is long enough to hold a save or two; a cluster decides on a disk in
-	// each cell anyway, and has more cells.
-	standardCell, clusterCell       = 2 * time.Second, 1200 * time.Millisecond
-	standardTimeout, clusterTimeout = 5 * time.Minute, 6 * time.Minute
 )
 
 const (
@@ -31,130 +21,182 @@ const (
 	quickKeys        = 200_000
 	quickRounds      = 1
 	quickQuiet       = time.Second
+	// quickTimeout leaves quick cells of the longest suite room.
+	quickTimeout = 30 * time.Minute
+	// longTimeout is for the full suite: fills of ten million keys through scripts take
+	// minutes each.
+	longTimeout = 90 * time.Minute
 )
 
-type benchCmd struct {
-	Suite        string        `env:"-" default:"standard" enum:"standard,cluster" help:"standard: this server beside Redis. cluster: three nodes of it, fsynced, beside Redis and beside themselves alone, and what a snapshot does to latency."`
-	Quick        bool          `env:"-" help:"Three repetitions of half a second each, and few keys in snapshots."`
-	Repetitions  int           `env:"-" default:"5" help:"How often each cell is measured: enough that one disturbed repetition does not move the median."`
-	CellTime     time.Duration `env:"-" help:"About how long one measurement lasts; 2s, or 1.2s in the suite cluster."`
-	Timeout      time.Duration `env:"-" help:"Bound on the whole run; 5m, or 6m in the suite cluster."`
-	SnapshotKeys int           `env:"-" default:"5000000" help:"Keys in the snapshots of the suite cluster; 0 leaves that part out."`
-	Dir          string        `env:"-" default:"." type:"existingdir" help:"Where the servers keep data and logs meanwhile, in a directory of the run's own. Should be on a disk, as weir's data is."`
-	JSON         string        `env:"-" name:"json" placeholder:"FILE" help:"Also write everything, each sample and command included, to this file."`
+// lastStop is what ending servers and writing reports may take behind a run's bound.
+const lastStop = 15 * time.Second
+
+// timeouts are what a run of each suite may take unless a flag says otherwise.
+var timeouts = map[string]time.Duration{
+	bench.StandardSuite: 5*time.Minute - lastStop, bench.ClusterSuite: 6*time.Minute - lastStop,
+	bench.StandaloneSuite: longTimeout, bench.GrowthSuite: longTimeout, bench.FullSuite: longTimeout,
 }
 
-// Run measures this very binary beside Redis.
-func (b *benchCmd) Run() (err error) {
-	b.complete()
-	if b.Repetitions < 1 || b.CellTime <= 0 || b.SnapshotKeys < 0 {
-		return errors.New("--repetitions must be at least 1, --cell-time above 0 and --snapshot-keys not below")
+// benchCmd measures, or compares what was measured.
+type benchCmd struct {
+	Run     measureCmd `cmd:"" default:"withargs" help:"Measure this weir beside Redis. This is what weir bench does unless told otherwise."`
+	Compare compareCmd `cmd:"" help:"Say what got better or worse from one run to another, beyond the noise."`
+}
+
+type measureCmd struct {
+	Suite        string        `env:"-" default:"standard" enum:"standard,standalone,cluster,growth,full" help:"standard: this server beside Redis. standalone: the same and other loads, ten million keys. cluster: three nodes, fsynced, beside Redis and beside one node, and what a snapshot does to latency. growth: more keys, connections, pipelining, nodes. full: all of it, in about an hour."`
+	Scenario     []string      `env:"-" placeholder:"NAME" help:"Only these scenarios, whatever their suite."`
+	Target       []string      `env:"-" placeholder:"NAME" help:"Only these targets, like weir or redis+lua; the first is what others are compared with."`
+	List         bool          `env:"-" help:"List scenarios and targets, and measure nothing."`
+	Quick        bool          `env:"-" help:"Three repetitions of half a second each, and few keys in snapshots."`
+	Repetitions  int           `env:"-" default:"5" help:"How often each cell is measured: enough that one disturbed repetition does not move the median."`
+	CellTime     time.Duration `env:"-" help:"About how long one measurement lasts; what fits the time limit, at most 2s."`
+	Timeout      time.Duration `env:"-" help:"Bound on the measuring; short of 5m, of 6m for the suite cluster, 90m for longer ones."`
+	SnapshotKeys int           `env:"-" default:"5000000" help:"Keys in the snapshots of the suite cluster; 0 leaves that part out."`
+	Dir          string        `env:"-" default:"." type:"existingdir" help:"Where the servers keep data and logs meanwhile, in a directory of the run's own. Should be on a disk, as weir's data is."`
+
+	benchLoad    `embed:"" group:"Loads, in every chosen scenario:"`
+	benchTools   `embed:"" group:"Contenders:"`
+	benchOutputs `embed:"" group:"Reports:"`
+}
+
+// Run measures this very binary beside others.
+func (m *measureCmd) Run() (err error) {
+	if err := m.complete(); err != nil {
+		return err
+	}
+	scenarios, err := m.scenarios()
+	if err != nil || m.List {
+		return errors.Join(err, list(os.Stdout, scenarios))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, b.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, m.Timeout)
 	defer cancel()
-	report, err := b.measure(ctx)
+	report, err := m.measure(ctx, scenarios)
 	switch {
 	case ctx.Err() == context.Canceled:
 		err = fmt.Errorf("interrupted: %w", err)
 	case ctx.Err() != nil && err != nil:
-		err = fmt.Errorf("--timeout %v is over: %w", b.Timeout, err)
+		err = fmt.Errorf("--timeout %v is over: %w", m.Timeout, err)
 	}
 	if report == nil {
 		return err
 	}
-	return errors.Join(report.WriteTable(os.Stdout), b.writeJSON(report), err)
+	return errors.Join(report.WriteTable(os.Stdout), m.benchOutputs.write(os.Stdout, report), err)
 }
 
 // complete fills in what the flags left open.
-func (b *benchCmd) complete() {
-	cell, timeout := standardCell, standardTimeout
-	if b.Suite == clusterSuite {
-		cell, timeout = clusterCell, clusterTimeout
+func (m *measureCmd) complete() error {
+	if m.Timeout == 0 {
+		m.Timeout = timeouts[m.Suite]
+		if m.Quick {
+			m.Timeout = max(m.Timeout, quickTimeout)
+		}
+		if len(m.Scenario) > 0 {
+			m.Timeout = longTimeout
+		}
 	}
-	b.CellTime, b.Timeout = cmp.Or(b.CellTime, cell), cmp.Or(b.Timeout, timeout)
-	if b.Quick {
-		b.Repetitions, b.CellTime = quickRepetitions, quickCell
-		b.SnapshotKeys = min(b.SnapshotKeys, quickKeys)
+	if m.Quick {
+		m.Repetitions, m.SnapshotKeys = quickRepetitions, min(m.SnapshotKeys, quickKeys)
+		if m.CellTime == 0 {
+			m.CellTime = quickCell
+		}
 	}
+	if m.Repetitions < 1 || m.CellTime < 0 || m.SnapshotKeys < 0 {
+		return errors.New("--repetitions must be at least 1, --cell-time and --snapshot-keys not below 0")
+	}
+	return nil
 }
 
 // measure sets the run up in a directory of its own, which it removes. With an error
 // it may still return what was measured before.
-func (b *benchCmd) measure(ctx context.Context) (report *bench.Report, err error) {
-	tools, err := bench.FindTools()
-	if err != nil {
-		return nil, err
-	}
+func (m *measureCmd) measure(ctx context.Context, scenarios []bench.Scenario) (report *bench.Report, err error) {
 	weir, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(b.Dir, "weir-bench-")
+	dir, err := os.MkdirTemp(m.Dir, "weir-bench-")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	load := bench.RedisBenchmark{Binary: tools.RedisBenchmark}
-	loadVersion, err := load.Version(ctx)
+	tools := m.benchTools.find(weir)
+	generator, name, err := m.generator(ctx, tools)
 	if err != nil {
 		return nil, err
 	}
 	machine := bench.ThisMachine(os.DirFS("/"))
-	tell, clearLine := bench.Progress(os.Stderr)
-	defer clearLine()
-	runner := bench.Runner{Load: load, Repetitions: b.Repetitions, CellTime: b.CellTime, Progress: tell}
-	if b.Suite == clusterSuite {
-		report, err = b.cluster(ctx, &runner, weir, tools.RedisServer, dir)
-	} else {
-		report, err = runner.Run(ctx, []bench.Target{
-			bench.Weir(weir, dir),
-			bench.RedisLua(tools.RedisServer, dir),
-			bench.RedisSet(tools.RedisServer, dir),
-		}, bench.Standard())
-	}
-	if report != nil {
-		report.Machine, report.LoadGenerator = machine, loadVersion
-	}
-	return report, err
-}
-
-// cluster runs the suite of that name. What it found before the snapshots is worth
-// having also when they fail.
-func (b *benchCmd) cluster(ctx context.Context, runner *bench.Runner, weir, redisServer, dir string) (*bench.Report, error) {
 	fsync, err := bench.FsyncMicros(dir)
 	if err != nil {
 		return nil, err
 	}
-	report, err := runner.Run(ctx, bench.ClusterTargets(weir, redisServer, dir), bench.ClusterSuite())
-	if err != nil {
-		return nil, err
+	tell, clearLine := bench.Progress(os.Stderr)
+	defer clearLine()
+	contenders := bench.Contenders{Tools: tools, Dir: dir, Addr: m.Address, Template: m.Command}
+	runner := bench.Runner{
+		Generator: generator, Find: contenders.Target, Repetitions: m.Repetitions, CellTime: m.CellTime, Progress: tell,
 	}
-	report.FsyncMicros = fsync
-	report.Compare(bench.ClusterGoals())
-	if b.SnapshotKeys == 0 {
-		return report, nil
+	report, err = m.parts(ctx, &runner, scenarios, tools.Weir, dir)
+	if report != nil {
+		report.Machine, report.Generator, report.FsyncMicros = machine, name, fsync
+		report.Command = append([]string{"weir"}, os.Args[1:]...)
+		report.Judge(bench.Goals())
 	}
-	snapshots := bench.UsualSnapshots(b.SnapshotKeys)
-	if b.Quick {
+	return report, err
+}
+
+// generator is what makes the loads, and its name for the report.
+func (m *measureCmd) generator(ctx context.Context, tools bench.Tools) (bench.Generator, string, error) {
+	if m.Generator == "weir" {
+		return new(bench.Builtin), "load by weir bench " + version(), nil
+	}
+	if tools.RedisBenchmark == "" {
+		return nil, "", fmt.Errorf("redis-benchmark %w", bench.ErrToolMissing)
+	}
+	load := bench.RedisBenchmark{Binary: tools.RedisBenchmark}
+	name, err := load.Version(ctx)
+	return load, "load by " + name, err
+}
+
+// snapshotShare is what of the suite cluster's time is for snapshots: filling a cluster
+// with millions of keys, and rounds of seconds.
+const snapshotShare = 0.45
+
+// parts measures the scenarios, then what snapshots do. Each of the two is worth having
+// without the other.
+func (m *measureCmd) parts(ctx context.Context, runner *bench.Runner, scenarios []bench.Scenario, weir, dir string) (*bench.Report, error) {
+	if !m.snapshotsWanted() {
+		return runner.Run(ctx, scenarios)
+	}
+	deadline, _ := ctx.Deadline()
+	first, cancel := context.WithDeadline(ctx, deadline.Add(-min(time.Duration(float64(m.Timeout)*snapshotShare), mostForSnapshots)))
+	defer cancel()
+	report, err := runner.Run(first, scenarios)
+	if report == nil || ctx.Err() != nil {
+		return report, err
+	}
+	snapshots := bench.UsualSnapshots(m.SnapshotKeys)
+	if m.Quick {
 		snapshots.Rounds, snapshots.Quiet = quickRounds, quickQuiet
 	}
 	snapshots.Progress = runner.Progress
-	report.Snapshots, err = snapshots.Run(ctx, bench.SnapshotCluster(weir, dir))
-	if err != nil {
-		return report, fmt.Errorf("snapshots under load: %w", err)
+	var snapshotErr error
+	report.Snapshots, snapshotErr = snapshots.Run(ctx, bench.SnapshotCluster(weir, dir))
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded) && snapshotErr != nil:
+		report.LeaveOut("snapshots under load", fmt.Errorf("no time was left: %w", snapshotErr))
+	case snapshotErr != nil:
+		err = errors.Join(err, fmt.Errorf("snapshots under load: %w", snapshotErr))
 	}
-	return report, nil
+	return report, err
 }
 
-func (b *benchCmd) writeJSON(report *bench.Report) error {
-	if b.JSON == "" {
-		return nil
-	}
-	f, err := os.Create(b.JSON)
-	if err != nil {
-		return err
-	}
-	return errors.Join(report.WriteJSON(f), f.Close())
+// mostForSnapshots is enough for all rounds with millions of keys.
+const mostForSnapshots = 5 * time.Minute
+
+// snapshotsWanted says whether the run is of whole suites that have that part.
+func (m *measureCmd) snapshotsWanted() bool {
+	return m.SnapshotKeys > 0 && len(m.Scenario) == 0 && len(m.Target) == 0 &&
+		strings.Contains(bench.ClusterSuite+" "+bench.FullSuite, m.Suite)
 }

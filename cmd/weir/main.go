@@ -17,7 +17,7 @@ type cli struct {
 	Help        helpCmd        `cmd:"" help:"Explain the commands a client may send."`
 	Cluster     clusterCmd     `cmd:"" help:"Look at a running cluster, or change it."`
 	Healthcheck healthcheckCmd `cmd:"" help:"Ask a server whether it is ready: exit code 0 if it is."`
-	Bench       benchCmd       `cmd:"" help:"Measure weir beside Redis on this machine."`
+	Bench       benchCmd       `cmd:"" help:"Measure weir beside Redis on this machine; weir bench run --help explains."`
 	Version     versionCmd     `cmd:"" help:"Print the version."`
 }
 

@@ -15,7 +15,7 @@ func TestParseRedisBenchmark(t *testing.T) {
 	outcome, err := parseRedisBenchmark(csvNames +
 		`"SET key:__rand_int__ x","503778.31","1.386","0.224","1.279","2.423","4.399","7.151"` + "\n")
 	require.NoError(t, err)
-	require.Equal(t, Outcome{PerSecond: 503778.31, P50Ms: 1.279}, outcome)
+	require.Equal(t, Outcome{PerSecond: 503778.31, Latency: Latency{P50Ms: 1.279, P99Ms: 4.399, MaxMs: 7.151}}, outcome)
 }
 
 func TestParseRedisBenchmarkRefuses(t *testing.T) {
@@ -36,10 +36,7 @@ func TestParseRedisBenchmarkRefuses(t *testing.T) {
 
 func TestRedisBenchmarkCommandLine(t *testing.T) {
 	line := RedisBenchmark{Binary: "redis-benchmark"}.CommandLine(Job{
-		Addr:     "127.0.0.1:6380",
-		Command:  Command{Args: []string{"RL.TOKENBUCKET", "{key}", "10", "20"}},
-		Scenario: Scenario{TokenBucket, 50, 128, 100_000},
-		Requests: 6400,
+		Addr: "127.0.0.1:6380", Commands: weirCommands(), Load: bucket(50, 128), Requests: 6400,
 	})
 	require.Equal(t, "redis-benchmark -h 127.0.0.1 -p 6380 -c 50 -P 128 -r 100000 -n 6400 --csv "+
 		"RL.TOKENBUCKET key:__rand_int__ 10 20", strings.Join(line, " "))
@@ -49,8 +46,7 @@ func TestRedisBenchmarkStopsAtAnErrorReply(t *testing.T) {
 	tools := needTools(t)
 	addr := startFake(t, &fakeServer{reply: func([]string) string { return "-ERR no such thing\r\n" }})
 	_, err := RedisBenchmark{Binary: tools.RedisBenchmark}.Run(context.Background(), Job{
-		Addr: addr, Command: Command{Args: []string{"RL.TOKENBUCKET", "{key}", "10", "20"}},
-		Scenario: Scenario{TokenBucket, 1, 1, 10}, Requests: 10,
+		Addr: addr, Commands: weirCommands(), Load: Load{Workload: TokenBucket, Clients: 1, Pipeline: 1, Keys: 10}, Requests: 10,
 	})
 	require.ErrorContains(t, err, "no such thing")
 }
@@ -60,8 +56,7 @@ func TestRedisBenchmarkIsNotWaitedForInVain(t *testing.T) {
 	tools := needTools(t)
 	addr := startFake(t, &fakeServer{reply: func([]string) string { return "" }})
 	_, err := RedisBenchmark{Binary: tools.RedisBenchmark, Patience: 200 * time.Millisecond}.Run(context.Background(), Job{
-		Addr: addr, Command: Command{Args: []string{"RL.TOKENBUCKET", "{key}", "10", "20"}},
-		Scenario: Scenario{TokenBucket, 1, 1, 10}, Requests: 10,
+		Addr: addr, Commands: weirCommands(), Load: Load{Workload: TokenBucket, Clients: 1, Pipeline: 1, Keys: 10}, Requests: 10,
 	})
 	require.ErrorIs(t, err, ErrStuck)
 }

@@ -1,0 +1,86 @@
+package bench
+
+import "fmt"
+
+// redisTarget is a way to limit with Redis or Valkey, without persistence.
+func (c *Contenders) redisTarget(name string) (Target, error) {
+	makers := map[string]func() (Target, error){
+		luaName:      func() (Target, error) { return Target{Server: c.redis(), Commands: luaCommands()}, nil },
+		setName:      func() (Target, error) { return Target{Server: c.redis(), Commands: setCommands()}, nil },
+		replicasName: func() (Target, error) { return Target{Server: c.replicated(), Commands: luaCommands()}, nil },
+		increxName: func() (Target, error) {
+			return Target{Server: c.redis(), Commands: increxCommands(), Needs: "INCREX"}, nil
+		},
+		cellName: c.redisCell,
+	}
+	make, ok := makers[name]
+	if !ok {
+		return Target{}, fmt.Errorf("%w: target %q", ErrUnknownName, name)
+	}
+	if c.Tools.RedisServer == "" {
+		return Target{}, missing("redis-server", redisHint)
+	}
+	return make()
+}
+
+func (c *Contenders) redis(more ...string) *Process {
+	return &Process{
+		Binary:  c.Tools.RedisServer,
+		Args:    append([]string{"--bind", "127.0.0.1", "--port", portPlaceholder, "--save", "", "--appendonly", "no"}, more...),
+		LogFile: c.path("redis") + ".log",
+	}
+}
+
+// luaCommands limit by scripts in the usual form.
+func luaCommands() map[Workload]Command {
+	command := func(script string, args ...string) Command {
+		const elements = 3 // of the scripts' replies
+		return Command{
+			Args:   append(append([]string{"EVALSHA", shaPlaceholder, "1", keyPlaceholder}, args...), costPlaceholder),
+			Script: script, Reply: decisionReply(elements),
+		}
+	}
+	const anHourly = "0.00027777777777777778" // one an hour, in units a second
+	return map[Workload]Command{
+		TokenBucket: command(tokenBucketScript, "10", "20"),
+		SlidingLog:  command(slidingLogScript, "10", "100"),
+		FixedWindow: command(fixedWindowScript, "10", "100"),
+		Denied:      command(tokenBucketScript, anHourly, "1"),
+		Lasting:     command(tokenBucketScript, anHourly, "1000000"),
+	}
+}
+
+// setCommands limit nothing: they show what one write costs there at the very least.
+func setCommands() map[Workload]Command {
+	return map[Workload]Command{
+		TokenBucket: {Args: []string{"SET", keyPlaceholder, "x"}, Reply: okReply()},
+		FixedWindow: {Args: []string{"SET", keyPlaceholder, "x"}, Reply: okReply()},
+	}
+}
+
+// increxCommands count in a window, with a bound: Redis 8.8's own limiter.
+func increxCommands() map[Workload]Command {
+	return map[Workload]Command{FixedWindow: {
+		Args:  []string{"INCREX", keyPlaceholder, "BYINT", costPlaceholder, "UBOUND", "100", "EX", "10", "ENX"},
+		Reply: grantedReply(),
+	}}
+}
+
+// redisCell is the module redis-cell in a Redis. Its burst does not count the first
+// request.
+func (c *Contenders) redisCell() (Target, error) {
+	if c.Tools.RedisCell == "" {
+		return Target{}, missing("the module libredis_cell.so", "build it and name it with --redis-cell")
+	}
+	command := func(burst, count, period string) Command {
+		return Command{Args: []string{"CL.THROTTLE", keyPlaceholder, burst, count, period, costPlaceholder}, Reply: limitedReply(5)}
+	}
+	return Target{
+		Server: c.redis("--loadmodule", c.Tools.RedisCell),
+		Commands: map[Workload]Command{
+			TokenBucket: command("19", "10", "1"),
+			Denied:      command("0", "1", "3600"),
+			Lasting:     command("999999", "1", "3600"),
+		},
+	}, nil
+}

@@ -1,0 +1,117 @@
+package bench
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Each target of one process or several starts, decides, says what it is, and leaves
+// nothing behind.
+func TestTargetsStartAndStop(t *testing.T) {
+	tools := needTools(t)
+	tools.Weir = buildWeir(t)
+	contenders := Contenders{Tools: tools, Dir: t.TempDir()}
+	for _, name := range []string{weirName, luaName, setName, replicasName, increxName, cellName, crabName, aloneName, leaderName} {
+		t.Run(name, func(t *testing.T) {
+			target, err := contenders.Target(name, "")
+			if err != nil {
+				require.ErrorIs(t, err, ErrToolMissing)
+				t.Skip(err)
+			}
+			ctx := context.Background()
+			require.NoError(t, target.Server.Start(ctx))
+			pids := target.Server.PIDs()
+			require.NotEmpty(t, pids)
+			require.Len(t, target.Server.CommandLines(), len(pids))
+			version, err := target.Server.Version(ctx)
+			require.NoError(t, err)
+			require.Regexp(t, `^(weir|redis|valkey|throttlecrab) ?.+`, version)
+			if target.supported() == nil {
+				one := cell{Entrant: Entrant{Load: bucket(2, 2)}, target: target}
+				if !target.offers(one.Load) {
+					one.Load.Workload = FixedWindow
+				}
+				require.NoError(t, one.prepare(ctx))
+				sample, err := one.measure(ctx, new(Builtin), 40, 0)
+				require.NoError(t, err)
+				require.Equal(t, 40, sample.Read)
+			}
+			require.NoError(t, target.Server.Start(ctx), "what runs already stays as it is")
+			require.Equal(t, pids, target.Server.PIDs())
+			require.NoError(t, target.Server.Stop())
+			for _, pid := range pids {
+				require.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH, "process %d is gone", pid)
+			}
+			require.NoError(t, target.Server.Stop(), "twice is once")
+		})
+	}
+}
+
+func TestReplicasHaveWhatThePrimaryHas(t *testing.T) {
+	contenders := Contenders{Tools: needTools(t), Dir: t.TempDir()}
+	target, err := contenders.Target(replicasName, "")
+	require.NoError(t, err)
+	require.NoError(t, target.Server.Start(context.Background()))
+	t.Cleanup(func() { require.NoError(t, target.Server.Stop()) })
+	require.NoError(t, askOnce(target.Server.Nodes()[0], "SET", "k", "v"))
+	require.Len(t, target.Server.PIDs(), 3)
+	for _, replica := range target.Server.(*Replicated).Replicas {
+		require.Eventually(t, func() bool { return haveKeys(replica.addr, 1) == nil }, readyTimeout, readyPoll)
+	}
+}
+
+func TestAServerSomebodyElseRuns(t *testing.T) {
+	fake := &fakeServer{reply: func([]string) string { return "$2\r\nhi\r\n" }}
+	contenders := Contenders{Addr: startFake(t, fake), Template: "GET {key}"}
+	runner := Runner{Find: contenders.Target, Generator: new(Builtin), Repetitions: 1, CellTime: leastCell / 10}
+	s := fakeScenario(crabName).WithAddress()
+	report, err := runner.Run(context.Background(), []Scenario{s})
+	require.NoError(t, err)
+	require.Equal(t, crabName, report.LeftOut[0].Name)
+	row := report.Scenarios[0].Rows[0]
+	require.Equal(t, []string{"GET", "key:000000000000"}, row.Request)
+	require.EqualValues(t, 1, row.AdmittedShare)
+	require.NotContains(t, row.Figures, CPU, "not ours to see")
+	require.Equal(t, []string{"PING"}, fake.seen(), "nor to empty")
+
+	_, err = (&Contenders{}).Target(customName, "")
+	require.ErrorIs(t, err, ErrToolMissing)
+	require.Error(t, (&Remote{At: "127.0.0.1:1"}).Start(context.Background()))
+}
+
+func TestMissingProgramsSayHowToGetThem(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	contenders := Contenders{Tools: FindTools("weir"), Dir: t.TempDir()}
+	for name, hint := range map[string]string{luaName: "apt-get install", crabName: "cargo install"} {
+		_, err := contenders.Target(name, "")
+		require.ErrorIs(t, err, ErrToolMissing)
+		require.ErrorContains(t, err, hint)
+	}
+	_, err := contenders.Target("memcached", "")
+	require.ErrorIs(t, err, ErrUnknownName)
+}
+
+func TestValkeyWillDo(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "valkey-server"), nil, 0o755))
+	t.Setenv("PATH", dir)
+	require.Equal(t, filepath.Join(dir, "valkey-server"), FindTools("").RedisServer)
+}
+
+func TestOneClusterAnInstance(t *testing.T) {
+	c := Contenders{Dir: t.TempDir()}
+	server := func(name, instance string) Server {
+		target, err := c.Target(name, instance)
+		require.NoError(t, err)
+		return processes(target.Server)
+	}
+	require.Same(t, server(leaderName, ""), server(followerName, ""))
+	require.NotSame(t, server(leaderName, ""), server(osName, ""))
+	require.NotSame(t, server(leaderName, ""), server(leaderName, "other"))
+	require.NotSame(t, server(weirName, ""), server(weirName, ""))
+}

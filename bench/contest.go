@@ -1,0 +1,109 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// contest is a scenario with the targets of its entrants.
+type contest struct {
+	Scenario
+	cells []*cell
+}
+
+// contests finds a target for each entrant, one server for all that may share it. A
+// target that cannot be had is left out, and the report says why.
+func (r *Runner) contests(scenarios []Scenario, report *Report) (all []contest, err error) {
+	found := make(map[string]Target)
+	for _, s := range scenarios {
+		c := contest{Scenario: s}
+		for _, e := range s.Entrants {
+			t, ok := found[s.key(e)]
+			if !ok {
+				t, err = r.Find(e.Target, s.instance(e))
+				if errors.Is(err, ErrToolMissing) {
+					report.LeaveOut(e.Target, err)
+					continue
+				}
+				if err != nil {
+					return nil, err
+				}
+				found[s.key(e)] = t
+			}
+			if t.offers(e.Load) {
+				c.cells = append(c.cells, &cell{Entrant: e, target: t})
+			}
+		}
+		if len(c.cells) > 0 {
+			all = append(all, c)
+		}
+	}
+	return all, nil
+}
+
+// start starts the servers of a contest, and leaves those out that do not know the
+// command they are to be measured with.
+func (c *contest) start(ctx context.Context, report *Report) error {
+	var able []*cell
+	for _, one := range c.cells {
+		server := one.target.Server
+		if err := server.Start(ctx); err != nil {
+			return fmt.Errorf("%s: %w", one.Target, err)
+		}
+		if err := one.target.supported(); errors.Is(err, ErrUnsupported) {
+			report.LeaveOut(one.Target, err)
+			if err := server.Stop(); err != nil {
+				return err
+			}
+			continue
+		} else if err != nil {
+			return fmt.Errorf("%s: %w", one.Target, err)
+		}
+		if err := report.introduce(ctx, one.target); err != nil {
+			return err
+		}
+		able = append(able, one)
+	}
+	c.cells = able
+	return nil
+}
+
+// supported is ErrUnsupported when a running server lacks the command a target needs.
+func (t Target) supported() error {
+	if t.Needs == "" {
+		return nil
+	}
+	known, err := knows(t.Server.Nodes()[0], t.Needs)
+	if err == nil && !known {
+		err = fmt.Errorf("%w %s", ErrUnsupported, t.Needs)
+	}
+	return err
+}
+
+// stopUnless ends the servers of a contest that no later one needs.
+func (c *contest) stopUnless(later []contest) error {
+	var errs []error
+	for _, one := range c.cells {
+		if !slices.ContainsFunc(later, func(l contest) bool { return l.needs(one.target.Server) }) {
+			errs = append(errs, one.target.Server.Stop())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c *contest) needs(s Server) bool {
+	return slices.ContainsFunc(c.cells, func(one *cell) bool { return processes(one.target.Server) == processes(s) })
+}
+
+// processes is what two ways to one server have in common.
+func processes(s Server) Server {
+	for {
+		way, ok := s.(interface{ Unwrap() Server })
+		if !ok {
+			return s
+		}
+		s = way.Unwrap()
+	}
+}

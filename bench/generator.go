@@ -1,0 +1,141 @@
+package bench
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"time"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Generator makes the requests of a cell.
+type Generator interface {
+	// Run sends a job's requests and returns when all are answered. An error reply is
+	// an error.
+	Run(ctx context.Context, job Job) (Outcome, error)
+}
+
+// Job is what a Generator has to do.
+type Job struct {
+	Addr     string
+	Commands map[Workload]Command
+	Load     Load
+	Requests int
+	// Lasting is the length of a closed loop, for generators that go by time: then Requests
+	// does not count. 0 to go by Requests.
+	Lasting time.Duration
+}
+
+// Outcome is what a Generator saw.
+type Outcome struct {
+	Decisions int     // requests answered, all of them decisions
+	Admitted  int     // of those whose answer was read
+	Read      int     // those whose answer was read
+	PerSecond float64 // requests answered
+	Latency   Latency
+	Busy      time.Duration // CPU time of the generator itself
+	Took      time.Duration // from its start to its end
+	Threads   int           // it can keep busy; 0 for as many as there are
+	LagP999Ms float64       // how late requests left; open loops only
+
+	histogram *hdr.Histogram // nil where only percentiles are known
+}
+
+// loadTimeout is many times what a cell lasts: some answer does not come.
+const loadTimeout = time.Minute
+
+// Builtin is the generator of this package: closed and open loop, on all cores.
+type Builtin struct {
+	Patience time.Duration // with one run, besides its length; 0 means loadTimeout
+
+	fresh atomic.Int64 // the last of all new keys
+}
+
+var _ Generator = (*Builtin)(nil)
+
+// Run implements Generator.
+func (b *Builtin) Run(ctx context.Context, job Job) (outcome Outcome, err error) {
+	patience := cmp.Or(b.Patience, loadTimeout)
+	if job.Load.PerSecond > 0 {
+		patience += time.Duration(float64(job.Requests) / job.Load.PerSecond * float64(time.Second))
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, ErrStuck)
+	defer cancel()
+	links, err := newSwarm(ctx, job.Addr, sender{job.Load, job.Commands}, newPicker(job.Load, &b.fresh))
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer links.close()
+	before, err := cpuTime([]int{os.Getpid()})
+	if err != nil {
+		return Outcome{}, err
+	}
+	outcome, err = links.run(ctx, job)
+	if err != nil {
+		return Outcome{}, err
+	}
+	after, err := cpuTime([]int{os.Getpid()})
+	outcome.Busy = after - before
+	return outcome, err
+}
+
+// run sends a job's requests, and makes sure that every one of them is answered.
+func (s *swarm) run(ctx context.Context, job Job) (Outcome, error) {
+	taken := newRecorders()
+	of := func(link int) *recorder { return taken[link%len(taken)] }
+	lag := newHistogram()
+	pipelines := job.Requests / s.pipeline
+	started, sent := time.Now(), pipelines
+	var err error
+	if job.Load.PerSecond > 0 {
+		plan := schedule{perSecond: job.Load.PerSecond, pipelines: pipelines}
+		err = s.open(ctx, plan, lag, func(link int, due, came time.Time, answers tally) {
+			of(link).record(came.Sub(due), answers)
+		})
+	} else {
+		if job.Lasting > 0 {
+			pipelines = maxRequests
+		}
+		sent, err = s.closed(ctx, pipelines, job.Lasting, func(link int, took time.Duration, answers tally) {
+			of(link).record(took, answers)
+		})
+	}
+	took := time.Since(started)
+	if err != nil {
+		return Outcome{}, err
+	}
+	latency, all := merged(taken)
+	if err := errors.Join(all.check(sent*s.pipeline), s.surplus()); err != nil {
+		return Outcome{}, err
+	}
+	return Outcome{
+		Decisions: int(all.answers), Admitted: int(all.admitted), Read: int(all.answers),
+		PerSecond: float64(all.answers) / took.Seconds(), Latency: latencyOf(latency),
+		Took: took, LagP999Ms: msAt(lag, 99.9), histogram: latency,
+	}, nil
+}
+
+// surplus is an error when a server has answered more than it was asked.
+func (s *swarm) surplus() error {
+	for _, l := range s.links {
+		if unread := l.in.buf[l.in.r:l.in.w]; len(unread) > 0 {
+			return fmt.Errorf("%w: more answers than requests: %.40q", ErrNotADecision, unread)
+		}
+	}
+	return nil
+}
+
+// check makes sure that so many requests were decided, each of them.
+func (t tally) check(requests int) error {
+	if t.errors > 0 {
+		return fmt.Errorf("%w: %d of %d requests were answered by an error, the first: %s", ErrNotADecision, t.errors, t.answers, t.said)
+	}
+	if t.answers != int64(requests) {
+		return fmt.Errorf("%w: %d answers to %d requests", ErrStuck, t.answers, requests)
+	}
+	return nil
+}

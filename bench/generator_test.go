@@ -1,0 +1,198 @@
+package bench
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/tidwall/redcon"
+)
+
+func jobAt(addr string, l Load, requests int) Job {
+	return Job{Addr: addr, Commands: weirCommands(), Load: l, Requests: requests}
+}
+
+func TestEveryRequestIsAnsweredAndCounted(t *testing.T) {
+	for name, c := range map[string]struct {
+		clients, pipeline, requests int
+		perSecond                   float64
+	}{
+		"one":                             {1, 1, 1, 0},
+		"pipelines":                       {7, 13, 7 * 13 * 20, 0},
+		"more connections than pipelines": {50, 2, 10, 0},
+		"open loop":                       {7, 13, 7 * 13 * 20, 20_000},
+	} {
+		var asked, admitted atomic.Int64
+		addr := startFake(t, &fakeServer{reply: func([]string) string {
+			if asked.Add(1)%3 == 0 {
+				return no
+			}
+			admitted.Add(1)
+			return yes
+		}})
+		l := Load{Workload: TokenBucket, Clients: c.clients, Pipeline: c.pipeline, Keys: 100, PerSecond: c.perSecond}
+		got, err := new(Builtin).Run(context.Background(), jobAt(addr, l, c.requests))
+		require.NoError(t, err, name)
+		require.EqualValues(t, c.requests, asked.Load(), name)
+		require.Equal(t, c.requests, got.Decisions, name)
+		require.Equal(t, c.requests, got.Read, name)
+		require.EqualValues(t, admitted.Load(), got.Admitted, name)
+		require.EqualValues(t, c.requests, got.histogram.TotalCount(), name)
+		require.Positive(t, got.PerSecond, name)
+		require.Positive(t, got.Latency.P50Ms, name)
+		require.Equal(t, c.perSecond > 0, got.LagP999Ms > 0.001, name)
+	}
+}
+
+func TestAnErrorAmongTheAnswersIsAnError(t *testing.T) {
+	var asked atomic.Int64
+	addr := startFake(t, &fakeServer{reply: func([]string) string {
+		if asked.Add(1) == 500 {
+			return "-TRYAGAIN no leader\r\n"
+		}
+		return yes
+	}})
+	_, err := new(Builtin).Run(context.Background(), jobAt(addr, bucket(5, 10), 1000))
+	require.ErrorContains(t, err, "1 of 1000 requests were answered by an error, the first: TRYAGAIN")
+	require.True(t, disturbs(err))
+}
+
+func TestAnswersAreAsManyAsRequests(t *testing.T) {
+	require.NoError(t, (&tally{answers: 100}).check(100))
+	require.ErrorIs(t, (&tally{answers: 99}).check(100), ErrStuck)
+	addr := startFake(t, &fakeServer{reply: func([]string) string { return yes + no }})
+	_, err := new(Builtin).Run(context.Background(), jobAt(addr, Load{Workload: TokenBucket, Clients: 1, Pipeline: 10, Keys: 10}, 10))
+	require.ErrorContains(t, err, "more answers than requests")
+}
+
+func TestAMissingAnswerIsNotWaitedForInVain(t *testing.T) {
+	var asked atomic.Int64
+	addr := startFake(t, &fakeServer{reply: func([]string) string {
+		if asked.Add(1) == 50 {
+			return ""
+		}
+		return yes
+	}})
+	_, err := (&Builtin{Patience: 200 * time.Millisecond}).Run(context.Background(), jobAt(addr, bucket(2, 10), 100))
+	require.ErrorIs(t, err, ErrStuck)
+}
+
+func TestAClosedLoopEndsInItsTime(t *testing.T) {
+	addr := startFake(t, &fakeServer{reply: func([]string) string { return yes }})
+	job := jobAt(addr, bucket(2, 10), 20)
+	job.Lasting = 50 * time.Millisecond
+	got, err := new(Builtin).Run(context.Background(), job)
+	require.NoError(t, err)
+	require.Greater(t, got.Decisions, 20)
+	require.GreaterOrEqual(t, got.Took, job.Lasting)
+}
+
+// stallingServer answers at once, except that it does nothing for so long behind so
+// many requests.
+func stallingServer(t *testing.T, behind int64, stall time.Duration) string {
+	var asked atomic.Int64
+	var standing sync.RWMutex // held by the stall
+	return startFake(t, &fakeServer{reply: func([]string) string {
+		if asked.Add(1) == behind {
+			standing.Lock()
+			time.Sleep(stall)
+			standing.Unlock()
+		}
+		standing.RLock()
+		defer standing.RUnlock()
+		return yes
+	}})
+}
+
+// A closed loop has one slow answer a connection in a stall, whatever it delays. An open
+// loop has all that were due meanwhile: 100 ms of two seconds are five percent.
+func TestAnOpenLoopCountsAStall(t *testing.T) {
+	const stall, perSecond = 100 * time.Millisecond, 2000
+	l := Load{Workload: TokenBucket, Clients: 4, Pipeline: 1, Keys: 100}
+	closed, err := new(Builtin).Run(context.Background(), jobAt(stallingServer(t, perSecond, stall), l, 20*perSecond))
+	require.NoError(t, err)
+	l.PerSecond = perSecond
+	open, err := new(Builtin).Run(context.Background(), jobAt(stallingServer(t, perSecond, stall), l, 2*perSecond))
+	require.NoError(t, err)
+
+	slow := func(o Outcome) (n int64) {
+		for _, b := range o.histogram.Distribution() {
+			if b.To >= int64(stall/4) {
+				n += b.Count
+			}
+		}
+		return n
+	}
+	require.GreaterOrEqual(t, open.Latency.P999Ms, 90.0, "it shows in p99.9")
+	require.GreaterOrEqual(t, slow(open), int64(perSecond*stall.Seconds()*3/4*0.9), "so do all that were due in its first three quarters")
+	require.GreaterOrEqual(t, closed.Latency.MaxMs, 90.0)
+	if quiet := slow(closed); quiet > 20 {
+		t.Skipf("the machine stalls by itself: %d slow answers in a closed loop", quiet)
+	}
+	require.Less(t, closed.Latency.P999Ms, 50.0, "a closed loop hides it")
+}
+
+func TestKeysAreChosenAsAsked(t *testing.T) {
+	drawn := func(d Distribution, keys, n int) map[int]int {
+		l := Load{Keys: keys, Distribution: d}
+		var fresh atomic.Int64
+		p := newPicker(l, &fresh)
+		count := map[int]int{}
+		for link := range 4 {
+			next := p.of(link)
+			for range n / 4 {
+				count[next()]++
+			}
+		}
+		return count
+	}
+	require.Len(t, drawn(OneHot, 100, 1000), 1)
+	require.Len(t, drawn(AllNew, 100, 1000), 1000)
+	uniform := drawn(Uniform, 100, 100_000)
+	require.Len(t, uniform, 100)
+	for key, n := range uniform {
+		require.InDelta(t, 1000, n, 200, key)
+	}
+	zipf := drawn(Zipf, 1000, 100_000)
+	for _, pair := range [][2]int{{0, 1}, {1, 10}, {10, 100}} {
+		require.Greater(t, zipf[pair[0]], zipf[pair[1]])
+	}
+	for key := range zipf {
+		require.Less(t, key, 1000)
+	}
+}
+
+func TestPartsHaveTheirShareAndTheirKeys(t *testing.T) {
+	l := Load{Workload: Mixed, Clients: 5, Pipeline: 100, Keys: 5000, DeniedPercent: 40, Cost: 3}
+	count := map[string]int{}
+	for link := range l.Clients {
+		r := sender{l, weirCommands()}.pipeline(link)
+		for i := range l.Pipeline {
+			r.setKey(i, 4321)
+		}
+		require.Len(t, r.expects, l.Pipeline)
+		for _, request := range readRequests(t, r.encoded) {
+			count[request[0]+" "+request[1]+" "+request[len(request)-1]]++
+		}
+	}
+	require.Len(t, count, 4)
+	require.InDelta(t, 100, count["RL.TOKENBUCKET key:000000004321 3"], 5)
+	require.InDelta(t, 100, count["RL.FIXED ke1:000000004321 3"], 5)
+	require.InDelta(t, 100, count["RL.SLIDING ke2:000000004321 3"], 5)
+	require.InDelta(t, 200, count["RL.TOKENBUCKET ke3:000000000321 1"], 5, "few keys, cost 1")
+}
+
+// readRequests reads requests as a server does.
+func readRequests(t *testing.T, encoded []byte) (all [][]string) {
+	for len(encoded) > 0 {
+		complete, args, _, rest, err := redcon.ReadNextCommand(encoded, nil)
+		require.NoError(t, err)
+		require.True(t, complete)
+		all = append(all, mapOf(args, func(arg []byte) string { return string(arg) }))
+		encoded = rest
+	}
+	return all
+}

@@ -1,0 +1,55 @@
+package bench
+
+import (
+	"math/rand/v2"
+	"sync/atomic"
+)
+
+const (
+	// zipfExponent makes the first of 100,000 keys take a tenth of the requests.
+	zipfExponent = 1.1
+	// zipfDraws are drawn once and used in turn: drawing costs more than sending.
+	zipfDraws = 1 << 18
+)
+
+// picker chooses the keys of a load.
+type picker struct {
+	load  Load
+	drawn []int32 // of a zipf distribution
+	fresh *atomic.Int64
+}
+
+// newPicker makes the choices that links share. All new keys count up from fresh,
+// also from one load to the next.
+func newPicker(l Load, fresh *atomic.Int64) *picker {
+	p := &picker{load: l, fresh: fresh}
+	if l.Distribution == Zipf {
+		zipf := rand.NewZipf(rand.New(rand.NewPCG(1, 1)), zipfExponent, 1, uint64(l.Keys-1))
+		p.drawn = make([]int32, zipfDraws)
+		for i := range p.drawn {
+			p.drawn[i] = int32(zipf.Uint64())
+		}
+	}
+	return p
+}
+
+// of returns what chooses the keys of the link of a number, in the same order every
+// time unless they are all new.
+func (p *picker) of(link int) func() int {
+	random := rand.New(rand.NewPCG(uint64(link), 2))
+	switch p.load.Distribution {
+	case OneHot:
+		return func() int { return 0 }
+	case AllNew:
+		return func() int { return int(p.fresh.Add(1)) }
+	case Zipf:
+		at := random.IntN(len(p.drawn))
+		return func() int {
+			at = (at + 1) % len(p.drawn)
+			return int(p.drawn[at])
+		}
+	default:
+		keys := uint64(p.load.Keys)
+		return func() int { return int(random.Uint64N(keys)) }
+	}
+}

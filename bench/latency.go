@@ -1,0 +1,90 @@
+package bench
+
+import (
+	"sync"
+	"time"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+)
+
+const (
+	// lowestNs, highestNs and figures are the histograms' range and precision: a stall
+	// of a minute is the end of a run anyway.
+	lowestNs, highestNs = 1, int64(replyTimeout)
+	figures             = 3
+	// recorders share the links of a load, so that they seldom wait for each other,
+	// and thousands of links need no histogram each.
+	recorders = 8
+)
+
+func newHistogram() *hdr.Histogram { return hdr.New(lowestNs, highestNs, figures) }
+
+// recordTo counts n requests that took d.
+func recordTo(h *hdr.Histogram, d time.Duration, n int64) {
+	_ = h.RecordValues(min(max(int64(d), lowestNs), highestNs), n) // fails only beyond its range
+}
+
+// Latency is from when a request was sent, or in an open loop was due, until its whole
+// pipeline was answered.
+type Latency struct {
+	P50Ms  float64 `json:"p50_ms"`
+	P90Ms  float64 `json:"p90_ms"`
+	P99Ms  float64 `json:"p99_ms"`
+	P999Ms float64 `json:"p999_ms"`
+	MaxMs  float64 `json:"max_ms"`
+}
+
+func latencyOf(h *hdr.Histogram) Latency {
+	return Latency{
+		P50Ms: msAt(h, 50), P90Ms: msAt(h, 90), P99Ms: msAt(h, 99), P999Ms: msAt(h, 99.9), MaxMs: msAt(h, 100),
+	}
+}
+
+// msAt is a percentile in milliseconds, rounded up within the histogram's precision.
+func msAt(h *hdr.Histogram, percentile float64) float64 {
+	return float64(h.ValueAtQuantile(percentile)) / float64(time.Millisecond)
+}
+
+// CurvePoint is a percentile of latency.
+type CurvePoint struct {
+	Percentile float64 `json:"percentile"`
+	Ms         float64 `json:"ms"`
+}
+
+// curvePercentiles are those of a percentile curve: each step halves or quarters what
+// is slower still.
+var curvePercentiles = []float64{0, 25, 50, 75, 90, 95, 98, 99, 99.5, 99.8, 99.9, 99.95, 99.99, 99.999, 100}
+
+func curveOf(h *hdr.Histogram) []CurvePoint {
+	return mapOf(curvePercentiles, func(p float64) CurvePoint { return CurvePoint{p, msAt(h, p)} })
+}
+
+// recorder takes the latency and the answers of a part of a load's links.
+type recorder struct {
+	mu      sync.Mutex
+	latency *hdr.Histogram
+	tally   tally
+}
+
+func newRecorders() []*recorder {
+	return mapOf(make([]struct{}, recorders), func(struct{}) *recorder {
+		return &recorder{latency: newHistogram()}
+	})
+}
+
+func (r *recorder) record(took time.Duration, answers tally) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	recordTo(r.latency, took, answers.answers)
+	r.tally.add(answers)
+}
+
+// merged is all that recorders took.
+func merged(all []*recorder) (*hdr.Histogram, tally) {
+	h, t := newHistogram(), tally{}
+	for _, r := range all {
+		h.Merge(r.latency)
+		t.add(r.tally)
+	}
+	return h, t
+}

@@ -1,0 +1,21 @@
+package bench
+
+import "context"
+
+// Remote is a Server that somebody else runs: neither started, emptied nor stopped
+// here, and its CPU, memory and disk are not ours to see.
+type Remote struct {
+	At string // host:port
+}
+
+var _ Server = (*Remote)(nil)
+
+// Start returns an error when nobody answers.
+func (r *Remote) Start(context.Context) error { return pinged(r.At) }
+
+func (r *Remote) Stop() error                             { return nil }
+func (r *Remote) Addr(context.Context) (string, error)    { return r.At, nil }
+func (r *Remote) Nodes() []string                         { return []string{r.At} }
+func (r *Remote) PIDs() []int                             { return nil }
+func (r *Remote) CommandLines() [][]string                { return nil }
+func (r *Remote) Version(context.Context) (string, error) { return versionAt(r.At) }

@@ -1,0 +1,152 @@
+package bench
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The suites, as flags call them.
+const (
+	StandardSuite   = "standard"   // what make bench runs
+	StandaloneSuite = "standalone" // one node under all kinds of load
+	ClusterSuite    = "cluster"
+	GrowthSuite     = "growth" // more keys, connections, pipelining, nodes
+	FullSuite       = "full"   // all of them
+)
+
+// bucket is the usual load of token buckets.
+func bucket(clients, pipeline int) Load {
+	return Load{Workload: TokenBucket, Clients: clients, Pipeline: pipeline, Keys: usualKeys}
+}
+
+// kept is a load of buckets that are all there, with keys of 15 bytes.
+func kept(keys int) Load {
+	return Load{Workload: Lasting, Clients: usualClients, Pipeline: 16, Keys: keys, KeyBytes: 15, Filled: true}
+}
+
+// standard is the short suite.
+func standard() []Scenario {
+	window, log := bucket(usualClients, 128), bucket(usualClients, 128)
+	window.Workload, log.Workload = FixedWindow, SlidingLog
+	half := beside("open-half", bucket(usualClients, 1), weirName, luaName)
+	half.RateOf, half.RateShare = luaName, 0.5
+	return []Scenario{
+		beside("bucket-p128", bucket(usualClients, 128), weirName, luaName, setName, replicasName, cellName, crabName),
+		beside("bucket-p16", bucket(usualClients, 16), weirName, luaName, setName),
+		beside("bucket-p1", bucket(usualClients, 1), weirName, luaName, setName, cellName, crabName),
+		beside("log-p128", log, weirName, luaName),
+		beside("fixed-p128", window, weirName, luaName, increxName),
+		half,
+		hotKey(),
+		beside("memory-1m", kept(1_000_000), weirName, luaName),
+		growing("connections", "connections", bucket(1, 16), []int{1, usualClients, 500}, setClients, weirName),
+		growing("pipelines", "requests a pipeline", bucket(usualClients, 1), []int{1, 16, 248}, setPipeline, weirName),
+	}
+}
+
+// hotKey compares a key that all ask for with many, on one server.
+func hotKey() Scenario {
+	many := bucket(64, 16)
+	one := many
+	one.Distribution = OneHot
+	return Scenario{Name: "hot-key", About: "token bucket, -P 16 -c 64, one hot key beside 100000 keys", Entrants: []Entrant{
+		{Label: "one hot key", Target: weirName, Load: one}, {Label: "100k keys", Target: weirName, Load: many},
+	}}
+}
+
+// standalone is what else there is to say about one node.
+func standalone() []Scenario {
+	shaped := func(change func(*Load)) Load {
+		l := bucket(usualClients, 128)
+		change(&l)
+		return l
+	}
+	return []Scenario{
+		beside("zipf-p128", shaped(func(l *Load) { l.Distribution = Zipf }), weirName, luaName),
+		beside("new-p128", shaped(func(l *Load) { l.Distribution = AllNew }), weirName, luaName),
+		beside("cost-p128", shaped(func(l *Load) { l.Cost = 3 }), weirName, luaName),
+		beside("mixed-p128", shaped(func(l *Load) { l.Workload = Mixed }), weirName, luaName),
+		beside("denied50-p128", shaped(func(l *Load) { l.DeniedPercent = 50 }), weirName, luaName),
+		beside("memory-10m", kept(10_000_000), weirName, luaName),
+		liveKeys(),
+	}
+}
+
+// liveKeys is the latency with few and with many keys there, at half of what a server
+// with few can do.
+func liveKeys() Scenario {
+	return Scenario{
+		Name: "live-keys", About: "latency with 10 k and with 10 M live keys", RateOf: "10k keys", RateShare: 0.5,
+		Entrants: []Entrant{
+			{Label: "10k keys", Target: weirName, Load: kept(10_000)}, {Label: "10M keys", Target: weirName, Load: kept(10_000_000)},
+		},
+	}
+}
+
+func cluster() []Scenario {
+	denied := Load{Workload: Denied, Clients: usualClients, Pipeline: 128, Keys: hotKeys}
+	all := []string{leaderName, followerName, osName, weirName, luaName}
+	return []Scenario{
+		beside("cluster-p128", bucket(usualClients, 128), append(all, replicasName)...),
+		beside("cluster-p16", bucket(usualClients, 16), all...),
+		beside("cluster-p1", bucket(usualClients, 1), all...),
+		beside("cluster-c512", bucket(manyClients, 1), all...),
+		beside("cluster-denied", denied, leaderName, weirName),
+	}
+}
+
+func growth() []Scenario {
+	fill := func(l *Load, keys int) { l.Keys = keys }
+	nodes := Scenario{Name: "grow-nodes", Axis: "nodes", About: bucket(usualClients, 128).String() + ", 1 to 5 nodes"}
+	for i, t := range []string{aloneName, leaderName, fiveName} {
+		nodes.Entrants = append(nodes.Entrants, Entrant{t, t, bucket(usualClients, 128), float64(2*i + 1)})
+	}
+	return []Scenario{
+		growing("grow-keys", "keys", kept(1), []int{10_000, 100_000, 1_000_000, 10_000_000}, fill, weirName),
+		growing("grow-connections", "connections", bucket(1, 16), []int{1, 10, 50, 200, 1000, 5000}, setClients, weirName, luaName),
+		// 248 token buckets of weir's are 16 KiB.
+		growing("grow-pipelines", "requests a pipeline", bucket(usualClients, 1), []int{1, 4, 16, 64, 248}, setPipeline, weirName, luaName),
+		nodes,
+	}
+}
+
+func setClients(l *Load, n int)  { l.Clients = n }
+func setPipeline(l *Load, n int) { l.Pipeline = n }
+
+// Suite returns the scenarios of a suite.
+func Suite(name string) ([]Scenario, error) {
+	switch name {
+	case StandardSuite:
+		return standard(), nil
+	case StandaloneSuite:
+		return slices.Concat(standard(), standalone()), nil
+	case ClusterSuite:
+		return cluster(), nil
+	case GrowthSuite:
+		return growth(), nil
+	case FullSuite:
+		return slices.Concat(standard(), standalone(), cluster(), growth()), nil
+	}
+	return nil, fmt.Errorf("%w: suite %q", ErrUnknownName, name)
+}
+
+// Pick returns scenarios by name, in the order of the full suite.
+func Pick(names []string) (picked []Scenario, err error) {
+	all, err := Suite(FullSuite)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range all {
+		if slices.Contains(names, s.Name) {
+			picked = append(picked, s)
+		}
+	}
+	known := mapOf(all, func(s Scenario) string { return s.Name })
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("%w: scenario %q; there are %s", ErrUnknownName, name, strings.Join(known, ", "))
+		}
+	}
+	return picked, nil
+}

@@ -1,0 +1,136 @@
+package bench
+
+import (
+	"fmt"
+	"html"
+	"html/template"
+	"math"
+	"strings"
+)
+
+// Charts are drawn as SVG by hand: chart libraries either load scripts from another
+// host, which a page to keep or send must not, or know one colour scheme only.
+
+// The measures of a chart in pixels, and how many colours its page defines.
+const (
+	chartWidth, lineHeight = 720, 300
+	barHeight, barGap      = 20, 8
+	marginLeft, marginEnd  = 190, 110 // room for labels and for values
+	axisLeft, axisBottom   = 70, 40
+	colours                = 6
+)
+
+// bar is a value and its spread.
+type bar struct {
+	label, text      string
+	value, low, high float64
+}
+
+// barChart draws bars from zero, each with a line from its least to its greatest value.
+func barChart(title string, bars []bar) template.HTML {
+	most := 0.0
+	for _, b := range bars {
+		most = max(most, b.high)
+	}
+	var svg strings.Builder
+	height := len(bars)*(barHeight+barGap) + barGap
+	x := func(v float64) float64 { return marginLeft + v/most*(chartWidth-marginLeft-marginEnd) }
+	begin(&svg, title, height)
+	for i, b := range bars {
+		y := barGap + i*(barHeight+barGap)
+		mid := y + barHeight/2
+		fmt.Fprintf(&svg, `<text x="%d" y="%d" text-anchor="end" dominant-baseline="middle">%s</text>`, marginLeft-8, mid, html.EscapeString(b.label))
+		fmt.Fprintf(&svg, `<rect class="f%d" x="%d" y="%d" width="%.1f" height="%d"/>`, i%colours, marginLeft, y, x(b.value)-marginLeft, barHeight)
+		fmt.Fprintf(&svg, `<line class="spread" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/>`, x(b.low), x(b.high), mid, mid)
+		fmt.Fprintf(&svg, `<text x="%.1f" y="%d" dominant-baseline="middle">%s</text>`, x(b.high)+8, mid, html.EscapeString(b.text))
+	}
+	svg.WriteString("</svg>")
+	return template.HTML(svg.String())
+}
+
+// series is a line through points.
+type series struct {
+	label  string
+	points []point
+}
+
+type point struct{ x, y float64 }
+
+// mark is a value on an axis, and what is written there.
+type mark struct {
+	at   float64
+	text string
+}
+
+// lineChart draws lines. Both axes are logarithmic: what is drawn spans orders of
+// magnitude. Values must be above zero.
+func lineChart(title string, all []series, xMarks []mark, yText func(float64) string) template.HTML {
+	low, high := yRange(all)
+	left, right := xMarks[0].at, xMarks[len(xMarks)-1].at
+	x := func(v float64) float64 {
+		return axisLeft + share(v, left, right)*(chartWidth-axisLeft-20)
+	}
+	y := func(v float64) float64 {
+		return lineHeight - axisBottom - share(v, low, high)*(lineHeight-axisBottom-15)
+	}
+	var svg strings.Builder
+	begin(&svg, title, lineHeight+20*((len(all)+1)/2))
+	for _, m := range xMarks {
+		fmt.Fprintf(&svg, `<line class="grid" x1="%.1f" x2="%.1f" y1="15" y2="%d"/>`, x(m.at), x(m.at), lineHeight-axisBottom)
+		fmt.Fprintf(&svg, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`, x(m.at), lineHeight-axisBottom+18, html.EscapeString(m.text))
+	}
+	for _, v := range yMarks(low, high) {
+		fmt.Fprintf(&svg, `<line class="grid" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/>`, axisLeft, chartWidth-20, y(v), y(v))
+		fmt.Fprintf(&svg, `<text x="%d" y="%.1f" text-anchor="end" dominant-baseline="middle">%s</text>`, axisLeft-6, y(v), html.EscapeString(yText(v)))
+	}
+	for i, s := range all {
+		draw(&svg, i, s, x, y)
+	}
+	svg.WriteString("</svg>")
+	return template.HTML(svg.String())
+}
+
+// draw draws one line, its points and its entry in the legend.
+func draw(svg *strings.Builder, i int, s series, x, y func(float64) float64) {
+	points := mapOf(s.points, func(p point) string { return fmt.Sprintf("%.1f,%.1f", x(p.x), y(p.y)) })
+	fmt.Fprintf(svg, `<polyline class="l%d" points="%s"/>`, i%colours, strings.Join(points, " "))
+	for _, p := range s.points {
+		fmt.Fprintf(svg, `<circle class="f%d" cx="%.1f" cy="%.1f" r="2.5"/>`, i%colours, x(p.x), y(p.y))
+	}
+	atX, atY := axisLeft+(i%2)*(chartWidth-axisLeft)/2, lineHeight+5+20*(i/2)
+	fmt.Fprintf(svg, `<rect class="f%d" x="%d" y="%d" width="14" height="4"/>`, i%colours, atX, atY-2)
+	fmt.Fprintf(svg, `<text x="%d" y="%d" dominant-baseline="middle">%s</text>`, atX+20, atY, html.EscapeString(s.label))
+}
+
+// begin opens a picture as wide as its page at most, named for those who do not see it.
+func begin(svg *strings.Builder, title string, height int) {
+	fmt.Fprintf(svg, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s">`, chartWidth, height, html.EscapeString(title))
+}
+
+// share is where between two values another lies, from 0 to 1, logarithmically.
+func share(v, low, high float64) float64 {
+	if high <= low {
+		return 0.5
+	}
+	return math.Log(v/low) / math.Log(high/low)
+}
+
+// yRange covers all points, in whole powers of ten.
+func yRange(all []series) (low, high float64) {
+	low, high = math.Inf(1), 0
+	for _, s := range all {
+		for _, p := range s.points {
+			low, high = min(low, p.y), max(high, p.y)
+		}
+	}
+	low, high = math.Pow(10, math.Floor(math.Log10(low))), math.Pow(10, math.Ceil(math.Log10(high)))
+	return low, max(high, low*10)
+}
+
+// yMarks are the powers of ten of a range.
+func yMarks(low, high float64) (marks []float64) {
+	for v := low; v <= high*1.01; v *= 10 {
+		marks = append(marks, v)
+	}
+	return marks
+}
