@@ -1,6 +1,9 @@
 package bench
 
-import "fmt"
+import (
+	"fmt"
+	"path/filepath"
+)
 
 // redisTarget is a way to limit with Redis or Valkey, without persistence.
 func (c *Contenders) redisTarget(name string) (Target, error) {
@@ -24,10 +27,14 @@ func (c *Contenders) redisTarget(name string) (Target, error) {
 }
 
 func (c *Contenders) redis(more ...string) *Process {
+	log := c.path("redis") + ".log"
 	return &Process{
-		Binary:  c.Tools.RedisServer,
-		Args:    append([]string{"--bind", "127.0.0.1", "--port", portPlaceholder, "--save", "", "--appendonly", "no"}, more...),
-		LogFile: c.path("redis") + ".log",
+		Binary: c.Tools.RedisServer,
+		Args: append([]string{
+			"--bind", "127.0.0.1", "--port", portPlaceholder, "--save", "", "--appendonly", "no",
+			"--dir", filepath.Dir(log), "--dbfilename", portPlaceholder + ".rdb", // replicas write what they are sent
+		}, more...),
+		LogFile: log,
 	}
 }
 
