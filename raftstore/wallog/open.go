@@ -22,7 +22,7 @@ const segmentBytes = 16 << 20
 // Open opens the log in a directory, which it makes. sync says whether an append is
 // on disk when it returns; the library's metadata, where term and vote are kept
 // too, always are.
-func Open(dir string, sync bool, log hclog.Logger) (*wal.WAL, error) {
+func Open(dir string, sync bool, log hclog.Logger) (*Log, error) {
 	if err := persistence.MakeDirectory(vfs.Default, dir); err != nil {
 		return nil, err
 	}
@@ -30,15 +30,20 @@ func Open(dir string, sync bool, log hclog.Logger) (*wal.WAL, error) {
 	if !sync {
 		files = noSyncFiles{files}
 	}
-	segments := segment.NewFiler(dir, files)
-	if err := mend(dir, segments); err != nil {
-		return nil, fmt.Errorf("log in %s: %w", dir, err)
-	}
-	w, err := wal.Open(dir, wal.WithSegmentFiler(segments), wal.WithSegmentSize(segmentBytes), wal.WithLogger(log))
+	removing := newRemovals(files, log)
+	w, err := open(dir, segment.NewFiler(dir, removing), log)
 	if err != nil {
+		removing.close()
 		return nil, fmt.Errorf("log in %s: %w", dir, err)
 	}
-	return w, nil
+	return &Log{w, removing}, nil
+}
+
+func open(dir string, segments types.SegmentFiler, log hclog.Logger) (*wal.WAL, error) {
+	if err := mend(dir, segments); err != nil {
+		return nil, err
+	}
+	return wal.Open(dir, wal.WithSegmentFiler(segments), wal.WithSegmentSize(segmentBytes), wal.WithLogger(log))
 }
 
 // mend finishes what a crash may have interrupted.

@@ -1,6 +1,8 @@
 package wallog_test
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -38,4 +40,36 @@ func TestTheLogOpensAgainWhereverItEnds(t *testing.T) {
 			require.EqualValues(t, 40, term)
 		})
 	}
+}
+
+// TestTruncatedFilesGo: what is cut off the log is gone from the disk when the log is
+// closed, and what a crash left is gone when it is open again.
+func TestTruncatedFilesGo(t *testing.T) {
+	dir := t.TempDir()
+	w, err := wallog.Open(dir, false, hclog.NewNullLogger())
+	require.NoError(t, err)
+	data := make([]byte, 1<<20)
+	for i := uint64(1); i <= 70; i++ {
+		require.NoError(t, w.StoreLogs([]*raft.Log{{Index: i, Term: 1, Data: data}}))
+	}
+	segments := func() int {
+		names, err := filepath.Glob(filepath.Join(dir, "*.wal"))
+		require.NoError(t, err)
+		return len(names)
+	}
+	before := segments()
+	require.Greater(t, before, 3)
+	require.NoError(t, w.DeleteRange(1, 69))
+	require.NoError(t, w.Close())
+	require.Equal(t, 1, segments())
+
+	left := filepath.Join(dir, fmt.Sprintf("%020d-%016x.wal", 1, 1))
+	require.NoError(t, os.WriteFile(left, data, 0o600))
+	w, err = wallog.Open(dir, false, hclog.NewNullLogger())
+	require.NoError(t, err)
+	defer w.Close()
+	require.NoFileExists(t, left)
+	first, err := w.FirstIndex()
+	require.NoError(t, err)
+	require.EqualValues(t, 70, first)
 }
