@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
@@ -68,7 +69,7 @@ func TestTruncatedFilesGo(t *testing.T) {
 	w, err = wallog.Open(dir, false, hclog.NewNullLogger())
 	require.NoError(t, err)
 	defer w.Close()
-	require.NoFileExists(t, left)
+	require.Eventually(t, func() bool { return segments() == 1 }, 20*time.Second, time.Millisecond)
 	first, err := w.FirstIndex()
 	require.NoError(t, err)
 	require.EqualValues(t, 70, first)
