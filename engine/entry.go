@@ -90,11 +90,18 @@ func writeBlock(state []byte, untilNs int64, reason []byte) {
 
 func readToken(state []byte) (d Decision, untilNs int64) {
 	n := func(i int) int64 { return int64(le.Uint64(state[i*8:])) }
-	return Decision{Allowed: n(0), Remaining: n(1), RetryMs: n(2), ResetMs: n(3), Limit: n(4)}, n(5)
+	return Decision{
+		Allowed: n(0), Remaining: n(1), RetryMs: n(2), ResetMs: n(3), Limit: n(4) & (1<<pairShift - 1),
+		Pair: uint8(n(4)>>pairShift) & 0xf, Part: uint8(n(4)>>(pairShift+4)) & 0xf,
+	}, n(5)
 }
 
+// pairShift is where a token's limit, at most MaxUnits, leaves room for Pair and Part.
+const pairShift = 54
+
 func writeToken(state []byte, d *Decision, untilNs int64) {
-	for i, n := range [...]int64{d.Allowed, d.Remaining, d.RetryMs, d.ResetMs, d.Limit, untilNs} {
+	limit := d.Limit | int64(d.Pair)<<pairShift | int64(d.Part)<<(pairShift+4)
+	for i, n := range [...]int64{d.Allowed, d.Remaining, d.RetryMs, d.ResetMs, limit, untilNs} {
 		le.PutUint64(state[i*8:], uint64(n))
 	}
 }
