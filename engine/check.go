@@ -54,7 +54,7 @@ func (op *Op) PairAt(i int) Pair {
 // check carries out an OpCheck and reports whether it took something.
 func (s *shard) check(h uint64, op *Op, d *Decision) bool {
 	if len(op.Also) == 0 {
-		if p := s.t.policies.Load().Get(op.Text); p != nil && p.simple && (p.Reserved == 0 || op.High) {
+		if p := s.t.policies.Load().Get(op.Text); p != nil && p.decidesAtOnce(op) {
 			return s.checkOne(h, p, op, d)
 		}
 	}
@@ -70,6 +70,12 @@ func (s *shard) check(h uint64, op *Op, d *Decision) bool {
 	return k.take(s, op, cost, d)
 }
 
+// decidesAtOnce reports whether a check is one take of one limit. (A leaky bucket by
+// itself grants no part of a cost.)
+func (p *Policy) decidesAtOnce(op *Op) bool {
+	return p.simple && (p.Reserved == 0 || op.High) && (!op.Partial || p.Limits[0].Limit.Algorithm != LeakyBucket)
+}
+
 // checkOne is check for one policy with one limit: the common case takes at once.
 func (s *shard) checkOne(h uint64, p *Policy, op *Op, d *Decision) bool {
 	if untilNs, blocked := s.blockedUntil(h, op.Key); blocked {
@@ -78,7 +84,7 @@ func (s *shard) checkOne(h uint64, p *Policy, op *Op, d *Decision) bool {
 		return false
 	}
 	l := &p.Limits[0]
-	one := Op{Cost: op.Cost, Partial: op.Partial && l.Limit.Algorithm != LeakyBucket, Dry: op.Dry, Limit: l.Limit}
+	one := Op{Cost: op.Cost, Partial: op.Partial, Dry: op.Dry, Limit: l.Limit}
 	if !op.Partial {
 		one.WaitNs = l.WaitNs
 	}
@@ -90,9 +96,6 @@ func (s *shard) checkOne(h uint64, p *Policy, op *Op, d *Decision) bool {
 	}
 	if d.Allowed == 0 && op.Cost > 0 {
 		p.delay(d)
-	}
-	if op.Partial && !one.Partial {
-		d.Allowed *= op.Cost
 	}
 	if op.counts() {
 		s.counts.count(l.Limit.Algorithm, d.Allowed > 0)
