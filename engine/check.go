@@ -14,6 +14,9 @@ type checker struct {
 	name   []byte
 	parts  []part
 	groups []group
+
+	set    *Policies // in which the policy asked for last was found
+	recent *Policy
 }
 
 // part is one limit of a check.
@@ -25,6 +28,7 @@ type part struct {
 	kept  int64 // units of the limit that are not for this check
 	pair  uint8
 	limit uint8
+	fits  bool // it has the units
 }
 
 // group is the limits of one policy for one key.
@@ -54,12 +58,12 @@ func (op *Op) PairAt(i int) Pair {
 // check carries out an OpCheck and reports whether it took something.
 func (s *shard) check(h uint64, op *Op, d *Decision) bool {
 	if len(op.Also) == 0 {
-		if p := s.t.policies.Load().Get(op.Text); p != nil && p.decidesAtOnce(op) {
+		if p := s.policy(op.Text); p != nil && p.decidesAtOnce(op) {
 			return s.checkOne(h, p, op, d)
 		}
 	}
 	k := &s.checker
-	if !k.resolve(s.t, op, d) {
+	if !k.resolve(s, h, op, d) {
 		return false
 	}
 	cost, fits := k.look(op)
@@ -68,6 +72,19 @@ func (s *shard) check(h uint64, op *Op, d *Decision) bool {
 		return false
 	}
 	return k.take(s, op, cost, d)
+}
+
+// policy finds a policy, at once when it is the one that was asked for last.
+func (s *shard) policy(name []byte) *Policy {
+	set := s.t.policies.Load()
+	if k := &s.checker; k.set != set || string(name) != k.recent.Name {
+		p := set.Get(name)
+		if p == nil {
+			return nil
+		}
+		k.set, k.recent = set, p
+	}
+	return s.checker.recent
 }
 
 // decidesAtOnce reports whether a check is one take of one limit. (A leaky bucket by
@@ -122,21 +139,23 @@ func (op *Op) counts() bool { return op.Cost > 0 && !op.Dry }
 
 // resolve finds the policies and limiters of a check. When the answer is known
 // without them it gives it and returns false.
-func (k *checker) resolve(t *Table, op *Op, d *Decision) bool {
+func (k *checker) resolve(home *shard, h uint64, op *Op, d *Decision) bool {
 	k.parts, k.groups = k.parts[:0], k.groups[:0]
-	set := t.policies.Load()
 	var blocked *Policy
 	for i := 0; ; i++ {
 		pair, more := op.pair(i)
 		if !more {
 			break
 		}
-		p := set.Get(pair.Policy)
+		p := home.policy(pair.Policy)
 		if p == nil {
 			*d = Decision{Status: UnknownPolicy, Pair: uint8(i)}
 			return false
 		}
-		h, s := t.find(pair.Key)
+		s := home
+		if i > 0 {
+			h, s = home.t.find(pair.Key)
+		}
 		if untilNs, is := s.blockedUntil(h, pair.Key); is {
 			if b := p.blocked(s.spanMs(untilNs), i); blocked == nil || longer(b.RetryMs, d.RetryMs) {
 				*d, blocked = b, p
@@ -145,7 +164,7 @@ func (k *checker) resolve(t *Table, op *Op, d *Decision) bool {
 		k.add(s, p, i, pair.Key, op)
 	}
 	if blocked != nil {
-		blocked.counts(&t.shards[0]).denied.Add(oneIf(op.counts()))
+		blocked.counts(home).denied.Add(oneIf(op.counts()))
 	}
 	return blocked == nil
 }
@@ -171,11 +190,10 @@ func (k *checker) addPart(s *shard, p *Policy, l *PolicyLimit, pair, limit int, 
 	}
 	x := &k.parts[len(k.parts)-1]
 	name := x.op.Key // its memory is used again
-	*x = part{s: s, pair: uint8(pair), limit: uint8(limit)}
-	if !op.High {
+	*x = part{s: s, pair: uint8(pair), limit: uint8(limit), op: Op{Limit: l.Limit}}
+	if p.Reserved > 0 && !op.High {
 		x.kept = reservedOf(p, &l.Limit)
 	}
-	x.op = Op{Limit: l.Limit}
 	if !op.Partial {
 		x.op.WaitNs = l.WaitNs
 	}
@@ -202,8 +220,9 @@ func (k *checker) look(op *Op) (cost int64, fits bool) {
 		g.fits = true
 		for j := g.from; j < g.to; j++ {
 			x := &k.parts[j]
-			x.ask(cost)
-			g.fits = g.fits && x.d.Allowed > 0
+			// What a shadow does not take has to be asked for the answer.
+			x.fits = !g.policy.Shadow && x.surely(cost) || x.ask(cost)
+			g.fits = g.fits && x.fits
 		}
 		fits = fits && (g.fits || g.policy.Shadow)
 	}
@@ -222,14 +241,22 @@ func (k *checker) left(most int64) int64 {
 	return most
 }
 
+// surely reports whether it is plain to see, without the arithmetic of a decision, that
+// a limit has the units. Most have: so a check costs little more than its takes.
+func (x *part) surely(cost int64) bool {
+	x.op.Cost = cost + x.kept
+	return x.s.fits(&x.c, &x.op)
+}
+
 // ask looks at a limit: whether it has the units, and beside them what is kept.
-func (x *part) ask(cost int64) {
+func (x *part) ask(cost int64) bool {
 	x.op.Dry, x.op.Cost = true, cost
 	if cost > 0 {
 		x.op.Cost += x.kept
 	}
 	x.d = Decision{}
 	x.s.take(&x.c, &x.op, &x.d)
+	return x.d.Allowed > 0
 }
 
 // take takes what was found to fit, from all limits or, without memory, from none.

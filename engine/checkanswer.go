@@ -26,7 +26,7 @@ func (k *checker) deny(op *Op, d *Decision) {
 		}
 		for j := g.from; j < g.to; j++ {
 			x := &k.parts[j]
-			if x.d.Allowed > 0 {
+			if x.fits {
 				continue
 			}
 			g.policy.delay(&x.d)

@@ -31,12 +31,12 @@ func (t *Table) deniesCheck(at Stamp, op *Op, d *Decision, held *turn, waiting *
 	if !op.mayBeDenial() || t.awaited(waiting, op) {
 		return false
 	}
-	_, s := t.find(op.Key)
+	h, s := t.find(op.Key)
 	if !op.wide() {
 		if held.enter(s) {
 			s.look(at)
 		}
-		return s.checkDenied(op, d)
+		return s.checkDenied(h, op, d)
 	}
 	held.leave()
 	var few [2 * MaxPairs]int
@@ -53,15 +53,15 @@ func (t *Table) deniesCheck(at Stamp, op *Op, d *Decision, held *turn, waiting *
 	for _, i := range involved {
 		t.shards[i].look(at)
 	}
-	return s.checkDenied(op, d)
+	return s.checkDenied(h, op, d)
 }
 
 // checkDenied answers a check, of which the shards are looked at, if it is denied
 // and leaves no trace.
-func (s *shard) checkDenied(op *Op, d *Decision) bool {
+func (s *shard) checkDenied(h uint64, op *Op, d *Decision) bool {
 	k := &s.checker
 	*d = Decision{}
-	if !k.resolve(s.t, op, d) {
+	if !k.resolve(s, h, op, d) {
 		return d.Status == OK // the key is blocked
 	}
 	if _, fits := k.look(op); fits {
@@ -69,7 +69,7 @@ func (s *shard) checkDenied(op *Op, d *Decision) bool {
 	}
 	for i := range k.parts {
 		x := &k.parts[i]
-		if x.d.Allowed == 0 && (x.s.adopts(&x.c, &x.op, &x.d) || x.s.forgets(&x.c)) {
+		if !x.fits && (x.s.adopts(&x.c, &x.op, &x.d) || x.s.forgets(&x.c)) {
 			return false
 		}
 	}

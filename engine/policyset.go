@@ -100,7 +100,7 @@ func (t *tallyPart) count(admitted bool) {
 	}
 }
 
-const tallyParts = 8
+const tallyParts = 16
 
 // PolicyCounts is what became of the checks of a policy, as long as its table lives.
 type PolicyCounts struct {
