@@ -130,7 +130,7 @@ func (s *shard) openPart(c *cell, op *Op, l *PolicyLimit, prefix string, key []b
 	s.open(c)
 	c.live = c.live && c.e.kind() == uint8(l.Limit.Algorithm)
 	if op.Key = name; l.Zone != nil {
-		op.Calendar = l.Zone.window(s.nowNs+s.offsetNs, l.Limit.Mode)
+		op.Calendar = l.Zone.Window(s.nowNs+s.offsetNs, l.Limit.Mode)
 	}
 }
 

@@ -32,9 +32,9 @@ const (
 	maxOffsetSec = daySec * 3 / 2
 )
 
-// window returns the ends of the calendar window around a wall clock time, and of
+// Window returns the ends of the calendar window around a wall clock time, and of
 // the one behind it. What it remembers cannot be told from the outside.
-func (z *Zone) window(wallNs int64, mode WindowMode) *Calendar {
+func (z *Zone) Window(wallNs int64, mode WindowMode) *Calendar {
 	if w := z.recent[mode].Load(); w != nil && w.startNs <= wallNs && wallNs < w.ends.EndNs {
 		return &w.ends
 	}

@@ -18,10 +18,10 @@ func policyCommands() []*command {
 		subs: []*command{
 			policySetCommand(), policyOverrideCommand(),
 			{name: "GET", arity: 3, syntax: "name", flags: "readonly fast", summary: "Describe a policy", params: []param{paramPolicy},
-				reply: "A map: `name`, `version`, `limits` and `overrides` as one types them, `shadow` and `disabled` (1 or 0), `retry_after_ms`, `reserved`, and what became of " +
+				reply: "A map: `name`, `version`, `limits` as one types them, `overrides` (of each the pattern, its limits, none for UNLIMITED, and the milliseconds it still holds, -1 for ever), `shadow` and `disabled` (1 or 0), `retry_after_ms`, `reserved`, and what became of " +
 					"checks on this node: `admitted`, `denied`, `shadowed` (admitted because the policy is a shadow). " + staleField,
 				shown: []example{{"RL.POLICY SET login LIMIT FIXED 1m 5 FIRST RETRYAFTER 60s", "1", ""},
-					{"RL.POLICY GET login", "name login version 1 limits FIXED 1m 5 FIRST shadow 0 disabled 0 retry_after_ms 60000 reserved 0% overrides admitted 0 denied 0 shadowed 0", ""}},
+					{"RL.POLICY GET login", "name login version 1 limits FIXED 1m 5 FIRST shadow 0 disabled 0 retry_after_ms 60000 reserved 0% overrides  admitted 0 denied 0 shadowed 0", ""}},
 				run: runPolicyGet},
 			{name: "LIST", arity: 2, flags: "readonly fast", summary: "The names of all policies, in order", run: runPolicyList, cost: "O(n) in the policies"},
 			{name: "DEL", arity: 3, syntax: "name", flags: "write", summary: "Delete a policy, and forget its usage", cost: "O(n) in the keys of the server",
@@ -54,8 +54,9 @@ func policySetCommand() *command {
 		reply: versionReply,
 		shown: []example{
 			{"RL.POLICY SET api LIMIT TOKENBUCKET 10/s 20 LIMIT SLIDING 1d 1000 RESERVED 25%", "1", ""},
-			{"RL.CHECK api 42 COST 16", "0 15 100 0 20 api", "five of twenty are kept"},
-			{"RL.CHECK api 42 COST 16 PRIORITY high", "1 4 0 1600 20 api", ""},
+			{"RL.CHECK api 42 COST 12", "1 3 0 1200 20 api", "of twenty five are kept"},
+			{"RL.CHECK api 42 COST 4", "0 3 100 1200 20 api", ""},
+			{"RL.CHECK api 42 COST 4 PRIORITY high", "1 4 0 1600 20 api", ""},
 		},
 		plan: planPolicySet, answer: answerRemaining,
 	}
@@ -109,7 +110,7 @@ func runPolicyGet(s *session, args [][]byte) {
 	s.bulk("overrides")
 	s.array(len(p.Overrides))
 	for i := range p.Overrides {
-		s.bulk(s.overrideText(&p.Overrides[i]))
+		s.override(&p.Overrides[i])
 	}
 	s.pairInt("admitted", counts.Admitted)
 	s.pairInt("denied", counts.Denied)
@@ -125,21 +126,16 @@ func limitTexts(limits []engine.PolicyLimit) []string {
 	return texts
 }
 
-// overrideText writes an override as RL.POLICY OVERRIDE takes it; one that has ended
-// says so.
-func (s *session) overrideText(o *engine.Override) string {
-	text := o.Pattern
-	for _, limit := range limitTexts(o.Limits) {
-		text += " LIMIT " + limit
-	}
-	if len(o.Limits) == 0 {
-		text += " UNLIMITED"
-	}
+// override writes an override: its pattern, its limits, and how long it still holds.
+func (s *session) override(o *engine.Override) {
+	s.array(3)
+	s.bulk(o.Pattern)
+	s.strings(limitTexts(o.Limits))
 	if o.UntilNs == engine.Never {
-		return text
+		s.int(-1)
+		return
 	}
-	leftNs := max(o.UntilNs-s.srv.lim.Now().NowNs, 0)
-	return text + " TTL " + engine.FormatDuration((leftNs+999_999)/1_000_000*1_000_000)
+	s.int((max(o.UntilNs-s.srv.lim.Now().NowNs, 0) + 999_999) / 1_000_000)
 }
 
 func noPolicy(name []byte) error {

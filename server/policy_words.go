@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -134,20 +135,27 @@ func zoneData(name []byte) (*engine.Zone, error) {
 		return nil, err
 	}
 	z := &engine.Zone{Name: string(name)}
-	t := time.Date(zoneFrom, 1, 1, 0, 0, 0, 0, time.UTC).In(location)
-	for last := time.Date(zoneUntil, 1, 1, 0, 0, 0, 0, time.UTC); t.Before(last) && len(z.Changes) < engine.MaxZoneChanges; {
-		_, offset := t.Zone()
-		if offset != 0 || len(z.Changes) > 0 {
-			z.Changes = append(z.Changes, engine.ZoneChange{AtSec: t.Unix(), OffsetSec: int64(offset)})
+	offsetAt := func(sec int64) int64 {
+		_, offset := time.Unix(sec, 0).In(location).Zone()
+		return int64(offset)
+	}
+	first, last := time.Date(zoneFrom, 1, 1, 0, 0, 0, 0, time.UTC).Unix(), time.Date(zoneUntil, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+	z.Changes = append(z.Changes, engine.ZoneChange{AtSec: first, OffsetSec: offsetAt(first)})
+	// Location.ZoneBounds would say it at once, but at some turns of the year it answers
+	// a zone without length (go1.26).
+	for at := first; at < last && len(z.Changes) < engine.MaxZoneChanges; at += zoneStepSec {
+		before := offsetAt(at)
+		if offsetAt(at+zoneStepSec) == before {
+			continue
 		}
-		_, end := t.ZoneBounds()
-		if end.IsZero() {
-			break
-		}
-		t = end
+		into := sort.Search(zoneStepSec, func(s int) bool { return offsetAt(at+int64(s)) != before })
+		z.Changes = append(z.Changes, engine.ZoneChange{AtSec: at + int64(into), OffsetSec: offsetAt(at + int64(into))})
 	}
 	return z, nil
 }
+
+// zoneStepSec is less than the time between any two changes of a clock, in seconds.
+const zoneStepSec = 7 * 24 * 3600
 
 // limitWords writes a limit as limitArgs reads it.
 func limitWords(l *engine.PolicyLimit) string {
