@@ -79,7 +79,7 @@ func (o *Override) Glob() bool { return IsGlob([]byte(o.Pattern)) }
 func (p *Policy) Validate() error {
 	switch {
 	case !soundName(p.Name):
-		return fmt.Errorf("%w: a name is 1 to %d letters, digits and -_.:", ErrPolicy, MaxPolicyLen)
+		return fmt.Errorf("%w: a name is made of 1 to %d letters, digits, or one of -_.: each", ErrPolicy, MaxPolicyLen)
 	case p.RetryNs < 0 || p.RetryNs > MaxWindowNs:
 		return fmt.Errorf("%w: RETRYAFTER must be at most 366 days", ErrPolicy)
 	case p.Reserved < 0 || p.Reserved > MaxReserved:
