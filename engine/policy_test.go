@@ -265,3 +265,18 @@ func usedOf(t *engine.Table, at engine.Stamp, key string) int64 {
 	info, _ := t.Inspect(at, []byte(key))
 	return info.Used
 }
+
+// TestPoliciesAreInTheHash: tables that differ in one term of one policy differ in it.
+func TestPoliciesAreInTheHash(t *testing.T) {
+	at := engine.Stamp{NowNs: 1e18}
+	seen := map[uint64]bool{engine.NewTable(engine.Options{}).StateHash(at): true}
+	for _, p := range []engine.Policy{
+		{Limits: []engine.PolicyLimit{quotaLimit(1)}}, {Limits: []engine.PolicyLimit{quotaLimit(2)}},
+		{Limits: []engine.PolicyLimit{quotaLimit(1)}, Shadow: true}, {Limits: []engine.PolicyLimit{quotaLimit(1)}, Reserved: 1},
+	} {
+		table := engine.NewTable(engine.Options{})
+		decideAt(table, at, setPolicy("p", p))
+		require.False(t, seen[table.StateHash(at)], "%+v", p)
+		seen[table.StateHash(at)] = true
+	}
+}
