@@ -88,6 +88,7 @@ func (t *Table) Drain(maxChunk int, emit func([]Change) error) error {
 		b.reset()
 		return err
 	}
+	t.drainPolicies(&b)
 	for i := range t.shards {
 		s := &t.shards[i]
 		for more := true; more; {

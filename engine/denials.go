@@ -16,9 +16,23 @@ func (t *Table) Denials(at Stamp, ops []Op, out []Decision, denied []bool) (n in
 	var held turn
 	defer held.leave()
 	var waiting keySet
+	policiesWait := false // behind a change of one
 	for i := range ops {
 		denied[i] = false
+		if ops[i].Code == OpCheck || ops[i].Code == OpPolicy {
+			if policiesWait || !t.deniesCheck(at, &ops[i], &out[i], &held, &waiting) {
+				t.await(&waiting, &ops[i])
+				policiesWait = policiesWait || ops[i].Code == OpPolicy
+				continue
+			}
+			denied[i] = true
+			n++
+			continue
+		}
 		h, s := t.find(ops[i].Key)
+		if Reserved(ops[i].Key) { // a check on its key must come after
+			h = t.hashKey(homeOf(ops[i].Key))
+		}
 		if waiting.has(h) {
 			continue
 		}
@@ -42,7 +56,7 @@ func (t *Table) Denials(at Stamp, ops []Op, out []Decision, denied []bool) (n in
 
 // mayBeDenial reports whether an operation can be denied and leave no trace.
 func (op *Op) mayBeDenial() bool {
-	return op.Code == OpTake && op.Cost > 0 && !op.Dry && len(op.ID) == 0
+	return (op.Code == OpTake || op.Code == OpCheck) && op.counts() && len(op.ID) == 0
 }
 
 // keySet is a set of keys by their hashes; it may also have keys that were not added.

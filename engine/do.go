@@ -55,7 +55,11 @@ func (s *shard) remember(op *Op, d *Decision) {
 
 // carryOut carries out an operation and reports whether it changed something.
 func (s *shard) carryOut(h uint64, op *Op, d *Decision) bool {
-	if op.Code != OpTake {
+	switch op.Code {
+	case OpTake:
+	case OpCheck:
+		return s.check(h, op, d)
+	default:
 		return s.settle(h, op, d)
 	}
 	c := cell{hash: h, key: op.Key}

@@ -86,19 +86,31 @@ func writeBlock(state []byte, untilNs int64, reason []byte) {
 	copy(state[blockLen:], reason)
 }
 
-// A token's state: the decision's five numbers and when it is forgotten. The status
-// shares a number with Limit, which is at most MaxUnits.
+// A token's state: the decision's five numbers and when it is forgotten. The limit,
+// at most MaxUnits, leaves room for Pair and Part, and for a sign: then it is the
+// status, and all but Pair is zero.
 
-const tokenStatusShift = 56
+// pairShift is where Pair and Part are.
+const pairShift = 54
 
 func readToken(state []byte) (d Decision, untilNs int64) {
 	n := func(i int) int64 { return int64(le.Uint64(state[i*8:])) }
-	limit, status := n(4)&(1<<tokenStatusShift-1), Status(n(4)>>tokenStatusShift)
-	return Decision{Status: status, Allowed: n(0), Remaining: n(1), RetryMs: n(2), ResetMs: n(3), Limit: limit}, n(5)
+	d = Decision{
+		Allowed: n(0), Remaining: n(1), RetryMs: n(2), ResetMs: n(3), Limit: n(4) & (1<<pairShift - 1),
+		Pair: uint8(n(4)>>pairShift) & 0xf, Part: uint8(n(4)>>(pairShift+4)) & 0xf,
+	}
+	if n(4) < 0 {
+		d.Status, d.Limit = Status(d.Limit), 0
+	}
+	return d, n(5)
 }
 
 func writeToken(state []byte, d *Decision, untilNs int64) {
-	for i, n := range [...]int64{d.Allowed, d.Remaining, d.RetryMs, d.ResetMs, d.Limit | int64(d.Status)<<tokenStatusShift, untilNs} {
+	limit := d.Limit | int64(d.Pair)<<pairShift | int64(d.Part)<<(pairShift+4)
+	if d.Status != OK {
+		limit |= int64(d.Status) | -1<<63
+	}
+	for i, n := range [...]int64{d.Allowed, d.Remaining, d.RetryMs, d.ResetMs, limit, untilNs} {
 		le.PutUint64(state[i*8:], uint64(n))
 	}
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // StateHash is a hash of everything that decisions at or after the stamp depend on:
-// limiters, blocks and remembered IDs that are not idle. Tables that carried out the
+// policies, and limiters, blocks and remembered IDs that are not idle. Tables that carried out the
 // same operations at the same stamps have the same hash, whatever their shards, their
 // collecting and their being stored and loaded again; tables that differ in one entry
 // differ in it, but for one chance in 2^64. The table is locked a segment at a time:
@@ -22,7 +22,7 @@ func (t *Table) StateHash(at Stamp) (sum uint64) {
 			})
 		})
 		if full == 0 {
-			return sum
+			return sum + h.policies(t.policies.Load())
 		}
 	}
 }

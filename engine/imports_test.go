@@ -17,6 +17,7 @@ var mayImport = map[string][]string{
 	"persistence": {"engine"},
 	"raftstore":   {"engine", "persistence"},
 	"server":      {"engine"},
+	"policyfile":  {"engine", "server"},
 	"client":      {},
 	"bench":       {},
 }

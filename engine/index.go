@@ -44,6 +44,17 @@ func (x *index) newSegment(depth uint8) *segment {
 // segmentOf returns the segment for a hash whose leading bits choose it.
 func (x *index) segmentOf(h uint64) *segment { return x.dir[h>>(64-x.depth)] }
 
+// segments iterates over the segments, each once.
+func (x *index) segments() func(yield func(*segment) bool) {
+	return func(yield func(*segment) bool) {
+		for i := 0; i < len(x.dir); i += 1 << (x.depth - x.dir[i].depth) {
+			if !yield(x.dir[i]) {
+				return
+			}
+		}
+	}
+}
+
 // find returns the entry of this name space with this key, and its place; ref 0 when
 // there is none.
 func (x *index) find(h uint64, s *slab, ns namespace, key []byte) (g *segment, pos int, r ref) {

@@ -6,8 +6,11 @@ import "hash/maphash"
 // reported as false. An error means key or value is not something Drain wrote.
 // Loading does not mark the entry as changed. It may run in many goroutines.
 func (t *Table) Load(at Stamp, key, value []byte) (bool, error) {
-	if len(key) < 2 || len(key) > 1+2+MaxKeyLen+MaxIDLen || len(value) == 0 {
+	if len(key) < 2 || len(key) > 1+2+MaxNameLen+MaxIDLen || len(value) == 0 {
 		return false, ErrStored
+	}
+	if key[0] == policyClass {
+		return t.loadPolicy(string(key[1:]), value)
 	}
 	kind, name := value[0], key[1:]
 	if kind >= uint8(numKinds) || storageKinds[namespaceOf(kind)] != key[0] {
@@ -20,7 +23,7 @@ func (t *Table) Load(at Stamp, key, value []byte) (bool, error) {
 			return false, ErrStored
 		}
 	}
-	s := t.shardOf(maphash.Bytes(t.seed, shardKey))
+	s := t.shardOf(maphash.Bytes(t.seed, homeOf(shardKey)))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.nowNs = max(s.nowNs, at.NowNs)
@@ -43,7 +46,7 @@ func keyOfToken(name []byte) ([]byte, bool) {
 		return nil, false
 	}
 	n := int(name[0]) | int(name[1])<<8
-	if n > len(name)-2 {
+	if n == 0 || n > len(name)-2 {
 		return nil, false
 	}
 	return name[2 : 2+n], true

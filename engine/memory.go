@@ -80,6 +80,7 @@ func (s *shard) giveUp(c *cell) {
 		s.counts.evicted++
 		s.counts.forgiven += max(s.usedUnits(c.e), 0)
 	}
+	s.t.evicted.Add(1)
 	s.drop(c)
 }
 

@@ -24,6 +24,8 @@ const (
 	OpUnblock               // lift the block
 	OpIncr                  // add to a Counter as Incr says
 	OpForget                // give the limiter up for room: OpReset, but counted as an eviction; with an ID only what is remembered of it
+	OpCheck                 // decide under policies: Text for Key, and Also
+	OpPolicy                // change the policy that Key names as Policy says; TTLNs is how long an override lasts, 0 for ever
 )
 
 // Op is one operation on one key. Its slices belong to the caller and are not
@@ -31,8 +33,9 @@ const (
 // package; the engine does not check them again.
 type Op struct {
 	Code    OpCode
-	Partial bool   // OpTake: grant as many units as fit, up to Cost
-	Dry     bool   // OpTake: answer, and change nothing
+	Partial bool   // OpTake, OpCheck: grant as many units as fit, up to Cost
+	Dry     bool   // OpTake, OpCheck: answer, and change nothing
+	High    bool   // OpCheck: may take what policies keep for high priority
 	Key     []byte // 1..MaxKeyLen bytes
 	Limit   Limit  // OpTake
 	Cost    int64  // units, 0..MaxUnits; 0 looks without taking
@@ -46,13 +49,18 @@ type Op struct {
 	// key within the table's IDLifetime answers what the first one answered.
 	// That goes for every answer but OutOfMemory.
 	ID []byte
-	// Text is the lease holder (Concurrency, OpRelease, OpRenew) or the reason of a
-	// block.
+	// Text is the lease holder (Concurrency, OpRelease, OpRenew), the reason of a block
+	// or the policy of OpCheck.
 	Text []byte
+	Also []Pair // OpCheck: more policies and their keys, together with the first at most MaxPairs
 	// Calendar bounds the current window when Limit.Mode is Day, Week, Month or Year.
 	Calendar *Calendar
-	Incr     *Incr // OpIncr
+	Incr     *Incr         // OpIncr
+	Policy   *PolicyChange // OpPolicy
 }
+
+// Pair is a policy and the key it is to decide about. A check names no pair twice.
+type Pair struct{ Policy, Key []byte }
 
 // Calendar holds the ends of two neighbouring calendar windows on the wall
 // clock (Unix nanoseconds): the one in which the request was taken and the
@@ -92,17 +100,24 @@ const (
 	TooManyHolders        // the key has MaxHolders leases
 	NotRefundable         // the key's algorithm has nothing to refund
 	Overflow              // a counter would change by more than 64 bits hold
+	UnknownPolicy         // there is no such policy; of a check Pair says which
+	PoliciesFull          // the policies would exceed MaxPolicies, MaxPolicyBytes, or one its overrides
 )
 
 // Decision answers an Op.
 //
-// OpTake fills all five numbers as the contract names them. The others answer
+// OpTake and OpCheck fill all five numbers as the contract names them. The others answer
 // in Allowed: OpRelease, OpRenew, OpReset, OpForget and OpUnblock 1 when there was
 // something to act on, else 0; OpBlock 1; OpRefund 1 when units were given back,
 // with the units left in Remaining (-1 for a limiter that is idle); OpIncr the
-// applied difference, with the new value in Remaining.
+// applied difference, with the new value in Remaining. OpPolicy answers 1 when the
+// policy changed, with its version in Remaining.
 type Decision struct {
 	Status Status
+	// Pair is the pair of a check (0: Key and Text, i: Also[i-1]) whose policy the other
+	// numbers are of, and Part the limit of that policy: the one that binds. NoPart: the
+	// policy is disabled or has no limit for the key.
+	Pair, Part uint8
 	// Allowed is 1 or 0; with Partial the units granted.
 	Allowed int64
 	// Remaining is the whole units that could still be taken now.

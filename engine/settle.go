@@ -53,12 +53,10 @@ func (s *shard) block(c *cell, op *Op, d *Decision) bool {
 
 // denyBlocked answers a decision on a blocked key.
 func (s *shard) denyBlocked(c *cell, op *Op, d *Decision) bool {
-	b := cell{hash: c.hash, key: c.key, ns: blocks}
-	s.open(&b)
-	if !b.live {
+	untilNs, blocked := s.blockedUntil(c.hash, c.key)
+	if !blocked {
 		return false
 	}
-	untilNs, _ := readBlock(b.e.state())
 	look := *op
 	look.Cost, look.Dry = 0, true
 	s.take(c, &look, d)
@@ -73,12 +71,22 @@ func (s *shard) denyBlocked(c *cell, op *Op, d *Decision) bool {
 
 // isBlocked reports whether an administrative block is in force on the key.
 func (s *shard) isBlocked(c *cell) bool {
+	_, blocked := s.blockedUntil(c.hash, c.key)
+	return blocked
+}
+
+// blockedUntil returns when the administrative block of a key ends, if one is in
+// force.
+func (s *shard) blockedUntil(hash uint64, key []byte) (untilNs int64, blocked bool) {
 	if s.counts.entries[kindBlock] == 0 {
-		return false
+		return 0, false
 	}
-	b := cell{hash: c.hash, key: c.key, ns: blocks}
+	b := cell{hash: hash, key: key, ns: blocks}
 	s.open(&b)
-	return b.live
+	if b.live {
+		untilNs, _ = readBlock(b.e.state())
+	}
+	return untilNs, b.live
 }
 
 // counter carries out OpIncr on a key that holds a counter or nothing. On a blocked

@@ -10,6 +10,7 @@ import (
 type shard struct {
 	mu       sync.Mutex
 	t        *Table
+	number   int   // among the table's shards
 	nowNs    int64 // the latest time seen; it never goes back
 	offsetNs int64
 	slab     slab
@@ -18,10 +19,11 @@ type shard struct {
 	limits   limitTable
 	changes  changeLog
 	counts   counts
-	wander   uint64                         // where evict looks next
-	looking  bool                           // see look
-	resume   Stamp                          // the shard's own time during a look
-	scratch  [2 + MaxKeyLen + MaxIDLen]byte // for the key of a token
+	wander   uint64                          // where evict looks next
+	looking  bool                            // see look
+	resume   Stamp                           // the shard's own time during a look
+	scratch  [2 + MaxNameLen + MaxIDLen]byte // for the key of a token
+	checker  checker                         // for the first of the shards of a check
 }
 
 // counts are the shard's share of Stats.

@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"math/bits"
 	"slices"
+	"sync"
 	"sync/atomic"
 )
 
@@ -47,6 +48,12 @@ type Table struct {
 	used      atomic.Int64 // bytes of pages, segments and limits
 	shards    []shard
 	asked     atomic.Uint64 // shards that Victims has asked
+	evicted   atomic.Int64  // entries given up for room
+
+	// policies is changed only by who holds all shards.
+	policies        atomic.Pointer[Policies]
+	policyMu        sync.Mutex          // guards what follows
+	policiesChanged map[string]struct{} // since the last Drain
 }
 
 // NewTable returns an empty table.
@@ -58,8 +65,10 @@ func NewTable(o Options) *Table {
 		o.IDLifetimeNs = defaultIDLifetimeNs
 	}
 	t := &Table{opts: o, seed: maphash.MakeSeed(), shardBits: bits.TrailingZeros(uint(o.Shards))}
+	t.policies.Store(newPolicies())
 	t.shards = make([]shard, o.Shards)
 	for i := range t.shards {
+		t.shards[i].number = i
 		t.shards[i].init(t)
 	}
 	return t
@@ -71,6 +80,11 @@ func (t *Table) shardOf(full uint64) *shard { return &t.shards[full>>(64-t.shard
 // find returns a key's hash within its shard, and the shard.
 func (t *Table) find(key []byte) (uint64, *shard) {
 	full := maphash.Bytes(t.seed, key)
+	if key[0] == reservedPrefix[0] {
+		if home := homeOf(key); len(home) < len(key) {
+			return full << t.shardBits, t.shardOf(maphash.Bytes(t.seed, home))
+		}
+	}
 	return full << t.shardBits, t.shardOf(full)
 }
 
@@ -82,6 +96,11 @@ func (t *Table) Decide(at Stamp, ops []Op, out []Decision) {
 	var held turn
 	defer held.leave()
 	for i := range ops {
+		if ops[i].wide() {
+			held.leave()
+			t.DecideAtomic(at, ops[i:i+1], out[i:i+1])
+			continue
+		}
 		h, s := t.find(ops[i].Key)
 		held.enter(s)
 		s.enter(at)
@@ -92,13 +111,8 @@ func (t *Table) Decide(at Stamp, ops []Op, out []Decision) {
 // DecideAtomic carries out ops in order as one atomic step: no other operation is
 // seen between them, and all happen at the same instant.
 func (t *Table) DecideAtomic(at Stamp, ops []Op, out []Decision) {
-	involved := make([]int, len(ops))
-	for i := range ops {
-		involved[i] = int(maphash.Bytes(t.seed, ops[i].Key) >> (64 - t.shardBits))
-	}
-	// All callers lock in ascending order, so none waits for another in a circle.
-	slices.Sort(involved)
-	involved = slices.Compact(involved)
+	var few [2 * MaxPairs]int
+	involved := t.involved(ops, few[:0])
 	defer func() {
 		for _, i := range involved {
 			t.shards[i].mu.Unlock()
@@ -108,11 +122,46 @@ func (t *Table) DecideAtomic(at Stamp, ops []Op, out []Decision) {
 		t.shards[i].mu.Lock()
 		at.NowNs = max(at.NowNs, t.shards[i].nowNs)
 	}
+	for _, i := range involved {
+		t.shards[i].enter(at)
+	}
 	for i := range ops {
+		if ops[i].Code == OpPolicy {
+			t.changePolicy(at.NowNs, &ops[i], &out[i])
+			continue
+		}
 		h, s := t.find(ops[i].Key)
 		s.enter(at)
 		s.do(h, &ops[i], &out[i])
 	}
+}
+
+// wide reports whether an operation needs more than the shard of its key.
+func (op *Op) wide() bool { return op.Code == OpPolicy || len(op.Also) > 0 }
+
+// involved lists the shards of operations, in ascending order: all callers lock in
+// that order, so none waits for another in a circle.
+func (t *Table) involved(ops []Op, list []int) []int {
+	for i := range ops {
+		if ops[i].Code == OpPolicy {
+			list = list[:0]
+			for k := range t.shards {
+				list = append(list, k)
+			}
+			return list
+		}
+		list = append(list, t.placeOf(ops[i].Key))
+		for _, p := range ops[i].Also {
+			list = append(list, t.placeOf(p.Key))
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// placeOf is the number of a key's shard.
+func (t *Table) placeOf(key []byte) int {
+	return int(maphash.Bytes(t.seed, homeOf(key)) >> (64 - t.shardBits))
 }
 
 // Len returns the number of keys that are not idle. Like Collect it forgets idle
@@ -154,9 +203,13 @@ func (s *shard) visit(at Stamp, visit func(*shard)) {
 	visit(s)
 }
 
-// Clear forgets everything: limiters, blocks and remembered IDs, but not the
-// totals of Stats. It does not note the removals for Drain.
+// Clear forgets limiters, blocks and remembered IDs, but not the totals of Stats. It
+// does not note the removals for Drain. Policies stay, and Drain hands all of them
+// out again, for a store that was emptied as well.
 func (t *Table) Clear() {
+	for _, p := range t.policies.Load().All() {
+		t.policyChanged(p.Name)
+	}
 	t.eachShard(Stamp{}, func(s *shard) {
 		t.used.Add(-s.slab.bytes() - s.index.bytes() - s.limits.bytes())
 		totals := s.counts

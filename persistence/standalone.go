@@ -241,6 +241,10 @@ func (n *Node) Clear() error {
 	if err := n.store.Clear(n.clock.Record()); err != nil {
 		n.fatal(fmt.Errorf("%w: %w", ErrDisk, err))
 	}
+	// The policies stay: a crash between the two must not lose them either.
+	if err := n.store.Flush(n.table, n.clock.Record, true); err != nil {
+		n.fatal(fmt.Errorf("%w: %w", ErrDisk, err))
+	}
 	return nil
 }
 
@@ -273,6 +277,9 @@ func (n *Node) Scan(cursor uint64, count int, visit func(key []byte, a engine.Al
 
 // RandomKey returns some key that is not idle, or nil.
 func (n *Node) RandomKey() []byte { return n.table.RandomKey(n.clock.Now(), rand.Uint64()) }
+
+// Policies returns the policies in force.
+func (n *Node) Policies() *engine.Policies { return n.table.Policies() }
 
 // Stats describes the table.
 func (n *Node) Stats() engine.Stats { return n.table.Stats(n.clock.Now()) }

@@ -19,7 +19,7 @@ func (d *denials) likely() bool { return d.left.Load() > 0 }
 
 func (d *denials) learn(ops []engine.Op, out []engine.Decision) {
 	for i := range out[:len(ops)] {
-		if out[i].Allowed == 0 && ops[i].Code == engine.OpTake && ops[i].Cost > 0 {
+		if out[i].Allowed == 0 && (ops[i].Code == engine.OpTake || ops[i].Code == engine.OpCheck) && ops[i].Cost > 0 {
 			d.left.Store(learning)
 			return
 		}

@@ -39,6 +39,9 @@ func (n *Node) RandomKey() []byte {
 	return n.machine.table.Load().RandomKey(n.lastStamp(), rand.Uint64())
 }
 
+// Policies returns the policies in force at the last entry applied here.
+func (n *Node) Policies() *engine.Policies { return n.machine.table.Load().Policies() }
+
 // Stats describes this node's table.
 func (n *Node) Stats() engine.Stats {
 	s := n.machine.table.Load().Stats(n.lastStamp())

@@ -118,6 +118,8 @@ func grows(op *engine.Op, table *engine.Table, at engine.Stamp) bool {
 		return true
 	case op.Code == engine.OpBlock || op.Code == engine.OpIncr:
 		return !table.Has(at, op.Key)
+	case op.Code == engine.OpCheck:
+		return !op.Dry && op.Cost > 0 && table.CheckGrows(at, op)
 	case op.Code != engine.OpTake || op.Dry || op.Cost == 0:
 		return false
 	}

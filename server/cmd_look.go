@@ -107,7 +107,7 @@ func runExplain(s *session, args [][]byte) {
 	s.batch = nil
 	defer s.srv.state.batches.put(b)
 	op := &b.ops[0]
-	if op.Code != engine.OpTake {
+	if op.Code != engine.OpTake && op.Code != engine.OpCheck {
 		s.fail(notDecision(args[1]))
 		return
 	}
@@ -115,9 +115,13 @@ func runExplain(s *session, args [][]byte) {
 	ds := b.room()[:1]
 	err = s.srv.lim.Decide(b.ops[:1], ds)
 	if err == nil && ds[0].Status != engine.OK {
-		err = statusErrors[ds[0].Status]
+		err = statusError(op, &ds[0])
 	}
 	if !s.guarded(err) {
+		return
+	}
+	if op.Code == engine.OpCheck {
+		s.explainCheck(op, &ds[0])
 		return
 	}
 	info, _ := s.inspect(op.Key)

@@ -67,6 +67,7 @@ var oneKey = keySpec{1, 1, 1}
 // The groups, in the order of the reference.
 const (
 	groupDecide  = "decisions"
+	groupPolicy  = "policies"
 	groupSettle  = "settling"
 	groupLook    = "looking"
 	groupDialect = "dialects"
@@ -89,7 +90,7 @@ type commandTable struct {
 func newCommandTable() *commandTable {
 	t := &commandTable{byName: make(map[string]*command)}
 	for _, family := range [][]*command{
-		decideCommands(), settleCommands(), lookCommands(), keyCommands(), dialectCommands(),
+		decideCommands(), policyCommands(), settleCommands(), lookCommands(), keyCommands(), dialectCommands(),
 		connectionCommands(), {clientCommand()}, multiCommands(), pubsubCommands(),
 		serverCommands(), configCommands(), slowlogCommands(), {commandCommand(), aclCommand(), debugCommand()},
 		clusterCommands(), {weirClusterCommand()},
@@ -221,7 +222,7 @@ func (c *command) categories() []string {
 		cats = append(cats, "@slow")
 	}
 	switch c.group {
-	case groupDecide, groupSettle, groupDialect:
+	case groupDecide, groupPolicy, groupSettle, groupDialect:
 		cats = append(cats, "@ratelimit")
 	case groupConn:
 		cats = append(cats, "@connection")

@@ -14,17 +14,17 @@ import (
 // TestExamples runs the examples of the reference: what users read is what the
 // server answers.
 func TestExamples(t *testing.T) {
-	for _, cmd := range newCommandTable().all {
+	each(newCommandTable().all, func(cmd *command) {
 		if len(cmd.shown) == 0 {
-			continue
+			return
 		}
-		t.Run(cmd.name, func(t *testing.T) {
+		t.Run(cmd.full, func(t *testing.T) {
 			c := defaultClient(t)
 			for _, e := range cmd.shown {
 				matchReply(t, e.answer, c.say(e.send), e.send)
 			}
 		})
-	}
+	})
 }
 
 // matchReply compares word by word; a star in want stands for any word.

@@ -56,6 +56,8 @@ const (
 	errPublish       replyError = "ERR PUBLISH is not supported: channels carry the server's own events only"
 	errTooManyTopics replyError = "ERR a client may subscribe to at most 128 channels and patterns"
 
+	errReservedKey    replyError = "ERR keys that begin with 'policy|' belong to the limiters of policies: decide with RL.CHECK, or choose another key"
+	errPoliciesFull   replyError = "ERR at most 1000 policies of 16 MiB together, and per policy 1000 overrides of keys and 32 of patterns; nothing was changed"
 	errWrongType      replyError = "WRONGTYPE the key belongs to another algorithm until it is idle; TYPE tells which, RL.RESET frees it"
 	errOutOfMemory    replyError = "OOM the memory for limiters is full and the policy is deny; nothing was counted"
 	errTooManyHolders replyError = "ERR the key has 1000 leases, the most one key may have"
@@ -103,6 +105,19 @@ var statusErrors = [...]replyError{
 	engine.TooManyHolders: errTooManyHolders,
 	engine.NotRefundable:  errNotRefundable,
 	engine.Overflow:       errOverflow,
+	engine.PoliciesFull:   errPoliciesFull,
+}
+
+// statusError is the reply to an operation that the engine did not carry out.
+func statusError(op *engine.Op, d *engine.Decision) error {
+	if d.Status != engine.UnknownPolicy {
+		return statusErrors[d.Status]
+	}
+	name := op.Key
+	if op.Code == engine.OpCheck {
+		name = op.PairAt(int(d.Pair)).Policy
+	}
+	return noPolicy(name)
 }
 
 // badArgument names an argument, says what is accepted ("must be ...") and

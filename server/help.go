@@ -28,6 +28,7 @@ func helpSubcommand(cmd *command) *command {
 // groupTitles are the chapters of the reference, in order.
 var groupTitles = [...]struct{ group, title, intro string }{
 	{groupDecide, "Decisions", decisionIntro},
+	{groupPolicy, "Policies", "Limits that have a name, are kept by the server and change while it runs; see [policies](policies.md)."},
 	{groupSettle, "Settling", "Give back, forget, forbid. All of them take effect at once."},
 	{groupLook, "Looking", "None of these changes a limiter, but FLUSHALL and FLUSHDB. A key is there while its limiter is not idle; scans skip idle keys. In a cluster the leader answers what is so now; any other node " +
 		"answers from its own state, as old as `stale_ms` of RL.INSPECT and `raft_stale_ms` of INFO say."},

@@ -15,6 +15,9 @@ func (s *session) op(code engine.OpCode, key []byte) (*engine.Op, error) {
 	if err := checkKey(key); err != nil {
 		return nil, err
 	}
+	if engine.Reserved(key) && code != engine.OpReset && code != engine.OpRefund {
+		return nil, errReservedKey
+	}
 	op := s.batch.next()
 	op.Code, op.Key = code, key
 	return op, nil
@@ -31,7 +34,7 @@ func (s *session) take(key []byte, a engine.Algorithm) (*engine.Op, error) {
 }
 
 func checkKey(key []byte) error {
-	if len(key) == 0 || len(key) > engine.MaxKeyLen {
+	if len(key) == 0 || len(key) > engine.MaxKeyLen && (!engine.Reserved(key) || len(key) > engine.MaxNameLen) {
 		return lengthError("key", engine.MaxKeyLen, key)
 	}
 	return nil
@@ -79,11 +82,18 @@ func (s *session) rateArg(b []byte) (engine.Rate, error) {
 	if s.rates.has(b) {
 		return s.rates.value, nil
 	}
+	r, err := parseRate(b)
+	if err == nil {
+		s.rates.keep(b, r)
+	}
+	return r, err
+}
+
+func parseRate(b []byte) (engine.Rate, error) {
 	const name = "rate"
 	r, err := engine.ParseRate(b)
 	switch {
 	case err == nil:
-		s.rates.keep(b, r)
 		return r, nil
 	case errors.Is(err, engine.ErrTooLong):
 		return r, badArgument(name, "must be given per at most 366 days", b)

@@ -18,6 +18,7 @@ const (
 	optHolder
 	optReason
 	optID
+	optPriority
 )
 
 var optionWords = [...]struct {
@@ -28,6 +29,7 @@ var optionWords = [...]struct {
 	{"COST", optCost, "n"}, {"ID", optID, "token"}, {"PARTIAL", optPartial, ""},
 	{"MAXWAIT", optMaxWait, "duration"}, {"FIRST", optFirst, ""}, {"TZ", optZone, "zone"},
 	{"HOLDER", optHolder, "id"}, {"REASON", optReason, "text"},
+	{"PRIORITY", optPriority, "high|normal"},
 }
 
 // options reads the options of op, in any order and each at most once. It
@@ -78,6 +80,10 @@ func applyOption(op *engine.Op, bit option, value []byte) (err error) {
 		op.Text, err = value, checkText("HOLDER", value, engine.MaxHolderLen)
 	case optReason:
 		op.Text, err = value, checkText("REASON", value, engine.MaxReasonLen)
+	case optPriority:
+		if op.High = isWord(value, "HIGH"); !op.High && !isWord(value, "NORMAL") {
+			err = badArgument("PRIORITY", "must be high or normal", value)
+		}
 	case optID:
 		op.ID, err = value, checkText("ID", value, engine.MaxIDLen)
 	}

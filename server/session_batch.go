@@ -17,6 +17,7 @@ type batch struct {
 	queue     []deferred
 	incrs     []engine.Incr // what ops point to
 	bytes     []byte        // holder ids the server has made
+	pairs     []engine.Pair // of checks
 }
 
 // deferred is one command whose reply waits for its operations.
@@ -36,7 +37,8 @@ func (p *batchPool) get() *batch { return p.pool.Get().(*batch) }
 func (p *batchPool) put(b *batch) {
 	b.truncate(0)
 	clear(b.incrs)
-	b.queue, b.incrs, b.bytes = b.queue[:0], b.incrs[:0], b.bytes[:0]
+	clear(b.pairs)
+	b.queue, b.incrs, b.bytes, b.pairs = b.queue[:0], b.incrs[:0], b.bytes[:0], b.pairs[:0]
 	p.pool.Put(b)
 }
 
@@ -112,8 +114,8 @@ func (s *session) settle() {
 func (s *session) answer(cmd *command, ops []engine.Op, ds []engine.Decision, err error) {
 	if err == nil {
 		for i := range ds {
-			if status := ds[i].Status; status != engine.OK {
-				err = statusErrors[status]
+			if ds[i].Status != engine.OK {
+				err = statusError(&ops[i], &ds[i])
 				break
 			}
 		}

@@ -16,6 +16,7 @@ type cli struct {
 	Serve       serveCmd       `cmd:"" help:"Run the server."`
 	Help        helpCmd        `cmd:"" help:"Explain the commands a client may send."`
 	Cluster     clusterCmd     `cmd:"" help:"Look at a running cluster, or change it."`
+	Policy      policyCmd      `cmd:"" help:"Bring the policies of a running server to what a file says, compare them, or write them down."`
 	Healthcheck healthcheckCmd `cmd:"" help:"Ask a server whether it is ready: exit code 0 if it is."`
 	Bench       benchCmd       `cmd:"" help:"Measure weir beside Redis on this machine; weir bench run --help explains."`
 	Version     versionCmd     `cmd:"" help:"Print the version."`

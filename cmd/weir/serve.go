@@ -44,6 +44,8 @@ type serveCmd struct {
 	WhenFull   string        `default:"least-harm" enum:"least-harm,deny" help:"What a new key meets when memory is full. least-harm forgets what is nearest to idle, and counts it; deny answers OOM."`
 	IDLifetime time.Duration `name:"id-lifetime" default:"60s" help:"How long the ID of a command is remembered, so that sending it again takes nothing more. Longer than any client keeps retrying. In a cluster what its founder was told counts."`
 
+	Policies string `placeholder:"FILE" help:"YAML file of policies. Read at the start and again at SIGHUP; policies that it does not name stay as they are, and a bad file changes nothing."`
+
 	clusterFlags
 
 	LogLevel  string `default:"info" enum:"debug,info,warn,error" help:"The least serious line to log: debug, info, warn or error."`
@@ -58,6 +60,10 @@ func (s *serveCmd) Run() error {
 		return err
 	}
 	if err := s.fitFiles(log); err != nil {
+		return err
+	}
+	policies, err := openPolicies(s.Policies, log)
+	if err != nil {
 		return err
 	}
 	clients, web, err := s.open(password)
@@ -77,6 +83,7 @@ func (s *serveCmd) Run() error {
 	if err != nil {
 		return errors.Join(err, node.Close(), closeAll(clients, web))
 	}
+	defer policies.keep(node)()
 	beside := server.NewHTTP(srv)
 	failed := make(chan error, 2) // one for each listener
 	go func() { failed <- srv.Serve(clients) }()

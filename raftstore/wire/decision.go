@@ -10,7 +10,7 @@ import (
 func AppendDecisions(b []byte, out []engine.Decision) []byte {
 	for i := range out {
 		d := &out[i]
-		b = append(b, byte(d.Status))
+		b = append(b, byte(d.Status), d.Pair, d.Part)
 		for _, v := range [...]int64{d.Allowed, d.Remaining, d.RetryMs, d.ResetMs, d.Limit} {
 			b = binary.AppendVarint(b, v)
 		}
@@ -23,9 +23,8 @@ func AppendDecisions(b []byte, out []engine.Decision) []byte {
 func ReadDecisions(b []byte, out []engine.Decision) error {
 	d := Decoder{b: b}
 	for i := range out {
-		status := d.byte()
 		out[i] = engine.Decision{
-			Status: engine.Status(status), Allowed: d.varint(), Remaining: d.varint(),
+			Status: engine.Status(d.byte()), Pair: d.byte(), Part: d.byte(), Allowed: d.varint(), Remaining: d.varint(),
 			RetryMs: d.varint(), ResetMs: d.varint(), Limit: d.varint(),
 		}
 	}

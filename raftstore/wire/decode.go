@@ -95,6 +95,35 @@ func (d *Decoder) extra(op *engine.Op) {
 		op.Incr = &engine.Incr{Saturate: bits&1 != 0, OnlyIfNew: bits&2 != 0, Expire: engine.ExpireMode(d.byte())}
 		op.Incr.By, op.Incr.Lower, op.Incr.Upper, op.Incr.ExpireNs = d.varint(), d.varint(), d.varint(), d.varint()
 	}
+	op.High = which&extraHigh != 0
+	if which&extraPairs != 0 {
+		d.pairs(op)
+	}
+	if which&extraPolicy != 0 {
+		d.change(op)
+	}
+}
+
+func (d *Decoder) pairs(op *engine.Op) {
+	n := d.uvarint()
+	if d.bad = d.bad || n == 0 || n >= engine.MaxPairs; d.bad {
+		return
+	}
+	op.Also = make([]engine.Pair, n)
+	for i := range op.Also {
+		op.Also[i] = engine.Pair{Policy: d.bytes(), Key: d.bytes()}
+	}
+}
+
+func (d *Decoder) change(op *engine.Op) {
+	op.Policy = &engine.PolicyChange{Do: engine.PolicyDo(d.byte()), Reset: d.byte()&1 != 0}
+	terms := d.bytes()
+	if d.bad || len(terms) == 0 {
+		return
+	}
+	var err error
+	op.Policy.Terms, err = engine.DecodePolicy("", terms)
+	d.bad = err != nil
 }
 
 func (d *Decoder) varint() int64 {

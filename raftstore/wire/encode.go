@@ -15,13 +15,16 @@ const (
 	flagTimes     // a wait and a time to live follow
 	flagID
 	flagText
-	flagExtra // a calendar or an increment follows
+	flagExtra // one or more of the extras follow
 )
 
 // The bits of an operation's extra.
 const (
 	extraCalendar = 1 << iota
 	extraIncr
+	extraHigh   // high priority; nothing follows
+	extraPairs  // more pairs of a check
+	extraPolicy // a change of a policy
 )
 
 // Encoder appends calls to the body of an entry.
@@ -49,7 +52,14 @@ func (e *Encoder) Call(b []byte, ops []engine.Op, atomic bool) []byte {
 
 // Estimate is about the length that an operation takes in a body.
 func Estimate(op *engine.Op) int {
-	return 48 + len(op.Key) + len(op.ID) + len(op.Text) + len(op.Limit.Steps)
+	n := 48 + len(op.Key) + len(op.ID) + len(op.Text) + len(op.Limit.Steps)
+	for _, p := range op.Also {
+		n += 4 + len(p.Policy) + len(p.Key)
+	}
+	if op.Policy != nil && op.Policy.Terms != nil {
+		n += len(op.Policy.Terms.Append(nil))
+	}
+	return n
 }
 
 func (e *Encoder) op(b []byte, op *engine.Op) []byte {
@@ -91,7 +101,7 @@ func (e *Encoder) flags(op *engine.Op) (flags byte) {
 	set(op.WaitNs != 0 || op.TTLNs != 0, flagTimes)
 	set(len(op.ID) > 0, flagID)
 	set(len(op.Text) > 0, flagText)
-	set(op.Calendar != nil || op.Incr != nil, flagExtra)
+	set(op.Calendar != nil || op.Incr != nil || op.High || len(op.Also) > 0 || op.Policy != nil, flagExtra)
 	return flags
 }
 
@@ -110,6 +120,9 @@ func appendLimit(b []byte, l *engine.Limit) []byte {
 func appendExtra(b []byte, op *engine.Op) []byte {
 	at := len(b)
 	b = append(b, 0)
+	if op.High {
+		b[at] |= extraHigh
+	}
 	if c := op.Calendar; c != nil {
 		b[at] |= extraCalendar
 		b = binary.AppendVarint(binary.AppendVarint(b, c.EndNs), c.NextEndNs)
@@ -128,5 +141,29 @@ func appendExtra(b []byte, op *engine.Op) []byte {
 			b = binary.AppendVarint(b, v)
 		}
 	}
+	if len(op.Also) > 0 {
+		b[at] |= extraPairs
+		b = binary.AppendUvarint(b, uint64(len(op.Also)))
+		for _, p := range op.Also {
+			b = appendBytes(appendBytes(b, p.Policy), p.Key)
+		}
+	}
+	if op.Policy != nil {
+		b[at] |= extraPolicy
+		b = appendChange(b, op.Policy)
+	}
 	return b
+}
+
+// appendChange appends a change of a policy; without terms their text is empty.
+func appendChange(b []byte, c *engine.PolicyChange) []byte {
+	var bits byte
+	if c.Reset {
+		bits |= 1
+	}
+	b = append(b, byte(c.Do), bits)
+	if c.Terms == nil {
+		return appendBytes(b, nil)
+	}
+	return appendBytes(b, c.Terms.Append(nil))
 }

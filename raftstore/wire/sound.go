@@ -7,8 +7,16 @@ import "github.com/weir-project/weir/engine"
 // not sound must not get into the log, where every node would stop at it.
 func Sound(op *engine.Op) bool {
 	within := func(v, low, high int64) bool { return low <= v && v <= high }
-	ok := within(int64(len(op.Key)), 1, engine.MaxKeyLen) && len(op.ID) <= engine.MaxIDLen &&
+	longest := int64(engine.MaxKeyLen)
+	reserved := engine.Reserved(op.Key)
+	if reserved {
+		longest = int64(engine.MaxNameLen)
+	}
+	ok := within(int64(len(op.Key)), 1, longest) && len(op.ID) <= engine.MaxIDLen &&
 		within(op.Cost, 0, engine.MaxUnits) && within(op.WaitNs, 0, engine.Never) && within(op.TTLNs, 0, engine.Never)
+	if reserved && op.Code != engine.OpReset && op.Code != engine.OpRefund && op.Code != engine.OpForget {
+		return false // only a policy may make such a limiter
+	}
 	switch op.Code {
 	case engine.OpTake:
 		return ok && soundLimit(&op.Limit) && len(op.Text) <= engine.MaxHolderLen &&
@@ -19,13 +27,41 @@ func Sound(op *engine.Op) bool {
 		return ok && len(op.Text) <= engine.MaxReasonLen
 	case engine.OpIncr:
 		return ok && op.Incr != nil && op.Incr.Expire <= engine.ExpireNone
+	case engine.OpCheck:
+		return ok && soundPairs(op)
+	case engine.OpPolicy:
+		return ok && op.Policy != nil && op.Policy.Sound(op.Key)
 	default:
 		return ok && op.Code <= lastCode
 	}
 }
 
 // lastCode is the newest operation this version knows.
-const lastCode = engine.OpForget
+const lastCode = engine.OpPolicy
+
+// soundPairs reports whether a check names policies and keys, none of them twice: a
+// look at both would find room for either.
+func soundPairs(op *engine.Op) bool {
+	if len(op.Also) >= engine.MaxPairs || len(op.Text) == 0 || len(op.Text) > engine.MaxPolicyLen {
+		return false
+	}
+	for i, p := range op.Also {
+		if len(p.Policy) == 0 || len(p.Policy) > engine.MaxPolicyLen || len(p.Key) == 0 || len(p.Key) > engine.MaxKeyLen || engine.Reserved(p.Key) ||
+			samePair(p, engine.Pair{Policy: op.Text, Key: op.Key}) {
+			return false
+		}
+		for _, other := range op.Also[:i] {
+			if samePair(p, other) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func samePair(a, b engine.Pair) bool {
+	return string(a.Policy) == string(b.Policy) && string(a.Key) == string(b.Key)
+}
 
 func soundLimit(l *engine.Limit) bool {
 	if l.Rate.Units < 0 || l.Rate.Units > engine.MaxUnits || l.Rate.PerNs < 0 || l.Rate.PerNs > engine.MaxWindowNs ||

@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,7 +39,7 @@ func TestHeaderRefuses(t *testing.T) {
 func genOp(t *rapid.T) engine.Op {
 	units := rapid.Int64Range(0, engine.MaxUnits)
 	op := engine.Op{
-		Code: engine.OpCode(rapid.IntRange(int(engine.OpTake), int(engine.OpForget)).Draw(t, "code")),
+		Code: engine.OpCode(rapid.IntRange(int(engine.OpTake), int(engine.OpPolicy)).Draw(t, "code")),
 		Key:  rapid.SliceOfN(rapid.Byte(), 1, engine.MaxKeyLen).Draw(t, "key"),
 		Cost: units.Draw(t, "cost"), Partial: rapid.Bool().Draw(t, "partial"), Dry: rapid.Bool().Draw(t, "dry"),
 		WaitNs: rapid.Int64Range(0, engine.Never).Draw(t, "wait"), TTLNs: rapid.Int64Range(0, engine.Never).Draw(t, "ttl"),
@@ -48,6 +49,17 @@ func genOp(t *rapid.T) engine.Op {
 		op.ID = nil
 	}
 	switch op.Code {
+	case engine.OpCheck:
+		op.Text, op.High = []byte("policy"), rapid.Bool().Draw(t, "high")
+		for i := range rapid.IntRange(0, engine.MaxPairs-1).Draw(t, "pairs") {
+			op.Also = append(op.Also, engine.Pair{Policy: fmt.Append(nil, "p", i), Key: op.Key})
+		}
+	case engine.OpPolicy:
+		op.Key = []byte("policy")
+		op.Policy = &engine.PolicyChange{Do: engine.PolicyDelete, Reset: rapid.Bool().Draw(t, "reset")}
+		if rapid.Bool().Draw(t, "set") {
+			op.Policy.Do, op.Policy.Terms = engine.PolicySet, genPolicy(t)
+		}
 	case engine.OpTake:
 		op.Limit = genLimit(t)
 		if op.Limit.Mode >= engine.Day && op.Limit.Mode <= engine.Year {
@@ -60,6 +72,22 @@ func genOp(t *rapid.T) engine.Op {
 		}
 	}
 	return op
+}
+
+func genPolicy(t *rapid.T) *engine.Policy {
+	p := &engine.Policy{
+		Shadow: rapid.Bool().Draw(t, "shadow"), Disabled: rapid.Bool().Draw(t, "disabled"),
+		RetryNs: rapid.Int64Range(0, engine.MaxWindowNs).Draw(t, "retry"), Reserved: rapid.Int64Range(0, engine.MaxReserved).Draw(t, "reserved"),
+	}
+	zone := &engine.Zone{Name: "Europe/Berlin", Changes: []engine.ZoneChange{{AtSec: -1, OffsetSec: 3600}, {AtSec: 1 << 33, OffsetSec: -7200}}}
+	for range rapid.IntRange(1, engine.MaxPolicyLimits).Draw(t, "limits") {
+		p.Limits = append(p.Limits, rapid.SampledFrom([]engine.PolicyLimit{
+			{Limit: engine.Limit{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 3, PerNs: 7}, Max: 5}, WaitNs: 9},
+			{Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Month, Max: 5}, Zone: zone},
+			{Limit: engine.Limit{Algorithm: engine.SlidingLog, WindowNs: 5, Max: 5}},
+		}).Draw(t, "limit"))
+	}
+	return p
 }
 
 func genLimit(t *rapid.T) engine.Limit {
@@ -118,8 +146,34 @@ func TestCallsComeBack(t *testing.T) {
 	})
 }
 
+// TestUnsoundNeverTravels: what the engine could not carry out is refused before the log.
+func TestUnsoundNeverTravels(t *testing.T) {
+	pair := func(policy, key string) engine.Pair { return engine.Pair{Policy: []byte(policy), Key: []byte(key)} }
+	check := engine.Op{Code: engine.OpCheck, Key: []byte("k"), Text: []byte("p"), Also: []engine.Pair{pair("q", "k")}}
+	require.True(t, wire.Sound(&check))
+	for _, also := range [][]engine.Pair{
+		{pair("p", "k")}, {pair("q", "k"), pair("q", "k")}, {pair("", "k")}, {pair("q", "")}, {pair("q", "policy|p|0|k")}, make([]engine.Pair, engine.MaxPairs),
+	} {
+		bad := check
+		bad.Also = also
+		require.False(t, wire.Sound(&bad), "%s", also)
+	}
+	limit := engine.Limit{Algorithm: engine.SlidingCounter, WindowNs: 1, Max: 1}
+	own := engine.Op{Key: []byte("policy|p|0|k"), Limit: limit, Cost: 1}
+	require.False(t, wire.Sound(&own), "a limiter of a policy belongs to it")
+	own.Code = engine.OpReset
+	require.True(t, wire.Sound(&own))
+	for _, change := range []*engine.PolicyChange{
+		nil, {Do: 200}, {Do: engine.PolicySet}, {Terms: &engine.Policy{}}, {Do: engine.PolicyDelete, Terms: &engine.Policy{}},
+		{Terms: &engine.Policy{Limits: []engine.PolicyLimit{{Limit: engine.Limit{Algorithm: engine.Strike}}}}},
+		{Do: engine.PolicyOverride, Terms: &engine.Policy{Overrides: []engine.Override{{UntilNs: 1}}}},
+	} {
+		require.False(t, wire.Sound(&engine.Op{Code: engine.OpPolicy, Key: []byte("p"), Policy: change}), "%+v", change)
+	}
+}
+
 func TestDecisionsComeBack(t *testing.T) {
-	want := []engine.Decision{{}, {Status: engine.WrongType}, {Allowed: 1, Remaining: 1 << 53, RetryMs: -1, ResetMs: 1 << 62, Limit: -7}}
+	want := []engine.Decision{{}, {Status: engine.UnknownPolicy, Pair: 3, Part: engine.NoPart}, {Status: engine.WrongType}, {Allowed: 1, Remaining: 1 << 53, RetryMs: -1, ResetMs: 1 << 62, Limit: -7}}
 	b := wire.AppendDecisions(nil, want)
 	got := make([]engine.Decision, len(want))
 	require.NoError(t, wire.ReadDecisions(b, got))
@@ -138,6 +192,12 @@ func FuzzBody(f *testing.F) {
 		Key: []byte("k"), Cost: 3, ID: []byte("id"),
 		Limit: engine.Limit{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: 2}, Max: 3},
 	}, {Code: engine.OpReset, Key: []byte("k"), Cost: 1}}, true))
+	f.Add(enc.Call(nil, []engine.Op{
+		{Code: engine.OpPolicy, Key: []byte("p"), Policy: &engine.PolicyChange{Terms: &engine.Policy{Limits: []engine.PolicyLimit{
+			{Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Day, Max: 2}, Zone: &engine.Zone{Name: "UTC"}},
+		}}}},
+		{Code: engine.OpCheck, Key: []byte("k"), Text: []byte("p"), Cost: 2, Also: []engine.Pair{{Policy: []byte("p"), Key: []byte("j")}}},
+	}, true))
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0x0f})
 	f.Fuzz(func(t *testing.T, body []byte) {
 		var d wire.Decoder

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/policyfile"
+)
+
+const (
+	// policyRetryEvery is how often a node tries to hand in its policy file while the
+	// cluster has no leader.
+	policyRetryEvery = 500 * time.Millisecond
+	// policiesAtOnce bounds the changes made in one atomic step: all of an ordinary file,
+	// and never so many that an entry of the log takes long.
+	policiesAtOnce = 256
+)
+
+// policyLoader brings the policies of a node to what a file says, at the start and at
+// each SIGHUP.
+type policyLoader struct {
+	path string
+	file *policyfile.File
+	log  *slog.Logger
+}
+
+// openPolicies reads the policy file, before anything slow: a server that was told to
+// limit must not start without its limits. An empty path is no file.
+func openPolicies(path string, log *slog.Logger) (*policyLoader, error) {
+	if path == "" {
+		return nil, nil
+	}
+	file, err := policyfile.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return &policyLoader{path, file, log}, nil
+}
+
+// policyNode is what the loader needs of a node.
+type policyNode interface {
+	Policies() *engine.Policies
+	DecideAtomic(ops []engine.Op, out []engine.Decision) error
+}
+
+// keep hands the file in, and again at each SIGHUP, until the returned function is
+// called. A node that runs alone has its policies when keep returns; in a cluster they
+// come as soon as there is a leader.
+func (l *policyLoader) keep(n policyNode) (stop func()) {
+	if l == nil {
+		return func() {}
+	}
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	done := make(chan struct{})
+	due := l.apply(n) != nil
+	var running sync.WaitGroup
+	running.Go(func() { l.run(n, due, hangup, done) })
+	return func() {
+		signal.Stop(hangup)
+		close(done)
+		running.Wait()
+	}
+}
+
+// run applies the file when it is due, and reads it again when asked.
+func (l *policyLoader) run(n policyNode, due bool, hangup <-chan os.Signal, done <-chan struct{}) {
+	retry := time.NewTicker(policyRetryEvery)
+	defer retry.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-hangup:
+			due = l.reload()
+		case <-retry.C:
+		}
+		if due {
+			due = l.apply(n) != nil
+		}
+	}
+}
+
+// reload reads the file again and reports whether it is a good one.
+func (l *policyLoader) reload() bool {
+	file, err := policyfile.Open(l.path)
+	if err != nil {
+		l.log.Error("the policy file is bad, nothing was changed", "error", err)
+		return false
+	}
+	l.file = file
+	return true
+}
+
+// apply makes what the file says so. After an error it may be tried again.
+func (l *policyLoader) apply(n policyNode) error {
+	ops := l.file.Changes(n.Policies())
+	refused := 0
+	for from := 0; from < len(ops); from += policiesAtOnce {
+		some := ops[from:min(from+policiesAtOnce, len(ops))]
+		out := make([]engine.Decision, len(some))
+		if err := n.DecideAtomic(some, out); err != nil {
+			l.log.Debug("the policies wait for a leader", "error", err)
+			return err
+		}
+		for i := range out {
+			if out[i].Status != engine.OK {
+				refused++
+			}
+		}
+	}
+	if refused > 0 {
+		l.log.Error("there is no room for some policies of the file", "refused", refused, "file", l.path)
+	}
+	l.log.Info("policies are as the file says", "file", l.path, "policies", len(l.file.Policies), "changes", len(ops)-refused)
+	return nil
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+	"github.com/stretchr/testify/require"
+)
+
+const loginPolicy = "policies:\n  login:\n    limits: [FIXED FOREVER 5]\n"
+
+// TestPolicyFileOfAServer: read at the start and at SIGHUP; a bad file is refused at
+// the start and changes nothing later; policies and their usage outlive a restart.
+func TestPolicyFileOfAServer(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "policies.yaml")
+	write := func(text string) { require.NoError(t, os.WriteFile(path, []byte(text), 0o600)) }
+	write("policies:\n  login:\n    limits: [FIXED soon 5]\n")
+	require.Contains(t, refusal(t, serveCommand("--policies", path)), "policies.yaml:3: policy login: window must be like 60")
+
+	write(loginPolicy)
+	dir := t.TempDir()
+	p := start(t, "--policies", path, "--data-dir", dir)
+	remaining := func(p *process) int64 {
+		five, err := redis.Values(p.do("RL.CHECK", "login", "k"), nil)
+		require.NoError(t, err)
+		return five[1].(int64)
+	}
+	require.EqualValues(t, 4, remaining(p))
+
+	write(strings.Replace(loginPolicy, "5", "five", 1))
+	p.signal(syscall.SIGHUP)
+	require.Eventually(t, func() bool { return strings.Contains(p.output(), "nothing was changed") }, patience, 10*time.Millisecond)
+	require.EqualValues(t, 3, remaining(p))
+
+	write(strings.Replace(loginPolicy, "5", "50", 1))
+	p.signal(syscall.SIGHUP)
+	require.Eventually(t, func() bool { return strings.Count(p.output(), "policies are as the file says") == 2 }, patience, 10*time.Millisecond)
+	require.EqualValues(t, 47, remaining(p), "usage is kept")
+	p.stop()
+
+	p = start(t, "--data-dir", dir)
+	require.EqualValues(t, 46, remaining(p), "without the file, from the state")
+	p.do("FLUSHALL")
+	require.EqualValues(t, 49, remaining(p))
+	p.stop()
+}
+
+// TestPolicyCommands: diff says what apply would do, apply does it in one step, and what
+// export writes does not differ.
+func TestPolicyCommands(t *testing.T) {
+	p := start(t)
+	c := &policyCmd{Addr: p.addr}
+	path := filepath.Join(t.TempDir(), "policies.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(loginPolicy+"    overrides: [{key: vip, unlimited: true, ttl: 1h}]\n"), 0o600))
+
+	var out bytes.Buffer
+	require.ErrorIs(t, c.diff(&out, path), errDiffers)
+	require.Equal(t, "+ login LIMIT FIXED FOREVER 5\n+ login for vip UNLIMITED\n2 to change\n", out.String())
+	require.NoError(t, c.apply(&out, path))
+	out.Reset()
+	require.NoError(t, c.apply(&out, path))
+	require.Equal(t, "nothing changed\n", out.String())
+
+	out.Reset()
+	require.NoError(t, c.export(&out))
+	require.NoError(t, os.WriteFile(path, out.Bytes(), 0o600))
+	out.Reset()
+	require.NoError(t, c.diff(&out, path))
+
+	before := p.do("RL.POLICY", "GET", "login")
+	require.NoError(t, os.WriteFile(path, []byte("policies: {new: {limits: [FIXED 1m 1]}, login: {limits: [FIXED 1m 1], overrides: [{limits: []}]}}"), 0o600))
+	require.ErrorContains(t, c.apply(&out, path), "policies.yaml:1: policy login: an override needs a key")
+	require.Equal(t, before, p.do("RL.POLICY", "GET", "login"))
+	require.Equal(t, []any{[]byte("login")}, p.do("RL.POLICY", "LIST"))
+	p.stop()
+}

@@ -1,0 +1,282 @@
+package engine_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+)
+
+func quotaLimit(most int64) engine.PolicyLimit {
+	return engine.PolicyLimit{Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: most}}
+}
+
+func setPolicy(name string, p engine.Policy) engine.Op {
+	return engine.Op{Code: engine.OpPolicy, Key: []byte(name), Policy: &engine.PolicyChange{Terms: &p}}
+}
+
+func check(cost int64, pairs ...string) engine.Op {
+	op := engine.Op{Code: engine.OpCheck, Text: []byte(pairs[0]), Key: []byte(pairs[1]), Cost: cost}
+	for i := 2; i < len(pairs); i += 2 {
+		op.Also = append(op.Also, engine.Pair{Policy: []byte(pairs[i]), Key: []byte(pairs[i+1])})
+	}
+	return op
+}
+
+func decideAt(t *engine.Table, at engine.Stamp, op engine.Op) engine.Decision {
+	var out [1]engine.Decision
+	t.Decide(at, []engine.Op{op}, out[:])
+	return out[0]
+}
+
+// TestAChecksTakeIsWhole: 64 clients check overlapping sets of policies and keys. In
+// the end each limiter holds exactly what the admitted checks took: none took a part.
+func TestAChecksTakeIsWhole(t *testing.T) {
+	const clients, each, policies, keys = 64, 400, 5, 3
+	at := engine.Stamp{NowNs: 1e18}
+	table := engine.NewTable(engine.Options{})
+	for p := range policies {
+		decideAt(table, at, setPolicy(fmt.Sprint("p", p), engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(int64(600 * (p + 1))), quotaLimit(int64(4000 - 600*p))}}))
+	}
+	var admitted [policies][keys]atomic.Int64
+	var denied atomic.Int64
+	var all sync.WaitGroup
+	for c := range clients {
+		all.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(c), 5))
+			for range each {
+				op, chosen := someCheck(r, policies, keys)
+				if decideAt(table, at, op).Allowed == 0 {
+					denied.Add(1)
+					continue
+				}
+				for _, x := range chosen {
+					admitted[x[0]][x[1]].Add(op.Cost)
+				}
+			}
+		})
+	}
+	all.Wait()
+	require.NotZero(t, denied.Load())
+	for p := range policies {
+		for k := range keys {
+			for limit := range 2 {
+				info, _ := table.Inspect(at, fmt.Appendf(nil, "policy|p%d|%d|k%d", p, limit, k))
+				require.Equal(t, admitted[p][k].Load(), info.Used, "policy %d limit %d key %d", p, limit, k)
+			}
+		}
+	}
+}
+
+// someCheck is a check of one to four different pairs.
+func someCheck(r *rand.Rand, policies, keys int) (op engine.Op, chosen [][2]int) {
+	seen := map[[2]int]bool{}
+	var pairs []string
+	for range 1 + r.IntN(4) {
+		x := [2]int{r.IntN(policies), r.IntN(keys)}
+		if !seen[x] {
+			seen[x], chosen = true, append(chosen, x)
+			pairs = append(pairs, fmt.Sprint("p", x[0]), fmt.Sprint("k", x[1]))
+		}
+	}
+	return check(1+r.Int64N(3), pairs...), chosen
+}
+
+// TestNoDecisionSeesHalfAChange: two policies change places in one step while checks
+// of both run; every answer is one that the terms before or behind the step give.
+func TestNoDecisionSeesHalfAChange(t *testing.T) {
+	at := engine.Stamp{NowNs: 1e18}
+	table := engine.NewTable(engine.Options{})
+	terms := func(max, reserved int64) engine.Policy {
+		return engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(max)}, Reserved: reserved}
+	}
+	swap := [2][]engine.Op{
+		{setPolicy("p", terms(1000, 500)), setPolicy("q", terms(3000, 0))},
+		{setPolicy("p", terms(3000, 0)), setPolicy("q", terms(1000, 500))},
+	}
+	out := make([]engine.Decision, 2)
+	table.DecideAtomic(at, swap[0], out)
+	var done atomic.Bool
+	var all sync.WaitGroup
+	var bySide [2]atomic.Int64
+	for c := range 8 {
+		all.Go(func() {
+			for i := 0; !done.Load(); i++ {
+				key := fmt.Sprint(c, ":", i)
+				d := decideAt(table, at, check(1, "p", key, "q", key))
+				if d.Limit != 1000 || d.Remaining != 499 {
+					t.Errorf("half a change: %+v", d)
+					return
+				}
+				bySide[d.Pair].Add(1)
+			}
+		})
+	}
+	for i := 0; i < 2000 || bySide[0].Load() == 0 || bySide[1].Load() == 0; i++ {
+		table.DecideAtomic(at, swap[i%2], out)
+	}
+	done.Store(true)
+	all.Wait()
+}
+
+// TestUsageIsKeptOrReset: what a change of terms does to what was used.
+func TestUsageIsKeptOrReset(t *testing.T) {
+	at := engine.Stamp{NowNs: 1e18}
+	table := engine.NewTable(engine.Options{})
+	two := engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(10), quotaLimit(100)}}
+	decideAt(table, at, setPolicy("p", two))
+	decideAt(table, at, check(7, "p", "k"))
+	used := func() int64 { return 12 - decideAt(table, at, check(0, "p", "k")).Remaining }
+
+	raised := setPolicy("p", engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(12), quotaLimit(100)}})
+	require.EqualValues(t, 2, decideAt(table, at, raised).Remaining, "the second version")
+	require.EqualValues(t, 7, used(), "kept")
+	require.EqualValues(t, engine.Decision{Remaining: 2}, decideAt(table, at, raised), "the same again changes nothing")
+
+	one := setPolicy("p", engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(12)}})
+	decideAt(table, at, one)
+	require.EqualValues(t, 7, used(), "kept")
+	decideAt(table, at, raised)
+	info, found := table.Inspect(at, []byte("policy|p|1|k"))
+	require.False(t, found, "a limit that was taken away has forgotten: %+v", info)
+
+	raised.Policy.Reset = true
+	require.EqualValues(t, 1, decideAt(table, at, raised).Allowed)
+	require.EqualValues(t, 0, used(), "reset, though the terms are the same")
+
+	decideAt(table, at, check(7, "p", "k"))
+	window := engine.PolicyLimit{Limit: engine.Limit{Algorithm: engine.SlidingLog, WindowNs: 1e9, Max: 12}}
+	decideAt(table, at, setPolicy("p", engine.Policy{Limits: []engine.PolicyLimit{window}}))
+	require.EqualValues(t, 0, used(), "another algorithm begins anew")
+	require.EqualValues(t, 1, decideAt(table, at, engine.Op{Code: engine.OpPolicy, Key: []byte("p"), Policy: &engine.PolicyChange{Do: engine.PolicyDelete}}).Allowed)
+	require.Zero(t, table.Len(at))
+	require.Equal(t, engine.Decision{Status: engine.UnknownPolicy}, decideAt(table, at, check(1, "p", "k")))
+}
+
+// TestPoliciesComeBack: a table loaded from what another drained has its policies and
+// their limiters, and hashes the same; a removed policy is gone from the store.
+func TestPoliciesComeBack(t *testing.T) {
+	g := &policyTraffic{Rand: seeded(7), at: engine.Stamp{NowNs: 1e18}}
+	table, stored := engine.NewTable(engine.Options{TrackChanges: true}), map[string][]byte{}
+	zone := &engine.Zone{Name: "Europe/Berlin", Changes: []engine.ZoneChange{{AtSec: -5, OffsetSec: 3600}, {AtSec: 1e9, OffsetSec: 7200}}}
+	decideAt(table, g.at, setPolicy("calendar", engine.Policy{Limits: []engine.PolicyLimit{
+		{Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Day, Max: 5}, Zone: zone},
+	}}))
+	for i := range 2000 {
+		op := g.next()
+		decideAt(table, g.at, op)
+		g.pass()
+		if i%97 != 0 {
+			continue
+		}
+		require.NoError(t, table.Drain(64, func(chunk []engine.Change) error {
+			for _, c := range chunk {
+				if stored[string(c.Key)] = append([]byte{}, c.Value...); c.Value == nil {
+					delete(stored, string(c.Key))
+				}
+			}
+			return nil
+		}))
+		again := engine.NewTable(engine.Options{Shards: 4})
+		for k, v := range stored {
+			_, err := again.Load(g.at, []byte(k), v)
+			require.NoError(t, err)
+		}
+		require.Equal(t, table.StateHash(g.at), again.StateHash(g.at), "after %d operations", i)
+		require.Equal(t, table.Policies().Len(), again.Policies().Len())
+	}
+	table.Clear()
+	require.NotZero(t, table.Policies().Len(), "policies are no limiters: they stay")
+	names := 0
+	require.NoError(t, table.Drain(64, func(chunk []engine.Change) error { names += len(chunk); return nil }))
+	require.Equal(t, table.Policies().Len(), names, "and are stored again")
+}
+
+// TestDenialsOfChecks: what Denials answers is what Decide would have, and leaves
+// nothing behind.
+func TestDenialsOfChecks(t *testing.T) {
+	for seed := range uint64(6) {
+		g := &policyTraffic{Rand: seeded(100 + seed), at: engine.Stamp{NowNs: 1e18}}
+		plain, asked := engine.NewTable(engine.Options{}), engine.NewTable(engine.Options{Shards: 8})
+		answered := 0
+		for range 1200 {
+			ops := make([]engine.Op, 1+g.IntN(6))
+			for i := range ops {
+				ops[i] = g.next()
+			}
+			want, got := make([]engine.Decision, len(ops)), make([]engine.Decision, len(ops))
+			denied := make([]bool, len(ops))
+			plain.Decide(g.at, ops, want)
+			answered += asked.Denials(g.at, ops, got, denied)
+			for i := range ops {
+				if !denied[i] {
+					got[i] = decideAt(asked, g.at, ops[i])
+				}
+			}
+			require.Equal(t, want, got, "%v", denied)
+			g.pass()
+		}
+		require.Equal(t, plain.StateHash(g.at), asked.StateHash(g.at))
+		require.Greater(t, answered, 200)
+	}
+}
+
+// TestACheckHappensOnce: the same ID answers the same, the binding limit included.
+func TestACheckHappensOnce(t *testing.T) {
+	at := engine.Stamp{NowNs: 1e18}
+	table := engine.NewTable(engine.Options{})
+	decideAt(table, at, setPolicy("wide", engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(100)}}))
+	decideAt(table, at, setPolicy("narrow", engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(90), quotaLimit(9)}}))
+	op := check(3, "wide", "k", "narrow", "j")
+	op.ID = []byte("once")
+	first := decideAt(table, at, op)
+	require.Equal(t, engine.Decision{Pair: 1, Part: 1, Allowed: 1, Remaining: 6, ResetMs: -1, Limit: 9}, first)
+	require.Equal(t, first, decideAt(table, at, op))
+	require.EqualValues(t, 6, decideAt(table, at, check(0, "wide", "k", "narrow", "j")).Remaining)
+}
+
+// TestWithoutMemoryACheckTakesNothing: when one of its limiters finds no room, what
+// the others gave is given back.
+func TestWithoutMemoryACheckTakesNothing(t *testing.T) {
+	at := engine.Stamp{NowNs: 1e18}
+	table := engine.NewTable(engine.Options{Shards: 1, MaxMemoryBytes: 1 << 20, WhenFull: engine.Deny})
+	log := engine.PolicyLimit{Limit: engine.Limit{Algorithm: engine.SlidingLog, WindowNs: 1e12, Max: 100}}
+	decideAt(table, at, setPolicy("p", engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(1e6), log}}))
+	require.EqualValues(t, 1, decideAt(table, at, check(1, "p", "known")).Allowed)
+	full := 0
+	for i := 0; i < 200_000 && full < 1000; i++ {
+		at.NowNs += 10_000_000
+		key := []string{"known", fmt.Sprint("new", i)}[i%2]
+		before := [2]int64{usedOf(table, at, "policy|p|0|"+key), usedOf(table, at, "policy|p|1|"+key)}
+		if decideAt(table, at, check(1, "p", key)).Status == engine.OutOfMemory {
+			full++
+			require.Equal(t, before, [2]int64{usedOf(table, at, "policy|p|0|"+key), usedOf(table, at, "policy|p|1|"+key)})
+		}
+	}
+	require.NotZero(t, full)
+}
+
+func usedOf(t *engine.Table, at engine.Stamp, key string) int64 {
+	info, _ := t.Inspect(at, []byte(key))
+	return info.Used
+}
+
+// TestPoliciesAreInTheHash: tables that differ in one term of one policy differ in it.
+func TestPoliciesAreInTheHash(t *testing.T) {
+	at := engine.Stamp{NowNs: 1e18}
+	seen := map[uint64]bool{engine.NewTable(engine.Options{}).StateHash(at): true}
+	for _, p := range []engine.Policy{
+		{Limits: []engine.PolicyLimit{quotaLimit(1)}}, {Limits: []engine.PolicyLimit{quotaLimit(2)}},
+		{Limits: []engine.PolicyLimit{quotaLimit(1)}, Shadow: true}, {Limits: []engine.PolicyLimit{quotaLimit(1)}, Reserved: 1},
+	} {
+		table := engine.NewTable(engine.Options{})
+		decideAt(table, at, setPolicy("p", p))
+		require.False(t, seen[table.StateHash(at)], "%+v", p)
+		seen[table.StateHash(at)] = true
+	}
+}

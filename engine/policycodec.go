@@ -1,0 +1,215 @@
+package engine
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+)
+
+// The stored form of a policy, format 1; integers are varints, texts have their
+// length in front.
+//
+//	policy   = format version flags retryNs reserved zones limits overrides(n, override ...)
+//	zones    = n (name changes(n, since the one before, offset ...)) ...
+//	limits   = n (algorithm limit waitNs zone(number from 1, or 0)) ...
+//	override = pattern untilNs limits
+
+const policyFormat = 1
+
+const (
+	policyShadow = 1 << iota
+	policyDisabled
+)
+
+// Append appends the policy's stored form, without its name.
+func (p *Policy) Append(b []byte) []byte {
+	e := policyEncoder{b: append(b, policyFormat)}
+	e.int(int64(p.Version))
+	e.int(oneIf(p.Shadow)*policyShadow | oneIf(p.Disabled)*policyDisabled)
+	e.int(p.RetryNs)
+	e.int(p.Reserved)
+	e.zonesOf(p.Limits)
+	for i := range p.Overrides {
+		e.zonesOf(p.Overrides[i].Limits)
+	}
+	e.int(int64(len(e.zones)))
+	for _, z := range e.zones {
+		e.zone(z)
+	}
+	e.limits(p.Limits)
+	e.int(int64(len(p.Overrides)))
+	for i := range p.Overrides {
+		o := &p.Overrides[i]
+		e.text(o.Pattern)
+		e.int(o.UntilNs)
+		e.limits(o.Limits)
+	}
+	return e.b
+}
+
+type policyEncoder struct {
+	b     []byte
+	zones []*Zone
+}
+
+func (e *policyEncoder) int(n int64) { e.b = binary.AppendVarint(e.b, n) }
+
+func (e *policyEncoder) text(s string) {
+	e.int(int64(len(s)))
+	e.b = append(e.b, s...)
+}
+
+// zonesOf notes the zones of limits, each once.
+func (e *policyEncoder) zonesOf(limits []PolicyLimit) {
+	for i := range limits {
+		if z := limits[i].Zone; z != nil && e.number(z) == 0 {
+			e.zones = append(e.zones, z)
+		}
+	}
+}
+
+// number is the place of a zone, from 1; 0 when it has none.
+func (e *policyEncoder) number(z *Zone) int64 {
+	return int64(slices.IndexFunc(e.zones, func(other *Zone) bool {
+		return other == z || z != nil && other.Name == z.Name && slices.Equal(other.Changes, z.Changes)
+	})) + 1
+}
+
+func (e *policyEncoder) zone(z *Zone) {
+	e.text(z.Name)
+	e.int(int64(len(z.Changes)))
+	last := int64(0)
+	for _, c := range z.Changes {
+		e.int(c.AtSec - last)
+		e.int(c.OffsetSec)
+		last = c.AtSec
+	}
+}
+
+func (e *policyEncoder) limits(limits []PolicyLimit) {
+	e.int(int64(len(limits)))
+	for i := range limits {
+		l := &limits[i]
+		e.b = l.Limit.append(append(e.b, byte(l.Limit.Algorithm)))
+		e.int(l.WaitNs)
+		e.int(e.number(l.Zone))
+	}
+}
+
+// DecodePolicy reads what Append wrote. Nothing of b is kept. Any other bytes are
+// ErrStored; what it returns is sound, with a Name that the caller gives, but for
+// the number of its limits, which a change of overrides need not have.
+func DecodePolicy(name string, b []byte) (*Policy, error) {
+	d := policyDecoder{decoder: decoder{b: b}}
+	if d.byte() != policyFormat {
+		return nil, fmt.Errorf("%w: a policy of another format", ErrStored)
+	}
+	p := &Policy{Name: name, Version: uint64(d.within(0, Never))}
+	flags := d.within(0, policyShadow|policyDisabled)
+	p.Shadow, p.Disabled = flags&policyShadow != 0, flags&policyDisabled != 0
+	p.RetryNs, p.Reserved = d.within(0, MaxWindowNs), d.within(0, MaxReserved)
+	for n := d.within(0, MaxPolicyLimits*(MaxOverrides+MaxGlobs+1)); n > 0 && !d.bad; n-- {
+		d.zones = append(d.zones, d.zone())
+	}
+	p.Limits = d.limits()
+	for n := d.within(0, MaxOverrides+MaxGlobs); n > 0 && !d.bad; n-- {
+		p.Overrides = append(p.Overrides, Override{Pattern: d.text(MaxKeyLen), UntilNs: d.within(1, Never), Limits: d.limits()})
+	}
+	if d.bad || len(d.b) > 0 {
+		return nil, fmt.Errorf("%w: policy %q", ErrStored, name)
+	}
+	return p, nil
+}
+
+type policyDecoder struct {
+	decoder
+	zones []*Zone
+}
+
+func (d *policyDecoder) text(most int64) string { return string(d.bytes(d.within(1, most))) }
+
+func (d *policyDecoder) zone() *Zone {
+	z := &Zone{Name: d.text(MaxZoneLen)}
+	last := int64(0)
+	for n := d.within(0, MaxZoneChanges); n > 0 && !d.bad; n-- {
+		last += d.within(-1<<40, 1<<40) // seconds; a calendar ends long before
+		z.Changes = append(z.Changes, ZoneChange{AtSec: last, OffsetSec: d.within(-maxOffsetSec, maxOffsetSec)})
+	}
+	return z
+}
+
+func (d *policyDecoder) limits() (limits []PolicyLimit) {
+	for n := d.within(0, MaxPolicyLimits); n > 0 && !d.bad; n-- {
+		l := PolicyLimit{Limit: d.limit(Algorithm(d.byte())), WaitNs: d.within(0, MaxWindowNs)}
+		if zone := d.within(0, int64(len(d.zones))); zone > 0 && !d.bad {
+			l.Zone = d.zones[zone-1]
+		}
+		d.bad = d.bad || !l.sound()
+		limits = append(limits, l)
+	}
+	return limits
+}
+
+// policyClass begins the storage key of a policy; its name follows.
+const policyClass = 'p'
+
+// policyChanged notes that a policy must be stored, or removed from the store.
+func (t *Table) policyChanged(name string) {
+	if !t.opts.TrackChanges {
+		return
+	}
+	t.policyMu.Lock()
+	defer t.policyMu.Unlock()
+	if t.policiesChanged == nil {
+		t.policiesChanged = map[string]struct{}{}
+	}
+	t.policiesChanged[name] = struct{}{}
+}
+
+// drainPolicies adds the policies that changed to a batch. It asks for the set after
+// it has taken the names: a later change is noted again.
+func (t *Table) drainPolicies(b *batch) {
+	t.policyMu.Lock()
+	changed := t.policiesChanged
+	t.policiesChanged = nil
+	t.policyMu.Unlock()
+	set := t.policies.Load()
+	for name := range changed {
+		start := len(b.buf)
+		b.buf = append(append(b.buf, policyClass), name...)
+		value := len(b.buf)
+		if p := set.byName[name]; p != nil {
+			b.buf = p.Append(b.buf)
+		}
+		b.spans = append(b.spans, span{start, value, len(b.buf)})
+	}
+}
+
+// loadPolicy puts a stored policy back.
+func (t *Table) loadPolicy(name string, value []byte) (bool, error) {
+	p, err := DecodePolicy(name, value)
+	if err == nil {
+		err = p.Validate()
+	}
+	if err != nil {
+		return false, fmt.Errorf("%w: %w", ErrStored, err)
+	}
+	t.policyMu.Lock() // loaders are many
+	defer t.policyMu.Unlock()
+	set := t.policies.Load()
+	if set.byName[name] != nil {
+		return false, ErrStored
+	}
+	t.policies.Store(set.with(p.ready(nil)))
+	return true, nil
+}
+
+// policies hashes a set; the order does not matter.
+func (h *stateHasher) policies(set *Policies) (sum uint64) {
+	for name, p := range set.byName {
+		h.buf = append(append(h.buf[:0], policyClass, byte(len(name))), name...)
+		h.buf = p.Append(h.buf)
+		sum += h.hash(h.buf)
+	}
+	return sum
+}

@@ -1,0 +1,198 @@
+package policyfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server"
+)
+
+// maxFileBytes bounds a policy file: what a table holds of policies, with room for
+// comments.
+const maxFileBytes = 2 * engine.MaxPolicyBytes
+
+// ErrFile is wrapped by every error about the content of a file.
+var ErrFile = errors.New("bad policy file")
+
+// File is the policies of a file, in its order.
+type File struct{ Policies []Policy }
+
+// Policy is one policy of a file.
+type Policy struct {
+	Name      string
+	Set       engine.Op   // the OpPolicy that gives it its terms
+	Overrides []engine.Op // and those that give it its overrides
+}
+
+// Open reads a policy file.
+func Open(path string) (*File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFile, err)
+	}
+	defer f.Close()
+	return Read(f, path)
+}
+
+// Read reads a policy file; name is what errors call it.
+func Read(from io.Reader, name string) (*File, error) {
+	r := io.LimitedReader{R: from, N: maxFileBytes + 1}
+	var doc yaml.Node
+	err := yaml.NewDecoder(&r).Decode(&doc)
+	switch {
+	case r.N == 0:
+		return nil, fmt.Errorf("%w %s: longer than %d bytes", ErrFile, name, maxFileBytes)
+	case errors.Is(err, io.EOF):
+		return new(File), nil
+	case err != nil:
+		return nil, fmt.Errorf("%w %s: %w", ErrFile, name, err)
+	}
+	f := new(File)
+	if err := f.read(doc.Content[0]); err != nil {
+		return nil, fmt.Errorf("%w %s:%w", ErrFile, name, err)
+	}
+	return f, nil
+}
+
+// at is an error at a line; Read puts the name of the file in front.
+func at(n *yaml.Node, format string, args ...any) error {
+	return fmt.Errorf("%d: %w", n.Line, fmt.Errorf(format, args...))
+}
+
+func (f *File) read(top *yaml.Node) error {
+	return fields(top, "the file", map[string]func(*yaml.Node) error{"policies": func(all *yaml.Node) error {
+		return each(all, "policies", func(name, terms *yaml.Node) error {
+			if len(f.Policies) == engine.MaxPolicies {
+				return at(name, "at most %d policies", engine.MaxPolicies)
+			}
+			p := policyReader{name: name}
+			if err := p.read(terms); err != nil {
+				return err
+			}
+			f.Policies = append(f.Policies, p.out)
+			return nil
+		})
+	}})
+}
+
+// policyReader reads the terms of one policy into the words of RL.POLICY.
+type policyReader struct {
+	name  *yaml.Node
+	limit []string // LIMIT ... of each limit
+	terms []string
+	out   Policy
+}
+
+func (p *policyReader) read(terms *yaml.Node) error {
+	var overrides *yaml.Node
+	flag := func(word string) func(*yaml.Node) error {
+		return func(n *yaml.Node) error {
+			on, err := boolean(n)
+			if on {
+				p.terms = append(p.terms, word)
+			}
+			return err
+		}
+	}
+	valued := func(word string) func(*yaml.Node) error {
+		return func(n *yaml.Node) error {
+			value, err := scalar(n)
+			if p.terms = append(p.terms, word, value); err != nil {
+				return err
+			}
+			_, err = p.op(n, append(append([]string{"SET", "p"}, "LIMIT", "FIXED", "1s", "1"), word, value))
+			return err
+		}
+	}
+	err := fields(terms, "policy "+p.name.Value, map[string]func(*yaml.Node) error{
+		"limits":      func(n *yaml.Node) (err error) { p.limit, err = p.limits(n); return err },
+		"shadow":      flag("SHADOW"),
+		"disabled":    flag("DISABLED"),
+		"retry_after": valued("RETRYAFTER"),
+		"reserved":    valued("RESERVED"),
+		"overrides":   func(n *yaml.Node) error { overrides = n; return nil },
+	})
+	if err != nil {
+		return err
+	}
+	if len(p.limit) == 0 {
+		return at(p.name, "policy %s: it needs limits, like '- TOKENBUCKET 10/s 100'", p.name.Value)
+	}
+	p.out.Name = p.name.Value
+	p.out.Set, err = p.op(p.name, append(append([]string{"SET", p.name.Value}, p.limit...), p.terms...))
+	if err != nil || overrides == nil {
+		return err
+	}
+	return p.overrides(overrides)
+}
+
+// op makes the operation of a command that stands at a node.
+func (p *policyReader) op(n *yaml.Node, words []string) (engine.Op, error) {
+	op, err := server.ParsePolicy(words)
+	if err != nil {
+		return op, at(n, "policy %s: %s", p.name.Value, strings.TrimPrefix(err.Error(), "ERR "))
+	}
+	return op, nil
+}
+
+// limits reads a list of limits, each of them by itself, so that an error names its
+// line.
+func (p *policyReader) limits(list *yaml.Node) (words []string, err error) {
+	if list.Kind != yaml.SequenceNode {
+		return nil, at(list, "policy %s: limits is a list, like '- TOKENBUCKET 10/s 100'", p.name.Value)
+	}
+	for _, n := range list.Content {
+		text, err := scalar(n)
+		if err != nil {
+			return nil, err
+		}
+		limit := append([]string{"LIMIT"}, strings.Fields(text)...)
+		if _, err := p.op(n, append([]string{"SET", "p"}, limit...)); err != nil {
+			return nil, err
+		}
+		words = append(words, limit...)
+	}
+	return words, nil
+}
+
+func (p *policyReader) overrides(list *yaml.Node) error {
+	if list.Kind != yaml.SequenceNode {
+		return at(list, "policy %s: overrides is a list, like '- key: vip:*'", p.name.Value)
+	}
+	for _, n := range list.Content {
+		if err := p.override(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *policyReader) override(n *yaml.Node) error {
+	var limits, ttl []string
+	key, unlimited := "", false
+	err := fields(n, "an override", map[string]func(*yaml.Node) error{
+		"key":       func(n *yaml.Node) (err error) { key, err = scalar(n); return err },
+		"limits":    func(n *yaml.Node) (err error) { limits, err = p.limits(n); return err },
+		"unlimited": func(n *yaml.Node) (err error) { unlimited, err = boolean(n); return err },
+		"ttl":       func(n *yaml.Node) error { text, err := scalar(n); ttl = []string{"TTL", text}; return err },
+	})
+	switch {
+	case err != nil:
+		return err
+	case key == "":
+		return at(n, "policy %s: an override needs a key", p.name.Value)
+	case unlimited == (len(limits) > 0):
+		return at(n, "policy %s: an override has either limits or 'unlimited: true'", p.name.Value)
+	case unlimited:
+		limits = []string{"UNLIMITED"}
+	}
+	op, err := p.op(n, append(append([]string{"OVERRIDE", p.name.Value, key}, limits...), ttl...))
+	p.out.Overrides = append(p.out.Overrides, op)
+	return err
+}

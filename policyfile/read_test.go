@@ -1,0 +1,133 @@
+package policyfile_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/policyfile"
+)
+
+const good = `
+policies:
+  login:
+    limits:
+      - FIXED 1m 5 FIRST
+      - fixed DAY 50 TZ Europe/Berlin
+    retry_after: 60s
+    reserved: 12.5%
+    overrides:
+      - key: office:*
+        limits: [TOKENBUCKET 5/s 500 MAXWAIT 1s, SLIDING 1d 10000]
+      - {key: probe, unlimited: true, ttl: 1h}
+  api:
+    limits: [SLIDINGCOUNTER 1h 1000]
+    shadow: true
+    disabled: true
+`
+
+func read(t *testing.T, text string) *policyfile.File {
+	t.Helper()
+	f, err := policyfile.Read(strings.NewReader(text), "test.yaml")
+	require.NoError(t, err)
+	return f
+}
+
+// TestAFileSaysWhatTheCommandSays: loaded, it is in force, and loading it again changes
+// nothing.
+func TestAFileSaysWhatTheCommandSays(t *testing.T) {
+	f := read(t, good)
+	table := engine.NewTable(engine.Options{})
+	ops := f.Changes(table.Policies())
+	require.Len(t, ops, 4)
+	out := make([]engine.Decision, len(ops))
+	table.DecideAtomic(engine.Stamp{NowNs: 1e18}, ops, out)
+	for _, d := range out {
+		require.Equal(t, engine.OK, d.Status)
+		require.EqualValues(t, 1, d.Allowed)
+	}
+	login := table.Policies().Get([]byte("login"))
+	require.EqualValues(t, 60e9, login.RetryNs)
+	require.EqualValues(t, 125, login.Reserved)
+	require.Equal(t, engine.FromFirst, login.Limits[0].Limit.Mode)
+	require.Equal(t, "Europe/Berlin", login.Limits[1].Zone.Name)
+	require.Len(t, login.Overrides, 2)
+	require.Equal(t, int64(1e18)+3600e9, login.Overrides[0].UntilNs, "the exact key is tried first")
+	require.EqualValues(t, 1e9, login.Overrides[1].Limits[0].WaitNs)
+	require.True(t, table.Policies().Get([]byte("api")).Shadow)
+	require.Empty(t, f.Changes(table.Policies()))
+	require.Empty(t, read(t, "").Policies)
+}
+
+func TestABadFileNamesTheLine(t *testing.T) {
+	for _, test := range []struct{ change, with, want string }{
+		{"FIXED 1m 5 FIRST", "FIXED 1m five", "test.yaml:5: policy login: max must be a whole number from 1 to 9007199254740992, not 'five'"},
+		{"fixed DAY 50 TZ Europe/Berlin", "fixed DAY 50 TZ Berlin", "test.yaml:6: policy login: TZ must be an IANA time zone like UTC or Europe/Berlin, not 'Berlin'"},
+		{"FIXED 1m 5 FIRST", "LEAKY 1 1", "test.yaml:5: policy login: LIMIT must be TOKENBUCKET rate burst"},
+		{"60s", "soon", "test.yaml:7: policy login: RETRYAFTER must be like 60"},
+		{"12.5%", "100%", "test.yaml:8: policy login: RESERVED must be from 0.1% to 99.9%, like 20%, not '100%'"},
+		{"retry_after", "retryafter", `test.yaml:7: policy login has no field "retryafter"`},
+		{"shadow: true", "shadow: maybe", `test.yaml:15: want true or false, not "maybe"`},
+		{"ttl: 1h", "ttl: 0", "test.yaml:12: policy login: TTL must be longer than 0"},
+		{"unlimited: true, ttl", "ttl", "test.yaml:12: policy login: an override has either limits or 'unlimited: true'"},
+		{"api:", "login:", `test.yaml:13: policies has "login" twice`},
+		{"  api:", "  a b:", "test.yaml:13: policy a b: policy must be 1 to 64 letters, digits and -_.:, not 'a b'"},
+		{"  api:", "  cost:", "test.yaml:13: policy cost: policy must not be an option of RL.CHECK, not 'cost'"},
+		{"limits: [SLIDINGCOUNTER 1h 1000]", "limits: 7", "test.yaml:14: policy api: limits is a list"},
+		{"    limits: [SLIDINGCOUNTER 1h 1000]\n", "", "test.yaml:13: policy api: it needs limits"},
+		{"policies:", "policy:", `test.yaml:2: the file has no field "policy", only policies`},
+		{"policies:", "policies: [", "yaml: line"},
+	} {
+		text := strings.Replace(good, test.change, test.with, 1)
+		require.NotEqual(t, good, text)
+		_, err := policyfile.Read(strings.NewReader(text), "test.yaml")
+		require.ErrorIs(t, err, policyfile.ErrFile)
+		require.ErrorContains(t, err, test.want)
+	}
+	_, err := policyfile.Open("no such file")
+	require.ErrorIs(t, err, policyfile.ErrFile)
+}
+
+// TestWhatIsWrittenReadsTheSame: a file compared with what a server would tell of it
+// does not differ, and what Write makes of that reads as the file.
+func TestWhatIsWrittenReadsTheSame(t *testing.T) {
+	told := []policyfile.Terms{
+		{Name: "api", Limits: []string{"SLIDINGCOUNTER 1h 1000"}, Shadow: true, Disabled: true, Reserved: "0%"},
+		{
+			Name: "login", Limits: []string{"FIXED 1m 5 FIRST", "FIXED DAY 50 TZ Europe/Berlin"}, RetryAfterMs: 60000, Reserved: "12.5%",
+			Overrides: []policyfile.Override{
+				{Key: "probe", TTLMs: 3600000}, {Key: "ended", TTLMs: 0},
+				{Key: "office:*", Limits: []string{"TOKENBUCKET 5/s 500 MAXWAIT 1s", "SLIDING 1d 10000"}, TTLMs: -1},
+			},
+		},
+	}
+	require.Empty(t, read(t, good).Compare(told))
+	var b bytes.Buffer
+	require.NoError(t, policyfile.Write(&b, told))
+	require.Empty(t, read(t, b.String()).Compare(told))
+
+	told[0].Shadow, told[1].Overrides[0].Limits = false, []string{"FIXED 1s 1"}
+	require.Equal(t, []policyfile.Step{
+		{[]string{"OVERRIDE", "login", "probe", "UNLIMITED", "TTL", "1h"}, "login for probe LIMIT FIXED 1s 1", "login for probe UNLIMITED"},
+		{[]string{"SET", "api", "LIMIT", "SLIDINGCOUNTER", "1h", "1000", "SHADOW", "DISABLED"}, "api LIMIT SLIDINGCOUNTER 1h 1000 DISABLED", "api LIMIT SLIDINGCOUNTER 1h 1000 SHADOW DISABLED"},
+	}, read(t, good).Compare(told))
+}
+
+// FuzzRead: whatever a file holds, reading it ends without a panic, and a table can
+// carry out what it says.
+func FuzzRead(f *testing.F) {
+	f.Add(good)
+	f.Fuzz(func(t *testing.T, text string) {
+		file, err := policyfile.Read(strings.NewReader(text), "fuzz.yaml")
+		if err != nil {
+			require.ErrorIs(t, err, policyfile.ErrFile)
+			return
+		}
+		for _, op := range file.Changes(engine.NewTable(engine.Options{Shards: 1}).Policies()) {
+			require.True(t, op.Policy.Sound(op.Key))
+		}
+	})
+}

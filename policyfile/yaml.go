@@ -1,0 +1,57 @@
+package policyfile
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// fields hands the values of a mapping to their readers. A field that has none is an
+// error: a misspelled limit must not pass for a limit.
+func fields(n *yaml.Node, what string, readers map[string]func(*yaml.Node) error) error {
+	return each(n, what, func(key, value *yaml.Node) error {
+		read := readers[key.Value]
+		if read == nil {
+			return at(key, "%s has no field %q, only %s", what, key.Value, strings.Join(slices.Sorted(maps.Keys(readers)), ", "))
+		}
+		return read(value)
+	})
+}
+
+// each visits the fields of a mapping, which has none twice.
+func each(n *yaml.Node, what string, visit func(key, value *yaml.Node) error) error {
+	if n.Kind == yaml.AliasNode {
+		return at(n, "%s: aliases are not followed", what)
+	}
+	if n.Kind != yaml.MappingNode {
+		return at(n, "%s: want lines like 'name: value'", what)
+	}
+	seen := map[string]bool{}
+	for i := 0; i < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if seen[key.Value] {
+			return at(key, "%s has %q twice", what, key.Value)
+		}
+		seen[key.Value] = true
+		if err := visit(key, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func scalar(n *yaml.Node) (string, error) {
+	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
+		return "", at(n, "want a single value")
+	}
+	return n.Value, nil
+}
+
+func boolean(n *yaml.Node) (on bool, err error) {
+	if n.Kind != yaml.ScalarNode || n.Decode(&on) != nil {
+		return false, at(n, "want true or false, not %q", n.Value)
+	}
+	return on, nil
+}

@@ -1,0 +1,156 @@
+package server
+
+import (
+	"fmt"
+
+	"github.com/tidwall/redcon"
+
+	"github.com/weir-project/weir/engine"
+)
+
+func checkCommand() *command {
+	return &command{
+		name: "RL.CHECK", arity: -3, syntax: "policy key [policy key ...] [COST n] [PARTIAL] [PRIORITY high|normal] [ID token]",
+		group: groupPolicy, flags: decideFlags, keys: keySpec{2, -1, 2},
+		summary: "Decide under named policies: all of their limits, or none",
+		details: "Takes the cost from every limit of every policy named, each for its own key, in one atomic step; when one of them denies, nothing is " +
+			"taken from any. With `RL.CHECK org acme team core user 42` an organisation, a team and a user are limited at once, and the answer names the one " +
+			"that binds.\n\n" +
+			"Up to 16 policies, none of them twice for one key. Each limit of a policy counts each key by itself, in a limiter named " +
+			"`policy|<policy>|<number of the limit, from 0>|<key>`, which `SCAN`, `RL.INSPECT`, `TTL` and `RL.RESET` know like any other; the decision commands refuse such keys.",
+		params: []param{{"policy", "a policy made with `RL.POLICY SET`"}, paramKey, paramCost, paramPartial,
+			{"PRIORITY high|normal", "high may also take what the policies keep with `RESERVED`; normal unless given"},
+			{"ID token", "makes the request happen once: the same token on the same first key within 60 seconds answers what the first one answered and takes nothing more; 1 to 64 bytes"}},
+		reply: "The five integers of the limit that binds, and the name of its policy. Denied: the limit with the longest wait. Admitted: the one with the least left; " +
+			"`retry_after_ms` is how long to hold the request first, the longest that any limit asks for. With `PARTIAL` `allowed` is the units granted. " +
+			"A policy that is disabled, and an override without limit, answer as if nothing had been used.",
+		cost: "O(n) in the limits looked at",
+		shown: []example{
+			{"RL.POLICY SET chat LIMIT TOKENBUCKET 10/s 100 LIMIT FIXED 1h 1000 FIRST", "1", "ten a second, and a thousand an hour"},
+			{"RL.POLICY SET bot LIMIT TOKENBUCKET 30/s 30", "1", "the bot as a whole"},
+			{"RL.CHECK chat 42 bot global", "1 29 0 34 30 bot", "of all limits the bot's has the least left"},
+			{"RL.CHECK chat 42 bot global COST 30", "0 29 34 34 30 bot", "denied by the bot's: nothing is taken from the chat's either"},
+			{"RL.INSPECT policy|chat|1|42", "algorithm fixed rule 1h 1000 FIRST limit 1000 used 1 remaining 999 idle_in_ms 3600000 blocked 0 blocked_ms 0 reason  penalty_ms 0 holders 0 bytes *", ""},
+		},
+		plan: planCheck, answer: answerCheck,
+	}
+}
+
+// checkOptions are the options of RL.CHECK. No policy may have the name of one.
+const checkOptions = optCost | optPartial | optPriority | optID
+
+func planCheck(s *session, args [][]byte) error {
+	op, err := s.op(engine.OpCheck, args[2])
+	if err != nil {
+		return err
+	}
+	if err := checkText("policy", args[1], engine.MaxPolicyLen); err != nil {
+		return err
+	}
+	op.Text, op.Cost = args[1], 1
+	rest := args[3:]
+	if len(rest) == 0 {
+		return nil
+	}
+	if rest, err = s.morePairs(op, rest); err != nil {
+		return err
+	}
+	_, _, err = s.options(op, rest, checkOptions)
+	return err
+}
+
+// morePairs reads policies and their keys up to the first option.
+func (s *session) morePairs(op *engine.Op, args [][]byte) (rest [][]byte, err error) {
+	first := len(s.batch.pairs)
+	for len(args) > 0 && !isOption(args[0], checkOptions) {
+		if len(args) == 1 {
+			return nil, replyError("ERR policy " + quote(args[0]) + " needs a key")
+		}
+		pair := engine.Pair{Policy: args[0], Key: args[1]}
+		if err := checkPair(op, s.batch.pairs[first:], pair); err != nil {
+			return nil, err
+		}
+		s.batch.pairs = append(s.batch.pairs, pair)
+		args = args[2:]
+	}
+	if n := len(s.batch.pairs); n > first {
+		op.Also = s.batch.pairs[first:n:n]
+	}
+	return args, nil
+}
+
+func checkPair(op *engine.Op, before []engine.Pair, pair engine.Pair) error {
+	if err := checkText("policy", pair.Policy, engine.MaxPolicyLen); err != nil {
+		return err
+	}
+	if err := checkKey(pair.Key); err != nil {
+		return err
+	}
+	if engine.Reserved(pair.Key) {
+		return errReservedKey
+	}
+	if len(before)+2 > engine.MaxPairs {
+		return replyError(fmt.Sprintf("ERR a check names at most %d policies", engine.MaxPairs))
+	}
+	twice := samePair(pair, engine.Pair{Policy: op.Text, Key: op.Key})
+	for _, other := range before {
+		twice = twice || samePair(pair, other)
+	}
+	if twice {
+		return replyError("ERR policy " + quote(pair.Policy) + " is named twice for the key " + quote(pair.Key))
+	}
+	return nil
+}
+
+func samePair(a, b engine.Pair) bool {
+	return string(a.Policy) == string(b.Policy) && string(a.Key) == string(b.Key)
+}
+
+// isOption says whether an argument is the word of one of some options.
+func isOption(b []byte, among option) bool {
+	for _, o := range optionWords {
+		if o.bit&among != 0 && isWord(b, o.word) {
+			return true
+		}
+	}
+	return false
+}
+
+func answerCheck(s *session, ops []engine.Op, ds []engine.Decision) {
+	s.out = appendDecision(s.out, "*6\r\n", &ds[0])
+	s.out = redcon.AppendBulk(s.out, ops[0].PairAt(int(ds[0].Pair)).Policy)
+}
+
+// explainCheck answers RL.EXPLAIN for a check: what it would answer, and the limit
+// that binds.
+func (s *session) explainCheck(op *engine.Op, d *engine.Decision) {
+	pair := op.PairAt(int(d.Pair))
+	s.mapOf(10 + s.staleFields())
+	s.pairInt("allowed", d.Allowed)
+	s.pairInt("remaining", d.Remaining)
+	s.pairInt("retry_after_ms", d.RetryMs)
+	s.pairInt("reset_after_ms", d.ResetMs)
+	s.pairInt("limit", d.Limit)
+	s.pair("policy", string(pair.Policy))
+	s.pair("key", string(pair.Key))
+	name, rule, reason := "", "", ""
+	info, _ := s.inspect(pair.Key)
+	p := s.srv.lim.Policies().Get(pair.Policy)
+	switch {
+	case info.Blocked:
+		reason = why(op, d, info)
+	case p == nil || int(d.Part) >= len(p.LimitsFor(s.srv.lim.Now(), pair.Key)):
+		reason = "no limit is in force: the policy is disabled, or an override lifts it"
+	default:
+		limit := p.LimitsFor(s.srv.lim.Now(), pair.Key)[d.Part]
+		name, rule = string(p.NameOf(int(d.Part), pair.Key)), limitWords(&limit)
+		reason = why(op, d, engine.Info{})
+		if p.Shadow {
+			reason += "; the policy is a shadow, it denies nothing"
+		}
+	}
+	s.pair("limiter", name)
+	s.pair("rule", rule)
+	s.pair("why", reason)
+	s.stale()
+}

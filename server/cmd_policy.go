@@ -1,0 +1,145 @@
+package server
+
+import (
+	"strings"
+
+	"github.com/weir-project/weir/engine"
+)
+
+var paramPolicy = param{"name", "the policy: 1 to 64 letters, digits and -_.:"}
+
+const versionReply = "The version of the policy: 1 more with every change, and the same when nothing changed."
+
+func policyCommands() []*command {
+	policy := &command{
+		name: "RL.POLICY", arity: -2, group: groupPolicy, flags: "write fast", summary: "Named limits, for RL.CHECK",
+		details: "Policies are part of the state: they are replicated and saved with it, and stay when it is flushed. A decision sees a policy as it was before a " +
+			"change or as it is behind it, whole.",
+		subs: []*command{
+			policySetCommand(), policyOverrideCommand(),
+			{name: "GET", arity: 3, syntax: "name", flags: "readonly fast", summary: "Describe a policy", params: []param{paramPolicy},
+				reply: "A map: `name`, `version`, `limits` as one types them, `overrides` (of each the pattern, its limits, none for UNLIMITED, and the milliseconds it still holds, -1 for ever), `shadow` and `disabled` (1 or 0), `retry_after_ms`, `reserved`, and what became of " +
+					"checks on this node: `admitted`, `denied`, `shadowed` (admitted because the policy is a shadow). " + staleField,
+				shown: []example{{"RL.POLICY SET login LIMIT FIXED 1m 5 FIRST RETRYAFTER 60s", "1", ""},
+					{"RL.POLICY GET login", "name login version 1 limits FIXED 1m 5 FIRST shadow 0 disabled 0 retry_after_ms 60000 reserved 0% overrides  admitted 0 denied 0 shadowed 0", ""}},
+				run: runPolicyGet},
+			{name: "LIST", arity: 2, flags: "readonly fast", summary: "The names of all policies, in order", run: runPolicyList, cost: "O(n) in the policies"},
+			{name: "DEL", arity: 3, syntax: "name", flags: "write", summary: "Delete a policy, and forget its usage", cost: "O(n) in the keys of the server",
+				params: []param{paramPolicy}, reply: "1, or 0 when there is no such policy.", plan: planPolicyDelete, answer: answerDeleted},
+			{name: "ENABLE", arity: 3, syntax: "name", flags: "write fast", summary: "Let a policy decide again", params: []param{paramPolicy}, reply: versionReply,
+				plan: planPolicyEnable, answer: answerRemaining},
+			{name: "DISABLE", arity: 3, syntax: "name", flags: "write fast", summary: "Let a policy admit everything, without counting", params: []param{paramPolicy}, reply: versionReply,
+				plan: planPolicyDisable, answer: answerRemaining},
+			{name: "SHADOW", arity: 4, syntax: "name ON|OFF", flags: "write fast", summary: "Let a policy decide and count, but deny nothing",
+				params: []param{paramPolicy, {"ON|OFF", "begin or end it"}}, reply: versionReply, plan: planPolicyShadow, answer: answerRemaining},
+		},
+	}
+	return []*command{checkCommand(), policy}
+}
+
+func policySetCommand() *command {
+	return &command{
+		name: "SET", arity: -6, flags: "write", cost: "O(1); with RESET, or with fewer limits than before, O(n) in the keys of the server",
+		syntax:  "name LIMIT algorithm argument [argument ...] [LIMIT algorithm argument ...] [SHADOW] [DISABLED] [RETRYAFTER duration] [RESERVED part] [KEEP usage|RESET]",
+		summary: "Make a policy, or give it other terms",
+		details: "A limit is written as its decision command takes it, without key: `TOKENBUCKET rate burst [MAXWAIT duration]`, `LEAKYBUCKET rate capacity`, `FIXED window max [FIRST] [TZ zone]`, " +
+			"`SLIDING window max`, `SLIDINGCOUNTER window max`. A policy with several takes from all or from none.\n\n" +
+			"When a policy changes, usage is kept limit by limit, in their order, where the algorithm stays the same: what was used stays used, as with a decision command that brings " +
+			"another limit. `RESET` forgets it. Overrides stay either way.",
+		params: []param{paramPolicy, {"LIMIT algorithm argument", "one limit; up to 8"},
+			{"SHADOW", "decide and count, but deny nothing"}, {"DISABLED", "admit everything, without counting"},
+			{"RETRYAFTER duration", "denials say to wait at least this"},
+			{"RESERVED part", "the part of each limit that only `PRIORITY high` may take, like `20%`: background traffic is shed first"},
+			{"KEEP usage|RESET", "keep or forget what was used; kept unless given"}},
+		reply: versionReply,
+		shown: []example{
+			{"RL.POLICY SET api LIMIT TOKENBUCKET 10/s 20 LIMIT SLIDING 1d 1000 RESERVED 25%", "1", ""},
+			{"RL.CHECK api 42 COST 12", "1 3 0 1200 20 api", "of twenty five are kept"},
+			{"RL.CHECK api 42 COST 4", "0 3 100 1200 20 api", ""},
+			{"RL.CHECK api 42 COST 4 PRIORITY high", "1 4 0 1600 20 api", ""},
+		},
+		plan: planPolicySet, answer: answerRemaining,
+	}
+}
+
+func policyOverrideCommand() *command {
+	return &command{
+		name: "OVERRIDE", arity: -5, syntax: "name pattern LIMIT algorithm argument [argument ...] [LIMIT algorithm argument ...]|UNLIMITED|NONE [TTL duration]", flags: "write fast",
+		summary: "Give some keys other limits",
+		details: "The exact key counts first, then the longest pattern that matches (`*`, `?`, `[a-z]`, `\\`). Limits take the place of the policy's, in their order, and go on from what the key has used.",
+		params: []param{paramPolicy, {"pattern", "a key, or a pattern of keys"}, {"LIMIT algorithm argument", "as in RL.POLICY SET"},
+			{"UNLIMITED", "no limit for these keys"}, {"NONE", "take the override back"}, {"TTL duration", "how long it holds; for ever unless given"}},
+		reply: versionReply,
+		cost:  "O(n) in the overrides of the policy",
+		shown: []example{
+			{"RL.POLICY SET chat LIMIT TOKENBUCKET 1/s 5", "1", ""},
+			{"RL.POLICY OVERRIDE chat vip:* LIMIT TOKENBUCKET 10/s 50 TTL 1d", "2", ""},
+			{"RL.CHECK chat vip:7", "1 49 0 100 50 chat", ""},
+			{"RL.CHECK chat 7", "1 4 0 1000 5 chat", ""},
+		},
+		plan: planPolicyOverride, answer: answerRemaining,
+	}
+}
+
+func answerDeleted(s *session, _ []engine.Op, ds []engine.Decision) { s.int(ds[0].Allowed) }
+
+func runPolicyList(s *session, _ [][]byte) {
+	all := s.srv.lim.Policies().All()
+	s.array(len(all))
+	for _, p := range all {
+		s.bulk(p.Name)
+	}
+}
+
+func runPolicyGet(s *session, args [][]byte) {
+	p := s.srv.lim.Policies().Get(args[2])
+	if p == nil {
+		s.fail(noPolicy(args[2]))
+		return
+	}
+	counts := p.Counts()
+	s.mapOf(11 + s.staleFields())
+	s.pair("name", p.Name)
+	s.pairInt("version", int64(p.Version))
+	s.bulk("limits")
+	s.strings(limitTexts(p.Limits))
+	s.pairInt("shadow", int64(oneIf(p.Shadow)))
+	s.pairInt("disabled", int64(oneIf(p.Disabled)))
+	s.pairInt("retry_after_ms", p.RetryNs/1e6)
+	s.pair("reserved", reservedText(p.Reserved))
+	s.bulk("overrides")
+	s.array(len(p.Overrides))
+	for i := range p.Overrides {
+		s.override(&p.Overrides[i])
+	}
+	s.pairInt("admitted", counts.Admitted)
+	s.pairInt("denied", counts.Denied)
+	s.pairInt("shadowed", counts.Shadowed)
+	s.stale()
+}
+
+func limitTexts(limits []engine.PolicyLimit) []string {
+	texts := make([]string, len(limits))
+	for i := range limits {
+		texts[i] = limitWords(&limits[i])
+	}
+	return texts
+}
+
+// override writes an override: its pattern, its limits, and how long it still holds.
+func (s *session) override(o *engine.Override) {
+	s.array(3)
+	s.bulk(o.Pattern)
+	s.strings(limitTexts(o.Limits))
+	if o.UntilNs == engine.Never {
+		s.int(-1)
+		return
+	}
+	s.int((max(o.UntilNs-s.srv.lim.Now().NowNs, 0) + 999_999) / 1_000_000)
+}
+
+func noPolicy(name []byte) error {
+	return replyError("ERR there is no policy " + quote(name) + ", RL.POLICY LIST names them all")
+}
+
+func upper(b []byte) string { return strings.ToUpper(string(b)) }

@@ -1,0 +1,202 @@
+package server
+
+import (
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// How the terms of a policy are written, in RL.POLICY and in policy files alike.
+
+// termWords end the arguments of a LIMIT.
+var termWords = []string{"LIMIT", "SHADOW", "DISABLED", "RETRYAFTER", "RESERVED", "KEEP", "RESET", "UNLIMITED", "TTL"}
+
+func isTerm(b []byte) bool {
+	for _, word := range termWords {
+		if isWord(b, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// limitArgs reads one limit: an algorithm and its arguments, without the word LIMIT.
+func limitArgs(args [][]byte) (l engine.PolicyLimit, err error) {
+	if len(args) == 0 {
+		return l, replyError("ERR LIMIT needs an algorithm: " + algorithmWords)
+	}
+	switch algo, rest := args[0], args[1:]; {
+	case isWord(algo, "TOKENBUCKET"):
+		return bucketLimit(engine.TokenBucket, "burst", 1, rest)
+	case isWord(algo, "LEAKYBUCKET"):
+		return bucketLimit(engine.LeakyBucket, "capacity", 0, rest)
+	case isWord(algo, "FIXED"):
+		return fixedLimit(rest)
+	case isWord(algo, "SLIDING"):
+		return windowLimit(engine.SlidingLog, engine.MaxLogUnits, rest)
+	case isWord(algo, "SLIDINGCOUNTER"):
+		return windowLimit(engine.SlidingCounter, engine.MaxUnits, rest)
+	}
+	return l, badArgument("LIMIT", "must be "+algorithmWords, args[0])
+}
+
+const algorithmWords = "TOKENBUCKET rate burst, LEAKYBUCKET rate capacity, FIXED window max, SLIDING window max or SLIDINGCOUNTER window max"
+
+func needTwo(form string, args [][]byte) error {
+	if len(args) < 2 {
+		return replyError("ERR a limit is written " + form)
+	}
+	return nil
+}
+
+func bucketLimit(a engine.Algorithm, size string, least int64, args [][]byte) (l engine.PolicyLimit, err error) {
+	word := strings.ToUpper(a.String())
+	if err = needTwo(word+" rate "+size, args); err != nil {
+		return l, err
+	}
+	l.Limit.Algorithm = a
+	if l.Limit.Rate, err = parseRate(args[0]); err != nil {
+		return l, err
+	}
+	if l.Limit.Max, err = unitsArg(size, args[1], least, engine.MaxUnits); err != nil {
+		return l, err
+	}
+	switch rest := args[2:]; {
+	case len(rest) == 0:
+	case a == engine.TokenBucket && len(rest) == 2 && isWord(rest[0], "MAXWAIT"):
+		l.WaitNs, err = durationArg("MAXWAIT", rest[1])
+	case a == engine.TokenBucket:
+		err = badArgument("option", "must be MAXWAIT duration", rest[0])
+	default:
+		err = badArgument("limit", "must end with the "+size, rest[0])
+	}
+	return l, err
+}
+
+func windowLimit(a engine.Algorithm, most int64, args [][]byte) (l engine.PolicyLimit, err error) {
+	if err = needTwo(strings.ToUpper(a.String())+" window max", args); err != nil {
+		return l, err
+	}
+	l.Limit.Algorithm = a
+	if l.Limit.WindowNs, err = spanArg("window", args[0]); err != nil {
+		return l, err
+	}
+	if l.Limit.Max, err = unitsArg("max", args[1], 1, most); err == nil && len(args) > 2 {
+		err = badArgument("limit", "must end with the max", args[2])
+	}
+	return l, err
+}
+
+func fixedLimit(args [][]byte) (l engine.PolicyLimit, err error) {
+	if err = needTwo("FIXED window max [FIRST] [TZ zone]", args); err != nil {
+		return l, err
+	}
+	l.Limit.Algorithm, l.Limit.Mode = engine.FixedWindow, windowWord(args[0])
+	if l.Limit.Mode == engine.Aligned {
+		if l.Limit.WindowNs, err = spanArg("window", args[0]); err != nil {
+			return l, orWords(err, "DAY, WEEK, MONTH, YEAR or FOREVER", "window", args[0])
+		}
+	}
+	if l.Limit.Max, err = unitsArg("max", args[1], 1, engine.MaxUnits); err != nil {
+		return l, err
+	}
+	calendar, zone := l.Limit.Mode >= engine.Day && l.Limit.Mode <= engine.Year, []byte("UTC")
+	switch rest := args[2:]; {
+	case len(rest) == 0:
+	case len(rest) == 1 && isWord(rest[0], "FIRST") && l.Limit.Mode == engine.Aligned:
+		l.Limit.Mode = engine.FromFirst
+	case len(rest) == 2 && isWord(rest[0], "TZ") && calendar:
+		zone = rest[1]
+	case isWord(rest[0], "TZ") && !calendar:
+		return l, replyError("ERR TZ goes with a window of DAY, WEEK, MONTH or YEAR only")
+	case isWord(rest[0], "FIRST") && l.Limit.Mode != engine.Aligned:
+		return l, replyError("ERR FIRST goes with a window of a duration only, like 1m")
+	default:
+		return l, badArgument("option", "must be FIRST or TZ zone", rest[0])
+	}
+	if calendar {
+		l.Zone, err = zoneData(zone)
+	}
+	return l, err
+}
+
+// zoneFrom and zoneUntil are the years whose changes of the clock a policy knows;
+// before and behind them the nearest offset holds.
+const zoneFrom, zoneUntil = 2020, 2100
+
+// zoneData writes a time zone down as this machine knows it.
+func zoneData(name []byte) (*engine.Zone, error) {
+	location, err := loadZone(name)
+	if err != nil {
+		return nil, err
+	}
+	z := &engine.Zone{Name: string(name)}
+	offsetAt := func(sec int64) int64 {
+		_, offset := time.Unix(sec, 0).In(location).Zone()
+		return int64(offset)
+	}
+	first, last := time.Date(zoneFrom, 1, 1, 0, 0, 0, 0, time.UTC).Unix(), time.Date(zoneUntil, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+	z.Changes = append(z.Changes, engine.ZoneChange{AtSec: first, OffsetSec: offsetAt(first)})
+	// Location.ZoneBounds would say it at once, but at some turns of the year it answers
+	// a zone without length (go1.26).
+	for at := first; at < last && len(z.Changes) < engine.MaxZoneChanges; at += zoneStepSec {
+		before := offsetAt(at)
+		if offsetAt(at+zoneStepSec) == before {
+			continue
+		}
+		into := sort.Search(zoneStepSec, func(s int) bool { return offsetAt(at+int64(s)) != before })
+		z.Changes = append(z.Changes, engine.ZoneChange{AtSec: at + int64(into), OffsetSec: offsetAt(at + int64(into))})
+	}
+	return z, nil
+}
+
+// zoneStepSec is less than the time between any two changes of a clock, in seconds.
+const zoneStepSec = 7 * 24 * 3600
+
+// limitWords writes a limit as limitArgs reads it.
+func limitWords(l *engine.PolicyLimit) string {
+	text := strings.ToUpper(l.Limit.Algorithm.String()) + " " + ruleText(l.Limit)
+	if l.WaitNs > 0 {
+		text += " MAXWAIT " + engine.FormatDuration(l.WaitNs)
+	}
+	if l.Zone != nil && l.Zone.Name != "UTC" {
+		text += " TZ " + l.Zone.Name
+	}
+	return text
+}
+
+// reservedArg reads the part of a policy that is kept for high priority, like 20% or
+// 12.5%, in thousandths.
+func reservedArg(b []byte) (int64, error) {
+	bad := badArgument("RESERVED", "must be from 0.1% to 99.9%, like 20%", b)
+	number, percent := strings.CutSuffix(string(b), "%")
+	whole, tenths, _ := strings.Cut(number, ".")
+	n, err := strconv.ParseUint(whole, 10, 8)
+	if !percent || err != nil || len(tenths) > 1 || strings.HasSuffix(number, ".") {
+		return 0, bad
+	}
+	n *= 10
+	if tenths != "" {
+		tenth, err := strconv.ParseUint(tenths, 10, 8)
+		if err != nil {
+			return 0, bad
+		}
+		n += tenth
+	}
+	if n < 1 || n > engine.MaxReserved {
+		return 0, bad
+	}
+	return int64(n), nil
+}
+
+// reservedText writes thousandths as reservedArg reads them.
+func reservedText(n int64) string {
+	if n%10 == 0 {
+		return fmt.Sprintf("%d%%", n/10)
+	}
+	return fmt.Sprintf("%d.%d%%", n/10, n%10)
+}
