@@ -79,6 +79,10 @@ func (s *shard) describe(c *cell, info *Info) {
 		info.Holders = int(set.count)
 	case Counter:
 		return
+	case Scripted:
+		record := readScriptRecord(e.state())
+		info.IdleInMs = record.leftMs(s.nowNs)
+		return
 	}
 	if info.Algorithm == Strike {
 		info.PenaltyMs = s.spanMs(strikeBlockedNs(e.state()))

@@ -24,6 +24,7 @@ const (
 	OpUnblock               // lift the block
 	OpIncr                  // add to a Counter as Incr says
 	OpForget                // give the limiter up for room: OpReset, but counted as an eviction; with an ID only what is remembered of it
+	OpScript                // do what the script of another library does
 )
 
 // Op is one operation on one key. Its slices belong to the caller and are not
@@ -51,7 +52,8 @@ type Op struct {
 	Text []byte
 	// Calendar bounds the current window when Limit.Mode is Day, Week, Month or Year.
 	Calendar *Calendar
-	Incr     *Incr // OpIncr
+	Incr     *Incr   // OpIncr
+	Script   *Script // OpScript
 }
 
 // Calendar holds the ends of two neighbouring calendar windows on the wall
@@ -100,7 +102,8 @@ const (
 // in Allowed: OpRelease, OpRenew, OpReset, OpForget and OpUnblock 1 when there was
 // something to act on, else 0; OpBlock 1; OpRefund 1 when units were given back,
 // with the units left in Remaining (-1 for a limiter that is idle); OpIncr the
-// applied difference, with the new value in Remaining.
+// applied difference, with the new value in Remaining; OpScript 1 unless the script
+// denied something, with the rest in ScriptAnswer.
 type Decision struct {
 	Status Status
 	// Allowed is 1 or 0; with Partial the units granted.

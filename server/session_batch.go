@@ -15,8 +15,9 @@ type batch struct {
 	ops       []engine.Op
 	decisions []engine.Decision
 	queue     []deferred
-	incrs     []engine.Incr // what ops point to
-	bytes     []byte        // holder ids the server has made
+	incrs     []engine.Incr   // what ops point to
+	scripts   []engine.Script // and these too
+	bytes     []byte          // holder ids the server has made
 }
 
 // deferred is one command whose reply waits for its operations.
@@ -36,7 +37,7 @@ func (p *batchPool) get() *batch { return p.pool.Get().(*batch) }
 func (p *batchPool) put(b *batch) {
 	b.truncate(0)
 	clear(b.incrs)
-	b.queue, b.incrs, b.bytes = b.queue[:0], b.incrs[:0], b.bytes[:0]
+	b.queue, b.incrs, b.scripts, b.bytes = b.queue[:0], b.incrs[:0], b.scripts[:0], b.bytes[:0]
 	p.pool.Put(b)
 }
 
@@ -161,6 +162,8 @@ func (s *session) announce(ops []engine.Op, ds []engine.Decision, err error) {
 			hub.denied(op.Limit.Algorithm, op.Key)
 		case op.Code == engine.OpIncr && op.Incr.By > 0:
 			hub.denied(engine.Counter, op.Key)
+		case op.Code == engine.OpScript:
+			hub.denied(engine.Scripted, op.Key)
 		}
 	}
 }

@@ -2,6 +2,8 @@ package wire
 
 import (
 	"encoding/binary"
+	"math"
+	"math/bits"
 
 	"github.com/weir-project/weir/engine"
 )
@@ -94,6 +96,12 @@ func (d *Decoder) extra(op *engine.Op) {
 		bits := d.byte()
 		op.Incr = &engine.Incr{Saturate: bits&1 != 0, OnlyIfNew: bits&2 != 0, Expire: engine.ExpireMode(d.byte())}
 		op.Incr.By, op.Incr.Lower, op.Incr.Upper, op.Incr.ExpireNs = d.varint(), d.varint(), d.varint(), d.varint()
+	}
+	if which&extraScript != 0 {
+		op.Script = &engine.Script{ID: engine.ScriptID(d.byte())}
+		for i := range op.Script.Args {
+			op.Script.Args[i] = math.Float64frombits(bits.Reverse64(d.uvarint()))
+		}
 	}
 }
 

@@ -2,6 +2,8 @@ package wire
 
 import (
 	"encoding/binary"
+	"math"
+	"math/bits"
 
 	"github.com/weir-project/weir/engine"
 )
@@ -15,13 +17,14 @@ const (
 	flagTimes     // a wait and a time to live follow
 	flagID
 	flagText
-	flagExtra // a calendar or an increment follows
+	flagExtra // a calendar, an increment or a script follows
 )
 
 // The bits of an operation's extra.
 const (
 	extraCalendar = 1 << iota
 	extraIncr
+	extraScript
 )
 
 // Encoder appends calls to the body of an entry.
@@ -49,7 +52,11 @@ func (e *Encoder) Call(b []byte, ops []engine.Op, atomic bool) []byte {
 
 // Estimate is about the length that an operation takes in a body.
 func Estimate(op *engine.Op) int {
-	return 48 + len(op.Key) + len(op.ID) + len(op.Text) + len(op.Limit.Steps)
+	n := 48 + len(op.Key) + len(op.ID) + len(op.Text) + len(op.Limit.Steps)
+	if op.Script != nil {
+		n += engine.MaxScriptArgs * binary.MaxVarintLen64
+	}
+	return n
 }
 
 func (e *Encoder) op(b []byte, op *engine.Op) []byte {
@@ -91,7 +98,7 @@ func (e *Encoder) flags(op *engine.Op) (flags byte) {
 	set(op.WaitNs != 0 || op.TTLNs != 0, flagTimes)
 	set(len(op.ID) > 0, flagID)
 	set(len(op.Text) > 0, flagText)
-	set(op.Calendar != nil || op.Incr != nil, flagExtra)
+	set(op.Calendar != nil || op.Incr != nil || op.Script != nil, flagExtra)
 	return flags
 }
 
@@ -126,6 +133,14 @@ func appendExtra(b []byte, op *engine.Op) []byte {
 		b = append(b, bits, byte(i.Expire))
 		for _, v := range [...]int64{i.By, i.Lower, i.Upper, i.ExpireNs} {
 			b = binary.AppendVarint(b, v)
+		}
+	}
+	if c := op.Script; c != nil {
+		b[at] |= extraScript
+		b = append(b, byte(c.ID))
+		for _, a := range c.Args {
+			// The bits of a whole number are at the front: turned round it is short.
+			b = binary.AppendUvarint(b, bits.Reverse64(math.Float64bits(a)))
 		}
 	}
 	return b

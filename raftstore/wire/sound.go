@@ -19,13 +19,15 @@ func Sound(op *engine.Op) bool {
 		return ok && len(op.Text) <= engine.MaxReasonLen
 	case engine.OpIncr:
 		return ok && op.Incr != nil && op.Incr.Expire <= engine.ExpireNone
+	case engine.OpScript:
+		return ok && op.Script != nil && op.Script.Sound()
 	default:
 		return ok && op.Code <= lastCode
 	}
 }
 
 // lastCode is the newest operation this version knows.
-const lastCode = engine.OpForget
+const lastCode = engine.OpScript
 
 func soundLimit(l *engine.Limit) bool {
 	if l.Rate.Units < 0 || l.Rate.Units > engine.MaxUnits || l.Rate.PerNs < 0 || l.Rate.PerNs > engine.MaxWindowNs ||

@@ -1,0 +1,110 @@
+package engine
+
+import "math"
+
+// scriptShape is what kind of value a script keeps under its key. Scripts of one
+// shape may share a key, as in Redis; others answer WrongType.
+type scriptShape uint8
+
+const (
+	noShape     scriptShape = iota
+	shapeNumber             // a number with a fraction
+)
+
+// scriptRecord is the state of a key that scripts keep: some words, whole numbers or
+// the bits of doubles, and a Redis expiry.
+//
+//	shape(8) words(3x8) expires(8)
+type scriptRecord struct {
+	shape     scriptShape
+	words     [scriptWords]int64
+	expiresNs int64 // the key is gone from then on; Never: no expiry
+}
+
+const (
+	scriptWords     = 3
+	scriptRecordLen = 8 + scriptWords*8 + 8
+)
+
+func readScriptRecord(b []byte) (r scriptRecord) {
+	r.shape = scriptShape(b[0])
+	for i := range r.words {
+		r.words[i] = int64(le.Uint64(b[8+8*i:]))
+	}
+	r.expiresNs = scriptExpiresNs(b)
+	return r
+}
+
+func scriptExpiresNs(b []byte) int64 { return int64(le.Uint64(b[scriptRecordLen-8:])) }
+
+func (r *scriptRecord) write(b []byte) {
+	le.PutUint64(b, uint64(r.shape))
+	for i, w := range r.words {
+		le.PutUint64(b[8+8*i:], uint64(w))
+	}
+	le.PutUint64(b[scriptRecordLen-8:], uint64(r.expiresNs))
+}
+
+// Redis keeps time in whole milliseconds, and a key is there until its expiry has
+// passed: at the very millisecond it still is, with a PTTL of 0.
+
+func (r *scriptRun) nowMs() int64 { return r.nowNs / 1e6 }
+
+// expireMs sets the expiry, as PEXPIRE does; a key is deleted by one that is not in
+// the future.
+func (r *scriptRun) expireMs(ms int64) {
+	if ms <= 0 {
+		r.effect = scriptDeleted
+		return
+	}
+	r.effect = scriptWrote
+	r.record.expiresNs = Never
+	if ms < (Never-r.nowNs)/1e6-1 {
+		r.record.expiresNs = (r.nowMs() + ms + 1) * 1e6
+	}
+}
+
+// pttl answers as PTTL does: -2 without a key, -1 without an expiry.
+func (r *scriptRun) pttl() int64 {
+	if !r.live {
+		return -2
+	}
+	return r.record.leftMs(r.nowNs)
+}
+
+// leftMs is the time until the record expires, as Redis counts it; -1: never.
+func (r *scriptRecord) leftMs(nowNs int64) int64 {
+	if r.expiresNs == Never {
+		return -1
+	}
+	return max(r.expiresNs/1e6-1-nowNs/1e6, 0)
+}
+
+// The scripts count in doubles. Every product is converted explicitly, which keeps
+// the compiler from fusing it with a sum: fused it would round once instead of twice,
+// on some processors only, and nodes would differ.
+
+func toBits(f float64) int64 {
+	if f != f {
+		return 0x7ff8 << 48 // the NaN that processors make is not the same on all
+	}
+	return int64(math.Float64bits(f))
+}
+
+func fromBits(w int64) float64 { return math.Float64frombits(uint64(w)) }
+
+// secondsToMs turns whole seconds into milliseconds, at most Never.
+func secondsToMs(s float64) int64 {
+	if ms := float64(s * 1e3); ms < 1<<62 {
+		return truncate(ms)
+	}
+	return Never
+}
+
+// truncate turns a double into the integer Redis answers for it.
+func truncate(f float64) int64 {
+	if f >= -1<<63 && f < 1<<63 {
+		return int64(f)
+	}
+	return math.MinInt64
+}
