@@ -21,7 +21,7 @@ func (s *shard) idleAtNs(e entry) int64 {
 	case uint8(Counter):
 		return int64(le.Uint64(st[8:]))
 	case uint8(Scripted):
-		return scriptExpiresNs(st)
+		return scriptIdleNs(st)
 	case kindToken:
 		_, untilNs := readToken(st)
 		return untilNs

@@ -12,6 +12,26 @@ const (
 	NoScript             ScriptID = iota
 	RedisRateAllowN               // burst, rate, period s, cost
 	RedisRateAllowAtMost          // burst, rate, period s, cost
+	CountGet                      // GET and PTTL
+	CountSet                      // number, ms
+	CountAdd                      // by
+	CountExpire                   // ms
+	FlexibleConsume               // points, duration s
+	ExpressHit                    // window ms
+	ExpressHitReset               // reset, window ms
+	ExpressCount                  // reset, window ms
+	ExpressCountZero              // reset, window ms
+	FastifyHit                    // window ms, max, go on, back off
+	FastifyHitTTL                 // window ms, max, go on, back off
+	FastifyHitBan                 // window ms, max, ban, go on
+	FastifyRead
+	UluleIncr // count, window ms
+	UlulePeek
+	LimitsIncr // window s, amount
+	FastapiHit // limit, window ms
+	ZeroPeriod // limit, window s
+	ZeroToken  // rate, burst, now s, requested
+	SpringTake // rate, capacity, now s, requested, whether now counts
 	NumScripts
 )
 
@@ -51,6 +71,26 @@ var scripts = [NumScripts]struct {
 }{
 	RedisRateAllowN:      {shapeNumber, redisRateAllowN, redisRateBlocked},
 	RedisRateAllowAtMost: {shapeNumber, redisRateAllowAtMost, redisRateBlocked},
+	CountGet:             {shapeCount, countGet, countBlocked},
+	CountSet:             {shapeCount, countSet, refused},
+	CountAdd:             {shapeCount, countAdd, countBlocked},
+	CountExpire:          {shapeCount, countExpire, refused},
+	FlexibleConsume:      {shapeCount, flexibleConsume, countBlocked},
+	ExpressHit:           {shapeCount, expressHit, countBlocked},
+	ExpressHitReset:      {shapeCount, expressHitReset, countBlocked},
+	ExpressCount:         {shapeCount, expressCount, countBlocked},
+	ExpressCountZero:     {shapeCount, expressCountZero, countBlocked},
+	FastifyHit:           {shapeCount, fastifyHit, countBlocked},
+	FastifyHitTTL:        {shapeCount, fastifyHitTTL, countBlocked},
+	FastifyHitBan:        {shapeCount, fastifyHitBan, countBlocked},
+	FastifyRead:          {shapeCount, fastifyRead, countBlocked},
+	UluleIncr:            {shapeCount, ululeIncr, countBlocked},
+	UlulePeek:            {shapeCount, ululePeek, countBlocked},
+	LimitsIncr:           {shapeCount, limitsIncr, countBlocked},
+	FastapiHit:           {shapeCount, fastapiHit, fastapiBlocked},
+	ZeroPeriod:           {shapeCount, zeroPeriod, refused},
+	ZeroToken:            {shapeBucket, zeroToken, refused},
+	SpringTake:           {shapeBucket, springTake, refused},
 }
 
 // scriptRun is one run of a script: the arguments, what is kept under its key, and
@@ -63,6 +103,7 @@ type scriptRun struct {
 	record scriptRecord
 	effect scriptEffect
 
+	status   Status // other than OK: nothing is kept
 	admitted bool
 	answer   [4]int64
 }
@@ -94,6 +135,10 @@ func (s *shard) script(c *cell, op *Op, d *Decision) bool {
 	} else {
 		how.run(&run)
 	}
+	if run.status != OK {
+		d.Status = run.status
+		return false
+	}
 	run.record.shape = how.shape
 	changed := s.leave(c, &run, d)
 	if d.Status != OK {
@@ -110,10 +155,8 @@ func (s *shard) leave(c *cell, run *scriptRun, d *Decision) bool {
 	switch {
 	case run.effect == scriptLooked, run.effect == scriptDeleted && !c.live:
 		return false
-	case run.effect == scriptDeleted, run.record.expiresNs <= run.nowNs:
-		if c.live {
-			s.drop(c)
-		}
+	case run.effect == scriptDeleted:
+		s.drop(c)
 		return true
 	case !s.ensure(c, uint8(Scripted), stateLens[Scripted]):
 		d.Status = OutOfMemory

@@ -8,7 +8,9 @@ type scriptShape uint8
 
 const (
 	noShape     scriptShape = iota
-	shapeNumber             // a number with a fraction
+	shapeNumber             // a double
+	shapeCount              // a whole number
+	shapeBucket             // doubles: tokens, and when they were refilled
 )
 
 // scriptRecord is the state of a key that scripts keep: some words, whole numbers or
@@ -18,7 +20,7 @@ const (
 type scriptRecord struct {
 	shape     scriptShape
 	words     [scriptWords]int64
-	expiresNs int64 // the key is gone from then on; Never: no expiry
+	expiresMs int64 // limiter time after which the key is gone; Never: no expiry
 }
 
 const (
@@ -31,18 +33,25 @@ func readScriptRecord(b []byte) (r scriptRecord) {
 	for i := range r.words {
 		r.words[i] = int64(le.Uint64(b[8+8*i:]))
 	}
-	r.expiresNs = scriptExpiresNs(b)
+	r.expiresMs = int64(le.Uint64(b[scriptRecordLen-8:]))
 	return r
 }
 
-func scriptExpiresNs(b []byte) int64 { return int64(le.Uint64(b[scriptRecordLen-8:])) }
+// scriptIdleNs is when the key of a record is gone; Never also for what limiter time
+// does not reach.
+func scriptIdleNs(b []byte) int64 {
+	if ms := int64(le.Uint64(b[scriptRecordLen-8:])); ms < Never/1e6-1 {
+		return (ms + 1) * 1e6
+	}
+	return Never
+}
 
 func (r *scriptRecord) write(b []byte) {
 	le.PutUint64(b, uint64(r.shape))
 	for i, w := range r.words {
 		le.PutUint64(b[8+8*i:], uint64(w))
 	}
-	le.PutUint64(b[scriptRecordLen-8:], uint64(r.expiresNs))
+	le.PutUint64(b[scriptRecordLen-8:], uint64(r.expiresMs))
 }
 
 // Redis keeps time in whole milliseconds, and a key is there until its expiry has
@@ -54,14 +63,11 @@ func (r *scriptRun) nowMs() int64 { return r.nowNs / 1e6 }
 // the future.
 func (r *scriptRun) expireMs(ms int64) {
 	if ms <= 0 {
-		r.effect = scriptDeleted
+		r.live, r.effect = false, scriptDeleted
 		return
 	}
 	r.effect = scriptWrote
-	r.record.expiresNs = Never
-	if ms < (Never-r.nowNs)/1e6-1 {
-		r.record.expiresNs = (r.nowMs() + ms + 1) * 1e6
-	}
+	r.record.expiresMs = addNs(r.nowMs(), ms)
 }
 
 // pttl answers as PTTL does: -2 without a key, -1 without an expiry.
@@ -74,10 +80,10 @@ func (r *scriptRun) pttl() int64 {
 
 // leftMs is the time until the record expires, as Redis counts it; -1: never.
 func (r *scriptRecord) leftMs(nowNs int64) int64 {
-	if r.expiresNs == Never {
+	if r.expiresMs == Never {
 		return -1
 	}
-	return max(r.expiresNs/1e6-1-nowNs/1e6, 0)
+	return max(r.expiresMs-nowNs/1e6, 0)
 }
 
 // The scripts count in doubles. Every product is converted explicitly, which keeps

@@ -70,7 +70,7 @@ func (r *scriptRun) redisRateDenied(retryS, resetS float64) {
 func (r *scriptRun) redisRateAdmitted(g *redisRate, tatS, cost, remaining float64) {
 	resetS := tatS - g.nowS
 	if resetS > 0 {
-		r.record.words[0] = toBits(tatS)
+		r.put(toBits(tatS))
 		r.expireMs(secondsToMs(math.Ceil(resetS)))
 	}
 	r.admitted = true

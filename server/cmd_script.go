@@ -93,8 +93,8 @@ func (s *session) planScript(sc *script, args [][]byte) error {
 		return errNegKeys
 	case n > int64(len(keys)):
 		return errFewKeys
-	case n != int64(sc.keys) || len(keys)-sc.keys != sc.args:
-		return replyError("ERR " + sc.name + " takes " + strconv.Itoa(sc.keys) + " keys and " + strconv.Itoa(sc.args) + " arguments")
+	case n != int64(sc.keys) || len(keys)-sc.keys != len(sc.args):
+		return replyError("ERR " + sc.name + " takes " + strconv.Itoa(sc.keys) + " keys and " + strconv.Itoa(len(sc.args)) + " arguments")
 	}
 	op, err := s.op(engine.OpScript, keys[0])
 	if err != nil {
@@ -102,10 +102,11 @@ func (s *session) planScript(sc *script, args [][]byte) error {
 	}
 	op.Script = s.batch.nextScript()
 	op.Script.ID = sc.id
-	if sc.read != nil {
-		return sc.read(op.Script, keys[sc.keys:])
+	argv := keys[sc.keys:]
+	if err := readArgs(sc.args, op.Script, argv); err != nil || sc.check == nil {
+		return err
 	}
-	return readNumbers(op.Script, keys[sc.keys:])
+	return sc.check(op.Script, argv)
 }
 
 // nextScript adds a zero script. Growing leaves earlier ones where their operations

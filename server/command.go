@@ -89,7 +89,7 @@ type commandTable struct {
 func newCommandTable() *commandTable {
 	t := &commandTable{byName: make(map[string]*command)}
 	for _, family := range [][]*command{
-		decideCommands(), settleCommands(), lookCommands(), keyCommands(), dialectCommands(), scriptCommands(),
+		decideCommands(), settleCommands(), lookCommands(), keyCommands(), dialectCommands(), scriptCommands(), countCommands(),
 		connectionCommands(), {clientCommand()}, multiCommands(), pubsubCommands(),
 		serverCommands(), configCommands(), slowlogCommands(), {commandCommand(), aclCommand(), debugCommand()},
 		clusterCommands(), {weirClusterCommand()},

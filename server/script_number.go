@@ -3,23 +3,11 @@ package server
 import (
 	"math"
 	"strconv"
-
-	"github.com/weir-project/weir/engine"
 )
 
 // maxScriptNumber bounds the numbers a script is given, either way: up to here
-// doubles hold every integer, and no sum or product leaves their range.
+// doubles hold every integer.
 const maxScriptNumber = 1 << 53
-
-// readNumbers reads arguments that are all numbers.
-func readNumbers(call *engine.Script, argv [][]byte) (err error) {
-	for i, b := range argv {
-		if call.Args[i], err = scriptNumber(i, b); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // scriptNumber reads argument i of a script as Lua does, but only in decimal.
 func scriptNumber(i int, b []byte) (float64, error) {
@@ -31,14 +19,6 @@ func scriptNumber(i int, b []byte) (float64, error) {
 		return 0, badArgument(scriptArg(i), "must be a number from -9007199254740992 to 9007199254740992", b)
 	}
 	return f, nil
-}
-
-// positive refuses an argument by which a script would divide.
-func positive(i int, f float64, got []byte) error {
-	if f > 0 {
-		return nil
-	}
-	return badArgument(scriptArg(i), "must be above 0", got)
 }
 
 // scriptArg names argument i of a script as Lua counts.
@@ -59,8 +39,10 @@ func (s *session) luaNumber(word int64) {
 	switch {
 	case math.IsNaN(f):
 		s.bulk("nan")
-	case math.IsInf(f, 0):
-		s.bulk(map[bool]string{true: "inf", false: "-inf"}[f > 0])
+	case math.IsInf(f, 1):
+		s.bulk("inf")
+	case math.IsInf(f, -1):
+		s.bulk("-inf")
 	default:
 		var room [32]byte
 		s.bulkBytes(strconv.AppendFloat(room[:0], f, 'g', 14, 64))

@@ -16,10 +16,9 @@ type script struct {
 	id   engine.ScriptID
 	name string // what the library calls it
 	keys int    // the keys it takes; the first one names the limiter
-	args int    // the arguments it takes
-	// read turns the script's ARGV into the numbers of the operation. nil: all are
-	// numbers, in their order.
-	read func(call *engine.Script, argv [][]byte) error
+	args string // the arguments it takes: an argKind for each
+	// check refuses what no Redis would carry out, and may change the numbers. May be nil.
+	check func(call *engine.Script, argv [][]byte) error
 	// reply writes the answer as Redis would convert it from Lua.
 	reply func(s *session, words [4]int64)
 	texts []scriptText
@@ -33,7 +32,7 @@ type scriptText struct{ sha1, releases string }
 type dialect struct {
 	name     string // as its users know it
 	registry string // where it is published
-	native   string // the commands that do the same, to move to
+	native   string // the command that does the same, to move to
 	scripts  []*script
 }
 
@@ -49,7 +48,12 @@ type scriptTable struct {
 // scriptsKnown is what all servers recognise.
 var scriptsKnown = newScriptTable(dialects())
 
-func dialects() []*dialect { return []*dialect{redisRate()} }
+func dialects() []*dialect {
+	return []*dialect{
+		springGateway(), redisRate(), rateLimiterFlexible(), rateLimitRedis(), fastifyRateLimit(),
+		pythonLimits(), fastapiLimiter(), uluLimiter(), goZero(),
+	}
+}
 
 func newScriptTable(all []*dialect) *scriptTable {
 	t := &scriptTable{bySum: make(map[sha1Sum]*script), byID: make(map[engine.ScriptID]*script)}
@@ -77,8 +81,8 @@ func parseSum(b []byte) (sum sha1Sum, ok bool) {
 	return sum, err == nil
 }
 
-// maxScriptBytes is longer than every text that is recognised (a test asks them):
-// anything beyond is not hashed, so that it costs no more than reading it did.
+// maxScriptBytes is longer than every text that is recognised. Anything beyond is not
+// hashed, so that refusing it costs no more than reading it did.
 const maxScriptBytes = 8 << 10
 
 // ofText finds the script with a text, and the text's SHA-1 unless it is too long.

@@ -1,0 +1,27 @@
+package server
+
+import "github.com/weir-project/weir/engine"
+
+// pythonLimits is limits, of Flask-Limiter and slowapi, for its fixed windows: it
+// sends the window in seconds and the amount.
+func pythonLimits() *dialect {
+	return &dialect{
+		name: "limits (Flask-Limiter, slowapi): fixed window", registry: "PyPI", native: "RL.FIXED key window max FIRST",
+		scripts: []*script{{
+			id: engine.LimitsIncr, name: "incr_expire", keys: 1, args: "ii", reply: replyOne,
+			texts: []scriptText{{"628bd136a573a06b346879695681af12ccef300f", "2.3.0 to 5.8.0"}},
+		}},
+	}
+}
+
+// fastapiLimiter sends limit and window in milliseconds. From 0.2 on it sends no
+// script of its own.
+func fastapiLimiter() *dialect {
+	return &dialect{
+		name: "fastapi-limiter", registry: "PyPI", native: "RL.FIXED key window max FIRST",
+		scripts: []*script{{
+			id: engine.FastapiHit, name: "lua_script", keys: 1, args: "nw", reply: replyOne,
+			texts: []scriptText{{"a3f9e982197e9e887f6b5dcb7ec273863bb83aad", "0.1.4 to 0.1.6"}},
+		}},
+	}
+}
