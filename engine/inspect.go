@@ -111,6 +111,10 @@ func (s *shard) usedUnits(e entry) int64 {
 		return set.units
 	case uint8(Counter):
 		return int64(le.Uint64(st))
+	case uint8(Scripted):
+		if record := readScriptRecord(st); record.shape == shapeCount {
+			return record.words[0]
+		}
 	}
 	return 0
 }
