@@ -27,11 +27,14 @@ const (
 	FastifyRead
 	UluleIncr // count, window ms
 	UlulePeek
-	LimitsIncr // window s, amount
-	FastapiHit // limit, window ms
-	ZeroPeriod // limit, window s
-	ZeroToken  // rate, burst, now s, requested
-	SpringTake // rate, capacity, now s, requested, whether now counts
+	LimitsIncr  // window s, amount
+	FastapiHit  // limit, window ms
+	ZeroPeriod  // limit, window s
+	ZeroToken   // rate, burst, now s, requested
+	SpringTake  // rate, capacity, now s, requested, whether now counts
+	NestHit     // unused, window ms, limit, block ms
+	LimitsSlide // limit, window s, amount
+	LimitsLook  // window s
 	NumScripts
 )
 
@@ -91,6 +94,9 @@ var scripts = [NumScripts]struct {
 	ZeroPeriod:           {shapeCount, zeroPeriod, refused},
 	ZeroToken:            {shapeBucket, zeroToken, refused},
 	SpringTake:           {shapeBucket, springTake, refused},
+	NestHit:              {shapeThrottle, nestHit, nestBlocked},
+	LimitsSlide:          {shapeSliding, limitsSlide, refused},
+	LimitsLook:           {shapeSliding, limitsLook, limitsLookBlocked},
 }
 
 // scriptRun is one run of a script: the arguments, what is kept under its key, and

@@ -7,10 +7,12 @@ import "math"
 type scriptShape uint8
 
 const (
-	noShape     scriptShape = iota
-	shapeNumber             // a double
-	shapeCount              // a whole number
-	shapeBucket             // doubles: tokens, and when they were refilled
+	noShape       scriptShape = iota
+	shapeNumber               // a double
+	shapeCount                // a whole number
+	shapeBucket               // doubles: tokens, and when they were refilled
+	shapeThrottle             // hits, their expiry and that of a block in ms
+	shapeSliding              // the count before, its expiry in ms, the count now
 )
 
 // scriptRecord is the state of a key that scripts keep: some words, whole numbers or

@@ -46,6 +46,22 @@ func replyGetPTTL(s *session, words [4]int64) {
 	s.int(words[1])
 }
 
+func replyFour(s *session, words [4]int64) {
+	s.array(4)
+	for _, w := range words {
+		s.int(w)
+	}
+}
+
+// replyGetPTTLTwice is two pairs of GET and PTTL in one list.
+func replyGetPTTLTwice(s *session, words [4]int64) {
+	s.array(4)
+	for i := 0; i < len(words); i += 2 {
+		replyGet(s, [4]int64{words[i], words[i+1]})
+		s.int(words[i+1])
+	}
+}
+
 func replyRedisRate(s *session, words [4]int64) {
 	s.array(4)
 	s.int(words[0])

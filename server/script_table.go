@@ -50,7 +50,7 @@ var scriptsKnown = newScriptTable(dialects())
 
 func dialects() []*dialect {
 	return []*dialect{
-		springGateway(), redisRate(), rateLimiterFlexible(), rateLimitRedis(), fastifyRateLimit(),
+		springGateway(), redisRate(), rateLimiterFlexible(), rateLimitRedis(), fastifyRateLimit(), nestThrottler(),
 		pythonLimits(), fastapiLimiter(), uluLimiter(), goZero(),
 	}
 }

@@ -62,6 +62,8 @@ func TestScriptKnown(t *testing.T) {
 	assert.Equal(t, "1 0 1", c.say("SCRIPT EXISTS "+strings.ToUpper(allowN)+" abc "+flexible))
 	assert.Equal(t, "OK", c.say("SCRIPT FLUSH"))
 	assert.Equal(t, "1", c.say("SCRIPT EXISTS "+allowN))
+	assert.Equal(t, "a b", c.say("COMMAND GETKEYS EVALSHA "+spring+" 2 a b 1 2 3 4"))
+	assert.Equal(t, "-ERR Invalid arguments specified for command", c.say("COMMAND GETKEYS EVAL x 2 a"))
 }
 
 // TestScriptReplies shows one reply of each form.

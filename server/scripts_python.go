@@ -2,15 +2,26 @@ package server
 
 import "github.com/weir-project/weir/engine"
 
-// pythonLimits is limits, of Flask-Limiter and slowapi, for its fixed windows: it
-// sends the window in seconds and the amount.
+// pythonLimits is limits, of Flask-Limiter and slowapi. It sends the window in seconds
+// and the amount; for sliding windows the limit, too. Its moving windows keep a list
+// of times.
 func pythonLimits() *dialect {
 	return &dialect{
-		name: "limits (Flask-Limiter, slowapi): fixed window", registry: "PyPI", native: "RL.FIXED key window max FIRST",
-		scripts: []*script{{
-			id: engine.LimitsIncr, name: "incr_expire", keys: 1, args: "ii", reply: replyOne,
-			texts: []scriptText{{"628bd136a573a06b346879695681af12ccef300f", "2.3.0 to 5.8.0"}},
-		}},
+		name: "limits (Flask-Limiter, slowapi), but for moving windows", registry: "PyPI", native: "RL.FIXED key window max FIRST; RL.SLIDINGCOUNTER key window max",
+		scripts: []*script{
+			{
+				id: engine.LimitsIncr, name: "incr_expire", keys: 1, args: "ii", reply: replyOne,
+				texts: []scriptText{{"628bd136a573a06b346879695681af12ccef300f", "2.3.0 to 5.8.0"}},
+			},
+			{
+				id: engine.LimitsSlide, name: "acquire_sliding_window", keys: 2, args: "nwi", reply: replyTrue,
+				texts: []scriptText{{"e8ac2a60cb040b0dbb56815a1e9c6fd032ce62e7", "4.1 to 5.8.0"}},
+			},
+			{
+				id: engine.LimitsLook, name: "sliding_window", keys: 2, args: "w", reply: replyGetPTTLTwice,
+				texts: []scriptText{{"e7a0a27d4101baabb124af209bb0245197a359a1", "4.1 to 5.8.0"}},
+			},
+		},
 	}
 }
 

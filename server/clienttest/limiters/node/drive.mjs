@@ -77,7 +77,15 @@ const recent = (Store, flags, prefix) => {
   return [store, store.incr.bind(store)]
 }
 
+async function nest() {
+  const { ThrottlerStorageRedisService } = require('@nest-lab/throttler-storage-redis')
+  const storage = new ThrottlerStorageRedisService(ioredis)
+  const terms = [[500, 3, 900], [1500, 4, 200], [800, 2, 800]]
+  return () => storage.increment(`k${random(3)}`, ...terms[random(3)], 'default')
+}
+
 const libraries = {
+  nest,
   'rate-limiter-flexible': () => flexible(ioredis),
   'rate-limiter-flexible-node-redis': async () => {
     const client = createClient({ socket: { port: Number(port) } })

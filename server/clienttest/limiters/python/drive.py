@@ -14,15 +14,15 @@ rng = random.Random(seed)
 server = redis.Redis(port=port)
 
 
-def limits():
+def limits(strategy="FixedWindowRateLimiter"):
     import time
 
     import limits as lib
     from limits.storage import RedisStorage
-    from limits.strategies import FixedWindowRateLimiter
+    import limits.strategies
 
     time.time = lambda: 0.0  # it adds what the server says to its own clock
-    limiter = FixedWindowRateLimiter(RedisStorage(f"redis://127.0.0.1:{port}"))
+    limiter = getattr(lib.strategies, strategy)(RedisStorage(f"redis://127.0.0.1:{port}"))
     items = [lib.parse("5/second"), lib.parse("7/3 second"), lib.parse("20/minute")]
 
     async def call():
@@ -57,7 +57,11 @@ def fastapi_limiter():
 
 
 async def main():
-    call = {"limits": limits, "fastapi-limiter": fastapi_limiter}[library]()
+    call = {
+        "limits": limits,
+        "limits-sliding": lambda: limits("SlidingWindowCounterRateLimiter"),
+        "fastapi-limiter": fastapi_limiter,
+    }[library]()
     for _ in range(calls):
         server.execute_command("DEBUG", "CLOCK", "ADVANCE", rng.randrange(rng.randrange(1, 900)))
         print(repr(await call()))
