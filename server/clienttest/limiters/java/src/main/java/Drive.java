@@ -53,7 +53,7 @@ public class Drive {
   }
 
   static Supplier<Object> gateway() {
-    var limiter = new RedisRateLimiter(redis, script(new ClassPathResource(TEXT)), new ConfigurationService());
+    var limiter = new RedisRateLimiter(redis, script(new ClassPathResource(TEXT)), new ConfigurationService(null, () -> null, () -> null));
     for (int i = 0; i < 4; i++) {
       limiter.getConfig().put("route" + i, new RedisRateLimiter.Config()
           .setReplenishRate(1 + random.nextInt(9)).setBurstCapacity(10 + random.nextInt(20)).setRequestedTokens(1 + random.nextInt(4)));
