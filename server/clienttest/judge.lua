@@ -92,6 +92,14 @@ function handlers.TTL(key)
   return ms < 0 and ms or math.floor((ms + 500) / 1000)
 end
 
+function handlers.RENAME(key, to)
+  local at = real.call('GET', expiryOf(key))
+  local done = real.call('RENAME', key, to)
+  real.call('DEL', expiryOf(key), expiryOf(to))
+  if at then real.call('SET', expiryOf(to), at) end
+  return done
+end
+
 function handlers.PERSIST(key) return real.call('DEL', expiryOf(key)) end
 
 function handlers.MGET(...)

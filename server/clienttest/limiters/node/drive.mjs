@@ -67,6 +67,8 @@ async function fastify(directory, make) {
     const [store, incr] = stores[random(3)]
     const done = (error, answer) => resolve(error ? String(error) : answer)
     const key = `k${random(3)}`
+    // Backing off for ever ends at 2^53 ms, where the judge, which counts in doubles, errs.
+    if (random(20) === 0) return ioredis.del(['f0-', 'f1-', 'f2-'].map(prefix => prefix + key)).then(resolve)
     if (store.read && random(4) === 0) return store.read(key, done)
     incr(key, done, [300, 1000][random(2)], 2 + random(4))
   })
