@@ -53,8 +53,8 @@ redis-tools:
 	} || echo "redis-cli or redis-server is missing: the tests that need it are skipped (on Debian: apt install redis-tools redis-server)"
 
 .PHONY: test-clients
-test-clients: ## Run the Redis clients of Python, Node, Java and Rust against weir; skips those without their toolchain
-	WEIR_TEST_CLIENTS=1 $(GO) test -count=1 -timeout 30m -v -run '^TestForeign$$' ./server/clienttest
+test-clients: ## Run Redis clients and limiter libraries of Python, Node, Java, Go and Rust against weir; skips those without their toolchain
+	WEIR_TEST_CLIENTS=1 $(GO) test -count=1 -timeout 60m -v -run '^Test(Foreign|NodeExamples|GoLibraries)' ./server/clienttest
 
 # One seed reproduces a schedule of faults, not what the machine makes of it.
 CHAOS ?=

@@ -9,7 +9,7 @@ import (
 // value is the kind, the limit and the state, integers as varints. Format 1.
 //
 //	value  = kind limit state
-//	limit  = mode units perNs max windowNs steps(len, bytes)   (not for block, token, counter)
+//	limit  = mode units perNs max windowNs steps(len, bytes)   (not for block, token, counter, scripted)
 
 // ErrStored is returned by Load for what Drain did not write.
 var ErrStored = errors.New("not a stored entry")

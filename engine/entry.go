@@ -45,7 +45,7 @@ const (
 
 var stateLens = [numKinds]int{
 	kindBlock: blockLen, TokenBucket: 16, LeakyBucket: 16, FixedWindow: 16, SlidingLog: logLen,
-	SlidingCounter: 24, Concurrency: leasesLen, Strike: logLen + 8, Counter: 16, kindToken: tokenLen,
+	SlidingCounter: 24, Concurrency: leasesLen, Strike: logLen + 8, Counter: 16, Scripted: scriptRecordLen, kindToken: tokenLen,
 }
 
 // entry is a view of an entry's bytes.

@@ -20,6 +20,8 @@ func (s *shard) idleAtNs(e entry) int64 {
 		return max(logIdleNs(st, limit), strikeBlockedNs(st))
 	case uint8(Counter):
 		return int64(le.Uint64(st[8:]))
+	case uint8(Scripted):
+		return scriptIdleNs(st)
 	case kindToken:
 		_, untilNs := readToken(st)
 		return untilNs

@@ -79,6 +79,10 @@ func (s *shard) describe(c *cell, info *Info) {
 		info.Holders = int(set.count)
 	case Counter:
 		return
+	case Scripted:
+		record := readScriptRecord(e.state())
+		info.IdleInMs = record.leftMs(s.nowNs)
+		return
 	}
 	if info.Algorithm == Strike {
 		info.PenaltyMs = s.spanMs(strikeBlockedNs(e.state()))
@@ -107,6 +111,10 @@ func (s *shard) usedUnits(e entry) int64 {
 		return set.units
 	case uint8(Counter):
 		return int64(le.Uint64(st))
+	case uint8(Scripted):
+		if record := readScriptRecord(st); record.shape == shapeCount {
+			return record.words[0]
+		}
 	}
 	return 0
 }

@@ -13,13 +13,14 @@ const (
 	SlidingCounter
 	Concurrency
 	Strike
-	Counter // a plain counter with bounds and a time to live, for INCREX
+	Counter  // a plain counter with bounds and a time to live, for INCREX
+	Scripted // what a script of another library keeps, for OpScript
 	numAlgorithms
 )
 
 var algorithmNames = [numAlgorithms]string{
 	"none", "tokenbucket", "leakybucket", "fixed", "sliding", "slidingcounter",
-	"concurrency", "strike", "counter",
+	"concurrency", "strike", "counter", "scripted",
 }
 
 // String returns the algorithm's name as replies and metrics spell it.

@@ -57,7 +57,7 @@ func (s *shard) load(name []byte, kind uint8, value []byte) (bool, error) {
 	c := cell{hash: s.t.hashKey(name), key: name, ns: namespaceOf(kind)}
 	s.open(&c)
 	var limit Limit
-	if namespaceOf(kind) == limiters && kind != uint8(Counter) {
+	if namespaceOf(kind) == limiters && kind != uint8(Counter) && kind != uint8(Scripted) {
 		limit = d.limit(Algorithm(kind))
 	}
 	if d.bad || c.r != 0 {

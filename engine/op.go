@@ -26,6 +26,7 @@ const (
 	OpForget                // give the limiter up for room: OpReset, but counted as an eviction; with an ID only what is remembered of it
 	OpCheck                 // decide under policies: Text for Key, and Also
 	OpPolicy                // change the policy that Key names as Policy says; TTLNs is how long an override lasts, 0 for ever
+	OpScript                // do what the script of another library does
 )
 
 // Op is one operation on one key. Its slices belong to the caller and are not
@@ -57,6 +58,7 @@ type Op struct {
 	Calendar *Calendar
 	Incr     *Incr         // OpIncr
 	Policy   *PolicyChange // OpPolicy
+	Script   *Script       // OpScript
 }
 
 // Pair is a policy and the key it is to decide about. A check names no pair twice.
@@ -111,7 +113,8 @@ const (
 // something to act on, else 0; OpBlock 1; OpRefund 1 when units were given back,
 // with the units left in Remaining (-1 for a limiter that is idle); OpIncr the
 // applied difference, with the new value in Remaining. OpPolicy answers 1 when the
-// policy changed, with its version in Remaining.
+// policy changed, with its version in Remaining; OpScript 1 unless the script denied
+// something, with the rest in ScriptAnswer.
 type Decision struct {
 	Status Status
 	// Pair is the pair of a check (0: Key and Text, i: Also[i-1]) whose policy the other

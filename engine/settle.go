@@ -12,6 +12,8 @@ func (s *shard) settle(h uint64, op *Op, d *Decision) bool {
 		return s.block(&c, op, d)
 	case OpIncr:
 		return s.counter(&c, op, d)
+	case OpScript:
+		return s.script(&c, op, d)
 	case OpRefund:
 		return s.refund(&c, op, d)
 	}

@@ -71,6 +71,7 @@ func takes(wallNs int64) []engine.Op {
 	}
 	return append(ops,
 		engine.Op{Code: engine.OpIncr, Key: []byte("counter"), Incr: &engine.Incr{By: 5, Lower: -100, Upper: 100, Expire: engine.ExpireIn, ExpireNs: minute}},
+		engine.Op{Code: engine.OpScript, Key: []byte("script"), Script: &engine.Script{ID: engine.RedisRateAllowN, Args: [engine.MaxScriptArgs]float64{10, 1, 7, 1}}},
 		engine.Op{Code: engine.OpBlock, Key: []byte("blocked"), TTLNs: 10 * minute, Text: []byte("abuse")},
 	)
 }
@@ -105,7 +106,7 @@ func TestEveryAlgorithmSurvivesARestart(t *testing.T) {
 		}
 	}
 	before := look(n)
-	require.Len(t, before, 12)
+	require.Len(t, before, 13)
 	require.NoError(t, n.Close())
 
 	again := mustStart(t, nodeOptions(t, fs, src))

@@ -63,6 +63,9 @@ func randomOp(r *rand.Rand) engine.Op {
 		op = engine.Op{Code: engine.OpBlock, Key: op.Key, Cost: 1, TTLNs: 3e9}
 	case 2:
 		op = engine.Op{Code: engine.OpRefund, Key: op.Key, Cost: 1}
+	case 3, 4, 5:
+		call := engine.Script{ID: engine.RedisRateAllowN, Args: [engine.MaxScriptArgs]float64{4, 3, 0.7, float64(r.IntN(3))}}
+		op = engine.Op{Code: engine.OpScript, Key: fmt.Appendf(nil, "script:%d", r.IntN(3)), Cost: 1, Script: &call}
 	}
 	return op
 }

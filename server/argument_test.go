@@ -125,8 +125,8 @@ var argumentErrors = []struct{ send, want string }{
 	{"client setname", "ERR wrong number of arguments for 'client|setname' command"},
 	{"CLIENT", "ERR wrong number of arguments for 'client' command"},
 	{"CLIENT MAINT_NOTIFICATIONS ON", "ERR unknown subcommand 'MAINT_NOTIFICATIONS'. Try CLIENT HELP."},
-	{"get foo", "ERR unknown command 'get', with args beginning with: 'foo' "},
-	{"SET a b", "ERR unknown command 'SET', with args beginning with: 'a' 'b' "},
+	{"getset foo", "ERR unknown command 'getset', with args beginning with: 'foo' "},
+	{"LPUSH a b", "ERR unknown command 'LPUSH', with args beginning with: 'a' 'b' "},
 }
 
 func strikes(n int) (text string) {

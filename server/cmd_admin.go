@@ -102,8 +102,8 @@ func debugCommand() *command {
 	return &command{
 		name: "DEBUG", arity: -2, group: groupServer, flags: "admin noscript loading stale no_multi", summary: "For tests, on servers started with DEBUG enabled",
 		subs: []*command{
-			{name: "CLOCK", arity: -3, syntax: "GET|SET ms|ADVANCE ms", summary: "Read or move the test clock", flags: "admin no_multi", run: guard(runDebugClock),
-				details: "Limiter time in milliseconds. A test clock stands still until it is moved, and never goes back.", reply: "GET: the time; SET and ADVANCE: OK."},
+			{name: "CLOCK", arity: -3, syntax: "GET|SET ms|ADVANCE ms [us]", summary: "Read or move the test clock", flags: "admin no_multi", run: guard(runDebugClock),
+				details: "Limiter time in milliseconds, and where a script looks closer, microseconds. A test clock stands still until it is moved, and never goes back.", reply: "GET: the time; SET and ADVANCE: OK."},
 			{name: "DIGEST", arity: 2, summary: "The last entry this node has applied and a hash of its whole state", flags: "admin no_multi", run: guard(runDebugDigest),
 				details: "Nodes that have applied the same entry have the same hash. It reads the whole table.", reply: "The entry's index and the hash, hexadecimal."},
 			{name: "SLEEP", arity: 3, syntax: "seconds", summary: "Hold this connection for a while", flags: "admin no_multi", run: guard(runDebugSleep)},
@@ -139,10 +139,14 @@ func runDebugClock(s *session, args [][]byte) {
 		if s.guarded(err) {
 			s.advance(time.Duration(toMs*1e6 - nowNs))
 		}
-	case len(args) == 4 && isWord(args[2], "ADVANCE"):
+	case len(args) >= 4 && len(args) <= 5 && isWord(args[2], "ADVANCE"):
 		ms, err := unitsArg("ms", args[3], 0, latestMs-nowMs)
+		us := int64(0)
+		if err == nil && len(args) == 5 {
+			us, err = unitsArg("us", args[4], 0, 999)
+		}
 		if s.guarded(err) {
-			s.advance(time.Duration(ms * 1e6))
+			s.advance(time.Duration(ms*1e6 + us*1e3))
 		}
 	default:
 		s.fail(errSyntax)

@@ -183,6 +183,12 @@ func (s *session) keysIn(args [][]byte) (keys [][]byte, cmd *command, err error)
 		return nil, nil, replyError("ERR Invalid command specified")
 	case err != nil:
 		return nil, nil, replyError("ERR Invalid number of arguments specified for command")
+	case cmd.has("movablekeys"):
+		n, ok := parseInt(args[2])
+		if !ok || n < 1 || n > int64(len(args)-3) {
+			return nil, nil, replyError("ERR Invalid arguments specified for command")
+		}
+		return args[3 : 3+n], cmd, nil
 	case cmd.keys.first == 0:
 		return nil, nil, replyError("ERR The command has no key arguments")
 	}

@@ -67,6 +67,8 @@ func (s *session) ttl(key []byte, unitMs int64) {
 		s.int(-2)
 	case info.IdleInMs < 0 || info.BlockedMs < 0:
 		s.int(-1)
+	case unitMs == 1000 && info.Algorithm == engine.Scripted && info.BlockedMs == 0: // as Redis rounds
+		s.int((info.IdleInMs + unitMs/2) / unitMs)
 	default: // a key is there until its limiter is idle and its block over
 		s.int((max(info.IdleInMs, info.BlockedMs) + unitMs - 1) / unitMs)
 	}

@@ -38,7 +38,7 @@ func TestHelp(t *testing.T) {
 	text.Reset()
 	require.NoError(t, WriteHelp(&text, ""))
 	assert.Equal(t, len(newCommandTable().all), strings.Count(text.String(), "\n"))
-	assert.ErrorIs(t, WriteHelp(&text, "GET"), ErrNoCommand)
+	assert.ErrorIs(t, WriteHelp(&text, "LPUSH"), ErrNoCommand)
 	assert.ErrorIs(t, WriteHelp(&text, "client nope"), ErrNoCommand)
 }
 
@@ -118,7 +118,7 @@ func TestGetKeys(t *testing.T) {
 	c := defaultClient(t)
 	for _, test := range []struct{ send, want string }{
 		{"rl.tokenbucket k 10/s 5", "k"}, {"DEL a b c", "a b c"}, {"RL.EXPLAIN RL.FIXED k 1m 5", "k"}, {"MEMORY USAGE k", "k"},
-		{"PING", "-ERR The command has no key arguments"}, {"GET k", "-ERR Invalid command specified"},
+		{"PING", "-ERR The command has no key arguments"}, {"LPUSH k", "-ERR Invalid command specified"},
 		{"RL.FIXED k", "-ERR Invalid number of arguments specified for command"},
 	} {
 		assert.Equal(t, test.want, c.say("COMMAND GETKEYS "+test.send), test.send)

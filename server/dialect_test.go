@@ -14,7 +14,11 @@ type step struct{ pauseMs, send, want string }
 
 func runSteps(t *testing.T, steps []step) {
 	t.Helper()
-	c := defaultClient(t)
+	runStepsOn(t, defaultClient(t), steps)
+}
+
+func runStepsOn(t *testing.T, c *testClient, steps []step) {
+	t.Helper()
 	for _, step := range steps {
 		if step.pauseMs != "" {
 			c.say("DEBUG CLOCK ADVANCE " + step.pauseMs)

@@ -33,7 +33,7 @@ type eventHub struct {
 	sent      atomic.Int64
 
 	mu       sync.RWMutex
-	denials  [engine.Counter + 1]denialChannel
+	denials  [engine.Scripted + 1]denialChannel
 	topics   map[topic]int // subscribers of each
 	monitors map[*session]struct{}
 }

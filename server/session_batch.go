@@ -15,9 +15,10 @@ type batch struct {
 	ops       []engine.Op
 	decisions []engine.Decision
 	queue     []deferred
-	incrs     []engine.Incr // what ops point to
-	bytes     []byte        // holder ids the server has made
-	pairs     []engine.Pair // of checks
+	incrs     []engine.Incr   // what ops point to
+	scripts   []engine.Script // and these too
+	bytes     []byte          // holder ids the server has made
+	pairs     []engine.Pair   // of checks
 }
 
 // deferred is one command whose reply waits for its operations.
@@ -38,7 +39,7 @@ func (p *batchPool) put(b *batch) {
 	b.truncate(0)
 	clear(b.incrs)
 	clear(b.pairs)
-	b.queue, b.incrs, b.bytes, b.pairs = b.queue[:0], b.incrs[:0], b.bytes[:0], b.pairs[:0]
+	b.queue, b.incrs, b.scripts, b.bytes, b.pairs = b.queue[:0], b.incrs[:0], b.scripts[:0], b.bytes[:0], b.pairs[:0]
 	p.pool.Put(b)
 }
 
@@ -163,6 +164,8 @@ func (s *session) announce(ops []engine.Op, ds []engine.Decision, err error) {
 			hub.denied(op.Limit.Algorithm, op.Key)
 		case op.Code == engine.OpIncr && op.Incr.By > 0:
 			hub.denied(engine.Counter, op.Key)
+		case op.Code == engine.OpScript:
+			hub.denied(engine.Scripted, op.Key)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 type cli struct {
 	Serve       serveCmd       `cmd:"" help:"Run the server."`
 	Help        helpCmd        `cmd:"" help:"Explain the commands a client may send."`
+	Dialects    dialectsCmd    `cmd:"" help:"List the limiter libraries whose scripts are recognised."`
 	Cluster     clusterCmd     `cmd:"" help:"Look at a running cluster, or change it."`
 	Policy      policyCmd      `cmd:"" help:"Bring the policies of a running server to what a file says, compare them, or write them down."`
 	Healthcheck healthcheckCmd `cmd:"" help:"Ask a server whether it is ready: exit code 0 if it is."`
@@ -48,6 +49,12 @@ func (versionCmd) Run() error {
 	_, err := fmt.Println("weir", version())
 	return err
 }
+
+type dialectsCmd struct {
+	Markdown bool `env:"-" help:"Print the list as Markdown."`
+}
+
+func (d *dialectsCmd) Run() error { return server.WriteDialects(os.Stdout, d.Markdown) }
 
 type helpCmd struct {
 	Command  []string `arg:"" optional:"" help:"The command to explain, like rl.tokenbucket; none lists them all."`

@@ -2,6 +2,8 @@ package wire
 
 import (
 	"encoding/binary"
+	"math"
+	"math/bits"
 
 	"github.com/weir-project/weir/engine"
 )
@@ -101,6 +103,12 @@ func (d *Decoder) extra(op *engine.Op) {
 	}
 	if which&extraPolicy != 0 {
 		d.change(op)
+	}
+	if which&extraScript != 0 {
+		op.Script = &engine.Script{ID: engine.ScriptID(d.byte())}
+		for i := range op.Script.Args {
+			op.Script.Args[i] = math.Float64frombits(bits.Reverse64(d.uvarint()))
+		}
 	}
 }
 

@@ -7,7 +7,7 @@
 //	entry  = header body
 //	body   = call ...
 //	call   = uvarint(operations*2 + atomic) op ...
-//	op     = code flags key [limit] [cost] [wait] [ttl] [id] [text] [calendar] [incr] [pairs] [policy]
+//	op     = code flags key [limit] [cost] [wait] [ttl] [id] [text] [calendar] [incr] [pairs] [policy] [script]
 //
 // Integers are varints, slices carry their length before them. A limit that
 // equals that of the operation before it is not repeated. Decoding checks every

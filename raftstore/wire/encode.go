@@ -2,6 +2,8 @@ package wire
 
 import (
 	"encoding/binary"
+	"math"
+	"math/bits"
 
 	"github.com/weir-project/weir/engine"
 )
@@ -25,6 +27,7 @@ const (
 	extraHigh   // high priority; nothing follows
 	extraPairs  // more pairs of a check
 	extraPolicy // a change of a policy
+	extraScript
 )
 
 // Encoder appends calls to the body of an entry.
@@ -58,6 +61,9 @@ func Estimate(op *engine.Op) int {
 	}
 	if op.Policy != nil && op.Policy.Terms != nil {
 		n += len(op.Policy.Terms.Append(nil))
+	}
+	if op.Script != nil {
+		n += engine.MaxScriptArgs * binary.MaxVarintLen64
 	}
 	return n
 }
@@ -101,7 +107,7 @@ func (e *Encoder) flags(op *engine.Op) (flags byte) {
 	set(op.WaitNs != 0 || op.TTLNs != 0, flagTimes)
 	set(len(op.ID) > 0, flagID)
 	set(len(op.Text) > 0, flagText)
-	set(op.Calendar != nil || op.Incr != nil || op.High || len(op.Also) > 0 || op.Policy != nil, flagExtra)
+	set(op.Calendar != nil || op.Incr != nil || op.High || len(op.Also) > 0 || op.Policy != nil || op.Script != nil, flagExtra)
 	return flags
 }
 
@@ -151,6 +157,14 @@ func appendExtra(b []byte, op *engine.Op) []byte {
 	if op.Policy != nil {
 		b[at] |= extraPolicy
 		b = appendChange(b, op.Policy)
+	}
+	if c := op.Script; c != nil {
+		b[at] |= extraScript
+		b = append(b, byte(c.ID))
+		for _, a := range c.Args {
+			// The bits of a whole number are at the front: turned round it is short.
+			b = binary.AppendUvarint(b, bits.Reverse64(math.Float64bits(a)))
+		}
 	}
 	return b
 }

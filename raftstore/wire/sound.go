@@ -31,13 +31,15 @@ func Sound(op *engine.Op) bool {
 		return ok && soundPairs(op)
 	case engine.OpPolicy:
 		return ok && op.Policy != nil && op.Policy.Sound(op.Key)
+	case engine.OpScript:
+		return ok && op.Script != nil && op.Script.Sound()
 	default:
 		return ok && op.Code <= lastCode
 	}
 }
 
 // lastCode is the newest operation this version knows.
-const lastCode = engine.OpPolicy
+const lastCode = engine.OpScript
 
 // soundPairs reports whether a check names policies and keys, none of them twice: a
 // look at both would find room for either.

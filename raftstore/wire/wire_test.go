@@ -39,7 +39,7 @@ func TestHeaderRefuses(t *testing.T) {
 func genOp(t *rapid.T) engine.Op {
 	units := rapid.Int64Range(0, engine.MaxUnits)
 	op := engine.Op{
-		Code: engine.OpCode(rapid.IntRange(int(engine.OpTake), int(engine.OpPolicy)).Draw(t, "code")),
+		Code: engine.OpCode(rapid.IntRange(int(engine.OpTake), int(engine.OpScript)).Draw(t, "code")),
 		Key:  rapid.SliceOfN(rapid.Byte(), 1, engine.MaxKeyLen).Draw(t, "key"),
 		Cost: units.Draw(t, "cost"), Partial: rapid.Bool().Draw(t, "partial"), Dry: rapid.Bool().Draw(t, "dry"),
 		WaitNs: rapid.Int64Range(0, engine.Never).Draw(t, "wait"), TTLNs: rapid.Int64Range(0, engine.Never).Draw(t, "ttl"),
@@ -69,6 +69,12 @@ func genOp(t *rapid.T) engine.Op {
 		op.Incr = &engine.Incr{
 			By: -units.Draw(t, "by"), Lower: -1 << 63, Upper: units.Draw(t, "upper"), Saturate: rapid.Bool().Draw(t, "saturate"),
 			Expire: engine.ExpireIn, ExpireNs: -3, OnlyIfNew: rapid.Bool().Draw(t, "new"),
+		}
+	}
+	if op.Code == engine.OpScript {
+		op.Script = &engine.Script{ID: engine.RedisRateAllowAtMost}
+		for i := range op.Script.Args {
+			op.Script.Args[i] = rapid.Float64Range(-1e300, 1e300).Draw(t, "arg")
 		}
 	}
 	return op

@@ -18,4 +18,8 @@
 // only with WEIR_TEST_CLIENTS=1 ("make test-clients"). Their programs stand in
 // the directories named after the languages, with their versions pinned, and
 // are installed under .cache.
+//
+// Limiter libraries whose scripts weir recognises run the same way, from the
+// directories under limiters: each says the same to weir and to a judge, a real Redis
+// whose clock is the test's, and must hear the same.
 package clienttest

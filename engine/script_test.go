@@ -1,0 +1,58 @@
+package engine_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// scriptOp draws an operation on one of a few keys that scripts keep.
+func scriptOp(rng *rand.Rand) engine.Op {
+	op := engine.Op{Code: engine.OpScript, Key: []byte{'k', byte('0' + rng.IntN(3))}}
+	switch rng.IntN(12) {
+	case 0:
+		op.Code, op.TTLNs = engine.OpBlock, rng.Int64N(2e9)
+		return op
+	case 1:
+		op.Code = engine.OpUnblock
+		return op
+	case 2:
+		op.Code = engine.OpReset
+		return op
+	}
+	op.Script = &engine.Script{ID: engine.ScriptID(1 + rng.IntN(int(engine.NumScripts)-1))}
+	for i := range op.Script.Args {
+		op.Script.Args[i] = float64(1 + rng.IntN(5))
+	}
+	return op
+}
+
+// TestScriptsOnReplicas: what scripts leave behind is the same on all replicas,
+// whatever their shards, whenever they collect or are stored and loaded again.
+func TestScriptsOnReplicas(t *testing.T) {
+	for seed := range uint64(40) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		replicas := replicasOf(t, seed)
+		at := engine.Stamp{NowNs: 1_800_000_000e9}
+		for range 200 {
+			at.NowNs += rng.Int64N(1 + rng.Int64N(3e9))
+			requireAlike(t, replicas, block{at, []engine.Op{scriptOp(rng), scriptOp(rng)}})
+		}
+	}
+}
+
+// TestScriptOfAnotherShape: a key belongs to what its first script keeps there.
+func TestScriptOfAnotherShape(t *testing.T) {
+	table := engine.NewTable(engine.Options{})
+	at := engine.Stamp{NowNs: 1_800_000_000e9}
+	rate := engine.Op{Code: engine.OpScript, Key: []byte("k"), Script: &engine.Script{ID: engine.RedisRateAllowN, Args: [engine.MaxScriptArgs]float64{5, 1, 1, 1}}}
+	bucket := engine.Op{Key: []byte("k"), Cost: 1, Limit: engine.Limit{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: 1e9}, Max: 5}}
+	require.Equal(t, engine.OK, decideOne(table, step{at, rate}).Status)
+	require.Equal(t, engine.WrongType, decideOne(table, step{at, bucket}).Status)
+	at.NowNs += 10e9
+	require.Equal(t, engine.OK, decideOne(table, step{at, bucket}).Status, "an expired key is free")
+	require.Equal(t, engine.WrongType, decideOne(table, step{at, rate}).Status)
+}

@@ -1,0 +1,106 @@
+// Command limiters lets libraries of Go say the same again: random calls from a seed,
+// while the server's clock goes on. limiters_test.go says how it is called; every
+// answer is one line. It is a module of its own, to keep what go-zero depends on away
+// from weir.
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/ulule/limiter/v3"
+	store "github.com/ulule/limiter/v3/drivers/store/redis"
+	"github.com/zeromicro/go-zero/core/limit"
+	"github.com/zeromicro/go-zero/core/logx"
+	"github.com/zeromicro/go-zero/core/stores/redis"
+)
+
+var ctx = context.Background()
+
+func main() {
+	logx.Disable()
+	addr := "127.0.0.1:" + os.Args[2]
+	seed, calls := number(os.Args[3]), number(os.Args[4])
+	rng := rand.New(rand.NewPCG(uint64(seed), 1))
+	client := goredis.NewClient(&goredis.Options{Addr: addr})
+	call := map[string]func(string, *goredis.Client, *rand.Rand) func() any{
+		"ulule": ulule, "go-zero-period": zeroPeriod, "go-zero-token": zeroToken,
+	}[os.Args[1]](addr, client, rng)
+	for range calls {
+		must(client.Do(ctx, "DEBUG", "CLOCK", "ADVANCE", rng.IntN(1+rng.IntN(900))).Err())
+		fmt.Printf("%+v\n", call())
+	}
+}
+
+func number(s string) int {
+	n, err := strconv.Atoi(s)
+	must(err)
+	return n
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func ulule(_ string, client *goredis.Client, rng *rand.Rand) func() any {
+	s, err := store.NewStore(client)
+	must(err)
+	limiters := []*limiter.Limiter{
+		limiter.New(s, limiter.Rate{Period: time.Second, Limit: 4}),
+		limiter.New(s, limiter.Rate{Period: 2500 * time.Millisecond, Limit: 10}),
+	}
+	return func() any {
+		l, key := limiters[rng.IntN(2)], fmt.Sprint("k", rng.IntN(3))
+		var c limiter.Context
+		var err error
+		switch rng.IntN(8) {
+		case 0:
+			c, err = l.Peek(ctx, key)
+		case 1:
+			c, err = l.Reset(ctx, key)
+		case 2, 3:
+			c, err = l.Increment(ctx, key, int64(rng.IntN(4)))
+		default:
+			c, err = l.Get(ctx, key)
+		}
+		must(err)
+		left, err := client.PTTL(ctx, "limiter:"+key).Result()
+		must(err)
+		return fmt.Sprint(c.Limit, c.Remaining, c.Reached, left)
+	}
+}
+
+func zeroPeriod(addr string, _ *goredis.Client, rng *rand.Rand) func() any {
+	conn := redis.MustNewRedis(redis.RedisConf{Host: addr, Type: redis.NodeType})
+	limiters := []*limit.PeriodLimit{limit.NewPeriodLimit(1, 5, conn, "a"), limit.NewPeriodLimit(3, 7, conn, "b")}
+	return func() any {
+		code, err := limiters[rng.IntN(2)].Take(fmt.Sprint("k", rng.IntN(3)))
+		must(err)
+		return code
+	}
+}
+
+// zeroToken has the time with the client: it may step back.
+func zeroToken(addr string, client *goredis.Client, rng *rand.Rand) func() any {
+	conn := redis.MustNewRedis(redis.RedisConf{Host: addr, Type: redis.NodeType})
+	var limiters []*limit.TokenLimiter
+	for i := range 4 {
+		limiters = append(limiters, limit.NewTokenLimiter(1+rng.IntN(9), 10+rng.IntN(20), conn, fmt.Sprint("k", i%3)))
+	}
+	nowS := int64(1_790_000_000)
+	return func() any {
+		nowS += int64(rng.IntN(6)) - 2
+		i := rng.IntN(4)
+		admitted := limiters[i].AllowN(time.Unix(nowS, 0), rng.IntN(8))
+		left, err := client.PTTL(ctx, fmt.Sprintf("{k%d}.tokens", i%3)).Result()
+		must(err)
+		return fmt.Sprint(admitted, left)
+	}
+}

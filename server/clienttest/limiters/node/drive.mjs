@@ -1,0 +1,121 @@
+// Lets a library of Node say the same again: random calls from a seed, while the
+// server's clock goes on. limiters_test.go says how it is called; every answer is
+// one line.
+import { createRequire } from 'node:module'
+import { Redis } from 'ioredis'
+import { createClient } from 'redis'
+import { RateLimiterRedis } from 'rate-limiter-flexible'
+
+const [library, port, seed, calls] = process.argv.slice(2)
+const require = createRequire(import.meta.url)
+const ioredis = new Redis({ port: Number(port) })
+
+let state = Number(seed)
+function random(n) { // mulberry32
+  state = (state + 0x6d2b79f5) | 0
+  let t = Math.imul(state ^ (state >>> 15), 1 | state)
+  t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
+  return ((t ^ (t >>> 14)) >>> 0) % n
+}
+
+// The libraries add what the server says to their own clock, which stands still here.
+Date.now = () => 0
+
+async function flexible(client, more = {}) {
+  const limiters = [[3, 1], [10, 2], [5, 7]].map(([points, duration], i) => new RateLimiterRedis({
+    storeClient: client, keyPrefix: `p${i % 2}`, points, duration, blockDuration: i, ...more,
+  }))
+  const tell = r => r && [r.remainingPoints, r.msBeforeNext, r.consumedPoints, r.isFirstInDuration]
+  return async () => {
+    const limiter = limiters[random(3)], key = `k${random(3)}`, points = 1 + random(3)
+    switch (random(14)) {
+      case 0: return tell(await limiter.get(key))
+      case 1: return await limiter.delete(key)
+      case 2: return tell(await limiter.penalty(key, points))
+      case 3: return tell(await limiter.reward(key, points))
+      case 4: return tell(await limiter.block(key, 1 + random(3)))
+      case 5: return tell(await limiter.set(key, points, 1 + random(3)))
+      case 6: return tell(await limiter.consume(key, points, { customDuration: 1 + random(4) }).catch(r => r))
+    }
+    return limiter.consume(key, points).then(r => ['yes', tell(r)], r => ['no', tell(r)])
+  }
+}
+
+async function express(name, options = {}) {
+  const { RedisStore } = require(name)
+  const stores = await Promise.all([500, 1500, 4000].map(async windowMs => {
+    const store = new RedisStore({ ...options, sendCommand: (...args) => ioredis.call(...args) })
+    await store.init({ windowMs })
+    return store
+  }))
+  const tell = r => r && [r.totalHits, Number(r.resetTime)]
+  return async () => {
+    const store = stores[random(3)], key = `k${random(3)}`
+    switch (random(12)) {
+      case 0: return await store.resetKey(key)
+      case 1: case 2: return await store.decrement(key)
+      case 3: return store.get ? tell(await store.get(key)) : null
+    }
+    return tell(await store.increment(key))
+  }
+}
+
+async function fastify(directory, make) {
+  const Store = require(`./node_modules/${directory}/store/RedisStore.js`)
+  const stores = [[false, false], [true, false], [false, true]].map((flags, i) => make(Store, flags, `f${i}-`))
+  return () => new Promise(resolve => {
+    const [store, incr] = stores[random(3)]
+    const done = (error, answer) => resolve(error ? String(error) : answer)
+    const key = `k${random(3)}`
+    // Backing off for ever ends at 2^53 ms, where the judge, which counts in doubles, errs.
+    if (random(20) === 0) return ioredis.del(['f0-', 'f1-', 'f2-'].map(prefix => prefix + key)).then(resolve)
+    if (store.read && random(4) === 0) return store.read(key, done)
+    incr(key, done, [300, 1000][random(2)], 2 + random(4))
+  })
+}
+
+const recent = (Store, flags, prefix) => {
+  const store = new Store(...flags, ioredis, prefix)
+  return [store, store.incr.bind(store)]
+}
+
+async function nest() {
+  const { ThrottlerStorageRedisService } = require('@nest-lab/throttler-storage-redis')
+  const storage = new ThrottlerStorageRedisService(ioredis)
+  const terms = [[500, 3, 900], [1500, 4, 200], [800, 2, 800]]
+  return () => storage.increment(`k${random(3)}`, ...terms[random(3)], 'default')
+}
+
+const libraries = {
+  nest,
+  'rate-limiter-flexible': () => flexible(ioredis),
+  'rate-limiter-flexible-node-redis': async () => {
+    const client = createClient({ socket: { port: Number(port) } })
+    await client.connect()
+    return flexible(client, { useRedisPackage: true })
+  },
+  'rate-limit-redis': () => express('rate-limit-redis'),
+  'rate-limit-redis-5': () => express('rate-limit-redis-5'),
+  'rate-limit-redis-5-reset': () => express('rate-limit-redis-5', { resetExpiryOnChange: true }),
+  'rate-limit-redis-4.2.2': () => express('rate-limit-redis-4.2.2'),
+  'rate-limit-redis-4.2.0': () => express('rate-limit-redis-4.2.0', { resetExpiryOnChange: random(2) === 1 }),
+  'fastify': () => fastify('@fastify/rate-limit', recent),
+  'fastify-10.2': () => fastify('@fastify/rate-limit-10.2', recent),
+  'fastify-10.1': () => fastify('@fastify/rate-limit-10.1', (Store, flags, prefix) => {
+    const store = new Store(flags[0], ioredis, prefix)
+    return [store, store.incr.bind(store)]
+  }),
+  'fastify-9': () => fastify('@fastify/rate-limit-9', (Store, flags, prefix) => {
+    const store = new Store(ioredis, 700, flags[0], prefix)
+    return [store, (key, done, windowMs, max) => store.incr(key, done, max, flags[1] ? 2 : -1)]
+  }),
+}
+
+const call = await libraries[library]()
+for (let i = 0; i < Number(calls); i++) {
+  await ioredis.call('DEBUG', 'CLOCK', 'ADVANCE', random(2) ? random(20) : random(random(900) + 1))
+  let answer
+  try { answer = await call() } catch (error) { answer = `error ${error.message}` }
+  console.log(JSON.stringify(answer ?? null))
+}
+process.exit(0)

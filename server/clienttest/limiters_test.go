@@ -1,0 +1,95 @@
+package clienttest
+
+import (
+	"bytes"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The limiter libraries whose scripts weir knows, by language. Each program is
+// called with a library, a port, a seed and a number of calls, and prints a line for
+// each answer. What it prints must not depend on whether weir or a Redis answers.
+var limiterLanguages = []language{
+	{
+		name: "limiters/node", tools: []string{"node", "npm"},
+		install: [][]string{{"npm", "ci", "--no-audit", "--no-fund", "--legacy-peer-deps"}},
+		program: []string{"node", "drive.mjs"},
+		clients: []string{
+			"rate-limiter-flexible", "rate-limiter-flexible-node-redis",
+			"rate-limit-redis", "rate-limit-redis-5", "rate-limit-redis-5-reset", "rate-limit-redis-4.2.2", "rate-limit-redis-4.2.0",
+			"fastify", "fastify-10.2", "fastify-10.1", "fastify-9", "nest",
+		},
+	},
+	{
+		name: "limiters/python", tools: []string{"python3"},
+		install: [][]string{
+			{"python3", "-m", "venv", "venv"},
+			{"venv/bin/pip", "install", "--quiet", "--disable-pip-version-check", "--requirement", "requirements.txt"},
+		},
+		program: []string{"venv/bin/python", "drive.py"},
+		clients: []string{"limits", "limits-sliding", "fastapi-limiter"},
+	},
+	{
+		name: "limiters/java", tools: []string{"java", "javac", "mvn"},
+		install: [][]string{{"mvn", "--quiet", "--batch-mode", "compile", "dependency:copy-dependencies"}},
+		program: []string{"java", "-cp", "target/classes:target/dependency/*", "Drive"},
+		clients: []string{"spring", "spring-4.2.0", "spring-3.1.4", "spring-3.0.3", "spring-2.2.2"},
+	},
+	{
+		name: "limiters/golang", tools: []string{"go"},
+		install: [][]string{{"go", "build", "-o", "drive", "."}},
+		program: []string{"./drive"},
+		clients: []string{"ulule", "go-zero-period", "go-zero-token"},
+	},
+}
+
+// limiterCalls is how often a library is called.
+const limiterCalls = "2000"
+
+// TestForeignLimiters is one subtest for each library:
+// TestForeignLimiters/limiters/node/fastify.
+func TestForeignLimiters(t *testing.T) {
+	if os.Getenv("WEIR_TEST_CLIENTS") == "" {
+		t.Skip("SKIPPED: limiter libraries of other languages run with WEIR_TEST_CLIENTS=1 (make test-clients)")
+	}
+	for _, l := range limiterLanguages {
+		t.Run(l.name, func(t *testing.T) {
+			dir := l.prepare(t)
+			for _, library := range l.clients {
+				t.Run(library, func(t *testing.T) {
+					weirAddr, judgeAddr := twins(t)
+					want := l.drive(t, dir, library, judgeAddr)
+					got := l.drive(t, dir, library, weirAddr)
+					require.Equal(t, limiterCalls, strconv.Itoa(len(want)), "answers")
+					for i := range want {
+						require.Equal(t, want[i], got[i], "call %d", i)
+					}
+				})
+			}
+		})
+	}
+}
+
+// drive runs the program and returns what it printed.
+func (l language) drive(t *testing.T, dir, library, addr string) []string {
+	t.Helper()
+	_, port, err := net.SplitHostPort(addr)
+	require.NoError(t, err)
+	argv := append(l.program[:len(l.program):len(l.program)], library, port, "1", limiterCalls)
+	if filepath.Base(argv[0]) != argv[0] {
+		argv[0] = filepath.Join(dir, argv[0])
+	}
+	var stderr bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
+	cmd.Dir, cmd.Stderr = dir, &stderr
+	out, err := cmd.Output()
+	require.NoError(t, err, "%s", &stderr)
+	return strings.Split(strings.TrimSpace(string(out)), "\n")
+}

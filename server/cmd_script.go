@@ -1,0 +1,148 @@
+package server
+
+import (
+	"encoding/hex"
+	"strconv"
+
+	"github.com/weir-project/weir/engine"
+)
+
+const (
+	errNoScript   replyError = "NOSCRIPT No matching script. Please use EVAL."
+	errFewKeys    replyError = "ERR Number of keys can't be greater than number of args"
+	errNegKeys    replyError = "ERR Number of keys can't be negative"
+	errNotBusy    replyError = "NOTBUSY No scripts in execution right now."
+	scriptNatives            = "`weir dialects` lists what is recognised; RL.TOKENBUCKET, RL.FIXED, RL.SLIDING, RL.SLIDINGCOUNTER and RL.ACQUIRE do natively what limiter scripts do"
+)
+
+func scriptCommands() []*command {
+	params := []param{
+		{"numkeys", "how many of the arguments are keys"}, {"key", "the first names the limiter, 1 to 512 bytes"}, {"arg", "what the script takes, as its library sends it"},
+	}
+	commands := []*command{
+		{
+			name: "EVALSHA", arity: -3, syntax: "sha1 numkeys [key ...] [arg ...]",
+			summary: "Do what a recognised script of a limiter library does, by its SHA-1",
+			details: "Scripts that published limiter libraries send are recognised and carried out natively: docs/scripts.md and `weir dialects` list them. " +
+				"weir has no Lua.",
+			params: params, reply: "What the script answers. `NOSCRIPT` when it is not recognised.",
+			flags: "write denyoom movablekeys noscript", plan: planEvalSHA, answer: answerScript,
+		},
+		{
+			name: "EVAL", arity: -3, syntax: "script numkeys [key ...] [arg ...]",
+			summary: "Do what a recognised script of a limiter library does, by its text",
+			details: "As EVALSHA, for libraries that send the text. Any other script is answered with an error.",
+			params:  append([]param{{"script", "the text, byte for byte as the library sends it"}}, params...),
+			reply:   "What the script answers.", cost: "O(n) in the length of the text",
+			flags: "write denyoom movablekeys noscript", plan: planEval, answer: answerScript,
+		},
+		{
+			name: "SCRIPT", arity: -2, summary: "Scripts of limiter libraries", flags: "noscript",
+			subs: []*command{
+				{name: "LOAD", arity: 3, syntax: "script", summary: "Recognise a script", flags: "noscript", run: runScriptLoad,
+					reply: "Its SHA-1, or an error when it is not recognised.", cost: "O(n) in the length of the text"},
+				{name: "EXISTS", arity: -3, syntax: "sha1 [sha1 ...]", summary: "Say which scripts are recognised", flags: "noscript", run: runScriptExists,
+					reply: "1 or 0 for each. Scripts that are recognised need not be loaded.", cost: "O(n) in the number of scripts"},
+				{name: "FLUSH", arity: -2, syntax: "[ASYNC|SYNC]", summary: "Nothing: what is recognised stays so", flags: "noscript", run: runScriptFlush, reply: "OK."},
+				{name: "KILL", arity: 2, summary: "Nothing: no script runs", flags: "noscript", run: func(s *session, _ [][]byte) { s.fail(errNotBusy) }},
+			},
+		},
+	}
+	for _, cmd := range commands {
+		cmd.group = groupDialect
+	}
+	return commands
+}
+
+func planEvalSHA(s *session, args [][]byte) error {
+	sc := scriptsKnown.ofSum(args[1])
+	if sc == nil {
+		return errNoScript
+	}
+	return s.planScript(sc, args[2:])
+}
+
+func planEval(s *session, args [][]byte) error {
+	sc, err := recognise(args[1])
+	if err != nil {
+		return err
+	}
+	return s.planScript(sc, args[2:])
+}
+
+// recognise finds the script with a text, or says what to do instead.
+func recognise(text []byte) (*script, error) {
+	sc, sum := scriptsKnown.ofText(text)
+	switch {
+	case sc != nil:
+		return sc, nil
+	case len(text) > maxScriptBytes:
+		return nil, replyError("ERR weir runs no Lua, and recognises no script of " + strconv.Itoa(len(text)) + " bytes; " + scriptNatives)
+	}
+	return nil, replyError("ERR weir runs no Lua, and does not recognise the script with the SHA-1 " + hex.EncodeToString(sum[:]) + "; " + scriptNatives)
+}
+
+// planScript reads numkeys, keys and arguments of a script.
+func (s *session) planScript(sc *script, args [][]byte) error {
+	n, ok := parseInt(args[0])
+	keys := args[1:]
+	switch {
+	case !ok:
+		return errNotInteger
+	case n < 0:
+		return errNegKeys
+	case n > int64(len(keys)):
+		return errFewKeys
+	case n != int64(sc.keys) || len(keys)-sc.keys != len(sc.args):
+		return replyError("ERR " + sc.name + " takes " + strconv.Itoa(sc.keys) + " keys and " + strconv.Itoa(len(sc.args)) + " arguments")
+	}
+	op, err := s.op(engine.OpScript, keys[0])
+	if err != nil {
+		return err
+	}
+	op.Script = s.batch.nextScript()
+	op.Script.ID = sc.id
+	argv := keys[sc.keys:]
+	if err := readArgs(sc.args, op.Script, argv); err != nil || sc.check == nil {
+		return err
+	}
+	return sc.check(op.Script, argv)
+}
+
+// nextScript adds a zero script. Growing leaves earlier ones where their operations
+// point to.
+func (b *batch) nextScript() *engine.Script {
+	b.scripts = append(b.scripts, engine.Script{})
+	return &b.scripts[len(b.scripts)-1]
+}
+
+func answerScript(s *session, ops []engine.Op, ds []engine.Decision) {
+	scriptsKnown.byID[ops[0].Script.ID].reply(s, ds[0].ScriptAnswer())
+}
+
+func runScriptLoad(s *session, args [][]byte) {
+	_, err := recognise(args[2])
+	if s.guarded(err) {
+		_, sum := scriptsKnown.ofText(args[2])
+		s.bulk(hex.EncodeToString(sum[:]))
+	}
+}
+
+func runScriptExists(s *session, args [][]byte) {
+	s.array(len(args) - 2)
+	for _, sum := range args[2:] {
+		if scriptsKnown.ofSum(sum) != nil {
+			s.int(1)
+		} else {
+			s.int(0)
+		}
+	}
+}
+
+func runScriptFlush(s *session, args [][]byte) {
+	if len(args) > 3 || len(args) == 3 && !isWord(args[2], "ASYNC") && !isWord(args[2], "SYNC") {
+		s.fail(replyError("ERR SCRIPT FLUSH only support SYNC|ASYNC option"))
+		return
+	}
+	s.ok()
+}

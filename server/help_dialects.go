@@ -1,0 +1,46 @@
+package server
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// WriteDialects writes the scripts that are recognised: for a terminal, or as a table
+// of Markdown.
+func WriteDialects(w io.Writer, markdown bool) error {
+	if markdown {
+		return writeDialects(w, "| library | script | releases | SHA-1 |\n|---|---|---|---|\n", "| %s | %s | %s | `%s` |\n")
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	if err := writeDialects(table, "LIBRARY\tSCRIPT\tRELEASES\tSHA-1\n", "%s\t%s\t%s\t%s\n"); err != nil {
+		return err
+	}
+	return table.Flush()
+}
+
+func writeDialects(w io.Writer, head, row string) error {
+	var b strings.Builder
+	b.WriteString(head)
+	for _, d := range dialects() {
+		for _, sc := range d.scripts {
+			for _, text := range sc.texts {
+				fmt.Fprintf(&b, row, d.name+" ("+d.registry+")", sc.name, text.releases, text.sha1)
+			}
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// writeNatives writes what to move to.
+func writeNatives(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("| library | native command |\n|---|---|\n")
+	for _, d := range dialects() {
+		fmt.Fprintf(&b, "| %s | `%s` |\n", d.name, strings.ReplaceAll(d.native, "; ", "`, `"))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,74 @@
+package server
+
+import "github.com/weir-project/weir/engine"
+
+// rateLimiterFlexible sends points, duration in seconds, and two it does not use.
+func rateLimiterFlexible() *dialect {
+	return &dialect{
+		name: "rate-limiter-flexible", registry: "npm", native: "RL.FIXED key window max FIRST COST n",
+		scripts: []*script{{
+			id: engine.FlexibleConsume, name: "rlflxIncr", keys: 1, args: "iw--", reply: replyPair,
+			texts: []scriptText{{"a1de965f42e177aa339706bd580f049065eca79a", "2.0.0 to 11.4.0"}},
+		}},
+	}
+}
+
+// rateLimitRedis is the store of express-rate-limit. It sends the window in
+// milliseconds, until 5.0 after a flag whether each hit begins it anew.
+func rateLimitRedis() *dialect {
+	return &dialect{
+		name: "rate-limit-redis (express-rate-limit)", registry: "npm", native: "RL.FIXED key window max FIRST",
+		scripts: []*script{
+			{
+				id: engine.ExpressHit, name: "increment", keys: 1, args: "w", reply: replyPair,
+				texts: []scriptText{{"895b92e1712734e1b464999be23953485475357b", "6.0.1"}},
+			},
+			{
+				id: engine.ExpressHitReset, name: "increment", keys: 1, args: "1w", reply: replyPair,
+				texts: []scriptText{{"81dbecea94d2d10514719b20ed51faf711529d9d", "4.2.3 to 5.0.0"}},
+			},
+			{
+				id: engine.ExpressCount, name: "increment", keys: 1, args: "1w", reply: replyPair,
+				texts: []scriptText{{"b829ec02dca78a148dfc75dd3c86f488ed007c68", "4.2.1 to 4.2.2"}},
+			},
+			{
+				id: engine.ExpressCountZero, name: "increment", keys: 1, args: "1w", reply: replyPair,
+				texts: []scriptText{{"3f424a504987d231baa2e19159bb5def8ad32f87", "4.1.0 to 4.2.0"}},
+			},
+			{
+				id: engine.CountGet, name: "get", keys: 1, reply: replyGetPTTL,
+				texts: []scriptText{{"6aeb97ed6086dcdeafdc6fda3999a0d0e38ec96a", "4.1.0 to 6.0.1"}},
+			},
+		},
+	}
+}
+
+// fastifyRateLimit sends window in milliseconds, max, whether to go on when exceeding
+// and, since 10.2, to back off; before 10 a number of refusals after which to ban.
+func fastifyRateLimit() *dialect {
+	return &dialect{
+		name: "@fastify/rate-limit", registry: "npm", native: "RL.FIXED key window max FIRST",
+		scripts: []*script{
+			{
+				id: engine.FastifyHit, name: "rateLimit", keys: 1, args: "wntt", reply: replyPair,
+				texts: []scriptText{{"b8a19d47785922bb04e7a9fdb49e90d89be1b8af", "10.3.0 to 11.2.0"}},
+			},
+			{
+				id: engine.FastifyHitTTL, name: "rateLimit", keys: 1, args: "wntt", reply: replyPair,
+				texts: []scriptText{{"b72d57bf75a045b8d6f72ca5b553e356583723f0", "10.2"}},
+			},
+			{
+				id: engine.FastifyHitTTL, name: "rateLimit", keys: 1, args: "wnt", reply: replyPair,
+				texts: []scriptText{{"f80d0c65a05e27559602a2b43fbe989df31fc5f6", "10.0 to 10.1"}},
+			},
+			{
+				id: engine.FastifyHitBan, name: "rateLimit", keys: 1, args: "wnnt", reply: replyPairTrue,
+				texts: []scriptText{{"3f481dd9e75a7c63c2facb091af19e1ab17f2cc7", "8.1 to 9.1"}},
+			},
+			{
+				id: engine.FastifyRead, name: "rateLimitRead", keys: 1, reply: replyPair,
+				texts: []scriptText{{"4c7d9ef62b3d4f8efd8d11d5d2fd1a56b1e723bc", "11.1 to 11.2.0"}},
+			},
+		},
+	}
+}
