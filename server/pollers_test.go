@@ -9,14 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stuckLimiter saves for ever, or until it is let go.
+// stuckLimiter clears for ever, or until it is let go.
 type stuckLimiter struct {
 	wireLimiter
-	saving, release chan struct{}
+	clearing, release chan struct{}
 }
 
-func (l *stuckLimiter) Save() error {
-	l.saving <- struct{}{}
+func (l *stuckLimiter) Clear() error {
+	l.clearing <- struct{}{}
 	<-l.release
 	return nil
 }
@@ -24,13 +24,13 @@ func (l *stuckLimiter) Save() error {
 // Commands that take long, as many as there can be pollers and more, keep nobody
 // else waiting.
 func TestASlowCommandKeepsNobodyWaiting(t *testing.T) {
-	lim := &stuckLimiter{saving: make(chan struct{}), release: make(chan struct{})}
+	lim := &stuckLimiter{clearing: make(chan struct{}), release: make(chan struct{})}
 	srv := startWire(t, Config{}, lim)
 	slow := make([]*peer, runtime.GOMAXPROCS(0)+1)
 	for i := range slow {
 		slow[i] = srv.dial(t)
-		slow[i].send("SAVE\r\nPING\r\n")
-		<-lim.saving
+		slow[i].send("FLUSHALL\r\nPING\r\n")
+		<-lim.clearing
 	}
 	other := srv.dial(t)
 	for range 20 {

@@ -54,7 +54,7 @@ func TestPolicyFileOfAServer(t *testing.T) {
 // TestPolicyCommands: diff says what apply would do, apply does it in one step, and what
 // export writes does not differ.
 func TestPolicyCommands(t *testing.T) {
-	p := start(t)
+	p := start(t, "--test-clock") // what is left of an override stays
 	c := &policyCmd{Addr: p.addr}
 	path := filepath.Join(t.TempDir(), "policies.yaml")
 	require.NoError(t, os.WriteFile(path, []byte(loginPolicy+"    overrides: [{key: vip, unlimited: true, ttl: 1h}]\n"), 0o600))

@@ -30,6 +30,9 @@ type clientKind struct {
 	// learns is a client that needs one node's address only, whoever leads. With
 	// MOVED it is given that of a node that will lead and die.
 	learns bool
+	// remembersDeath is a client that tells of a refused connection again, without
+	// trying, for up to a second after the node is back.
+	remembersDeath bool
 	// stateless is a client that forgets who leads from one call to the next.
 	stateless bool
 	// complaints returns what the library has logged since it was last asked; nil
@@ -114,10 +117,11 @@ func testFollowsLeader(t *testing.T, kind clientKind, redirect string) {
 	})
 	counted()
 	l.during(t, "it comes back", c.nodes[victim].start)
-	l.worries.expectDeath(false)
+	l.worries.expectDeath(kind.remembersDeath)
 	kind.quiet(t, true)
 
 	l.during(t, "leadership is handed back", handOver)
+	l.worries.expectDeath(false)
 	counted()
 	l.takeRest(t, c.left(l.once.key))
 	kind.quiet(t, false)

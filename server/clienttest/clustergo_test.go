@@ -24,7 +24,7 @@ func goClusterClients(t *testing.T) []clientKind {
 	hook := new(logHook)
 	redis.SetLogger(hook)
 	return []clientKind{
-		{name: "go-redis", dial: dialGoRedisCluster, learns: true, callers: 4, resends: true, complaints: hook.take, lost: aboutConnections.MatchString},
+		{name: "go-redis", dial: dialGoRedisCluster, learns: true, callers: 4, resends: true, remembersDeath: true, complaints: hook.take, lost: aboutConnections.MatchString},
 		{name: "rueidis", dial: dialRueidisCluster, learns: true, callers: 4},
 		{name: "redis-cli", dial: dialRedisCLI, callers: 2, stateless: true},
 	}

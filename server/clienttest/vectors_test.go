@@ -139,6 +139,9 @@ func TestVectorsCoverEveryCommand(t *testing.T) {
 	limiting := 0
 	for name, doc := range docs.(map[any]any) {
 		name := name.(string)
+		if name == "eval" { // takes texts that only the libraries have; limiters_test.go runs them
+			continue
+		}
 		switch group := doc.(map[any]any)["group"]; {
 		case group == "decisions", group == "settling", group == "dialects", strings.HasPrefix(name, "rl."):
 			limiting++
