@@ -38,7 +38,7 @@ docker: ## Build the image weir; docker/ has compose files for one node and for 
 test: redis-tools ## Run every test that needs nothing but Go and Redis' own tools
 	$(GO) vet ./...
 	$(GOTESTSUM) -- -timeout 10m ./...
-	$(GOTESTSUM) -- -timeout 10m -race $(RACE)
+	WEIR_MODEL_OPS=50000 $(GOTESTSUM) -- -timeout 10m -race $(RACE)
 
 # Tests that need redis-cli, redis-benchmark or redis-server skip, and say so, where
 # they are missing and cannot be installed. RUNLEVEL=1 keeps Debian from starting

@@ -30,6 +30,7 @@ func flood(table *engine.Table, nowNs int64, first, n int) (refused int) {
 // just behind and just before the edges of powers of two, where an order by time
 // in slots of growing length is coarsest.
 func TestEvictionKeepsOffenders(t *testing.T) {
+	skipUnderRace(t)
 	for _, nowNs := range []int64{1 << 60, 1<<60 - 1e6, 1<<60 + 1<<30 - 1e6, 1<<60 + 1<<36 - 1e6, 1<<60 + 1<<42 - 1e6, 1e18} {
 		t.Run(fmt.Sprint(nowNs), func(t *testing.T) { keepsOffenders(t, nowNs) })
 	}
@@ -67,6 +68,7 @@ func keepsOffenders(t *testing.T, nowNs int64) {
 // TestEvictionForgivesLittle has keys in use to very different degrees compete
 // for room: what is given up was used least.
 func TestEvictionForgivesLittle(t *testing.T) {
+	skipUnderRace(t)
 	const nowNs = int64(1e18)
 	table := engine.NewTable(engine.Options{MaxMemoryBytes: memoryBound, Shards: 4})
 	rng, asked := seeded(3), int64(0)
@@ -103,6 +105,7 @@ func TestDenyWhenFull(t *testing.T) {
 // TestEvictionIsForWhatIsAdded: what takes no new room gives nobody up, however
 // odd the sizes it might need: renewals of a lease, denied requests, looks.
 func TestEvictionIsForWhatIsAdded(t *testing.T) {
+	skipUnderRace(t)
 	const nowNs = int64(1e18)
 	for _, l := range []engine.Limit{windowOf(engine.Concurrency, 0, 8), windowOf(engine.SlidingLog, hourNs, 100), bucketOf(1, hourNs, 10)} {
 		table := engine.NewTable(engine.Options{MaxMemoryBytes: memoryBound, Shards: 4})
@@ -127,6 +130,7 @@ func TestEvictionIsForWhatIsAdded(t *testing.T) {
 
 // TestMemoryOfLimits: limits without number are no way past the bound.
 func TestMemoryOfLimits(t *testing.T) {
+	skipUnderRace(t)
 	const nowNs, keys = int64(1e18), 50_000
 	for _, full := range []engine.FullPolicy{engine.LeastHarm, engine.Deny} {
 		table := engine.NewTable(engine.Options{MaxMemoryBytes: memoryBound, WhenFull: full, Shards: 4})

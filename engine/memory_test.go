@@ -106,6 +106,7 @@ func TestMemoryComesBack(t *testing.T) {
 // TestMemoryOfKeysUsedAgain uses the same keys over and over, each time just
 // after they have become idle: what they held before is not kept.
 func TestMemoryOfKeysUsedAgain(t *testing.T) {
+	skipUnderRace(t)
 	table := engine.NewTable(engine.Options{Shards: 1})
 	strike := windowOf(engine.Strike, 1e6, 1_000)
 	strike.Steps = engine.MakeSteps([]engine.Step{{Threshold: 1_000, PenaltyNs: 1}})

@@ -377,6 +377,7 @@ func (g *policyTraffic) pass() {
 // TestChecksAreAsTheModelSays: tables of one and of many shards answer each operation
 // as the naive model, through changes of policies, and stay replicas of each other.
 func TestChecksAreAsTheModelSays(t *testing.T) {
+	skipUnderRace(t)
 	for seed := range uint64(10) {
 		g := &policyTraffic{Rand: seeded(seed), at: engine.Stamp{NowNs: 1e18, WallOffsetNs: 12345}}
 		m := newPolicyModel()

@@ -33,6 +33,7 @@ func scriptOp(rng *rand.Rand) engine.Op {
 // TestScriptsOnReplicas: what scripts leave behind is the same on all replicas,
 // whatever their shards, whenever they collect or are stored and loaded again.
 func TestScriptsOnReplicas(t *testing.T) {
+	skipUnderRace(t)
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		replicas := replicasOf(t, seed)
