@@ -32,7 +32,7 @@ type Conn struct {
 	// drained: the last read took all there was, so that another would find nothing
 	// until the next event.
 	drained bool
-	reads   int // of this turn
+	reads   int // since it was claimed
 
 	ending             atomic.Bool // the peer sends no more: read on to the end
 	overdue            atomic.Bool // the read deadline has passed
@@ -105,8 +105,9 @@ func (c *Conn) claim() bool {
 // and runs it again when something happened meanwhile. It reports whether p, if
 // any, still has its goroutine. The caller has claimed the connection.
 func (c *Conn) turns(p *poller) (kept bool) {
+	c.reads = 0 // of all turns in a row: others wait behind each of them
 	for {
-		c.poller, c.reads, c.drained = p, 0, false
+		c.poller, c.drained = p, false
 		more := c.turn()
 		p = c.poller
 		if !more || c.rest() {

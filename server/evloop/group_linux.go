@@ -42,6 +42,9 @@ func New() (*Group, error) {
 		err = g.watch(g.bell, syscall.EPOLLIN)
 	}
 	if err != nil {
+		if g.bell >= 0 {
+			_ = syscall.Close(g.bell)
+		}
 		_ = syscall.Close(epoll)
 		return nil, err
 	}
