@@ -124,8 +124,8 @@ func (s *shard) drop(c *cell) {
 	s.freeState(c.e)
 	s.limits.release(c.e.limit())
 	s.wheel.unlink(&s.slab, c.r)
-	g, pos, _ := s.index.find(c.hash, &s.slab, c.ns, c.key)
-	s.index.remove(c.hash, g, pos, s.hashOf)
+	of, slot, _ := s.index.find(c.hash, &s.slab, c.ns, c.key)
+	s.index.remove(c.hash, of, slot, s.hashOf)
 	s.slab.free(c.r)
 	*c = cell{hash: c.hash, key: c.key, ns: c.ns}
 }

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/weir-project/weir/engine"
@@ -22,23 +23,32 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
+// benchDecide has all keys in the table before it measures, and each batch's keys side
+// by side, as they stand in a client's pipeline.
 func benchDecide(b *testing.B, limit engine.Limit, keys int) {
-	const batch = 128
+	const batch, keyLen = 128, 15
 	table := engine.NewTable(engine.Options{TrackChanges: true})
 	ops, out := make([]engine.Op, batch), make([]engine.Decision, batch)
-	names := make([]byte, 0, keys*15)
-	for i := range keys {
-		names = fmt.Appendf(names, "key:%011d", i)
+	pipeline, nowNs := make([]byte, batch*keyLen), int64(1e18)
+	decide := func(pick func(i int) uint64) {
+		for i := range ops {
+			key := pipeline[i*keyLen:][:keyLen]
+			copy(key, "key:00000000000")
+			for k, at := pick(i), keyLen-1; k > 0; k, at = k/10, at-1 {
+				key[at] = byte('0' + k%10)
+			}
+			ops[i] = engine.Op{Key: key, Limit: limit, Cost: 1}
+		}
+		nowNs += batch * 1000
+		table.Decide(engine.Stamp{NowNs: nowNs}, ops, out)
 	}
-	pick := uint64(1)
+	for n := 0; n < keys; n += batch {
+		decide(func(i int) uint64 { return uint64(n + i) })
+	}
+	random := rand.New(rand.NewPCG(1, 2))
 	b.ReportAllocs()
 	b.ResetTimer()
 	for n := 0; n < b.N; n += batch {
-		for i := range ops {
-			pick = pick*6364136223846793005 + 1442695040888963407
-			k := (pick >> 33) % uint64(keys) * 15
-			ops[i] = engine.Op{Key: names[k : k+15], Limit: limit, Cost: 1}
-		}
-		table.Decide(engine.Stamp{NowNs: 1e18 + int64(n)*1000}, ops, out)
+		decide(func(int) uint64 { return random.Uint64N(uint64(keys)) })
 	}
 }

@@ -1,9 +1,6 @@
 package engine
 
-import (
-	"math/bits"
-	"sync/atomic"
-)
+import "sync/atomic"
 
 // index finds the slot of an entry by the hash of its key: an extendible hash
 // table (Fagin et al., 1979) of fixed-size segments, each an open-addressed table
@@ -55,22 +52,37 @@ func (x *index) segments() func(yield func(*segment) bool) {
 	}
 }
 
-// find returns the entry of this name space with this key, and its place; ref 0 when
-// there is none.
-func (x *index) find(h uint64, s *slab, ns namespace, key []byte) (g *segment, pos int, r ref) {
-	g = x.segmentOf(h)
+// find returns the entry of this name space with this key, and its place: a slot of a
+// group; ref 0 when there is none.
+func (x *index) find(h uint64, s *slab, ns namespace, key []byte) (of *slotGroup, slot int, r ref) {
+	g := x.segmentOf(h)
 	for p := startProbe(h); ; p.next() {
-		word := g.word(p.group)
+		of = g.at(p.group)
+		word := of.word()
 		for m := matchTag(word, tagOf(h)); m != 0; m &= m - 1 {
-			pos = int(p.group*groupLen) + bits.TrailingZeros64(m)/8
-			if r = g.refs[pos]; entry(s.at(r)).is(ns, key) {
-				return g, pos, r
+			slot = firstIn(m)
+			if r = of.refs[slot]; entry(s.at(r)).is(ns, key) {
+				return of, slot, r
 			}
 		}
 		if matchEmpty(word) != 0 {
-			return g, -1, 0
+			return nil, 0, 0
 		}
 	}
+}
+
+// fetchedBytes reaches into the second cache line of an entry: where the state of most is.
+const fetchedBytes = 40
+
+// fetch reads the places where find will look first, and what it will find there.
+func (x *index) fetch(h uint64, s *slab) uint64 {
+	of := x.segmentOf(h).at(firstGroup(h))
+	m := matchTag(of.word(), tagOf(h))
+	if m == 0 {
+		return 0
+	}
+	e := s.at(of.refs[firstIn(m)])
+	return uint64(e[0]) + uint64(e[min(fetchedBytes, len(e)-1)])
 }
 
 // add puts in an entry that is not there. hashOf gives the hash of an entry, for
@@ -88,10 +100,11 @@ func (x *index) add(h uint64, r ref, hashOf func(ref) uint64) {
 	g.put(h, r)
 }
 
-// remove takes out the entry at pos of the segment for h, and joins the segment
+// remove takes out the entry for h that find found in a slot, and joins the segment
 // with its neighbour when both have become nearly empty.
-func (x *index) remove(h uint64, g *segment, pos int, hashOf func(ref) uint64) {
-	g.clear(pos)
+func (x *index) remove(h uint64, of *slotGroup, slot int, hashOf func(ref) uint64) {
+	g := x.segmentOf(h)
+	g.clear(of, slot)
 	if g.depth == 0 || g.live > segmentFew {
 		return
 	}

@@ -26,7 +26,7 @@ func newIndexed(hash func(key []byte) uint64) *indexed {
 
 func (x *indexed) hashOf(r ref) uint64 { return x.hash(entry(x.slab.at(r)).key()) }
 
-func (x *indexed) find(key string) (*segment, int, ref) {
+func (x *indexed) find(key string) (*slotGroup, int, ref) {
 	return x.index.find(x.hash([]byte(key)), &x.slab, limiters, []byte(key))
 }
 
@@ -40,8 +40,8 @@ func (x *indexed) add(key string) {
 
 func (x *indexed) remove(i int) {
 	key := x.keys[i]
-	g, pos, r := x.find(key)
-	x.index.remove(x.hash([]byte(key)), g, pos, x.hashOf)
+	of, slot, r := x.find(key)
+	x.index.remove(x.hash([]byte(key)), of, slot, x.hashOf)
 	x.slab.free(r)
 	delete(x.refs, key)
 	x.keys[i] = x.keys[len(x.keys)-1]
@@ -71,9 +71,11 @@ func (x *indexed) check(t *testing.T) {
 
 func (x *indexed) checkSegment(t *testing.T, g *segment) (live int) {
 	dead := 0
-	for _, c := range g.ctrl {
-		live += int(oneIf(c < slotEmpty))
-		dead += int(oneIf(c == slotGone))
+	for i := range g.groups {
+		for _, c := range g.groups[i].ctrl {
+			live += int(oneIf(c < slotEmpty))
+			dead += int(oneIf(c == slotGone))
+		}
 	}
 	require.EqualValues(t, live, g.live)
 	require.EqualValues(t, dead, g.dead)

@@ -92,17 +92,17 @@ func (s *shard) nearestIdle(keep ref, butBlocks bool) (nearest ref) {
 		s.wander = s.wander*6364136223846793005 + 1442695040888963407 // Knuth's MMIX generator
 		g, from := s.index.segmentOf(s.wander), int(s.wander>>20%segmentSlots)
 		for i := 0; i < segmentSlots && seen < evictLook; i++ {
-			pos := (from + i) % segmentSlots
-			if g.ctrl[pos] >= slotEmpty || g.refs[pos] == keep {
+			r := g.slot((from + i) % segmentSlots)
+			if r == 0 || r == keep {
 				continue
 			}
-			e := entry(s.slab.at(g.refs[pos]))
+			e := entry(s.slab.at(r))
 			if butBlocks && e.kind() == kindBlock {
 				continue
 			}
 			seen++
 			if idleNs := s.idleAtNs(e); nearest == 0 || idleNs < soonest {
-				nearest, soonest = g.refs[pos], idleNs
+				nearest, soonest = r, idleNs
 			}
 		}
 		if seen == evictLook {

@@ -3,19 +3,26 @@ package engine
 import "math/bits"
 
 const (
-	groupLen     = 8
-	segmentSlots = 512
-	segmentLoad  = segmentSlots * 7 / 8
-	segmentBytes = segmentSlots*5 + 128 // as the allocator rounds it
+	groupLen      = 8
+	segmentGroups = 64
+	segmentSlots  = segmentGroups * groupLen
+	segmentLoad   = segmentSlots * 7 / 8
+	segmentBytes  = segmentSlots*5 + 128 // as the allocator rounds it
 )
 
 // segment holds the entries whose hashes share their leading depth bits.
 type segment struct {
-	refs  [segmentSlots]ref
-	ctrl  [segmentSlots]uint8 // tag of the hash, or one of the marks below
-	live  uint16
-	dead  uint16 // slots marked gone
-	depth uint8
+	groups [segmentGroups]slotGroup
+	live   uint16
+	dead   uint16 // slots marked gone
+	depth  uint8
+}
+
+// slotGroup is the slots that are probed at once. What is found there stands beside it, so
+// that both come from memory together.
+type slotGroup struct {
+	ctrl [groupLen]uint8 // tag of the hash, or one of the marks below
+	refs [groupLen]ref
 }
 
 // Marks of a control byte. A tag has its highest bit clear.
@@ -31,17 +38,23 @@ const (
 
 func newSegment(depth uint8) *segment {
 	g := &segment{depth: depth}
-	for i := range g.ctrl {
-		g.ctrl[i] = slotEmpty
-	}
+	g.empty()
 	return g
+}
+
+// empty marks all slots empty.
+func (g *segment) empty() {
+	for i := range g.groups {
+		le.PutUint64(g.groups[i].ctrl[:], lowBits*slotEmpty)
+	}
+	g.live, g.dead = 0, 0
 }
 
 // Of a hash the leading bits choose the segment, bits 16..22 are the tag and bits
 // 23..28 the first group. The lowest bits are empty: a shard shifts away the bits
 // that chose it.
 func tagOf(h uint64) uint8       { return uint8(h >> 16 & 0x7f) }
-func firstGroup(h uint64) uint64 { return h >> 23 % (segmentSlots / groupLen) }
+func firstGroup(h uint64) uint64 { return h >> 23 % segmentGroups }
 
 // probe visits the groups of a segment in an order that reaches all of them.
 type probe struct{ group, step uint64 }
@@ -50,10 +63,26 @@ func startProbe(h uint64) probe { return probe{group: firstGroup(h)} }
 
 func (p *probe) next() {
 	p.step++
-	p.group = (p.group + p.step) % (segmentSlots / groupLen)
+	p.group = (p.group + p.step) % segmentGroups
 }
 
-func (g *segment) word(group uint64) uint64 { return le.Uint64(g.ctrl[group*groupLen:]) }
+// at returns the group of a number below segmentGroups.
+func (g *segment) at(number uint64) *slotGroup { return &g.groups[number%segmentGroups] }
+
+// slot returns the entry in one of the segment's slots, 0 for none.
+func (g *segment) slot(n int) ref {
+	of := &g.groups[n/groupLen]
+	if of.ctrl[n%groupLen] >= slotEmpty {
+		return 0
+	}
+	return of.refs[n%groupLen]
+}
+
+// word is the control bytes of a group.
+func (x *slotGroup) word() uint64 { return le.Uint64(x.ctrl[:]) }
+
+// firstIn is the slot that the lowest bit of a mask marks.
+func firstIn(mask uint64) int { return bits.TrailingZeros64(mask) / 8 }
 
 // matchTag returns a mask with the high bit of each byte that may equal tag; a
 // byte above a true match may be marked falsely, so the key decides.
@@ -70,35 +99,39 @@ func matchFree(word uint64) uint64 { return word & highBits }
 
 func (g *segment) put(h uint64, r ref) {
 	for p := startProbe(h); ; p.next() {
-		if m := matchFree(g.word(p.group)); m != 0 {
-			pos := int(p.group*groupLen) + bits.TrailingZeros64(m)/8
-			if g.ctrl[pos] == slotGone {
+		x := g.at(p.group)
+		if m := matchFree(x.word()); m != 0 {
+			i := firstIn(m)
+			if x.ctrl[i] == slotGone {
 				g.dead--
 			}
-			g.ctrl[pos], g.refs[pos] = tagOf(h), r
+			x.ctrl[i], x.refs[i] = tagOf(h), r
 			g.live++
 			return
 		}
 	}
 }
 
-// clear empties a slot. It can be marked empty when its group has an empty slot
-// already: no probe ever went past such a group.
-func (g *segment) clear(pos int) {
+// clear empties a slot of a group. It can be marked empty when its group has an empty
+// slot already: no probe ever went past such a group.
+func (g *segment) clear(x *slotGroup, slot int) {
 	g.live--
-	if matchEmpty(g.word(uint64(pos/groupLen))) != 0 {
-		g.ctrl[pos] = slotEmpty
+	if matchEmpty(x.word()) != 0 {
+		x.ctrl[slot] = slotEmpty
 		return
 	}
-	g.ctrl[pos] = slotGone
+	x.ctrl[slot] = slotGone
 	g.dead++
 }
 
 // each calls visit for the entries of a segment.
 func (g *segment) each(visit func(ref)) {
-	for pos, c := range g.ctrl {
-		if c < slotEmpty {
-			visit(g.refs[pos])
+	for i := range g.groups {
+		x := &g.groups[i]
+		for slot, c := range x.ctrl {
+			if c < slotEmpty {
+				visit(x.refs[slot])
+			}
 		}
 	}
 }
@@ -106,9 +139,6 @@ func (g *segment) each(visit func(ref)) {
 // sweep rebuilds a segment without its gone marks.
 func (g *segment) sweep(hashOf func(ref) uint64) {
 	old := *g
-	for i := range g.ctrl {
-		g.ctrl[i] = slotEmpty
-	}
-	g.live, g.dead = 0, 0
+	g.empty()
 	old.each(func(r ref) { g.put(hashOf(r), r) })
 }

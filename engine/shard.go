@@ -24,6 +24,7 @@ type shard struct {
 	resume   Stamp                           // the shard's own time during a look
 	scratch  [2 + MaxNameLen + MaxIDLen]byte // for the key of a token
 	checker  checker                         // for the first of the shards of a check
+	fetched  uint64                          // keeps fetch from being optimized away
 }
 
 // counts are the shard's share of Stats.

@@ -14,7 +14,7 @@ var le = binary.LittleEndian
 // Options shape a table. The zero value is usable.
 type Options struct {
 	// Shards is the number of independently locked parts, a power of two up to
-	// 32768; 0 means 64.
+	// 32768; 0 means 16.
 	Shards int
 	// MaxMemoryBytes bounds the memory of entries and index; 0 means no bound.
 	MaxMemoryBytes int64
@@ -36,9 +36,20 @@ const (
 )
 
 const (
-	defaultShards       = 64
 	defaultIDLifetimeNs = int64(60e9)
+
+	defaultShards = 16
+	// With eight shards a processor few callers meet at one, and a pipeline still has
+	// several operations for each, which is what makes them cheap (see round).
+	shardsPerProcessor = 8
+	maxShards          = 1 << 15
 )
+
+// ShardsFor returns how many shards suit a number of processors.
+func ShardsFor(processors int) int {
+	n := min(max(shardsPerProcessor*processors, defaultShards), maxShards)
+	return 1 << bits.Len(uint(n-1))
+}
 
 // Table holds limiters. Its methods may be called from many goroutines.
 type Table struct {
@@ -88,24 +99,43 @@ func (t *Table) find(key []byte) (uint64, *shard) {
 	return full << t.shardBits, t.shardOf(full)
 }
 
-// Decide carries out ops in order, each atomically, and fills out, which is at
-// least as long. Operations on different keys may interleave with those of other
-// callers. Tables decide alike if their stamps never go back: a shard takes a stamp
-// that does as the latest it has seen, and another table has other shards.
+// Decide carries out ops, each atomically and those on one key in order, and fills out,
+// which is at least as long. Operations on different keys happen at the same time, in
+// any order, and may interleave with those of other callers. Tables decide alike if
+// their stamps never go back: a shard takes a stamp that does as the latest it has
+// seen, and another table has other shards.
 func (t *Table) Decide(at Stamp, ops []Op, out []Decision) {
 	var held turn
 	defer held.leave()
-	for i := range ops {
-		if ops[i].wide() {
+	for len(ops) > 0 {
+		n := narrow(ops)
+		switch n {
+		case 0:
+			n = 1
 			held.leave()
-			t.DecideAtomic(at, ops[i:i+1], out[i:i+1])
-			continue
+			t.DecideAtomic(at, ops[:n], out[:n])
+		case 1:
+			h, s := t.find(ops[0].Key)
+			held.enter(s)
+			s.enter(at)
+			s.do(h, &ops[0], &out[0])
+		default:
+			t.decideRound(&held, at, ops[:n], out)
 		}
-		h, s := t.find(ops[i].Key)
-		held.enter(s)
-		s.enter(at)
-		s.do(h, &ops[i], &out[i])
+		ops, out = ops[n:], out[n:]
 	}
+}
+
+// narrow is how many operations, at most those of a round, come before the first that
+// is wide.
+func narrow(ops []Op) int {
+	n := min(len(ops), roundOps)
+	for i := range n {
+		if ops[i].wide() {
+			return i
+		}
+	}
+	return n
 }
 
 // DecideAtomic carries out ops in order as one atomic step: no other operation is

@@ -83,7 +83,7 @@ func (s *serveCmd) clusterOptions(log *slog.Logger, memory int64, clients net.Ad
 		RaftAddr: s.RaftAddr, ClientAddr: s.Advertise,
 		Durability: raftstore.Durability(s.Durability), Heartbeat: s.RaftHeartbeat,
 		MaxDecisionAge: s.MaxDecisionAge, SnapshotBytes: int64(s.SnapshotBytes),
-		Table:     engine.Options{MaxMemoryBytes: s.MaxMemory.resolve(memory), WhenFull: s.fullPolicy(), IDLifetimeNs: int64(s.IDLifetime)},
+		Table:     s.tableOptions(memory),
 		TestClock: s.TestClock, Logger: log, Faults: faults,
 	}
 	if o.NodeID == "" {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"syscall"
 	"time"
@@ -152,11 +153,17 @@ func (s *serveCmd) nodeOptions(log *slog.Logger, memory int64) persistence.Optio
 		Logger:            log,
 		TestClock:         s.TestClock,
 		MaxDowntimeCredit: s.MaxDowntimeCredit,
-		Table: engine.Options{
-			MaxMemoryBytes: s.MaxMemory.resolve(memory),
-			WhenFull:       s.fullPolicy(),
-			IDLifetimeNs:   int64(s.IDLifetime),
-		},
+		Table:             s.tableOptions(memory),
+	}
+}
+
+// tableOptions are the same on a node by itself and on one of several.
+func (s *serveCmd) tableOptions(memory int64) engine.Options {
+	return engine.Options{
+		Shards:         engine.ShardsFor(runtime.GOMAXPROCS(0)),
+		MaxMemoryBytes: s.MaxMemory.resolve(memory),
+		WhenFull:       s.fullPolicy(),
+		IDLifetimeNs:   int64(s.IDLifetime),
 	}
 }
 

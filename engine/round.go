@@ -1,0 +1,65 @@
+package engine
+
+// round is a stretch of a batch put in the order of its shards. A table that does not
+// fit into the processor's caches answers as fast as memory does: what one operation
+// needs is known only when the operation before it is done, unless several are looked
+// at together. Those on one shard are: their entries are fetched side by side, under
+// one lock instead of several.
+type round struct {
+	hash [roundOps]uint64
+	next [roundOps]uint8 // the next operation in the same lane
+	in   [roundOps]*shard
+	// lanes are chains of operations, the first and the last of each. Those of one shard
+	// are in one lane, in their order; a lane may hold those of several shards.
+	first, last [roundLanes]uint8
+}
+
+const (
+	// roundOps is how many operations are put in order together: more would push each
+	// other out of the nearest cache before their turn comes.
+	roundOps   = 128
+	roundLanes = 64
+	noOp       = roundOps // behind the last operation of a lane
+)
+
+// decideRound carries out up to roundOps operations that are not wide.
+func (t *Table) decideRound(held *turn, at Stamp, ops []Op, out []Decision) {
+	var r round
+	r.sort(t, ops)
+	for _, i := range r.first {
+		for ; i != noOp; i = r.next[i] {
+			s := r.in[i]
+			if held.enter(s) {
+				r.fetch(s, i)
+			}
+			s.enter(at)
+			s.do(r.hash[i], &ops[i], &out[i])
+		}
+	}
+}
+
+// sort puts the operations into lanes.
+func (r *round) sort(t *Table, ops []Op) {
+	for i := range r.first {
+		r.first[i] = noOp
+	}
+	for i := range ops {
+		r.hash[i], r.in[i] = t.find(ops[i].Key)
+		r.next[i] = noOp
+		lane := r.in[i].number % roundLanes
+		if r.first[lane] == noOp {
+			r.first[lane] = uint8(i)
+		} else {
+			r.next[r.last[lane]] = uint8(i)
+		}
+		r.last[lane] = uint8(i)
+	}
+}
+
+// fetch has the processor load what operation i and those behind it on the same shard
+// will find. It waits for nothing: no load depends on one for another operation.
+func (r *round) fetch(s *shard, i uint8) {
+	for ; i != noOp && r.in[i] == s; i = r.next[i] {
+		s.fetched += s.index.fetch(r.hash[i], &s.slab)
+	}
+}
