@@ -11,8 +11,9 @@ const (
 	StandardSuite   = "standard"   // what make bench runs
 	StandaloneSuite = "standalone" // one node under all kinds of load
 	ClusterSuite    = "cluster"
-	GrowthSuite     = "growth" // more keys, connections, pipelining, nodes
-	FullSuite       = "full"   // all of them
+	GrowthSuite     = "growth"    // more keys, connections, pipelining, nodes
+	SnapshotsSuite  = "snapshots" // no scenario: only what snapshots do to latency
+	FullSuite       = "full"      // all of them
 )
 
 // bucket is the usual load of token buckets.
@@ -125,6 +126,8 @@ func Suite(name string) ([]Scenario, error) {
 		return cluster(), nil
 	case GrowthSuite:
 		return growth(), nil
+	case SnapshotsSuite:
+		return nil, nil
 	case FullSuite:
 		return slices.Concat(standard(), standalone(), cluster(), growth()), nil
 	}

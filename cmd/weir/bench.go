@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strings"
+	"slices"
 	"syscall"
 	"time"
 
@@ -35,6 +35,7 @@ const lastStop = 15 * time.Second
 var timeouts = map[string]time.Duration{
 	bench.StandardSuite: 5*time.Minute - lastStop, bench.ClusterSuite: 6*time.Minute - lastStop,
 	bench.StandaloneSuite: longTimeout, bench.GrowthSuite: longTimeout, bench.FullSuite: longTimeout,
+	bench.SnapshotsSuite: longTimeout,
 }
 
 // benchCmd measures, or compares what was measured.
@@ -44,7 +45,7 @@ type benchCmd struct {
 }
 
 type measureCmd struct {
-	Suite        string        `env:"-" default:"standard" enum:"standard,standalone,cluster,growth,full" help:"standard: this server beside Redis. standalone: the same and other loads, ten million keys. cluster: three nodes, fsynced, beside Redis and beside one node, and what a snapshot does to latency. growth: more keys, connections, pipelining, nodes. full: all of it, in about an hour."`
+	Suite        string        `env:"-" default:"standard" enum:"standard,standalone,cluster,snapshots,growth,full" help:"standard: this server beside Redis. standalone: the same and other loads, ten million keys. cluster: three nodes, fsynced, beside Redis and beside one node, and what a snapshot does to latency. snapshots: the last of that alone. growth: more keys, connections, pipelining, nodes. full: all of it, in about an hour."`
 	Scenario     []string      `env:"-" placeholder:"NAME" help:"Only these scenarios, whatever their suite."`
 	Target       []string      `env:"-" placeholder:"NAME" help:"Only these targets, like weir or redis+lua; the first is what others are compared with."`
 	List         bool          `env:"-" help:"List scenarios and targets, and measure nothing."`
@@ -198,5 +199,5 @@ const mostForSnapshots = 5 * time.Minute
 // snapshotsWanted says whether the run is of whole suites that have that part.
 func (m *measureCmd) snapshotsWanted() bool {
 	return m.SnapshotKeys > 0 && len(m.Scenario) == 0 && len(m.Target) == 0 &&
-		strings.Contains(bench.ClusterSuite+" "+bench.FullSuite, m.Suite)
+		slices.Contains([]string{bench.ClusterSuite, bench.SnapshotsSuite, bench.FullSuite}, m.Suite)
 }

@@ -72,7 +72,7 @@ func (m *measureCmd) scenarios() (all []bench.Scenario, err error) {
 		all[i] = all[i].Only(m.Target)
 	}
 	all = slices.DeleteFunc(all, func(s bench.Scenario) bool { return len(s.Entrants) == 0 })
-	if len(all) == 0 {
+	if len(all) == 0 && !m.snapshotsWanted() {
 		return nil, fmt.Errorf("no chosen scenario has one of the targets %q; see --list", m.Target)
 	}
 	return all, nil
