@@ -65,6 +65,29 @@ func keepsOffenders(t *testing.T, nowNs int64) {
 	require.EqualValues(t, memoryBound, s.MaxMemoryBytes)
 }
 
+// TestEvictionOfDenialsFirst floods a bounded table with denied requests that each
+// carry an ID: what is remembered of them goes, and no limiter.
+func TestEvictionOfDenialsFirst(t *testing.T) {
+	const nowNs, limiters = int64(1e18), 5_000
+	table := engine.NewTable(engine.Options{MaxMemoryBytes: memoryBound, Shards: 4})
+	ask := func(op engine.Op) engine.Decision {
+		return decideOne(table, step{engine.Stamp{NowNs: nowNs}, op})
+	}
+	for n := range limiters { // idle long before a remembered answer is
+		require.EqualValues(t, 1, ask(engine.Op{Key: keyOf(n), Limit: bucketOf(1, 1e9, 1), Cost: 1}).Allowed)
+	}
+	for n := range 100_000 {
+		id := fmt.Appendf(nil, "attempt %d", n)
+		require.Zero(t, ask(engine.Op{Key: keyOf(n % 10), Limit: bucketOf(1, 1e9, 1), Cost: 1, ID: id}).Allowed)
+	}
+	for n := range limiters {
+		require.Zero(t, ask(engine.Op{Key: keyOf(n), Limit: bucketOf(1, 1e9, 1), Cost: 1}).Allowed, "limiter %d", n)
+	}
+	s := table.Stats(engine.Stamp{NowNs: nowNs})
+	require.Positive(t, s.Evicted)
+	require.Zero(t, s.ForgivenUnits)
+}
+
 // TestEvictionForgivesLittle has keys in use to very different degrees compete
 // for room: what is given up was used least.
 func TestEvictionForgivesLittle(t *testing.T) {

@@ -84,8 +84,25 @@ func (s *shard) giveUp(c *cell) {
 	s.drop(c)
 }
 
+// worthNs orders entries by the harm of losing them: what is idle later has more to
+// forgive. The remembered answer of a denied decision comes before all of them: without
+// it a late copy of the request may take units, which admits nobody too many. So a
+// flood of denied requests that carry IDs costs no limiter its place.
+func (s *shard) worthNs(e entry) int64 {
+	if e.kind() == kindToken {
+		if d, _ := readToken(e.state()); d.denied() {
+			return 0
+		}
+	}
+	return s.idleAtNs(e)
+}
+
+// denied reports whether a decision was asked for and denied. Nothing else that answers
+// 0 names a limit.
+func (d *Decision) denied() bool { return d.Status == OK && d.Allowed == 0 && d.Limit > 0 }
+
 // nearestIdle is the one of a few entries, blocks left out if asked, met from a place that wanders
-// over the index, that is idle first; 0 when none but keep was met.
+// over the index, that is worth the least; 0 when none but keep was met.
 func (s *shard) nearestIdle(keep ref, butBlocks bool) (nearest ref) {
 	soonest, seen := Never, 0
 	for range evictTries {
@@ -101,8 +118,8 @@ func (s *shard) nearestIdle(keep ref, butBlocks bool) (nearest ref) {
 				continue
 			}
 			seen++
-			if idleNs := s.idleAtNs(e); nearest == 0 || idleNs < soonest {
-				nearest, soonest = r, idleNs
+			if keptNs := s.worthNs(e); nearest == 0 || keptNs < soonest {
+				nearest, soonest = r, keptNs
 			}
 		}
 		if seen == evictLook {
