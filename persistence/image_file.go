@@ -54,8 +54,9 @@ func validFileName(name string) bool {
 	return name != "" && len(name) <= maxImageName && name[0] != '.' && name != "LOCK" && !strings.ContainsFunc(name, odd)
 }
 
-// measureFile reads a file of the directory and returns its size and checksum.
-func measureFile(in directory, name string) (imageFile, error) {
+// measureFile reads a file of the directory, as through gives it, and returns its size
+// and checksum.
+func measureFile(in directory, name string, through func(io.Reader) io.Reader) (imageFile, error) {
 	f := imageFile{name: name}
 	info, err := in.fs.Stat(in.file(name))
 	if err != nil {
@@ -69,7 +70,7 @@ func measureFile(in directory, name string) (imageFile, error) {
 	defer file.Close()
 	sum := crc32.New(castagnoli)
 	_, _ = sum.Write(f.appendHead(nil))
-	n, err := io.CopyBuffer(sum, struct{ io.Reader }{file}, make([]byte, copyBytes))
+	n, err := io.CopyBuffer(sum, struct{ io.Reader }{through(file)}, make([]byte, copyBytes))
 	if err == nil && n != f.size {
 		err = fmt.Errorf("%w (%s has %d bytes of %d)", ErrDamaged, name, n, f.size)
 	}
@@ -79,7 +80,7 @@ func measureFile(in directory, name string) (imageFile, error) {
 
 // verify holds a file of the directory against what META says.
 func (f imageFile) verify(in directory) error {
-	found, err := measureFile(in, f.name)
+	found, err := measureFile(in, f.name, func(r io.Reader) io.Reader { return r })
 	if err == nil && found != f {
 		err = fmt.Errorf("%w (%s is not the file that was written)", ErrDamaged, f.name)
 	}

@@ -67,7 +67,7 @@ func (m *Images) checkpoint(meta *imageMeta, state []byte) (temp string, err err
 	return temp, err
 }
 
-// measureAll lists the files of a checkpoint. Only new ones are read.
+// measureAll lists the files of a checkpoint. Only new ones are read, without haste.
 func (m *Images) measureAll(in directory) ([]imageFile, error) {
 	names, err := in.fs.List(in.path)
 	if err != nil {
@@ -83,7 +83,7 @@ func (m *Images) measureAll(in directory) ([]imageFile, error) {
 	for _, name := range names {
 		f, ok := known[name]
 		if !ok {
-			if f, err = measureFile(in, name); err != nil {
+			if f, err = measureFile(in, name, restfully); err != nil {
 				return nil, err
 			}
 		}

@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"io"
 	"strings"
 	"time"
 
@@ -12,6 +13,8 @@ const (
 	// on: what merges them competes with decisions for processor and disk, and has no
 	// reason to hurry. It is several times as fast as changes can come.
 	paceBytesPerSecond = 32 << 20
+	// readBytesPerSecond is the same for reading what was written: that takes less.
+	readBytesPerSecond = 128 << 20
 	// paceStep is the shortest rest worth taking.
 	paceStep = time.Millisecond
 )
@@ -32,15 +35,37 @@ func (p pacedFS) Unwrap() vfs.FS { return p.FS }
 // pacedFile is written by one goroutine.
 type pacedFile struct {
 	vfs.File
-	owed time.Duration
+	owed rest
 }
 
 func (f *pacedFile) Write(b []byte) (int, error) {
 	n, err := f.File.Write(b)
-	f.owed += time.Duration(n) * time.Second / paceBytesPerSecond
-	if f.owed >= paceStep {
-		time.Sleep(f.owed)
-		f.owed = 0
-	}
+	f.owed.pay(n, paceBytesPerSecond)
 	return n, err
+}
+
+// restfully makes whoever reads rest in proportion to what was read.
+func restfully(r io.Reader) io.Reader { return &pacedReader{from: r} }
+
+type pacedReader struct {
+	from io.Reader
+	owed rest
+}
+
+func (r *pacedReader) Read(b []byte) (int, error) {
+	n, err := r.from.Read(b)
+	r.owed.pay(n, readBytesPerSecond)
+	return n, err
+}
+
+// rest is what is owed for bytes that were moved.
+type rest time.Duration
+
+// pay adds what n bytes cost and rests when that is worth it.
+func (owed *rest) pay(n int, bytesPerSecond time.Duration) {
+	*owed += rest(time.Duration(n) * time.Second / bytesPerSecond)
+	if *owed >= rest(paceStep) {
+		time.Sleep(time.Duration(*owed))
+		*owed = 0
+	}
 }
