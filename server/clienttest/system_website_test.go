@@ -56,10 +56,11 @@ func TestWebsite(t *testing.T) {
 		s.contains("used=10 ", "RL.INSPECT policy|login|0|ip:192.0.2.9")
 	})
 	s.run("disabled", func() {
+		s.is(10, s.admitted(10, "RL.CHECK login ip:192.0.2.10"))
 		s.says("2", "RL.POLICY DISABLE login")
-		s.is(1000, s.admitted(1000, "RL.CHECK login ip:192.0.2.9"))
+		s.is(1000, s.admitted(1000, "RL.CHECK login ip:192.0.2.10"))
 		s.says("3", "RL.POLICY ENABLE login")
-		s.says("0 0 60000 60000 10 login", "RL.CHECK login ip:192.0.2.9")
+		s.says("0 0 60000 60000 10 login", "RL.CHECK login ip:192.0.2.10")
 	})
 }
 
