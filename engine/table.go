@@ -123,7 +123,11 @@ func (t *Table) DecideAtomic(at Stamp, ops []Op, out []Decision) {
 		at.NowNs = max(at.NowNs, t.shards[i].nowNs)
 	}
 	for _, i := range involved {
-		t.shards[i].enter(at)
+		if changesOnly(ops) {
+			t.shards[i].arrive(at)
+		} else {
+			t.shards[i].enter(at)
+		}
 	}
 	for i := range ops {
 		if ops[i].Code == OpPolicy {
@@ -200,6 +204,7 @@ func (s *shard) visit(at Stamp, visit func(*shard)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.nowNs = max(s.nowNs, at.NowNs)
+	s.settleGone()
 	visit(s)
 }
 
