@@ -122,12 +122,12 @@ func (t *Table) DecideAtomic(at Stamp, ops []Op, out []Decision) {
 		t.shards[i].mu.Lock()
 		at.NowNs = max(at.NowNs, t.shards[i].nowNs)
 	}
+	enter := (*shard).enter
+	if changesOnly(ops) {
+		enter = (*shard).arrive // nothing is looked for
+	}
 	for _, i := range involved {
-		if changesOnly(ops) {
-			t.shards[i].arrive(at)
-		} else {
-			t.shards[i].enter(at)
-		}
+		enter(&t.shards[i], at)
 	}
 	for i := range ops {
 		if ops[i].Code == OpPolicy {

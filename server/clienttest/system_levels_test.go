@@ -31,7 +31,8 @@ func TestAPILevels(t *testing.T) {
 	})
 	s.run("a day", func() {
 		s.says("2", "RL.POLICY SET levels LIMIT SLIDING 1s 10 LIMIT SLIDING 1m 100 LIMIT SLIDING 1h 1000 LIMIT SLIDING 1d 5000")
-		s.contains("remaining=4999 ", "RL.INSPECT policy|levels|3|"+s.used("levels", "user:3"))
+		s.is(1, s.admitted(1, "RL.CHECK levels user:3"))
+		s.contains("remaining=4999 ", "RL.INSPECT policy|levels|3|user:3")
 	})
 	s.run("api and premium", func() {
 		s.admits(100, "0 0 60000 60000 100 api", "RL.CHECK api 192.0.2.1")

@@ -127,13 +127,6 @@ func oneLine(reply any) string {
 	return fmt.Sprint(reply)
 }
 
-// used checks a key once, and returns it.
-func (s *system) used(policy, key string) string {
-	s.t.Helper()
-	s.is(1, s.admitted(1, "RL.CHECK "+policy+" "+key))
-	return key
-}
-
 // contains sends a line and requires that its reply contains a text.
 func (s *system) contains(text, line string) {
 	s.t.Helper()
