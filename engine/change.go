@@ -115,6 +115,7 @@ const drainBytes = 4 << 20
 func (s *shard) drainSome(b *batch, n int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.settleGone()
 	l := &s.changes
 	for ; n > 0 && len(l.removed) > 0; n-- {
 		size := int(l.removed[0]) | int(l.removed[1])<<8

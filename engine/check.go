@@ -124,6 +124,7 @@ func (s *shard) checkOne(h uint64, p *Policy, op *Op, d *Decision) bool {
 // openPart finds the limiter of a limit for a key. One of another algorithm, which
 // the policy had before, is the same as none.
 func (s *shard) openPart(c *cell, op *Op, l *PolicyLimit, prefix string, key []byte) {
+	s.settleGone() // of a change in the same atomic step
 	name := append(append(s.checker.name[:0], prefix...), key...)
 	s.checker.name = name
 	*c = cell{hash: s.t.hashKey(name), key: name}

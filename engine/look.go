@@ -7,6 +7,7 @@ package engine
 
 // look moves a locked shard to a stamp until unlock.
 func (s *shard) look(at Stamp) {
+	s.settleGone()
 	s.looking, s.resume = true, Stamp{s.nowNs, s.offsetNs}
 	s.nowNs, s.offsetNs = max(s.nowNs, at.NowNs), at.WallOffsetNs
 }

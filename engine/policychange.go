@@ -71,7 +71,7 @@ func (t *Table) changePolicy(nowNs int64, op *Op, d *Decision) {
 	if next != nil && old != nil && bytes.Equal(next.Append(nil), old.Append(nil)) {
 		if d.Remaining = int64(old.Version); change.Reset {
 			d.Allowed = 1
-			t.forgetUsage(old.Name, 0)
+			t.forgetUsage(gone{old.Name, 0})
 		}
 		return
 	}
@@ -103,7 +103,7 @@ func (t *Table) swap(set *Policies, old, next *Policy, change *PolicyChange, d *
 		keep = 0
 	}
 	if old != nil && keep < old.most() {
-		t.forgetUsage(name, keep)
+		t.forgetUsage(gone{name, keep})
 	}
 }
 
@@ -136,24 +136,4 @@ func (c *PolicyChange) apply(old *Policy, name string, nowNs, ttlNs int64) *Poli
 		}
 	}
 	return next.ready(next.tally)
-}
-
-// forgetUsage drops the limiters of a policy from one of its limits on. It walks
-// over the whole table, whose shards the caller has locked.
-func (t *Table) forgetUsage(name string, from int) {
-	for i := range t.shards {
-		s := &t.shards[i]
-		var found []ref
-		for g := range s.index.segments() {
-			g.each(func(r ref) {
-				e := entry(s.slab.at(r))
-				if policy, limit, _, ok := SplitName(e.key()); ok && e.kind() < kindToken && e.kind() != kindBlock && string(policy) == name && limit >= from {
-					found = append(found, r)
-				}
-			})
-		}
-		for _, r := range found {
-			s.dropRef(r)
-		}
-	}
 }

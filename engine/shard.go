@@ -23,6 +23,7 @@ type shard struct {
 	looking  bool                            // see look
 	resume   Stamp                           // the shard's own time during a look
 	scratch  [2 + MaxNameLen + MaxIDLen]byte // for the key of a token
+	gone     []gone                          // what is to be forgotten before anything else
 	checker  checker                         // for the first of the shards of a check
 	fetched  uint64                          // keeps fetch from being optimized away
 }
@@ -43,16 +44,23 @@ func (s *shard) init(t *Table) {
 	s.wheel = wheel{dueNs: Never}
 	s.changes = changeLog{on: t.opts.TrackChanges}
 	s.counts = counts{}
+	s.gone = nil
 }
 
 // collectPerOp is how many wheel steps an operation pays for. An entry is stepped
 // over at most once per level of the wheel, so this keeps up with any traffic.
 const collectPerOp = 4
 
-// enter brings the shard's time up to the stamp.
-func (s *shard) enter(at Stamp) {
+// arrive brings the shard's time up to the stamp.
+func (s *shard) arrive(at Stamp) {
 	s.nowNs = max(s.nowNs, at.NowNs)
 	s.offsetNs = at.WallOffsetNs
+}
+
+// enter readies the shard for an operation at the stamp.
+func (s *shard) enter(at Stamp) {
+	s.arrive(at)
+	s.settleGone()
 	if s.nowNs-idleGraceNs >= s.wheel.dueNs {
 		s.collect(collectPerOp)
 	}

@@ -152,8 +152,12 @@ func (t *Table) DecideAtomic(at Stamp, ops []Op, out []Decision) {
 		t.shards[i].mu.Lock()
 		at.NowNs = max(at.NowNs, t.shards[i].nowNs)
 	}
+	enter := (*shard).enter
+	if changesOnly(ops) {
+		enter = (*shard).arrive // nothing is looked for
+	}
 	for _, i := range involved {
-		t.shards[i].enter(at)
+		enter(&t.shards[i], at)
 	}
 	for i := range ops {
 		if ops[i].Code == OpPolicy {
@@ -230,6 +234,7 @@ func (s *shard) visit(at Stamp, visit func(*shard)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.nowNs = max(s.nowNs, at.NowNs)
+	s.settleGone()
 	visit(s)
 }
 

@@ -10,6 +10,8 @@ var paramPolicy = param{"name", "the policy: 1 to 64 letters, digits and -_.:"}
 
 const versionReply = "The version of the policy: 1 more with every change, and the same when nothing changed."
 
+const forgetsLater = "each part of the table forgets at its next use, O(n) in its keys"
+
 func policyCommands() []*command {
 	policy := &command{
 		name: "RL.POLICY", arity: -2, group: groupPolicy, flags: "write fast", summary: "Named limits, for RL.CHECK",
@@ -24,7 +26,7 @@ func policyCommands() []*command {
 					{"RL.POLICY GET login", "name login version 1 limits FIXED 1m 5 FIRST shadow 0 disabled 0 retry_after_ms 60000 reserved 0% overrides  admitted 0 denied 0 shadowed 0", ""}},
 				run: runPolicyGet},
 			{name: "LIST", arity: 2, flags: "readonly fast", summary: "The names of all policies, in order", run: runPolicyList, cost: "O(n) in the policies"},
-			{name: "DEL", arity: 3, syntax: "name", flags: "write", summary: "Delete a policy, and forget its usage", cost: "O(n) in the keys of the server",
+			{name: "DEL", arity: 3, syntax: "name", flags: "write", summary: "Delete a policy, and forget its usage", cost: "O(1); " + forgetsLater,
 				params: []param{paramPolicy}, reply: "1, or 0 when there is no such policy.", plan: planPolicyDelete, answer: answerDeleted},
 			{name: "ENABLE", arity: 3, syntax: "name", flags: "write fast", summary: "Let a policy decide again", params: []param{paramPolicy}, reply: versionReply,
 				plan: planPolicyEnable, answer: answerRemaining},
@@ -39,7 +41,7 @@ func policyCommands() []*command {
 
 func policySetCommand() *command {
 	return &command{
-		name: "SET", arity: -6, flags: "write", cost: "O(1); with RESET, or with fewer limits than before, O(n) in the keys of the server",
+		name: "SET", arity: -6, flags: "write", cost: "O(1); with RESET, or with fewer limits than before, " + forgetsLater,
 		syntax:  "name LIMIT algorithm argument [argument ...] [LIMIT algorithm argument ...] [SHADOW] [DISABLED] [RETRYAFTER duration] [RESERVED part] [KEEP usage|RESET]",
 		summary: "Make a policy, or give it other terms",
 		details: "A limit is written as its decision command takes it, without key: `TOKENBUCKET rate burst [MAXWAIT duration]`, `LEAKYBUCKET rate capacity`, `FIXED window max [FIRST] [TZ zone]`, " +

@@ -1,0 +1,73 @@
+package engine
+
+// The usage of a policy is spread over all shards. Looking for it in all of them at
+// once would hold up every decision for as long as a walk over the whole table takes. So
+// a change only tells the shards, whose locks it holds, what is gone; each forgets it
+// before it does anything else, which for its own decisions is the same.
+
+// gone is usage that is to be forgotten: of a policy, from one of its limits on.
+type gone struct {
+	policy string
+	limit  int
+}
+
+// maxGone bounds what a shard that nobody uses has yet to forget. One walk forgets all
+// of it; each limiter is compared with each.
+const maxGone = 16
+
+// forgetUsage tells all shards, which the caller has locked.
+func (t *Table) forgetUsage(what gone) {
+	for i := range t.shards {
+		s := &t.shards[i]
+		if s.gone = append(s.gone, what); len(s.gone) >= maxGone {
+			s.forgetGone()
+		}
+	}
+}
+
+// settleGone makes good what the shard has yet to forget. Whoever looks for limiters in
+// a shard calls it first.
+func (s *shard) settleGone() {
+	if len(s.gone) > 0 {
+		s.forgetGone()
+	}
+}
+
+// changesOnly reports whether operations are changes of policies, which look for no
+// limiter.
+func changesOnly(ops []Op) bool {
+	for i := range ops {
+		if ops[i].Code != OpPolicy {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *shard) forgetGone() {
+	var found []ref
+	for g := range s.index.segments() {
+		g.each(func(r ref) {
+			if s.isGone(s.slab.at(r)) {
+				found = append(found, r)
+			}
+		})
+	}
+	for _, r := range found {
+		s.dropRef(r)
+	}
+	s.gone = nil
+}
+
+func (s *shard) isGone(e entry) bool {
+	policy, limit, _, ok := SplitName(e.key())
+	if !ok || namespaceOf(e.kind()) != limiters {
+		return false
+	}
+	for i := range s.gone {
+		if s.gone[i].policy == string(policy) && limit >= s.gone[i].limit {
+			return true
+		}
+	}
+	return false
+}

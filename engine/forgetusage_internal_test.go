@@ -1,0 +1,29 @@
+package engine
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestForgettingIsNotForTheChange: a change of policies walks through no shard, however
+// many there were before it, until there are more than a shard may put off.
+func TestForgettingIsNotForTheChange(t *testing.T) {
+	table, at := NewTable(Options{Shards: 4}), Stamp{NowNs: 1e18}
+	decide := func(ops ...Op) { table.DecideAtomic(at, ops, make([]Decision, len(ops))) }
+	quota := &Policy{Limits: []PolicyLimit{{Limit: Limit{Algorithm: FixedWindow, Mode: Forever, Max: 10}}}}
+	reset := Op{Code: OpPolicy, Key: []byte("p"), Policy: &PolicyChange{Terms: quota, Reset: true}}
+	decide(reset)
+	for i := range 100 {
+		decide(Op{Code: OpCheck, Text: []byte("p"), Key: fmt.Append(nil, i), Cost: 1})
+	}
+	for i := range 3 * maxGone {
+		decide(reset)
+		for k := range table.shards {
+			s := &table.shards[k]
+			require.Len(t, s.gone, (i+1)%maxGone)
+			require.Equal(t, i+1 < maxGone, s.counts.entries[FixedWindow] > 0)
+		}
+	}
+}

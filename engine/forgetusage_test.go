@@ -1,0 +1,109 @@
+package engine_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// TestForgottenUsageIsGoneForEverybody: a change of a policy only notes what is to be
+// forgotten; whoever looks first, wherever, finds it forgotten.
+func TestForgottenUsageIsGoneForEverybody(t *testing.T) {
+	at := engine.Stamp{NowNs: 1e18}
+	quota := engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(10)}}
+	reset := setPolicy("p", quota)
+	reset.Policy.Reset = true
+	gone := engine.Op{Code: engine.OpPolicy, Key: []byte("p"), Policy: &engine.PolicyChange{Do: engine.PolicyDelete}}
+	empty := engine.NewTable(engine.Options{})
+	decideAt(empty, at, setPolicy("p", quota))
+
+	for look, finds := range map[string]func(t *testing.T, table *engine.Table){
+		"check": func(t *testing.T, table *engine.Table) {
+			require.EqualValues(t, 10, decideAt(table, at, check(0, "p", "k0")).Remaining)
+		},
+		"inspect": func(t *testing.T, table *engine.Table) { require.Zero(t, usedOf(table, at, "policy|p|0|k0")) },
+		"has":     func(t *testing.T, table *engine.Table) { require.False(t, table.Has(at, []byte("policy|p|0|k0"))) },
+		"len":     func(t *testing.T, table *engine.Table) { require.Zero(t, table.Len(at)) },
+		"stats":   func(t *testing.T, table *engine.Table) { require.Zero(t, table.Stats(at).Keys) },
+		"random":  func(t *testing.T, table *engine.Table) { require.Nil(t, table.RandomKey(at, 7)) },
+		"refund": func(t *testing.T, table *engine.Table) {
+			refund := engine.Op{Code: engine.OpRefund, Key: []byte("policy|p|0|k0"), Cost: 1}
+			require.EqualValues(t, -1, decideAt(table, at, refund).Remaining)
+		},
+		"victims": func(t *testing.T, table *engine.Table) {
+			table.Victims(at, 10, func(key, _ []byte) { require.Fail(t, "a victim", "%s", key) })
+		},
+		"hash": func(t *testing.T, table *engine.Table) {
+			require.Equal(t, empty.StateHash(at), table.StateHash(at))
+		},
+		"drain": func(t *testing.T, table *engine.Table) {
+			removed := 0
+			require.NoError(t, table.Drain(64, func(chunk []engine.Change) error {
+				for _, c := range chunk {
+					removed += int(one(c.Value == nil))
+				}
+				return nil
+			}))
+			require.Equal(t, 100, removed)
+		},
+	} {
+		t.Run(look, func(t *testing.T) {
+			table := engine.NewTable(engine.Options{TrackChanges: true})
+			decideAt(table, at, setPolicy("p", quota))
+			for i := range 100 {
+				require.EqualValues(t, 1, decideAt(table, at, check(7, "p", fmt.Sprint("k", i))).Allowed)
+			}
+			require.NoError(t, table.Drain(1000, func([]engine.Change) error { return nil }))
+			require.EqualValues(t, 1, decideAt(table, at, reset).Allowed)
+			finds(t, table)
+		})
+	}
+
+	t.Run("in the same atomic step", func(t *testing.T) {
+		table := engine.NewTable(engine.Options{})
+		decideAt(table, at, setPolicy("p", quota))
+		pairs := []string{"p", "a", "p", "b", "p", "c", "p", "d"}
+		require.EqualValues(t, 1, decideAt(table, at, check(10, pairs...)).Allowed)
+		steps := []engine.Op{reset, check(10, pairs...), gone, setPolicy("p", quota), check(9, pairs...), check(1, pairs...), check(1, pairs...)}
+		out := make([]engine.Decision, len(steps))
+		table.DecideAtomic(at, steps, out)
+		var allowed []int64
+		for _, d := range out {
+			allowed = append(allowed, d.Allowed)
+		}
+		require.Equal(t, []int64{1, 1, 1, 1, 1, 1, 0}, allowed)
+	})
+}
+
+// TestForgottenUsageIsOnlyThat: whatever else a table has stays, and what was used since
+// the change, however many changes a shard that nobody uses has yet to carry out.
+func TestForgottenUsageIsOnlyThat(t *testing.T) {
+	at := engine.Stamp{NowNs: 1e18}
+	table := engine.NewTable(engine.Options{Shards: 4})
+	two := engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(10), quotaLimit(10)}}
+	one := engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(10)}}
+	for _, name := range []string{"p", "pp", "stays"} {
+		decideAt(table, at, setPolicy(name, two))
+		decideAt(table, at, check(3, name, "k"))
+	}
+	decideAt(table, at, engine.Op{Key: []byte("p"), Limit: quotaLimit(10).Limit, Cost: 3})
+	decideAt(table, at, engine.Op{Code: engine.OpBlock, Key: []byte("blocked"), TTLNs: 1e9})
+	decideAt(table, at, setPolicy("p", one)) // its second limit is gone
+	for i := range 100 {
+		name := fmt.Sprint("brief", i%7)
+		decideAt(table, at, setPolicy(name, two))
+		decideAt(table, at, check(1, name, "k"))
+		decideAt(table, at, engine.Op{Code: engine.OpPolicy, Key: []byte(name), Policy: &engine.PolicyChange{Do: engine.PolicyDelete}})
+	}
+	decideAt(table, at, setPolicy("brief1", two))
+	decideAt(table, at, check(2, "brief1", "k"))
+	var names []string
+	table.Scan(at, 0, 1000, func(key []byte, _ engine.Algorithm) { names = append(names, string(key)) })
+	require.ElementsMatch(t, []string{
+		"blocked", "p", "policy|brief1|0|k", "policy|brief1|1|k", "policy|p|0|k", "policy|pp|0|k", "policy|pp|1|k", "policy|stays|0|k", "policy|stays|1|k",
+	}, names)
+	require.EqualValues(t, 2, usedOf(table, at, "policy|brief1|0|k"))
+}

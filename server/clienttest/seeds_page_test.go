@@ -1,0 +1,145 @@
+package clienttest
+
+import (
+	"go/ast"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/policyfile"
+)
+
+const seedsPage = "../../docs/seeds.md"
+
+// seedRow is a line of the page's tables.
+type seedRow struct {
+	asked, answered, proven, state string
+	section                        []string // the example files that its section names
+}
+
+var (
+	unescapedBar = regexp.MustCompile(`[^\\]\|`)
+	codeSpan     = regexp.MustCompile("`([^`]+)`")
+	commandSpan  = regexp.MustCompile(`^(RL\.[A-Z]+|[A-Z]+)( |$)`)
+)
+
+// seedRows reads the tables of the page.
+func seedRows(t *testing.T) (rows []seedRow) {
+	t.Helper()
+	text, err := os.ReadFile(seedsPage)
+	require.NoError(t, err)
+	for _, section := range strings.Split(string(text), "\n## ")[1:] {
+		intro, _, _ := strings.Cut(section, "\n|")
+		files := spans(intro, isExample)
+		require.NotEmpty(t, files, "the policy files of a section: %s", intro)
+		for _, line := range strings.Split(section, "\n") {
+			if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| asked for ") {
+				continue
+			}
+			cells := strings.Split(unescapedBar.ReplaceAllString(line, "\x00"), "\x00")
+			require.Len(t, cells, 5, line)
+			for i := range cells {
+				cells[i] = strings.TrimSpace(strings.ReplaceAll(strings.TrimPrefix(cells[i], "|"), `\|`, "|"))
+			}
+			rows = append(rows, seedRow{cells[0], cells[1], cells[2], cells[3], files})
+		}
+	}
+	return rows
+}
+
+// spans are the code spans of a text of one kind.
+func spans(text string, kind func(string) bool) (found []string) {
+	for _, span := range codeSpan.FindAllStringSubmatch(text, -1) {
+		if kind(span[1]) {
+			found = append(found, span[1])
+		}
+	}
+	return found
+}
+
+func isExample(span string) bool { return strings.HasSuffix(span, ".yaml") }
+func isCommand(span string) bool { return commandSpan.MatchString(span) }
+func isTest(span string) bool    { return strings.Contains(span, "Test") }
+
+// TestSeedsPage: every row of docs/seeds.md is in one of three states; what is claimed
+// has a policy or a command and a test, and all of them exist.
+func TestSeedsPage(t *testing.T) {
+	rows := seedRows(t)
+	require.Greater(t, len(rows), 100)
+	known := map[string]map[string]bool{}
+	for _, row := range rows {
+		switch row.state {
+		case "yes":
+			require.NotEmpty(t, row.answered, row.asked)
+			require.NotEmpty(t, spans(row.proven, isTest), row.asked)
+		default:
+			require.Contains(t, []string{"client", "not yet"}, row.state, row.asked)
+		}
+		for _, test := range spans(row.proven, isTest) {
+			dir, name, inPackage := strings.Cut(test, ".")
+			if !inPackage {
+				dir, name = "server/clienttest", test
+			}
+			if known[dir] == nil {
+				known[dir] = testNames(t, "../../"+dir)
+			}
+			require.True(t, known[dir][name], "%s: there is no %s", row.asked, test)
+		}
+	}
+}
+
+// TestSeedsPageCommands carries out every command that the page shows, under the
+// policies of its row or its section.
+func TestSeedsPageCommands(t *testing.T) {
+	s := startSystem(t, "website.yaml")
+	for _, row := range seedRows(t) {
+		s.adopt(append(spans(row.answered, isExample), row.section...)[0])
+		for _, command := range spans(row.answered, isCommand) {
+			_, err := s.Do(t.Context(), anys(strings.Fields(command))...).Result()
+			require.NoError(t, err, command)
+		}
+	}
+}
+
+// adopt gives the server the policies of another example file, and no others.
+func (s *system) adopt(example string) {
+	s.t.Helper()
+	s.says("OK", "FLUSHALL")
+	for _, name := range strings.Fields(s.send("RL.POLICY LIST")) {
+		s.says("1", "RL.POLICY DEL "+name)
+	}
+	file, err := policyfile.Open(examplesDir + example)
+	require.NoError(s.t, err)
+	for _, step := range file.Compare(nil) {
+		require.NoError(s.t, s.Do(s.t.Context(), anys(append([]string{"RL.POLICY"}, step.Words...))...).Err())
+	}
+}
+
+// TestEveryExampleIsLoaded: each policy file stands in the page, and a test starts a
+// server with it.
+func TestEveryExampleIsLoaded(t *testing.T) {
+	named := map[string]bool{}
+	for _, row := range seedRows(t) {
+		for _, file := range row.section {
+			named[file] = true
+		}
+	}
+	started := map[string]bool{}
+	inspect(t, ".", func(_ string, call *ast.CallExpr) {
+		if f, ok := call.Fun.(*ast.Ident); ok && f.Name == "startSystem" {
+			started[literal(call.Args[1])] = true
+		}
+	})
+	files, err := filepath.Glob(examplesDir + "*.yaml")
+	require.NoError(t, err)
+	require.Len(t, files, len(named))
+	for _, file := range files {
+		name := filepath.Base(file)
+		require.True(t, named[name], "%s is not in the page", name)
+		require.True(t, started[name], "%s is not loaded by a test", name)
+	}
+}

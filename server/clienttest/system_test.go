@@ -1,0 +1,139 @@
+package clienttest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+)
+
+// examplesDir holds the policy files of whole systems. What their documents ask for
+// stands in docs/seeds.md, row by row.
+const examplesDir = "../../docs/examples/"
+
+// system is a server with the policies of one of the example files, and a client of it.
+type system struct {
+	t *testing.T
+	*redis.Client
+	addr string
+}
+
+// startSystem starts a server with an example file.
+func startSystem(t *testing.T, file string) *system {
+	t.Helper()
+	w := startWeir(t, "--policies", examplesDir+file)
+	s := &system{t: t, addr: w.addr, Client: redis.NewClient(&redis.Options{Addr: w.addr})}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// run runs steps as a test of their own, on the same server.
+func (s *system) run(name string, steps func()) {
+	s.t.Run(name, func(t *testing.T) {
+		outer := s.t
+		s.t = t
+		defer func() { s.t = outer }()
+		steps()
+	})
+}
+
+// send sends a line of words and returns the reply in one line, nested ones and all.
+func (s *system) send(line string) string {
+	s.t.Helper()
+	reply, err := s.Do(s.t.Context(), anys(strings.Fields(line))...).Result()
+	if err != nil {
+		return err.Error()
+	}
+	return oneLine(reply)
+}
+
+// says sends a line and requires its reply. That of RL.CHECK is: allowed, remaining,
+// milliseconds to wait, milliseconds until it is idle, limit, policy.
+func (s *system) says(want, line string) {
+	s.t.Helper()
+	require.Equal(s.t, want, s.send(line), line)
+}
+
+// admits sends a line n times and once more: exactly n are admitted, and the last is
+// denied with the reply.
+func (s *system) admits(n int, denial, line string) {
+	s.t.Helper()
+	require.Equal(s.t, n, s.admitted(n, line), line)
+	s.says(denial, line)
+}
+
+// admitted sends a line n times in a pipeline and returns how many are admitted.
+func (s *system) admitted(n int, line string) (admitted int) {
+	s.t.Helper()
+	pipe := s.Pipeline()
+	for range n {
+		pipe.Do(s.t.Context(), anys(strings.Fields(line))...)
+	}
+	replies, err := pipe.Exec(s.t.Context())
+	require.NoError(s.t, err, line)
+	for _, r := range replies {
+		admitted += int(r.(*redis.Cmd).Val().([]any)[0].(int64))
+	}
+	return admitted
+}
+
+// seconds sends a line fifteen times in each of n seconds and returns how many are
+// admitted.
+func (s *system) seconds(n int, line string) (admitted int) {
+	s.t.Helper()
+	for range n {
+		admitted += s.admitted(15, line)
+		s.pass(time.Second)
+	}
+	return admitted
+}
+
+// pass lets time pass on the server's clock.
+func (s *system) pass(d time.Duration) {
+	s.t.Helper()
+	s.says("OK", fmt.Sprintf("DEBUG CLOCK ADVANCE %d", d.Milliseconds()))
+}
+
+// passUntil lets time pass until the wall clock is so far into a minute.
+func (s *system) passUntil(into time.Duration) {
+	s.t.Helper()
+	now, err := s.Time(s.t.Context()).Result()
+	require.NoError(s.t, err)
+	rest := into - time.Duration(now.UnixNano()%int64(time.Minute))
+	s.pass((rest + time.Minute) % time.Minute)
+}
+
+// oneLine writes a reply with its elements one after the other.
+func oneLine(reply any) string {
+	switch v := reply.(type) {
+	case []any:
+		words := make([]string, len(v))
+		for i := range v {
+			words[i] = oneLine(v[i])
+		}
+		return strings.Join(words, " ")
+	case map[any]any:
+		words := make([]string, 0, len(v))
+		for name, value := range v {
+			words = append(words, fmt.Sprint(name)+"="+oneLine(value))
+		}
+		return strings.Join(words, " ")
+	case nil:
+		return ""
+	}
+	return fmt.Sprint(reply)
+}
+
+// contains sends a line and requires that its reply contains a text.
+func (s *system) contains(text, line string) {
+	s.t.Helper()
+	require.Contains(s.t, s.send(line)+" ", text, line)
+}
+
+func (s *system) is(want, got int) {
+	s.t.Helper()
+	require.Equal(s.t, want, got)
+}
