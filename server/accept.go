@@ -19,7 +19,10 @@ const (
 // Serve accepts clients from ln until the server stops, and returns nil then. It
 // takes ln over. Errors of accept are waited out; only a listener that somebody
 // else closed ends it, with net.ErrClosed.
-func (s *Server) Serve(ln net.Listener) error {
+func (s *Server) Serve(ln net.Listener) error { return s.accept(ln, s.admit) }
+
+// accept hands the clients of ln to welcome, as Serve and ServeTLS say.
+func (s *Server) accept(ln net.Listener, welcome func(net.Conn)) error {
 	if !s.adopt(ln) {
 		return ErrServerClosed
 	}
@@ -29,7 +32,7 @@ func (s *Server) Serve(ln net.Listener) error {
 		switch {
 		case err == nil:
 			pause = acceptPauseMin
-			s.admit(nc)
+			welcome(nc)
 		case s.draining.Load():
 			return nil
 		case errors.Is(err, net.ErrClosed):
@@ -66,12 +69,22 @@ func (s *Server) sleep(d time.Duration) {
 
 // admit starts serving a client, or turns it away.
 func (s *Server) admit(nc net.Conn) {
-	if s.cfg.ProtectedMode && s.cfg.Password == "" && !isLocal(nc.RemoteAddr()) {
+	if s.protects(nc) {
 		s.stats.Denied.Add(1)
 		turnAway(nc, protectedReply)
 		return
 	}
 	keepAlive(nc)
+	s.take(nc)
+}
+
+// protects says whether protected mode keeps a client out.
+func (s *Server) protects(nc net.Conn) bool {
+	return s.cfg.ProtectedMode && s.cfg.Password == "" && !isLocal(nc.RemoteAddr())
+}
+
+// take starts serving a client that may come in, if there is room.
+func (s *Server) take(nc net.Conn) {
 	c := newConn(s, nc)
 	switch err := s.enroll(c); err {
 	case nil:

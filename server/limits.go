@@ -79,6 +79,12 @@ const (
 	// DefaultAuthTimeout is how long a client that must authenticate may take to do
 	// so: clients send AUTH first thing.
 	DefaultAuthTimeout = 5 * time.Second
+	// handshakeTimeout bounds a TLS handshake: a few round trips.
+	handshakeTimeout = 5 * time.Second
+	// MaxHandshakes bounds the TLS handshakes under way. One more ends one of the
+	// client that has most of them, so that strangers who begin and never end cost a
+	// few megabytes and keep nobody out.
+	MaxHandshakes = 256
 	// rejectTimeout bounds the write of the line a refused client gets. The socket
 	// is new and empty, so the write never waits unless something is wrong.
 	rejectTimeout = 100 * time.Millisecond

@@ -20,7 +20,8 @@ var (
 
 // Config is what a server is told. Zero values of numbers mean the defaults.
 type Config struct {
-	Addr          string // host:port it is reached at, as INFO and CONFIG GET tell it
+	Addr          string // host:port it is reached at, as INFO and CONFIG GET tell it; empty: only with TLS
+	TLSAddr       string // the same for clients that speak TLS; empty: none
 	Password      string // what AUTH must give; empty: none is asked for
 	ProtectedMode bool   // without a password, answer only clients on this machine
 	EnableDebug   bool   // the DEBUG command
@@ -56,7 +57,8 @@ type Server struct {
 	stats     wireStats
 	state     serverState
 
-	pollers pollers
+	pollers    pollers
+	handshakes handshakes
 
 	openLimits, preAuthLimits *frameLimits
 
@@ -82,6 +84,7 @@ type wireStats struct {
 	ProtocolErrors atomic.Int64
 	CrossProtocol  atomic.Int64 // HTTP sent to a RESP port
 	AuthTimeouts   atomic.Int64
+	BadHandshakes  atomic.Int64 // TLS that did not come about
 	SlowReaders    atomic.Int64 // cut because they did not read their replies
 	PushOverflows  atomic.Int64 // cut because pushed messages piled up
 	Panics         atomic.Int64
@@ -184,6 +187,7 @@ func (s *Server) Close() error {
 
 // wait returns when everything that runs has ended.
 func (s *Server) wait() {
+	s.handshakes.running.Wait() // they begin what runs
 	s.running.Wait()
 	s.pollers.close()
 }
@@ -198,6 +202,7 @@ func (s *Server) beginStop() {
 		for ln := range s.listeners {
 			_ = ln.Close()
 		}
+		s.handshakes.close()
 	})
 }
 

@@ -24,7 +24,7 @@ type clusterFlags struct {
 	RaftListen string   `placeholder:"HOST:PORT" help:"Where to listen for other nodes, when that is not --raft-addr, like 0.0.0.0:6390 in a container."`
 	Join       []string `placeholder:"HOST:PORT" help:"Inter-node addresses of the nodes that may be there: the same, in the same order, on every node. Ignored once this node belongs to a cluster."`
 	Expect     int      `help:"How many nodes found the cluster together; all of --join by default. More than half of them, so that there are never two clusters."`
-	Advertise  string   `placeholder:"HOST:PORT" help:"Address by which clients reach this node, told to cluster clients; --listen by default."`
+	Advertise  string   `placeholder:"HOST:PORT" help:"Address by which clients reach this node, told to cluster clients; --tls-listen by default where there is one, else --listen."`
 	Redirect   string   `default:"forward" enum:"forward,moved" help:"What a node that does not lead does with a decision: forward it to the leader, or answer MOVED."`
 
 	ClusterSecret     string `placeholder:"SECRET" help:"What a node must know to speak to this one. Others on this machine can read it from the process list: the file is better."`

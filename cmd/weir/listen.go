@@ -53,7 +53,7 @@ func listen(flag, addr string) (net.Listener, error) {
 }
 
 // howToConnect is a command line that reaches the server.
-func howToConnect(addr net.Addr, password bool) string {
+func howToConnect(addr net.Addr, password, secure bool) string {
 	host, port, err := net.SplitHostPort(addr.String())
 	if err != nil {
 		return addr.String()
@@ -63,6 +63,9 @@ func howToConnect(addr net.Addr, password bool) string {
 		line += " -h " + host
 	}
 	line += " -p " + port
+	if secure {
+		line += " --tls"
+	}
 	if password {
 		line += " --askpass"
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -22,7 +21,7 @@ import (
 const drainTimeout = 10 * time.Second
 
 type serveCmd struct {
-	Listen string `default:"127.0.0.1:6380" help:"Address for clients. Only this machine by default: a limiter without a password is anybody's to reset. Port 0 takes a free one."`
+	Listen string `default:"127.0.0.1:6380" help:"Address for clients. Only this machine by default: a limiter without a password is anybody's to reset. Port 0 takes a free one. Empty for none, where there is --tls-listen."`
 	HTTP   string `name:"http" default:"127.0.0.1:6381" help:"Address for /livez, /readyz and /metrics; empty for none."`
 	Config string `placeholder:"FILE" help:"YAML file with any of these flags as keys. Flags win over WEIR_* variables, variables over the file."`
 
@@ -47,6 +46,7 @@ type serveCmd struct {
 	Policies string `placeholder:"FILE" help:"YAML file of policies. Read at the start and again at SIGHUP; policies that it does not name stay as they are, and a bad file changes nothing."`
 
 	clusterFlags
+	tlsFlags
 
 	LogLevel  string `default:"info" enum:"debug,info,warn,error" help:"The least serious line to log: debug, info, warn or error."`
 	LogFormat string `default:"text" enum:"text,json" help:"text or json, on standard error."`
@@ -66,31 +66,28 @@ func (s *serveCmd) Run() error {
 	if err != nil {
 		return err
 	}
-	clients, web, err := s.open(password)
+	at, err := s.open(log, password)
 	if err != nil {
 		return err
 	}
 	memory := machineMemory(os.DirFS("/"))
 	limitHeap(memory)
-	node, err := s.openNode(log, memory, clients.Addr())
+	node, err := s.openNode(log, memory, at.clients())
 	if err != nil {
-		return errors.Join(err, closeAll(clients, web))
+		return errors.Join(err, at.close())
 	}
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	srv, err := server.New(s.serverConfig(log, password, clients.Addr(), stop), node)
+	srv, err := server.New(s.serverConfig(log, password, at, stop), node)
 	if err != nil {
-		return errors.Join(err, node.Close(), closeAll(clients, web))
+		return errors.Join(err, node.Close(), at.close())
 	}
 	defer policies.keep(node)()
+	defer onHangup(at.reload)()
 	beside := server.NewHTTP(srv)
-	failed := make(chan error, 2) // one for each listener
-	go func() { failed <- srv.Serve(clients) }()
-	if web != nil {
-		go func() { failed <- beside.Serve(web) }()
-	}
-	s.announce(log, password, clients, web)
+	failed := at.serve(srv, beside)
+	s.announce(log, password, at)
 
 	select {
 	case <-ctx.Done():
@@ -116,36 +113,6 @@ func shutdown(log *slog.Logger, srv *server.Server, beside *server.HTTP, node no
 	return err
 }
 
-// open opens the listeners, before anything slow: a port that is taken should be
-// known at once.
-func (s *serveCmd) open(password string) (clients, web net.Listener, err error) {
-	if s.Listen == "" {
-		return nil, nil, errors.New("--listen must not be empty")
-	}
-	if err := checkExposure("--listen", s.Listen, password, s.ProtectedMode); err != nil {
-		return nil, nil, err
-	}
-	if s.HTTP != "" {
-		if err := checkExposure("--http", s.HTTP, password, s.ProtectedMode); err != nil {
-			return nil, nil, err
-		}
-	}
-	if clients, err = listen("--listen", s.Listen); err != nil {
-		return nil, nil, err
-	}
-	if web, err = listen("--http", s.HTTP); err != nil {
-		return nil, nil, errors.Join(err, clients.Close())
-	}
-	return clients, web, nil
-}
-
-func closeAll(clients, web net.Listener) error {
-	if web != nil {
-		return errors.Join(clients.Close(), web.Close())
-	}
-	return clients.Close()
-}
-
 func (s *serveCmd) nodeOptions(log *slog.Logger, memory int64) persistence.Options {
 	return persistence.Options{
 		DataDir:           s.DataDir,
@@ -160,9 +127,10 @@ func (s *serveCmd) nodeOptions(log *slog.Logger, memory int64) persistence.Optio
 	}
 }
 
-func (s *serveCmd) serverConfig(log *slog.Logger, password string, addr net.Addr, stop func()) server.Config {
+func (s *serveCmd) serverConfig(log *slog.Logger, password string, at *ports, stop func()) server.Config {
 	return server.Config{
-		Addr:           addr.String(),
+		Addr:           addrOf(at.plain),
+		TLSAddr:        addrOf(at.secure),
 		Password:       password,
 		ProtectedMode:  s.ProtectedMode,
 		EnableDebug:    s.DebugCommands || s.TestClock,
@@ -179,10 +147,14 @@ func (s *serveCmd) serverConfig(log *slog.Logger, password string, addr net.Addr
 
 // announce says that the server is up and how to reach it. It is the last line of
 // the start, and the one a program may wait for.
-func (s *serveCmd) announce(log *slog.Logger, password string, clients, web net.Listener) {
-	attrs := []any{"connect", howToConnect(clients.Addr(), password != ""), "listen", clients.Addr().String()}
-	if web != nil {
-		attrs = append(attrs, "http", "http://"+web.Addr().String())
+func (s *serveCmd) announce(log *slog.Logger, password string, at *ports) {
+	attrs := []any{"connect", at.connect(password != "")}
+	for _, one := range []struct{ name, value string }{
+		{"listen", addrOf(at.plain)}, {"tls_listen", addrOf(at.secure)}, {"http", at.webURL()},
+	} {
+		if one.value != "" {
+			attrs = append(attrs, one.name, one.value)
+		}
 	}
 	if s.DataDir == "" {
 		log.Warn("running without a data directory: a restart begins from nothing")
