@@ -87,11 +87,11 @@ func (s *Store) look() {
 		s.log.Error("the certificate's files have changed and cannot be used, the earlier certificate stays", "error", err)
 		return
 	}
-	s.log.Info("certificate reloaded", "file", s.files.Cert, "expires", s.Expires())
+	s.log.Info("certificate reloaded", "file", s.files.Cert, "expires", s.Leaf().NotAfter)
 }
 
-// Expires is when the certificate in force does.
-func (s *Store) Expires() time.Time { return s.current.Load().cert.Leaf.NotAfter }
+// Leaf is the certificate in force, to look at.
+func (s *Store) Leaf() *x509.Certificate { return s.current.Load().cert.Leaf }
 
 func (f Files) read() (*material, error) {
 	cert, err := tls.LoadX509KeyPair(f.Cert, f.Key)

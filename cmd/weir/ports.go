@@ -88,7 +88,7 @@ func (p *ports) reload() {
 		p.log.Error("the certificate cannot be used, the earlier one stays", "error", err)
 		return
 	}
-	p.log.Info("certificate reloaded", "expires", p.cert.Expires())
+	p.log.Info("certificate reloaded", "expires", p.cert.Leaf().NotAfter)
 }
 
 // clients is the address that clients are told: the one with TLS, where there is one.

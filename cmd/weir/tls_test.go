@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -120,4 +121,29 @@ func TestTLSFlagsThatDoNotFit(t *testing.T) {
 	at, err := s.open(s.logger(), "")
 	require.NoError(t, err, "certificates stand in for a password")
 	require.NoError(t, at.close())
+}
+
+func TestNodeCertificateFlags(t *testing.T) {
+	ca := certtest.NewCA(t, "nodes")
+	flags := func(f certs.Files) []string {
+		return []string{"--node-id=a", "--raft-addr=127.0.0.1:0", "--raft-tls-cert-file=" + f.Cert, "--raft-tls-key-file=" + f.Key, "--raft-tls-ca-file=" + f.CA}
+	}
+	mine := ca.Issue("a", nil)
+	for says, args := range map[string][]string{
+		"go together":                        flags(certs.Files{Cert: mine.Cert, Key: mine.Key})[:4],
+		`is not a certificate of node "a"`:   flags(ca.Issue("b", nil)),
+		"needs that as a DNS name, or weir:": flags(ca.Issue("", certtest.URI("weir://node/b"))),
+		"give --raft-tls-cert-file and its":  {"--node-id=a", "--raft-addr=127.0.0.1:0", "--raft-listen=0.0.0.0:0"},
+	} {
+		s, err := parse(args...)
+		require.NoError(t, err)
+		_, err = s.clusterOptions(s.logger(), 0, &net.TCPAddr{})
+		require.ErrorContains(t, err, says)
+	}
+	s, err := parse(append(flags(mine), "--raft-listen=0.0.0.0:0")...)
+	require.NoError(t, err)
+	o, err := s.clusterOptions(s.logger(), 0, &net.TCPAddr{})
+	require.NoError(t, err, "certificates stand in for a secret")
+	require.NotNil(t, o.Certificates)
+	require.NoError(t, o.Listener.Close())
 }
