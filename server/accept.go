@@ -80,7 +80,7 @@ func (s *Server) admit(nc net.Conn) {
 
 // protects says whether protected mode keeps a client out.
 func (s *Server) protects(nc net.Conn) bool {
-	return s.cfg.ProtectedMode && s.cfg.Password == "" && !isLocal(nc.RemoteAddr())
+	return s.cfg.ProtectedMode && s.users.Load().open() && !isLocal(nc.RemoteAddr())
 }
 
 // take starts serving a client that may come in, if there is room.

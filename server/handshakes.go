@@ -35,7 +35,7 @@ func (h *handshakes) begin(nc net.Conn) bool {
 		_ = h.all[at].nc.Close()
 		h.all = slices.Delete(h.all, at, at+1)
 	}
-	h.all = append(h.all, handshake{nc, sourceOf(nc.RemoteAddr())})
+	h.all = append(h.all, handshake{nc, sourceOf(nc.RemoteAddr().String())})
 	h.running.Add(1)
 	return true
 }

@@ -20,11 +20,15 @@ var (
 
 // Config is what a server is told. Zero values of numbers mean the defaults.
 type Config struct {
-	Addr          string // host:port it is reached at, as INFO and CONFIG GET tell it; empty: only with TLS
-	TLSAddr       string // the same for clients that speak TLS; empty: none
-	Password      string // what AUTH must give; empty: none is asked for
-	ProtectedMode bool   // without a password, answer only clients on this machine
-	EnableDebug   bool   // the DEBUG command
+	Addr    string // host:port it is reached at, as INFO and CONFIG GET tell it; empty: only with TLS
+	TLSAddr string // the same for clients that speak TLS; empty: none
+	// Password is the user default's; empty: none is asked for, unless LoadUsers names
+	// users. LoadUsers reads the others, at the start and for ReloadUsers; nil: there is
+	// only default.
+	Password      string
+	LoadUsers     func() (*Users, error)
+	ProtectedMode bool // without a password, answer only clients on this machine
+	EnableDebug   bool // the DEBUG command
 	// Redirect says what a node of a cluster that does not lead does with decisions
 	// and settling commands: RedirectForward (the default) sends them to the leader
 	// and hands its answer on, RedirectMoved answers MOVED with the leader's address.
@@ -60,6 +64,9 @@ type Server struct {
 	pollers    pollers
 	handshakes handshakes
 
+	users  atomic.Pointer[Users]
+	failed *failedLogins
+
 	openLimits, preAuthLimits *frameLimits
 
 	lastID   atomic.Int64
@@ -94,13 +101,13 @@ type wireStats struct {
 }
 
 // New returns a server that decides with lim. It fails with ErrBadConfig when a
-// limit is out of range.
+// limit is out of range, and when the users cannot be had.
 func New(cfg Config, lim Limiter) (*Server, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
 	replica, _ := lim.(Replica)
-	return &Server{
+	s := &Server{
 		cfg:           cfg,
 		lim:           lim,
 		replica:       replica,
@@ -112,7 +119,12 @@ func New(cfg Config, lim Limiter) (*Server, error) {
 		stop:          make(chan struct{}),
 		listeners:     make(map[net.Listener]struct{}),
 		conns:         make(map[*conn]struct{}),
-	}, nil
+		failed:        newFailedLogins(),
+	}
+	if err := s.ReloadUsers(); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // complete fills in defaults and checks ranges.

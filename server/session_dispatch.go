@@ -25,8 +25,11 @@ func (s *session) doWithCare(args [][]byte) {
 func (s *session) dispatch(args [][]byte) {
 	s.client.MayBlock()
 	cmd, err := s.srv.state.table.resolve(args)
-	if !s.loggedIn && (cmd == nil || !cmd.noAuth) {
+	if s.user == nil && (cmd == nil || !cmd.noAuth) {
 		err = errNoAuth
+	}
+	if err == nil {
+		err = s.allowed(cmd, args)
 	}
 	if err == nil {
 		err = s.permitted(cmd)

@@ -9,16 +9,16 @@ import (
 
 func TestExposure(t *testing.T) {
 	for _, addr := range []string{"127.0.0.1:1", "127.8.8.8:1", "[::1]:1", "localhost:1"} {
-		require.NoError(t, checkExposure("--listen", addr, "", true), addr)
+		require.NoError(t, checkExposure("--listen", addr, false, true), addr)
 	}
 	for _, addr := range []string{":1", "0.0.0.0:1", "[::]:1", "192.0.2.1:1", "nonsense"} {
-		err := checkExposure("--listen", addr, "", true)
+		err := checkExposure("--listen", addr, false, true)
 		require.ErrorIs(t, err, errExposed, addr)
 		require.ErrorContains(t, err, "--listen is "+addr)
 		require.ErrorContains(t, err, "--requirepass-file")
 		require.ErrorContains(t, err, "--protected-mode=false")
-		require.NoError(t, checkExposure("--listen", addr, "secret", true))
-		require.NoError(t, checkExposure("--listen", addr, "", false))
+		require.NoError(t, checkExposure("--listen", addr, true, true))
+		require.NoError(t, checkExposure("--listen", addr, false, false))
 	}
 }
 

@@ -16,16 +16,17 @@ type ports struct {
 	cert               *certs.Store
 	auth               tls.ClientAuthType
 	httpTLS            bool
+	logins             bool // clients must say who they are
 	log                *slog.Logger
 }
 
 // open opens the listeners, before anything slow: a port that is taken should be
 // known at once.
-func (s *serveCmd) open(log *slog.Logger, password string) (p *ports, err error) {
+func (s *serveCmd) open(log *slog.Logger, logins bool) (p *ports, err error) {
 	if s.Listen == "" && s.TLSListen == "" {
 		return nil, errors.New("--listen must not be empty where there is no --tls-listen")
 	}
-	p = &ports{auth: s.clientAuth(), httpTLS: s.HTTPTLS, log: log}
+	p = &ports{auth: s.clientAuth(), httpTLS: s.HTTPTLS, logins: logins, log: log}
 	if p.cert, err = s.certificate(log); err != nil {
 		return nil, err
 	}
@@ -41,7 +42,7 @@ func (s *serveCmd) open(log *slog.Logger, password string) (p *ports, err error)
 		if one.addr == "" {
 			continue
 		}
-		if err = checkExposure(one.flag, one.addr, password, s.ProtectedMode && !one.known); err == nil {
+		if err = checkExposure(one.flag, one.addr, logins, s.ProtectedMode && !one.known); err == nil {
 			*one.to, err = listen(one.flag, one.addr)
 		}
 		if err != nil {
@@ -100,11 +101,11 @@ func (p *ports) clients() net.Addr {
 }
 
 // connect is a command line that reaches the server from here.
-func (p *ports) connect(password bool) string {
+func (p *ports) connect() string {
 	if p.plain == nil {
-		return howToConnect(p.secure.Addr(), password, true)
+		return howToConnect(p.secure.Addr(), p.logins, true)
 	}
-	return howToConnect(p.plain.Addr(), password, false)
+	return howToConnect(p.plain.Addr(), p.logins, false)
 }
 
 func (p *ports) webURL() string {

@@ -31,6 +31,7 @@ type serveCmd struct {
 
 	Requirepass     string `placeholder:"PASSWORD" help:"Password clients must give with AUTH or HELLO. Others on this machine can read it from the process list: the file is better."`
 	RequirepassFile string `placeholder:"FILE" help:"File that holds the password."`
+	UsersFile       string `placeholder:"FILE" help:"File of users and what each may do, in the form of Redis' ACL files; docs/security.md has the rules. Read again at SIGHUP. Without a line for the user default, only --requirepass lets it in."`
 	ProtectedMode   bool   `default:"true" help:"On by default: without a password, refuse to listen beyond this machine. Set to false where the network itself keeps strangers out."`
 	DebugCommands   bool   `help:"Allow the DEBUG command. Off, because it can stop and crash things on purpose."`
 
@@ -66,7 +67,7 @@ func (s *serveCmd) Run() error {
 	if err != nil {
 		return err
 	}
-	at, err := s.open(log, password)
+	at, err := s.open(log, password != "" || s.UsersFile != "")
 	if err != nil {
 		return err
 	}
@@ -84,10 +85,13 @@ func (s *serveCmd) Run() error {
 		return errors.Join(err, node.Close(), at.close())
 	}
 	defer policies.keep(node)()
-	defer onHangup(at.reload)()
+	defer onHangup(func() {
+		at.reload()
+		s.reloadUsers(log, srv)
+	})()
 	beside := server.NewHTTP(srv)
 	failed := at.serve(srv, beside)
-	s.announce(log, password, at)
+	s.announce(log, at)
 
 	select {
 	case <-ctx.Done():
@@ -132,6 +136,7 @@ func (s *serveCmd) serverConfig(log *slog.Logger, password string, at *ports, st
 		Addr:           addrOf(at.plain),
 		TLSAddr:        addrOf(at.secure),
 		Password:       password,
+		LoadUsers:      s.userLoader(),
 		ProtectedMode:  s.ProtectedMode,
 		EnableDebug:    s.DebugCommands || s.TestClock,
 		Version:        version(),
@@ -147,8 +152,8 @@ func (s *serveCmd) serverConfig(log *slog.Logger, password string, at *ports, st
 
 // announce says that the server is up and how to reach it. It is the last line of
 // the start, and the one a program may wait for.
-func (s *serveCmd) announce(log *slog.Logger, password string, at *ports) {
-	attrs := []any{"connect", at.connect(password != "")}
+func (s *serveCmd) announce(log *slog.Logger, at *ports) {
+	attrs := []any{"connect", at.connect()}
 	for _, one := range []struct{ name, value string }{
 		{"listen", addrOf(at.plain)}, {"tls_listen", addrOf(at.secure)}, {"http", at.webURL()},
 	} {

@@ -90,7 +90,7 @@ func TestTLSAlone(t *testing.T) {
 	files := certtest.NewCA(t, "ca").Issue("weir", nil)
 	s, err := parse(certFlags(files, "--listen=", "--http=", "--tls-listen=127.0.0.1:0")...)
 	require.NoError(t, err)
-	at, err := s.open(s.logger(), "")
+	at, err := s.open(s.logger(), false)
 	require.NoError(t, err)
 	defer at.close()
 	require.Nil(t, at.plain)
@@ -113,12 +113,12 @@ func TestTLSFlagsThatDoNotFit(t *testing.T) {
 	} {
 		s, err := parse(append([]string{"--listen=127.0.0.1:0", "--http="}, args...)...)
 		require.NoError(t, err)
-		_, err = s.open(s.logger(), "")
+		_, err = s.open(s.logger(), false)
 		require.ErrorContains(t, err, says)
 	}
 	s, err := parse(certFlags(files, "--listen=127.0.0.1:0", "--http=", "--tls-listen=0.0.0.0:0", "--tls-auth-clients=required", "--tls-ca-file="+files.CA)...)
 	require.NoError(t, err)
-	at, err := s.open(s.logger(), "")
+	at, err := s.open(s.logger(), false)
 	require.NoError(t, err, "certificates stand in for a password")
 	require.NoError(t, at.close())
 }
