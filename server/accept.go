@@ -3,14 +3,19 @@ package server
 import (
 	"errors"
 	"net"
+	"net/netip"
 	"time"
 )
 
-var errMaxClients = errors.New("max number of clients reached")
+var (
+	errMaxClients   = errors.New("max number of clients reached")
+	errMaxPerSource = errors.New("max number of clients of one address reached")
+)
 
 // What a client that is turned away reads.
 const (
 	tooManyClients = "-ERR max number of clients reached\r\n"
+	tooManyOfYou   = "-ERR max number of clients from your address reached\r\n"
 	protectedReply = "-DENIED weir runs in protected mode: it has no password and therefore answers only clients on " +
 		"its own machine. To let others in, start it with a password, or with --protected-mode=false where " +
 		"the network itself keeps strangers out.\r\n"
@@ -93,6 +98,9 @@ func (s *Server) take(nc net.Conn) {
 	case errMaxClients:
 		s.stats.Rejected.Add(1)
 		turnAway(c.nc, tooManyClients)
+	case errMaxPerSource:
+		s.stats.Rejected.Add(1)
+		turnAway(c.nc, tooManyOfYou)
 	default:
 		_ = c.nc.Close()
 	}
@@ -107,8 +115,11 @@ func (s *Server) enroll(c *conn) error {
 		return ErrServerClosed
 	case len(s.conns) >= s.cfg.MaxClients:
 		return errMaxClients
+	case s.crowded(c.source):
+		return errMaxPerSource
 	}
 	s.conns[c] = struct{}{}
+	s.sources[c.source]++
 	s.running.Add(1)
 	return nil
 }
@@ -117,8 +128,16 @@ func (s *Server) enroll(c *conn) error {
 func (s *Server) forget(c *conn) {
 	s.mu.Lock()
 	delete(s.conns, c)
+	if s.sources[c.source]--; s.sources[c.source] == 0 {
+		delete(s.sources, c.source)
+	}
 	s.mu.Unlock()
 	s.running.Done()
+}
+
+// crowded says whether a source has all the connections it may have. The caller holds mu.
+func (s *Server) crowded(source netip.Addr) bool {
+	return s.cfg.MaxPerSource > 0 && s.sources[source] >= s.cfg.MaxPerSource
 }
 
 // turnAway tells a client why, without waiting for it, and hangs up.

@@ -44,6 +44,8 @@ type command struct {
 	secret  bool   // its arguments are not shown to anyone
 	pubsub  bool   // allowed to a subscribed RESP2 client
 	keyed   bool   // some arguments are keys
+	audited bool   // leaves a line in the log
+	quick   bool   // an operation that may be deferred without a closer look
 	write   bool   // held back by CLIENT PAUSE WRITE
 	reads   bool   // looks at limiters: see session.fresh
 	exempt  bool   // not held back by CLIENT PAUSE ALL
@@ -120,6 +122,8 @@ func (t *commandTable) add(cmd, parent *command) {
 	cmd.noAuth = cmd.noAuth || cmd.has("no_auth")
 	cmd.noMulti = cmd.noMulti || cmd.has("no_multi")
 	cmd.keyed = cmd.keys.first != 0 || cmd.has("movablekeys")
+	cmd.audited = cmd.isAudited()
+	cmd.quick = cmd.plan != nil && !cmd.audited
 	cmd.write, cmd.reads = cmd.has("write"), cmd.has("readonly")
 	if cmd.subs != nil {
 		cmd.subs = append(cmd.subs, helpSubcommand(cmd))

@@ -62,8 +62,8 @@ func (p *failures) pause() time.Duration {
 	return min(loginPauseMin<<doubled, loginPauseMax)
 }
 
-// failed notes a failure.
-func (f *failedLogins) failed(from netip.Addr, now time.Time) {
+// failed notes a failure, and reports whether it is the one from which on logins wait.
+func (f *failedLogins) failed(from netip.Addr, now time.Time) (first bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	past := f.by[from]
@@ -76,6 +76,7 @@ func (f *failedLogins) failed(from netip.Addr, now time.Time) {
 	}
 	past.count++
 	past.last = now
+	return past.count == freeFailures
 }
 
 // forget makes room for one source. A map is walked from a random place.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,6 +37,7 @@ type Config struct {
 	Version  string // weir's version, for INFO and HELLO
 
 	MaxClients     int           // connections at once
+	MaxPerSource   int           // of them, from one address or IPv6 network; 0: as many
 	MaxBulkBytes   int           // one argument, 1 KiB to LargestMaxBulkBytes
 	MaxOutputBytes int           // pushed messages waiting for one client
 	WriteTimeout   time.Duration // how long a reply may wait for its reader
@@ -76,7 +78,8 @@ type Server struct {
 	mu        sync.Mutex
 	listeners map[net.Listener]struct{}
 	conns     map[*conn]struct{}
-	running   sync.WaitGroup // connections, pushers, the sweeper
+	sources   map[netip.Addr]int // how many of them come from where
+	running   sync.WaitGroup     // connections, pushers, the sweeper
 	stopOnce  sync.Once
 	sweepOnce sync.Once
 
@@ -86,7 +89,7 @@ type Server struct {
 // wireStats counts what happens below the commands.
 type wireStats struct {
 	Accepted       atomic.Int64 // connections served since the start
-	Rejected       atomic.Int64 // turned away: max clients
+	Rejected       atomic.Int64 // turned away: max clients, in all or from one source
 	Denied         atomic.Int64 // turned away: protected mode
 	ProtocolErrors atomic.Int64
 	CrossProtocol  atomic.Int64 // HTTP sent to a RESP port
@@ -119,6 +122,7 @@ func New(cfg Config, lim Limiter) (*Server, error) {
 		stop:          make(chan struct{}),
 		listeners:     make(map[net.Listener]struct{}),
 		conns:         make(map[*conn]struct{}),
+		sources:       make(map[netip.Addr]int),
 		failed:        newFailedLogins(),
 	}
 	if err := s.ReloadUsers(); err != nil {
@@ -143,6 +147,8 @@ func (c *Config) complete() error {
 		return fmt.Errorf("%w: redirect must be %s or %s, not %q", ErrBadConfig, RedirectForward, RedirectMoved, c.Redirect)
 	case c.MaxClients < 1:
 		return fmt.Errorf("%w: max clients must be at least 1, not %d", ErrBadConfig, c.MaxClients)
+	case c.MaxPerSource < 0:
+		return fmt.Errorf("%w: max clients per source must not be negative, and is %d", ErrBadConfig, c.MaxPerSource)
 	case c.MaxBulkBytes < preAuthBulkBytes || c.MaxBulkBytes > LargestMaxBulkBytes:
 		return fmt.Errorf("%w: max bulk bytes must be %d to %d, not %d",
 			ErrBadConfig, preAuthBulkBytes, LargestMaxBulkBytes, c.MaxBulkBytes)

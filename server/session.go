@@ -107,7 +107,7 @@ func (s *session) do(args [][]byte) {
 		s.settle()
 	}
 	cmd := s.lookup(args[0])
-	if cmd == nil || cmd.plan == nil || !s.plain || !cmd.fits(len(args)) ||
+	if cmd == nil || !cmd.quick || !s.plain || !cmd.fits(len(args)) ||
 		s.limits != nil && !s.limits.mayCall(cmd) || s.srv.state.attention.Load() != 0 {
 		s.doWithCare(args)
 		return

@@ -41,6 +41,9 @@ func (s *session) dispatch(args [][]byte) {
 		}
 		return
 	}
+	if cmd.audited {
+		s.audit(cmd, args)
+	}
 	s.srv.state.hub.showCommand(s, cmd, args)
 	if s.tx != nil && !cmd.atOnce {
 		s.enqueue(cmd, args)

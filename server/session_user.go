@@ -40,7 +40,10 @@ func (s *session) login(name, password []byte) error {
 		users := s.srv.users.Load()
 		u := users.login(name, password)
 		if u == nil {
-			s.srv.failed.failed(from, time.Now())
+			if s.srv.failed.failed(from, time.Now()) {
+				s.srv.state.stats.lockouts.Add(1)
+				s.srv.log.Warn("too many failed logins: those from this address are held back from now on", "source", from)
+			}
 			s.srv.state.stats.authFailures.Add(1)
 			return errWrongPass
 		}

@@ -19,6 +19,9 @@ func (s *Server) ServeTLS(ln net.Listener, config *tls.Config) error {
 		case !known && s.protects(nc):
 			s.stats.Denied.Add(1)
 			_ = nc.Close()
+		case s.isCrowded(nc):
+			s.stats.Rejected.Add(1)
+			_ = nc.Close()
 		case !s.handshakes.begin(nc):
 			_ = nc.Close()
 		default:
@@ -26,6 +29,13 @@ func (s *Server) ServeTLS(ln net.Listener, config *tls.Config) error {
 			go s.shake(nc, config)
 		}
 	})
+}
+
+// isCrowded says, before a handshake is spent on it, whether a client has no room.
+func (s *Server) isCrowded(nc net.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.crowded(sourceOf(nc.RemoteAddr().String()))
 }
 
 // shake carries a handshake out, and begins to serve the client. It runs on a

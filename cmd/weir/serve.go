@@ -36,6 +36,7 @@ type serveCmd struct {
 	DebugCommands   bool   `help:"Allow the DEBUG command. Off, because it can stop and crash things on purpose."`
 
 	MaxClients     int           `default:"10000" help:"Connections at once; fewer where the limit on file descriptors leaves room for fewer. Redis' own default."`
+	MaxPerSource   int           `name:"max-clients-per-source" default:"0" help:"Connections at once from one address, or from one IPv6 network of 64 bits; 0 is no bound of its own. Behind a proxy all clients are one address."`
 	MaxBulkBytes   byteSize      `default:"64kb" help:"Longest argument of a command. Keys end at 512 bytes; the rest is room for scripts."`
 	MaxOutputBytes byteSize      `default:"1mb" help:"Messages of MONITOR and SUBSCRIBE that may wait for a client that does not read; beyond it the client is cut."`
 	WriteTimeout   time.Duration `default:"10s" help:"How long a reply may wait for its reader before the client is cut."`
@@ -141,6 +142,7 @@ func (s *serveCmd) serverConfig(log *slog.Logger, password string, at *ports, st
 		EnableDebug:    s.DebugCommands || s.TestClock,
 		Version:        version(),
 		MaxClients:     s.MaxClients,
+		MaxPerSource:   s.MaxPerSource,
 		MaxBulkBytes:   int(s.MaxBulkBytes),
 		MaxOutputBytes: int(s.MaxOutputBytes),
 		WriteTimeout:   s.WriteTimeout,
