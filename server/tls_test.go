@@ -211,6 +211,9 @@ func TestTLSOnThePlainPort(t *testing.T) {
 	srv := startWire(t, Config{}, nil)
 	_, err := tls.Dial("tcp", srv.addr, &tls.Config{InsecureSkipVerify: true})
 	require.ErrorContains(t, err, "first record does not look like a TLS handshake")
+	p := srv.dial(t)
+	p.send("\x16\x03\x01\x00\x05hello") // without a line end, which a handshake may have by chance
+	assert.Equal(t, "-ERR Protocol error: TLS on a port that has none\r\n", p.expectEnd())
 	srv.answers(t)
 }
 
