@@ -43,6 +43,11 @@ const (
 	smallReadBytes  = 512
 	mediumReadBytes = 16 << 10
 	largeReadBytes  = 64 << 10
+	// maxPooledBytes bounds what all connections together hold in read buffers up to
+	// largeReadBytes: one for each of as many clients as there are by default. Where more
+	// are let in, the rest get by with smaller ones while it lasts, and only a command
+	// that does not fit is refused.
+	maxPooledBytes = DefaultMaxClients * largeReadBytes
 	// maxOversizeBytes bounds what all connections together hold in read buffers
 	// beyond largeReadBytes: commands of that size are rare, and ten thousand
 	// clients that each begin one and never end it must not add up.
