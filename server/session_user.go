@@ -36,10 +36,13 @@ func (s *session) login(name, password []byte) error {
 	if err := s.srv.awaitLogin(s.srv.failed.turn(from, time.Now())); err != nil {
 		return err
 	}
-	for {
+	for tried := false; ; tried = true {
 		users := s.srv.users.Load()
 		u := users.login(name, password)
 		if u == nil {
+			if tried { // right a moment ago, and no more
+				s.become(nil)
+			}
 			if s.srv.failed.failed(from, time.Now()) {
 				s.srv.state.stats.lockouts.Add(1)
 				s.srv.log.Warn("too many failed logins: those from this address are held back from now on", "source", from)
