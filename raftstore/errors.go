@@ -31,6 +31,6 @@ var (
 	ErrLogFailed   = errors.New("the replicated log cannot be written")
 	ErrNewer       = errors.New("the log holds entries of a newer version of weir")
 	ErrBadEntry    = errors.New("the log holds an entry that cannot be read")
-	ErrNoSecret    = errors.New("the inter-node port is reachable from other machines and needs a cluster secret")
+	ErrNoSecret    = errors.New("the inter-node port is reachable from other machines and needs certificates or a cluster secret")
 	ErrUnavailable = errors.New("not possible now")
 )

@@ -156,7 +156,7 @@ func (n *Node) openLog() error {
 
 func (n *Node) openRaft() error {
 	n.port = peer.NewPort(n.options.Listener, peer.Config{
-		Secret: n.options.Secret, Self: n.self, ServesRaft: n.servesRaft, Logger: n.log, Dialer: n.options.Dialer,
+		Secret: n.options.Secret, Certificates: n.options.Certificates, Self: n.self, ServesRaft: n.servesRaft, Logger: n.log, Dialer: n.options.Dialer,
 	}, n.serveCalls)
 	n.peers = newPeers(n)
 	n.transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{

@@ -33,7 +33,10 @@ type Options struct {
 	// belong to none have found each other.
 	Join   []string
 	Expect int
-	Secret []byte // nil only where the port cannot be reached from other machines
+	// Secret and Certificates keep strangers out: one of them is needed where the port
+	// can be reached from other machines.
+	Secret       []byte
+	Certificates peer.Certificates
 
 	Durability Durability // "" is Fsync
 	// Heartbeat is how long a follower waits for its leader before it asks for an
@@ -104,7 +107,7 @@ func (o *Options) complete() error {
 
 // incarnationMark stands between the id that a node without a disk was given and
 // what makes it a new node at each start.
-const incarnationMark = "~"
+const incarnationMark = peer.IncarnationMark
 
 // forget makes a node that keeps everything in memory. What it promised before it
 // was stopped is gone, so it must not come back as the node that promised it.
@@ -143,8 +146,8 @@ func (o *Options) check() error {
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		return fmt.Errorf("--raft-addr must be the address by which other nodes reach this one, not %q", o.RaftAddr)
 	}
-	if len(o.Secret) == 0 && !loopback(host) {
-		return fmt.Errorf("%w: give --cluster-secret-file", errors.Join(ErrNoSecret))
+	if len(o.Secret) == 0 && o.Certificates == nil && !loopback(host) {
+		return fmt.Errorf("%w: give --raft-tls-cert-file or --cluster-secret-file", errors.Join(ErrNoSecret))
 	}
 	return nil
 }

@@ -3,14 +3,19 @@ package server
 import (
 	"errors"
 	"net"
+	"net/netip"
 	"time"
 )
 
-var errMaxClients = errors.New("max number of clients reached")
+var (
+	errMaxClients   = errors.New("max number of clients reached")
+	errMaxPerSource = errors.New("max number of clients of one address reached")
+)
 
 // What a client that is turned away reads.
 const (
 	tooManyClients = "-ERR max number of clients reached\r\n"
+	tooManyOfYou   = "-ERR max number of clients from your address reached\r\n"
 	protectedReply = "-DENIED weir runs in protected mode: it has no password and therefore answers only clients on " +
 		"its own machine. To let others in, start it with a password, or with --protected-mode=false where " +
 		"the network itself keeps strangers out.\r\n"
@@ -19,7 +24,10 @@ const (
 // Serve accepts clients from ln until the server stops, and returns nil then. It
 // takes ln over. Errors of accept are waited out; only a listener that somebody
 // else closed ends it, with net.ErrClosed.
-func (s *Server) Serve(ln net.Listener) error {
+func (s *Server) Serve(ln net.Listener) error { return s.accept(ln, s.admit) }
+
+// accept hands the clients of ln to welcome, as Serve and ServeTLS say.
+func (s *Server) accept(ln net.Listener, welcome func(net.Conn)) error {
 	if !s.adopt(ln) {
 		return ErrServerClosed
 	}
@@ -29,7 +37,7 @@ func (s *Server) Serve(ln net.Listener) error {
 		switch {
 		case err == nil:
 			pause = acceptPauseMin
-			s.admit(nc)
+			welcome(nc)
 		case s.draining.Load():
 			return nil
 		case errors.Is(err, net.ErrClosed):
@@ -66,12 +74,22 @@ func (s *Server) sleep(d time.Duration) {
 
 // admit starts serving a client, or turns it away.
 func (s *Server) admit(nc net.Conn) {
-	if s.cfg.ProtectedMode && s.cfg.Password == "" && !isLocal(nc.RemoteAddr()) {
+	if s.protects(nc) {
 		s.stats.Denied.Add(1)
 		turnAway(nc, protectedReply)
 		return
 	}
 	keepAlive(nc)
+	s.take(nc)
+}
+
+// protects says whether protected mode keeps a client out.
+func (s *Server) protects(nc net.Conn) bool {
+	return s.cfg.ProtectedMode && s.users.Load().open() && !isLocal(nc.RemoteAddr())
+}
+
+// take starts serving a client that may come in, if there is room.
+func (s *Server) take(nc net.Conn) {
 	c := newConn(s, nc)
 	switch err := s.enroll(c); err {
 	case nil:
@@ -80,6 +98,9 @@ func (s *Server) admit(nc net.Conn) {
 	case errMaxClients:
 		s.stats.Rejected.Add(1)
 		turnAway(c.nc, tooManyClients)
+	case errMaxPerSource:
+		s.stats.Rejected.Add(1)
+		turnAway(c.nc, tooManyOfYou)
 	default:
 		_ = c.nc.Close()
 	}
@@ -94,8 +115,11 @@ func (s *Server) enroll(c *conn) error {
 		return ErrServerClosed
 	case len(s.conns) >= s.cfg.MaxClients:
 		return errMaxClients
+	case s.crowded(c.source):
+		return errMaxPerSource
 	}
 	s.conns[c] = struct{}{}
+	s.sources[c.source]++
 	s.running.Add(1)
 	return nil
 }
@@ -104,8 +128,16 @@ func (s *Server) enroll(c *conn) error {
 func (s *Server) forget(c *conn) {
 	s.mu.Lock()
 	delete(s.conns, c)
+	if s.sources[c.source]--; s.sources[c.source] == 0 {
+		delete(s.sources, c.source)
+	}
 	s.mu.Unlock()
 	s.running.Done()
+}
+
+// crowded says whether a source has all the connections it may have. The caller holds mu.
+func (s *Server) crowded(source netip.Addr) bool {
+	return s.cfg.MaxPerSource > 0 && s.sources[source] >= s.cfg.MaxPerSource
 }
 
 // turnAway tells a client why, without waiting for it, and hangs up.

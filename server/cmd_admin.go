@@ -1,7 +1,6 @@
 package server
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,80 +12,6 @@ const maxDebugSleep = 60 * time.Second
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
 func lower(b []byte) string { return strings.ToLower(string(b)) }
-
-// aclCommand answers for the one user there is.
-func aclCommand() *command {
-	return &command{
-		name: "ACL", arity: -2, group: groupServer, flags: "admin noscript loading stale", summary: "There is one user, default, who may do everything",
-		subs: []*command{
-			{name: "WHOAMI", arity: 2, summary: "Always `default`", run: func(s *session, _ [][]byte) { s.bulk("default") }},
-			{name: "USERS", arity: 2, summary: "The names of the users", run: func(s *session, _ [][]byte) { s.strings([]string{"default"}) }},
-			{name: "LIST", arity: 2, summary: "The users and their rules; passwords are not shown", run: runACLList},
-			{name: "GETUSER", arity: 3, syntax: "user", summary: "The rules of a user", run: runACLGetUser},
-			{name: "CAT", arity: -2, syntax: "[category]", summary: "The categories of commands, or the commands of one", run: runACLCat},
-		},
-	}
-}
-
-func runACLList(s *session, _ [][]byte) {
-	rule := "user default on nopass sanitize-payload ~* &* +@all"
-	if s.srv.cfg.Password != "" {
-		rule = "user default on sanitize-payload ~* &* +@all"
-	}
-	s.strings([]string{rule})
-}
-
-func runACLGetUser(s *session, args [][]byte) {
-	if string(args[2]) != "default" {
-		s.null()
-		return
-	}
-	flags := []string{"on", "sanitize-payload"}
-	if s.srv.cfg.Password == "" {
-		flags = append(flags, "nopass")
-	}
-	s.mapOf(6)
-	s.bulk("flags")
-	s.setOf(len(flags))
-	for _, f := range flags {
-		s.bulk(f)
-	}
-	s.bulk("passwords")
-	s.array(0)
-	s.pair("commands", "+@all")
-	s.pair("keys", "~*")
-	s.pair("channels", "&*")
-	s.bulk("selectors")
-	s.array(0)
-}
-
-func runACLCat(s *session, args [][]byte) {
-	if len(args) > 3 {
-		s.fail(wrongArity(s.srv.state.table.find(args[0]).sub(args[1])))
-		return
-	}
-	byCategory := make(map[string][]string)
-	for _, cmd := range s.srv.state.table.all {
-		for _, category := range cmd.categories() {
-			byCategory[category[1:]] = append(byCategory[category[1:]], cmd.full)
-		}
-	}
-	if len(args) == 2 {
-		var names []string
-		for name := range byCategory {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		s.strings(names)
-		return
-	}
-	commands, ok := byCategory[lower(args[2])]
-	if !ok {
-		s.fail(replyError("ERR Unknown category '" + printable(args[2], maxQuotedBytes) + "'"))
-		return
-	}
-	s.strings(commands)
-}
 
 // debugCommand is for tests of programs that use weir: it moves the test clock.
 func debugCommand() *command {

@@ -21,7 +21,7 @@ func runClientKill(s *session, args [][]byte) {
 		s.ok()
 		return
 	}
-	filter, err := parseKillFilter(args[2:])
+	filter, err := parseKillFilter(s.srv.users.Load(), args[2:])
 	if s.guarded(err) {
 		s.int(s.kill(filter))
 	}
@@ -54,12 +54,12 @@ func hasAddr(addr string) func(*session) bool {
 	return func(c *session) bool { return c.about.addr == addr }
 }
 
-func parseKillFilter(args [][]byte) (filter killFilter, err error) {
+func parseKillFilter(users *Users, args [][]byte) (filter killFilter, err error) {
 	if len(args)%2 != 0 {
 		return filter, errSyntax
 	}
 	for ; len(args) > 0; args = args[2:] {
-		test, err := killTest(args[0], args[1], &filter.self)
+		test, err := killTest(users, args[0], args[1], &filter.self)
 		if err != nil {
 			return filter, err
 		}
@@ -71,7 +71,7 @@ func parseKillFilter(args [][]byte) (filter killFilter, err error) {
 }
 
 // killTest reads one pair of CLIENT KILL.
-func killTest(word, value []byte, self *bool) (func(*session) bool, error) {
+func killTest(users *Users, word, value []byte, self *bool) (func(*session) bool, error) {
 	text := string(value)
 	switch {
 	case isWord(word, "ID"):
@@ -91,10 +91,10 @@ func killTest(word, value []byte, self *bool) (func(*session) bool, error) {
 		}
 		return func(c *session) bool { return c.about.kind() == kind }, nil
 	case isWord(word, "USER"):
-		if text != "default" {
+		if users.byName[text] == nil {
 			return nil, replyError("ERR No such user '" + printable(value, maxQuotedBytes) + "'")
 		}
-		return nil, nil
+		return func(c *session) bool { return c.about.userName() == text }, nil
 	case isWord(word, "MAXAGE"):
 		seconds, err := unitsArg("MAXAGE", value, 1, 1<<32)
 		return func(c *session) bool { return time.Since(c.about.since) >= time.Duration(seconds)*time.Second }, err

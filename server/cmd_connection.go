@@ -1,10 +1,6 @@
 package server
 
-import (
-	"crypto/sha256"
-	"crypto/subtle"
-	"strconv"
-)
+import "strconv"
 
 func connectionCommands() []*command {
 	commands := []*command{
@@ -14,7 +10,7 @@ func connectionCommands() []*command {
 		{name: "HELLO", arity: -1, syntax: "[2|3] [AUTH user password] [SETNAME name]", summary: "Choose the protocol and log in",
 			reply: "A map that describes the server.",
 			flags: "noscript loading stale fast no_auth no_multi", run: runHello, secret: true},
-		{name: "AUTH", arity: -2, syntax: "[user] password", summary: "Log in; the only user is `default`",
+		{name: "AUTH", arity: -2, syntax: "[user] password", summary: "Log in, as the user default unless one is named",
 			flags: "noscript loading stale fast no_auth no_multi", run: runAuth, secret: true},
 		{name: "SELECT", arity: 2, syntax: "0", summary: "There is one database, 0", flags: "fast loading stale", run: runSelect},
 		{name: "QUIT", arity: -1, summary: "Close the connection", flags: "noscript loading stale fast no_auth", run: runQuit, atOnce: true, pubsub: true},
@@ -46,35 +42,15 @@ func runPing(s *session, args [][]byte) {
 	}
 }
 
-// rightPassword compares digests, so that the time it takes says nothing about
-// the password, not even its length.
-func (s *session) rightPassword(given []byte) bool {
-	want, got := sha256.Sum256([]byte(s.srv.cfg.Password)), sha256.Sum256(given)
-	return subtle.ConstantTimeCompare(want[:], got[:]) == 1
-}
-
-// login checks a user and password. Without a configured password any is right
-// for the user default, as in Redis.
-func (s *session) login(user, password []byte) error {
-	right := s.rightPassword(password) || s.srv.cfg.Password == ""
-	if !right || string(user) != "default" {
-		s.srv.state.stats.authFailures.Add(1)
-		return errWrongPass
-	}
-	s.loggedIn = true
-	s.refresh()
-	return nil
-}
-
 func runAuth(s *session, args [][]byte) {
-	user, password := []byte("default"), args[len(args)-1]
+	user, password := []byte(defaultUser), args[len(args)-1]
 	switch {
 	case len(args) > 3:
 		s.fail(errSyntax)
 		return
 	case len(args) == 3:
 		user = args[1]
-	case s.srv.cfg.Password == "":
+	case s.srv.users.Load().open():
 		s.fail(errNoPassword)
 		return
 	}
@@ -116,7 +92,7 @@ func runHello(s *session, args [][]byte) {
 	if user != nil && !s.guarded(s.login(user, password)) {
 		return
 	}
-	if !s.loggedIn {
+	if s.user == nil {
 		s.fail(errHelloNoAuth)
 		return
 	}
@@ -167,7 +143,7 @@ func runReset(s *session, _ [][]byte) {
 	s.setMonitor(false)
 	s.dropTopics()
 	s.mute = muteNone
-	s.loggedIn = s.srv.cfg.Password == ""
+	s.begin()
 	s.about.update(func(i *clientInfo) { i.name = "" })
 	s.speak(2)
 	s.simple("RESET")

@@ -21,7 +21,7 @@ func lookCommands() []*command {
 			run: runInspect,
 		},
 		{
-			name: "RL.EXPLAIN", arity: -2, syntax: "command [argument ...]", group: groupLook, flags: "readonly fast", keys: keySpec{2, 2, 1},
+			name: "RL.EXPLAIN", arity: -2, syntax: "command [argument ...]", group: groupLook, flags: "readonly fast", keys: keySpec{2, 2, 1}, carries: true,
 			summary: "What a decision would answer now, and why, without taking anything",
 			details: "Takes any decision command with its arguments.",
 			params:  []param{{"command", "a decision, for example `RL.TOKENBUCKET user:42 10/s 100 COST 5`"}},

@@ -43,9 +43,13 @@ type command struct {
 	atOnce  bool   // not queued in a transaction
 	secret  bool   // its arguments are not shown to anyone
 	pubsub  bool   // allowed to a subscribed RESP2 client
+	keyed   bool   // some arguments are keys
+	audited bool   // leaves a line in the log
+	quick   bool   // an operation that may be deferred without a closer look
 	write   bool   // held back by CLIENT PAUSE WRITE
 	reads   bool   // looks at limiters: see session.fresh
 	exempt  bool   // not held back by CLIENT PAUSE ALL
+	carries bool   // an argument is another command, whose keys are checked when it is planned
 }
 
 // keySpec says which arguments are keys: from first to last (negative: counted
@@ -117,6 +121,9 @@ func (t *commandTable) add(cmd, parent *command) {
 	}
 	cmd.noAuth = cmd.noAuth || cmd.has("no_auth")
 	cmd.noMulti = cmd.noMulti || cmd.has("no_multi")
+	cmd.keyed = cmd.keys.first != 0 || cmd.has("movablekeys")
+	cmd.audited = cmd.isAudited()
+	cmd.quick = cmd.plan != nil && !cmd.audited
 	cmd.write, cmd.reads = cmd.has("write"), cmd.has("readonly")
 	if cmd.subs != nil {
 		cmd.subs = append(cmd.subs, helpSubcommand(cmd))
@@ -200,36 +207,6 @@ func (c *command) keysOf(n int) []int {
 		at = append(at, i)
 	}
 	return at
-}
-
-// categories lists the ACL categories, which follow from flags and group.
-func (c *command) categories() []string {
-	var cats []string
-	for _, f := range []string{"write", "readonly", "admin", "pubsub"} {
-		switch {
-		case !c.has(f):
-		case f == "readonly":
-			cats = append(cats, "@read")
-		case f == "admin":
-			cats = append(cats, "@admin", "@dangerous")
-		default:
-			cats = append(cats, "@"+f)
-		}
-	}
-	if c.has("fast") {
-		cats = append(cats, "@fast")
-	} else {
-		cats = append(cats, "@slow")
-	}
-	switch c.group {
-	case groupDecide, groupPolicy, groupSettle, groupDialect:
-		cats = append(cats, "@ratelimit")
-	case groupConn:
-		cats = append(cats, "@connection")
-	case groupMulti:
-		cats = append(cats, "@transaction")
-	}
-	return cats
 }
 
 // isWord compares an argument with a word in capitals, whatever its case.

@@ -102,7 +102,7 @@ func TestCommandCommand(t *testing.T) {
 	assert.Equal(t, "-4", bucket[1].text)
 	assert.Equal(t, "write denyoom fast", bucket[2].flat())
 	assert.Equal(t, "1 1 1", bucket[3].text+" "+bucket[4].text+" "+bucket[5].text)
-	assert.Equal(t, "@write @fast @ratelimit", bucket[6].flat())
+	assert.Equal(t, "@decide @write @fast @ratelimit", bucket[6].flat())
 	assert.Equal(t, "flags RW ACCESS UPDATE begin_search type index spec index 1 find_keys type range spec lastkey 0 keystep 1 limit 0", bucket[8].flat())
 	assert.Equal(t, "client|list", info[1].items[0].text)
 	assert.Equal(t, "nil", info[2].flat())

@@ -31,6 +31,7 @@ func settings() []setting {
 		{name: "cluster-enabled", get: func(s *Server) string { return yesNo(s.replica != nil) }},
 		{name: "bind", get: func(s *Server) string { host, _ := s.hostPort(); return host }},
 		{name: "port", get: func(s *Server) string { _, port := s.hostPort(); return port }},
+		{name: "tls-port", get: func(s *Server) string { _, port := splitAddr(s.cfg.TLSAddr); return port }},
 		{name: "protected-mode", get: func(s *Server) string { return yesNo(s.cfg.ProtectedMode) }},
 		{name: "enable-debug-command", get: func(s *Server) string { return yesNo(s.cfg.EnableDebug) }},
 		number("maxclients", func(s *Server) int64 { return int64(s.cfg.MaxClients) }),
@@ -71,10 +72,14 @@ func yesNo(b bool) string {
 }
 
 // hostPort splits the address the server says it is reached at.
-func (s *Server) hostPort() (host, port string) {
-	host, port, err := net.SplitHostPort(s.cfg.Addr)
+func (s *Server) hostPort() (host, port string) { return splitAddr(s.cfg.Addr) }
+
+// splitAddr splits host:port; what is none has the port 0, which is Redis' word for
+// no port.
+func splitAddr(addr string) (host, port string) {
+	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return s.cfg.Addr, "0"
+		return addr, "0"
 	}
 	return host, port
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"io"
 	"net"
+	"net/netip"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -22,6 +23,7 @@ type conn struct {
 	stream io.ReadWriter // nc as its turns use it
 	id     int64
 	remote string
+	source netip.Addr // who is counted for it
 
 	sess   *session
 	in     readBuffer
@@ -39,6 +41,7 @@ type conn struct {
 
 func newConn(srv *Server, nc net.Conn) *conn {
 	c := &conn{srv: srv, nc: nc, stream: nc, polled: srv.poll(nc), id: srv.lastID.Add(1), remote: nc.RemoteAddr().String()}
+	c.source = sourceOf(c.remote)
 	if c.polled != nil {
 		c.nc, c.stream = c.polled, c.polled.Turn()
 	}

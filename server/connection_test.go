@@ -74,7 +74,7 @@ func TestSmallTalk(t *testing.T) {
 		{"LATENCY LATEST", ""}, {"LATENCY HISTORY command", ""}, {"LATENCY RESET", "0"}, {"LATENCY HISTOGRAM", ""},
 		{"ACL WHOAMI", "default"}, {"ACL USERS", "default"}, {"ACL LIST", "user default on nopass sanitize-payload ~* &* +@all"},
 		{"ACL CAT nope", "-ERR Unknown category 'nope'"}, {"ACL GETUSER nobody", "nil"},
-		{"ACL GETUSER default", "flags on sanitize-payload nopass passwords  commands +@all keys ~* channels &* selectors "},
+		{"ACL GETUSER default", "flags on nopass sanitize-payload passwords  commands +@all keys ~* channels &* selectors "},
 		{"CLUSTER SLOTS", "-ERR This instance has cluster support disabled"}, {"CLUSTER NODES", "-ERR This instance has cluster support disabled"},
 		{"CLUSTER SHARDS", "-ERR This instance has cluster support disabled"}, {"CLUSTER COUNTKEYSINSLOT 1", "-ERR This instance has cluster support disabled"},
 		{"CLUSTER LINKS", "-ERR This instance has cluster support disabled"},

@@ -19,6 +19,8 @@ var (
 	errExpectedBulk          = errors.New("expected '$'")
 	errBulkEnd               = errors.New("bulk string does not end in CRLF")
 	errBigCommand            = errors.New("too big command")
+	// errTLSHere: a client that speaks TLS would wait for an answer it understands.
+	errTLSHere = errors.New("TLS on a port that has none")
 	// errCrossProtocol: an HTTP request reached the port. It gets no reply.
 	errCrossProtocol = errors.New("HTTP request on a RESP port")
 )

@@ -91,6 +91,28 @@ func TestDeclaredLengthHoldsNothing(t *testing.T) {
 	assert.Zero(t, srv.pools.oversize.Load())
 }
 
+// Without memory for larger buffers clients go on with the small ones, and only a
+// command that does not fit one is refused.
+func TestPooledBuffersAreBounded(t *testing.T) {
+	srv := startWire(t, Config{}, nil)
+	srv.pools.pooled.Store(maxPooledBytes)
+	p := srv.dial(t)
+	go func() {
+		_, _ = io.WriteString(p, strings.Repeat(oneDecision, 2000)+"ECHO "+strings.Repeat("x", smallReadBytes)+"\r\n")
+	}()
+	p.expect(strings.Repeat(decisionAnswer, 2000))
+	assert.Contains(t, p.expectEnd(), errReadMemory.Error())
+	assert.EqualValues(t, maxPooledBytes, srv.pools.pooled.Load())
+
+	srv.pools.pooled.Store(0)
+	p = srv.dial(t)
+	p.send(strings.Repeat(oneDecision, 2000) + "QUIT\r\n")
+	p.expect(strings.Repeat(decisionAnswer, 2000) + "+OK\r\n")
+	assert.Empty(t, p.expectEnd())
+	require.Eventually(t, func() bool { return srv.connCount() == 0 }, testWait, time.Millisecond)
+	assert.Zero(t, srv.pools.pooled.Load(), "all is given back")
+}
+
 func TestLargestCommandPassesAndGivesItsMemoryBack(t *testing.T) {
 	srv := startWire(t, Config{}, nil)
 	p := srv.dial(t)

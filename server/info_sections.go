@@ -118,6 +118,7 @@ func infoStats(s *Server, w *infoWriter) {
 	w.field("pubsub_patterns", len(s.state.hub.subscribers(true)))
 	w.field("total_error_replies", errorReplies)
 	w.field("acl_access_denied_auth", s.state.stats.authFailures.Load())
+	w.field("acl_access_denied_cmd", s.state.stats.noPermission.Load())
 	w.field("client_output_buffer_limit_disconnections", s.stats.SlowReaders.Load()+s.stats.PushOverflows.Load())
 }
 

@@ -5,9 +5,15 @@ import (
 	"strings"
 )
 
+// tlsHandshake is the first byte of a TLS connection, which no command begins with.
+const tlsHandshake = 0x16
+
 // inline frames a command typed as one line. The arguments are unquoted in
 // place: what a quoted argument means is never longer than how it is written.
 func (f *framer) inline(b []byte) (length int, err error) {
+	if b[0] == tlsHandshake {
+		return 0, errTLSHere
+	}
 	window := b[:min(len(b), maxInlineBytes)]
 	i := bytes.IndexByte(window[f.pos:], '\n')
 	if i < 0 {

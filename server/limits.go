@@ -43,6 +43,11 @@ const (
 	smallReadBytes  = 512
 	mediumReadBytes = 16 << 10
 	largeReadBytes  = 64 << 10
+	// maxPooledBytes bounds what all connections together hold in read buffers up to
+	// largeReadBytes: one for each of as many clients as there are by default. Where more
+	// are let in, the rest get by with smaller ones while it lasts, and only a command
+	// that does not fit is refused.
+	maxPooledBytes = DefaultMaxClients * largeReadBytes
 	// maxOversizeBytes bounds what all connections together hold in read buffers
 	// beyond largeReadBytes: commands of that size are rare, and ten thousand
 	// clients that each begin one and never end it must not add up.
@@ -79,6 +84,12 @@ const (
 	// DefaultAuthTimeout is how long a client that must authenticate may take to do
 	// so: clients send AUTH first thing.
 	DefaultAuthTimeout = 5 * time.Second
+	// handshakeTimeout bounds a TLS handshake: a few round trips.
+	handshakeTimeout = 5 * time.Second
+	// MaxHandshakes bounds the TLS handshakes under way. One more ends one of the
+	// client that has most of them, so that strangers who begin and never end cost a
+	// few megabytes and keep nobody out.
+	MaxHandshakes = 256
 	// rejectTimeout bounds the write of the line a refused client gets. The socket
 	// is new and empty, so the write never waits unless something is wrong.
 	rejectTimeout = 100 * time.Millisecond

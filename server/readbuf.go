@@ -7,48 +7,59 @@ import (
 	"sync/atomic"
 )
 
-// errReadMemory: the server holds as many oversize read buffers as it may.
+// errReadMemory: the server holds as much in read buffers as it may.
 var errReadMemory = errors.New("too many large commands under way, try again")
 
 // bufferPools lends read buffers to the connections of one server.
 type bufferPools struct {
 	medium, large sync.Pool    // *[mediumReadBytes]byte, *[largeReadBytes]byte
+	pooled        atomic.Int64 // bytes on loan from the pools
 	oversize      atomic.Int64 // bytes in buffers that are not pooled
 }
 
-// get returns a pooled buffer of at least size bytes, or a new one above the
-// largest pooled size, or nil when the server holds too many of those.
+// account is what counts the bytes of a buffer, and how many there may be.
+func (p *bufferPools) account(size int) (held *atomic.Int64, most int64) {
+	if size <= largeReadBytes {
+		return &p.pooled, maxPooledBytes
+	}
+	return &p.oversize, maxOversizeBytes
+}
+
+// get returns a buffer of size bytes, which is one of the pooled sizes or above the
+// largest, or nil when the server holds too much.
 func (p *bufferPools) get(size int) []byte {
-	switch {
-	case size <= mediumReadBytes:
+	held, most := p.account(size)
+	if held.Add(int64(size)) > most {
+		held.Add(-int64(size))
+		return nil
+	}
+	switch size {
+	case mediumReadBytes:
 		if b, ok := p.medium.Get().(*[mediumReadBytes]byte); ok {
 			return b[:]
 		}
 		return make([]byte, mediumReadBytes)
-	case size <= largeReadBytes:
+	case largeReadBytes:
 		if b, ok := p.large.Get().(*[largeReadBytes]byte); ok {
 			return b[:]
 		}
 		return make([]byte, largeReadBytes)
 	}
-	if p.oversize.Add(int64(size)) > maxOversizeBytes {
-		p.oversize.Add(-int64(size))
-		return nil
-	}
 	return make([]byte, size)
 }
 
-// put takes back a buffer that get returned.
+// put takes back a buffer that get returned, or a small one.
 func (p *bufferPools) put(b []byte) {
+	if len(b) <= smallReadBytes {
+		return
+	}
+	held, _ := p.account(len(b))
+	held.Add(-int64(len(b)))
 	switch len(b) {
 	case mediumReadBytes:
 		p.medium.Put((*[mediumReadBytes]byte)(b))
 	case largeReadBytes:
 		p.large.Put((*[largeReadBytes]byte)(b))
-	default:
-		if len(b) > largeReadBytes {
-			p.oversize.Add(-int64(len(b)))
-		}
 	}
 }
 
@@ -98,7 +109,10 @@ func (r *readBuffer) makeRoom() error {
 		size = nextSize(size, unread)
 	}
 	if size != len(r.buf) {
-		return r.move(size)
+		if err := r.move(size); err == nil || unread == len(r.buf) {
+			return err
+		}
+		// There is no other buffer to be had: what there is must do.
 	}
 	if r.from > 0 {
 		copy(r.buf, r.unread())

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,10 +21,15 @@ var (
 
 // Config is what a server is told. Zero values of numbers mean the defaults.
 type Config struct {
-	Addr          string // host:port it is reached at, as INFO and CONFIG GET tell it
-	Password      string // what AUTH must give; empty: none is asked for
-	ProtectedMode bool   // without a password, answer only clients on this machine
-	EnableDebug   bool   // the DEBUG command
+	Addr    string // host:port it is reached at, as INFO and CONFIG GET tell it; empty: only with TLS
+	TLSAddr string // the same for clients that speak TLS; empty: none
+	// Password is the user default's; empty: none is asked for, unless LoadUsers names
+	// users. LoadUsers reads the others, at the start and for ReloadUsers; nil: there is
+	// only default.
+	Password      string
+	LoadUsers     func() (*Users, error)
+	ProtectedMode bool // without a password, answer only clients on this machine
+	EnableDebug   bool // the DEBUG command
 	// Redirect says what a node of a cluster that does not lead does with decisions
 	// and settling commands: RedirectForward (the default) sends them to the leader
 	// and hands its answer on, RedirectMoved answers MOVED with the leader's address.
@@ -31,6 +37,7 @@ type Config struct {
 	Version  string // weir's version, for INFO and HELLO
 
 	MaxClients     int           // connections at once
+	MaxPerSource   int           // of them, from one address or IPv6 network; 0: as many
 	MaxBulkBytes   int           // one argument, 1 KiB to LargestMaxBulkBytes
 	MaxOutputBytes int           // pushed messages waiting for one client
 	WriteTimeout   time.Duration // how long a reply may wait for its reader
@@ -56,7 +63,11 @@ type Server struct {
 	stats     wireStats
 	state     serverState
 
-	pollers pollers
+	pollers    pollers
+	handshakes handshakes
+
+	users  atomic.Pointer[Users]
+	failed *failedLogins
 
 	openLimits, preAuthLimits *frameLimits
 
@@ -67,7 +78,8 @@ type Server struct {
 	mu        sync.Mutex
 	listeners map[net.Listener]struct{}
 	conns     map[*conn]struct{}
-	running   sync.WaitGroup // connections, pushers, the sweeper
+	sources   map[netip.Addr]int // how many of them come from where
+	running   sync.WaitGroup     // connections, pushers, the sweeper
 	stopOnce  sync.Once
 	sweepOnce sync.Once
 
@@ -77,11 +89,12 @@ type Server struct {
 // wireStats counts what happens below the commands.
 type wireStats struct {
 	Accepted       atomic.Int64 // connections served since the start
-	Rejected       atomic.Int64 // turned away: max clients
+	Rejected       atomic.Int64 // turned away: max clients, in all or from one source
 	Denied         atomic.Int64 // turned away: protected mode
 	ProtocolErrors atomic.Int64
 	CrossProtocol  atomic.Int64 // HTTP sent to a RESP port
 	AuthTimeouts   atomic.Int64
+	BadHandshakes  atomic.Int64 // TLS that did not come about
 	SlowReaders    atomic.Int64 // cut because they did not read their replies
 	PushOverflows  atomic.Int64 // cut because pushed messages piled up
 	Panics         atomic.Int64
@@ -91,13 +104,13 @@ type wireStats struct {
 }
 
 // New returns a server that decides with lim. It fails with ErrBadConfig when a
-// limit is out of range.
+// limit is out of range, and when the users cannot be had.
 func New(cfg Config, lim Limiter) (*Server, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
 	replica, _ := lim.(Replica)
-	return &Server{
+	s := &Server{
 		cfg:           cfg,
 		lim:           lim,
 		replica:       replica,
@@ -109,7 +122,13 @@ func New(cfg Config, lim Limiter) (*Server, error) {
 		stop:          make(chan struct{}),
 		listeners:     make(map[net.Listener]struct{}),
 		conns:         make(map[*conn]struct{}),
-	}, nil
+		sources:       make(map[netip.Addr]int),
+		failed:        newFailedLogins(),
+	}
+	if err := s.ReloadUsers(); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // complete fills in defaults and checks ranges.
@@ -128,6 +147,8 @@ func (c *Config) complete() error {
 		return fmt.Errorf("%w: redirect must be %s or %s, not %q", ErrBadConfig, RedirectForward, RedirectMoved, c.Redirect)
 	case c.MaxClients < 1:
 		return fmt.Errorf("%w: max clients must be at least 1, not %d", ErrBadConfig, c.MaxClients)
+	case c.MaxPerSource < 0:
+		return fmt.Errorf("%w: max clients per source must not be negative, and is %d", ErrBadConfig, c.MaxPerSource)
 	case c.MaxBulkBytes < preAuthBulkBytes || c.MaxBulkBytes > LargestMaxBulkBytes:
 		return fmt.Errorf("%w: max bulk bytes must be %d to %d, not %d",
 			ErrBadConfig, preAuthBulkBytes, LargestMaxBulkBytes, c.MaxBulkBytes)
@@ -184,6 +205,7 @@ func (s *Server) Close() error {
 
 // wait returns when everything that runs has ended.
 func (s *Server) wait() {
+	s.handshakes.running.Wait() // they begin what runs
 	s.running.Wait()
 	s.pollers.close()
 }
@@ -198,6 +220,7 @@ func (s *Server) beginStop() {
 		for ln := range s.listeners {
 			_ = ln.Close()
 		}
+		s.handshakes.close()
 	})
 }
 

@@ -25,8 +25,10 @@ type session struct {
 	// closing asks the connection to close once out is written.
 	closing bool
 
-	proto    int
-	loggedIn bool
+	proto int
+	// user is who has logged in, nil: nobody yet; limits is the same where there is
+	// something that the user may not do, else nil.
+	user, limits *user
 	// plain: decisions need no more than parsing, because the client is logged in,
 	// in no transaction, not subscribed in RESP2 and listens to its replies.
 	plain  bool
@@ -65,10 +67,10 @@ const (
 )
 
 func newSession(srv *Server, c client) *session {
-	s := &session{srv: srv, client: c, proto: 2, loggedIn: srv.cfg.Password == ""}
+	s := &session{srv: srv, client: c, proto: 2}
 	s.about.init(c)
 	srv.state.clients.add(s)
-	s.refresh()
+	s.begin()
 	return s
 }
 
@@ -80,7 +82,7 @@ func (s *session) close() {
 	s.endTransaction()
 }
 
-func (s *session) authed() bool { return s.loggedIn }
+func (s *session) authed() bool { return s.user != nil }
 
 // pending is the number of operations waiting for settle.
 func (s *session) pending() int {
@@ -92,7 +94,7 @@ func (s *session) pending() int {
 
 // refresh works out plain again after something it depends on has changed.
 func (s *session) refresh() {
-	s.plain = s.loggedIn && s.tx == nil && s.mute == muteNone && !s.onlyTopics()
+	s.plain = s.user != nil && s.tx == nil && s.mute == muteNone && !s.onlyTopics()
 }
 
 // do carries out one command: it appends the reply to out or, for an operation,
@@ -105,7 +107,8 @@ func (s *session) do(args [][]byte) {
 		s.settle()
 	}
 	cmd := s.lookup(args[0])
-	if cmd == nil || cmd.plan == nil || !s.plain || !cmd.fits(len(args)) || s.srv.state.attention.Load() != 0 {
+	if cmd == nil || !cmd.quick || !s.plain || !cmd.fits(len(args)) ||
+		s.limits != nil && !s.limits.mayCall(cmd) || s.srv.state.attention.Load() != 0 {
 		s.doWithCare(args)
 		return
 	}

@@ -76,7 +76,11 @@ func (s *session) plan(cmd *command, args [][]byte) error {
 	}
 	b := s.batch
 	before := len(b.ops)
-	if err := cmd.plan(s, args); err != nil {
+	err := cmd.plan(s, args)
+	if err == nil && s.limits != nil && cmd.keyed && !s.limits.mayDecide(b.ops[before:]) {
+		err = s.refused(errNoKey)
+	}
+	if err != nil {
 		b.truncate(before)
 		return err
 	}

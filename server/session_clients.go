@@ -19,6 +19,7 @@ type clientInfo struct {
 
 	mu                    sync.Mutex
 	name, libName, libVer string
+	user                  string // who has logged in, "": nobody yet
 	proto, subs, psubs    int
 	queued                int // commands in MULTI, -1: none
 	monitor               bool
@@ -85,10 +86,10 @@ func (i *clientInfo) line(now time.Time) string {
 		last = cmd.full
 	}
 	return fmt.Sprintf("id=%d addr=%s laddr=%s fd=-1 name=%s age=%d idle=%d flags=%s db=0 sub=%d psub=%d ssub=0 multi=%d watch=0"+
-		" qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd=%s user=default redir=-1 resp=%d"+
+		" qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd=%s user=%s redir=-1 resp=%d"+
 		" lib-name=%s lib-ver=%s\n",
 		i.id, i.addr, i.laddr, i.name, int64(now.Sub(i.since).Seconds()), int64(now.Sub(time.Unix(0, i.active.Load())).Seconds()),
-		flags, i.subs, i.psubs, i.queued, last, i.proto, i.libName, i.libVer)
+		flags, i.subs, i.psubs, i.queued, last, i.user, i.proto, i.libName, i.libVer)
 }
 
 // clientRegistry knows the sessions of a server by their id.

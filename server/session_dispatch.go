@@ -25,8 +25,11 @@ func (s *session) doWithCare(args [][]byte) {
 func (s *session) dispatch(args [][]byte) {
 	s.client.MayBlock()
 	cmd, err := s.srv.state.table.resolve(args)
-	if !s.loggedIn && (cmd == nil || !cmd.noAuth) {
+	if s.user == nil && (cmd == nil || !cmd.noAuth) {
 		err = errNoAuth
+	}
+	if err == nil {
+		err = s.allowed(cmd, args)
 	}
 	if err == nil {
 		err = s.permitted(cmd)
@@ -37,6 +40,9 @@ func (s *session) dispatch(args [][]byte) {
 			s.tx.broken = true
 		}
 		return
+	}
+	if cmd.audited {
+		s.audit(cmd, args)
 	}
 	s.srv.state.hub.showCommand(s, cmd, args)
 	if s.tx != nil && !cmd.atOnce {

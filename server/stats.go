@@ -13,6 +13,9 @@ type commandStats struct {
 	by []commandStat // by command.slot
 
 	authFailures atomic.Int64 // wrong passwords
+	lockouts     atomic.Int64 // sources that failed so often that their logins wait
+	authWaits    atomic.Int64 // logins that had to wait, or were refused, for earlier failures
+	noPermission atomic.Int64 // commands and keys that a user may not use
 
 	mu     sync.Mutex
 	errors map[string]int64 // by the word an error reply begins with

@@ -27,6 +27,7 @@ const (
 type clusterCmd struct {
 	Addr         string `default:"127.0.0.1:6380" help:"A node of the cluster, as clients reach it; the command finds the leader from there."`
 	PasswordFile string `placeholder:"FILE" help:"File that holds the password of the nodes."`
+	dialFlags
 
 	Status   clusterStatusCmd   `cmd:"" help:"Show the nodes, as one of them sees them. Fails when no leader is known."`
 	Add      clusterAddCmd      `cmd:"" help:"Take a node into the cluster."`
@@ -117,7 +118,7 @@ func (c *clusterCmd) ask(args ...string) (reply any, err error) {
 	}
 	addr := c.Addr
 	for range maxClusterHops {
-		reply, err = askNode(addr, password, args)
+		reply, err = c.askNode(addr, password, args)
 		to, moved := movedTo(err)
 		if !moved {
 			return reply, err
@@ -138,11 +139,10 @@ func (c *clusterCmd) password() (string, error) {
 	return strings.TrimRight(string(b), "\r\n"), nil
 }
 
-func askNode(addr, password string, args []string) (any, error) {
-	conn, err := redis.Dial("tcp", addr, redis.DialPassword(password), redis.DialConnectTimeout(clusterDialTimeout),
-		redis.DialReadTimeout(clusterReplyTimeout), redis.DialWriteTimeout(clusterReplyTimeout))
+func (c *clusterCmd) askNode(addr, password string, args []string) (any, error) {
+	conn, err := c.dial(addr, password)
 	if err != nil {
-		return nil, fmt.Errorf("cannot reach a node at %s: %w", addr, err)
+		return nil, err
 	}
 	defer conn.Close()
 	list := make([]any, len(args))

@@ -20,15 +20,19 @@ import (
 // clusterFlags make a server one of several nodes.
 type clusterFlags struct {
 	NodeID     string   `name:"node-id" placeholder:"ID" help:"Run as this node of a cluster. The id is the node's for ever: one that lost its disk comes back under a new one."`
-	RaftAddr   string   `default:"127.0.0.1:6390" placeholder:"HOST:PORT" help:"Address by which the other nodes reach this one. Only this machine by default; beyond it a cluster secret is required."`
+	RaftAddr   string   `default:"127.0.0.1:6390" placeholder:"HOST:PORT" help:"Address by which the other nodes reach this one. Only this machine by default; beyond it certificates or a cluster secret are required."`
 	RaftListen string   `placeholder:"HOST:PORT" help:"Where to listen for other nodes, when that is not --raft-addr, like 0.0.0.0:6390 in a container."`
 	Join       []string `placeholder:"HOST:PORT" help:"Inter-node addresses of the nodes that may be there: the same, in the same order, on every node. Ignored once this node belongs to a cluster."`
 	Expect     int      `help:"How many nodes found the cluster together; all of --join by default. More than half of them, so that there are never two clusters."`
-	Advertise  string   `placeholder:"HOST:PORT" help:"Address by which clients reach this node, told to cluster clients; --listen by default."`
+	Advertise  string   `placeholder:"HOST:PORT" help:"Address by which clients reach this node, told to cluster clients; --tls-listen by default where there is one, else --listen."`
 	Redirect   string   `default:"forward" enum:"forward,moved" help:"What a node that does not lead does with a decision: forward it to the leader, or answer MOVED."`
 
 	ClusterSecret     string `placeholder:"SECRET" help:"What a node must know to speak to this one. Others on this machine can read it from the process list: the file is better."`
 	ClusterSecretFile string `placeholder:"FILE" help:"File that holds the cluster secret."`
+
+	RaftTLSCertFile string `name:"raft-tls-cert-file" placeholder:"FILE" help:"Certificate of this node, for TLS between nodes. One of its names must be the node id, as a DNS name, or weir://node/ID as a URI; it is read again when it is replaced."`
+	RaftTLSKeyFile  string `name:"raft-tls-key-file" placeholder:"FILE" help:"Private key of that certificate."`
+	RaftTLSCAFile   string `name:"raft-tls-ca-file" placeholder:"FILE" help:"Certificates of the authorities that sign those of nodes, and of nothing else."`
 
 	Durability     string        `enum:",fsync,os,memory" default:"" help:"When a decision counts as written, in a cluster: fsync (the default) on a majority's disks, os in a majority's page caches, memory in a majority's memory. Without --node-id it makes this server a cluster of one."`
 	RaftHeartbeat  time.Duration `default:"750ms" help:"How long a node waits for its leader before it asks for an election, once to twice this. Longer than the worst pause of disk or processor; short enough that decisions go on within three seconds of a leader's death."`
@@ -98,12 +102,15 @@ func (s *serveCmd) clusterOptions(log *slog.Logger, memory int64, clients net.Ad
 	if len(s.TestDial) > 0 {
 		o.Dialer = s.dialVia
 	}
+	if err := s.certifyNode(&o, log); err != nil {
+		return o, err
+	}
 	listenOn := s.RaftListen
 	if listenOn == "" {
 		listenOn = s.RaftAddr
 	}
-	if len(secret) == 0 && !isLoopback(listenOn) {
-		return o, fmt.Errorf("--raft-listen %s can be reached from other machines: give --cluster-secret-file", listenOn)
+	if len(secret) == 0 && o.Certificates == nil && !isLoopback(listenOn) {
+		return o, fmt.Errorf("--raft-listen %s can be reached from other machines: give --raft-tls-cert-file and its key and CA, or --cluster-secret-file", listenOn)
 	}
 	o.Listener, err = listen("--raft-addr", listenOn)
 	return o, err

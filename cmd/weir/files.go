@@ -11,9 +11,9 @@ import (
 )
 
 // spareFiles are the file descriptors that clients may not have: the store's,
-// those of probes and scrapers, and a few for listeners, locks and logs. A store
+// those of probes and scrapers, TLS handshakes, and a few for listeners, locks and logs. A store
 // that cannot open a file ends the process, so no number of clients may cause it.
-const spareFiles = persistence.MaxOpenFiles + server.HTTPMaxConns + 32
+const spareFiles = persistence.MaxOpenFiles + server.HTTPMaxConns + server.MaxHandshakes + 32
 
 var errFewFiles = errors.New("too few file descriptors: raise the limit (ulimit -n)")
 

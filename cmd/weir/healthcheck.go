@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -28,7 +29,8 @@ var (
 // healthcheckCmd asks a server whether it is ready. It is there for images that
 // hold nothing but weir, and reads the variable that serve reads.
 type healthcheckCmd struct {
-	HTTP string `name:"http" default:"127.0.0.1:6381" help:"The server's --http. Without a host: this machine."`
+	HTTP    string `name:"http" default:"127.0.0.1:6381" help:"The server's --http. Without a host: this machine."`
+	HTTPTLS bool   `name:"http-tls" help:"Ask by HTTPS, as the server's --http-tls says. Its certificate is not checked: nothing secret is asked or answered."`
 }
 
 func (h *healthcheckCmd) Run() error { return h.ask(os.Stdout) }
@@ -40,11 +42,17 @@ func (h *healthcheckCmd) ask(w io.Writer) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+h.HTTP+"/readyz", nil)
+	scheme := "http://"
+	if h.HTTPTLS {
+		scheme = "https://"
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+h.HTTP+"/readyz", nil)
 	if err != nil {
 		return err
 	}
-	direct := &http.Transport{DisableKeepAlives: true} // no proxy: it would answer for itself
+	direct := &http.Transport{ // no proxy: it would answer for itself
+		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+	}
 	reply, err := direct.RoundTrip(request)
 	if err != nil {
 		return err

@@ -9,12 +9,12 @@ import (
 var errExposed = errors.New("refusing to listen beyond this machine without a password")
 
 // checkExposure refuses an address that others can reach while nothing asks them
-// for a password: an open limiter is one that anybody can reset.
-func checkExposure(flag, addr, password string, protected bool) error {
-	if !protected || password != "" || isLoopback(addr) {
+// who they are: an open limiter is one that anybody can reset.
+func checkExposure(flag, addr string, logins, protected bool) error {
+	if !protected || logins || isLoopback(addr) {
 		return nil
 	}
-	return fmt.Errorf("%w: %s is %s. Set one with --requirepass-file, or listen on 127.0.0.1, "+
+	return fmt.Errorf("%w: %s is %s. Set one with --requirepass-file or name users with --users-file, or listen on 127.0.0.1, "+
 		"or give --protected-mode=false where the network itself keeps strangers out", errExposed, flag, addr)
 }
 
@@ -53,7 +53,7 @@ func listen(flag, addr string) (net.Listener, error) {
 }
 
 // howToConnect is a command line that reaches the server.
-func howToConnect(addr net.Addr, password bool) string {
+func howToConnect(addr net.Addr, password, secure bool) string {
 	host, port, err := net.SplitHostPort(addr.String())
 	if err != nil {
 		return addr.String()
@@ -63,6 +63,9 @@ func howToConnect(addr net.Addr, password bool) string {
 		line += " -h " + host
 	}
 	line += " -p " + port
+	if secure {
+		line += " --tls"
+	}
 	if password {
 		line += " --askpass"
 	}

@@ -9,16 +9,16 @@ import (
 
 func TestExposure(t *testing.T) {
 	for _, addr := range []string{"127.0.0.1:1", "127.8.8.8:1", "[::1]:1", "localhost:1"} {
-		require.NoError(t, checkExposure("--listen", addr, "", true), addr)
+		require.NoError(t, checkExposure("--listen", addr, false, true), addr)
 	}
 	for _, addr := range []string{":1", "0.0.0.0:1", "[::]:1", "192.0.2.1:1", "nonsense"} {
-		err := checkExposure("--listen", addr, "", true)
+		err := checkExposure("--listen", addr, false, true)
 		require.ErrorIs(t, err, errExposed, addr)
 		require.ErrorContains(t, err, "--listen is "+addr)
 		require.ErrorContains(t, err, "--requirepass-file")
 		require.ErrorContains(t, err, "--protected-mode=false")
-		require.NoError(t, checkExposure("--listen", addr, "secret", true))
-		require.NoError(t, checkExposure("--listen", addr, "", false))
+		require.NoError(t, checkExposure("--listen", addr, true, true))
+		require.NoError(t, checkExposure("--listen", addr, false, false))
 	}
 }
 
@@ -26,15 +26,17 @@ func TestHowToConnect(t *testing.T) {
 	for _, c := range []struct {
 		ip       string
 		password bool
+		secure   bool
 		want     string
 	}{
-		{"127.0.0.1", false, "redis-cli -p 6380"},
-		{"0.0.0.0", false, "redis-cli -p 6380"},
-		{"::", true, "redis-cli -p 6380 --askpass"},
-		{"192.0.2.7", false, "redis-cli -h 192.0.2.7 -p 6380"},
-		{"::1", false, "redis-cli -h ::1 -p 6380"},
+		{"127.0.0.1", false, false, "redis-cli -p 6380"},
+		{"0.0.0.0", false, false, "redis-cli -p 6380"},
+		{"::", true, false, "redis-cli -p 6380 --askpass"},
+		{"192.0.2.7", false, false, "redis-cli -h 192.0.2.7 -p 6380"},
+		{"::1", false, false, "redis-cli -h ::1 -p 6380"},
+		{"127.0.0.1", true, true, "redis-cli -p 6380 --tls --askpass"},
 	} {
 		addr := &net.TCPAddr{IP: net.ParseIP(c.ip), Port: 6380}
-		require.Equal(t, c.want, howToConnect(addr, c.password))
+		require.Equal(t, c.want, howToConnect(addr, c.password, c.secure))
 	}
 }

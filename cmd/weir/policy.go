@@ -13,6 +13,7 @@ import (
 type policyCmd struct {
 	Addr         string `default:"127.0.0.1:6380" help:"A server, as clients reach it."`
 	PasswordFile string `placeholder:"FILE" help:"File that holds its password."`
+	dialFlags
 
 	Apply  policyApplyCmd  `cmd:"" help:"Make policies as a file says, all of them in one step. Policies that it does not name stay."`
 	Diff   policyDiffCmd   `cmd:"" help:"Show what apply would do. Exit code 1 when there is a difference."`

@@ -20,10 +20,9 @@ func (c *policyCmd) with(act func(*policyServer) error) error {
 	}
 	addr := c.Addr
 	for range maxClusterHops {
-		conn, dialErr := redis.Dial("tcp", addr, redis.DialPassword(password), redis.DialConnectTimeout(clusterDialTimeout),
-			redis.DialReadTimeout(clusterReplyTimeout), redis.DialWriteTimeout(clusterReplyTimeout))
+		conn, dialErr := c.dial(addr, password)
 		if dialErr != nil {
-			return fmt.Errorf("cannot reach a server at %s: %w", addr, dialErr)
+			return dialErr
 		}
 		err = act(&policyServer{conn})
 		conn.Close()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"os"
 	"os/signal"
 	"runtime"
@@ -23,7 +22,7 @@ import (
 const drainTimeout = 10 * time.Second
 
 type serveCmd struct {
-	Listen string `default:"127.0.0.1:6380" help:"Address for clients. Only this machine by default: a limiter without a password is anybody's to reset. Port 0 takes a free one."`
+	Listen string `default:"127.0.0.1:6380" help:"Address for clients. Only this machine by default: a limiter without a password is anybody's to reset. Port 0 takes a free one. Empty for none, where there is --tls-listen."`
 	HTTP   string `name:"http" default:"127.0.0.1:6381" help:"Address for /livez, /readyz and /metrics; empty for none."`
 	Config string `placeholder:"FILE" help:"YAML file with any of these flags as keys. Flags win over WEIR_* variables, variables over the file."`
 
@@ -33,10 +32,12 @@ type serveCmd struct {
 
 	Requirepass     string `placeholder:"PASSWORD" help:"Password clients must give with AUTH or HELLO. Others on this machine can read it from the process list: the file is better."`
 	RequirepassFile string `placeholder:"FILE" help:"File that holds the password."`
+	UsersFile       string `placeholder:"FILE" help:"File of users and what each may do, in the form of Redis' ACL files; docs/security.md has the rules. Read again at SIGHUP. Without a line for the user default, only --requirepass lets it in."`
 	ProtectedMode   bool   `default:"true" help:"On by default: without a password, refuse to listen beyond this machine. Set to false where the network itself keeps strangers out."`
 	DebugCommands   bool   `help:"Allow the DEBUG command. Off, because it can stop and crash things on purpose."`
 
 	MaxClients     int           `default:"10000" help:"Connections at once; fewer where the limit on file descriptors leaves room for fewer. Redis' own default."`
+	MaxPerSource   int           `name:"max-clients-per-source" default:"0" help:"Connections at once from one address, or from one IPv6 network of 64 bits; 0 is no bound of its own. Behind a proxy all clients are one address."`
 	MaxBulkBytes   byteSize      `default:"64kb" help:"Longest argument of a command. Keys end at 512 bytes; the rest is room for scripts."`
 	MaxOutputBytes byteSize      `default:"1mb" help:"Messages of MONITOR and SUBSCRIBE that may wait for a client that does not read; beyond it the client is cut."`
 	WriteTimeout   time.Duration `default:"10s" help:"How long a reply may wait for its reader before the client is cut."`
@@ -48,6 +49,7 @@ type serveCmd struct {
 	Policies string `placeholder:"FILE" help:"YAML file of policies. Read at the start and again at SIGHUP; policies that it does not name stay as they are, and a bad file changes nothing."`
 
 	clusterFlags
+	tlsFlags
 
 	LogLevel  string `default:"info" enum:"debug,info,warn,error" help:"The least serious line to log: debug, info, warn or error."`
 	LogFormat string `default:"text" enum:"text,json" help:"text or json, on standard error."`
@@ -67,31 +69,31 @@ func (s *serveCmd) Run() error {
 	if err != nil {
 		return err
 	}
-	clients, web, err := s.open(password)
+	at, err := s.open(log, password != "" || s.UsersFile != "")
 	if err != nil {
 		return err
 	}
 	memory := machineMemory(os.DirFS("/"))
 	limitHeap(memory)
-	node, err := s.openNode(log, memory, clients.Addr())
+	node, err := s.openNode(log, memory, at.clients())
 	if err != nil {
-		return errors.Join(err, closeAll(clients, web))
+		return errors.Join(err, at.close())
 	}
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	srv, err := server.New(s.serverConfig(log, password, clients.Addr(), stop), node)
+	srv, err := server.New(s.serverConfig(log, password, at, stop), node)
 	if err != nil {
-		return errors.Join(err, node.Close(), closeAll(clients, web))
+		return errors.Join(err, node.Close(), at.close())
 	}
 	defer policies.keep(node)()
+	defer onHangup(func() {
+		at.reload()
+		s.reloadUsers(log, srv)
+	})()
 	beside := server.NewHTTP(srv)
-	failed := make(chan error, 2) // one for each listener
-	go func() { failed <- srv.Serve(clients) }()
-	if web != nil {
-		go func() { failed <- beside.Serve(web) }()
-	}
-	s.announce(log, password, clients, web)
+	failed := at.serve(srv, beside)
+	s.announce(log, at)
 
 	select {
 	case <-ctx.Done():
@@ -117,36 +119,6 @@ func shutdown(log *slog.Logger, srv *server.Server, beside *server.HTTP, node no
 	return err
 }
 
-// open opens the listeners, before anything slow: a port that is taken should be
-// known at once.
-func (s *serveCmd) open(password string) (clients, web net.Listener, err error) {
-	if s.Listen == "" {
-		return nil, nil, errors.New("--listen must not be empty")
-	}
-	if err := checkExposure("--listen", s.Listen, password, s.ProtectedMode); err != nil {
-		return nil, nil, err
-	}
-	if s.HTTP != "" {
-		if err := checkExposure("--http", s.HTTP, password, s.ProtectedMode); err != nil {
-			return nil, nil, err
-		}
-	}
-	if clients, err = listen("--listen", s.Listen); err != nil {
-		return nil, nil, err
-	}
-	if web, err = listen("--http", s.HTTP); err != nil {
-		return nil, nil, errors.Join(err, clients.Close())
-	}
-	return clients, web, nil
-}
-
-func closeAll(clients, web net.Listener) error {
-	if web != nil {
-		return errors.Join(clients.Close(), web.Close())
-	}
-	return clients.Close()
-}
-
 func (s *serveCmd) nodeOptions(log *slog.Logger, memory int64) persistence.Options {
 	return persistence.Options{
 		DataDir:           s.DataDir,
@@ -167,14 +139,17 @@ func (s *serveCmd) tableOptions(memory int64) engine.Options {
 	}
 }
 
-func (s *serveCmd) serverConfig(log *slog.Logger, password string, addr net.Addr, stop func()) server.Config {
+func (s *serveCmd) serverConfig(log *slog.Logger, password string, at *ports, stop func()) server.Config {
 	return server.Config{
-		Addr:           addr.String(),
+		Addr:           addrOf(at.plain),
+		TLSAddr:        addrOf(at.secure),
 		Password:       password,
+		LoadUsers:      s.userLoader(),
 		ProtectedMode:  s.ProtectedMode,
 		EnableDebug:    s.DebugCommands || s.TestClock,
 		Version:        version(),
 		MaxClients:     s.MaxClients,
+		MaxPerSource:   s.MaxPerSource,
 		MaxBulkBytes:   int(s.MaxBulkBytes),
 		MaxOutputBytes: int(s.MaxOutputBytes),
 		WriteTimeout:   s.WriteTimeout,
@@ -186,10 +161,14 @@ func (s *serveCmd) serverConfig(log *slog.Logger, password string, addr net.Addr
 
 // announce says that the server is up and how to reach it. It is the last line of
 // the start, and the one a program may wait for.
-func (s *serveCmd) announce(log *slog.Logger, password string, clients, web net.Listener) {
-	attrs := []any{"connect", howToConnect(clients.Addr(), password != ""), "listen", clients.Addr().String()}
-	if web != nil {
-		attrs = append(attrs, "http", "http://"+web.Addr().String())
+func (s *serveCmd) announce(log *slog.Logger, at *ports) {
+	attrs := []any{"connect", at.connect()}
+	for _, one := range []struct{ name, value string }{
+		{"listen", addrOf(at.plain)}, {"tls_listen", addrOf(at.secure)}, {"http", at.webURL()},
+	} {
+		if one.value != "" {
+			attrs = append(attrs, one.name, one.value)
+		}
 	}
 	if s.DataDir == "" {
 		log.Warn("running without a data directory: a restart begins from nothing")

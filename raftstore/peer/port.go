@@ -17,8 +17,8 @@ const (
 	// maxHandshakes bounds the connections that have not proved who they are. One more
 	// ends the oldest: silent strangers must not keep nodes out.
 	maxHandshakes = 64
-	// refusalsEvery bounds how often a refusal is logged.
-	refusalsEvery = time.Second
+	// complaintsEvery bounds how often a refusal is logged.
+	complaintsEvery = time.Second
 	// acceptPause is how long a failing Accept waits: the usual cause is a lack of
 	// file descriptors, which passes.
 	acceptPause = 50 * time.Millisecond
@@ -27,6 +27,8 @@ const (
 // Config says how a port is used.
 type Config struct {
 	Secret []byte
+	// Certificates make connections speak TLS; nil: they do not.
+	Certificates Certificates
 	// Self is asked at each handshake: a node learns its cluster when it joins.
 	Self   func() Identity
 	Logger *slog.Logger
@@ -131,42 +133,52 @@ func (p *Port) end(conn net.Conn) {
 	p.greets = slices.DeleteFunc(p.greets, func(c net.Conn) bool { return c == conn })
 }
 
-// refused logs that a connection was refused, now and then.
-func (p *Port) refused(from net.Addr, err error) {
+// complain logs what is wrong with another node, now and then.
+func (p *Port) complain(what string, node net.Addr, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if time.Since(p.told) < refusalsEvery {
+	if time.Since(p.told) < complaintsEvery {
 		return
 	}
 	p.told = time.Now()
-	p.config.Logger.Warn("a connection to the inter-node port was refused", "from", from.String(), "error", err)
+	p.config.Logger.Warn(what, "node", node.String(), "error", err)
 }
 
 // welcome hands an accepted connection to its service.
-func (p *Port) welcome(conn net.Conn) {
-	tracked, ok := p.track(conn)
+func (p *Port) welcome(raw net.Conn) {
+	conn, ok := p.track(raw)
 	if !ok {
 		return
 	}
-	conn.SetDeadline(time.Now().Add(handshakeTimeout))
-	service, from, err := receive(conn, p.config.Secret, p.config.Self(), p.judge)
-	p.end(conn)
+	raw.SetDeadline(time.Now().Add(handshakeTimeout))
+	service, from, err := p.meet(conn)
+	p.end(raw)
 	if err != nil {
-		p.refused(conn.RemoteAddr(), err)
-		tracked.Close()
+		p.complain("a connection to the inter-node port was refused", raw.RemoteAddr(), err)
+		conn.Close()
 		return
 	}
-	conn.SetDeadline(time.Time{})
+	raw.SetDeadline(time.Time{})
 	if service == CallService {
-		p.serve(tracked, from)
-		tracked.Close()
+		p.serve(conn, from)
+		conn.Close()
 		return
 	}
 	select {
-	case p.raft <- tracked:
+	case p.raft <- conn:
 	case <-p.done:
-		tracked.Close()
+		conn.Close()
 	}
+}
+
+// meet finds out who opened a connection, and what for.
+func (p *Port) meet(conn *trackedConn) (Service, Identity, error) {
+	if err := p.acceptTLS(conn); err != nil {
+		return 0, Identity{}, err
+	}
+	return receive(conn, p.config.Secret, p.config.Self(), func(service Service, from Identity) error {
+		return p.mayServe(conn, service, from)
+	})
 }
 
 // judge says whether the node on the other side may speak here.
@@ -199,19 +211,31 @@ func (p *Port) Dial(ctx context.Context, addr string, service Service) (net.Conn
 	}
 	deadline, _ := ctx.Deadline()
 	conn.SetDeadline(deadline)
-	from, err := greet(conn, p.config.Secret, service, p.config.Self())
-	if err == nil {
-		err = p.judge(service, from)
-	}
+	from, err := p.present(tracked, service)
 	if err != nil {
+		if aboutCertificates(err) {
+			p.complain("no TLS with another node", conn.RemoteAddr(), err)
+		}
 		return nil, Identity{}, errors.Join(fmt.Errorf("node at %s: %w", addr, err), tracked.Close())
 	}
 	conn.SetDeadline(time.Time{})
 	return tracked, from, nil
 }
 
+// present says who this node is, and finds out who answers.
+func (p *Port) present(conn *trackedConn, service Service) (Identity, error) {
+	if err := p.dialTLS(conn); err != nil {
+		return Identity{}, err
+	}
+	from, err := greet(conn, p.config.Secret, service, p.config.Self())
+	if err != nil {
+		return Identity{}, explained(err)
+	}
+	return from, p.mayServe(conn, service, from)
+}
+
 // track makes Close end the connection; false when the port is closed already.
-func (p *Port) track(conn net.Conn) (net.Conn, bool) {
+func (p *Port) track(conn net.Conn) (*trackedConn, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -219,18 +243,20 @@ func (p *Port) track(conn net.Conn) (net.Conn, bool) {
 		return nil, false
 	}
 	p.conns[conn] = struct{}{}
-	return &trackedConn{Conn: conn, port: p}, true
+	return &trackedConn{Conn: conn, raw: conn, port: p}, true
 }
 
-// trackedConn forgets itself when it is closed.
+// trackedConn forgets itself when it is closed. It ends at once, without the farewell
+// of TLS, which a peer that does not read would hold up.
 type trackedConn struct {
-	net.Conn
-	port *Port
+	net.Conn // raw, or TLS over it
+	raw      net.Conn
+	port     *Port
 }
 
 func (c *trackedConn) Close() error {
 	c.port.mu.Lock()
-	delete(c.port.conns, c.Conn)
+	delete(c.port.conns, c.raw)
 	c.port.mu.Unlock()
-	return c.Conn.Close()
+	return c.raw.Close()
 }

@@ -1,0 +1,128 @@
+package certs
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// checkEvery bounds how often handshakes look at the files: a flood of them must not
+// become a flood of system calls.
+const checkEvery = time.Second
+
+// ErrNoAuthority: a file of authorities holds no certificate.
+var ErrNoAuthority = errors.New("no PEM certificate in it")
+
+// Files says where things lie, in PEM.
+type Files struct {
+	Cert, Key string // the certificate with its intermediates, and its private key
+	CA        string // certificates of the authorities to trust; "": none
+}
+
+// Store is what the files said last. Its methods may be called from any goroutine.
+type Store struct {
+	files   Files
+	log     *slog.Logger
+	current atomic.Pointer[material]
+
+	checked atomic.Int64 // when the files were last looked at, Unix nanoseconds
+	mu      sync.Mutex   // held while they are read
+	seen    stamps
+}
+
+// material is one reading of the files. It does not change.
+type material struct {
+	cert  *tls.Certificate
+	trust *x509.CertPool // nil without a file of authorities
+}
+
+// Open reads the files. After an error the store must not be used.
+func Open(files Files, log *slog.Logger) (*Store, error) {
+	s := &Store{files: files, log: log}
+	s.checked.Store(time.Now().UnixNano())
+	return s, s.Reload()
+}
+
+// Reload reads the files again. After an error everything is as it was.
+func (s *Store) Reload() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.read(s.files.stamps())
+}
+
+// read reads the files, which are as stamped. The caller holds mu.
+func (s *Store) read(seen stamps) error {
+	s.seen = seen // a file that cannot be used is not read again until it changes
+	fresh, err := s.files.read()
+	if err == nil {
+		s.current.Store(fresh)
+	}
+	return err
+}
+
+// now returns what is in force, after a look at the files if one is due.
+func (s *Store) now() *material {
+	last, now := s.checked.Load(), time.Now().UnixNano()
+	if now-last >= int64(checkEvery) && s.checked.CompareAndSwap(last, now) {
+		s.look()
+	}
+	return s.current.Load()
+}
+
+// look reloads if the files have changed.
+func (s *Store) look() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	seen := s.files.stamps()
+	if seen == s.seen {
+		return
+	}
+	if err := s.read(seen); err != nil {
+		s.log.Error("the certificate's files have changed and cannot be used, the earlier certificate stays", "error", err)
+		return
+	}
+	s.log.Info("certificate reloaded", "file", s.files.Cert, "expires", s.Leaf().NotAfter)
+}
+
+// Leaf is the certificate in force, to look at.
+func (s *Store) Leaf() *x509.Certificate { return s.current.Load().cert.Leaf }
+
+func (f Files) read() (*material, error) {
+	cert, err := tls.LoadX509KeyPair(f.Cert, f.Key)
+	if err != nil {
+		return nil, fmt.Errorf("certificate %s with key %s: %w", f.Cert, f.Key, err)
+	}
+	m := &material{cert: &cert}
+	if f.CA == "" {
+		return m, nil
+	}
+	pem, err := os.ReadFile(f.CA)
+	if err != nil {
+		return nil, err
+	}
+	m.trust = x509.NewCertPool()
+	if !m.trust.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s: %w", f.CA, ErrNoAuthority)
+	}
+	return m, nil
+}
+
+// stamps tell whether files have changed. A file that is not there has the zero stamp.
+type stamps [3]stamp
+
+type stamp struct{ modifiedNs, bytes int64 }
+
+func (f Files) stamps() (all stamps) {
+	for i, path := range []string{f.Cert, f.Key, f.CA} {
+		if info, err := os.Stat(path); err == nil {
+			all[i] = stamp{info.ModTime().UnixNano(), info.Size()}
+		}
+	}
+	return all
+}

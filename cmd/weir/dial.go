@@ -1,0 +1,64 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"os"
+
+	"github.com/gomodule/redigo/redis"
+
+	"github.com/weir-project/weir/certs"
+)
+
+// dialFlags say how to reach a server that asks for more than a password. They have no
+// variables: those of weir serve would mean something else here.
+type dialFlags struct {
+	User        string `env:"-" placeholder:"NAME" help:"Log in as this user; default unless given."`
+	TLS         bool   `name:"tls" env:"-" help:"Speak TLS."`
+	TLSCAFile   string `name:"tls-ca-file" env:"-" placeholder:"FILE" help:"Certificates of the authorities that sign the server's; the machine's own unless given."`
+	TLSCertFile string `name:"tls-cert-file" env:"-" placeholder:"FILE" help:"Certificate to show to a server that requires one."`
+	TLSKeyFile  string `name:"tls-key-file" env:"-" placeholder:"FILE" help:"Private key of the certificate."`
+}
+
+// dial connects and logs in.
+func (f *dialFlags) dial(addr, password string) (redis.Conn, error) {
+	options := []redis.DialOption{
+		redis.DialUsername(f.User), redis.DialPassword(password), redis.DialConnectTimeout(clusterDialTimeout),
+		redis.DialReadTimeout(clusterReplyTimeout), redis.DialWriteTimeout(clusterReplyTimeout),
+	}
+	if f.TLS {
+		config, err := f.tlsConfig()
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, redis.DialUseTLS(true), redis.DialTLSConfig(config))
+	}
+	conn, err := redis.Dial("tcp", addr, options...)
+	if err != nil {
+		return nil, fmt.Errorf("cannot reach a server at %s: %w", addr, err)
+	}
+	return conn, nil
+}
+
+func (f *dialFlags) tlsConfig() (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if f.TLSCAFile != "" {
+		pem, err := os.ReadFile(f.TLSCAFile)
+		if err != nil {
+			return nil, fmt.Errorf("--tls-ca-file: %w", err)
+		}
+		if config.RootCAs = x509.NewCertPool(); !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("--tls-ca-file: %s: %w", f.TLSCAFile, certs.ErrNoAuthority)
+		}
+	}
+	if f.TLSCertFile == "" && f.TLSKeyFile == "" {
+		return config, nil
+	}
+	cert, err := tls.LoadX509KeyPair(f.TLSCertFile, f.TLSKeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("--tls-cert-file: %w", err)
+	}
+	config.Certificates = []tls.Certificate{cert}
+	return config, nil
+}

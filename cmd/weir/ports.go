@@ -1,0 +1,127 @@
+package main
+
+import (
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+
+	"github.com/weir-project/weir/certs"
+	"github.com/weir-project/weir/server"
+)
+
+// ports are where the server listens for clients and probes; nil: not there.
+type ports struct {
+	plain, secure, web net.Listener
+	cert               *certs.Store
+	auth               tls.ClientAuthType
+	httpTLS            bool
+	logins             bool // clients must say who they are
+	log                *slog.Logger
+}
+
+// open opens the listeners, before anything slow: a port that is taken should be
+// known at once.
+func (s *serveCmd) open(log *slog.Logger, logins bool) (p *ports, err error) {
+	if s.Listen == "" && s.TLSListen == "" {
+		return nil, errors.New("--listen must not be empty where there is no --tls-listen")
+	}
+	p = &ports{auth: s.clientAuth(), httpTLS: s.HTTPTLS, logins: logins, log: log}
+	if p.cert, err = s.certificate(log); err != nil {
+		return nil, err
+	}
+	for _, one := range []struct {
+		flag, addr string
+		known      bool // who connects has shown a certificate
+		to         *net.Listener
+	}{
+		{"--listen", s.Listen, false, &p.plain},
+		{"--tls-listen", s.TLSListen, p.auth == tls.RequireAndVerifyClientCert, &p.secure},
+		{"--http", s.HTTP, false, &p.web},
+	} {
+		if one.addr == "" {
+			continue
+		}
+		if err = checkExposure(one.flag, one.addr, logins, s.ProtectedMode && !one.known); err == nil {
+			*one.to, err = listen(one.flag, one.addr)
+		}
+		if err != nil {
+			return nil, errors.Join(err, p.close())
+		}
+	}
+	return p, nil
+}
+
+// serve begins to accept on all of them. The channel gets the end of each.
+func (p *ports) serve(srv *server.Server, beside *server.HTTP) <-chan error {
+	failed := make(chan error, 3)
+	if p.plain != nil {
+		go func() { failed <- srv.Serve(p.plain) }()
+	}
+	if p.secure != nil {
+		go func() { failed <- srv.ServeTLS(p.secure, p.cert.Server(p.auth)) }()
+	}
+	if p.web != nil {
+		web := p.web
+		if p.httpTLS {
+			web = tls.NewListener(web, p.cert.Server(tls.NoClientCert))
+		}
+		go func() { failed <- beside.Serve(web) }()
+	}
+	return failed
+}
+
+func (p *ports) close() (err error) {
+	for _, ln := range []net.Listener{p.plain, p.secure, p.web} {
+		if ln != nil {
+			err = errors.Join(err, ln.Close())
+		}
+	}
+	return err
+}
+
+// reload reads the certificate again.
+func (p *ports) reload() {
+	if p.cert == nil {
+		return
+	}
+	if err := p.cert.Reload(); err != nil {
+		p.log.Error("the certificate cannot be used, the earlier one stays", "error", err)
+		return
+	}
+	p.log.Info("certificate reloaded", "expires", p.cert.Leaf().NotAfter)
+}
+
+// clients is the address that clients are told: the one with TLS, where there is one.
+func (p *ports) clients() net.Addr {
+	if p.secure != nil {
+		return p.secure.Addr()
+	}
+	return p.plain.Addr()
+}
+
+// connect is a command line that reaches the server from here.
+func (p *ports) connect() string {
+	if p.plain == nil {
+		return howToConnect(p.secure.Addr(), p.logins, true)
+	}
+	return howToConnect(p.plain.Addr(), p.logins, false)
+}
+
+func (p *ports) webURL() string {
+	switch {
+	case p.web == nil:
+		return ""
+	case p.httpTLS:
+		return "https://" + addrOf(p.web)
+	}
+	return "http://" + addrOf(p.web)
+}
+
+// addrOf is the address of a listener, or empty.
+func addrOf(ln net.Listener) string {
+	if ln == nil {
+		return ""
+	}
+	return ln.Addr().String()
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/weir-project/weir/certs"
+)
+
+// tlsFlags are the flags of the ports for clients and probes, in Redis' words where it
+// has them.
+type tlsFlags struct {
+	TLSListen      string `name:"tls-listen" placeholder:"HOST:PORT" help:"Address for clients that speak TLS, 1.2 or later, besides --listen or instead of it."`
+	TLSCertFile    string `name:"tls-cert-file" placeholder:"FILE" help:"Certificate of this server in PEM, with its intermediates. Files that are replaced are read again by themselves, within a second of the next connection, and at SIGHUP."`
+	TLSKeyFile     string `name:"tls-key-file" placeholder:"FILE" help:"Private key of the certificate."`
+	TLSCAFile      string `name:"tls-ca-file" placeholder:"FILE" help:"Certificates of the authorities that sign those of clients."`
+	TLSAuthClients string `name:"tls-auth-clients" default:"no" enum:"no,optional,required" help:"Whether clients must show a certificate: no, optional (one that is shown must be good) or required. It lets them connect; what they may do is a matter of AUTH."`
+	HTTPTLS        bool   `name:"http-tls" help:"Speak HTTPS on --http, with the same certificate. Probes need none."`
+}
+
+var errTLSFlags = errors.New("the TLS flags do not fit together")
+
+// certificate reads what the flags name; nil when nothing uses TLS.
+func (f *tlsFlags) certificate(log *slog.Logger) (*certs.Store, error) {
+	switch {
+	case f.TLSListen == "" && !f.HTTPTLS:
+		if f.TLSCertFile != "" || f.TLSAuthClients != "no" {
+			return nil, fmt.Errorf("%w: nothing uses the certificate, give --tls-listen or --http-tls", errTLSFlags)
+		}
+		return nil, nil
+	case f.TLSCertFile == "" || f.TLSKeyFile == "":
+		return nil, fmt.Errorf("%w: give --tls-cert-file and --tls-key-file", errTLSFlags)
+	case (f.TLSAuthClients != "no") != (f.TLSCAFile != ""):
+		return nil, fmt.Errorf("%w: --tls-ca-file goes with --tls-auth-clients optional or required, and with nothing else", errTLSFlags)
+	}
+	return certs.Open(certs.Files{Cert: f.TLSCertFile, Key: f.TLSKeyFile, CA: f.TLSCAFile}, log)
+}
+
+func (f *tlsFlags) clientAuth() tls.ClientAuthType {
+	switch f.TLSAuthClients {
+	case "required":
+		return tls.RequireAndVerifyClientCert
+	case "optional":
+		return tls.VerifyClientCertIfGiven
+	}
+	return tls.NoClientCert
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"bytes"
+	"crypto/tls"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/certs"
+	"github.com/weir-project/weir/certs/certtest"
+)
+
+func certFlags(f certs.Files, more ...string) []string {
+	return append([]string{"--tls-cert-file=" + f.Cert, "--tls-key-file=" + f.Key}, more...)
+}
+
+// said returns a field of the line with which the server says that it is ready.
+func (p *process) said(field string) string {
+	p.t.Helper()
+	for line := range strings.Lines(p.output()) {
+		var fields map[string]any
+		if json.Unmarshal([]byte(line), &fields) == nil && fields["msg"] == "ready" {
+			value, _ := fields[field].(string)
+			return value
+		}
+	}
+	return ""
+}
+
+func TestServeTLS(t *testing.T) {
+	ca := certtest.NewCA(t, "ca")
+	files := ca.Issue("weir", nil)
+	mine := ca.Issue("operator", nil)
+	p := start(t, certFlags(files, "--tls-listen=127.0.0.1:0", "--tls-ca-file="+ca.File, "--tls-auth-clients=required", "--http-tls")...)
+	require.True(t, strings.HasPrefix(p.web, "https://"), p.web)
+
+	dial := dialFlags{TLS: true, TLSCAFile: ca.File, TLSCertFile: mine.Cert, TLSKeyFile: mine.Key}
+	conn, err := dial.dial(p.said("tls_listen"), "")
+	require.NoError(t, err)
+	defer conn.Close()
+	reply, err := conn.Do("CONFIG", "GET", "tls-port")
+	require.NoError(t, err)
+	_, port, _ := strings.Cut(p.said("tls_listen"), ":")
+	require.Equal(t, []any{[]byte("tls-port"), []byte(port)}, reply)
+
+	var out bytes.Buffer
+	policy := &policyCmd{Addr: p.said("tls_listen"), dialFlags: dial}
+	require.NoError(t, policy.export(&out))
+	policy.TLSCertFile, policy.TLSKeyFile = "", ""
+	require.ErrorContains(t, policy.export(&out), "certificate required")
+	policy.TLSCAFile = ""
+	require.ErrorContains(t, policy.export(&out), "certificate signed by unknown authority")
+
+	web := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca.Pool()}, DisableKeepAlives: true}}
+	answer, err := web.Get(p.web + "/readyz")
+	require.NoError(t, err, "probes need no certificate")
+	_, _ = io.Copy(io.Discard, answer.Body)
+	require.NoError(t, answer.Body.Close())
+	require.NoError(t, (&healthcheckCmd{HTTP: strings.TrimPrefix(p.web, "https://"), HTTPTLS: true}).ask(&out))
+
+	ca.IssueTo(files, "renewed", nil)
+	p.signal(syscall.SIGHUP)
+	require.Eventually(t, func() bool { return strings.Contains(p.output(), "certificate reloaded") }, patience, 10*time.Millisecond)
+	probe, err := tls.Dial("tcp", strings.TrimPrefix(p.web, "https://"), &tls.Config{RootCAs: ca.Pool()})
+	require.NoError(t, err)
+	require.Equal(t, "renewed", probe.ConnectionState().PeerCertificates[0].Subject.CommonName)
+	require.NoError(t, probe.Close())
+	_, err = conn.Do("PING")
+	require.NoError(t, err, "who is connected stays")
+
+	require.NoError(t, os.WriteFile(files.Key, []byte("rubbish"), 0o600))
+	p.signal(syscall.SIGHUP)
+	require.Eventually(t, func() bool { return strings.Contains(p.output(), "the earlier one stays") }, patience, 10*time.Millisecond)
+	_, err = dial.dial(p.said("tls_listen"), "")
+	require.NoError(t, err)
+	p.stop()
+}
+
+func TestTLSAlone(t *testing.T) {
+	files := certtest.NewCA(t, "ca").Issue("weir", nil)
+	s, err := parse(certFlags(files, "--listen=", "--http=", "--tls-listen=127.0.0.1:0")...)
+	require.NoError(t, err)
+	at, err := s.open(s.logger(), false)
+	require.NoError(t, err)
+	defer at.close()
+	require.Nil(t, at.plain)
+	require.Equal(t, at.secure.Addr(), at.clients())
+}
+
+func TestTLSFlagsThatDoNotFit(t *testing.T) {
+	files := certtest.NewCA(t, "ca").Issue("weir", nil)
+	nowhere := filepath.Join(t.TempDir(), "none.pem")
+	for says, args := range map[string][]string{
+		"give --tls-listen or --http-tls":              certFlags(files),
+		"give --tls-cert-file":                         {"--tls-listen=127.0.0.1:0"},
+		"--tls-ca-file goes with":                      certFlags(files, "--tls-listen=127.0.0.1:0", "--tls-auth-clients=required"),
+		"and with nothing else":                        certFlags(files, "--tls-listen=127.0.0.1:0", "--tls-ca-file="+files.CA),
+		"no such file":                                 {"--http-tls", "--tls-cert-file=" + nowhere, "--tls-key-file=" + nowhere},
+		"where there is no --tls-listen":               {"--listen="},
+		"--tls-listen is 0.0.0.0:0":                    certFlags(files, "--tls-listen=0.0.0.0:0"),
+		"listen beyond this machine without":           certFlags(files, "--tls-listen=0.0.0.0:0", "--tls-auth-clients=optional", "--tls-ca-file="+files.CA),
+		"refusing to listen beyond this machine witho": certFlags(files, "--http-tls", "--http=0.0.0.0:0"),
+	} {
+		s, err := parse(append([]string{"--listen=127.0.0.1:0", "--http="}, args...)...)
+		require.NoError(t, err)
+		_, err = s.open(s.logger(), false)
+		require.ErrorContains(t, err, says)
+	}
+	s, err := parse(certFlags(files, "--listen=127.0.0.1:0", "--http=", "--tls-listen=0.0.0.0:0", "--tls-auth-clients=required", "--tls-ca-file="+files.CA)...)
+	require.NoError(t, err)
+	at, err := s.open(s.logger(), false)
+	require.NoError(t, err, "certificates stand in for a password")
+	require.NoError(t, at.close())
+}
+
+func TestNodeCertificateFlags(t *testing.T) {
+	ca := certtest.NewCA(t, "nodes")
+	flags := func(f certs.Files) []string {
+		return []string{"--node-id=a", "--raft-addr=127.0.0.1:0", "--raft-tls-cert-file=" + f.Cert, "--raft-tls-key-file=" + f.Key, "--raft-tls-ca-file=" + f.CA}
+	}
+	mine := ca.Issue("a", nil)
+	for says, args := range map[string][]string{
+		"go together":                        flags(certs.Files{Cert: mine.Cert, Key: mine.Key})[:4],
+		`is not a certificate of node "a"`:   flags(ca.Issue("b", nil)),
+		"needs that as a DNS name, or weir:": flags(ca.Issue("", certtest.URI("weir://node/b"))),
+		"give --raft-tls-cert-file and its":  {"--node-id=a", "--raft-addr=127.0.0.1:0", "--raft-listen=0.0.0.0:0"},
+	} {
+		s, err := parse(args...)
+		require.NoError(t, err)
+		_, err = s.clusterOptions(s.logger(), 0, &net.TCPAddr{})
+		require.ErrorContains(t, err, says)
+	}
+	s, err := parse(append(flags(mine), "--raft-listen=0.0.0.0:0")...)
+	require.NoError(t, err)
+	o, err := s.clusterOptions(s.logger(), 0, &net.TCPAddr{})
+	require.NoError(t, err, "certificates stand in for a secret")
+	require.NotNil(t, o.Certificates)
+	require.NoError(t, o.Listener.Close())
+}

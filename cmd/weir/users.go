@@ -1,0 +1,41 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/weir-project/weir/server"
+)
+
+// userLoader reads the users file; nil when there is none.
+func (s *serveCmd) userLoader() func() (*server.Users, error) {
+	if s.UsersFile == "" {
+		return nil
+	}
+	return func() (*server.Users, error) {
+		f, err := os.Open(s.UsersFile)
+		if err != nil {
+			return nil, fmt.Errorf("--users-file: %w", err)
+		}
+		defer f.Close()
+		text, err := io.ReadAll(io.LimitReader(f, server.MaxUsersBytes+1))
+		if err != nil {
+			return nil, fmt.Errorf("--users-file: %w", err)
+		}
+		return server.ParseUsers(text)
+	}
+}
+
+// reloadUsers reads the users file again, if there is one.
+func (s *serveCmd) reloadUsers(log *slog.Logger, srv *server.Server) {
+	if s.UsersFile == "" {
+		return
+	}
+	if err := srv.ReloadUsers(); err != nil {
+		log.Error("the users file is bad, nothing was changed", "error", err)
+		return
+	}
+	log.Info("users are as the file says", "file", s.UsersFile)
+}

@@ -1,0 +1,102 @@
+package raftstore_test
+
+import (
+	"bytes"
+	"crypto/x509"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/certs"
+	"github.com/weir-project/weir/certs/certtest"
+	"github.com/weir-project/weir/raftstore"
+)
+
+func certified(t *testing.T, o *raftstore.Options, files certs.Files) {
+	store, err := certs.Open(files, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	o.Certificates = store
+}
+
+// lines is a log that can be read while it is written.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lines) has(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return bytes.Contains(l.text.Bytes(), []byte(text))
+}
+
+// Nodes with certificates decide together and forward; one without a good one of its
+// own never joins, and some log says why.
+func TestClusterOverTLS(t *testing.T) {
+	ca, foreign := certtest.NewCA(t, "nodes"), certtest.NewCA(t, "nodes")
+	members := &lines{}
+	c := newCluster(t, 3, func(_ int, o *raftstore.Options) {
+		o.Logger = slog.New(slog.NewTextHandler(members, nil))
+		certified(t, o, ca.Issue(o.NodeID, nil))
+	})
+	leader, _ := c.leader()
+	for i, node := range c.nodes {
+		require.EqualValues(t, 9-i, c.take(node, "key", 10).Remaining, "node %d forwards", i)
+	}
+
+	for i, bad := range []struct {
+		name, says string
+		files      func(id string) certs.Files
+	}{
+		{"wrong CA", "signed by unknown authority", func(id string) certs.Files { return foreign.Issue(id, nil) }},
+		{"another node's", "the certificate is another node's", func(string) certs.Files { return ca.Issue("n0", nil) }},
+		{"expired", "expired certificate", func(id string) certs.Files { return ca.Issue(id, certtest.Expired) }},
+		{"none", "the other side does not speak TLS", nil},
+	} {
+		said := &lines{}
+		_, err := c.grow(10+i, func(o *raftstore.Options) {
+			if o.Logger = slog.New(slog.NewTextHandler(said, nil)); bad.files != nil {
+				certified(t, o, bad.files(o.NodeID))
+			}
+		})
+		require.NoError(t, err, bad.name)
+		require.Eventually(t, func() bool { return said.has(bad.says) || members.has(bad.says) }, patience, 10*time.Millisecond, bad.name)
+		c.stop(len(c.nodes) - 1) // complaints are few, and shall be about one
+	}
+	_, err := c.grow(3, func(o *raftstore.Options) {
+		certified(t, o, ca.Issue("", certtest.URI("weir://node/"+o.NodeID)))
+	})
+	require.NoError(t, err)
+	c.sees(leader, 4, 4)
+	for _, m := range *leader.Topology().Nodes {
+		require.Contains(t, []string{"n0", "n1", "n2", "n3"}, m.ID)
+	}
+}
+
+// Certificates that expire are replaced under a running cluster: what is connected
+// stays, what connects anew shows the new one.
+func TestRenewedNodeCertificates(t *testing.T) {
+	ca := certtest.NewCA(t, "nodes")
+	files := make([]certs.Files, 3)
+	c := newCluster(t, 3, func(i int, o *raftstore.Options) {
+		files[i] = ca.Issue(o.NodeID, func(cert *x509.Certificate) { cert.NotAfter = time.Now().Add(time.Hour) })
+		certified(t, o, files[i])
+	})
+	c.leader()
+	for i := range files {
+		ca.IssueTo(files[i], c.opts[i].NodeID, nil)
+	}
+	c.stop(2)
+	c.leader()
+	c.take(c.nodes[0], "key", 10)
+	c.take(c.nodes[1], "key", 10)
+}

@@ -1,0 +1,85 @@
+package server
+
+import "slices"
+
+// The categories of weir's own, by which users are given what a role needs:
+//
+//	@decide      ask a limiter: decisions, RL.CHECK, dialects and scripts, and giving back
+//	@read        look at limiters and policies
+//	@policy      look at policies and change them
+//	@admin       change what others are decided by: limiters, blocks, the server, the cluster
+//	@dangerous   end, hold up or see everything: part of @admin, and of @read what lists keys
+//	@connection  what clients ask by themselves
+//
+// A command of @admin is in no other category that is for every client.
+
+// settlesOwn are the settling commands that only give back what their sender took.
+var settlesOwn = []string{"RL.RELEASE", "RL.RENEW", "RL.REFUND"}
+
+// categories lists the ACL categories, which follow from flags and group.
+func (c *command) categories() []string {
+	var cats []string
+	add := func(when bool, category string) {
+		if when {
+			cats = append(cats, category)
+		}
+	}
+	settles := c.group == groupSettle && !slices.Contains(settlesOwn, c.name)
+	flushes := c.name == "FLUSHALL" || c.name == "FLUSHDB"
+	admin := c.inherits("admin")
+	add(c.isDecision(), "@decide")
+	add(c.inherits("write"), "@write")
+	add(c.inherits("readonly"), "@read")
+	add(c.top().name == "RL.POLICY", "@policy")
+	add(admin || settles || flushes, "@admin")
+	add(admin || flushes || c.listsKeys(), "@dangerous")
+	add(c.inherits("pubsub"), "@pubsub")
+	add(c.has("fast"), "@fast")
+	add(!c.has("fast"), "@slow")
+	switch c.group {
+	case groupDecide, groupPolicy, groupSettle, groupDialect:
+		add(true, "@ratelimit")
+	case groupConn, groupServer, groupCluster:
+		add(!admin, "@connection")
+	case groupMulti:
+		add(true, "@transaction")
+	}
+	return cats
+}
+
+// isDecision says whether applications need the command to be limited.
+func (c *command) isDecision() bool {
+	return c.group == groupDecide || c.group == groupDialect || c.name == "RL.CHECK" || slices.Contains(settlesOwn, c.name)
+}
+
+// listsKeys says whether the command shows keys that its sender has not named.
+func (c *command) listsKeys() bool {
+	return slices.Contains([]string{"KEYS", "SCAN", "RANDOMKEY"}, c.name) && c.parent == nil
+}
+
+// inherits says whether the command or its container has a flag; a subcommand with flags
+// that say whether it writes goes by its own.
+func (c *command) inherits(flag string) bool {
+	if c.parent == nil || c.has("write") || c.has("readonly") {
+		return c.has(flag)
+	}
+	return c.has(flag) || c.parent.has(flag)
+}
+
+// top is the command itself, or the container of a subcommand.
+func (c *command) top() *command {
+	if c.parent != nil {
+		return c.parent
+	}
+	return c
+}
+
+// each visits every command and subcommand.
+func (t *commandTable) each(visit func(*command)) {
+	for _, cmd := range t.all {
+		visit(cmd)
+		for _, sub := range cmd.subs {
+			visit(sub)
+		}
+	}
+}

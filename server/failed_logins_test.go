@@ -1,0 +1,82 @@
+package server
+
+import (
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var guesser = netip.MustParseAddr("192.0.2.7")
+
+// Guessing goes on at one guess each five seconds, however many connections guess, and
+// nobody else waits.
+func TestGuessesAreHeldBack(t *testing.T) {
+	f := newFailedLogins()
+	start := time.Unix(1_800_000_000, 0)
+	guesses, now := 0, start
+	for now.Before(start.Add(time.Hour)) {
+		for range 100 { // connections that guess at the same time
+			wait, ok := f.turn(guesser, now)
+			if !ok || wait > 0 {
+				continue // it waits, and is not done within this turn of the loop
+			}
+			guesses++
+			f.failed(guesser, now)
+		}
+		wait, ok := f.turn(netip.MustParseAddr("192.0.2.8"), now)
+		require.True(t, ok)
+		require.Zero(t, wait)
+		now = now.Add(100 * time.Millisecond)
+	}
+	require.Less(t, guesses, freeFailures+3600/5+10)
+	require.Greater(t, guesses, freeFailures)
+}
+
+func TestFailuresAreForgotten(t *testing.T) {
+	f, now := newFailedLogins(), time.Unix(1_800_000_000, 0)
+	for range 2 * freeFailures {
+		f.failed(guesser, now)
+	}
+	_, _ = f.turn(guesser, now)
+	wait, ok := f.turn(guesser, now)
+	require.True(t, ok)
+	require.Equal(t, loginPauseMax, wait)
+	_, ok = f.turn(guesser, now)
+	require.False(t, ok, "it would have to wait for longer than the longest pause")
+	now = now.Add(forgetFailures + time.Second)
+	f.failed(guesser, now)
+	wait, ok = f.turn(guesser, now)
+	require.True(t, ok)
+	require.Zero(t, wait)
+}
+
+func TestFailedSourcesAreBounded(t *testing.T) {
+	f, now := newFailedLogins(), time.Unix(1_800_000_000, 0)
+	for i := range 3 * maxFailedSources {
+		f.failed(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), now.Add(time.Duration(i)))
+	}
+	require.Len(t, f.by, maxFailedSources)
+}
+
+// A login that waits is tried, and waits no longer than the server runs.
+func TestLoginsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newTestServer(t, Config{Password: "secret"})
+		c := srv.client(t)
+		for range freeFailures + 20 {
+			c.say("AUTH wrong")
+		}
+		began := time.Now()
+		require.Equal(t, "OK", c.say("AUTH secret"))
+		require.Equal(t, loginPauseMax, time.Since(began))
+		require.Equal(t, "PONG", c.say("PING"))
+
+		close(srv.stop)
+		began = time.Now()
+		require.Equal(t, "OK", c.say("AUTH secret"))
+		require.Zero(t, time.Since(began))
+	})
+}

@@ -1,0 +1,128 @@
+package server
+
+import "time"
+
+// begin makes the session one that has just come: the user default where that needs no
+// password, else nobody.
+func (s *session) begin() {
+	for {
+		users := s.srv.users.Load()
+		if s.become(nil); users.open() {
+			s.become(users.byName[defaultUser])
+		}
+		if s.srv.users.Load() == users {
+			return
+		}
+	}
+}
+
+// become makes the session that of a user; nil: nobody.
+func (s *session) become(u *user) {
+	s.user, s.limits = u, nil
+	name := ""
+	if u != nil {
+		if name = u.name; u.limited {
+			s.limits = u
+		}
+	}
+	s.about.update(func(i *clientInfo) { i.user = name })
+	s.refresh()
+}
+
+// login checks a user and password, after a pause where the client's address has failed
+// before. Whoever has logged in stays who he was when it fails.
+func (s *session) login(name, password []byte) error {
+	from := sourceOf(s.client.RemoteAddr())
+	if err := s.srv.awaitLogin(s.srv.failed.turn(from, time.Now())); err != nil {
+		return err
+	}
+	for tried := false; ; tried = true {
+		users := s.srv.users.Load()
+		u := users.login(name, password)
+		if u == nil {
+			if tried { // right a moment ago, and no more
+				s.become(nil)
+			}
+			if s.srv.failed.failed(from, time.Now()) {
+				s.srv.state.stats.lockouts.Add(1)
+				s.srv.log.Warn("too many failed logins: those from this address are held back from now on", "source", from)
+			}
+			s.srv.state.stats.authFailures.Add(1)
+			return errWrongPass
+		}
+		s.become(u)
+		if s.srv.users.Load() == users { // else ReloadUsers may have passed this session by
+			return nil
+		}
+	}
+}
+
+// awaitLogin holds a login back for as long as failedLogins says.
+func (s *Server) awaitLogin(wait time.Duration, ok bool) error {
+	if wait > 0 {
+		s.state.stats.authWaits.Add(1)
+	}
+	if !ok {
+		return errLoginsWait
+	}
+	if wait > 0 {
+		s.sleep(wait)
+	}
+	return nil
+}
+
+// ReloadUsers reads the users again, and cuts the clients whose user has changed: what
+// they may do was decided by what no longer holds. After an error nothing has changed.
+func (s *Server) ReloadUsers() error {
+	var file *Users
+	if s.cfg.LoadUsers != nil {
+		var err error
+		if file, err = s.cfg.LoadUsers(); err != nil {
+			return err
+		}
+	}
+	users, err := usersOf(file, s.cfg.Password)
+	if err != nil {
+		return err
+	}
+	old := s.users.Swap(users)
+	for _, c := range s.state.clients.list() {
+		if name := c.about.userName(); name != "" && !old.byName[name].same(users.byName[name]) {
+			c.client.Kill()
+		}
+	}
+	return nil
+}
+
+// allowed says whether the user may send a command with these arguments. The keys of
+// operations are checked when they are planned, all roads to a decision being one there.
+func (s *session) allowed(cmd *command, args [][]byte) error {
+	u := s.limits
+	if u == nil {
+		return nil
+	}
+	if !u.mayCall(cmd) {
+		return s.refused(replyError("NOPERM User " + u.name + " has no permissions to run the '" + cmd.full + "' command"))
+	}
+	if cmd.plan != nil || cmd.carries {
+		return nil
+	}
+	for _, at := range cmd.keysOf(len(args)) {
+		if !u.mayUse(args[at]) {
+			return s.refused(errNoKey)
+		}
+	}
+	return nil
+}
+
+// refused counts a refusal.
+func (s *session) refused(err error) error {
+	s.srv.state.stats.noPermission.Add(1)
+	return err
+}
+
+func (i *clientInfo) userName() string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.user
+}

@@ -1,0 +1,73 @@
+package server
+
+import (
+	"crypto/tls"
+	"errors"
+	"net"
+	"time"
+)
+
+// plainReply is what a client reads that sends anything but TLS to a TLS port.
+const plainReply = "-ERR this port takes TLS only, as in: redis-cli --tls\r\n"
+
+// ServeTLS is Serve for clients that speak TLS. Where config requires certificates
+// of them, these stand in for a password in protected mode.
+func (s *Server) ServeTLS(ln net.Listener, config *tls.Config) error {
+	known := config.ClientAuth == tls.RequireAndVerifyClientCert
+	return s.accept(ln, func(nc net.Conn) {
+		switch {
+		case !known && s.protects(nc):
+			s.stats.Denied.Add(1)
+			_ = nc.Close()
+		case s.isCrowded(nc):
+			s.stats.Rejected.Add(1)
+			_ = nc.Close()
+		case !s.handshakes.begin(nc):
+			_ = nc.Close()
+		default:
+			keepAlive(nc)
+			go s.shake(nc, config)
+		}
+	})
+}
+
+// isCrowded says, before a handshake is spent on it, whether a client has no room.
+func (s *Server) isCrowded(nc net.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.crowded(sourceOf(nc.RemoteAddr().String()))
+}
+
+// shake carries a handshake out, and begins to serve the client. It runs on a
+// goroutine of its own, whose end handshakes waits for.
+func (s *Server) shake(nc net.Conn, config *tls.Config) {
+	defer s.handshakes.running.Done()
+	secure := tls.Server(nc, config)
+	_ = nc.SetDeadline(time.Now().Add(handshakeTimeout))
+	err := secure.Handshake()
+	s.handshakes.end(nc)
+	if err != nil {
+		s.refuseHandshake(nc, err)
+		return
+	}
+	_ = nc.SetDeadline(time.Time{})
+	s.take(secureConn{secure})
+}
+
+func (s *Server) refuseHandshake(nc net.Conn, err error) {
+	s.stats.BadHandshakes.Add(1)
+	s.log.Debug("TLS handshake failed", "addr", nc.RemoteAddr(), "err", err)
+	var plain tls.RecordHeaderError
+	if errors.As(err, &plain) && plain.Conn != nil {
+		turnAway(nc, plainReply)
+		return
+	}
+	_ = nc.Close()
+}
+
+// secureConn ends at once when it is closed. A tls.Conn would say farewell first, and
+// wait for a peer that does not read, perhaps in the goroutine that cuts everybody.
+// Who has time for politeness calls CloseWrite before.
+type secureConn struct{ *tls.Conn }
+
+func (c secureConn) Close() error { return c.NetConn().Close() }

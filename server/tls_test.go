@@ -1,0 +1,323 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/certs"
+	"github.com/weir-project/weir/certs/certtest"
+)
+
+// tlsServer serves TLS clients beside a wireServer.
+type tlsServer struct {
+	*wireServer
+	ca    *certtest.CA
+	files certs.Files
+	addr  string
+}
+
+func startTLS(t *testing.T, cfg Config, auth tls.ClientAuthType) *tlsServer {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	return serveTLS(t, cfg, auth, ln)
+}
+
+func serveTLS(t *testing.T, cfg Config, auth tls.ClientAuthType, ln net.Listener) *tlsServer {
+	t.Helper()
+	s := &tlsServer{wireServer: startWire(t, cfg, nil), ca: certtest.NewCA(t, "ca"), addr: ln.Addr().String()}
+	s.files = s.ca.Issue("weir", nil)
+	store, err := certs.Open(s.files, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	ended := make(chan error, 1)
+	go func() { ended <- s.ServeTLS(ln, store.Server(auth)) }()
+	t.Cleanup(func() {
+		require.NoError(t, s.Close())
+		require.NoError(t, <-ended)
+	})
+	return s
+}
+
+// dialTLS shakes hands; change may alter what the client does.
+func (s *tlsServer) dialTLS(t *testing.T, change func(*tls.Config)) (*peer, error) {
+	t.Helper()
+	config := &tls.Config{RootCAs: s.ca.Pool()}
+	if change != nil {
+		change(config)
+	}
+	dialer := tls.Dialer{NetDialer: &net.Dialer{Timeout: testWait}, Config: config}
+	nc, err := dialer.Dial("tcp", s.addr)
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() { _ = nc.Close() })
+	require.NoError(t, nc.SetDeadline(time.Now().Add(testWait)))
+	return &peer{Conn: nc, t: t, in: bufio.NewReader(nc)}, nil
+}
+
+func (s *tlsServer) servesTLS(t *testing.T) {
+	t.Helper()
+	p, err := s.dialTLS(t, nil)
+	require.NoError(t, err)
+	p.send("PING\r\n")
+	p.expect(pong)
+	_ = p.Close()
+}
+
+func TestClientsOverTLS(t *testing.T) {
+	srv := startTLS(t, Config{}, tls.NoClientCert)
+	p, err := srv.dialTLS(t, nil)
+	require.NoError(t, err)
+	p.send(strings.Repeat(oneDecision, 2000) + "PING\r\n")
+	p.expect(strings.Repeat(decisionAnswer, 2000) + pong)
+
+	watcher, err := srv.dialTLS(t, nil)
+	require.NoError(t, err)
+	watcher.send("MONITOR\r\n")
+	watcher.expect("+OK\r\n")
+	p.send("ECHO hi\r\n")
+	p.expect("$2\r\nhi\r\n")
+	line, err := watcher.in.ReadString('\n')
+	require.NoError(t, err)
+	require.Contains(t, line, `"ECHO" "hi"`)
+
+	p.send("PING\r\nQUIT\r\n")
+	p.expect(pong + "+OK\r\n")
+	assert.Empty(t, p.expectEnd(), "a clean end: the last replies have arrived")
+}
+
+// An idle client is woken to give its buffers back, which must not harm its TLS.
+func TestNudgesDoNotHarmTLS(t *testing.T) {
+	srv := startTLS(t, Config{}, tls.NoClientCert)
+	p, err := srv.dialTLS(t, nil)
+	require.NoError(t, err)
+	for range 20 {
+		p.send(oneDecision)
+		p.expect(decisionAnswer)
+		srv.mu.Lock()
+		for c := range srv.conns {
+			c.nudge()
+		}
+		srv.mu.Unlock()
+	}
+}
+
+func TestShutdownOverTLSLosesNoReply(t *testing.T) {
+	srv := startTLS(t, Config{}, tls.NoClientCert)
+	p, err := srv.dialTLS(t, nil)
+	require.NoError(t, err)
+	p.send(oneDecision)
+	p.expect(decisionAnswer)
+	ctx, cancel := context.WithTimeout(t.Context(), testWait)
+	defer cancel()
+	require.NoError(t, srv.Shutdown(ctx))
+	require.Empty(t, p.expectEnd())
+}
+
+func TestTLSVersions(t *testing.T) {
+	srv := startTLS(t, Config{}, tls.NoClientCert)
+	_, err := srv.dialTLS(t, func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS11 })
+	require.ErrorContains(t, err, "protocol version not supported")
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		_, err = srv.dialTLS(t, func(c *tls.Config) { c.MaxVersion = version })
+		require.NoError(t, err)
+	}
+}
+
+// Clients are let in by their certificate, or refused, before a byte of RESP.
+func TestClientCertificates(t *testing.T) {
+	foreign := certtest.NewCA(t, "ca") // of the same name
+	for _, c := range []struct {
+		name   string
+		auth   tls.ClientAuthType
+		show   func(*certtest.CA) *certs.Files
+		served bool
+	}{
+		{"required, none", tls.RequireAndVerifyClientCert, nil, false},
+		{"required, good", tls.RequireAndVerifyClientCert, func(ca *certtest.CA) *certs.Files { f := ca.Issue("app", nil); return &f }, true},
+		{"required, expired", tls.RequireAndVerifyClientCert, func(ca *certtest.CA) *certs.Files { f := ca.Issue("app", certtest.Expired); return &f }, false},
+		{"required, foreign", tls.RequireAndVerifyClientCert, func(*certtest.CA) *certs.Files { f := foreign.Issue("app", nil); return &f }, false},
+		{"optional, none", tls.VerifyClientCertIfGiven, nil, true},
+		{"optional, foreign", tls.VerifyClientCertIfGiven, func(*certtest.CA) *certs.Files { f := foreign.Issue("app", nil); return &f }, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			srv := startTLS(t, Config{}, c.auth)
+			p, err := srv.dialTLS(t, func(config *tls.Config) {
+				if c.show == nil {
+					return
+				}
+				f := c.show(srv.ca)
+				cert, err := tls.LoadX509KeyPair(f.Cert, f.Key)
+				require.NoError(t, err)
+				config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &cert, nil }
+			})
+			require.NoError(t, err, "in TLS 1.3 the client is done first")
+			_, _ = io.WriteString(p, "PING\r\n")
+			got, err := io.ReadAll(io.LimitReader(p, int64(len(pong))))
+			if c.served {
+				require.NoError(t, err)
+				require.Equal(t, pong, string(got))
+				return
+			}
+			require.ErrorContains(t, err, "remote error: tls: ")
+			require.Empty(t, got)
+			require.EqualValues(t, 1, srv.stats.BadHandshakes.Load())
+		})
+	}
+}
+
+// A renewed certificate is shown to new clients; those that are connected stay.
+func TestReloadUnderLiveConnections(t *testing.T) {
+	srv := startTLS(t, Config{}, tls.NoClientCert)
+	old, err := srv.dialTLS(t, nil)
+	require.NoError(t, err)
+	srv.ca.IssueTo(srv.files, "renewed", nil)
+	require.Eventually(t, func() bool {
+		p, err := srv.dialTLS(t, nil)
+		require.NoError(t, err)
+		return p.Conn.(*tls.Conn).ConnectionState().PeerCertificates[0].Subject.CommonName == "renewed"
+	}, testWait, 20*time.Millisecond)
+	old.send(oneDecision)
+	old.expect(decisionAnswer)
+}
+
+func TestPlainTextOnTheTLSPort(t *testing.T) {
+	srv := startTLS(t, Config{}, tls.NoClientCert)
+	for _, bytes := range []string{"PING\r\n", "*1\r\n$4\r\nPING\r\n", "GET / HTTP/1.1\r\n\r\n", "\x00\x00\x00\x00\x00\x00"} {
+		nc, err := net.Dial("tcp", srv.addr)
+		require.NoError(t, err)
+		p := &peer{Conn: nc, t: t, in: bufio.NewReader(nc)}
+		p.send(bytes)
+		assert.Equal(t, plainReply, p.expectEnd())
+		_ = nc.Close()
+	}
+	srv.servesTLS(t)
+}
+
+func TestTLSOnThePlainPort(t *testing.T) {
+	srv := startWire(t, Config{}, nil)
+	_, err := tls.Dial("tcp", srv.addr, &tls.Config{InsecureSkipVerify: true})
+	require.ErrorContains(t, err, "first record does not look like a TLS handshake")
+	p := srv.dial(t)
+	p.send("\x16\x03\x01\x00\x05hello") // without a line end, which a handshake may have by chance
+	assert.Equal(t, "-ERR Protocol error: TLS on a port that has none\r\n", p.expectEnd())
+	srv.answers(t)
+}
+
+// A thousand strangers that begin a handshake and never go on keep nobody out, whether
+// they come from elsewhere or from where everybody else does.
+func TestHalfOpenHandshakesLeaveOthersServed(t *testing.T) {
+	for _, from := range []string{"127.0.0.2", "127.0.0.1"} {
+		t.Run(from, func(t *testing.T) {
+			srv := startTLS(t, Config{}, tls.NoClientCert)
+			dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+			var hello bytes.Buffer // how every handshake begins, without its end
+			fmt.Fprintf(&hello, "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
+			for range 1000 {
+				nc, err := dialer.Dial("tcp", srv.addr)
+				require.NoError(t, err)
+				defer func() { _ = nc.Close() }()
+				_, err = nc.Write(hello.Bytes())
+				require.NoError(t, err)
+			}
+			for range 20 {
+				srv.servesTLS(t)
+			}
+			srv.handshakes.mu.Lock()
+			defer srv.handshakes.mu.Unlock()
+			require.LessOrEqual(t, len(srv.handshakes.all), MaxHandshakes)
+		})
+	}
+}
+
+// Whoever floods pays for it: with the places full, one of the source that has most
+// goes, its oldest.
+func TestTheFloodMakesRoom(t *testing.T) {
+	var h handshakes
+	defer h.running.Add(-(MaxHandshakes + 2))
+	conn := func(ip byte) *addressed {
+		here, there := net.Pipe()
+		t.Cleanup(func() { _ = here.Close(); _ = there.Close() })
+		return &addressed{Conn: here, from: &net.TCPAddr{IP: net.IPv4(10, 0, 0, ip), Port: 1}}
+	}
+	quiet := conn(1)
+	require.True(t, h.begin(quiet))
+	var flood []*addressed
+	for range MaxHandshakes + 1 {
+		nc := conn(2)
+		flood = append(flood, nc)
+		require.True(t, h.begin(nc))
+	}
+	require.False(t, quiet.closed.Load())
+	for i, nc := range flood {
+		require.Equal(t, i < 2, nc.closed.Load(), i)
+	}
+	h.close()
+	require.True(t, quiet.closed.Load())
+	require.False(t, h.begin(conn(3)))
+}
+
+// addressed is a connection from a made-up address.
+type addressed struct {
+	net.Conn
+	from   net.Addr
+	closed atomic.Bool
+}
+
+func (a *addressed) RemoteAddr() net.Addr { return a.from }
+func (a *addressed) Close() error         { a.closed.Store(true); return a.Conn.Close() }
+
+func TestSources(t *testing.T) {
+	for addr, want := range map[string]string{
+		"192.0.2.7": "192.0.2.7", "::ffff:192.0.2.7": "192.0.2.7", "2001:db8:1:2:3:4:5:6": "2001:db8:1:2::", "fe80::1%lo": "fe80::",
+	} {
+		ip, err := net.ResolveIPAddr("ip", addr)
+		require.NoError(t, err)
+		require.Equal(t, want, sourceOf((&net.TCPAddr{IP: ip.IP, Zone: ip.Zone, Port: 9}).String()).String(), addr)
+	}
+	require.False(t, sourceOf("/run/x").IsValid())
+}
+
+// Behind certificates no password is needed beyond this machine; without them it is.
+func TestProtectedModeOverTLS(t *testing.T) {
+	for auth, served := range map[tls.ClientAuthType]bool{tls.NoClientCert: false, tls.VerifyClientCertIfGiven: false, tls.RequireAndVerifyClientCert: true} {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		srv := serveTLS(t, Config{ProtectedMode: true}, auth, &foreignListener{ln})
+		mine := srv.ca.Issue("app", nil)
+		cert, err := tls.LoadX509KeyPair(mine.Cert, mine.Key)
+		require.NoError(t, err)
+		p, err := srv.dialTLS(t, func(c *tls.Config) { c.Certificates = []tls.Certificate{cert} })
+		if !served {
+			require.Error(t, err)
+			continue
+		}
+		require.NoError(t, err)
+		p.send("PING\r\n")
+		p.expect(pong)
+	}
+}
+
+// foreignListener says that clients come from another machine.
+type foreignListener struct{ net.Listener }
+
+func (l *foreignListener) Accept() (net.Conn, error) {
+	nc, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &addressed{Conn: nc, from: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 7), Port: 1}}, nil
+}
