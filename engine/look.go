@@ -14,6 +14,7 @@ func (s *shard) look(at Stamp) {
 // unlock gives the shard back and ends a look.
 func (s *shard) unlock() {
 	if s.looking {
+		s.takeBack()
 		s.looking = false
 		s.nowNs, s.offsetNs = s.resume.NowNs, s.resume.WallOffsetNs
 	}
@@ -46,5 +47,6 @@ func (t *Table) Has(at Stamp, key []byte) bool {
 	s.look(at)
 	c := cell{hash: h, key: key}
 	s.open(&c)
+	s.bringUp(&c)
 	return c.live
 }

@@ -97,7 +97,7 @@ func (s *shard) nearestIdle(keep ref, butBlocks bool) (nearest ref) {
 				continue
 			}
 			e := entry(s.slab.at(g.refs[pos]))
-			if butBlocks && e.kind() == kindBlock {
+			if butBlocks && e.kind() == kindBlock || e.kind() > kindToken { // a hold is a promise
 				continue
 			}
 			seen++

@@ -107,6 +107,9 @@ func runExplain(s *session, args [][]byte) {
 	s.batch = nil
 	defer s.srv.state.batches.put(b)
 	op := &b.ops[0]
+	if op.Code == engine.OpReserve { // what there is to explain is its check
+		op.Code = engine.OpCheck
+	}
 	if op.Code != engine.OpTake && op.Code != engine.OpCheck {
 		s.fail(notDecision(args[1]))
 		return
