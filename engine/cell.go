@@ -114,13 +114,17 @@ func (s *shard) create(c *cell, kind uint8, stateLen int) {
 	}
 }
 
-// drop removes the cell's entry.
+// drop removes the cell's entry, and the claims on it.
 func (s *shard) drop(c *cell) {
-	if s.hasPartner(c) {
-		s.counts.blocked--
-	}
 	if c.ns == limiters {
 		s.dropClaims(c)
+	}
+	s.remove(c)
+}
+
+func (s *shard) remove(c *cell) {
+	if s.hasPartner(c) {
+		s.counts.blocked--
 	}
 	s.counts.entries[c.e.kind()]--
 	s.changes.gone(c.e)

@@ -82,11 +82,11 @@ func (s *shard) load(name []byte, kind uint8, value []byte) (bool, error) {
 	s.loadState(c.e, &d)
 	s.wheel.link(&s.slab, c.r, s.idleAtNs(c.e))
 	if d.bad || len(d.b) > 0 {
-		s.drop(&c)
+		s.remove(&c)
 		return false, ErrStored
 	}
 	if s.idle(c.e) {
-		s.drop(&c)
+		s.remove(&c)
 		return false, nil
 	}
 	if s.t.opts.TrackChanges {
