@@ -178,14 +178,14 @@ func TestHoldsOfOneLimitAreBounded(t *testing.T) {
 // TestHoldsAreNoVictims: when memory runs out other limiters go, and holds are settled
 // as if there were plenty.
 func TestHoldsAreNoVictims(t *testing.T) {
-	h := newHolds(t, map[string]engine.Limit{"p": {Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: 1000}})
+	h := newHolds(t, nil)
 	h.table = engine.NewTable(engine.Options{Shards: 1, MaxMemoryBytes: 1 << 20})
 	h.do(setPolicy("p", engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(1000)}}))
 	for i := range 100 {
 		require.Equal(t, int64(1), h.do(reserve(fmt.Sprint(i), 1, 1e9, "p", fmt.Sprint("k", i))).Allowed)
 	}
 	for i := range 20000 {
-		h.do(engine.Op{Key: fmt.Append(nil, "other", i), Limit: engine.Limit{Algorithm: engine.FixedWindow, WindowNs: 1e9, Max: 1}, Cost: 1})
+		h.do(engine.Op{Key: fmt.Append(nil, "other", i), Limit: engine.Limit{Algorithm: engine.FixedWindow, WindowNs: 3600e9, Max: 1}, Cost: 1})
 	}
 	require.NotZero(t, h.table.Stats(h.at).Evicted)
 	for i := range 100 {
