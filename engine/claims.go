@@ -52,6 +52,9 @@ func (s *shard) claimsIn(set *leaseSet) []claim {
 
 // bringUp gives back to a limiter just opened what holds that have ended held of it.
 func (s *shard) bringUp(c *cell) {
+	if s.counts.entries[kindClaims] == 0 {
+		return
+	}
 	k := s.openClaims(c)
 	if k.r == 0 {
 		return
@@ -107,7 +110,6 @@ func (s *shard) keepClaims(k *cell, set *leaseSet) {
 // addClaim notes that units just taken from a limiter are held. Without room for it they
 // stay taken, whatever becomes of the hold.
 func (s *shard) addClaim(c *cell, id []byte, units, endsNs int64) {
-	s.bringUp(c) // voids the claims on another limit
 	if !c.live {
 		return
 	}

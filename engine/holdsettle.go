@@ -78,7 +78,7 @@ func (k *checker) claim(op *Op, x *hold) {
 		g := &k.groups[i]
 		for j := g.from; j < g.to && g.fits; j++ {
 			p := &k.parts[j]
-			p.reopen()
+			p.reopen() // which voids the claims on another limit
 			p.s.addClaim(&p.c, op.ID, op.Cost, x.endsNs)
 			x.pairs[p.pair].took |= 1 << p.limit
 		}

@@ -30,9 +30,10 @@ func Sound(op *engine.Op) bool {
 	case engine.OpCheck:
 		return ok && soundPairs(op)
 	case engine.OpReserve:
-		return ok && soundPairs(op) && len(op.ID) > 0 && op.Cost > 0 && within(op.TTLNs, 1, engine.MaxWindowNs) && op.HoldBytes() <= engine.MaxHoldBytes
+		return ok && soundPairs(op) && len(op.ID) > 0 && op.Cost > 0 && !op.Partial && within(op.TTLNs, 1, engine.MaxWindowNs) &&
+			op.HoldBytes() <= engine.MaxHoldBytes
 	case engine.OpCommit, engine.OpCancel:
-		return ok && len(op.Key) <= engine.MaxIDLen && len(op.ID) == 0
+		return ok && len(op.Key) <= engine.MaxIDLen && len(op.ID) == 0 && !op.Dry
 	case engine.OpPolicy:
 		return ok && op.Policy != nil && op.Policy.Sound(op.Key)
 	case engine.OpScript:

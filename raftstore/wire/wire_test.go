@@ -58,11 +58,12 @@ func genOp(t *rapid.T) engine.Op {
 		}
 	case engine.OpReserve:
 		op.Key, op.Text, op.ID, op.Cost, op.TTLNs = op.Key[:min(len(op.Key), 30)], []byte("policy"), []byte("id"), 1+op.Cost/2, 1+op.TTLNs%engine.MaxWindowNs
+		op.Partial = false
 		for i := range rapid.IntRange(0, engine.MaxPairs-1).Draw(t, "pairs") {
 			op.Also = append(op.Also, engine.Pair{Policy: fmt.Append(nil, "p", i), Key: op.Key})
 		}
 	case engine.OpCommit, engine.OpCancel:
-		op.Key, op.ID = op.Key[:min(len(op.Key), engine.MaxIDLen)], nil
+		op.Key, op.ID, op.Dry = op.Key[:min(len(op.Key), engine.MaxIDLen)], nil, false
 	case engine.OpPolicy:
 		op.Key = []byte("policy")
 		op.Policy = &engine.PolicyChange{Do: engine.PolicyDelete, Reset: rapid.Bool().Draw(t, "reset")}
@@ -176,7 +177,7 @@ func TestUnsoundNeverTravels(t *testing.T) {
 	held := engine.Op{Code: engine.OpReserve, Key: []byte("k"), Text: []byte("p"), ID: []byte("id"), Cost: 1, TTLNs: 1, Also: check.Also}
 	require.True(t, wire.Sound(&held))
 	for name, spoil := range map[string]func(op *engine.Op){
-		"no id": func(op *engine.Op) { op.ID = nil }, "no units": func(op *engine.Op) { op.Cost = 0 }, "no ttl": func(op *engine.Op) { op.TTLNs = 0 },
+		"no id": func(op *engine.Op) { op.ID = nil }, "a part": func(op *engine.Op) { op.Partial = true }, "no units": func(op *engine.Op) { op.Cost = 0 }, "no ttl": func(op *engine.Op) { op.TTLNs = 0 },
 		"a ttl too long": func(op *engine.Op) { op.TTLNs = engine.MaxWindowNs + 1 }, "a pair twice": func(op *engine.Op) { op.Also = []engine.Pair{pair("p", "k")} },
 		"too many bytes": func(op *engine.Op) {
 			op.Also = []engine.Pair{pair("p", strings.Repeat("j", 500)), pair("q", strings.Repeat("j", 300))}
