@@ -8,10 +8,10 @@ package engine
 //	                           ├─ OpCancel ─▶ cancelled ─┼─ IDLifetime ─▶ none
 //	                           └─ its end ──▶ ended ─────┘
 //
-// Claims end by themselves: nothing has to be done for a hold at its end. Whoever ended
-// or was cancelled has given everything back, so an OpCommit that comes then all the same
-// charges its units anew, and the hold is settled: the units were used, and a limit that
-// did not count them would have let through too much.
+// Claims end by themselves: nothing has to be done for a hold at its end. One that has
+// ended or was cancelled has given everything back. An OpCommit that comes then all the
+// same takes its units anew and settles the hold: they were used, and a limit that did not
+// count them would have let through too much.
 
 // MaxHoldBytes bounds the policies and keys of one hold, four bytes for each pair
 // included: its record is one slot.

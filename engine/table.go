@@ -134,39 +134,6 @@ func (t *Table) DecideAtomic(at Stamp, ops []Op, out []Decision) {
 // wide reports whether an operation needs more than the shard of its key.
 func (op *Op) wide() bool { return op.Code == OpPolicy || len(op.Also) > 0 || op.Code >= OpReserve }
 
-// lock locks the shards of operations and returns which they are.
-func (t *Table) lock(ops []Op, list []int) []int {
-	list = t.involved(ops, list)
-	t.lockShards(list)
-	if t.holdsWithin(ops, list) {
-		return list
-	}
-	// The hold was made anew on other keys while nothing was locked.
-	t.unlock(list)
-	list = t.everyShard(list[:0])
-	t.lockShards(list)
-	return list
-}
-
-func (t *Table) lockShards(list []int) {
-	for _, i := range list {
-		t.shards[i].mu.Lock()
-	}
-}
-
-func (t *Table) unlock(list []int) {
-	for _, i := range list {
-		t.shards[i].mu.Unlock()
-	}
-}
-
-func (t *Table) everyShard(list []int) []int {
-	for i := range t.shards {
-		list = append(list, i)
-	}
-	return list
-}
-
 // involved lists the shards of operations, in ascending order: all callers lock in
 // that order, so none waits for another in a circle.
 func (t *Table) involved(ops []Op, list []int) []int {
