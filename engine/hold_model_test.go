@@ -387,7 +387,7 @@ func TestHoldsAreAsTheModelSays(t *testing.T) {
 // TestReplicasAgreeOnHolds: tables of other shapes, that collect, are looked at ahead of
 // time or are restarted, decide alike and come to the same state.
 func TestReplicasAgreeOnHolds(t *testing.T) {
-	for seed := range uint64(40 / min(raceFactor, 20)) {
+	for seed := range uint64(16 / min(raceFactor, 8)) {
 		g := &holdTraffic{Rand: seeded(seed), at: engine.Stamp{NowNs: 1e18 + 7}, any: true}
 		replicas := replicasOf(t, seed)
 		for _, r := range replicas {
