@@ -6,6 +6,10 @@ package engine
 func admit(op *Op, used int64, d *Decision) (grant int64, ok bool) {
 	left := max(op.Limit.Max-used, 0)
 	grant, d.Allowed = op.Cost, 1
+	if op.forced {
+		grant = max(min(grant, op.Limit.most()-used), 0)
+		return grant, true
+	}
 	if op.Partial {
 		grant = min(op.Cost, left)
 		d.Allowed = grant
@@ -17,6 +21,14 @@ func admit(op *Op, used int64, d *Decision) (grant int64, ok bool) {
 	d.Remaining = max(left-grant, 0)
 	d.Limit = op.Limit.Max
 	return grant, ok
+}
+
+// most is how many units the state of a counting algorithm can hold.
+func (l *Limit) most() int64 {
+	if l.Algorithm == SlidingLog {
+		return MaxLogUnits
+	}
+	return MaxUnits
 }
 
 // canFit reports whether some wait would let the operation be admitted.

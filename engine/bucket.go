@@ -36,8 +36,11 @@ func tokenBucket(deficit wide, op *Op) (after wide, d Decision) {
 		floor = burst.add(wideMul(uint64(op.WaitNs), uint64(r.Units)))
 		floor = floor.min(burst.add(r.grains(MaxUnits)))
 	}
+	if op.forced {
+		floor = burst.add(r.grains(MaxUnits))
+	}
 	grant, want := op.Cost, op.Cost
-	if op.Partial {
+	if op.Partial || op.forced {
 		grant = min(op.Cost, floor.subFloor(deficit).floor(r.PerNs))
 		want = min(op.Cost, 1)
 	}
@@ -73,6 +76,10 @@ func retryMs(deficit, floor, cost wide, r Rate) int64 {
 func leakyBucket(backlog wide, op *Op) (after wide, d Decision) {
 	r := op.Limit.Rate
 	room, cost := r.grains(op.Limit.Max+1), r.grains(op.Cost)
+	if op.forced {
+		room = room.add(r.grains(MaxUnits))
+		cost = cost.min(room.subFloor(backlog))
+	}
 	after = backlog.add(cost)
 	if room.less(after) {
 		d.RetryMs = retryMs(after, room, cost, r)

@@ -81,7 +81,7 @@ func (s *shard) setLimit(e entry, l *Limit) {
 // unless the entry was live. It reports false when there is no room.
 func (s *shard) ensure(c *cell, kind uint8, stateLen int) bool {
 	n := entryHead + len(c.key) + stateLen
-	if c.r != 0 && c.e.kind() == kind && (kind != kindBlock || n <= s.slab.len(c.r)) {
+	if c.r != 0 && c.e.kind() == kind && (kind != kindBlock && kind != kindHold || n <= s.slab.len(c.r)) {
 		if !c.live {
 			s.freeState(c.e)
 			clear(c.e.state()[:stateLen])
@@ -94,7 +94,7 @@ func (s *shard) ensure(c *cell, kind uint8, stateLen int) bool {
 	if !s.makeRoom(n, c.r) {
 		return false
 	}
-	if c.r != 0 { // a block that needs a longer slot
+	if c.r != 0 { // a block that needs a longer slot (a hold that is live never does)
 		s.drop(c)
 	}
 	s.create(c, kind, stateLen)
@@ -114,8 +114,15 @@ func (s *shard) create(c *cell, kind uint8, stateLen int) {
 	}
 }
 
-// drop removes the cell's entry.
+// drop removes the cell's entry, and the claims on it.
 func (s *shard) drop(c *cell) {
+	if c.ns == limiters {
+		s.dropClaims(c)
+	}
+	s.remove(c)
+}
+
+func (s *shard) remove(c *cell) {
 	if s.hasPartner(c) {
 		s.counts.blocked--
 	}
@@ -136,7 +143,7 @@ func (s *shard) hasPartner(c *cell) bool {
 	switch {
 	case c.ns == blocks:
 		other = limiters
-	case c.ns == tokens || s.counts.entries[kindBlock] == 0:
+	case c.ns > blocks || s.counts.entries[kindBlock] == 0:
 		return false
 	}
 	_, _, r := s.index.find(c.hash, &s.slab, other, c.key)

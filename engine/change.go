@@ -36,7 +36,7 @@ func (l *changeLog) gone(e entry) {
 }
 
 // The first byte of a storage key says what it is the key of.
-var storageKinds = [...]byte{limiters: 'l', blocks: 'b', tokens: 't'}
+var storageKinds = [...]byte{limiters: 'l', blocks: 'b', tokens: 't', holds: 'h', claims: 'c'}
 
 func storageKind(e entry) byte { return storageKinds[namespaceOf(e.kind())] }
 

@@ -129,6 +129,7 @@ func (s *shard) openPart(c *cell, op *Op, l *PolicyLimit, prefix string, key []b
 	s.checker.name = name
 	*c = cell{hash: s.t.hashKey(name), key: name}
 	s.open(c)
+	s.bringUp(c)
 	c.live = c.live && c.e.kind() == uint8(l.Limit.Algorithm)
 	if op.Key = name; l.Zone != nil {
 		op.Calendar = l.Zone.Window(s.nowNs+s.offsetNs, l.Limit.Mode)

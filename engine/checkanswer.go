@@ -145,6 +145,7 @@ func (k *checker) undo(group, part int, cost int64) {
 func (x *part) reopen() {
 	x.c = cell{hash: x.c.hash, key: x.c.key}
 	x.s.open(&x.c)
+	x.s.bringUp(&x.c)
 	x.c.live = x.c.live && x.c.e.kind() == uint8(x.op.Limit.Algorithm)
 }
 

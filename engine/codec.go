@@ -9,7 +9,7 @@ import (
 // value is the kind, the limit and the state, integers as varints. Format 1.
 //
 //	value  = kind limit state
-//	limit  = mode units perNs max windowNs steps(len, bytes)   (not for block, token, counter, scripted)
+//	limit  = mode units perNs max windowNs steps(len, bytes)   (not for block, token, counter, scripted, hold; claims: algorithm first)
 
 // ErrStored is returned by Load for what Drain did not write.
 var ErrStored = errors.New("not a stored entry")
@@ -21,10 +21,19 @@ func (s *shard) encode(b *batch, e entry) {
 	value := len(b.buf)
 	b.buf = append(b.buf, e.kind())
 	if id := e.limit(); id != 0 {
-		b.buf = s.limits.at(id).append(b.buf)
+		b.buf = s.appendLimit(b.buf, e)
 	}
 	b.buf = s.appendState(b.buf, e)
 	b.spans = append(b.spans, span{start, value, len(b.buf)})
+}
+
+// appendLimit appends the limit of an entry; that of claims does not follow from their kind.
+func (s *shard) appendLimit(b []byte, e entry) []byte {
+	l := s.limits.at(e.limit())
+	if e.kind() == kindClaims {
+		b = append(b, byte(l.Algorithm))
+	}
+	return l.append(b)
 }
 
 func (l *Limit) append(b []byte) []byte {
@@ -43,8 +52,11 @@ func (s *shard) appendState(b []byte, e entry) []byte {
 	case uint8(Strike):
 		b = binary.AppendVarint(b, strikeBlockedNs(st))
 		return s.appendLog(b, readLog(st))
-	case uint8(Concurrency):
+	case uint8(Concurrency), kindClaims:
 		return s.appendLeases(b, readLeases(st))
+	case kindHold:
+		x := readHold(st)
+		return append(b, st[:x.len()]...)
 	case kindBlock:
 		untilNs, reason := readBlock(st)
 		return append(binary.AppendVarint(b, untilNs), reason...)

@@ -19,10 +19,11 @@ func (t *Table) Denials(at Stamp, ops []Op, out []Decision, denied []bool) (n in
 	policiesWait := false // behind a change of one
 	for i := range ops {
 		denied[i] = false
-		if ops[i].Code == OpCheck || ops[i].Code == OpPolicy {
+		if ops[i].Code == OpCheck || ops[i].Code == OpPolicy || ops[i].Code >= OpReserve {
 			if policiesWait || !t.deniesCheck(at, &ops[i], &out[i], &held, &waiting) {
 				t.await(&waiting, &ops[i])
-				policiesWait = policiesWait || ops[i].Code == OpPolicy
+				// A hold is settled on keys that are not known here.
+				policiesWait = policiesWait || ops[i].Code != OpCheck && ops[i].Code != OpReserve
 				continue
 			}
 			denied[i] = true

@@ -3,7 +3,7 @@ package engine
 // do carries out one operation. h is the hash of its key.
 func (s *shard) do(h uint64, op *Op, d *Decision) {
 	*d = Decision{}
-	if len(op.ID) == 0 || op.Dry {
+	if len(op.ID) == 0 || op.Dry || op.Code == OpReserve {
 		s.carryOut(h, op, d)
 		return
 	}
@@ -59,6 +59,12 @@ func (s *shard) carryOut(h uint64, op *Op, d *Decision) bool {
 	case OpTake:
 	case OpCheck:
 		return s.check(h, op, d)
+	case OpReserve:
+		return s.reserve(h, op, d)
+	case OpCommit:
+		return s.commit(op, d)
+	case OpCancel:
+		return s.cancel(op, d)
 	default:
 		return s.settle(h, op, d)
 	}

@@ -25,6 +25,9 @@
 //     shards, whenever they collect, are stored and loaded, or are looked at (Inspect,
 //     Scan, RandomKey, Has, Denials, Victims, StateHash), with any stamp. This holds
 //     without a memory bound; replicas give up entries by OpForget.
+//   - A hold takes its units when it is made and gives back, at its end or before, at
+//     most what still counts of them: no sequence of holds lets through more than the
+//     limit. When the end is noticed does not matter, and holds are never given up for room.
 //   - Memory is bounded. What is given up at the bound is the entry nearest to idle
 //     of a few looked at; which ones depends on the hash seed of the process, so two
 //     tables do not give up the same.

@@ -14,18 +14,23 @@ const (
 
 // The kind of an entry is its algorithm, or one of these.
 const (
-	kindBlock = uint8(NoAlgorithm)   // an administrative block: until(8) reasonLen(1) reason
-	kindToken = uint8(numAlgorithms) // the remembered answer to an ID
-	numKinds  = numAlgorithms + 1
+	kindBlock  = uint8(NoAlgorithm)   // an administrative block: until(8) reasonLen(1) reason
+	kindToken  = uint8(numAlgorithms) // the remembered answer to an ID
+	kindHold   = kindToken + 1        // a hold, by its id
+	kindClaims = kindToken + 2        // what holds may give back to a limiter
+	numKinds   = numAlgorithms + 3
 )
 
-// namespace is what a key names: a limiter, its block, or the ID of an operation.
+// namespace is what a key names: a limiter, its block, the ID of an operation, a hold,
+// or the claims on a limiter.
 type namespace uint8
 
 const (
 	limiters namespace = iota
 	blocks
 	tokens
+	holds
+	claims
 )
 
 func namespaceOf(kind uint8) namespace {
@@ -34,6 +39,10 @@ func namespaceOf(kind uint8) namespace {
 		return blocks
 	case kindToken:
 		return tokens
+	case kindHold:
+		return holds
+	case kindClaims:
+		return claims
 	}
 	return limiters
 }
@@ -46,6 +55,7 @@ const (
 var stateLens = [numKinds]int{
 	kindBlock: blockLen, TokenBucket: 16, LeakyBucket: 16, FixedWindow: 16, SlidingLog: logLen,
 	SlidingCounter: 24, Concurrency: leasesLen, Strike: logLen + 8, Counter: 16, Scripted: scriptRecordLen, kindToken: tokenLen,
+	kindHold: holdHead, kindClaims: leasesLen,
 }
 
 // entry is a view of an entry's bytes.

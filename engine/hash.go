@@ -16,7 +16,7 @@ func (t *Table) StateHash(at Stamp) (sum uint64) {
 	for full := uint64(0); ; {
 		full = t.lookSegment(at, full, func(s *shard, g *segment) {
 			g.each(func(r ref) {
-				if e := entry(s.slab.at(r)); !s.idle(e) {
+				if e, live := s.view(r); live {
 					sum += h.entry(s, e)
 				}
 			})
@@ -48,7 +48,7 @@ func (h *stateHasher) entry(s *shard, e entry) uint64 {
 	b := append(h.buf[:0], storageKind(e), byte(e.keyLen()), byte(e.keyLen()>>8))
 	b = append(append(b, e.key()...), e.kind())
 	if id := e.limit(); id != 0 {
-		b = s.limits.at(id).append(b)
+		b = s.appendLimit(b, e)
 	}
 	switch e.kind() {
 	case uint8(SlidingLog):
@@ -57,6 +57,12 @@ func (h *stateHasher) entry(s *shard, e entry) uint64 {
 		b = binary.AppendVarint(s.appendWindow(b, e), strikeBlockedNs(e.state()))
 	case uint8(Concurrency):
 		b = le.AppendUint64(b, h.leases(s, e))
+	case kindClaims:
+		sum, standing := h.claims(s, e)
+		if !standing {
+			return 0
+		}
+		b = le.AppendUint64(b, sum)
 	default:
 		b = s.appendState(b, e)
 	}
@@ -88,4 +94,28 @@ func (h *stateHasher) leases(s *shard, e entry) (sum uint64) {
 		sum += h.hash(append(b, x.id...))
 	}
 	return sum
+}
+
+// claims hashes the claims that have not ended, unless there is none or they are void.
+func (h *stateHasher) claims(s *shard, e entry) (sum uint64, standing bool) {
+	c := cell{hash: s.t.hashKey(e.key()), key: e.key()}
+	s.open(&c)
+	if !c.live || c.e.limit() != e.limit() {
+		return 0, false
+	}
+	set := readLeases(e.state())
+	list := s.claimsIn(&set)
+	if s.nowNs >= set.soonestNs {
+		s.lend(&c)
+		list = s.end(c.e, list)
+		c.live = !s.idle(c.e)
+	}
+	var room [2*binary.MaxVarintLen64 + markLen + MaxIDLen]byte
+	for _, x := range list {
+		b := binary.AppendVarint(room[:0], x.endsNs)
+		b = binary.AppendVarint(b, x.units)
+		b = le.AppendUint64(le.AppendUint64(b, x.mark.hi), x.mark.lo)
+		sum += h.hash(append(b, x.id...))
+	}
+	return sum, c.live && len(list) > 0
 }

@@ -22,7 +22,9 @@ func (s *shard) idleAtNs(e entry) int64 {
 		return int64(le.Uint64(st[8:]))
 	case uint8(Scripted):
 		return scriptIdleNs(st)
-	case kindToken:
+	case kindClaims: // when the first of them ends
+		return readLeases(st).soonestNs
+	case kindToken, kindHold:
 		_, untilNs := readToken(st)
 		return untilNs
 	}
@@ -50,6 +52,8 @@ func (s *shard) idle(e entry) bool {
 		if set.count > 0 && s.nowNs < set.soonestNs {
 			return false
 		}
+	case kindClaims: // they go with their limiter, or one by one
+		return false
 	}
 	return s.idleAtNs(e) <= s.nowNs
 }
@@ -60,7 +64,7 @@ func (s *shard) freeState(e entry) {
 	case uint8(SlidingLog), uint8(Strike):
 		log := readLog(e.state())
 		log.clear(&s.slab)
-	case uint8(Concurrency):
+	case uint8(Concurrency), kindClaims:
 		set := readLeases(e.state())
 		set.clear(&s.slab)
 	}
@@ -88,10 +92,15 @@ func (s *shard) collectUntil(nowNs int64, budget int) {
 	}
 }
 
-// step drops an entry that is idle at a time, or links it anew.
+// step drops an entry that is idle at a time, or links it anew. Claims that have ended
+// go back to their limiter.
 func (s *shard) step(r ref, nowNs int64) {
 	e := entry(s.slab.at(r))
 	idleNs := s.idleAtNs(e)
+	if idleNs <= nowNs && e.kind() == kindClaims {
+		s.endClaims(r)
+		return
+	}
 	if idleNs <= nowNs {
 		s.dropRef(r)
 		s.counts.expired++
@@ -121,13 +130,24 @@ func (s *shard) collectAll(pause func()) {
 		pause()
 	}
 	// What becomes idle within the current tick stands in that tick's slot.
-	for r := s.wheel.heads[0][s.nowNs>>tickBits%wheelSlots]; r != 0; {
-		next := entry(s.slab.at(r)).next()
-		if s.idle(s.slab.at(r)) {
-			s.dropRef(r)
-			s.counts.expired++
+	s.collectTick(func(e entry) bool { return e.kind() == kindClaims && s.idleAtNs(e) <= s.nowNs }, s.endClaims)
+	s.collectTick(func(e entry) bool { return e.kind() != kindClaims && s.idle(e) }, func(r ref) {
+		s.dropRef(r)
+		s.counts.expired++
+	})
+}
+
+// collectTick calls drop for the entries of the current tick that are due. What is
+// dropped may take others with it, but none that are due as well.
+func (s *shard) collectTick(due func(entry) bool, drop func(ref)) {
+	var found []ref
+	for r := s.wheel.heads[0][s.nowNs>>tickBits%wheelSlots]; r != 0; r = entry(s.slab.at(r)).next() {
+		if due(s.slab.at(r)) {
+			found = append(found, r)
 		}
-		r = next
+	}
+	for _, r := range found {
+		drop(r)
 	}
 }
 

@@ -17,7 +17,7 @@ type Info struct {
 	Reason    string
 	// PenaltyMs is what is left of a strike penalty.
 	PenaltyMs int64
-	Holders   int // leases held
+	Holders   int // leases, or holds on the limit of a policy
 	Bytes     int // memory the entry takes, index included
 }
 
@@ -47,6 +47,7 @@ func (s *shard) inspect(h uint64, key []byte) (info Info, found bool) {
 	c, b := cell{hash: h, key: key}, cell{hash: h, key: key, ns: blocks}
 	s.open(&c)
 	s.open(&b)
+	s.bringUp(&c)
 	if c.live {
 		s.describe(&c, &info)
 	}
@@ -86,6 +87,12 @@ func (s *shard) describe(c *cell, info *Info) {
 	}
 	if info.Algorithm == Strike {
 		info.PenaltyMs = s.spanMs(strikeBlockedNs(e.state()))
+	}
+	if k := s.openClaims(c); k.r != 0 && !void(c, &k) {
+		set := readLeases(k.e.state())
+		info.Bytes += s.slab.len(k.r) + indexBytes + set.bytes(&s.slab)
+		set.hide(&s.slab, s.nowNs)
+		info.Holders = int(set.count)
 	}
 	var d Decision
 	s.take(c, &Op{Key: c.key, Limit: info.Limit, Dry: true}, &d)

@@ -60,12 +60,20 @@ func (s *shard) load(name []byte, kind uint8, value []byte) (bool, error) {
 	if namespaceOf(kind) == limiters && kind != uint8(Counter) && kind != uint8(Scripted) {
 		limit = d.limit(Algorithm(kind))
 	}
-	if d.bad || c.r != 0 {
+	if kind == kindClaims {
+		limit = d.limit(Algorithm(d.byte()))
+	}
+	if d.bad || c.r != 0 || kind == kindClaims && !policed(limit.Algorithm) {
 		return false, ErrStored
 	}
 	stateLen := stateLens[kind]
-	if kind == kindBlock {
+	switch kind {
+	case kindBlock:
 		stateLen += min(len(d.b), MaxReasonLen)
+	case kindHold:
+		if stateLen = len(d.b); !soundHold(d.b) || len(name) > MaxIDLen {
+			return false, ErrStored
+		}
 	}
 	s.create(&c, kind, stateLen)
 	if limit.Algorithm != NoAlgorithm {
@@ -74,11 +82,11 @@ func (s *shard) load(name []byte, kind uint8, value []byte) (bool, error) {
 	s.loadState(c.e, &d)
 	s.wheel.link(&s.slab, c.r, s.idleAtNs(c.e))
 	if d.bad || len(d.b) > 0 {
-		s.drop(&c)
+		s.remove(&c)
 		return false, ErrStored
 	}
 	if s.idle(c.e) {
-		s.drop(&c)
+		s.remove(&c)
 		return false, nil
 	}
 	if s.t.opts.TrackChanges {
@@ -99,8 +107,14 @@ func (s *shard) loadState(e entry, d *decoder) {
 		log.write(st)
 		le.PutUint64(st[logLen:], uint64(blockedNs))
 	case uint8(Concurrency):
-		set := s.loadLeases(d)
+		set := s.loadLeases(d, 0, MaxHolderLen)
 		set.write(st)
+	case kindClaims:
+		set := s.loadLeases(d, markLen+1, markLen+MaxIDLen)
+		d.bad = d.bad || set.count == 0
+		set.write(st)
+	case kindHold:
+		copy(st, d.bytes(int64(len(d.b))))
 	case kindBlock:
 		untilNs := d.within(0, Never)
 		reason := d.bytes(int64(len(d.b)))
@@ -124,10 +138,10 @@ func (s *shard) loadLog(d *decoder) (log unitLog) {
 	return log
 }
 
-func (s *shard) loadLeases(d *decoder) (set leaseSet) {
+func (s *shard) loadLeases(d *decoder, shortest, longest int64) (set leaseSet) {
 	for count := d.within(0, MaxHolders); int64(set.count) < count && !d.bad; {
 		x := lease{expiresNs: d.within(1, Never), units: d.within(1, MaxUnits)}
-		x.id = d.bytes(d.within(0, MaxHolderLen))
+		x.id = d.bytes(d.within(shortest, longest))
 		if !d.bad {
 			set.add(&s.slab, x)
 		}

@@ -15,6 +15,7 @@ func (s *shard) look(at Stamp) {
 // unlock gives the shard back and ends a look.
 func (s *shard) unlock() {
 	if s.looking {
+		s.takeBack()
 		s.looking = false
 		s.nowNs, s.offsetNs = s.resume.NowNs, s.resume.WallOffsetNs
 	}
@@ -47,5 +48,6 @@ func (t *Table) Has(at Stamp, key []byte) bool {
 	s.look(at)
 	c := cell{hash: h, key: key}
 	s.open(&c)
+	s.bringUp(&c)
 	return c.live
 }

@@ -114,7 +114,7 @@ func (s *shard) nearestIdle(keep ref, butBlocks bool) (nearest ref) {
 				continue
 			}
 			e := entry(s.slab.at(r))
-			if butBlocks && e.kind() == kindBlock {
+			if butBlocks && e.kind() == kindBlock || e.kind() > kindToken { // a hold is a promise
 				continue
 			}
 			seen++

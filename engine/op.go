@@ -27,6 +27,9 @@ const (
 	OpCheck                 // decide under policies: Text for Key, and Also
 	OpPolicy                // change the policy that Key names as Policy says; TTLNs is how long an override lasts, 0 for ever
 	OpScript                // do what the script of another library does
+	OpReserve               // as OpCheck, and keep what was taken for a hold named ID, for TTLNs
+	OpCommit                // settle the hold that Key names: Cost is what was used of it
+	OpCancel                // call off the hold that Key names
 )
 
 // Op is one operation on one key. Its slices belong to the caller and are not
@@ -43,22 +46,23 @@ type Op struct {
 	// WaitNs lets a TokenBucket run into debt, by at most MaxUnits, when the wait for
 	// it is at most this.
 	WaitNs int64
-	// TTLNs is how long a lease (OpTake of Concurrency, OpRenew) or a block lasts;
+	// TTLNs is how long a lease (OpTake of Concurrency, OpRenew), a block or a hold lasts;
 	// 0 for a lease and Never for a block mean no end.
 	TTLNs int64
 	// ID, when not empty, makes the operation happen once: the same ID on the same
 	// key within the table's IDLifetime answers what the first one answered.
-	// That goes for every answer but OutOfMemory.
+	// That goes for every answer but OutOfMemory. OpReserve: the name of the hold.
 	ID []byte
 	// Text is the lease holder (Concurrency, OpRelease, OpRenew), the reason of a block
-	// or the policy of OpCheck.
+	// or the policy of OpCheck and OpReserve.
 	Text []byte
-	Also []Pair // OpCheck: more policies and their keys, together with the first at most MaxPairs
+	Also []Pair // OpCheck, OpReserve: more policies and their keys, together with the first at most MaxPairs
 	// Calendar bounds the current window when Limit.Mode is Day, Week, Month or Year.
 	Calendar *Calendar
 	Incr     *Incr         // OpIncr
 	Policy   *PolicyChange // OpPolicy
 	Script   *Script       // OpScript
+	forced   bool          // take what there is no room for too, as far as the algorithm can hold it
 }
 
 // Pair is a policy and the key it is to decide about. A check names no pair twice.
@@ -104,17 +108,21 @@ const (
 	Overflow              // a counter would change by more than 64 bits hold
 	UnknownPolicy         // there is no such policy; of a check Pair says which
 	PoliciesFull          // the policies would exceed MaxPolicies, MaxPolicyBytes, or one its overrides
+	NoHold                // there is no such hold, or it is over for too long
+	OtherTerms            // the hold was made, or settled, on other terms
 )
 
 // Decision answers an Op.
 //
-// OpTake and OpCheck fill all five numbers as the contract names them. The others answer
+// OpTake, OpCheck and OpReserve fill all five numbers as the contract names them. The others answer
 // in Allowed: OpRelease, OpRenew, OpReset, OpForget and OpUnblock 1 when there was
 // something to act on, else 0; OpBlock 1; OpRefund 1 when units were given back,
 // with the units left in Remaining (-1 for a limiter that is idle); OpIncr the
 // applied difference, with the new value in Remaining. OpPolicy answers 1 when the
 // policy changed, with its version in Remaining; OpScript 1 unless the script denied
-// something, with the rest in ScriptAnswer.
+// something, with the rest in ScriptAnswer. OpCommit answers 1, with the least that is
+// left of a limit in Remaining (-1 when the policies are gone); OpCancel 1 when the hold
+// is cancelled, now or by an earlier OpCancel.
 type Decision struct {
 	Status Status
 	// Pair is the pair of a check (0: Key and Text, i: Also[i-1]) whose policy the other

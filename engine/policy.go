@@ -133,6 +133,9 @@ func validLimits(limits []PolicyLimit) error {
 	return nil
 }
 
+// policed reports whether a policy may have limits of an algorithm.
+func policed(a Algorithm) bool { return a >= TokenBucket && a <= SlidingCounter }
+
 // sound reports whether the arithmetic holds for a limit.
 func (l *PolicyLimit) sound() bool {
 	within := func(v, low, high int64) bool { return low <= v && v <= high }

@@ -23,9 +23,9 @@ func (t *Table) Scan(at Stamp, cursor uint64, count int, visit func(key []byte, 
 // visitSegment visits the keys of a segment and returns how many they were.
 func (s *shard) visitSegment(g *segment, visit func(key []byte, a Algorithm)) (n int) {
 	g.each(func(r ref) {
-		e := entry(s.slab.at(r))
+		e, live := s.view(r)
 		a := Algorithm(e.kind())
-		if e.kind() == kindToken || s.idle(e) || a == NoAlgorithm && s.liveLimiter(e.key()) {
+		if e.kind() >= kindToken || !live || a == NoAlgorithm && s.liveLimiter(e.key()) {
 			return
 		}
 		n++
@@ -37,6 +37,7 @@ func (s *shard) visitSegment(g *segment, visit func(key []byte, a Algorithm)) (n
 func (s *shard) liveLimiter(key []byte) bool {
 	c := cell{hash: s.t.hashKey(key), key: key}
 	s.open(&c)
+	s.bringUp(&c)
 	return c.live
 }
 

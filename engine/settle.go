@@ -6,7 +6,9 @@ func (s *shard) settle(h uint64, op *Op, d *Decision) bool {
 	if op.Code == OpBlock || op.Code == OpUnblock {
 		c.ns = blocks
 	}
-	s.open(&c)
+	if s.open(&c); c.ns == limiters {
+		s.bringUp(&c)
+	}
 	switch op.Code {
 	case OpBlock:
 		return s.block(&c, op, d)
@@ -124,6 +126,7 @@ func (s *shard) refund(c *cell, op *Op, d *Decision) bool {
 	given := min(op.Cost, s.refundable(c.e))
 	if given > 0 {
 		s.giveBack(c.e, &limit, given)
+		s.refunded(c, &limit, given)
 	}
 	d.Allowed = oneIf(given > 0)
 	look := Op{Key: op.Key, Limit: limit, Dry: true}

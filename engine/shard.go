@@ -8,24 +8,27 @@ import (
 // shard is one independently locked part of a table. All fields but mu are
 // guarded by mu.
 type shard struct {
-	mu       sync.Mutex
-	t        *Table
-	number   int   // among the table's shards
-	nowNs    int64 // the latest time seen; it never goes back
-	offsetNs int64
-	slab     slab
-	index    index
-	wheel    wheel
-	limits   limitTable
-	changes  changeLog
-	counts   counts
-	wander   uint64                          // where evict looks next
-	looking  bool                            // see look
-	resume   Stamp                           // the shard's own time during a look
-	scratch  [2 + MaxNameLen + MaxIDLen]byte // for the key of a token
-	gone     []gone                          // what is to be forgotten before anything else
-	checker  checker                         // for the first of the shards of a check
-	fetched  uint64                          // keeps fetch from being optimized away
+	mu        sync.Mutex
+	t         *Table
+	number    int   // among the table's shards
+	nowNs     int64 // the latest time seen; it never goes back
+	offsetNs  int64
+	slab      slab
+	index     index
+	wheel     wheel
+	limits    limitTable
+	changes   changeLog
+	counts    counts
+	wander    uint64  // where evict looks next
+	looking   bool    // see look
+	resume    Stamp   // the shard's own time during a look
+	lent      []entry // copies with logs that a look has
+	listed    []claim // the claims looked at last
+	claimName [markLen + MaxIDLen]byte
+	scratch   [2 + MaxNameLen + MaxIDLen]byte // for the key of a token
+	gone      []gone                          // what is to be forgotten before anything else
+	fetched   uint64                          // keeps fetch from being optimized away
+	checker   checker                         // for the first of the shards of a check
 }
 
 // counts are the shard's share of Stats.

@@ -142,14 +142,9 @@ func narrow(ops []Op) int {
 // seen between them, and all happen at the same instant.
 func (t *Table) DecideAtomic(at Stamp, ops []Op, out []Decision) {
 	var few [2 * MaxPairs]int
-	involved := t.involved(ops, few[:0])
-	defer func() {
-		for _, i := range involved {
-			t.shards[i].mu.Unlock()
-		}
-	}()
+	involved := t.lock(ops, few[:0])
+	defer t.unlock(involved)
 	for _, i := range involved {
-		t.shards[i].mu.Lock()
 		at.NowNs = max(at.NowNs, t.shards[i].nowNs)
 	}
 	enter := (*shard).enter
@@ -171,20 +166,22 @@ func (t *Table) DecideAtomic(at Stamp, ops []Op, out []Decision) {
 }
 
 // wide reports whether an operation needs more than the shard of its key.
-func (op *Op) wide() bool { return op.Code == OpPolicy || len(op.Also) > 0 }
+func (op *Op) wide() bool { return op.Code == OpPolicy || len(op.Also) > 0 || op.Code >= OpReserve }
 
 // involved lists the shards of operations, in ascending order: all callers lock in
 // that order, so none waits for another in a circle.
 func (t *Table) involved(ops []Op, list []int) []int {
 	for i := range ops {
 		if ops[i].Code == OpPolicy {
-			list = list[:0]
-			for k := range t.shards {
-				list = append(list, k)
-			}
-			return list
+			return t.everyShard(list[:0])
 		}
 		list = append(list, t.placeOf(ops[i].Key))
+		switch ops[i].Code {
+		case OpReserve:
+			list = append(list, t.placeOf(ops[i].ID))
+		case OpCommit, OpCancel:
+			list = t.placesOfHold(ops[i].Key, list)
+		}
 		for _, p := range ops[i].Also {
 			list = append(list, t.placeOf(p.Key))
 		}
@@ -211,7 +208,7 @@ func (t *Table) Len(at Stamp) (n int64) {
 // keys counts the keys of a shard, idle ones that have not been collected included.
 func (s *shard) keys() (n int64) {
 	for kind, count := range s.counts.entries {
-		if kind != int(kindToken) {
+		if kind < int(kindToken) {
 			n += count
 		}
 	}

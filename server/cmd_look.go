@@ -11,7 +11,7 @@ const staleField = "In a cluster also `stale_ms`: how old the answer may be, 0 f
 
 func lookCommands() []*command {
 	inspectReply := "A map, empty for an idle key: `algorithm`, `rule` (the limit used last, as one types it), `limit`, `used` (units, rounded up), `remaining`, " +
-		"`idle_in_ms` (-1: never by itself), `blocked` (1 or 0), `blocked_ms` (-1: no end), `reason`, `penalty_ms` (what is left of a strike penalty), `holders`, `bytes`. " + staleField
+		"`idle_in_ms` (-1: never by itself), `blocked` (1 or 0), `blocked_ms` (-1: no end), `reason`, `penalty_ms` (what is left of a strike penalty), `holders` (slots held, or holds on the limit of a policy), `bytes`. " + staleField
 	return []*command{
 		{
 			name: "RL.INSPECT", arity: 2, syntax: "key", group: groupLook, flags: "readonly fast", keys: oneKey,
@@ -107,6 +107,9 @@ func runExplain(s *session, args [][]byte) {
 	s.batch = nil
 	defer s.srv.state.batches.put(b)
 	op := &b.ops[0]
+	if op.Code == engine.OpReserve { // what there is to explain is its check
+		op.Code = engine.OpCheck
+	}
 	if op.Code != engine.OpTake && op.Code != engine.OpCheck {
 		s.fail(notDecision(args[1]))
 		return

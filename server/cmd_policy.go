@@ -36,7 +36,7 @@ func policyCommands() []*command {
 				params: []param{paramPolicy, {"ON|OFF", "begin or end it"}}, reply: versionReply, plan: planPolicyShadow, answer: answerRemaining},
 		},
 	}
-	return []*command{checkCommand(), policy}
+	return append([]*command{checkCommand(), policy}, holdCommands()...)
 }
 
 func policySetCommand() *command {

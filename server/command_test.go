@@ -109,7 +109,7 @@ func TestCommandCommand(t *testing.T) {
 
 	assert.Contains(t, c.say("COMMAND LIST FILTERBY ACLCAT ratelimit"), "rl.acquire")
 	assert.NotContains(t, c.say("COMMAND LIST FILTERBY ACLCAT ratelimit"), "ping")
-	assert.Equal(t, "rl.release rl.renew rl.refund rl.reset", c.say("COMMAND LIST FILTERBY PATTERN rl.re*"))
+	assert.Equal(t, "rl.reserve rl.release rl.renew rl.refund rl.reset", c.say("COMMAND LIST FILTERBY PATTERN rl.re*"))
 	assert.Equal(t, "", c.say("COMMAND LIST FILTERBY MODULE x"))
 	assert.Equal(t, "-ERR syntax error", c.say("COMMAND LIST FILTERBY x y"))
 }

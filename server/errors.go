@@ -65,6 +65,10 @@ const (
 	errOutOfMemory    replyError = "OOM the memory for limiters is full and the policy is deny; nothing was counted"
 	errTooManyHolders replyError = "ERR the key has 1000 leases, the most one key may have"
 	errNotRefundable  replyError = "ERR the key's algorithm has nothing to refund"
+	errTooManyHolds   replyError = "ERR a limit of the policies has 1000 holds on this key, the most it may have"
+	errNoHold         replyError = "NOHOLD there is no hold with this id: it was denied, or has been over for more than 60 seconds; nothing was charged"
+	errOtherTerms     replyError = "ERR the id names a hold on other terms, nothing was taken"
+	errOtherActual    replyError = "ERR the hold is settled with another actual, nothing was changed"
 	errOverflow       replyError = "ERR increment or decrement would overflow"
 	errTooManyKeys    replyError = "ERR KEYS matches more than 10000 keys, use SCAN"
 	errPatternLong    replyError = "ERR pattern must be at most 512 bytes"
@@ -109,15 +113,22 @@ var statusErrors = [...]replyError{
 	engine.NotRefundable:  errNotRefundable,
 	engine.Overflow:       errOverflow,
 	engine.PoliciesFull:   errPoliciesFull,
+	engine.NoHold:         errNoHold,
+	engine.OtherTerms:     errOtherTerms,
 }
 
 // statusError is the reply to an operation that the engine did not carry out.
 func statusError(op *engine.Op, d *engine.Decision) error {
-	if d.Status != engine.UnknownPolicy {
+	switch {
+	case d.Status == engine.TooManyHolders && op.Code == engine.OpReserve:
+		return errTooManyHolds
+	case d.Status == engine.OtherTerms && op.Code == engine.OpCommit:
+		return errOtherActual
+	case d.Status != engine.UnknownPolicy:
 		return statusErrors[d.Status]
 	}
 	name := op.Key
-	if op.Code == engine.OpCheck {
+	if op.Code == engine.OpCheck || op.Code == engine.OpReserve {
 		name = op.PairAt(int(d.Pair)).Policy
 	}
 	return noPolicy(name)

@@ -8,7 +8,7 @@ import "github.com/weir-project/weir/engine"
 func Sound(op *engine.Op) bool {
 	within := func(v, low, high int64) bool { return low <= v && v <= high }
 	longest := int64(engine.MaxKeyLen)
-	reserved := engine.Reserved(op.Key)
+	reserved := engine.Reserved(op.Key) && op.Code != engine.OpCommit && op.Code != engine.OpCancel
 	if reserved {
 		longest = int64(engine.MaxNameLen)
 	}
@@ -29,6 +29,11 @@ func Sound(op *engine.Op) bool {
 		return ok && op.Incr != nil && op.Incr.Expire <= engine.ExpireNone
 	case engine.OpCheck:
 		return ok && soundPairs(op)
+	case engine.OpReserve:
+		return ok && soundPairs(op) && len(op.ID) > 0 && op.Cost > 0 && !op.Partial && within(op.TTLNs, 1, engine.MaxWindowNs) &&
+			op.HoldBytes() <= engine.MaxHoldBytes
+	case engine.OpCommit, engine.OpCancel:
+		return ok && len(op.Key) <= engine.MaxIDLen && len(op.ID) == 0 && !op.Dry
 	case engine.OpPolicy:
 		return ok && op.Policy != nil && op.Policy.Sound(op.Key)
 	case engine.OpScript:
@@ -39,7 +44,7 @@ func Sound(op *engine.Op) bool {
 }
 
 // lastCode is the newest operation this version knows.
-const lastCode = engine.OpScript
+const lastCode = engine.OpCancel
 
 // soundPairs reports whether a check names policies and keys, none of them twice: a
 // look at both would find room for either.

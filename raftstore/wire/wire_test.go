@@ -1,7 +1,9 @@
 package wire_test
 
 import (
+	"bytes"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -39,7 +41,7 @@ func TestHeaderRefuses(t *testing.T) {
 func genOp(t *rapid.T) engine.Op {
 	units := rapid.Int64Range(0, engine.MaxUnits)
 	op := engine.Op{
-		Code: engine.OpCode(rapid.IntRange(int(engine.OpTake), int(engine.OpScript)).Draw(t, "code")),
+		Code: engine.OpCode(rapid.IntRange(int(engine.OpTake), int(engine.OpCancel)).Draw(t, "code")),
 		Key:  rapid.SliceOfN(rapid.Byte(), 1, engine.MaxKeyLen).Draw(t, "key"),
 		Cost: units.Draw(t, "cost"), Partial: rapid.Bool().Draw(t, "partial"), Dry: rapid.Bool().Draw(t, "dry"),
 		WaitNs: rapid.Int64Range(0, engine.Never).Draw(t, "wait"), TTLNs: rapid.Int64Range(0, engine.Never).Draw(t, "ttl"),
@@ -54,6 +56,14 @@ func genOp(t *rapid.T) engine.Op {
 		for i := range rapid.IntRange(0, engine.MaxPairs-1).Draw(t, "pairs") {
 			op.Also = append(op.Also, engine.Pair{Policy: fmt.Append(nil, "p", i), Key: op.Key})
 		}
+	case engine.OpReserve:
+		op.Key, op.Text, op.ID, op.Cost, op.TTLNs = op.Key[:min(len(op.Key), 30)], []byte("policy"), []byte("id"), 1+op.Cost/2, 1+op.TTLNs%engine.MaxWindowNs
+		op.Partial = false
+		for i := range rapid.IntRange(0, engine.MaxPairs-1).Draw(t, "pairs") {
+			op.Also = append(op.Also, engine.Pair{Policy: fmt.Append(nil, "p", i), Key: op.Key})
+		}
+	case engine.OpCommit, engine.OpCancel:
+		op.Key, op.ID, op.Dry = op.Key[:min(len(op.Key), engine.MaxIDLen)], nil, false
 	case engine.OpPolicy:
 		op.Key = []byte("policy")
 		op.Policy = &engine.PolicyChange{Do: engine.PolicyDelete, Reset: rapid.Bool().Draw(t, "reset")}
@@ -164,6 +174,21 @@ func TestUnsoundNeverTravels(t *testing.T) {
 		bad.Also = also
 		require.False(t, wire.Sound(&bad), "%s", also)
 	}
+	held := engine.Op{Code: engine.OpReserve, Key: []byte("k"), Text: []byte("p"), ID: []byte("id"), Cost: 1, TTLNs: 1, Also: check.Also}
+	require.True(t, wire.Sound(&held))
+	for name, spoil := range map[string]func(op *engine.Op){
+		"no id": func(op *engine.Op) { op.ID = nil }, "a part": func(op *engine.Op) { op.Partial = true }, "no units": func(op *engine.Op) { op.Cost = 0 }, "no ttl": func(op *engine.Op) { op.TTLNs = 0 },
+		"a ttl too long": func(op *engine.Op) { op.TTLNs = engine.MaxWindowNs + 1 }, "a pair twice": func(op *engine.Op) { op.Also = []engine.Pair{pair("p", "k")} },
+		"too many bytes": func(op *engine.Op) {
+			op.Also = []engine.Pair{pair("p", strings.Repeat("j", 500)), pair("q", strings.Repeat("j", 300))}
+		},
+	} {
+		bad := held
+		spoil(&bad)
+		require.False(t, wire.Sound(&bad), name)
+	}
+	require.True(t, wire.Sound(&engine.Op{Code: engine.OpCommit, Key: []byte("policy|p|0|k"), Cost: 1}), "an id may be any bytes")
+	require.False(t, wire.Sound(&engine.Op{Code: engine.OpCommit, Key: bytes.Repeat([]byte("i"), engine.MaxIDLen+1), Cost: 1}))
 	limit := engine.Limit{Algorithm: engine.SlidingCounter, WindowNs: 1, Max: 1}
 	own := engine.Op{Key: []byte("policy|p|0|k"), Limit: limit, Cost: 1}
 	require.False(t, wire.Sound(&own), "a limiter of a policy belongs to it")
@@ -203,6 +228,13 @@ func FuzzBody(f *testing.F) {
 			{Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Day, Max: 2}, Zone: &engine.Zone{Name: "UTC"}},
 		}}}},
 		{Code: engine.OpCheck, Key: []byte("k"), Text: []byte("p"), Cost: 2, Also: []engine.Pair{{Policy: []byte("p"), Key: []byte("j")}}},
+	}, true))
+	f.Add(enc.Call(nil, []engine.Op{
+		{Code: engine.OpPolicy, Key: []byte("p"), Policy: &engine.PolicyChange{Terms: &engine.Policy{Limits: []engine.PolicyLimit{
+			{Limit: engine.Limit{Algorithm: engine.SlidingLog, WindowNs: 1e9, Max: 9}},
+		}}}},
+		{Code: engine.OpReserve, Key: []byte("k"), Text: []byte("p"), Cost: 2, TTLNs: 5, ID: []byte("id"), Also: []engine.Pair{{Policy: []byte("p"), Key: []byte("j")}}},
+		{Code: engine.OpCommit, Key: []byte("id"), Cost: 3}, {Code: engine.OpCancel, Key: []byte("id"), Cost: 1},
 	}, true))
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0x0f})
 	f.Fuzz(func(t *testing.T, body []byte) {

@@ -1,0 +1,215 @@
+package engine_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// holds is a table with policies, and a clock of its own.
+type holds struct {
+	t     *testing.T
+	table *engine.Table
+	at    engine.Stamp
+}
+
+func newHolds(t *testing.T, limits map[string]engine.Limit) *holds {
+	h := &holds{t, engine.NewTable(engine.Options{}), engine.Stamp{NowNs: 1e18}}
+	for name, l := range limits {
+		h.do(setPolicy(name, engine.Policy{Limits: []engine.PolicyLimit{{Limit: l}}}))
+	}
+	return h
+}
+
+func (h *holds) do(op engine.Op) engine.Decision { return decideAt(h.table, h.at, op) }
+func (h *holds) pass(ns int64)                   { h.at.NowNs += ns }
+
+func reserve(id string, n, ttlNs int64, pairs ...string) engine.Op {
+	op := check(n, pairs...)
+	op.Code, op.ID, op.TTLNs = engine.OpReserve, []byte(id), ttlNs
+	return op
+}
+
+func commit(id string, actual int64) engine.Op {
+	return engine.Op{Code: engine.OpCommit, Key: []byte(id), Cost: actual}
+}
+
+func cancel(id string) engine.Op { return engine.Op{Code: engine.OpCancel, Key: []byte(id)} }
+
+// left is what is left of a policy for a key.
+func (h *holds) left(policy, key string) int64 { return h.do(check(0, policy, key)).Remaining }
+
+var heldLimits = map[string]engine.Limit{
+	"token":   {Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: 1e9}, Max: 100},
+	"leaky":   {Algorithm: engine.LeakyBucket, Rate: engine.Rate{Units: 1, PerNs: 1e9}, Max: 99},
+	"fixed":   {Algorithm: engine.FixedWindow, WindowNs: 100e9, Max: 100},
+	"log":     {Algorithm: engine.SlidingLog, WindowNs: 100e9, Max: 100},
+	"counter": {Algorithm: engine.SlidingCounter, WindowNs: 100e9, Max: 100},
+}
+
+func TestAHoldIsSettled(t *testing.T) {
+	for name := range heldLimits {
+		t.Run(name, func(t *testing.T) {
+			h := newHolds(t, heldLimits)
+			d := h.do(reserve("r1", 60, 10e9, name, "k"))
+			require.Equal(t, int64(1), d.Allowed)
+			require.Equal(t, int64(40), d.Remaining)
+			require.Equal(t, d, h.do(reserve("r1", 60, 10e9, name, "k")), "the same request again")
+			require.Equal(t, engine.OtherTerms, h.do(reserve("r1", 61, 10e9, name, "k")).Status)
+			require.Equal(t, int64(0), h.do(reserve("r2", 41, 10e9, name, "k")).Allowed, "nothing more fits")
+			require.Equal(t, engine.NoHold, h.do(commit("r2", 1)).Status, "what was denied is no hold")
+
+			require.Equal(t, engine.Decision{Allowed: 1, Remaining: 75}, h.do(commit("r1", 25)))
+			require.Equal(t, engine.Decision{Allowed: 1, Remaining: 75}, h.do(commit("r1", 25)), "again")
+			require.Equal(t, engine.OtherTerms, h.do(commit("r1", 26)).Status)
+			require.Equal(t, int64(0), h.do(cancel("r1")).Allowed, "it is settled")
+			require.Equal(t, int64(75), h.left(name, "k"))
+
+			require.Equal(t, int64(1), h.do(reserve("r3", 75, 10e9, name, "k")).Allowed)
+			require.Equal(t, int64(1), h.do(cancel("r3")).Allowed)
+			require.Equal(t, int64(1), h.do(cancel("r3")).Allowed, "again")
+			require.Equal(t, int64(75), h.left(name, "k"))
+		})
+	}
+}
+
+// TestMoreThanWasHeldIsTaken: what happened counts, room or not.
+func TestMoreThanWasHeldIsTaken(t *testing.T) {
+	for name, limit := range heldLimits {
+		t.Run(name, func(t *testing.T) {
+			h := newHolds(t, heldLimits)
+			h.do(reserve("r", 90, 10e9, name, "k"))
+			require.Equal(t, int64(0), h.do(commit("r", 150)).Remaining)
+			info, _ := h.table.Inspect(h.at, fmt.Append(nil, "policy|", name, "|0|k"))
+			require.Equal(t, int64(150), info.Used)
+			require.Equal(t, limit.Max, info.Limit.Max)
+			h.do(reserve("all", 1, 10e9, name, "other"))
+			require.Equal(t, int64(0), h.do(commit("all", engine.MaxUnits)).Remaining)
+			require.Equal(t, int64(0), h.do(check(1, name, "other")).Allowed)
+		})
+	}
+}
+
+// TestAHoldEndsByItself: its units come back at its end, and a commit that is late
+// charges them all the same.
+func TestAHoldEndsByItself(t *testing.T) {
+	for name := range heldLimits {
+		t.Run(name, func(t *testing.T) {
+			h := newHolds(t, heldLimits)
+			h.do(check(10, name, "k"))
+			h.do(reserve("r", 90, 1e9, name, "k"))
+			h.pass(1e9 - 1)
+			require.Equal(t, int64(0), h.left(name, "k"))
+			h.pass(1)
+			require.GreaterOrEqual(t, h.left(name, "k"), int64(90))
+			require.Equal(t, int64(0), h.do(cancel("r")).Allowed)
+			before := h.left(name, "k")
+			require.Equal(t, before-30, h.do(commit("r", 30)).Remaining)
+			require.Equal(t, before-30, h.do(commit("r", 30)).Remaining, "once")
+			h.pass(60e9)
+			require.Equal(t, engine.NoHold, h.do(commit("r", 30)).Status, "forgotten")
+		})
+	}
+}
+
+// TestASharedHold: several policies are held together or not at all, and settled
+// together; one that is taken away meanwhile, or does not bind, is no hindrance.
+func TestASharedHold(t *testing.T) {
+	h := newHolds(t, heldLimits)
+	h.do(setPolicy("shadow", engine.Policy{Limits: []engine.PolicyLimit{{Limit: heldLimits["fixed"]}}, Shadow: true}))
+	h.do(setPolicy("off", engine.Policy{Limits: []engine.PolicyLimit{{Limit: heldLimits["fixed"]}}, Disabled: true}))
+	pairs := []string{"token", "a", "fixed", "b", "log", "a", "shadow", "a", "off", "a"}
+	h.do(check(95, "log", "a"))
+	h.do(check(98, "shadow", "a"))
+	require.Equal(t, int64(0), h.do(reserve("r", 6, 10e9, pairs...)).Allowed)
+	require.Equal(t, int64(100), h.left("token", "a"), "nothing is taken from any")
+
+	d := h.do(reserve("r", 5, 10e9, pairs...))
+	require.Equal(t, engine.Decision{Allowed: 1, ResetMs: 100000, Limit: 100, Pair: 2}, d)
+	require.Equal(t, []int64{95, 95, 0, 2}, []int64{h.left("token", "a"), h.left("fixed", "b"), h.left("log", "a"), h.left("shadow", "a")})
+	h.do(engine.Op{Code: engine.OpPolicy, Key: []byte("fixed"), Policy: &engine.PolicyChange{Do: engine.PolicyDelete}})
+	require.Equal(t, engine.Decision{Allowed: 1, Remaining: 3}, h.do(commit("r", 2)))
+	require.Equal(t, []int64{98, 3, 2}, []int64{h.left("token", "a"), h.left("log", "a"), h.left("shadow", "a")})
+
+	h.do(reserve("s", 5, 10e9, "token", "a"))
+	h.do(engine.Op{Code: engine.OpPolicy, Key: []byte("token"), Policy: &engine.PolicyChange{Do: engine.PolicyDelete}})
+	require.Equal(t, engine.Decision{Allowed: 1, Remaining: -1}, h.do(commit("s", 2)), "there is no limit any more")
+}
+
+// TestAHoldIsOfItsLimiter: what was forgotten, or counts by another limit now, gets
+// nothing back from holds made before.
+func TestAHoldIsOfItsLimiter(t *testing.T) {
+	for name, limit := range heldLimits {
+		t.Run(name, func(t *testing.T) {
+			h := newHolds(t, heldLimits)
+			h.do(reserve("r", 50, 10e9, name, "k"))
+			h.do(engine.Op{Code: engine.OpReset, Key: fmt.Append(nil, "policy|", name, "|0|k"), Cost: 1})
+			h.do(check(30, name, "k"))
+			require.Equal(t, int64(1), h.do(cancel("r")).Allowed)
+			require.Equal(t, int64(70), h.left(name, "k"), "after a reset")
+
+			h.do(reserve("s", 50, 10e9, name, "k"))
+			limit.Max--
+			h.do(setPolicy(name, engine.Policy{Limits: []engine.PolicyLimit{{Limit: limit}}}))
+			h.do(check(1, name, "k"))
+			left := h.left(name, "k")
+			h.do(cancel("s"))
+			require.Equal(t, left, h.left(name, "k"), "after a change")
+		})
+	}
+}
+
+// TestHoldsOfOneLimitAreBounded: the next one is refused and takes nothing, until one ends.
+func TestHoldsOfOneLimitAreBounded(t *testing.T) {
+	h := newHolds(t, map[string]engine.Limit{"p": {Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: 1e6}})
+	for i := range engine.MaxHolders {
+		require.Equal(t, int64(1), h.do(reserve(fmt.Sprint(i), 1, 10e9+int64(i), "p", "k")).Allowed)
+	}
+	require.Equal(t, engine.TooManyHolders, h.do(reserve("more", 1, 10e9, "p", "k")).Status)
+	require.Equal(t, engine.NoHold, h.do(commit("more", 1)).Status)
+	h.pass(10e9)
+	require.Equal(t, int64(1), h.do(reserve("more", 1, 10e9, "p", "k")).Allowed)
+	require.Equal(t, int64(1e6-engine.MaxHolders), h.left("p", "k"))
+}
+
+// TestHoldsAreNoVictims: when memory runs out other limiters go, and holds are settled
+// as if there were plenty.
+func TestHoldsAreNoVictims(t *testing.T) {
+	h := newHolds(t, nil)
+	h.table = engine.NewTable(engine.Options{Shards: 1, MaxMemoryBytes: 1 << 20})
+	h.do(setPolicy("p", engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(1000)}}))
+	for i := range 100 {
+		require.Equal(t, int64(1), h.do(reserve(fmt.Sprint(i), 1, 1e9, "p", fmt.Sprint("k", i))).Allowed)
+	}
+	for i := range 20000 {
+		h.do(engine.Op{Key: fmt.Append(nil, "other", i), Limit: engine.Limit{Algorithm: engine.FixedWindow, WindowNs: 3600e9, Max: 1}, Cost: 1})
+	}
+	require.NotZero(t, h.table.Stats(h.at).Evicted)
+	for i := range 100 {
+		require.Equal(t, int64(1), h.do(commit(fmt.Sprint(i), 1)).Allowed)
+	}
+}
+
+// TestLimitersAreIdleWithoutTheirHolds: what only looks sees at once that a hold has
+// ended, and an hour later nothing is left of it.
+func TestLimitersAreIdleWithoutTheirHolds(t *testing.T) {
+	for name := range heldLimits {
+		h := newHolds(t, heldLimits)
+		empty := h.table.MemoryBytes()
+		for i := range 300 {
+			h.do(reserve(fmt.Sprint(i), 1, 1e9+int64(i)*1e6, name, fmt.Sprint("k", i%3)))
+		}
+		h.pass(2e9)
+		_, found := h.table.Inspect(h.at, fmt.Append(nil, "policy|", name, "|0|k1"))
+		require.False(t, found, name)
+		require.False(t, h.table.Has(h.at, fmt.Append(nil, "policy|", name, "|0|k1")), name)
+		h.table.Scan(h.at, 0, 1000, func(key []byte, _ engine.Algorithm) { require.Fail(t, string(key)) })
+		require.Zero(t, h.table.Len(h.at), name)
+		h.pass(3600e9)
+		require.Zero(t, h.table.Len(h.at), name)
+		require.LessOrEqual(t, h.table.MemoryBytes()-empty, int64(64*3*16<<10), "%s: spare pages", name)
+	}
+}

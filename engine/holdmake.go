@@ -1,0 +1,92 @@
+package engine
+
+import "slices"
+
+// reserve carries out an OpReserve: a check whose take can be settled. A denial leaves
+// nothing behind, so the id may be used again.
+func (s *shard) reserve(h uint64, op *Op, d *Decision) bool {
+	if op.Dry {
+		return s.check(h, op, d)
+	}
+	home, c := s.t.openHold(op.ID)
+	if c.live {
+		if x := readHold(c.e.state()); x.same(op) {
+			*d = x.answer
+		} else {
+			d.Status = OtherTerms
+		}
+		return false
+	}
+	k := &s.checker
+	if !k.resolve(s, h, op, d) {
+		return false
+	}
+	if _, fits := k.look(op); !fits {
+		k.deny(op, d)
+		return false
+	}
+	if k.crowded() {
+		d.Status = TooManyHolders
+		return false
+	}
+	return k.hold(s, op, d, home, &c)
+}
+
+// crowded reports whether a limit has as many claims as it may have.
+func (k *checker) crowded() bool {
+	return slices.ContainsFunc(k.parts, func(x part) bool {
+		claims := x.s.openClaims(&x.c)
+		return claims.r != 0 && readLeases(claims.e.state()).count >= MaxHolders
+	})
+}
+
+// hold takes what was found to fit, and notes it under the id and in the limiters.
+func (k *checker) hold(s *shard, op *Op, d *Decision, home *shard, c *cell) bool {
+	x := hold{endsNs: addNs(s.nowNs, op.TTLNs), units: op.Cost, ttlNs: op.TTLNs, high: op.High}
+	x.forgetNs = addNs(x.endsNs, s.t.opts.IDLifetimeNs)
+	for i := 0; ; i++ {
+		pair, more := op.pair(i)
+		if !more {
+			break
+		}
+		x.pairs = append(x.pairs, holdPair{Pair: pair})
+	}
+	memory := s.t.evictions()
+	if !home.ensure(c, kindHold, x.len()) {
+		d.Status = OutOfMemory
+		return false
+	}
+	x.write(c.e.state())
+	home.touched(c)
+	if memory != s.t.evictions() {
+		k.reopen()
+	}
+	k.take(s, op, op.Cost, d)
+	if d.Status != OK {
+		home.drop(c)
+		return false
+	}
+	x.answer = *d
+	k.claim(op, &x)
+	x.write(c.e.state()) // the answer, and what was taken
+	return true
+}
+
+// claim notes what a hold took in the limiters, and in the hold which they are.
+func (k *checker) claim(op *Op, x *hold) {
+	for i := range k.groups {
+		g := &k.groups[i]
+		for j := g.from; j < g.to && g.fits; j++ {
+			p := &k.parts[j]
+			p.reopen() // which voids the claims on another limit
+			p.s.addClaim(&p.c, op.ID, op.Cost, x.endsNs)
+			x.pairs[p.pair].took |= 1 << p.limit
+		}
+	}
+}
+
+func (k *checker) reopen() {
+	for i := range k.parts {
+		k.parts[i].reopen()
+	}
+}

@@ -1,0 +1,74 @@
+package raftstore_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore"
+)
+
+func reserve(id string, n int64, ttl time.Duration, pairs ...string) engine.Op {
+	op := check(n, pairs...)
+	op.Code, op.ID, op.TTLNs = engine.OpReserve, []byte(id), int64(ttl)
+	return op
+}
+
+func commit(id string, actual int64) engine.Op {
+	return engine.Op{Code: engine.OpCommit, Key: []byte(id), Cost: actual}
+}
+
+// TestHoldsOutliveTheirLeader: a hold made through one leader is settled through the
+// next, once, whoever repeats it, and comes back from a snapshot.
+func TestHoldsOutliveTheirLeader(t *testing.T) {
+	c := newCluster(t, 3, nil)
+	leader, at := c.leader()
+	follower, next := c.nodes[(at+1)%3], (at+2)%3
+	c.decideOn(leader, setPolicy("org", 100), setPolicy("user", 50))
+	held := c.decideOn(follower, reserve("r", 40, time.Hour, "org", "acme", "user", "7"))[0]
+	require.EqualValues(t, 1, held.Allowed)
+
+	leader = c.moveTo(next)
+	require.Equal(t, held, c.decideOn(leader, reserve("r", 40, time.Hour, "org", "acme", "user", "7"))[0], "the same request again")
+	require.NoError(t, leader.Snapshot())
+	settled := c.decideOn(follower, commit("r", 15))[0]
+	require.Equal(t, engine.Decision{Allowed: 1, Remaining: 35}, settled)
+	c.agree()
+
+	leader = c.moveTo(at)
+	require.Equal(t, settled, c.decideOn(leader, commit("r", 15))[0], "the same request again")
+	require.Equal(t, engine.OtherTerms, c.decideOn(leader, commit("r", 16))[0].Status)
+	require.Equal(t, engine.NoHold, c.decideOn(leader, commit("nobody", 1))[0].Status)
+	c.decideOn(leader, reserve("s", 35, time.Hour, "org", "acme", "user", "7"))
+	c.agree()
+	c.stop(next)
+	c.restart(next)
+	c.agree()
+	c.moveTo(next)
+	require.EqualValues(t, 1, c.decideOn(c.nodes[next], engine.Op{Code: engine.OpCancel, Key: []byte("s"), Cost: 1})[0].Allowed)
+	require.EqualValues(t, 85, c.decideOn(c.nodes[next], check(0, "org", "acme"))[0].Remaining)
+	c.agree()
+}
+
+// TestHoldsEndOnEveryNode: at the same instant of the log, whichever node is asked.
+func TestHoldsEndOnEveryNode(t *testing.T) {
+	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.TestClock = true })
+	leader, _ := c.leader()
+	c.decideOn(leader, setPolicy("org", 100))
+	for i := range 50 {
+		c.decideOn(c.nodes[i%3], reserve(fmt.Sprint("r", i), 2, time.Second+time.Duration(i)*time.Millisecond, "org", "acme"))
+	}
+	require.Zero(t, c.decideOn(leader, check(1, "org", "acme"))[0].Allowed)
+	require.True(t, leader.Advance(1025*time.Millisecond))
+	d := c.decideOn(leader, check(1, "org", "acme"))[0]
+	require.EqualValues(t, 1, d.Allowed)
+	require.EqualValues(t, 51, d.Remaining, "26 have ended")
+	c.agree()
+	require.Equal(t, engine.Decision{Allowed: 1, Remaining: 44}, c.decideOn(leader, commit("r0", 7))[0], "late, and charged")
+	require.True(t, leader.Advance(time.Minute))
+	require.EqualValues(t, 92, c.decideOn(leader, check(0, "org", "acme"))[0].Remaining)
+	c.agree()
+}

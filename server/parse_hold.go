@@ -1,0 +1,68 @@
+package server
+
+import (
+	"crypto/rand"
+	"strconv"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// From the arguments of a command on holds to its operation.
+
+func planReserve(s *session, args [][]byte) error {
+	op, err := s.op(engine.OpReserve, args[2])
+	if err != nil {
+		return err
+	}
+	if err := checkText("policy", args[1], engine.MaxPolicyLen); err != nil {
+		return err
+	}
+	op.Text = args[1]
+	if op.Cost, err = unitsArg("n", args[3], 1, engine.MaxUnits); err != nil {
+		return err
+	}
+	if op.TTLNs, err = spanArg("ttl", args[4]); err != nil {
+		return err
+	}
+	rest := args[5:]
+	if len(rest) > 0 && isWord(rest[0], "AND") {
+		if rest, err = s.morePairs(op, rest[1:]); err != nil {
+			return err
+		}
+		if len(op.Also) == 0 {
+			return replyError("ERR AND needs a policy and a key")
+		}
+	}
+	if op.HoldBytes() > engine.MaxHoldBytes {
+		return replyError("ERR the policies and keys of a hold must be at most " + strconv.Itoa(engine.MaxHoldBytes) +
+			" bytes together, four for each pair included, not " + strconv.Itoa(op.HoldBytes()))
+	}
+	if _, _, err = s.options(op, rest, optPriority|optID); err == nil && op.ID == nil {
+		// Made here, before the request is replicated: every node knows the hold by it.
+		op.ID = []byte(rand.Text())
+	}
+	return err
+}
+
+func planCommit(s *session, args [][]byte) (err error) {
+	op, err := s.holdOp(engine.OpCommit, args[1])
+	if err == nil {
+		op.Cost, err = unitsArg("actual", args[2], 0, engine.MaxUnits)
+	}
+	return err
+}
+
+func planCancel(s *session, args [][]byte) error {
+	_, err := s.holdOp(engine.OpCancel, args[1])
+	return err
+}
+
+// holdOp begins an operation on a hold.
+func (s *session) holdOp(code engine.OpCode, id []byte) (*engine.Op, error) {
+	if err := checkText("id", id, engine.MaxIDLen); err != nil {
+		return nil, err
+	}
+	op := s.batch.next()
+	op.Code, op.Key = code, id
+	return op, nil
+}
