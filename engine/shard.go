@@ -13,6 +13,9 @@ type shard struct {
 	number   int   // among the table's shards
 	nowNs    int64 // the latest time seen; it never goes back
 	offsetNs int64
+	chance   uint64             // the last random number for top
+	fine     [numVerdicts]uint8 // 64 less the logarithm of the units that a sample for top stands for
+	top      *top               // nil until there is one
 	slab     slab
 	index    index
 	wheel    wheel
@@ -42,6 +45,7 @@ func (s *shard) init(t *Table) {
 	s.wheel = wheel{dueNs: Never}
 	s.changes = changeLog{on: t.opts.TrackChanges}
 	s.counts = counts{}
+	s.chance, s.fine, s.top = 1, [numVerdicts]uint8{64, 64}, nil
 }
 
 // collectPerOp is how many wheel steps an operation pays for. An entry is stepped
