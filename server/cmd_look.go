@@ -93,28 +93,14 @@ func fixedText(l engine.Limit) string {
 }
 
 func runExplain(s *session, args [][]byte) {
-	cmd, err := s.srv.state.table.resolve(args[1:])
-	if err == nil && cmd.plan == nil {
-		err = notDecision(args[1])
-	}
-	if err == nil {
-		err = s.plan(cmd, args[1:])
-	}
-	if err != nil {
-		s.fail(err)
+	_, b, err := s.planDecision(args[1:])
+	if !s.guarded(err) {
 		return
 	}
-	b := s.batch
-	s.batch = nil
 	defer s.srv.state.batches.put(b)
-	op := &b.ops[0]
-	if op.Code != engine.OpTake && op.Code != engine.OpCheck {
-		s.fail(notDecision(args[1]))
-		return
-	}
+	op, ds := &b.ops[0], b.room()
 	op.Dry = true
-	ds := b.room()[:1]
-	err = s.srv.lim.Decide(b.ops[:1], ds)
+	err = s.srv.lim.Decide(b.ops, ds)
 	if err == nil && ds[0].Status != engine.OK {
 		err = statusError(op, &ds[0])
 	}
@@ -127,6 +113,27 @@ func runExplain(s *session, args [][]byte) {
 	}
 	info, _ := s.inspect(op.Key)
 	s.explanation(op, &ds[0], info)
+}
+
+// planDecision makes the operation of a command that must be a decision, in a batch
+// that the caller gives back.
+func (s *session) planDecision(args [][]byte) (cmd *command, b *batch, err error) {
+	if cmd, err = s.srv.state.table.resolve(args); err != nil {
+		return nil, nil, err
+	}
+	if cmd.plan == nil {
+		return nil, nil, notDecision(args[0])
+	}
+	err = s.plan(cmd, args)
+	b, s.batch = s.batch, nil
+	if err == nil && (len(b.ops) != 1 || b.ops[0].Code != engine.OpTake && b.ops[0].Code != engine.OpCheck) {
+		err = notDecision(args[0])
+	}
+	if err != nil {
+		s.srv.state.batches.put(b)
+		return nil, nil, err
+	}
+	return cmd, b, nil
 }
 
 func notDecision(name []byte) error {

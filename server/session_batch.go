@@ -107,6 +107,7 @@ func (s *session) settle() {
 		}
 		s.account(b, start)
 		s.announce(b.ops, ds, err)
+		s.srv.state.waits.given(b.ops)
 	}
 	s.srv.state.batches.put(b)
 }

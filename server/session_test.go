@@ -105,7 +105,8 @@ func (l *tableLimiter) Advance(d time.Duration) bool {
 
 // fakeClient stands for the connection.
 type fakeClient struct {
-	id int64
+	id   int64
+	gone chan struct{}
 
 	mu     sync.Mutex
 	pushed bytes.Buffer
@@ -117,6 +118,8 @@ func (c *fakeClient) RemoteAddr() string { return "127.0.0.1:" + strconv.FormatI
 func (c *fakeClient) LocalAddr() string  { return "127.0.0.1:6380" }
 
 func (c *fakeClient) MayBlock() {}
+
+func (c *fakeClient) Hold(wait func(gone <-chan struct{})) { wait(c.gone) }
 
 func (c *fakeClient) Kill() {
 	c.mu.Lock()
