@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// maxWaiters bounds the requests that RL.WAIT holds: each keeps its connection, a
-	// goroutine and some 20 KiB, and there are as many connections unless told otherwise.
+	// maxWaiters bounds the requests that RL.WAIT holds: each keeps a connection and a
+	// goroutine, some 9 KB, and there are as many connections unless told otherwise.
 	maxWaiters = 10_000
 	// maxWaitersOfKey keeps one key from taking all that room. Who would be behind a
 	// thousand others is better told at once.
