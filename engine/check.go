@@ -98,6 +98,7 @@ func (s *shard) checkOne(h uint64, p *Policy, op *Op, d *Decision) bool {
 	if untilNs, blocked := s.blockedUntil(h, op.Key); blocked {
 		*d = p.blocked(s.spanMs(untilNs), 0)
 		p.counts(s).denied.Add(oneIf(op.counts()))
+		s.weighBlocked(h, op.Key, op)
 		return false
 	}
 	l := &p.Limits[0]
@@ -117,6 +118,7 @@ func (s *shard) checkOne(h uint64, p *Policy, op *Op, d *Decision) bool {
 	if op.counts() {
 		s.counts.count(l.Limit.Algorithm, d.Allowed > 0)
 		p.counts(s).count(d.Allowed > 0)
+		s.weigh(&c, op.weight(d), d.verdict())
 	}
 	return changed
 }
@@ -167,6 +169,9 @@ func (k *checker) resolve(home *shard, h uint64, op *Op, d *Decision) bool {
 	}
 	if blocked != nil {
 		blocked.counts(home).denied.Add(oneIf(op.counts()))
+		key := op.PairAt(int(d.Pair)).Key
+		h, s := home.t.find(key)
+		s.weighBlocked(h, key, op)
 	}
 	return blocked == nil
 }

@@ -43,6 +43,7 @@ func (k *checker) deny(op *Op, d *Decision) {
 	d.Allowed = 0
 	if op.counts() {
 		binding.s.counts.count(binding.op.Limit.Algorithm, false)
+		binding.s.weigh(&binding.c, op.Cost, Denied)
 	}
 }
 
@@ -78,6 +79,8 @@ func (k *checker) admit(s *shard, op *Op, cost int64, d *Decision) {
 		if g := &k.groups[i]; g.from < g.to {
 			if c := g.policy.counts(s); g.fits {
 				c.count(true)
+				first := &k.parts[g.from]
+				first.s.weigh(&first.c, cost, Admitted)
 			} else {
 				c.shadowed.Add(1)
 			}

@@ -49,6 +49,7 @@ func (t *Table) Denials(at Stamp, ops []Op, out []Decision, denied []bool) (n in
 			continue
 		}
 		s.counts.count(ops[i].Limit.Algorithm, false)
+		s.weigh(&cell{hash: h, key: ops[i].Key}, ops[i].Cost, Denied)
 		denied[i] = true
 		n++
 	}

@@ -80,6 +80,7 @@ func (s *shard) carryOut(h uint64, op *Op, d *Decision) bool {
 	}
 	if d.Status == OK && op.Cost > 0 && !op.Dry {
 		s.counts.count(op.Limit.Algorithm, d.Allowed > 0)
+		s.weigh(&c, op.weight(d), d.verdict())
 	}
 	return changed
 }

@@ -23,7 +23,7 @@
 //   - Tables that carry out the same operations at the same stamps, which never go
 //     back, are replicas: they decide alike and have the same StateHash, whatever their
 //     shards, whenever they collect, are stored and loaded, or are looked at (Inspect,
-//     Scan, RandomKey, Has, Denials, Victims, StateHash), with any stamp. This holds
+//     Scan, RandomKey, Has, Top, Denials, Victims, StateHash), with any stamp. This holds
 //     without a memory bound; replicas give up entries by OpForget.
 //   - A hold takes its units when it is made and gives back, at its end or before, at
 //     most what still counts of them: no sequence of holds lets through more than the

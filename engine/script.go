@@ -153,6 +153,7 @@ func (s *shard) script(c *cell, op *Op, d *Decision) bool {
 	a := &run.answer
 	*d = Decision{Allowed: oneIf(run.admitted), Remaining: a[0], RetryMs: a[1], ResetMs: a[2], Limit: a[3]}
 	s.counts.count(Scripted, run.admitted)
+	s.weigh(c, 1, d.verdict()) // scripts do not say how many units
 	return changed
 }
 

@@ -108,6 +108,7 @@ func (s *shard) counter(c *cell, op *Op, d *Decision) bool {
 	}
 	if d.Status == OK && op.Incr.By > 0 { // giving back is no decision
 		s.counts.count(Counter, d.Allowed > 0)
+		s.weigh(c, op.Incr.By, d.verdict())
 	}
 	return changed
 }

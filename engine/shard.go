@@ -25,6 +25,9 @@ type shard struct {
 	lent      []entry // copies with logs that a look has
 	listed    []claim // the claims looked at last
 	claimName [markLen + MaxIDLen]byte
+	chance    uint64                          // the last random number for top
+	fine      [numVerdicts]uint8              // 64 less the logarithm of the units that a sample for top stands for
+	top       *top                            // nil until there is one
 	scratch   [2 + MaxNameLen + MaxIDLen]byte // for the key of a token
 	gone      []gone                          // what is to be forgotten before anything else
 	fetched   uint64                          // keeps fetch from being optimized away
@@ -48,6 +51,7 @@ func (s *shard) init(t *Table) {
 	s.changes = changeLog{on: t.opts.TrackChanges}
 	s.counts = counts{}
 	s.gone = nil
+	s.chance, s.fine, s.top = 1, [numVerdicts]uint8{64, 64}, nil
 }
 
 // collectPerOp is how many wheel steps an operation pays for. An entry is stepped

@@ -278,6 +278,11 @@ func (n *Node) Scan(cursor uint64, count int, visit func(key []byte, a engine.Al
 // RandomKey returns some key that is not idle, or nil.
 func (n *Node) RandomKey() []byte { return n.table.RandomKey(n.clock.Now(), rand.Uint64()) }
 
+// Top returns the heaviest keys; see engine.Table.Top.
+func (n *Node) Top(v engine.Verdict, most int) []engine.Heavy {
+	return n.table.Top(n.clock.Now(), v, most)
+}
+
 // Policies returns the policies in force.
 func (n *Node) Policies() *engine.Policies { return n.table.Policies() }
 

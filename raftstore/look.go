@@ -39,6 +39,12 @@ func (n *Node) RandomKey() []byte {
 	return n.machine.table.Load().RandomKey(n.lastStamp(), rand.Uint64())
 }
 
+// Top returns the heaviest keys of what this node has decided or applied; see
+// engine.Table.Top. Only the leader knows of the denials that need no log.
+func (n *Node) Top(v engine.Verdict, most int) []engine.Heavy {
+	return n.machine.table.Load().Top(n.lastStamp(), v, most)
+}
+
 // Policies returns the policies in force at the last entry applied here.
 func (n *Node) Policies() *engine.Policies { return n.machine.table.Load().Policies() }
 

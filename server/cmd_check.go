@@ -145,6 +145,9 @@ func (s *session) explainCheck(op *engine.Op, d *engine.Decision) {
 		limit := p.LimitsFor(s.srv.lim.Now(), pair.Key)[d.Part]
 		name, rule = string(p.NameOf(int(d.Part), pair.Key)), limitWords(&limit)
 		reason = why(op, d, engine.Info{})
+		if p.Reserved > 0 && !op.High {
+			reason += "; a part of the limit is kept for PRIORITY high"
+		}
 		if p.Shadow {
 			reason += "; the policy is a shadow, it denies nothing"
 		}

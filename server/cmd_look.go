@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/weir-project/weir/engine"
@@ -29,6 +30,7 @@ func lookCommands() []*command {
 			shown:   []example{{"RL.EXPLAIN RL.TOKENBUCKET user:42 10/s 100 COST 101", "allowed 0 remaining 100 retry_after_ms -1 reset_after_ms 0 limit 100 algorithm tokenbucket rule 10/s 100 why the cost of 101 is above the limit of 100: no wait helps", ""}},
 			run:     runExplain,
 		},
+		topCommand(),
 		{
 			name: "HGETALL", arity: 2, syntax: "key", group: groupLook, flags: "readonly fast", keys: oneKey,
 			summary: "The same as RL.INSPECT", reply: inspectReply, run: runInspect,
@@ -92,31 +94,17 @@ func fixedText(l engine.Limit) string {
 }
 
 func runExplain(s *session, args [][]byte) {
-	cmd, err := s.srv.state.table.resolve(args[1:])
-	if err == nil && cmd.plan == nil {
-		err = notDecision(args[1])
-	}
-	if err == nil {
-		err = s.plan(cmd, args[1:])
-	}
-	if err != nil {
-		s.fail(err)
+	_, b, err := s.planDecision(args[1:], engine.OpTake, engine.OpCheck, engine.OpReserve)
+	if !s.guarded(err) {
 		return
 	}
-	b := s.batch
-	s.batch = nil
 	defer s.srv.state.batches.put(b)
-	op := &b.ops[0]
+	op, ds := &b.ops[0], b.room()
 	if op.Code == engine.OpReserve { // what there is to explain is its check
 		op.Code = engine.OpCheck
 	}
-	if op.Code != engine.OpTake && op.Code != engine.OpCheck {
-		s.fail(notDecision(args[1]))
-		return
-	}
 	op.Dry = true
-	ds := b.room()[:1]
-	err = s.srv.lim.Decide(b.ops[:1], ds)
+	err = s.srv.lim.Decide(b.ops, ds)
 	if err == nil && ds[0].Status != engine.OK {
 		err = statusError(op, &ds[0])
 	}
@@ -129,6 +117,27 @@ func runExplain(s *session, args [][]byte) {
 	}
 	info, _ := s.inspect(op.Key)
 	s.explanation(op, &ds[0], info)
+}
+
+// planDecision makes the operation of a command that must be a decision with one of
+// these codes, in a batch that the caller gives back.
+func (s *session) planDecision(args [][]byte, codes ...engine.OpCode) (cmd *command, b *batch, err error) {
+	if cmd, err = s.srv.state.table.resolve(args); err != nil {
+		return nil, nil, err
+	}
+	if cmd.plan == nil {
+		return nil, nil, notDecision(args[0])
+	}
+	err = s.plan(cmd, args)
+	b, s.batch = s.batch, nil
+	if err == nil && (len(b.ops) != 1 || !slices.Contains(codes, b.ops[0].Code)) {
+		err = notDecision(args[0])
+	}
+	if err != nil {
+		s.srv.state.batches.put(b)
+		return nil, nil, err
+	}
+	return cmd, b, nil
 }
 
 func notDecision(name []byte) error {

@@ -203,5 +203,6 @@ func (s *session) decideAll(tx *transaction, b *batch) {
 	if len(b.queue) > 0 {
 		s.account(b, start)
 		s.announce(b.ops, ds, err)
+		s.srv.state.waits.given(b.ops)
 	}
 }

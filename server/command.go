@@ -94,7 +94,7 @@ type commandTable struct {
 func newCommandTable() *commandTable {
 	t := &commandTable{byName: make(map[string]*command)}
 	for _, family := range [][]*command{
-		decideCommands(), policyCommands(), settleCommands(), lookCommands(), keyCommands(), dialectCommands(), scriptCommands(), countCommands(),
+		decideCommands(), {rlWaitCommand()}, policyCommands(), settleCommands(), lookCommands(), keyCommands(), dialectCommands(), scriptCommands(), countCommands(),
 		connectionCommands(), {clientCommand()}, multiCommands(), pubsubCommands(),
 		serverCommands(), configCommands(), slowlogCommands(), {commandCommand(), aclCommand(), debugCommand()},
 		clusterCommands(), {weirClusterCommand()},

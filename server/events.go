@@ -12,15 +12,17 @@ import (
 )
 
 const (
-	// maxTopics bounds the channels and patterns of one client; there are eight
-	// channels, so nobody needs many.
+	// maxTopics bounds the channels and patterns of one client; who wants more
+	// channels than that takes a pattern.
 	maxTopics = 128
 	// maxEventsPerSecond bounds the messages the server sends to subscribers and
 	// monitors in a second, so that listening never slows deciding: at about 1 µs
 	// each they take at most 5 % of a core. What is above is dropped and counted.
 	maxEventsPerSecond = 50_000
-	// deniedPrefix begins the channel of every denial; the algorithm follows.
+	// deniedPrefix begins the channel of every denial; the algorithm follows, or for a
+	// check policyPrefix and the name of its policy.
 	deniedPrefix = "weir:denied:"
+	policyPrefix = deniedPrefix + "policy:"
 )
 
 // eventHub hands events to the sessions that listen. While nobody does, deciding
@@ -33,7 +35,9 @@ type eventHub struct {
 	sent      atomic.Int64
 
 	mu       sync.RWMutex
-	denials  [engine.Scripted + 1]denialChannel
+	denials  [engine.Scripted + 1]*denialChannel
+	policies map[string]*denialChannel // of policies that denied something lately
+	all      map[subscription]struct{}
 	topics   map[topic]int // subscribers of each
 	monitors map[*session]struct{}
 }
@@ -44,7 +48,7 @@ type topic struct {
 	pattern bool
 }
 
-// denialChannel knows who hears of one algorithm's denials, so that a denial
+// denialChannel knows who hears of one algorithm's or policy's denials, so that a denial
 // costs what its messages cost and no comparison of names.
 type denialChannel struct {
 	name  string
@@ -57,11 +61,38 @@ type subscription struct {
 }
 
 func newEventHub(attention *atomic.Int32) *eventHub {
-	h := &eventHub{attention: attention, topics: make(map[topic]int), monitors: make(map[*session]struct{})}
+	h := &eventHub{attention: attention, policies: make(map[string]*denialChannel), all: make(map[subscription]struct{}),
+		topics: make(map[topic]int), monitors: make(map[*session]struct{})}
 	for a := range h.denials {
-		h.denials[a] = denialChannel{deniedPrefix + engine.Algorithm(a).String(), make(map[subscription]struct{})}
+		h.denials[a] = h.channel(deniedPrefix + engine.Algorithm(a).String())
 	}
 	return h
+}
+
+// channel makes a channel for those who listen to it now.
+func (h *eventHub) channel(name string) *denialChannel {
+	ch := &denialChannel{name, make(map[subscription]struct{})}
+	for sub := range h.all {
+		ch.admit(sub)
+	}
+	return ch
+}
+
+// admit adds a subscription if it is to this channel.
+func (ch *denialChannel) admit(sub subscription) {
+	if sub.topic.matches(ch.name) {
+		ch.heard[sub] = struct{}{}
+	}
+}
+
+// eachChannel visits the channels that are known.
+func (h *eventHub) eachChannel(visit func(*denialChannel)) {
+	for _, ch := range h.denials {
+		visit(ch)
+	}
+	for _, ch := range h.policies {
+		visit(ch)
+	}
 }
 
 func (t topic) matches(channel string) bool {
@@ -77,11 +108,9 @@ func (h *eventHub) subscribe(s *session, t topic) {
 	defer h.mu.Unlock()
 	h.topics[t]++
 	h.listeners.Add(1)
-	for a := range h.denials {
-		if ch := &h.denials[a]; t.matches(ch.name) {
-			ch.heard[subscription{s, t}] = struct{}{}
-		}
-	}
+	sub := subscription{s, t}
+	h.all[sub] = struct{}{}
+	h.eachChannel(func(ch *denialChannel) { ch.admit(sub) })
 }
 
 // unsubscribe takes away a topic s has.
@@ -92,9 +121,9 @@ func (h *eventHub) unsubscribe(s *session, t topic) {
 		delete(h.topics, t)
 	}
 	h.listeners.Add(-1)
-	for a := range h.denials {
-		delete(h.denials[a].heard, subscription{s, t})
-	}
+	sub := subscription{s, t}
+	delete(h.all, sub)
+	h.eachChannel(func(ch *denialChannel) { delete(ch.heard, sub) })
 }
 
 // monitor begins or ends MONITOR for s.
@@ -113,12 +142,46 @@ func (h *eventHub) monitor(s *session, on bool) {
 	}
 }
 
-// denied publishes a denial. It never waits: a listener that does not keep up is
-// cut by Push, and the budget ends the work of a flood.
+// denied publishes a denial of a plain decision.
 func (h *eventHub) denied(a engine.Algorithm, key []byte) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	ch, second := &h.denials[a], time.Now().Unix()
+	h.publish(h.denials[a], key)
+}
+
+// deniedBy publishes a denial by a policy.
+func (h *eventHub) deniedBy(policy, key []byte) {
+	h.mu.RLock()
+	ch := h.policies[string(policy)]
+	h.mu.RUnlock()
+	if ch == nil {
+		ch = h.policyChannel(string(policy))
+	}
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	h.publish(ch, key)
+}
+
+// policyChannel finds or makes the channel of a policy. Those of policies that are gone
+// are forgotten with all others when there are more than there can be policies.
+func (h *eventHub) policyChannel(policy string) *denialChannel {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if ch := h.policies[policy]; ch != nil {
+		return ch
+	}
+	if len(h.policies) >= engine.MaxPolicies {
+		clear(h.policies)
+	}
+	ch := h.channel(policyPrefix + policy)
+	h.policies[policy] = ch
+	return ch
+}
+
+// publish never waits: a listener that does not keep up is cut by Push, and the
+// budget ends the work of a flood.
+func (h *eventHub) publish(ch *denialChannel, key []byte) {
+	second := time.Now().Unix()
 	for sub := range ch.heard {
 		if !h.spend(second) {
 			return

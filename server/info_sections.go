@@ -36,7 +36,7 @@ func infoClients(s *Server, w *infoWriter) {
 	w.field("connected_clients", s.state.clients.len())
 	w.field("cluster_connections", 0)
 	w.field("maxclients", s.cfg.MaxClients)
-	w.field("blocked_clients", 0)
+	w.field("blocked_clients", s.state.waits.count.Load())
 	w.field("tracking_clients", 0)
 	w.field("pubsub_clients", s.state.clients.pubsubCount())
 }

@@ -1,10 +1,13 @@
 package server
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/weir-project/weir/engine"
 )
 
 func TestDenialEvents(t *testing.T) {
@@ -36,6 +39,49 @@ func TestDenialEvents(t *testing.T) {
 	actor.say("RL.FIXED door FOREVER 1")
 	assert.Empty(t, two.fake.messages()+three.fake.messages())
 	assert.Zero(t, srv.state.hub.listeners.Load())
+}
+
+// TestDenialEventsOfPolicies: the channel is that of the policy that binds, whoever
+// subscribed first, and there are no more channels than there can be policies.
+func TestDenialEventsOfPolicies(t *testing.T) {
+	srv := newTestServer(t, Config{})
+	before, after, actor := srv.client(t), srv.client(t), srv.client(t)
+	message := func(key string) string {
+		return "*3\r\n$7\r\nmessage\r\n$23\r\nweir:denied:policy:chat\r\n$2\r\n" + key + "\r\n"
+	}
+	actor.say("RL.POLICY SET chat LIMIT FIXED FOREVER 1")
+	actor.say("RL.POLICY SET bot LIMIT FIXED FOREVER 2")
+	before.say("SUBSCRIBE weir:denied:policy:chat")
+	actor.say("RL.CHECK bot all chat 42")
+	actor.say("RL.CHECK bot all chat 42 COST 0")
+	actor.say("RL.EXPLAIN RL.CHECK bot all chat 42")
+	assert.Empty(t, before.fake.messages(), "nothing was denied yet")
+	actor.say("RL.CHECK bot all chat 42")
+	assert.Equal(t, message("42"), before.fake.messages())
+	after.say("PSUBSCRIBE weir:denied:policy:*")
+	actor.say("RL.BLOCK 43 1h")
+	actor.say("RL.CHECK bot all chat 43")
+	assert.Equal(t, message("43"), before.fake.messages(), "by a block")
+	assert.Contains(t, after.fake.messages(), "weir:denied:policy:chat")
+	actor.say("RL.CHECK chat 44 bot all COST 2")
+	actor.say("RL.CHECK bot all COST 3")
+	assert.Equal(t, message("44"), before.fake.messages())
+	assert.Contains(t, after.fake.messages(), "weir:denied:policy:bot")
+
+	hub := srv.state.hub
+	for i := range 2*engine.MaxPolicies + 1 {
+		hub.deniedBy([]byte(strconv.Itoa(i)), []byte("k"))
+		assert.LessOrEqual(t, len(hub.policies), engine.MaxPolicies)
+	}
+	after.fake.messages()
+	hub.deniedBy([]byte("chat"), []byte("45"))
+	assert.Equal(t, message("45"), before.fake.messages(), "after its channel was forgotten")
+	before.sess.close()
+	after.say("PUNSUBSCRIBE")
+	after.fake.messages()
+	actor.say("RL.CHECK chat 42")
+	assert.Empty(t, before.fake.messages()+after.fake.messages())
+	assert.Empty(t, hub.all)
 }
 
 func TestSubscriptions(t *testing.T) {

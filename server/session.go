@@ -1,6 +1,10 @@
 package server
 
-import "github.com/weir-project/weir/engine"
+import (
+	"time"
+
+	"github.com/weir-project/weir/engine"
+)
 
 // client is what a session needs of the connection under it.
 type client interface {
@@ -14,6 +18,9 @@ type client interface {
 	// MayBlock says that what the session does next may take longer than other
 	// connections should wait.
 	MayBlock()
+	// Hold calls wait, which may take long and leaves alone what was answered before.
+	// gone has a word, or is closed, once the client has gone or sends no more.
+	Hold(wait func(gone <-chan struct{}))
 }
 
 // session is everything about one client above the transport. Its methods
@@ -37,7 +44,8 @@ type session struct {
 	// old the last read may have been.
 	confirmed bool
 	staleMs   int64
-	executing bool // the commands of a transaction
+	executing bool          // the commands of a transaction
+	heldFor   time.Duration // in the command being carried out, waiting in line
 	mute      muteMode
 	batch     *batch // operations not yet decided, or nil
 	tx        *transaction

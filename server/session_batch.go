@@ -111,6 +111,7 @@ func (s *session) settle() {
 		}
 		s.account(b, start)
 		s.announce(b.ops, ds, err)
+		s.srv.state.waits.given(b.ops)
 	}
 	s.srv.state.batches.put(b)
 }
@@ -166,6 +167,9 @@ func (s *session) announce(ops []engine.Op, ds []engine.Decision, err error) {
 		switch {
 		case op.Code == engine.OpTake && op.Cost > 0 && !op.Dry:
 			hub.denied(op.Limit.Algorithm, op.Key)
+		case op.Code == engine.OpCheck && op.Cost > 0 && !op.Dry:
+			binds := op.PairAt(int(ds[i].Pair))
+			hub.deniedBy(binds.Policy, binds.Key)
 		case op.Code == engine.OpIncr && op.Incr.By > 0:
 			hub.denied(engine.Counter, op.Key)
 		case op.Code == engine.OpScript:

@@ -82,7 +82,8 @@ func (s *session) carryOut(cmd *command, args [][]byte) {
 	if s.prepared(cmd) {
 		cmd.run(s, args)
 	}
-	took := time.Since(start)
+	took := time.Since(start) - s.heldFor // waiting is no work
+	s.heldFor = 0
 	s.about.touch(cmd, start)
 	s.srv.state.stats.count(cmd, 1, took, s.failed)
 	if log := s.srv.state.slowlog; log.isSlow(took) {

@@ -72,13 +72,14 @@ func (l *tableLimiter) DecideAtomic(ops []engine.Op, out []engine.Decision) erro
 	return nil
 }
 
-func (l *tableLimiter) Inspect(key []byte) (engine.Info, bool) { return l.table.Inspect(l.Now(), key) }
-func (l *tableLimiter) Len() int64                             { return l.table.Len(l.Now()) }
-func (l *tableLimiter) RandomKey() []byte                      { return l.table.RandomKey(l.Now(), 7) }
-func (l *tableLimiter) Policies() *engine.Policies             { return l.table.Policies() }
-func (l *tableLimiter) Stats() engine.Stats                    { return l.table.Stats(l.Now()) }
-func (l *tableLimiter) Clear() error                           { l.table.Clear(); return nil }
-func (l *tableLimiter) LastSave() time.Time                    { return l.saved }
+func (l *tableLimiter) Inspect(key []byte) (engine.Info, bool)     { return l.table.Inspect(l.Now(), key) }
+func (l *tableLimiter) Len() int64                                 { return l.table.Len(l.Now()) }
+func (l *tableLimiter) RandomKey() []byte                          { return l.table.RandomKey(l.Now(), 7) }
+func (l *tableLimiter) Top(v engine.Verdict, n int) []engine.Heavy { return l.table.Top(l.Now(), v, n) }
+func (l *tableLimiter) Policies() *engine.Policies                 { return l.table.Policies() }
+func (l *tableLimiter) Stats() engine.Stats                        { return l.table.Stats(l.Now()) }
+func (l *tableLimiter) Clear() error                               { l.table.Clear(); return nil }
+func (l *tableLimiter) LastSave() time.Time                        { return l.saved }
 
 func (l *tableLimiter) Scan(cursor uint64, count int, visit func([]byte, engine.Algorithm)) uint64 {
 	return l.table.Scan(l.Now(), cursor, count, visit)
@@ -104,7 +105,8 @@ func (l *tableLimiter) Advance(d time.Duration) bool {
 
 // fakeClient stands for the connection.
 type fakeClient struct {
-	id int64
+	id   int64
+	gone chan struct{}
 
 	mu     sync.Mutex
 	pushed bytes.Buffer
@@ -116,6 +118,8 @@ func (c *fakeClient) RemoteAddr() string { return "127.0.0.1:" + strconv.FormatI
 func (c *fakeClient) LocalAddr() string  { return "127.0.0.1:6380" }
 
 func (c *fakeClient) MayBlock() {}
+
+func (c *fakeClient) Hold(wait func(gone <-chan struct{})) { wait(c.gone) }
 
 func (c *fakeClient) Kill() {
 	c.mu.Lock()

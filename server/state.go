@@ -15,6 +15,7 @@ type serverState struct {
 	slowlog   *slowlog
 	calendars *calendars
 	pause     *pauser
+	waits     *waitLines
 	saver     *saver
 	identity  identity
 	// bulky has room for as many bulky commands as may run at once: half the
@@ -37,6 +38,7 @@ func newServerState(cfg Config) serverState {
 		slowlog:   newSlowlog(),
 		calendars: newCalendars(),
 		pause:     newPauser(attention),
+		waits:     newWaitLines(),
 		saver:     new(saver),
 		identity:  newIdentity(cfg),
 		bulky:     make(chan struct{}, max(runtime.GOMAXPROCS(0)/2, 1)),

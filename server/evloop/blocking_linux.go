@@ -30,6 +30,16 @@ func (w *waiter) wake() {
 	}
 }
 
+// AwaitEnd returns a channel that has a word once the peer sends no more or the
+// connection is closed, until release. Within a turn it goes with Detach.
+func (c *Conn) AwaitEnd() (ended <-chan struct{}, release func()) {
+	ended = c.ended.arm()
+	if c.ending.Load() || c.closed() {
+		c.ended.wake()
+	}
+	return ended, c.ended.disarm
+}
+
 // Read reads, and waits until there is something. Within a turn it goes with Detach.
 func (c *Conn) Read(b []byte) (int, error) {
 	signal := c.readable.arm()

@@ -39,6 +39,7 @@ type Conn struct {
 	writeBy            atomic.Int64
 	alarm              alarm // of the read deadline
 	readable, writable waiter
+	ended              waiter // for who waits without reading
 
 	life sync.RWMutex // held, for reading, while fd is in use
 	fd   int          // -1: closed
@@ -74,6 +75,7 @@ func (c *Conn) note(events uint32) {
 	const end = syscall.EPOLLRDHUP | syscall.EPOLLHUP | syscall.EPOLLERR
 	if events&end != 0 {
 		c.ending.Store(true)
+		c.ended.wake()
 	}
 	if events&(syscall.EPOLLIN|end) != 0 {
 		c.readable.wake()

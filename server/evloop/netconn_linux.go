@@ -89,8 +89,15 @@ func (c *Conn) Close() error {
 	}
 	_ = c.SetReadDeadline(time.Time{})
 	c.writable.wake()
+	c.ended.wake()
 	c.kick()
 	return nil
+}
+
+func (c *Conn) closed() bool {
+	c.life.RLock()
+	defer c.life.RUnlock()
+	return c.fd < 0
 }
 
 // release closes the descriptor. It reports false when that was done before.

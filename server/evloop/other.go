@@ -25,5 +25,8 @@ func (c *Conn) Start(func() bool) error { return ErrUnsupported }
 // Detach has nothing to detach from.
 func (c *Conn) Detach() {}
 
+// AwaitEnd has nothing to wait for.
+func (c *Conn) AwaitEnd() (ended <-chan struct{}, release func()) { return nil, func() {} }
+
 // Turn is the connection.
 func (c *Conn) Turn() net.Conn { return c.Conn }

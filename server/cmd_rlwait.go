@@ -1,0 +1,212 @@
+package server
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// maxTimeout bounds TIMEOUT of RL.WAIT, so that what is mistyped passes; no client keeps
+// a request waiting for an hour on purpose.
+const maxTimeout = time.Hour
+
+var (
+	errStopping = fmt.Errorf("%w: the server is stopping", ErrTryAgain)
+
+	errWaitToStrike replyError = "ERR RL.WAIT takes RL.STRIKE with COST 0 only: every try would be another strike"
+	errWaitWithID   replyError = "ERR RL.WAIT takes no ID: the same request is tried again, and an ID would answer every try like the first"
+)
+
+func rlWaitCommand() *command {
+	return &command{
+		name: "RL.WAIT", arity: -5, syntax: "command argument [argument ...] TIMEOUT duration", group: groupDecide, flags: "write denyoom blocking no_multi noscript", keys: keySpec{2, 2, 1},
+		summary: "Decide, and when denied hold the request until it is admitted or the time is up",
+		details: "Takes any decision with its arguments, but an `ID`. A request that is denied waits on the server, without polling, in the line of its key (of `RL.CHECK`: of its first policy and key): " +
+			"first come, first served among those who wait on this node, also when a later one asks for less. It is tried when it is first in line and as soon as its limit " +
+			"says that it fits (`retry_after_ms`), or sooner when something on its key is released, refunded, reset or unblocked through this node. Decisions without `RL.WAIT` do not stand in line and may take the units first.\n\n" +
+			"Each try is an ordinary decision, and counted as one. A request that no wait helps (`retry_after_ms` -1) is denied when its turn comes, without waiting for the end. A client that has gone, or sends no more, leaves the line and takes nothing; " +
+			"a server that stops answers `TRYAGAIN`. What the same client sends behind `RL.WAIT` waits with it. Use a connection for it alone, with a read timeout above `TIMEOUT`.\n\n" +
+			"At most 1000 requests wait for one key, and 10000 in all: the next one is answered `OVERLOADED` at once. Not allowed in a transaction.",
+		params: []param{{"command", "a decision, for example `RL.TOKENBUCKET user:42 10/s 100 COST 5`"},
+			{"TIMEOUT duration", "how long to hold the request, at most 1h; 0: not at all, but others in line still go first"}},
+		reply: "That of the decision. When the time is up it is denied, with the numbers of that moment; `retry_after_ms` is then 0 where only others in line were in the way.",
+		shown: []example{
+			{"RL.WAIT RL.TOKENBUCKET user:42 10/s 1 TIMEOUT 1s", "1 0 0 100 1", "nobody waits: admitted at once"},
+			{"RL.WAIT RL.TOKENBUCKET user:42 10/s 1 COST 2 TIMEOUT 1s", "0 0 -1 100 1", "would never fit"},
+			{"RL.WAIT RL.TOKENBUCKET user:42 10/s 1 TIMEOUT 0", "0 0 100 100 1", ""},
+		},
+		run: runRLWait,
+	}
+}
+
+func runRLWait(s *session, args [][]byte) {
+	r, err := s.held(args)
+	if !s.guarded(err) {
+		return
+	}
+	r.waiter, err = s.srv.state.waits.join(r.line)
+	if !s.guarded(err) {
+		return
+	}
+	defer s.srv.state.waits.leave(r.waiter)
+	select {
+	case <-r.turn:
+		if r.front = true; r.try() {
+			return
+		}
+	default:
+	}
+	start := time.Now()
+	s.client.Hold(r.wait)
+	s.heldFor += time.Since(start)
+}
+
+// heldRequest is the decision of one RL.WAIT.
+type heldRequest struct {
+	s     *session
+	cmd   *command
+	args  [][]byte
+	line  string
+	until time.Time
+
+	*waiter
+	front bool      // in line
+	next  time.Time // at the front: when it fits, by what its last try was told
+}
+
+// held reads the arguments of RL.WAIT.
+func (s *session) held(args [][]byte) (*heldRequest, error) {
+	n := len(args) - 2
+	if !isWord(args[n], "TIMEOUT") {
+		return nil, replyError("ERR RL.WAIT ends with TIMEOUT and a duration")
+	}
+	ns, err := durationArg("TIMEOUT", args[n+1])
+	if err == nil && ns > int64(maxTimeout) {
+		err = badArgument("TIMEOUT", "must be at most 1h", args[n+1])
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := &heldRequest{s: s, args: args[1:n], until: time.Now().Add(time.Duration(ns))}
+	b, err := r.plan()
+	if err != nil {
+		return nil, err
+	}
+	defer s.srv.state.batches.put(b)
+	op := &b.ops[0]
+	switch {
+	case len(op.ID) > 0:
+		return nil, errWaitWithID
+	case op.Code == engine.OpTake && op.Limit.Algorithm == engine.Strike && op.Cost > 0:
+		return nil, errWaitToStrike
+	}
+	r.line = lineOf(op)
+	return r, nil
+}
+
+// plan makes the operation of the request, anew each time: what it means may depend
+// on the time, and nobody who waits holds a batch.
+func (r *heldRequest) plan() (b *batch, err error) {
+	r.cmd, b, err = r.s.planDecision(r.args, engine.OpTake, engine.OpCheck)
+	return b, err
+}
+
+// wait tries whenever it is time to, and returns when the request is answered or its
+// client gone.
+func (r *heldRequest) wait(gone <-chan struct{}) {
+	timer := time.NewTimer(r.nap())
+	defer timer.Stop()
+	for {
+		select {
+		case <-gone:
+			r.s.closing = true
+			return
+		case <-r.s.srv.stop:
+			r.s.fail(errStopping)
+			return
+		case <-r.turn:
+			r.front, r.next = true, time.Time{}
+		case <-timer.C:
+		}
+		if r.late() {
+			r.giveUp()
+			return
+		}
+		select {
+		case <-gone: // whoever has gone takes nothing
+			r.s.closing = true
+			return
+		default:
+		}
+		if r.front && r.try() {
+			return
+		}
+		timer.Reset(r.nap())
+	}
+}
+
+// late says whether the time is up, with nothing left to try before that.
+func (r *heldRequest) late() bool {
+	return (!r.front || r.next.IsZero() || r.next.After(r.until)) && !time.Now().Before(r.until)
+}
+
+// nap is how long there is nothing to do.
+func (r *heldRequest) nap() time.Duration {
+	if r.front && r.next.Before(r.until) {
+		return time.Until(r.next)
+	}
+	return time.Until(r.until)
+}
+
+// try makes an ordinary decision, and answers unless it is to be tried again later.
+func (r *heldRequest) try() (answered bool) {
+	s := r.s
+	s.srv.state.pause.wait(r.cmd, s.srv.stop)
+	b, err := r.plan()
+	if !s.guarded(err) {
+		return true
+	}
+	defer s.srv.state.batches.put(b)
+	ds := b.room()
+	err = s.decideOne(b)
+	if d := &ds[0]; err == nil && d.Status == engine.OK && d.Allowed == 0 && d.RetryMs > 0 {
+		r.next = time.Now().Add(time.Duration(d.RetryMs) * time.Millisecond)
+		return false
+	}
+	r.answer(b, ds, err)
+	return true
+}
+
+// giveUp answers a denial by looking: what may fit now is for those before.
+func (r *heldRequest) giveUp() {
+	b, err := r.plan()
+	if !r.s.guarded(err) {
+		return
+	}
+	defer r.s.srv.state.batches.put(b)
+	op, ds := &b.ops[0], b.room()
+	cost := op.Cost
+	op.Dry = true
+	err = r.s.decideOne(b)
+	if d := &ds[0]; err == nil && d.Allowed > 0 {
+		op.Cost = 0 // so that the numbers are those without it
+		err = r.s.decideOne(b)
+		d.Allowed, d.RetryMs = 0, 0
+	}
+	op.Dry, op.Cost = false, cost
+	r.answer(b, ds, err)
+}
+
+func (r *heldRequest) answer(b *batch, ds []engine.Decision, err error) {
+	r.s.answer(r.cmd, b.ops, ds, err)
+	r.s.announce(b.ops, ds, err)
+}
+
+// decideOne decides the one operation of a batch.
+func (s *session) decideOne(b *batch) error {
+	if err := s.srv.redirect(); err != nil {
+		return err
+	}
+	return s.srv.lim.Decide(b.ops, b.room())
+}

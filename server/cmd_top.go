@@ -1,0 +1,87 @@
+package server
+
+import "github.com/weir-project/weir/engine"
+
+const (
+	// defaultTop is what fits a screen beside other things.
+	defaultTop = 10
+	// maxTop bounds the reply: about half of the keys that sketches know by the thousand.
+	maxTop = 1000
+)
+
+func topCommand() *command {
+	return &command{
+		name: "RL.TOP", arity: -2, syntax: "ADMITTED|DENIED [n]", group: groupLook, flags: "readonly",
+		summary: "The keys with the most units admitted, or denied, of late",
+		details: "What was decided within the last minute counts in full, the minute before counts half, the one before that a quarter, and so on. So it shows who is " +
+			"heavy now, and needs no reset; `CONFIG RESETSTAT` leaves it alone, `FLUSHALL` and a restart empty it. Looks (`COST 0`, `RL.EXPLAIN`) and repetitions of an `ID` do not count. " +
+			"Of a partial grant what was granted counts, of a denial what was asked for. A check counts for each of its policies when it is admitted, under the limiter of the policy's first limit, " +
+			"and when it is denied for the limiter that binds; denied by a block it counts for the key that is blocked.\n\n" +
+			"The keys come from sketches of fixed size (Space-Saving, 2048 keys for each of the two) over a sample of the decisions. A key with more than a 32nd of the units of its shard, " +
+			"one of 64 that keys are spread over, is always listed. `error` says how many of a key's units may be other keys', at most that 32nd. " +
+			"From 8192 units in a shard on, chance adds an error with a standard deviation of at most sqrt(units of the key x units of the shard) / 64.\n\n" +
+			"In a cluster every node counts what it applies itself, so `ADMITTED` is about the same everywhere. Denials are known to the leader alone, which answers most of them without " +
+			"the others: any other node answers `DENIED` with `MOVED` and the leader's address. A new leader knows those since it leads, and the ones that went through the log.",
+		params: []param{{"n", "how many at most, 1 to 1000; 10 unless given"}},
+		reply:  "An array with an array for each key, the heaviest first: key, units, error.",
+		cost:   "O(1): some thousands of keys are looked at",
+		shown: []example{
+			{"RL.FIXED mail:7 FOREVER 5 COST 4", "1 1 0 -1 5", ""},
+			{"RL.FIXED mail:8 FOREVER 5 COST 5", "1 0 0 -1 5", ""},
+			{"RL.FIXED mail:7 FOREVER 5 COST 3", "0 1 -1 -1 5", ""},
+			{"RL.TOP ADMITTED", "mail:8 5 0 mail:7 4 0", "key, units, error"},
+			{"RL.TOP DENIED 1", "mail:7 3 0", ""},
+		},
+		run: runTop,
+	}
+}
+
+func runTop(s *session, args [][]byte) {
+	v, n, err := topArgs(args[1:])
+	if err == nil && v == engine.Denied {
+		err = s.srv.onlyLeader()
+	}
+	if !s.guarded(err) {
+		return
+	}
+	heavy := s.srv.lim.Top(v, n)
+	s.array(len(heavy))
+	for i := range heavy {
+		s.array(3)
+		s.bulkBytes(heavy[i].Key)
+		s.int(heavy[i].Units)
+		s.int(heavy[i].Error)
+	}
+}
+
+func topArgs(args [][]byte) (v engine.Verdict, n int, err error) {
+	switch {
+	case len(args) > 2:
+		return 0, 0, errSyntax
+	case isWord(args[0], "DENIED"):
+		v = engine.Denied
+	case !isWord(args[0], "ADMITTED"):
+		return 0, 0, badArgument("what to list", "must be ADMITTED or DENIED", args[0])
+	}
+	most := int64(defaultTop)
+	if len(args) == 2 {
+		most, err = unitsArg("n", args[1], 1, maxTop)
+	}
+	return v, int(most), err
+}
+
+// onlyLeader is for what only the leader knows, however this node treats decisions:
+// nil on the leader or a node that stands alone.
+func (s *Server) onlyLeader() error {
+	if s.replica == nil {
+		return nil
+	}
+	t := s.replica.Topology()
+	if t.leads() {
+		return nil
+	}
+	if err := t.leaderElsewhere(); err != nil {
+		return forKey(err, nil)
+	}
+	return ErrClusterDown
+}
