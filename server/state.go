@@ -10,6 +10,7 @@ type serverState struct {
 	table     *commandTable
 	batches   *batchPool
 	stats     *commandStats
+	book      *policyBook
 	clients   *clientRegistry
 	hub       *eventHub
 	slowlog   *slowlog
@@ -32,6 +33,7 @@ func newServerState(cfg Config) serverState {
 		table:     table,
 		batches:   newBatchPool(),
 		stats:     newCommandStats(table.slots),
+		book:      new(policyBook),
 		clients:   newClientRegistry(),
 		hub:       newEventHub(attention),
 		slowlog:   newSlowlog(),

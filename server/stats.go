@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-project/weir/latency"
 )
 
 // commandStats counts what INFO commandstats and errorstats tell.
@@ -13,6 +15,7 @@ type commandStats struct {
 	by []commandStat // by command.slot
 
 	authFailures atomic.Int64 // wrong passwords
+	decisions    latency.Histogram
 
 	mu     sync.Mutex
 	errors map[string]int64 // by the word an error reply begins with
@@ -21,7 +24,8 @@ type commandStats struct {
 // commandStat fills a cache line, so that two busy commands do not share one.
 type commandStat struct {
 	calls, ns, rejected, failed atomic.Int64
-	_                           [4]int64
+	outcomes
+	_ [2]int64
 }
 
 func newCommandStats(slots int) *commandStats {
@@ -76,6 +80,7 @@ func (c *commandStats) reset() {
 		stat.ns.Store(0)
 		stat.rejected.Store(0)
 		stat.failed.Store(0)
+		stat.outcomes.reset()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
