@@ -49,8 +49,12 @@ func runPing(s *session, args [][]byte) {
 // rightPassword compares digests, so that the time it takes says nothing about
 // the password, not even its length.
 func (s *session) rightPassword(given []byte) bool {
-	want, got := sha256.Sum256([]byte(s.srv.cfg.Password)), sha256.Sum256(given)
-	return subtle.ConstantTimeCompare(want[:], got[:]) == 1
+	return subtle.ConstantTimeCompare(digest(s.srv.cfg.Password), digest(string(given))) == 1
+}
+
+func digest(password string) []byte {
+	sum := sha256.Sum256([]byte(password))
+	return sum[:]
 }
 
 // login checks a user and password. Without a configured password any is right

@@ -102,7 +102,7 @@ func TestMetricsRequests(t *testing.T) {
 	c.say("RL.POLICY SET login LIMIT FIXED 1h 2")
 	c.say("RL.POLICY SET site LIMIT FIXED 1h 9")
 	for range 3 {
-		c.say("RL.CHECK login 42 site all")
+		c.say("RL.CHECK site all login 42")
 	}
 	c.say("RL.CHECK login 42 COST 0")
 	c.say("RL.EXPLAIN RL.CHECK login 42")

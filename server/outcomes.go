@@ -52,6 +52,7 @@ func (s *Server) tell(total *outcomes, ops []engine.Op, ds []engine.Decision) {
 			allowed++
 		} else {
 			limited++
+			s.state.recent.note(op, d)
 		}
 		if op.Code == engine.OpCheck {
 			s.state.book.tell(s.lim.Policies(), op, d)

@@ -11,6 +11,7 @@ type serverState struct {
 	batches   *batchPool
 	stats     *commandStats
 	book      *policyBook
+	recent    *recentDenials
 	clients   *clientRegistry
 	hub       *eventHub
 	slowlog   *slowlog
@@ -34,6 +35,7 @@ func newServerState(cfg Config) serverState {
 		batches:   newBatchPool(),
 		stats:     newCommandStats(table.slots),
 		book:      new(policyBook),
+		recent:    new(recentDenials),
 		clients:   newClientRegistry(),
 		hub:       newEventHub(attention),
 		slowlog:   newSlowlog(),
