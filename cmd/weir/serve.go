@@ -91,6 +91,7 @@ func (s *serveCmd) Run() error {
 		go func() { failed <- beside.Serve(web) }()
 	}
 	s.announce(log, password, clients, web)
+	notify(log, nowReady)
 
 	select {
 	case <-ctx.Done():
@@ -98,6 +99,7 @@ func (s *serveCmd) Run() error {
 	case err = <-failed:
 	}
 	stop() // from here on a signal has its ordinary effect
+	notify(log, nowStopping)
 	return errors.Join(err, shutdown(log, srv, beside, node))
 }
 
