@@ -67,6 +67,20 @@ chaos: ## Run three real nodes under faults for half an hour, and judge what cli
 test-docker: docker-tools ## Run three nodes as containers and kill one; skips without a Docker engine and compose
 	WEIR_TEST_DOCKER=1 $(GO) test -count=1 -timeout 10m -v ./docker
 
+# About two minutes.
+.PHONY: test-ops
+test-ops: ops-tools ## Let a real Prometheus watch real nodes, and see every alert that can be provoked fire and clear; skips without Prometheus
+	WEIR_TEST_OPS=1 $(GO) test -count=1 -timeout 10m -v -run 'Alert' ./docker
+
+.PHONY: ops-tools
+ops-tools:
+	@command -v prometheus >/dev/null || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "installing prometheus"; \
+	    apt-get update -qq && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends prometheus; \
+	  else false; fi; \
+	} || echo "prometheus is missing: the tests that need it are skipped (on Debian: apt install prometheus)"
+
 .PHONY: docker-tools
 docker-tools:
 	@command -v docker >/dev/null || { \

@@ -14,10 +14,11 @@ const module = "github.com/weir-project/weir"
 // module, itself aside.
 var mayImport = map[string][]string{
 	"engine":      {},
-	"persistence": {"engine"},
-	"raftstore":   {"engine", "persistence"},
-	"server":      {"engine"},
-	"policyfile":  {"engine", "server"},
+	"latency":     {},
+	"persistence": {"engine", "latency"},
+	"raftstore":   {"engine", "latency", "persistence"},
+	"server":      {"engine", "latency"},
+	"policyfile":  {"engine", "latency", "server"},
 	"client":      {},
 	"bench":       {},
 }

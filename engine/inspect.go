@@ -32,6 +32,8 @@ type Stats struct {
 	ForgivenUnits  int64 // units in use that evictions forgot
 	Admitted       [numAlgorithms]int64
 	Denied         [numAlgorithms]int64
+	Penalties      int64 // that strikes began
+	Lockouts       int64 // of them those of the last threshold
 }
 
 // Inspect describes key, or reports false when it is idle and not blocked.

@@ -40,6 +40,7 @@ type counts struct {
 	blocked                    int64           // keys that have both a limiter and a block
 	expired, evicted, forgiven int64
 	admitted, denied           [numAlgorithms]int64
+	penalties, lockouts        int64 // that strikes began
 }
 
 func (s *shard) init(t *Table) {

@@ -27,6 +27,10 @@ func (s *shard) takeStrike(c *cell, op *Op, d *Decision) bool {
 		return false
 	}
 	s.record(c, op.Limit.WindowNs, units)
+	if blockedNs > s.nowNs {
+		s.counts.penalties++
+		s.counts.lockouts += oneIf(count >= op.Limit.Max)
+	}
 	le.PutUint64(c.e.state()[logLen:], uint64(blockedNs))
 	s.touched(c)
 	return true

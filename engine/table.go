@@ -271,6 +271,8 @@ func (t *Table) Stats(at Stamp) (st Stats) {
 		st.Expired += s.counts.expired
 		st.Evicted += s.counts.evicted
 		st.ForgivenUnits += s.counts.forgiven
+		st.Penalties += s.counts.penalties
+		st.Lockouts += s.counts.lockouts
 	})
 	st.MemoryBytes, st.MaxMemoryBytes = t.used.Load(), t.opts.MaxMemoryBytes
 	return st

@@ -35,6 +35,11 @@ func TestTrapStrikePenaltiesGrow(t *testing.T) {
 		require.EqualValues(t, one(wantMs[i] == 0), b.take(l, 0).Allowed, "a look before the attempt")
 		b.nowNs += wantMs[i] * 1e6
 	}
+	for range 6 { // the fourth begins a penalty, and those in it none
+		b.take(l, 1)
+	}
+	stats := b.table.Stats(engine.Stamp{NowNs: b.nowNs})
+	require.EqualValues(t, []int64{4, 1}, []int64{stats.Penalties, stats.Lockouts})
 }
 
 // An increment out of bounds changes neither the value nor its time to live.

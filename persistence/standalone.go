@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/latency"
 )
 
 const (
@@ -61,6 +62,7 @@ type Node struct {
 	once     sync.Once
 	closeErr error
 	lastSave atomic.Int64 // Unix nanoseconds, 0: never
+	writes   latency.Histogram
 }
 
 // Open loads the state and starts the node. Close it to save the rest.
@@ -180,7 +182,9 @@ func (n *Node) flush(force bool) {
 		n.fatal(fmt.Errorf("%w: %w", ErrDisk, err))
 	}
 	end := time.Now()
-	if took := end.Sub(start); took > slowFlush {
+	took := end.Sub(start)
+	n.writes.Observe(took, 1)
+	if took > slowFlush {
 		n.log.Warn("saving is slow: a crash would forget more than the last second", "took", took)
 	}
 	n.lastSave.Store(end.UnixNano())

@@ -46,7 +46,7 @@ func (n *Node) decideAtomic(ops []engine.Op, out []engine.Decision, foreign bool
 // handed out late is a burst on top of what was admitted since.
 func (n *Node) timely(start time.Time, err error) error {
 	if err == nil && time.Since(start) > n.maxAge {
-		n.late.Add(1)
+		n.counters.late.Add(1)
 		return ErrUnknown
 	}
 	return err

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/latency"
 )
 
 // logStore is what the Raft library keeps its log and its promises in.
@@ -21,7 +23,8 @@ type logStore interface {
 // else is elected (hashicorp/raft issues 503, 666, 614).
 type guardedLog struct {
 	logStore
-	fatal func(error)
+	fatal  func(error)
+	writes latency.Histogram // of entries
 
 	mu    sync.Mutex
 	since map[string]time.Time // writes under way, by name
@@ -72,6 +75,8 @@ func (g *guardedLog) hung(limit time.Duration) (what string, yes bool) {
 func (g *guardedLog) StoreLog(l *raft.Log) error { return g.StoreLogs([]*raft.Log{l}) }
 
 func (g *guardedLog) StoreLogs(ls []*raft.Log) error {
+	start := time.Now()
+	defer func() { g.writes.Observe(time.Since(start), 1) }()
 	return g.watched("store entries", func() error { return g.logStore.StoreLogs(ls) })
 }
 

@@ -116,6 +116,8 @@ type Member struct {
 	Voter, Up                bool
 	AppliedIndex             uint64
 	LastHeard                time.Duration // ago
+	LagEntries               uint64        // committed, as far as was known when it was last heard, and not applied by it
+	ClockAhead               time.Duration // of this node's wall clock, to about a round trip
 }
 
 // Topology is the cluster as this node sees it.
@@ -153,27 +155,34 @@ func (n *Node) lookAtMembers() {
 	n.members.Store(&members)
 }
 
-// lastLeader remembers the last leader that was known.
+// lastLeader remembers the last leader that was known, and counts when it is another.
 func (n *Node) lastLeader(now string) string {
-	if now != "" {
-		n.knownLeader.Store(&now)
-		return now
+	last := n.knownLeader.Load()
+	if now == "" && last == nil {
+		return ""
 	}
-	if last := n.knownLeader.Load(); last != nil {
+	if now == "" || last != nil && *last == now {
 		return *last
 	}
-	return ""
+	if n.knownLeader.CompareAndSwap(last, &now) && last != nil {
+		n.counters.leaderChanges.Add(1)
+	}
+	return now
 }
 
 func (n *Node) memberView(s raft.Server, index uint64) Member {
 	m := Member{ID: string(s.ID), RaftAddr: string(s.Address), Voter: s.Suffrage == raft.Voter}
 	if m.ID == n.options.NodeID {
-		m.ClientAddr, m.Up, m.AppliedIndex = n.options.ClientAddr, true, index
+		m.ClientAddr, m.Up, m.AppliedIndex, m.LagEntries = n.options.ClientAddr, true, index, behind(n.raft.CommitIndex(), index)
 		return m
 	}
 	if last, ok := n.peers.last(m.ID); ok {
 		m.LastHeard = time.Since(last.at)
 		m.ClientAddr, m.Up, m.AppliedIndex = last.ClientAddr, m.LastHeard < 3*statusEvery, last.Index
+		m.LagEntries, m.ClockAhead = last.lag, last.ahead
 	}
 	return m
 }
+
+// behind is how many entries are committed and not applied.
+func behind(commit, applied uint64) uint64 { return commit - min(applied, commit) }

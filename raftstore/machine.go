@@ -53,6 +53,7 @@ type machine struct {
 
 	// standstill is how long the last snapshot held up entries, in nanoseconds.
 	standstill atomic.Int64
+	clamps     atomic.Int64 // entries whose stamp lay before the last one's
 	// logBytes counts the entries applied since the last snapshot.
 	logBytes, logEntries atomic.Int64
 }
@@ -113,8 +114,11 @@ func (m *machine) Apply(l *raft.Log) any {
 
 // advance returns the time of an entry: its stamp, but never before what was.
 func (m *machine) advance(last, stamp engine.Stamp) engine.Stamp {
-	if !m.faults.NoClamp {
-		stamp.NowNs = max(stamp.NowNs, last.NowNs)
+	if stamp.NowNs < last.NowNs {
+		m.clamps.Add(1)
+		if !m.faults.NoClamp {
+			stamp.NowNs = last.NowNs
+		}
 	}
 	return stamp
 }

@@ -57,7 +57,7 @@ type Node struct {
 	answering     atomic.Int64 // batches of other nodes that have no answer yet
 	lastForwarded atomic.Int64 // Unix nanoseconds of the last answer to one
 	lastSave      atomic.Int64 // Unix nanoseconds of the last snapshot; 0: never
-	late          atomic.Int64 // answers turned into ErrUnknown because they came late
+	counters      counters
 	snapshots     chan chan error
 
 	ctx      context.Context // ends with the node
@@ -303,6 +303,7 @@ func (n *Node) housekeep() {
 			n.keepTime()
 			n.expire()
 			n.lookAtMembers()
+			n.Topology() // takes note of who leads
 			at, _ := n.machine.last()
 			if n.faults.CollectEarly {
 				at.NowNs += int64(time.Hour)

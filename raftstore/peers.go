@@ -98,8 +98,9 @@ func (one *peerNode) end() {
 func (p *peers) poll(ctx context.Context, one *peerNode) {
 	for ctx.Err() == nil {
 		if s, err := ask(ctx, one.asker); err == nil {
+			h := p.node.hears(s)
 			p.mu.Lock()
-			one.heard = heard{s, time.Now()}
+			one.heard = h
 			p.mu.Unlock()
 			one.compareBounds(p.node, s.MaxMemory)
 		}

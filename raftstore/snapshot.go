@@ -49,6 +49,7 @@ func (n *Node) take() error {
 	n.machine.logBytes.Add(-bytes)
 	n.machine.logEntries.Add(-entries)
 	n.lastSave.Store(time.Now().UnixNano())
+	n.counters.snapshots.Observe(time.Since(start), 1)
 	n.log.Debug("snapshot taken", "took", time.Since(start), "precopy", copied, "standstill", time.Duration(n.machine.standstill.Load()), "entries", entries, "bytes", bytes)
 	return nil
 }

@@ -161,5 +161,15 @@ func (n *Node) serveCalls(conn net.Conn, from peer.Identity) {
 // heard is what another node last said.
 type heard struct {
 	status
-	at time.Time
+	at    time.Time
+	lag   uint64        // entries that this node knew to be committed and the other had not applied
+	ahead time.Duration // its wall clock, of this node's
+}
+
+// hears compares what another node says with this one, now.
+func (n *Node) hears(s status) heard {
+	return heard{
+		status: s, at: time.Now(),
+		lag: behind(n.raft.CommitIndex(), s.Index), ahead: time.Duration(s.WallNs - n.source.WallNs()),
+	}
 }

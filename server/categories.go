@@ -14,7 +14,7 @@ import "slices"
 // A command of @admin is in no other category that is for every client.
 
 // settlesOwn are the settling commands that only give back what their sender took.
-var settlesOwn = []string{"RL.RELEASE", "RL.RENEW", "RL.REFUND"}
+var settlesOwn = []string{"RL.RELEASE", "RL.RENEW", "RL.REFUND", "RL.COMMIT", "RL.CANCEL"}
 
 // categories lists the ACL categories, which follow from flags and group.
 func (c *command) categories() []string {
@@ -47,14 +47,17 @@ func (c *command) categories() []string {
 	return cats
 }
 
+// checks are the decisions among the commands about policies.
+var checks = []string{"RL.CHECK", "RL.RESERVE"}
+
 // isDecision says whether applications need the command to be limited.
 func (c *command) isDecision() bool {
-	return c.group == groupDecide || c.group == groupDialect || c.name == "RL.CHECK" || slices.Contains(settlesOwn, c.name)
+	return c.group == groupDecide || c.group == groupDialect || slices.Contains(checks, c.name) || slices.Contains(settlesOwn, c.name)
 }
 
 // listsKeys says whether the command shows keys that its sender has not named.
 func (c *command) listsKeys() bool {
-	return slices.Contains([]string{"KEYS", "SCAN", "RANDOMKEY"}, c.name) && c.parent == nil
+	return slices.Contains([]string{"KEYS", "SCAN", "RANDOMKEY", "RL.TOP"}, c.name) && c.parent == nil
 }
 
 // inherits says whether the command or its container has a flag; a subcommand with flags

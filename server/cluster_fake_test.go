@@ -33,7 +33,7 @@ func newFakeCluster() *fakeCluster {
 	f := &fakeCluster{tableLimiter: newTableLimiter()}
 	f.topo = Topology{ClusterID: "c1", Leader: "a", LastLeader: "a", Term: 7, AppliedIndex: 40, CommitIndex: 42, Nodes: []Member{
 		{ID: "a", ClientAddr: "10.0.0.1:6380", RaftAddr: "10.0.0.1:6390", Voter: true, Up: true, AppliedIndex: 42},
-		{ID: "b", ClientAddr: "10.0.0.2:6380", RaftAddr: "10.0.0.2:6391", Voter: true, Up: true, AppliedIndex: 41, LastHeard: time.Second},
+		{ID: "b", ClientAddr: "10.0.0.2:6380", RaftAddr: "10.0.0.2:6391", Voter: true, Up: true, AppliedIndex: 41, LagEntries: 1, LastHeard: time.Second},
 		{ID: "c", ClientAddr: "c.example:6380", RaftAddr: "c.example:6392", Up: true, AppliedIndex: 42, Voter: true, LastHeard: 2 * time.Second},
 	}}
 	return f

@@ -201,7 +201,7 @@ func (s *session) decideAll(tx *transaction, b *batch) {
 		}
 	}
 	if len(b.queue) > 0 {
-		s.account(b, start)
+		s.account(b, ds, err, start)
 		s.announce(b.ops, ds, err)
 		s.srv.state.waits.given(b.ops)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// The limits of the HTTP side, which only probes and scrapers use.
+// The limits of the HTTP side, which probes, scrapers and a few people use.
 const (
 	// httpHeaderTimeout and httpReadTimeout bound how long a request may dribble in.
 	httpHeaderTimeout = 5 * time.Second
@@ -38,13 +38,14 @@ const (
 //	/readyz   200 while the server takes clients, 503 once it drains; in a cluster
 //	          also 503 without a leader, and while the state is too old
 //	/metrics  Prometheus
+//	/         a page for people, for whom it has keys too: see forPeople
 type HTTP struct {
 	server *http.Server
 	conns  webConns
 }
 
-// NewHTTP returns the HTTP side of s. It has no authentication of its own: the
-// caller decides who can reach it.
+// NewHTTP returns the HTTP side of s. Probes and metrics ask for no password: the
+// caller decides who can reach them.
 func NewHTTP(s *Server) *HTTP {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
@@ -56,6 +57,7 @@ func NewHTTP(s *Server) *HTTP {
 		ErrorHandling:       promhttp.ContinueOnError,
 		MaxRequestsInFlight: httpScrapes,
 	}))
+	s.handlePage(mux)
 	h := &HTTP{conns: webConns{idle: make(map[net.Conn]struct{})}}
 	h.server = &http.Server{
 		ConnState:         h.conns.changed,

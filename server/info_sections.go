@@ -132,21 +132,11 @@ func infoCPU(_ *Server, w *infoWriter) {
 }
 
 func infoCommandstats(s *Server, w *infoWriter) {
-	var each func(commands []*command)
-	each = func(commands []*command) {
-		for _, cmd := range commands {
-			each(cmd.subs)
-			stat := &s.state.stats.by[cmd.slot]
-			calls, us := stat.calls.Load(), stat.ns.Load()/1000
-			rejected, failed := stat.rejected.Load(), stat.failed.Load()
-			if calls+rejected+failed == 0 {
-				continue
-			}
-			w.field("cmdstat_"+cmd.full, fmt.Sprintf("calls=%d,usec=%d,usec_per_call=%.2f,rejected_calls=%d,failed_calls=%d",
-				calls, us, float64(stat.ns.Load())/1000/float64(max(calls, 1)), rejected, failed))
-		}
-	}
-	each(s.state.table.all)
+	s.eachUsed(func(cmd *command, stat *commandStat) {
+		calls, us := stat.calls.Load(), float64(stat.ns.Load())/1000
+		w.field("cmdstat_"+cmd.full, fmt.Sprintf("calls=%d,usec=%d,usec_per_call=%.2f,rejected_calls=%d,failed_calls=%d",
+			calls, int64(us), us/float64(max(calls, 1)), stat.rejected.Load(), stat.failed.Load()))
+	})
 }
 
 func infoErrorstats(s *Server, w *infoWriter) {

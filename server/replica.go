@@ -60,6 +60,8 @@ type Member struct {
 	Up           bool
 	AppliedIndex uint64
 	LastHeard    time.Duration // how long ago
+	LagEntries   uint64        // committed, as far as was known when it was last heard, and not applied by it
+	ClockAhead   time.Duration // of this node's wall clock, to about a round trip
 }
 
 // What a node that does not lead does with operations; see Config.Redirect.

@@ -109,7 +109,7 @@ func (s *session) settle() {
 			s.answer(d.cmd, b.ops[at:at+d.ops], ds[at:at+d.ops], err)
 			at += d.ops
 		}
-		s.account(b, start)
+		s.account(b, ds, err, start)
 		s.announce(b.ops, ds, err)
 		s.srv.state.waits.given(b.ops)
 	}
@@ -135,19 +135,26 @@ func (s *session) answer(cmd *command, ops []engine.Op, ds []engine.Decision, er
 }
 
 // account counts the commands of a decided batch. Runs of one command, which is
-// what pipelines are made of, are counted at once; the time is shared out evenly.
-func (s *session) account(b *batch, start time.Time) {
+// what pipelines are made of, are counted at once; the time is shared out evenly,
+// but each of them has waited for all of it.
+func (s *session) account(b *batch, ds []engine.Decision, err error, start time.Time) {
 	took := time.Since(start)
 	each := took / time.Duration(len(b.queue))
-	for i := 0; i < len(b.queue); {
-		first := i
+	stats := s.srv.state.stats
+	for i, at := 0, 0; i < len(b.queue); {
+		first, from := i, at
 		cmd := b.queue[i].cmd
 		for i < len(b.queue) && b.queue[i].cmd == cmd {
+			at += b.queue[i].ops
 			i++
 		}
-		s.srv.state.stats.count(cmd, i-first, each*time.Duration(i-first), false)
+		stats.count(cmd, i-first, each*time.Duration(i-first), false)
+		if err == nil {
+			s.srv.tell(&stats.by[cmd.slot].outcomes, b.ops[from:at], ds[from:at])
+		}
 		s.about.touch(cmd, start)
 	}
+	stats.decisions.Observe(took, int64(len(b.queue)))
 	if log := s.srv.state.slowlog; log.isSlow(took) {
 		log.add(s, start, took, shownBatch(b))
 	}

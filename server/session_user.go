@@ -1,6 +1,9 @@
 package server
 
-import "time"
+import (
+	"net/netip"
+	"time"
+)
 
 // begin makes the session one that has just come: the user default where that needs no
 // password, else nobody.
@@ -43,11 +46,7 @@ func (s *session) login(name, password []byte) error {
 			if tried { // right a moment ago, and no more
 				s.become(nil)
 			}
-			if s.srv.failed.failed(from, time.Now()) {
-				s.srv.state.stats.lockouts.Add(1)
-				s.srv.log.Warn("too many failed logins: those from this address are held back from now on", "source", from)
-			}
-			s.srv.state.stats.authFailures.Add(1)
+			s.srv.loginFailed(from)
 			return errWrongPass
 		}
 		s.become(u)
@@ -55,6 +54,15 @@ func (s *session) login(name, password []byte) error {
 			return nil
 		}
 	}
+}
+
+// loginFailed notes a wrong name or password.
+func (s *Server) loginFailed(from netip.Addr) {
+	if s.failed.failed(from, time.Now()) {
+		s.state.stats.lockouts.Add(1)
+		s.log.Warn("too many failed logins: those from this address are held back from now on", "source", from)
+	}
+	s.state.stats.authFailures.Add(1)
 }
 
 // awaitLogin holds a login back for as long as failedLogins says.

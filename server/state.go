@@ -10,6 +10,8 @@ type serverState struct {
 	table     *commandTable
 	batches   *batchPool
 	stats     *commandStats
+	book      *policyBook
+	recent    *recentDenials
 	clients   *clientRegistry
 	hub       *eventHub
 	slowlog   *slowlog
@@ -33,6 +35,8 @@ func newServerState(cfg Config) serverState {
 		table:     table,
 		batches:   newBatchPool(),
 		stats:     newCommandStats(table.slots),
+		book:      new(policyBook),
+		recent:    new(recentDenials),
 		clients:   newClientRegistry(),
 		hub:       newEventHub(attention),
 		slowlog:   newSlowlog(),

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-project/weir/latency"
 )
 
 // commandStats counts what INFO commandstats and errorstats tell.
@@ -16,6 +18,7 @@ type commandStats struct {
 	lockouts     atomic.Int64 // sources that failed so often that their logins wait
 	authWaits    atomic.Int64 // logins that had to wait, or were refused, for earlier failures
 	noPermission atomic.Int64 // commands and keys that a user may not use
+	decisions    latency.Histogram
 
 	mu     sync.Mutex
 	errors map[string]int64 // by the word an error reply begins with
@@ -24,7 +27,8 @@ type commandStats struct {
 // commandStat fills a cache line, so that two busy commands do not share one.
 type commandStat struct {
 	calls, ns, rejected, failed atomic.Int64
-	_                           [4]int64
+	outcomes
+	_ [2]int64
 }
 
 func newCommandStats(slots int) *commandStats {
@@ -79,6 +83,7 @@ func (c *commandStats) reset() {
 		stat.ns.Store(0)
 		stat.rejected.Store(0)
 		stat.failed.Store(0)
+		stat.outcomes.reset()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

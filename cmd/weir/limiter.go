@@ -10,7 +10,10 @@ import (
 // limiter hands a standalone node to the server, in the server's words.
 type limiter struct{ *persistence.Node }
 
-var _ server.Limiter = limiter{}
+var (
+	_ server.Limiter         = limiter{}
+	_ server.StorageReporter = limiter{}
+)
 
 func (l limiter) Save() error {
 	err := l.Node.Save()
@@ -18,4 +21,11 @@ func (l limiter) Save() error {
 		return server.ErrNoDisk
 	}
 	return err
+}
+
+func (l limiter) Storage() (server.Storage, bool) {
+	r, ok := l.Report()
+	return server.Storage{
+		Writes: r.Writes, UsedBytes: r.UsedBytes, FreeBytes: r.Disk.AvailBytes, SizeBytes: r.Disk.TotalBytes,
+	}, ok
 }

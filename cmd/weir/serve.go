@@ -94,6 +94,7 @@ func (s *serveCmd) Run() error {
 	beside := server.NewHTTP(srv)
 	failed := at.serve(srv, beside)
 	s.announce(log, at)
+	notify(log, nowReady)
 
 	select {
 	case <-ctx.Done():
@@ -101,6 +102,7 @@ func (s *serveCmd) Run() error {
 	case err = <-failed:
 	}
 	stop() // from here on a signal has its ordinary effect
+	notify(log, nowStopping)
 	return errors.Join(err, shutdown(log, srv, beside, node))
 }
 

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// systemd hears when the server takes clients, and when it stops.
+func TestNotify(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "notify")
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Net: "unixgram", Name: path})
+	require.NoError(t, err)
+	defer socket.Close()
+	require.NoError(t, socket.SetDeadline(time.Now().Add(patience)))
+	hear := func() string {
+		b := make([]byte, 100)
+		n, err := socket.Read(b)
+		require.NoError(t, err)
+		return string(b[:n])
+	}
+	cmd := exec.Command(binary)
+	cmd.Env = append(os.Environ(), "NOTIFY_SOCKET="+path)
+	p := startCommand(t, cmd)
+	require.Equal(t, nowReady, hear())
+	p.stop()
+	require.Equal(t, nowStopping, hear())
+}
+
+// The unit is one that systemd takes, and shuts weir in.
+func TestUnit(t *testing.T) {
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip("SKIPPED: systemd-analyze is missing (on Debian: apt install systemd)")
+	}
+	unit, err := os.ReadFile("../../packaging/weir.service")
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "weir.service")
+	here := strings.Replace(string(unit), "/usr/local/bin/weir serve", binary+" serve", 1)
+	require.NoError(t, os.WriteFile(path, []byte(here), 0o600))
+	out, err := exec.Command(analyze, "verify", "--man=no", path).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.NotContains(t, string(out), "weir.service:", "no warning")
+	// Of 10: below 2 systemd calls it OK, ordinary services have 9.
+	out, err = exec.Command(analyze, "security", "--offline=true", "--threshold=20", path).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+}

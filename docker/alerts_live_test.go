@@ -1,0 +1,289 @@
+package docker_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// watched is real nodes under the eyes of a real Prometheus, to which a minute of the
+// rules is four seconds.
+type watched struct {
+	t      *testing.T
+	dir    string
+	binary string
+	prom   string // its address
+	nodes  map[string]*watchedNode
+}
+
+type watchedNode struct {
+	addr, web string
+	args      []string
+	cmd       *exec.Cmd
+}
+
+// TestAlertsLive makes alerts fire by what they are for, and clear by what mends it.
+func TestAlertsLive(t *testing.T) {
+	if os.Getenv("WEIR_TEST_OPS") == "" {
+		t.Skip("SKIPPED: alerts are tested live with WEIR_TEST_OPS=1 (make test-ops)")
+	}
+	prometheus := tool(t, "prometheus", "prometheus")
+	w := &watched{t: t, dir: t.TempDir(), nodes: map[string]*watchedNode{}}
+	w.binary = filepath.Join(w.dir, "weir")
+	out, err := exec.Command("go", "build", "-o", w.binary, "../cmd/weir").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	w.plan()
+	for name := range w.nodes {
+		w.start(name, wrongClock[name]...)
+	}
+	w.startPrometheus(prometheus)
+	w.awaitCluster()
+	w.awaitTargets()
+
+	w.awaitFiring("WeirClockSkew")
+	stop := w.trouble()
+	w.awaitFiring("WeirRequestsLimited", "WeirStrikesReported", "WeirLockouts", "WeirWrongPasswords", "WeirLeaderFlaps",
+		"WeirMemoryNearBound", "WeirEvicts", "WeirClientsNearBound")
+	stop()
+	w.kill("c")
+	w.awaitFiring("WeirDown", "WeirQuorumAtRisk")
+	w.kill("b")
+	w.awaitFiring("WeirNoLeader", "WeirQuorumLost", "WeirStateIsOld")
+
+	w.kill("solo")
+	for _, name := range []string{"b", "c", "solo"} {
+		w.start(name) // c with the right time now, solo with empty memory
+	}
+	w.awaitQuiet()
+}
+
+var wrongClock = map[string][]string{"c": {"--test-wall-offset=1m"}}
+
+// plan lays out a cluster of three and a node of its own, the latter narrow.
+func (w *watched) plan() {
+	names, raft := []string{"a", "b", "c"}, []string{w.freeAddr(), w.freeAddr(), w.freeAddr()}
+	for i, name := range names {
+		w.nodes[name] = &watchedNode{addr: w.freeAddr(), web: w.freeAddr(), args: []string{
+			"--node-id=" + name, "--raft-addr=" + raft[i], "--join=" + strings.Join(raft, ","), "--data-dir=" + filepath.Join(w.dir, name),
+		}}
+	}
+	w.nodes["solo"] = &watchedNode{addr: w.freeAddr(), web: w.freeAddr(), args: []string{
+		"--requirepass=right", "--max-memory=16mb", "--max-clients=10", "--data-dir=",
+	}}
+}
+
+// freeAddr is an address that nobody listens on.
+func (w *watched) freeAddr() string {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(w.t, err)
+	defer ln.Close()
+	return ln.Addr().String()
+}
+
+func (w *watched) start(name string, more ...string) {
+	n := w.nodes[name]
+	n.cmd = w.run(name, w.binary, slices.Concat([]string{"serve", "--listen=" + n.addr, "--http=" + n.web}, n.args, more)...)
+}
+
+// run starts a program that writes to a log of its own until the test ends.
+func (w *watched) run(name, path string, args ...string) *exec.Cmd {
+	log, err := os.OpenFile(filepath.Join(w.dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	require.NoError(w.t, err)
+	defer log.Close()
+	cmd := exec.Command(path, args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = w.dir, log, log
+	require.NoError(w.t, cmd.Start())
+	w.t.Cleanup(func() {
+		_, _ = cmd.Process.Kill(), cmd.Wait()
+		if said, err := os.ReadFile(log.Name()); err == nil && w.t.Failed() {
+			w.t.Logf("%s said:\n%s", name, said[max(len(said)-2000, 0):])
+		}
+	})
+	return cmd
+}
+
+func (w *watched) kill(name string) {
+	require.NoError(w.t, w.nodes[name].cmd.Process.Signal(syscall.SIGKILL))
+	_ = w.nodes[name].cmd.Wait()
+}
+
+// shorter makes a minute four seconds, and what is shorter one.
+func shorter(rules string) string {
+	rules = regexp.MustCompile(`(\[|for: )\d+s`).ReplaceAllString(rules, "${1}1s")
+	return regexp.MustCompile(`(\[|for: )(\d+)m`).ReplaceAllStringFunc(rules, func(s string) string {
+		n := strings.TrimLeft(s, "[for: ")
+		minutes, _ := strconv.Atoi(strings.TrimSuffix(n, "m"))
+		return strings.TrimSuffix(s, n) + strconv.Itoa(4*minutes) + "s"
+	})
+}
+
+func (w *watched) startPrometheus(path string) {
+	rules, err := os.ReadFile("prometheus/alerts.yaml")
+	require.NoError(w.t, err)
+	config := "global: {scrape_interval: 500ms, evaluation_interval: 500ms}\nrule_files: [rules.yaml]\nscrape_configs:\n" +
+		fmt.Sprintf("  - {job_name: weir, static_configs: [{targets: [%q, %q, %q]}]}\n", w.nodes["a"].web, w.nodes["b"].web, w.nodes["c"].web) +
+		fmt.Sprintf("  - {job_name: weir-solo, static_configs: [{targets: [%q]}]}\n", w.nodes["solo"].web)
+	require.NoError(w.t, os.WriteFile(filepath.Join(w.dir, "rules.yaml"), []byte(shorter(string(rules))), 0o600))
+	require.NoError(w.t, os.WriteFile(filepath.Join(w.dir, "prometheus.yaml"), []byte(config), 0o600))
+	w.prom = w.freeAddr()
+	w.run("prometheus", path, "--config.file=prometheus.yaml", "--storage.tsdb.path=tsdb", "--web.listen-address="+w.prom)
+}
+
+func (w *watched) awaitCluster() {
+	require.Eventually(w.t, func() bool {
+		_, err := w.do("a", "RL.POLICY", "SET", "login", "LIMIT", "FIXED", "1d", "1")
+		return err == nil
+	}, patience, 100*time.Millisecond)
+}
+
+// awaitTargets waits until Prometheus has scraped every node: an increase is seen
+// only by who saw what was before.
+func (w *watched) awaitTargets() {
+	w.await("all nodes are scraped", func() bool {
+		var reply struct {
+			Data struct{ ActiveTargets []struct{ Health string } }
+		}
+		up := 0
+		w.ask("targets", &reply)
+		for _, target := range reply.Data.ActiveTargets {
+			if target.Health == "up" {
+				up++
+			}
+		}
+		return up == len(w.nodes)
+	})
+}
+
+func (w *watched) do(node, command string, args ...any) (any, error) {
+	c, err := redis.Dial("tcp", w.nodes[node].addr, redis.DialConnectTimeout(time.Second), redis.DialReadTimeout(5*time.Second))
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	return c.Do(command, args...)
+}
+
+// trouble makes what alerts are for, until the function it returns is called.
+func (w *watched) trouble() (stop func()) {
+	stopped, running := make(chan struct{}), sync.WaitGroup{}
+	again := func(what func(i int)) {
+		running.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stopped:
+					return
+				case <-time.After(20 * time.Millisecond):
+					what(i)
+				}
+			}
+		})
+	}
+	// Errors are part of the trouble: leadership moves and clients are turned away.
+	again(func(int) { _, _ = w.do("a", "RL.CHECK", "login", "42") })
+	again(func(i int) { _, _ = w.do("a", "RL.STRIKE", fmt.Sprint("auth:", i), "15m", "1", "15m") })
+	again(func(int) { _, _ = w.do("solo", "AUTH", "wrong") })
+	again(func(i int) {
+		if i%50 == 0 {
+			_, _ = w.do("b", "WEIR.CLUSTER", "TRANSFER")
+		}
+	})
+	hoard := w.hoard(9)
+	again(func(i int) { flood(hoard[0], 1000*i) })
+	return func() {
+		close(stopped)
+		running.Wait()
+		for _, c := range hoard {
+			_ = c.Close()
+		}
+	}
+}
+
+// hoard holds connections to the narrow node.
+func (w *watched) hoard(n int) (held []redis.Conn) {
+	for range n {
+		c, err := redis.Dial("tcp", w.nodes["solo"].addr, redis.DialPassword("right"))
+		require.NoError(w.t, err)
+		held = append(held, c)
+	}
+	return held
+}
+
+// flood makes a thousand keys up.
+func flood(c redis.Conn, from int) {
+	for i := range 1000 {
+		_ = c.Send("RL.TOKENBUCKET", fmt.Sprint("key:", from+i), "1/h", "10")
+	}
+	_, _ = c.Do("")
+}
+
+// ask reads an answer of Prometheus' API; one that it cannot read is left as it is.
+func (w *watched) ask(what string, into any) {
+	reply, err := http.Get("http://" + w.prom + "/api/v1/" + what)
+	if err != nil {
+		return // it is still starting
+	}
+	defer reply.Body.Close()
+	require.NoError(w.t, json.NewDecoder(reply.Body).Decode(into))
+}
+
+func (w *watched) firing() (names []string) {
+	var reply struct {
+		Data struct {
+			Alerts []struct {
+				State  string
+				Labels map[string]string
+			}
+		}
+	}
+	w.ask("alerts", &reply)
+	for _, a := range reply.Data.Alerts {
+		if name := a.Labels["alertname"]; a.State == "firing" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func (w *watched) await(what string, is func() bool) {
+	w.t.Helper()
+	if !assert.Eventually(w.t, is, patience, 200*time.Millisecond, what) {
+		w.t.Fatalf("firing: %v", w.firing())
+	}
+}
+
+func (w *watched) awaitFiring(names ...string) {
+	w.t.Helper()
+	seen := map[string]bool{}
+	w.await(fmt.Sprint("firing: ", names), func() bool {
+		for _, name := range w.firing() {
+			seen[name] = true
+		}
+		for _, name := range names {
+			if !seen[name] {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func (w *watched) awaitQuiet() {
+	w.t.Helper()
+	w.await("nothing fires", func() bool { return len(w.firing()) == 0 })
+}

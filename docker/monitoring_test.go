@@ -1,0 +1,136 @@
+package docker_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+)
+
+// alertRule is what the tests need of one.
+type alertRule struct{ Alert, Expr string }
+
+func alertRules(t *testing.T) (rules []alertRule) {
+	t.Helper()
+	var file struct{ Groups []struct{ Rules []alertRule } }
+	b, err := os.ReadFile("prometheus/alerts.yaml")
+	require.NoError(t, err)
+	require.NoError(t, yaml.Unmarshal(b, &file))
+	for _, g := range file.Groups {
+		rules = append(rules, g.Rules...)
+	}
+	require.NotEmpty(t, rules)
+	return rules
+}
+
+var (
+	metricName = regexp.MustCompile(`\bweir_[a-z_]+`)
+	histograms = regexp.MustCompile(`_(bucket|sum|count)$`)
+)
+
+// requireMetrics fails when an expression names a metric that docs/metrics.md does
+// not list, which is to say that the server does not have.
+func requireMetrics(t *testing.T, expr string) {
+	t.Helper()
+	page, err := os.ReadFile("../docs/metrics.md")
+	require.NoError(t, err)
+	for _, name := range metricName.FindAllString(expr, -1) {
+		listed := strings.Contains(string(page), "\n| `"+name+"` |") ||
+			strings.Contains(string(page), "\n| `"+histograms.ReplaceAllString(name, "")+"` | histogram |")
+		require.True(t, listed, "%s in %s", name, expr)
+	}
+}
+
+// tool finds a program of Debian's, or skips the test.
+func tool(t *testing.T, name, pkg string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Skipf("SKIPPED: %s is missing (on Debian: apt install %s)", name, pkg)
+	}
+	return path
+}
+
+func TestAlertsNameMetricsThatExist(t *testing.T) {
+	for _, r := range alertRules(t) {
+		require.Regexp(t, metricName.String()+`|^up\{`, r.Expr, r.Alert)
+		requireMetrics(t, r.Expr)
+	}
+}
+
+// Each alert has been seen to fire and to be quiet, by promtool.
+func TestAlertRules(t *testing.T) {
+	tests, err := os.ReadFile("prometheus/alerts_test.yaml")
+	require.NoError(t, err)
+	for _, r := range alertRules(t) {
+		require.Contains(t, string(tests), "name: "+r.Alert+"\n")
+	}
+	promtool := tool(t, "promtool", "prometheus")
+	out, err := exec.Command(promtool, "check", "rules", "prometheus/alerts.yaml").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	out, err = exec.Command(promtool, "test", "rules", "prometheus/alerts_test.yaml").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+}
+
+// Every panel of the dashboard asks for metrics that exist, and has a place of its own.
+func TestDashboard(t *testing.T) {
+	var board struct {
+		Panels []struct {
+			ID      int
+			Title   string
+			GridPos struct{ X, Y, W, H int }
+			Targets []struct{ Expr string }
+		}
+		Templating struct{ List []struct{ Definition string } }
+	}
+	b, err := os.ReadFile("grafana/dashboards/weir.json")
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(b, &board))
+	require.NotEmpty(t, board.Panels)
+	taken, ids := map[[2]int]string{}, map[int]bool{}
+	for _, p := range board.Panels {
+		require.False(t, ids[p.ID], "%s: its id is another's", p.Title)
+		ids[p.ID] = true
+		require.LessOrEqual(t, p.GridPos.X+p.GridPos.W, 24, p.Title)
+		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
+			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
+				require.Empty(t, taken[[2]int{x, y}], "%s lies on another", p.Title)
+				taken[[2]int{x, y}] = p.Title
+			}
+		}
+		require.NotEmpty(t, p.Targets, p.Title)
+		for _, target := range p.Targets {
+			requireMetrics(t, target.Expr)
+		}
+	}
+	for _, v := range board.Templating.List {
+		requireMetrics(t, v.Definition)
+	}
+}
+
+// The files for monitoring fit together: what is mounted exists, and compose reads them.
+func TestComposeMonitoring(t *testing.T) {
+	var file struct {
+		Services map[string]struct{ Volumes []string }
+	}
+	b, err := os.ReadFile("compose.monitoring.yaml")
+	require.NoError(t, err)
+	require.NoError(t, yaml.Unmarshal(b, &file))
+	for name, service := range file.Services {
+		for _, v := range service.Volumes {
+			if path, _, _ := strings.Cut(v, ":"); strings.HasPrefix(path, "./") {
+				_, err := os.Stat(path)
+				require.NoError(t, err, name)
+			}
+		}
+	}
+	compose := tool(t, "docker-compose", "docker-compose")
+	cmd := exec.Command(compose, "-f", "compose.yaml", "-f", "compose.monitoring.yaml", "config", "--quiet")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+}

@@ -1,0 +1,82 @@
+package latency
+
+import (
+	"math/bits"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// unit is the first bound: nothing worth telling apart is shorter.
+	unit = time.Microsecond
+	// steps divide each power of two above it.
+	steps = 4
+	// octaves reach to 2^26 µs, above a minute: longer than any wait is let last.
+	octaves = 26
+	// Buckets is how many counters there are; the last has no bound.
+	Buckets = octaves*steps + 2
+)
+
+// Histogram counts durations. Its zero value is ready, and any goroutine may use it.
+type Histogram struct {
+	counts [Buckets]atomic.Int64
+	sumNs  atomic.Int64
+}
+
+// Observe counts n times the duration d.
+func (h *Histogram) Observe(d time.Duration, n int64) {
+	h.counts[bucketOf(d)].Add(n)
+	h.sumNs.Add(int64(d) * n)
+}
+
+// Snapshot is what a Histogram has counted.
+type Snapshot struct {
+	Counts [Buckets]int64 // by bucket
+	Count  int64          // of all
+	Sum    time.Duration
+}
+
+// Snapshot reads the counters one after the other: what is counted meanwhile may be
+// in it or not, and Count fits Counts.
+func (h *Histogram) Snapshot() (s Snapshot) {
+	s.Sum = time.Duration(h.sumNs.Load())
+	for i := range h.counts {
+		s.Counts[i] = h.counts[i].Load()
+		s.Count += s.Counts[i]
+	}
+	return s
+}
+
+// bucketOf is the bucket whose bound is the smallest that is not below d.
+func bucketOf(d time.Duration) int {
+	if d <= unit {
+		return 0
+	}
+	parts := uint64((d - 1) / (unit / steps)) // at least steps; a bound itself is in its own bucket
+	octave := bits.Len64(parts/steps) - 1
+	step := parts >> octave & (steps - 1)
+	return min(octave*steps+int(step)+1, Buckets-1)
+}
+
+// Bound is the longest duration that bucket i counts, for i up to Buckets-2.
+func Bound(i int) time.Duration {
+	if i == 0 {
+		return unit
+	}
+	octave, step := (i-1)/steps, (i-1)%steps
+	return unit << octave * time.Duration(steps+step+1) / steps
+}
+
+// Cumulative returns how many durations were at most each power of two of a
+// microsecond: what a Prometheus histogram of moderate size holds.
+func (s *Snapshot) Cumulative() map[float64]uint64 {
+	bounds := make(map[float64]uint64, octaves+1)
+	var sum int64
+	for i := range Buckets - 1 {
+		sum += s.Counts[i]
+		if i%steps == 0 {
+			bounds[Bound(i).Seconds()] = uint64(sum)
+		}
+	}
+	return bounds
+}

@@ -1,0 +1,41 @@
+package raftstore
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/weir-project/weir/latency"
+)
+
+// counters are what a node counts about itself since it was started.
+type counters struct {
+	late          atomic.Int64 // answers turned into ErrUnknown because they came late
+	leaderChanges atomic.Int64
+	snapshots     latency.Histogram
+}
+
+// Report is what a node has counted since it was started.
+type Report struct {
+	Writes        latency.Snapshot // appends to the log, until they are safe
+	Disk          vfs.DiskUsage    // of the file system of the data directory; zero: not known
+	LeaderChanges int64            // times that another node was found to lead than before
+	Clamps        int64            // entries whose stamp lay before the last one's
+	Late          int64            // answers that came too late to be handed out
+	LogBytes      int64            // of entries since the last snapshot
+	Snapshots     latency.Snapshot
+	Standstill    time.Duration // of the last snapshot
+}
+
+// Report describes this node.
+func (n *Node) Report() Report {
+	// A file system that does not tell leaves zeros.
+	disk, _ := n.options.FS.GetDiskUsage(n.options.DataDir)
+	return Report{
+		Writes: n.logs.writes.Snapshot(), Disk: disk,
+		LeaderChanges: n.counters.leaderChanges.Load(), Clamps: n.machine.clamps.Load(), Late: n.counters.late.Load(),
+		LogBytes:  n.machine.logBytes.Load(),
+		Snapshots: n.counters.snapshots.Snapshot(), Standstill: time.Duration(n.machine.standstill.Load()),
+	}
+}

@@ -1,0 +1,52 @@
+package raftstore_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore"
+)
+
+// hourAhead is a machine whose wall clock is wrong.
+type hourAhead struct{ persistence.Source }
+
+func (s hourAhead) WallNs() int64 { return s.Source.WallNs() + int64(time.Hour) }
+
+func TestReport(t *testing.T) {
+	c := newCluster(t, 3, func(i int, o *raftstore.Options) {
+		if i == 1 {
+			o.Source = hourAhead{persistence.SystemSource()}
+		}
+	})
+	first, i := c.leader()
+	require.NoError(t, first.Snapshot())
+	r := first.Report()
+	require.EqualValues(t, 1, r.Snapshots.Count)
+	require.Positive(t, r.Snapshots.Sum)
+	require.Positive(t, r.Writes.Count)
+	require.Positive(t, r.Disk.TotalBytes)
+	require.Zero(t, r.LeaderChanges, "the first leader is none")
+
+	wrong := []time.Duration{0, time.Hour, 0}
+	for k, n := range c.nodes {
+		require.Eventually(t, func() bool {
+			for j, m := range *n.Topology().Nodes {
+				ahead := wrong[j] - wrong[k]
+				if !m.Up || (m.ClockAhead-ahead).Abs() > time.Minute {
+					return false
+				}
+			}
+			return true
+		}, patience, 10*time.Millisecond, "node %d sees all, and their clocks", k)
+	}
+
+	require.NoError(t, first.TransferLeadership(""))
+	for _, n := range c.nodes {
+		require.Eventually(t, func() bool { return n.Report().LeaderChanges > 0 }, patience, 10*time.Millisecond)
+	}
+	_, next := c.leader()
+	require.NotEqual(t, i, next)
+}

@@ -1,0 +1,154 @@
+package server
+
+import (
+	"sync"
+	"time"
+
+	"github.com/weir-project/weir/latency"
+)
+
+// feedEvery is how old a status may be: however many look, the server is asked no
+// more often.
+const feedEvery = 500 * time.Millisecond
+
+// feed makes the status that the page shows.
+type feed struct {
+	srv    *Server
+	bounds []float64
+
+	mu   sync.Mutex
+	last *statusView
+	made time.Time
+}
+
+// statusView is the server at one moment: counters, from which the page makes rates,
+// and what is now.
+type statusView struct {
+	Version  string       `json:"version"`
+	NowMs    int64        `json:"now_ms"`
+	UptimeS  int64        `json:"uptime_s"`
+	Allowed  int64        `json:"allowed"` // requests, over all commands
+	Limited  int64        `json:"limited"`
+	Policies []policyView `json:"policies"`
+	Latency  latencyView  `json:"latency"`
+	Keys     int64        `json:"keys"`
+	Memory   memoryView   `json:"memory"`
+	Clients  int          `json:"clients"`
+	Clock    int64        `json:"clock_behind_ms"`
+	Cluster  *clusterView `json:"cluster"` // null: one node
+	Denials  []denial     `json:"denials"`
+}
+
+type policyView struct {
+	Name     string `json:"name"`
+	Allowed  int64  `json:"allowed"`
+	Limited  int64  `json:"limited"`
+	Shadowed int64  `json:"shadowed"`
+}
+
+// latencyView is the histogram of the time to decide.
+type latencyView struct {
+	BoundsS []float64 `json:"bounds_s"` // the last bucket has none
+	Counts  []int64   `json:"counts"`
+}
+
+type memoryView struct {
+	Used     int64  `json:"used"`
+	Max      int64  `json:"max"` // 0: no bound
+	Resident uint64 `json:"resident"`
+	Evicted  int64  `json:"evicted"`
+	Forgiven int64  `json:"forgiven"`
+}
+
+type clusterView struct {
+	Self   string       `json:"self"`
+	Leader string       `json:"leader"` // "": none is known
+	Term   uint64       `json:"term"`
+	Nodes  []memberView `json:"nodes"`
+}
+
+type memberView struct {
+	ID           string `json:"id"`
+	Addr         string `json:"addr"`
+	Role         string `json:"role"`
+	Up           bool   `json:"up"`
+	Lag          uint64 `json:"lag"`
+	ClockAheadMs int64  `json:"clock_ahead_ms"`
+	HeardMs      int64  `json:"heard_ms"`
+}
+
+func (s *Server) newFeed() *feed {
+	f := &feed{srv: s}
+	for i := range latency.Buckets - 1 {
+		f.bounds = append(f.bounds, latency.Bound(i).Seconds())
+	}
+	return f
+}
+
+// status is at most feedEvery old; nobody changes it.
+func (f *feed) status() *statusView {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.last == nil || time.Since(f.made) >= feedEvery {
+		f.last, f.made = f.make(), time.Now()
+	}
+	return f.last
+}
+
+func (f *feed) make() *statusView {
+	s, stats := f.srv, f.srv.lim.Stats()
+	_, resident := processMemory()
+	decisions := s.state.stats.decisions.Snapshot()
+	v := &statusView{
+		Version: s.cfg.Version, NowMs: time.Now().UnixMilli(), UptimeS: int64(time.Since(s.state.identity.started).Seconds()),
+		Policies: s.policyViews(),
+		Latency:  latencyView{f.bounds, decisions.Counts[:]},
+		Keys:     stats.Keys,
+		Memory:   memoryView{stats.MemoryBytes, stats.MaxMemoryBytes, resident, stats.Evicted, stats.ForgivenUnits},
+		Clients:  s.state.clients.len(),
+		Clock:    s.clockBehind().Milliseconds(),
+		Cluster:  s.clusterView(),
+		Denials:  s.state.recent.look(),
+	}
+	s.eachUsed(func(_ *command, stat *commandStat) {
+		v.Allowed += stat.allowed.Load()
+		v.Limited += stat.limited.Load()
+	})
+	return v
+}
+
+func (s *Server) policyViews() []policyView {
+	set, views := s.lim.Policies(), []policyView{}
+	page := s.state.book.at(set)
+	for _, p := range set.All() {
+		o := page.of[p.Name]
+		views = append(views, policyView{p.Name, o.allowed.Load(), o.limited.Load(), p.Counts().Shadowed})
+	}
+	return views
+}
+
+func (s *Server) clusterView() *clusterView {
+	if s.replica == nil {
+		return nil
+	}
+	t := s.replica.Topology()
+	v := &clusterView{Self: t.Self, Leader: t.Leader, Term: t.Term}
+	for i := range t.Nodes {
+		m := &t.Nodes[i]
+		v.Nodes = append(v.Nodes, memberView{
+			ID: m.ID, Addr: m.ClientAddr, Role: t.roleOf(m), Up: m.Up,
+			Lag: m.LagEntries, ClockAheadMs: m.ClockAhead.Milliseconds(), HeardMs: ceilMs(m.LastHeard),
+		})
+	}
+	return v
+}
+
+func (t *Topology) roleOf(m *Member) string {
+	switch {
+	case m.ID == t.Leader:
+		return "leader"
+	case m.Voter:
+		return "follower"
+	}
+	return "no vote yet"
+}

@@ -1,0 +1,73 @@
+package server
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+)
+
+// errNotThisMachine: nobody needs a password, so only who is on this machine is let in.
+var errNotThisMachine = errors.New("weir runs in protected mode: without a password this answers its own machine alone")
+
+// httpUser is who sent a request: by Basic authentication, or with the password of the
+// user default as a Bearer token. Where that user needs no password everybody is he, in
+// protected mode everybody on this machine. Guesses are held back as on the other ports.
+func (s *Server) httpUser(r *http.Request) (*user, error) {
+	users := s.users.Load()
+	name, password, given := r.BasicAuth()
+	if token, is := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); is {
+		name, password, given = "", token, true
+	}
+	if !given && users.open() {
+		if s.cfg.ProtectedMode && !isThisMachine(r) {
+			return nil, errNotThisMachine
+		}
+		return users.byName[defaultUser], nil
+	}
+	if !given {
+		return nil, errNoAuth
+	}
+	if name == "" {
+		name = defaultUser
+	}
+	from := sourceOf(r.RemoteAddr)
+	if err := s.awaitLogin(s.failed.turn(from, time.Now())); err != nil {
+		return nil, err
+	}
+	u := users.login([]byte(name), []byte(password))
+	if u == nil {
+		s.loginFailed(from)
+		return nil, errWrongPass
+	}
+	return u, nil
+}
+
+// refuseLogin answers a request whose sender is not known.
+func refuseLogin(w http.ResponseWriter, err error) {
+	if errors.Is(err, errNotThisMachine) {
+		writePlain(w, http.StatusForbidden, err.Error())
+		return
+	}
+	w.Header().Set("WWW-Authenticate", `Basic realm="weir", charset="UTF-8"`)
+	writePlain(w, http.StatusUnauthorized, "this needs a user of this server and the password; the user without a name is "+defaultUser)
+}
+
+// isThisMachine says whether a request comes from this machine, and was meant for it:
+// a page of some other host that had its name point here must not read.
+func isThisMachine(r *http.Request) bool {
+	host, _, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		host = r.Host
+	}
+	_, err = netip.ParseAddr(host)
+	from, errFrom := netip.ParseAddrPort(r.RemoteAddr)
+	return (err == nil || host == "localhost") && errFrom == nil && from.Addr().Unmap().IsLoopback()
+}
+
+// mayCallAll says whether the user may send a command about any key.
+func (s *Server) mayCallAll(u *user, command string) bool {
+	return !u.limited || u.allKeys && u.mayCall(s.state.table.find([]byte(command)))
+}

@@ -1,0 +1,48 @@
+package server
+
+// clusterMetrics are there on a node of a cluster only.
+func (s *Server) clusterMetrics() []metric {
+	if s.replica == nil {
+		return nil
+	}
+	t := s.replica.Topology()
+	ms := []metric{
+		gauge("cluster_is_leader", "1 on the leader.", oneIf(t.leads())),
+		gauge("cluster_has_leader", "1 while this node knows a leader.", oneIf(t.Leader != "")),
+		gauge("cluster_term", "Raft's term.", t.Term),
+		gauge("cluster_applied_index", "The last entry of the log this node has applied.", t.AppliedIndex),
+		gauge("cluster_commit_index", "The last entry of the log this node knows to be committed.", t.CommitIndex),
+		gauge("cluster_stale_seconds", "How old the state may be that this node reads: the time since it last heard the leader, 0 on the leader.", s.replica.StaleFor().Seconds()),
+		gauge("cluster_nodes", "Nodes of the cluster.", len(t.Nodes)),
+		gauge("cluster_nodes_up", "Nodes of the cluster that are up, as this one sees it.", t.count(isUp)),
+		gauge("cluster_voters", "Nodes of the cluster that vote.", t.count(isVoter)),
+		gauge("cluster_voters_up", "Nodes that vote and are up, as this one sees it; decisions need more than half of weir_cluster_voters.",
+			t.count(func(m *Member) bool { return isVoter(m) && isUp(m) })),
+	}
+	for i := range t.Nodes {
+		ms = append(ms, memberMetrics(&t.Nodes[i])...)
+	}
+	if reporter, ok := s.lim.(ConsensusReporter); ok {
+		ms = append(ms, consensusMetrics(reporter.Consensus())...)
+	}
+	return ms
+}
+
+// memberMetrics are one node as this one sees it.
+func memberMetrics(m *Member) []metric {
+	return []metric{
+		gauge("cluster_node_up", "1 for a node that is up, as this one sees it.", oneIf(m.Up)).with("node", m.ID),
+		gauge("cluster_node_lag_entries", "Entries that this node knew to be committed and the node had not applied, when it was last heard.", m.LagEntries).with("node", m.ID),
+		gauge("cluster_node_clock_ahead_seconds", "How far the wall clock of a node is ahead of this one's, to about a round trip.", m.ClockAhead.Seconds()).with("node", m.ID),
+	}
+}
+
+func consensusMetrics(c Consensus) []metric {
+	return []metric{
+		counter("cluster_leader_changes_total", "Times that this node found another to lead than before.", c.LeaderChanges),
+		counter("cluster_clock_clamps_total", "Entries whose time lay before the last one's, and was held there.", c.Clamps),
+		counter("cluster_late_answers_total", "Answers that came too late to be handed out, and became UNKNOWN.", c.Late),
+		gauge("cluster_log_bytes", "Entries applied since the last snapshot.", c.LogBytes),
+		gauge("cluster_snapshot_standstill_seconds", "How long the last snapshot held up decisions.", c.Standstill.Seconds()),
+	}
+}

@@ -1,0 +1,95 @@
+package server
+
+import (
+	"maps"
+	"runtime"
+	"slices"
+)
+
+func (s *Server) buildMetrics() []metric {
+	return []metric{
+		gauge("build_info", "1, labeled with what is running.", 1).with("version", s.cfg.Version, "goversion", runtime.Version()),
+	}
+}
+
+// requestMetrics are what clients were told, by command.
+func (s *Server) requestMetrics() (ms []metric) {
+	const help = "Requests to take something, by command and what the client was told. Each counts once, on the node that took it."
+	s.eachUsed(func(cmd *command, stat *commandStat) {
+		allowed, limited := stat.allowed.Load(), stat.limited.Load()
+		if allowed+limited == 0 {
+			return
+		}
+		ms = append(ms,
+			counter("requests_total", help, allowed).with("command", cmd.full, "result", "allowed"),
+			counter("requests_total", help, limited).with("command", cmd.full, "result", "limited"))
+	})
+	return ms
+}
+
+// policyMetrics are what clients were told by each policy there is.
+func (s *Server) policyMetrics() (ms []metric) {
+	const (
+		requests = "Requests checked under a policy: allowed by all limits, or limited by one of this policy. Each counts once, on the node that took it."
+		shadowed = "Requests that a shadow policy would have limited, as far as this node carried them out; in a cluster every node does."
+	)
+	set := s.lim.Policies()
+	page := s.state.book.at(set)
+	for _, p := range set.All() {
+		o := page.of[p.Name]
+		ms = append(ms,
+			counter("policy_requests_total", requests, o.allowed.Load()).with("policy", p.Name, "result", "allowed"),
+			counter("policy_requests_total", requests, o.limited.Load()).with("policy", p.Name, "result", "limited"),
+			counter("policy_shadow_limited_total", shadowed, p.Counts().Shadowed).with("policy", p.Name))
+	}
+	return append(ms, gauge("policies", "Policies in force.", set.Len()))
+}
+
+// commandMetrics are INFO commandstats.
+func (s *Server) commandMetrics() (ms []metric) {
+	s.eachUsed(func(cmd *command, stat *commandStat) {
+		ms = append(ms,
+			counter("commands_total", "Commands carried out.", stat.calls.Load()).with("command", cmd.full),
+			counter("command_seconds_total", "Time they took; that of a pipeline is shared out evenly.", float64(stat.ns.Load())/1e9).with("command", cmd.full),
+			counter("commands_failed_total", "Commands carried out that answered an error.", stat.failed.Load()).with("command", cmd.full),
+			counter("commands_rejected_total", "Commands refused before they were carried out.", stat.rejected.Load()).with("command", cmd.full))
+	})
+	return ms
+}
+
+// eachUsed visits the commands that were ever called.
+func (s *Server) eachUsed(visit func(*command, *commandStat)) {
+	var each func(commands []*command)
+	each = func(commands []*command) {
+		for _, cmd := range commands {
+			each(cmd.subs)
+			stat := &s.state.stats.by[cmd.slot]
+			if stat.calls.Load()+stat.rejected.Load()+stat.failed.Load() > 0 {
+				visit(cmd, stat)
+			}
+		}
+	}
+	each(s.state.table.all)
+}
+
+// watchedErrors are there before the first of them happens, so that an alert sees
+// the first one too.
+var watchedErrors = []string{"CLUSTERDOWN", "OOM", "OVERLOADED", "TRYAGAIN", "UNKNOWN"}
+
+// errorMetrics are INFO errorstats, and what clients got wrong about themselves.
+func (s *Server) errorMetrics() (ms []metric) {
+	counts, _ := s.state.stats.errorCounts()
+	for _, word := range watchedErrors {
+		counts[word] += 0
+	}
+	for _, word := range slices.Sorted(maps.Keys(counts)) {
+		ms = append(ms, counter("error_replies_total",
+			"Error replies by their first word. UNKNOWN: the outcome is not known, it may have been counted.", counts[word]).with("error", word))
+	}
+	w := s.state.stats
+	return append(ms,
+		counter("auth_failures_total", "Wrong passwords.", w.authFailures.Load()),
+		counter("auth_lockouts_total", "Addresses that failed so often that their logins are held back.", w.lockouts.Load()),
+		counter("auth_delays_total", "Logins that were held back or refused for earlier failures of their address.", w.authWaits.Load()),
+		counter("permission_denials_total", "Commands refused because of who sent them.", w.noPermission.Load()))
+}

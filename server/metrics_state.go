@@ -1,0 +1,73 @@
+package server
+
+import (
+	"time"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// tableMetrics are what the table says of itself.
+func tableMetrics(stats engine.Stats) []metric {
+	ms := []metric{
+		gauge("memory_bytes", "Memory of limiters and their index.", stats.MemoryBytes),
+		gauge("memory_max_bytes", "Bound on weir_memory_bytes, 0: none.", stats.MaxMemoryBytes),
+		counter("expired_keys_total", "Idle limiters collected.", stats.Expired),
+		counter("evicted_keys_total", "Limiters given up because memory was full.", stats.Evicted),
+		counter("forgiven_units_total", "Units in use that evictions forgot.", stats.ForgivenUnits),
+		counter("strike_penalties_total", "Times that RL.STRIKE put a key under a penalty.", stats.Penalties),
+		counter("strike_lockouts_total", "Of them, those of the last threshold.", stats.Lockouts),
+	}
+	const decided = "Decisions this node carried out, by algorithm and result. In a cluster every node carries out all that is admitted."
+	for a := range stats.KeysBy {
+		name := engine.Algorithm(a).String()
+		ms = append(ms, gauge("keys", "Limiters that are not idle, by algorithm; none: keys that are only blocked.", stats.KeysBy[a]).with("algorithm", name))
+		if engine.Algorithm(a) != engine.NoAlgorithm {
+			ms = append(ms,
+				counter("decisions_total", decided, stats.Admitted[a]).with("algorithm", name, "result", "admitted"),
+				counter("decisions_total", decided, stats.Denied[a]).with("algorithm", name, "result", "denied"))
+		}
+	}
+	return ms
+}
+
+// timeMetrics tell how limiter time and the wall clock get along.
+func (s *Server) timeMetrics() []metric {
+	saved := 0.0
+	if last := s.lim.LastSave(); !last.IsZero() {
+		saved = float64(last.UnixMilli()) / 1000
+	}
+	return []metric{
+		gauge("last_save_timestamp_seconds", "When the state was last on disk in full, 0: never.", saved),
+		gauge("clock_behind_seconds", "How far the windows of clock and calendar are behind the wall clock; made up by 0.05 percent of the time that passes.", s.clockBehind().Seconds()),
+	}
+}
+
+// clockBehind is what is left to slew.
+func (s *Server) clockBehind() time.Duration {
+	at := s.lim.Now()
+	return time.Duration(time.Now().UnixNano() - at.NowNs - at.WallOffsetNs)
+}
+
+// storage describes the Limiter's disk, if it has one.
+func (s *Server) storage() (Storage, bool) {
+	if reporter, ok := s.lim.(StorageReporter); ok {
+		return reporter.Storage()
+	}
+	return Storage{}, false
+}
+
+func (s *Server) storageMetrics() (ms []metric) {
+	storage, ok := s.storage()
+	if !ok {
+		return nil
+	}
+	if storage.UsedBytes > 0 {
+		ms = append(ms, gauge("storage_bytes", "What the state takes on disk.", storage.UsedBytes))
+	}
+	if storage.SizeBytes > 0 {
+		ms = append(ms,
+			gauge("storage_free_bytes", "What is free on the file system of the data directory.", storage.FreeBytes),
+			gauge("storage_size_bytes", "What the file system of the data directory holds in all.", storage.SizeBytes))
+	}
+	return ms
+}

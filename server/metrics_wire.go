@@ -1,0 +1,25 @@
+package server
+
+// wireMetrics are the counters of what happens below the commands.
+func (s *Server) wireMetrics() []metric {
+	s.mu.Lock()
+	connected := len(s.conns)
+	s.mu.Unlock()
+	w := &s.stats
+	return []metric{
+		gauge("connected_clients", "Clients connected now.", connected),
+		gauge("max_clients", "Bound on weir_connected_clients.", s.cfg.MaxClients),
+		counter("connections_total", "Clients served since the start.", w.Accepted.Load()),
+		counter("tls_handshake_failures_total", "TLS handshakes with clients that did not come about.", w.BadHandshakes.Load()),
+		counter("connections_rejected_total", "Clients turned away: too many, in all or from one address.", w.Rejected.Load()),
+		counter("connections_denied_total", "Clients turned away: protected mode.", w.Denied.Load()),
+		counter("accept_errors_total", "Errors of accept.", w.AcceptErrors.Load()),
+		counter("protocol_errors_total", "Connections closed over malformed input.", w.ProtocolErrors.Load()),
+		counter("auth_timeouts_total", "Clients cut because they did not authenticate.", w.AuthTimeouts.Load()),
+		counter("slow_readers_total", "Clients cut because they did not read their replies.", w.SlowReaders.Load()),
+		counter("push_overflows_total", "Clients cut because messages for them piled up.", w.PushOverflows.Load()),
+		counter("handler_panics_total", "Panics in command handlers; each cost one connection.", w.Panics.Load()),
+		counter("received_bytes_total", "Bytes read from clients.", w.InputBytes.Load()),
+		counter("sent_bytes_total", "Bytes written to clients.", w.OutputBytes.Load()),
+	}
+}

@@ -1,0 +1,100 @@
+package server
+
+import (
+	"embed"
+	"encoding/json"
+	"net/http"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// pageFiles are the page for people: it asks no other host for anything.
+//
+//go:embed page
+var pageFiles embed.FS
+
+// pagePolicy lets the page use its own files and nothing else, and be part of no other.
+const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// handlePage serves the page, what it shows, and what is known of one key.
+func (s *Server) handlePage(mux *http.ServeMux) {
+	for path, file := range map[string]string{"/{$}": "index.html", "/page.js": "page.js", "/page.css": "page.css"} {
+		mux.HandleFunc("GET "+path, s.forPeople(func(w http.ResponseWriter, r *http.Request) {
+			http.ServeFileFS(w, r, pageFiles, "page/"+file)
+		}))
+	}
+	feed := s.newFeed()
+	mux.HandleFunc("GET /status.json", s.forPeople(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, feed.status()) }))
+	mux.HandleFunc("GET /key.json", s.forPeople(s.answerKey))
+}
+
+// forPeople lets those in who may look at all keys.
+func (s *Server) forPeople(handle http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", pagePolicy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cache-Control", "no-store")
+		u, err := s.httpUser(r)
+		switch {
+		case err != nil:
+			refuseLogin(w, err)
+		case !s.mayCallAll(u, "RL.INSPECT"):
+			writePlain(w, http.StatusForbidden, "the page shows all keys, and this user may not see them")
+		default:
+			handle(w, r)
+		}
+	}
+}
+
+func writeJSON(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v)
+}
+
+// keyView is one limiter of a key.
+type keyView struct {
+	Name      string `json:"name"`
+	Algorithm string `json:"algorithm"`
+	Rule      string `json:"rule"`
+	Limit     int64  `json:"limit"`
+	Used      int64  `json:"used"`
+	Remaining int64  `json:"remaining"`
+	IdleInMs  int64  `json:"idle_in_ms"`
+	Blocked   bool   `json:"blocked"`
+	BlockedMs int64  `json:"blocked_ms"`
+	Reason    string `json:"reason"`
+	PenaltyMs int64  `json:"penalty_ms"`
+}
+
+// answerKey tells what counts against a key: its own limiter, and those that policies
+// keep for it. It is read from this node's own state.
+func (s *Server) answerKey(w http.ResponseWriter, r *http.Request) {
+	key := []byte(r.URL.Query().Get("name"))
+	if err := checkKey(key); err != nil {
+		writePlain(w, http.StatusBadRequest, errorText(err))
+		return
+	}
+	found := []keyView{}
+	add := func(name []byte) {
+		if info, ok := s.lim.Inspect(name); ok {
+			found = append(found, viewOf(name, &info))
+		}
+	}
+	add(key)
+	for _, p := range s.lim.Policies().All() {
+		for i := range p.LimitsFor(s.lim.Now(), key) {
+			add(p.NameOf(i, key))
+		}
+	}
+	writeJSON(w, found)
+}
+
+func viewOf(name []byte, info *engine.Info) keyView {
+	return keyView{
+		Name: string(name), Algorithm: info.Algorithm.String(), Rule: ruleText(info.Limit), Limit: info.Limit.Max,
+		Used: info.Used, Remaining: info.Remaining, IdleInMs: info.IdleInMs,
+		Blocked: info.Blocked, BlockedMs: info.BlockedMs, Reason: info.Reason, PenaltyMs: info.PenaltyMs,
+	}
+}

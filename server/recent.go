@@ -1,0 +1,90 @@
+package server
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+)
+
+const (
+	// recentKept is how many denials the page shows: what fits a look.
+	recentKept = 20
+	// recentPerSecond bounds those taken note of: more than anybody reads, and at less
+	// than a microsecond each nothing that deciding would feel.
+	recentPerSecond = 100
+	// recentWatch is how long after the last look they are taken note of: the page
+	// looks once a second.
+	recentWatch = 10 * time.Second
+	// recentKeyBytes is how much of a key is shown.
+	recentKeyBytes = 128
+)
+
+// recentDenials remembers what was denied last, while somebody looks. While nobody
+// does, a denial costs a load.
+type recentDenials struct {
+	watched atomic.Bool
+
+	mu       sync.Mutex
+	lookedAt time.Time
+	second   int64 // of which noted counts
+	noted    int
+	ring     [recentKept]denial
+	next     int
+}
+
+type denial struct {
+	AtMs    int64  `json:"at_ms"` // Unix; 0: none
+	Key     string `json:"key"`
+	By      string `json:"by"`             // the policy, or the algorithm
+	RetryMs int64  `json:"retry_after_ms"` // -1: no wait helps
+}
+
+// note takes note of a denial.
+func (r *recentDenials) note(op *engine.Op, d *engine.Decision) {
+	if !r.watched.Load() {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	if now.Sub(r.lookedAt) > recentWatch {
+		r.watched.Store(false)
+		return
+	}
+	if second := now.Unix(); second != r.second {
+		r.second, r.noted = second, 0
+	}
+	if r.noted++; r.noted > recentPerSecond {
+		return
+	}
+	key, by := op.Key, op.Limit.Algorithm.String()
+	switch op.Code {
+	case engine.OpCheck:
+		pair := op.PairAt(int(d.Pair))
+		key, by = pair.Key, string(pair.Policy)
+	case engine.OpIncr:
+		by = engine.Counter.String()
+	case engine.OpScript:
+		by = engine.Scripted.String()
+	}
+	r.ring[r.next] = denial{now.UnixMilli(), printable(key, recentKeyBytes), by, d.RetryMs}
+	r.next = (r.next + 1) % recentKept
+}
+
+// look returns the denials taken note of, newest first, and has more of them taken
+// note of for a while.
+func (r *recentDenials) look() []denial {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lookedAt = time.Now()
+	r.watched.Store(true)
+	found := []denial{}
+	for i := range recentKept {
+		if d := r.ring[(r.next+recentKept-1-i)%recentKept]; d.AtMs != 0 {
+			found = append(found, d)
+		}
+	}
+	return found
+}
