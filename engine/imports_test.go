@@ -18,7 +18,7 @@ var mayImport = map[string][]string{
 	"raftstore":   {"engine", "persistence"},
 	"server":      {"engine"},
 	"policyfile":  {"engine", "server"},
-	"client":      {},
+	"client":      {"engine"},
 	"bench":       {},
 }
 

@@ -1,0 +1,129 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+)
+
+const (
+	// longestQueue bounds how far ahead Wait reserves when its context has no deadline:
+	// a caller that is killed leaves a gap no longer.
+	longestQueue = time.Minute
+	// waitJitter is the most that is added to a wait, as a part of it: callers that wait
+	// for the same window must not all come at its first instant.
+	waitJitter = 8
+)
+
+// Wait returns when all requests are admitted, and it is their time: to send thirty
+// messages a second and to one chat one a second,
+//
+//	err := limits.Wait(ctx, client.Request{Rule: all, Key: "bot"}, client.Request{Rule: perChat, Key: "chat:42"})
+//
+// Under token and leaky buckets callers queue in the order in which they came. An error
+// is ErrDenied where the wait would outlast ctx, at once and not when it ends; otherwise
+// those of Decide. Nothing is taken then. While a fallback of Closed denies everything,
+// Wait waits on.
+func (c *Client) Wait(ctx context.Context, requests ...Request) error {
+	qs := append([]Request(nil), requests...)
+	for {
+		c.reserveUntil(ctx, qs)
+		ds, err := c.DecideAll(ctx, qs)
+		hold, admitted := waitOf(ds)
+		if err == nil && admitted && fits(ctx, hold) {
+			if err = pause(ctx, hold); err == nil {
+				return nil
+			}
+		}
+		c.undo(ctx, qs, ds)
+		switch {
+		case err != nil:
+			return err
+		case hold == Never:
+			return fmt.Errorf("%w: more is asked for than the limit ever has", ErrDenied)
+		case !fits(ctx, hold):
+			return fmt.Errorf("%w: the wait of %v outlasts the context", ErrDenied, hold)
+		}
+		if err := pause(ctx, hold+rand.N(hold/waitJitter+time.Millisecond)); err != nil {
+			return err
+		}
+	}
+}
+
+// reserveUntil lets token buckets be reserved as far ahead as ctx lasts, all of them
+// together: of a request that may not wait nothing would be learned but its denial.
+func (c *Client) reserveUntil(ctx context.Context, qs []Request) {
+	ahead := longestQueue
+	if deadline, ok := ctx.Deadline(); ok {
+		ahead = min(ahead, max(time.Until(deadline), 0))
+	}
+	for i := range qs {
+		if r := qs[i].Rule; r != nil && r.kind == engine.TokenBucket && !qs[i].Partial {
+			qs[i].MaxWait = ahead.Truncate(time.Millisecond)
+		}
+	}
+}
+
+// waitOf is how long to wait: admitted, before going on; denied, before asking again.
+func waitOf(ds []Decision) (hold time.Duration, admitted bool) {
+	admitted = true
+	var denied time.Duration
+	for _, d := range ds {
+		switch {
+		case d.Allowed:
+			hold = max(hold, d.RetryAfter)
+		case d.RetryAfter == Never:
+			return Never, false
+		default:
+			admitted, denied = false, max(denied, d.RetryAfter)
+		}
+	}
+	if admitted {
+		return hold, true
+	}
+	return denied, false
+}
+
+// fits says whether ctx outlasts a wait.
+func fits(ctx context.Context, wait time.Duration) bool {
+	deadline, ok := ctx.Deadline()
+	return wait != Never && (!ok || wait <= time.Until(deadline))
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// undo gives back what some of the requests took while others were denied. It goes on
+// when ctx has ended, for that is a reason to come here.
+func (c *Client) undo(ctx context.Context, qs []Request, ds []Decision) {
+	for i := range ds {
+		if ds[i].Granted > 0 {
+			c.giveBack(context.WithoutCancel(ctx), &qs[i], ds[i].Granted, ds[i].Source)
+		}
+	}
+}
+
+// giveBack gives units back to whoever granted them. Where that fails they stay spent:
+// too few is safe, too many is not.
+func (c *Client) giveBack(ctx context.Context, q *Request, n int64, from Source) {
+	switch {
+	case from == FromFallback && c.local != nil:
+		c.local.refund(q, n)
+	case from == FromServer && q.Rule.policy == "":
+		_, _ = c.Refund(ctx, q.Key, n)
+	}
+}
