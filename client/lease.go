@@ -40,17 +40,18 @@ type Lease struct {
 	denied atomic.Pointer[refusal]
 
 	filling chan struct{} // holds a token while a batch is fetched
-	mu      sync.Mutex    // guards what follows
+	mu      sync.Mutex    // guards closed, and that no batch comes in behind it
 	closed  bool
-	timer   *time.Timer
 }
 
 // batch is units that are here. It is over when its time is, or it is empty.
 type batch struct {
-	left    atomic.Int64
-	untilNs int64     // since the start of the lease
-	refund  time.Time // until when units may go back: see refundable
-	d       Decision  // what was answered when it was taken
+	left     atomic.Int64
+	untilNs  int64         // since the start of the lease
+	refund   time.Time     // until when units may go back: see refundable
+	d        Decision      // what was answered when it was taken
+	timer    *time.Timer   // gives back what is left when the time is over
+	returned chan struct{} // closed when it has
 }
 
 // refusal is a denial, good until its retry time.
@@ -75,10 +76,9 @@ func (c *Client) Lease(r *Rule, key string, o LeaseOptions) (*Lease, error) {
 	case o.Batch < 1 || o.MaxAge < 0:
 		return nil, fmt.Errorf("%w: Batch must be at least 1 and MaxAge not negative", ErrBadRequest)
 	}
-	l := &Lease{client: c, q: q, maxAge: cmp.Or(o.MaxAge, DefaultLeaseAge), start: time.Now(), filling: make(chan struct{}, 1)}
-	l.timer = time.AfterFunc(l.maxAge, l.expire)
-	l.timer.Stop()
-	return l, nil
+	return &Lease{
+		client: c, q: q, maxAge: cmp.Or(o.MaxAge, DefaultLeaseAge), start: time.Now(), filling: make(chan struct{}, 1),
+	}, nil
 }
 
 // Take asks for one unit. It needs a round trip where no unit is left here, and then no
@@ -114,17 +114,19 @@ func (r *refusal) left(now time.Time) Decision {
 
 // fill fetches a batch, or waits for whoever does. filled means: look again.
 func (l *Lease) fill(ctx context.Context) (d Decision, filled bool, err error) {
-	before := l.batch.Load()
+	batch, denied := l.batch.Load(), l.denied.Load()
 	select {
 	case l.filling <- struct{}{}:
 		defer func() { <-l.filling }()
 	case <-ctx.Done():
 		return Decision{}, false, ctx.Err()
 	}
-	if l.batch.Load() != before { // while this one waited
+	if l.batch.Load() != batch || l.denied.Load() != denied { // while this one waited
 		return Decision{}, true, nil
 	}
-	l.giveBack(before)
+	if l.isClosed() {
+		return Decision{}, false, ErrClosed
+	}
 	d, err = l.client.Decide(ctx, l.q)
 	switch {
 	case err != nil:
@@ -133,26 +135,31 @@ func (l *Lease) fill(ctx context.Context) (d Decision, filled bool, err error) {
 		l.denied.Store(&refusal{d: d, at: time.Now()})
 		return d, false, nil
 	}
-	return d, true, l.put(ctx, d)
+	return d, true, l.put(d)
+}
+
+func (l *Lease) isClosed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closed
 }
 
 // put makes a batch of what was granted.
-func (l *Lease) put(ctx context.Context, d Decision) error {
-	now := time.Now()
-	age, back := l.maxAge, now.Add(l.refundable(&d))
-	if d.ResetAfter >= 0 {
+func (l *Lease) put(d Decision) error {
+	now, age := time.Now(), l.maxAge
+	if d.ResetAfter != Never {
 		age = min(age, d.ResetAfter)
 	}
-	b := &batch{untilNs: int64(now.Sub(l.start) + age), refund: back, d: d}
+	b := &batch{untilNs: int64(now.Sub(l.start) + age), refund: now.Add(l.refundable(&d)), d: d, returned: make(chan struct{})}
 	b.left.Store(d.Granted)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		l.giveBackNow(ctx, b)
+		l.giveBack(b)
 		return ErrClosed
 	}
+	b.timer = time.AfterFunc(age, func() { l.giveBack(b) })
 	l.batch.Store(b)
-	l.timer.Reset(age)
 	return nil
 }
 
@@ -161,39 +168,35 @@ func (l *Lease) put(ctx context.Context, d Decision) error {
 func (l *Lease) refundable(d *Decision) time.Duration {
 	switch {
 	case d.ResetAfter == Never:
-		return l.maxAge + l.client.options.Timeout
+		return time.Duration(engine.MaxWindowNs)
 	case l.q.Rule.kind == engine.SlidingCounter: // its units move to another count when the window ends
 		return d.ResetAfter - l.q.Rule.window
 	}
 	return d.ResetAfter
 }
 
-// expire gives back what nobody used in time.
-func (l *Lease) expire() {
-	if b := l.batch.Load(); b != nil {
-		l.giveBack(b)
-	}
-}
-
-// giveBack empties a batch and gives its units back, if there is still time.
-func (l *Lease) giveBack(b *batch) { l.giveBackNow(context.Background(), b) }
-
-func (l *Lease) giveBackNow(ctx context.Context, b *batch) {
-	if b == nil {
-		return
-	}
+// giveBack empties a batch and gives its units back, if there is still time. It is called
+// once for each.
+func (l *Lease) giveBack(b *batch) {
+	defer close(b.returned)
 	left := b.left.Swap(spent)
 	if left > 0 && time.Until(b.refund) > l.client.options.Timeout {
-		l.client.giveBack(ctx, &l.q, left, b.d.Source)
+		l.client.giveBack(context.Background(), &l.q, left, b.d.Source)
 	}
 }
 
-// Close gives back what is left. Take fails with ErrClosed then.
-func (l *Lease) Close(ctx context.Context) error {
+// Close gives back what is left, and returns when that is done. Take fails with ErrClosed
+// then.
+func (l *Lease) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	b := l.batch.Load()
+	if !l.closed && b != nil {
+		if b.timer.Stop() {
+			l.giveBack(b)
+		}
+		<-b.returned
+	}
 	l.closed = true
-	l.timer.Stop()
-	l.giveBackNow(ctx, l.batch.Load())
 	return nil
 }

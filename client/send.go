@@ -34,10 +34,11 @@ type call struct {
 	err  error
 }
 
-// again says whether the call may be sent once more.
+// again says whether the call may be sent once more. Where nobody could be dialled,
+// go-redis has tried several times already.
 func (c *call) again() bool {
 	o := outcomeOf(c.err)
-	return o == notApplied || o == inDoubt && c.id
+	return o == notApplied && !dialing(c.err) || o == inDoubt && c.id
 }
 
 // send carries out calls in one pipeline, and again those that it is safe for, within

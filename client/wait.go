@@ -25,29 +25,34 @@ const (
 //
 // Under token and leaky buckets callers queue in the order in which they came. An error
 // is ErrDenied where the wait would outlast ctx, at once and not when it ends; otherwise
-// those of Decide. Nothing is taken then. While a fallback of Closed denies everything,
-// Wait waits on.
+// those of Decide. Nothing is taken then, but by policies, which cannot give back. While a
+// fallback of Closed denies everything, Wait waits on.
 func (c *Client) Wait(ctx context.Context, requests ...Request) error {
 	qs := append([]Request(nil), requests...)
 	for {
-		c.reserveUntil(ctx, qs)
+		reserveUntil(ctx, qs)
 		ds, err := c.DecideAll(ctx, qs)
-		hold, admitted := waitOf(ds)
-		if err == nil && admitted && fits(ctx, hold) {
-			if err = pause(ctx, hold); err == nil {
-				return nil
-			}
+		if err != nil {
+			c.undo(ctx, qs, ds)
+			return err
+		}
+		v := verdictOf(qs, ds)
+		switch {
+		case v.never:
+			err = fmt.Errorf("%w: more is asked for than the limit ever has", ErrDenied)
+		case !outlasts(ctx, v.atLeast):
+			err = fmt.Errorf("%w: the wait of at least %v outlasts the context", ErrDenied, v.atLeast)
+		case v.admitted:
+			err = pause(ctx, v.pause)
+		}
+		if v.admitted && err == nil {
+			return nil
 		}
 		c.undo(ctx, qs, ds)
-		switch {
-		case err != nil:
-			return err
-		case hold == Never:
-			return fmt.Errorf("%w: more is asked for than the limit ever has", ErrDenied)
-		case !fits(ctx, hold):
-			return fmt.Errorf("%w: the wait of %v outlasts the context", ErrDenied, hold)
+		if err == nil {
+			err = pause(ctx, v.pause+rand.N(v.pause/waitJitter+time.Millisecond))
 		}
-		if err := pause(ctx, hold+rand.N(hold/waitJitter+time.Millisecond)); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -55,7 +60,7 @@ func (c *Client) Wait(ctx context.Context, requests ...Request) error {
 
 // reserveUntil lets token buckets be reserved as far ahead as ctx lasts, all of them
 // together: of a request that may not wait nothing would be learned but its denial.
-func (c *Client) reserveUntil(ctx context.Context, qs []Request) {
+func reserveUntil(ctx context.Context, qs []Request) {
 	ahead := longestQueue
 	if deadline, ok := ctx.Deadline(); ok {
 		ahead = min(ahead, max(time.Until(deadline), 0))
@@ -67,30 +72,39 @@ func (c *Client) reserveUntil(ctx context.Context, qs []Request) {
 	}
 }
 
-// waitOf is how long to wait: admitted, before going on; denied, before asking again.
-func waitOf(ds []Decision) (hold time.Duration, admitted bool) {
-	admitted = true
-	var denied time.Duration
-	for _, d := range ds {
-		switch {
+// verdict is what the answers to all requests of a Wait come to.
+type verdict struct {
+	admitted bool          // all of them
+	never    bool          // one of them never is
+	pause    time.Duration // admitted: before going on; else: before asking again
+	atLeast  time.Duration // the wait until all can be admitted is no shorter
+}
+
+func verdictOf(qs []Request, ds []Decision) verdict {
+	v := verdict{admitted: true}
+	var hold time.Duration
+	for i := range ds {
+		switch d := &ds[i]; {
 		case d.Allowed:
 			hold = max(hold, d.RetryAfter)
 		case d.RetryAfter == Never:
-			return Never, false
-		default:
-			admitted, denied = false, max(denied, d.RetryAfter)
+			return verdict{never: true}
+		default: // it will fit when RetryAfter is over, and leave up to MaxWait later
+			v.admitted = false
+			v.pause, v.atLeast = max(v.pause, d.RetryAfter), max(v.atLeast, d.RetryAfter+qs[i].MaxWait)
 		}
 	}
-	if admitted {
-		return hold, true
+	if v.admitted {
+		v.pause = hold
 	}
-	return denied, false
+	v.atLeast = max(v.atLeast, hold)
+	return v
 }
 
-// fits says whether ctx outlasts a wait.
-func fits(ctx context.Context, wait time.Duration) bool {
+// outlasts says whether ctx lasts longer than a wait.
+func outlasts(ctx context.Context, wait time.Duration) bool {
 	deadline, ok := ctx.Deadline()
-	return wait != Never && (!ok || wait <= time.Until(deadline))
+	return !ok || wait <= time.Until(deadline)
 }
 
 func pause(ctx context.Context, d time.Duration) error {

@@ -113,9 +113,10 @@ func (s *Server) Instead(f func(ops []engine.Op) (carryOut bool, err error)) {
 	s.node.instead.Store(&f)
 }
 
-// Redis returns a client that respects deadlines and ends with the test.
+// Redis returns a client that respects deadlines and ends with the test. It dials once:
+// whoever is stopped here is stopped.
 func (s *Server) Redis() *redis.Client {
-	rdb := redis.NewClient(&redis.Options{Addr: s.Addr, ContextTimeoutEnabled: true})
+	rdb := redis.NewClient(&redis.Options{Addr: s.Addr, ContextTimeoutEnabled: true, DialerRetries: 1})
 	s.t.Cleanup(func() { _ = rdb.Close() })
 	return rdb
 }
