@@ -16,10 +16,11 @@ var mayImport = map[string][]string{
 	"engine":      {},
 	"persistence": {"engine"},
 	"raftstore":   {"engine", "persistence"},
-	"server":      {"engine"},
-	"policyfile":  {"engine", "server"},
-	"client":      {"engine"},
+	"server":      {"engine", "httpfields"},
+	"policyfile":  {"engine", "server", "httpfields"},
+	"client":      {"engine", "httpfields"},
 	"bench":       {},
+	"httpfields":  {},
 }
 
 func goList(t *testing.T, args ...string) []string {
