@@ -141,6 +141,17 @@ func epochSeconds(t time.Time) int64 {
 	return seconds
 }
 
+// Problem is a denial as a problem document (RFC 9457).
+func (q Quota) Problem(status int) map[string]any {
+	doc := map[string]any{
+		"type": QuotaExceeded, "title": QuotaExceededTitle, "status": status, "detail": q.Detail(), ViolatedPolicies: []string{q.Name},
+	}
+	if q.RetryAfter >= 0 {
+		doc["retryAfter"] = max(Seconds(q.RetryAfter), 1)
+	}
+	return doc
+}
+
 // Detail is a denial in words: "Rate limit exceeded. Try again in 3 seconds."
 func (q Quota) Detail() string {
 	var b strings.Builder

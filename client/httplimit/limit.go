@@ -113,5 +113,7 @@ func (l *limiter) undecided(w http.ResponseWriter, r *http.Request, route *Route
 	if errors.Is(err, client.ErrFull) {
 		detail = "There is no room to count this request."
 	}
-	l.answer(w, r, Denial{Status: http.StatusServiceUnavailable, Route: route.Name, Detail: detail})
+	l.answer(w, r, Denial{
+		Status: http.StatusServiceUnavailable, Route: route.Name, Detail: detail, Decision: client.Decision{RetryAfter: client.Never},
+	})
 }

@@ -56,10 +56,8 @@ func (l *limiter) answer(w http.ResponseWriter, r *http.Request, d Denial) {
 }
 
 func (p *Problem) document(r *http.Request, d Denial) map[string]any {
-	doc := map[string]any{
-		"type": httpfields.QuotaExceeded, "title": httpfields.QuotaExceededTitle, "status": d.Status, "detail": d.Detail,
-		httpfields.ViolatedPolicies: []string{d.Route},
-	}
+	doc := httpfields.Quota{Name: d.Route, RetryAfter: d.Decision.RetryAfter}.Problem(d.Status)
+	doc["detail"] = d.Detail
 	if p.Type != "" {
 		doc["type"] = p.Type
 	}
@@ -69,9 +67,6 @@ func (p *Problem) document(r *http.Request, d Denial) map[string]any {
 	if d.Status != http.StatusTooManyRequests {
 		doc["type"], doc["title"] = httpfields.ReducedCapacity, httpfields.ReducedCapacityTitle
 		delete(doc, httpfields.ViolatedPolicies)
-	}
-	if after := d.Decision.RetryAfter; after > 0 {
-		doc["retryAfter"] = max(httpfields.Seconds(after), 1)
 	}
 	if p.Members == nil {
 		return doc
