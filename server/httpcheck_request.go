@@ -185,11 +185,17 @@ func (q *checkRequest) quota(d *engine.Decision) httpfields.Quota {
 	}
 }
 
-// deny answers a denial. Proxies that hand the answer on hand on a problem document.
+// deny answers a denial. Proxies that hand the answer on hand on a problem document. One
+// that asks for a status of its own answers its clients itself; nginx reads the head only
+// then, and would close the connection over a body.
 func (q *checkRequest) deny(w http.ResponseWriter, d *engine.Decision) {
 	quota := q.quota(d)
 	quota.Set(w.Header(), q.style, time.Now())
 	w.Header().Set(statusHeader, strconv.Itoa(http.StatusTooManyRequests))
+	if q.denyStatus != http.StatusTooManyRequests {
+		w.WriteHeader(q.denyStatus)
+		return
+	}
 	w.Header().Set("Content-Type", httpfields.ProblemContentType)
 	w.WriteHeader(q.denyStatus)
 	_ = json.NewEncoder(w).Encode(quota.Problem(http.StatusTooManyRequests))

@@ -84,7 +84,7 @@ func (s *Server) Start() {
 	ln, err := net.Listen("tcp", s.Addr)
 	require.NoError(s.t, err)
 	s.Addr = ln.Addr().String()
-	s.srv, err = server.New(server.Config{Addr: s.Addr, Logger: quiet()}, s.node)
+	s.srv, err = server.New(server.Config{Addr: s.Addr, Logger: quiet(), HTTPCheck: server.HTTPCheckProtected}, s.node)
 	require.NoError(s.t, err)
 	s.ended = make(chan error, 1)
 	go func() { s.ended <- s.srv.Serve(ln) }()
@@ -102,6 +102,20 @@ func (s *Server) Stop() {
 
 // Advance moves the clock.
 func (s *Server) Advance(d time.Duration) { require.True(s.t, s.node.Advance(d)) }
+
+// HTTP serves the HTTP side of this life of the server, and returns its host:port.
+func (s *Server) HTTP() string {
+	s.t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(s.t, err)
+	web, ended := server.NewHTTP(s.srv), make(chan error, 1)
+	go func() { ended <- web.Serve(ln) }()
+	s.t.Cleanup(func() {
+		require.NoError(s.t, web.Close())
+		require.NoError(s.t, <-ended)
+	})
+	return ln.Addr().String()
+}
 
 // Instead has f asked before every batch of decisions: whether it is carried out, and
 // which error is answered. nil ends that.
