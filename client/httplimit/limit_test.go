@@ -244,12 +244,12 @@ func TestMistakesDoNotSwitchLimitsOff(t *testing.T) {
 
 	rule := client.FixedFirst(time.Hour, 4)
 	for name, o := range map[string]httplimit.Options{
-		"a route":       {},
-		"Rule and Key":  {Routes: []httplimit.Route{{Pattern: "/", Rule: rule}}},
-		"bad rule":      {Routes: []httplimit.Route{{Pattern: "/", Rule: client.Fixed(0, 0), Key: httplimit.ByRoute()}}},
-		"parsing":       {Routes: []httplimit.Route{{Pattern: "GET", Rule: rule, Key: httplimit.ByRoute()}}},
-		"conflicts":     {Routes: []httplimit.Route{{Pattern: "/a", Rule: rule, Key: httplimit.ByRoute()}}, Exclude: []string{"/a"}},
-		"the name must": {Routes: []httplimit.Route{{Pattern: "/" + strings.Repeat("a", 200), Rule: rule, Key: httplimit.ByRoute()}}},
+		"a route":          {},
+		"a Rule and a Key": {Routes: []httplimit.Route{{Pattern: "/", Rule: rule}}},
+		"bad rule":         {Routes: []httplimit.Route{{Pattern: "/", Rule: client.Fixed(0, 0), Key: httplimit.ByRoute()}}},
+		"parsing":          {Routes: []httplimit.Route{{Pattern: "GET", Rule: rule, Key: httplimit.ByRoute()}}},
+		"conflicts":        {Routes: []httplimit.Route{{Pattern: "/a", Rule: rule, Key: httplimit.ByRoute()}}, Exclude: []string{"/a"}},
+		"the name must":    {Routes: []httplimit.Route{{Pattern: "/" + strings.Repeat("a", 200), Rule: rule, Key: httplimit.ByRoute()}}},
 	} {
 		_, err := httplimit.New(c, o)
 		require.ErrorIs(t, err, httplimit.ErrBadOptions)

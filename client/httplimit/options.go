@@ -1,12 +1,14 @@
 package httplimit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 
 	"github.com/weir-project/weir/client"
+	"github.com/weir-project/weir/client/internal/keys"
 	"github.com/weir-project/weir/httpfields"
 )
 
@@ -71,7 +73,7 @@ const longestName = 128
 func (r *Route) complete() error {
 	switch {
 	case r.Rule == nil || r.Key == nil:
-		return errors.New("Rule and Key must be given")
+		return errors.New("a Rule and a Key must be given")
 	case r.Rule.Err() != nil:
 		return r.Rule.Err()
 	case len(r.Name) > longestName || r.Name == "" && len(r.Pattern) > longestName:
@@ -88,10 +90,7 @@ func (r *Route) complete() error {
 // request is what weir is asked about a request. Policies keep their keys apart by
 // themselves; under other rules the name does.
 func (r *Route) request(req *http.Request) client.Request {
-	key := r.Key(req)
-	if key == "" {
-		key = anonymous
-	}
+	key := cmp.Or(r.Key(req), keys.Anonymous)
 	if !r.Rule.IsPolicy() {
 		key = r.Name + "|" + key
 	}

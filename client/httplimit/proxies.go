@@ -11,9 +11,6 @@ const (
 	// maxHops bounds how far a chain of trusted proxies is followed: no real one is half
 	// as long.
 	maxHops = 16
-	// clientBitsV6 is what of an IPv6 address is one client: a household or a machine has
-	// a /64, and may use a new address of it for each request.
-	clientBitsV6 = 64
 	// unixPeer is how Trust is told of a proxy that connects over a Unix socket.
 	unixPeer = "unix"
 )
@@ -62,21 +59,6 @@ func (p *Proxies) In(header string) *Proxies {
 	other := *p
 	other.header = http.CanonicalHeaderKey(header)
 	return &other
-}
-
-// ByIP is the client's address, of IPv6 its /64.
-func (p *Proxies) ByIP() Key {
-	return func(r *http.Request) string {
-		addr := p.Client(r)
-		switch {
-		case !addr.IsValid():
-			return ""
-		case addr.Is6():
-			prefix, _ := addr.Prefix(clientBitsV6) // of a valid address it never fails
-			return "ip:" + prefix.String()
-		}
-		return "ip:" + addr.String()
-	}
 }
 
 // Client is the address nearest to this server that no trusted proxy has: what stands
