@@ -188,3 +188,44 @@ func TestSlotsInAnOutage(t *testing.T) {
 	require.NoError(t, err)
 	require.NotNil(t, slot)
 }
+
+// A connection that is lost behind a request leaves its outcome unknown. Redis clients
+// send it again by themselves; here only an ID allows that.
+func TestLostConnections(t *testing.T) {
+	for name, c := range map[string]struct {
+		ids  bool
+		sent func(n int64) bool
+	}{
+		"without IDs": {false, func(n int64) bool { return n == 1 }},
+		"with IDs":    {true, func(n int64) bool { return n > 1 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ln, err := net.Listen("tcp", "127.0.0.1:0")
+			require.NoError(t, err)
+			defer ln.Close()
+			var sent atomic.Int64
+			go func() {
+				for {
+					nc, err := ln.Accept()
+					if err != nil {
+						return
+					}
+					if n, _ := nc.Read(make([]byte, 1024)); n > 0 {
+						sent.Add(1)
+					}
+					_ = nc.Close()
+				}
+			}()
+			// Without a handshake the first bytes are the decision.
+			rdb := redis.NewClient(&redis.Options{Addr: ln.Addr().String(), ContextTimeoutEnabled: true, Protocol: 2, DisableIdentity: true})
+			defer rdb.Close()
+			limits, err := client.New(rdb, client.Options{WhenDown: client.Open, IDs: c.ids, Timeout: patient})
+			require.NoError(t, err)
+			d, err := limits.Take(t.Context(), probe, "k")
+			require.NoError(t, err)
+			require.Equal(t, client.FromFallback, d.Source)
+			require.True(t, c.sent(sent.Load()), "sent %d times", sent.Load())
+			require.NoError(t, limits.Close())
+		})
+	}
+}
