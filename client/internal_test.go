@@ -49,6 +49,22 @@ func TestProbingIsBounded(t *testing.T) {
 	})
 }
 
+func TestDenialsAreBounded(t *testing.T) {
+	m, now := newDenials(3), time.Now()
+	rule := FixedFirst(time.Hour, 1)
+	for i := range 100 {
+		q := Request{Rule: rule, Key: string(rune('a' + i))}
+		m.remember(&q, &Decision{RetryAfter: time.Hour}, now)
+		require.LessOrEqual(t, len(m.keys), 3)
+		d, known := m.recall(&q, now.Add(time.Second))
+		require.True(t, known)
+		require.Equal(t, time.Hour-time.Second, d.RetryAfter)
+		_, known = m.recall(&q, now.Add(maxDenialAge))
+		require.False(t, known, "what is old is asked for again")
+		m.remember(&q, &Decision{RetryAfter: time.Hour}, now)
+	}
+}
+
 func TestScaledLimits(t *testing.T) {
 	hour := int64(time.Hour)
 	bucket := func(units, perNs, max int64) engine.Limit {

@@ -40,7 +40,7 @@ func TestWaitGivesUpAtOnce(t *testing.T) {
 	c := newClient(t, s, client.Options{})
 	hourly, daily := client.TokenBucket(client.PerHour(1), 1), client.TokenBucket(client.Rate{Units: 1, Per: 24 * time.Hour}, 5)
 	require.NoError(t, c.Wait(t.Context(), client.Request{Rule: hourly, Key: "hourly"}))
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Minute) // less than an hour, more than an hour less as much
 	defer cancel()
 	err := c.Wait(ctx, client.Request{Rule: daily, Key: "daily"}, client.Request{Rule: hourly, Key: "hourly"})
 	require.ErrorIs(t, err, client.ErrDenied)
