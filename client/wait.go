@@ -63,7 +63,7 @@ func (c *Client) Wait(ctx context.Context, requests ...Request) error {
 func reserveUntil(ctx context.Context, qs []Request) {
 	ahead := longestQueue
 	if deadline, ok := ctx.Deadline(); ok {
-		ahead = min(ahead, max(time.Until(deadline), 0))
+		ahead = min(max(time.Until(deadline), 0), time.Duration(engine.MaxWindowNs))
 	}
 	for i := range qs {
 		if r := qs[i].Rule; r != nil && r.kind == engine.TokenBucket && !qs[i].Partial {
