@@ -15,11 +15,12 @@ const module = "github.com/weir-project/weir"
 var mayImport = map[string][]string{
 	"engine":      {},
 	"latency":     {},
+	"httpfields":  {},
 	"persistence": {"engine", "latency"},
 	"raftstore":   {"engine", "latency", "persistence"},
-	"server":      {"engine", "latency"},
-	"policyfile":  {"engine", "latency", "server"},
-	"client":      {},
+	"server":      {"engine", "httpfields", "latency"},
+	"policyfile":  {"engine", "httpfields", "latency", "server"},
+	"client":      {"engine", "httpfields"},
 	"bench":       {},
 }
 

@@ -39,9 +39,11 @@ const (
 //	          also 503 without a leader, and while the state is too old
 //	/metrics  Prometheus
 //	/         a page for people, for whom it has keys too: see forPeople
+//	/check    decisions for proxies, where Config.HTTPCheck allows them
 type HTTP struct {
 	server *http.Server
 	conns  webConns
+	check  *httpCheck // nil: off
 }
 
 // NewHTTP returns the HTTP side of s. Probes and metrics ask for no password: the
@@ -58,7 +60,12 @@ func NewHTTP(s *Server) *HTTP {
 		MaxRequestsInFlight: httpScrapes,
 	}))
 	s.handlePage(mux)
-	h := &HTTP{conns: webConns{idle: make(map[net.Conn]struct{})}}
+	h := &HTTP{conns: webConns{idle: make(map[net.Conn]struct{}), most: HTTPMaxConns}, check: newHTTPCheck(s)}
+	if h.check != nil {
+		mux.Handle(checkPath, h.check)
+		mux.Handle(checkPath+"/", h.check)
+		h.conns.most = HTTPCheckMaxConns
+	}
 	h.server = &http.Server{
 		ConnState:         h.conns.changed,
 		Handler:           mux,
@@ -72,9 +79,10 @@ func NewHTTP(s *Server) *HTTP {
 	return h
 }
 
-// webConns keeps the connections within HTTPMaxConns: a new one takes the place of
+// webConns keeps the connections within most: a new one takes the place of
 // one that is idle, so that hoarding them keeps no probe out.
 type webConns struct {
+	most int
 	mu   sync.Mutex
 	open int
 	idle map[net.Conn]struct{}
@@ -86,7 +94,7 @@ func (w *webConns) changed(nc net.Conn, state http.ConnState) {
 	delete(w.idle, nc)
 	switch state {
 	case http.StateNew:
-		if w.open++; w.open > HTTPMaxConns {
+		if w.open++; w.open > w.most {
 			w.closeOne(nc)
 		}
 	case http.StateIdle:
@@ -115,8 +123,14 @@ func (h *HTTP) Serve(ln net.Listener) error {
 	return err
 }
 
-// Close stops at once; nothing of value is cut.
-func (h *HTTP) Close() error { return h.server.Close() }
+// Close stops at once. When it returns no check reaches the limiter any more.
+func (h *HTTP) Close() error {
+	err := h.server.Close()
+	if h.check != nil {
+		h.check.close()
+	}
+	return err
+}
 
 func writePlain(w http.ResponseWriter, status int, line string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

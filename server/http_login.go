@@ -7,27 +7,26 @@ import (
 	"net/netip"
 	"strings"
 	"time"
+
+	"github.com/weir-project/weir/engine"
 )
 
 // errNotThisMachine: nobody needs a password, so only who is on this machine is let in.
-var errNotThisMachine = errors.New("weir runs in protected mode: without a password this answers its own machine alone")
+var errNotThisMachine = errors.New("without a password this answers the machine alone that weir runs on")
 
 // httpUser is who sent a request: by Basic authentication, or with the password of the
-// user default as a Bearer token. Where that user needs no password everybody is he, in
-// protected mode everybody on this machine. Guesses are held back as on the other ports.
+// user default as a Bearer token. Where that user needs no password everybody is he.
+// Guesses are held back as on the other ports.
 func (s *Server) httpUser(r *http.Request) (*user, error) {
 	users := s.users.Load()
 	name, password, given := r.BasicAuth()
 	if token, is := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); is {
 		name, password, given = "", token, true
 	}
-	if !given && users.open() {
-		if s.cfg.ProtectedMode && !isThisMachine(r) {
-			return nil, errNotThisMachine
-		}
+	switch {
+	case !given && users.open():
 		return users.byName[defaultUser], nil
-	}
-	if !given {
+	case !given:
 		return nil, errNoAuth
 	}
 	if name == "" {
@@ -63,11 +62,22 @@ func isThisMachine(r *http.Request) bool {
 		host = r.Host
 	}
 	_, err = netip.ParseAddr(host)
-	from, errFrom := netip.ParseAddrPort(r.RemoteAddr)
-	return (err == nil || host == "localhost") && errFrom == nil && from.Addr().Unmap().IsLoopback()
+	return (err == nil || host == "localhost") && fromThisMachine(r)
+}
+
+// fromThisMachine says whether a request comes from this machine, whatever host it
+// was meant for: a proxy hands on the name that it was asked by.
+func fromThisMachine(r *http.Request) bool {
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	return err == nil && from.Addr().Unmap().IsLoopback()
 }
 
 // mayCallAll says whether the user may send a command about any key.
 func (s *Server) mayCallAll(u *user, command string) bool {
 	return !u.limited || u.allKeys && u.mayCall(s.state.table.find([]byte(command)))
+}
+
+// mayCheck says whether the user may send RL.CHECK with this operation.
+func (s *Server) mayCheck(u *user, op *engine.Op) bool {
+	return !u.limited || u.mayCall(s.state.table.find([]byte("RL.CHECK"))) && u.mayUse(op.Key)
 }

@@ -102,7 +102,7 @@ func TestHTTPLimits(t *testing.T) {
 // Connections beyond the bound take the place of idle ones, so that hoarding them
 // shuts no probe out; where all are busy the new one goes.
 func TestHTTPConnectionsAreBounded(t *testing.T) {
-	w := webConns{idle: make(map[net.Conn]struct{})}
+	w := webConns{idle: make(map[net.Conn]struct{}), most: HTTPMaxConns}
 	open := func() net.Conn {
 		nc, other := net.Pipe()
 		t.Cleanup(func() { _, _ = nc.Close(), other.Close() })

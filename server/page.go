@@ -36,6 +36,10 @@ func (s *Server) forPeople(handle http.HandlerFunc) http.HandlerFunc {
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cache-Control", "no-store")
+		if s.cfg.ProtectedMode && s.users.Load().open() && !isThisMachine(r) {
+			refuseLogin(w, errNotThisMachine)
+			return
+		}
 		u, err := s.httpUser(r)
 		switch {
 		case err != nil:

@@ -34,7 +34,10 @@ type Config struct {
 	// and settling commands: RedirectForward (the default) sends them to the leader
 	// and hands its answer on, RedirectMoved answers MOVED with the leader's address.
 	Redirect string
-	Version  string // weir's version, for INFO and HELLO
+	// HTTPCheck says who may have decisions over HTTP: HTTPCheckOff (the default),
+	// HTTPCheckProtected or HTTPCheckOpen.
+	HTTPCheck string
+	Version   string // weir's version, for INFO and HELLO
 
 	MaxClients     int           // connections at once
 	MaxPerSource   int           // of them, from one address or IPv6 network; 0: as many
@@ -142,7 +145,10 @@ func (c *Config) complete() error {
 	setDefault(&c.WriteTimeout, DefaultWriteTimeout)
 	setDefault(&c.AuthTimeout, DefaultAuthTimeout)
 	c.Redirect = cmp.Or(c.Redirect, RedirectForward)
+	c.HTTPCheck = cmp.Or(c.HTTPCheck, HTTPCheckOff)
 	switch {
+	case c.HTTPCheck != HTTPCheckOff && c.HTTPCheck != HTTPCheckProtected && c.HTTPCheck != HTTPCheckOpen:
+		return fmt.Errorf("%w: HTTP check must be %s, %s or %s, not %q", ErrBadConfig, HTTPCheckOff, HTTPCheckProtected, HTTPCheckOpen, c.HTTPCheck)
 	case c.Redirect != RedirectForward && c.Redirect != RedirectMoved:
 		return fmt.Errorf("%w: redirect must be %s or %s, not %q", ErrBadConfig, RedirectForward, RedirectMoved, c.Redirect)
 	case c.MaxClients < 1:

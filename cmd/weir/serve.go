@@ -23,12 +23,14 @@ const drainTimeout = 10 * time.Second
 
 type serveCmd struct {
 	Listen string `default:"127.0.0.1:6380" help:"Address for clients. Only this machine by default: a limiter without a password is anybody's to reset. Port 0 takes a free one. Empty for none, where there is --tls-listen."`
-	HTTP   string `name:"http" default:"127.0.0.1:6381" help:"Address for /livez, /readyz and /metrics; empty for none."`
+	HTTP   string `name:"http" default:"127.0.0.1:6381" help:"Address for /livez, /readyz, /metrics, the page for people and /check; empty for none."`
 	Config string `placeholder:"FILE" help:"YAML file with any of these flags as keys. Flags win over WEIR_* variables, variables over the file."`
 
 	DataDir           string        `default:"weir-data" help:"Where the state is kept. Changes are saved every second and at shutdown, so a crash forgets at most the last second. Empty keeps nothing."`
 	MaxDowntimeCredit time.Duration `default:"24h" help:"How much of the time the server was down counts as passed, by the wall clock. Long enough for maintenance; short enough that a clock that wakes up years ahead does not empty weekly and monthly quotas."`
 	TestClock         bool          `help:"Time stands still and obeys DEBUG CLOCK SET|ADVANCE, for testing against weir without sleeping. Allows DEBUG."`
+
+	HTTPCheck string `name:"http-check" default:"off" enum:"off,protected,open" help:"Decisions over HTTP for proxies, at /check on the port of --http. protected: for who gives the password, and without a password for this machine only. open: for whoever reaches the port. off, because most do without and each way in is one to look after."`
 
 	Requirepass     string `placeholder:"PASSWORD" help:"Password clients must give with AUTH or HELLO. Others on this machine can read it from the process list: the file is better."`
 	RequirepassFile string `placeholder:"FILE" help:"File that holds the password."`
@@ -158,6 +160,7 @@ func (s *serveCmd) serverConfig(log *slog.Logger, password string, at *ports, st
 		Logger:         log,
 		OnShutdown:     stop,
 		Redirect:       s.Redirect,
+		HTTPCheck:      s.HTTPCheck,
 	}
 }
 

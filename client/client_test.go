@@ -1,0 +1,364 @@
+package client_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/client"
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/weirtest"
+	"github.com/weir-project/weir/server"
+)
+
+// patient is far above what a decision takes here, so that a busy machine is no outage.
+const patient = 10 * time.Second
+
+func newClient(t testing.TB, s *weirtest.Server, o client.Options) *client.Client {
+	t.Helper()
+	if o.WhenDown == 0 {
+		o.WhenDown = client.Closed
+	}
+	if o.Timeout == 0 {
+		o.Timeout = patient
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	c, err := client.New(s.Redis(), o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	return c
+}
+
+func TestEveryRule(t *testing.T) {
+	s := weirtest.Start(t)
+	c := newClient(t, s, client.Options{})
+	_, err := c.SetPolicy(t.Context(), "api", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Minute, 5)}})
+	require.NoError(t, err)
+	for name, want := range map[string]struct {
+		rule       *client.Rule
+		limit, max int64 // what is reported, and what is admitted at once
+	}{
+		"token bucket":    {client.TokenBucket(client.PerSecond(10), 3), 3, 3},
+		"leaky bucket":    {client.LeakyBucket(client.Rate{Units: 1, Per: 6 * time.Second}, 2), 2, 3},
+		"fixed":           {client.Fixed(time.Hour, 3), 3, 3},
+		"fixed first":     {client.FixedFirst(500*time.Millisecond, 3), 3, 3},
+		"sliding":         {client.Sliding(time.Minute, 3), 3, 3},
+		"sliding counter": {client.SlidingCounter(time.Hour, 3), 3, 3},
+		"day":             {client.Quota(client.Day, "Europe/Berlin", 3), 3, 3},
+		"forever":         {client.Quota(client.Forever, "", 3), 3, 3},
+		"policy":          {client.Policy("api"), 5, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, want.rule.Err())
+			for range want.max {
+				d, err := c.Take(t.Context(), want.rule, name)
+				require.NoError(t, err)
+				require.True(t, d.Allowed)
+				require.Equal(t, client.FromServer, d.Source)
+				require.EqualValues(t, 1, d.Granted)
+				require.Equal(t, want.limit, d.Limit)
+			}
+			d, err := c.Take(t.Context(), want.rule, name)
+			require.NoError(t, err)
+			require.False(t, d.Allowed)
+			require.Zero(t, d.Granted)
+		})
+	}
+}
+
+func TestDecisionsSayAllThereIs(t *testing.T) {
+	s := weirtest.Start(t)
+	c := newClient(t, s, client.Options{DenialKeys: -1})
+	bucket := client.TokenBucket(client.PerSecond(10), 100)
+	decide := func(q client.Request) client.Decision {
+		t.Helper()
+		q.Rule, q.Key = bucket, "user:42"
+		d, err := c.Decide(t.Context(), q)
+		require.NoError(t, err)
+		return d
+	}
+	on := client.Decision{Source: client.FromServer, Limit: 100}
+	want := on
+	want.Allowed, want.Granted, want.Remaining, want.ResetAfter = true, 1, 99, 100*time.Millisecond
+	require.Equal(t, want, decide(client.Request{}))
+	want = on
+	want.Remaining, want.RetryAfter, want.ResetAfter = 99, 100*time.Millisecond, 100*time.Millisecond
+	require.Equal(t, want, decide(client.Request{Cost: 100}))
+	want.RetryAfter = client.Never
+	require.Equal(t, want, decide(client.Request{Cost: 101}))
+	want = on
+	want.Allowed, want.Remaining, want.ResetAfter = true, 99, 100*time.Millisecond
+	require.Equal(t, want, decide(client.Request{Peek: true}))
+	want.Granted, want.Remaining, want.ResetAfter = 99, 0, 10*time.Second
+	require.Equal(t, want, decide(client.Request{Cost: 100, Partial: true}))
+	want.Granted, want.RetryAfter, want.ResetAfter = 1, 100*time.Millisecond, 10100*time.Millisecond
+	require.Equal(t, want, decide(client.Request{MaxWait: time.Second}))
+}
+
+func TestPoliciesTogether(t *testing.T) {
+	s := weirtest.Start(t)
+	c := newClient(t, s, client.Options{})
+	for name, max := range map[string]int64{"org": 100, "user": 2} {
+		version, err := c.SetPolicy(t.Context(), name, client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, max)}})
+		require.NoError(t, err)
+		require.EqualValues(t, 1, version)
+	}
+	q := client.Request{Rule: client.Policy("org"), Key: "acme", Also: []client.Pair{{Policy: "user", Key: "42"}}, Cost: 2}
+	d, err := c.Decide(t.Context(), q)
+	require.NoError(t, err)
+	require.True(t, d.Allowed)
+	require.Equal(t, "user", d.Policy)
+	d, err = c.Decide(t.Context(), q)
+	require.NoError(t, err)
+	require.False(t, d.Allowed)
+	q = client.Request{Rule: client.Policy("org"), Key: "acme", Peek: true}
+	d, err = c.Decide(t.Context(), q)
+	require.NoError(t, err)
+	require.EqualValues(t, 98, d.Remaining, "a denial takes nothing from any of them")
+	_, err = c.Take(t.Context(), client.Policy("no-such"), "k")
+	require.ErrorIs(t, err, client.ErrRefused)
+}
+
+func TestPipeline(t *testing.T) {
+	s := weirtest.Start(t)
+	c := newClient(t, s, client.Options{})
+	rule := client.FixedFirst(time.Hour, 3)
+	qs := make([]client.Request, 5)
+	for i := range qs {
+		qs[i] = client.Request{Rule: rule, Key: "k"}
+	}
+	qs[1].Key = ""
+	ds, err := c.DecideAll(t.Context(), qs)
+	require.ErrorIs(t, err, client.ErrBadRequest)
+	require.ErrorContains(t, err, "request 1:")
+	allowed := ""
+	for _, d := range ds {
+		allowed += map[bool]string{true: "y", false: "n"}[d.Allowed]
+	}
+	require.Equal(t, "ynyyn", allowed)
+	require.Empty(t, qs[0].ID, "the caller's requests stay as they are")
+}
+
+func TestSlots(t *testing.T) {
+	s := weirtest.Start(t)
+	c := newClient(t, s, client.Options{})
+	rule := client.Slots(1, 30*time.Second)
+	slot, d, err := c.Acquire(t.Context(), rule, "job")
+	require.NoError(t, err)
+	require.True(t, d.Allowed)
+	none, d, err := c.Acquire(t.Context(), rule, "job")
+	require.NoError(t, err)
+	require.Nil(t, none)
+	require.Equal(t, 30*time.Second, d.RetryAfter)
+	held, err := slot.Renew(t.Context(), time.Minute)
+	require.NoError(t, err)
+	require.True(t, held)
+	s.Advance(45 * time.Second)
+	held, err = slot.Release(t.Context())
+	require.NoError(t, err)
+	require.True(t, held)
+	held, err = slot.Renew(t.Context(), time.Minute)
+	require.NoError(t, err)
+	require.False(t, held)
+	slot, _, err = c.Acquire(t.Context(), rule, "job")
+	require.NoError(t, err)
+	require.NotNil(t, slot, "a denial of slots is not remembered")
+	_, _, err = c.Acquire(t.Context(), probe, "job")
+	require.ErrorIs(t, err, client.ErrBadRequest)
+}
+
+var probe = client.TokenBucket(client.PerSecond(1), 1)
+
+func TestSettling(t *testing.T) {
+	s := weirtest.Start(t)
+	c := newClient(t, s, client.Options{})
+	ctx, rule := t.Context(), client.FixedFirst(time.Hour, 2)
+	take := func() bool {
+		d, err := c.Take(ctx, rule, "k")
+		require.NoError(t, err)
+		return d.Allowed
+	}
+	require.Equal(t, []bool{true, true, false}, []bool{take(), take(), take()})
+	left, err := c.Refund(ctx, "k", 1)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, left)
+	require.Equal(t, []bool{true, false}, []bool{take(), take()})
+	n, err := c.Reset(ctx, "k", "idle")
+	require.NoError(t, err)
+	require.EqualValues(t, 1, n)
+	require.NoError(t, c.Block(ctx, "k", time.Hour, "abuse"))
+	require.False(t, take())
+	info, err := c.Inspect(ctx, "k")
+	require.NoError(t, err)
+	require.True(t, info.Blocked)
+	require.Equal(t, "abuse", info.Reason)
+	was, err := c.Unblock(ctx, "k")
+	require.NoError(t, err)
+	require.True(t, was)
+	require.True(t, take())
+	why, err := c.Explain(ctx, client.Request{Rule: rule, Key: "k", Cost: 3})
+	require.NoError(t, err)
+	require.Equal(t, client.Never, why.RetryAfter)
+	require.Contains(t, why.Why, "above the limit")
+}
+
+func TestDenialsAreRemembered(t *testing.T) {
+	s := weirtest.Start(t)
+	c := newClient(t, s, client.Options{DenialKeys: 2})
+	rule := client.FixedFirst(time.Hour, 2)
+	decide := func(key string, cost int64) client.Decision {
+		d, err := c.Decide(t.Context(), client.Request{Rule: rule, Key: key, Cost: cost})
+		require.NoError(t, err)
+		return d
+	}
+	require.False(t, decide("k", 3).Allowed)
+	require.Equal(t, client.FromServer, decide("k", 3).Source, "what never fits has no retry time")
+	decide("k", 1)
+	require.False(t, decide("k", 2).Allowed)
+	before := s.Decided.Load()
+	again := decide("k", 2)
+	require.Equal(t, client.FromMemory, again.Source)
+	require.LessOrEqual(t, again.RetryAfter, time.Hour)
+	require.Equal(t, before, s.Decided.Load())
+	require.True(t, decide("k", 1).Allowed, "less may fit")
+	other := client.FixedFirst(time.Hour, 20)
+	d, err := c.Decide(t.Context(), client.Request{Rule: other, Key: "k", Cost: 2})
+	require.NoError(t, err)
+	require.True(t, d.Allowed, "another rule")
+
+	for _, key := range []string{"a", "b", "c", "d"} { // more than have room
+		decide(key, 2)
+		require.False(t, decide(key, 1).Allowed)
+		require.Equal(t, client.FromMemory, decide(key, 1).Source)
+	}
+	require.NotZero(t, c.Stats().FromMemory)
+}
+
+func TestBadChoicesAreNamed(t *testing.T) {
+	s := weirtest.Start(t)
+	for want, o := range map[string]client.Options{
+		"WhenDown":      {},
+		"LocalFraction": {WhenDown: client.Local, LocalFraction: 1.1},
+		"Instances":     {WhenDown: client.Local, Instances: -1},
+		"Timeout":       {WhenDown: client.Open, Timeout: time.Nanosecond},
+	} {
+		_, err := client.New(s.Redis(), o)
+		require.ErrorIs(t, err, client.ErrBadOptions)
+		require.ErrorContains(t, err, want)
+	}
+	deaf := redis.NewClient(&redis.Options{Addr: s.Addr})
+	defer deaf.Close()
+	_, err := client.New(deaf, client.Options{WhenDown: client.Open})
+	require.ErrorContains(t, err, "ContextTimeoutEnabled")
+
+	c := newClient(t, s, client.Options{})
+	for _, rule := range []*client.Rule{
+		client.TokenBucket(client.PerSecond(0), 1), client.TokenBucket(client.PerSecond(1), 0), client.LeakyBucket(client.PerSecond(1), -1),
+		client.Fixed(0, 1), client.Sliding(time.Minute, engine.MaxLogUnits+1), client.SlidingCounter(400*24*time.Hour, 1),
+		client.Quota("DECADE", "", 1), client.Slots(0, 0), client.Strikes(time.Minute), client.Policy("a b"),
+		client.Strikes(time.Minute, client.Step{Threshold: 2, Penalty: 1}, client.Step{Threshold: 2, Penalty: 1}),
+		client.Policy("a", client.Slots(1, 0)), client.Policy("a", client.Policy("b")),
+	} {
+		_, err := c.Take(t.Context(), rule, "k")
+		require.ErrorIs(t, err, client.ErrBadRule)
+	}
+	bucket := client.TokenBucket(client.PerSecond(1), 1)
+	for _, q := range []client.Request{
+		{Key: "k"}, {Rule: bucket}, {Rule: bucket, Key: strings.Repeat("k", 513)}, {Rule: bucket, Key: "k", Cost: -1},
+		{Rule: bucket, Key: "k", High: true}, {Rule: bucket, Key: "k", Partial: true, MaxWait: 1},
+		{Rule: client.Fixed(time.Minute, 1), Key: "k", MaxWait: 1}, {Rule: bucket, Key: "k", ID: strings.Repeat("i", 65)},
+		{Rule: client.Slots(1, 0), Key: "k"}, {Rule: client.LeakyBucket(client.PerSecond(1), 1), Key: "k", Partial: true},
+	} {
+		_, err := c.Decide(t.Context(), q)
+		require.ErrorIs(t, err, client.ErrBadRequest)
+	}
+	require.Zero(t, s.Decided.Load(), "nothing of that was sent")
+}
+
+// What was certainly not applied is sent again; what may have been is not, unless an ID
+// makes it count once.
+func TestRetriesAreSafe(t *testing.T) {
+	for name, c := range map[string]struct {
+		ids      bool
+		answer   error
+		applied  bool // the first attempt is carried out before its answer is lost
+		attempts int64
+		used     int64
+		source   client.Source
+	}{
+		"try again":       {false, server.ErrTryAgain, false, 2, 1, client.FromServer},
+		"no leader":       {false, server.ErrClusterDown, false, 2, 1, client.FromServer},
+		"overloaded":      {false, server.ErrOverloaded, false, 2, 1, client.FromServer},
+		"unknown":         {false, server.ErrUnknownOutcome, true, 1, 1, client.FromFallback},
+		"unknown with ID": {true, server.ErrUnknownOutcome, true, 2, 1, client.FromServer},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := weirtest.Start(t)
+			var once sync.Once
+			s.Instead(func([]engine.Op) (carryOut bool, err error) {
+				carryOut = true
+				once.Do(func() { carryOut, err = c.applied, c.answer })
+				return carryOut, err
+			})
+			limits := newClient(t, s, client.Options{IDs: c.ids, WhenDown: client.Open})
+			d, err := limits.Take(t.Context(), client.FixedFirst(time.Hour, 10), "k")
+			require.NoError(t, err)
+			require.True(t, d.Allowed)
+			require.Equal(t, c.source, d.Source)
+			require.Equal(t, c.attempts, s.Decided.Load())
+			info, err := limits.Inspect(t.Context(), "k")
+			require.NoError(t, err)
+			require.Equal(t, c.used, info.Used)
+		})
+	}
+}
+
+func TestRefundsHappenOnce(t *testing.T) {
+	s := weirtest.Start(t)
+	c := newClient(t, s, client.Options{})
+	_, err := c.Decide(t.Context(), client.Request{Rule: client.FixedFirst(time.Hour, 10), Key: "k", Cost: 8})
+	require.NoError(t, err)
+	var once sync.Once
+	s.Instead(func([]engine.Op) (bool, error) {
+		var err error
+		once.Do(func() { err = server.ErrUnknownOutcome })
+		return true, err
+	})
+	left, err := c.Refund(t.Context(), "k", 3)
+	require.NoError(t, err)
+	require.EqualValues(t, 5, left)
+}
+
+func TestCallersContextCounts(t *testing.T) {
+	s := weirtest.Start(t)
+	c := newClient(t, s, client.Options{WhenDown: client.Open})
+	ctx, cancel := context.WithCancel(t.Context())
+	entered := make(chan struct{})
+	leave := make(chan struct{})
+	s.Instead(func([]engine.Op) (bool, error) { close(entered); <-leave; return true, nil })
+	result := make(chan error, 1)
+	go func() {
+		_, err := c.Take(ctx, probe, "k")
+		result <- err
+	}()
+	<-entered
+	s.Instead(nil)
+	// go-redis looks at a deadline, not at a cancellation, while it reads.
+	cancel()
+	close(leave)
+	if err := <-result; err != nil {
+		require.ErrorIs(t, err, context.Canceled)
+	}
+	_, err := c.Take(ctx, probe, "k")
+	require.ErrorIs(t, err, context.Canceled)
+	require.False(t, c.Down())
+}

@@ -1,0 +1,119 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Take asks for one unit.
+func (c *Client) Take(ctx context.Context, r *Rule, key string) (Decision, error) {
+	return c.Decide(ctx, Request{Rule: r, Key: key})
+}
+
+// Peek says what Take would, and takes nothing.
+func (c *Client) Peek(ctx context.Context, r *Rule, key string) (Decision, error) {
+	return c.Decide(ctx, Request{Rule: r, Key: key, Peek: true})
+}
+
+// Decide answers a request, within Options.Timeout. The errors are ErrBadRule,
+// ErrBadRequest, ErrRefused, ErrFull, ErrReply and those of ctx; with every one the
+// Decision is a denial.
+func (c *Client) Decide(ctx context.Context, q Request) (Decision, error) {
+	d, known, err := c.beforehand(ctx, &q)
+	if known || err != nil {
+		return d, err
+	}
+	bounded, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	defer cancel()
+	k := &call{args: q.args(), id: q.ID != ""}
+	c.send(bounded, []*call{k})
+	return c.conclude(ctx, &q, k)
+}
+
+// DecideAll answers requests in one pipeline, each for itself. The error joins those of
+// the requests that had one, whose decisions are denials.
+func (c *Client) DecideAll(ctx context.Context, qs []Request) ([]Decision, error) {
+	out := make([]Decision, len(qs))
+	var failed []error
+	own := make([]Request, len(qs))
+	copy(own, qs)
+	calls, places := make([]*call, 0, len(qs)), make([]int, 0, len(qs))
+	note := func(i int, d Decision, err error) {
+		if out[i] = d; err != nil {
+			failed = append(failed, fmt.Errorf("request %d: %w", i, err))
+		}
+	}
+	for i := range own {
+		d, known, err := c.beforehand(ctx, &own[i])
+		if known || err != nil {
+			note(i, d, err)
+			continue
+		}
+		calls, places = append(calls, &call{args: own[i].args(), id: own[i].ID != ""}), append(places, i)
+	}
+	if len(calls) > 0 {
+		bounded, cancel := context.WithTimeout(ctx, c.options.Timeout)
+		defer cancel()
+		c.send(bounded, calls)
+	}
+	for n, i := range places {
+		d, err := c.conclude(ctx, &own[i], calls[n])
+		note(i, d, err)
+	}
+	return out, errors.Join(failed...)
+}
+
+// beforehand answers what needs no round trip, and completes the request otherwise.
+func (c *Client) beforehand(ctx context.Context, q *Request) (d Decision, known bool, err error) {
+	if err := q.check(); err != nil {
+		return d, false, err
+	}
+	if err := ctx.Err(); err != nil {
+		return d, false, err
+	}
+	if d, known = c.denials.recall(q, time.Now()); known {
+		c.counts.count(&d)
+		return d, true, nil
+	}
+	if c.Down() {
+		return c.fallBack(q), true, nil
+	}
+	if c.options.IDs && q.ID == "" && !q.Peek {
+		q.ID = newID()
+	}
+	return d, false, nil
+}
+
+// conclude makes a decision of what became of a call.
+func (c *Client) conclude(ctx context.Context, q *Request, k *call) (Decision, error) {
+	switch err := c.judge(ctx, k.err); {
+	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrInDoubt):
+		return c.fallBack(q), nil
+	case err != nil:
+		return Decision{}, err
+	}
+	d, err := decisionOf(q, k.cmd.Val())
+	if err != nil {
+		return Decision{}, err
+	}
+	c.denials.remember(q, &d, time.Now())
+	c.counts.count(&d)
+	return d, nil
+}
+
+// fallBack decides without weir.
+func (c *Client) fallBack(q *Request) (d Decision) {
+	switch c.options.WhenDown {
+	case Open:
+		d = Decision{Allowed: true, Granted: q.cost(), Remaining: q.Rule.max, Limit: q.Rule.max}
+	case Closed:
+		d = Decision{RetryAfter: probeMost, Limit: q.Rule.max}
+	case Local:
+		d = c.local.decide(q)
+	}
+	d.Source = FromFallback
+	c.counts.count(&d)
+	return d
+}

@@ -1,0 +1,94 @@
+package client
+
+import (
+	"fmt"
+	"time"
+)
+
+// Never is a RetryAfter or ResetAfter that no wait fulfils: the request asks for more
+// than the limit, or the limiter does not become idle by itself.
+const Never time.Duration = -1
+
+// Source says who decided.
+type Source uint8
+
+// The sources.
+const (
+	FromServer   Source = iota + 1 // weir did
+	FromMemory                     // weir denied it earlier, and its retry time has not come
+	FromFallback                   // weir was not reached: Options.WhenDown did
+)
+
+// String names the source as logs and metrics may show it.
+func (s Source) String() string {
+	switch s {
+	case FromServer:
+		return "server"
+	case FromMemory:
+		return "memory"
+	case FromFallback:
+		return "fallback"
+	}
+	return "none"
+}
+
+// Decision is the answer to a Request.
+type Decision struct {
+	Allowed bool
+	// Granted is the units taken: the cost of a request that was admitted, and with
+	// Partial what there was of it.
+	Granted int64
+	// Remaining is the whole units that could still be taken.
+	Remaining int64
+	// RetryAfter: denied: after this the same request fits, if nobody else takes the
+	// units, or Never. Admitted: how long to hold the request first, mostly 0.
+	RetryAfter time.Duration
+	// ResetAfter is the time until the limiter is as if never used, or Never.
+	ResetAfter time.Duration
+	// Limit is the burst, capacity or maximum in force; 0 where nothing is known of it.
+	Limit int64
+	// Policy is the policy that binds, of a request that names some.
+	Policy string
+	Source Source
+}
+
+// decisionOf reads the reply to a request.
+func decisionOf(q *Request, reply any) (Decision, error) {
+	list, ok := reply.([]any)
+	var five [5]int64
+	ok = ok && len(list) >= len(five)
+	for i := 0; ok && i < len(five); i++ {
+		five[i], ok = list[i].(int64)
+	}
+	if !ok {
+		return Decision{}, fmt.Errorf("%w: to %s: %v", ErrReply, q.Rule.name, reply)
+	}
+	d := decisionFrom(q, five)
+	d.Source = FromServer
+	if q.Rule.policy != "" && len(list) > len(five) {
+		d.Policy, _ = list[len(five)].(string)
+	}
+	return d, nil
+}
+
+// decisionFrom reads the five integers of every decision.
+func decisionFrom(q *Request, five [5]int64) Decision {
+	d := Decision{
+		Allowed: five[0] > 0, Remaining: five[1], RetryAfter: millis(five[2]), ResetAfter: millis(five[3]), Limit: five[4],
+	}
+	switch {
+	case !d.Allowed:
+	case q.Partial:
+		d.Granted = five[0]
+	default:
+		d.Granted = q.cost()
+	}
+	return d
+}
+
+func millis(ms int64) time.Duration {
+	if ms < 0 {
+		return Never
+	}
+	return time.Duration(ms) * time.Millisecond
+}

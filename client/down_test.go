@@ -1,0 +1,231 @@
+package client_test
+
+import (
+	"bytes"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/client"
+	"github.com/weir-project/weir/internal/weirtest"
+)
+
+// logBook keeps what a client logs.
+type logBook struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *logBook) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *logBook) count(what string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return strings.Count(b.text.String(), what)
+}
+
+func (b *logBook) logger() *slog.Logger { return slog.New(slog.NewTextHandler(b, nil)) }
+
+// Two instances under load lose weir and get it back, twice. Every request is answered,
+// both together admit half of the limit meanwhile, the switch is logged once, and the
+// return needs nobody.
+func TestOutageUnderLoad(t *testing.T) {
+	const workers, limit = 8, 10_000
+	s := weirtest.StartRealTime(t)
+	rule := client.Quota(client.Forever, "", limit)
+	books, clients := [2]logBook{}, [2]*client.Client{}
+	for i := range clients {
+		clients[i] = newClient(t, s, client.Options{
+			WhenDown: client.Local, Instances: 2, Timeout: 200 * time.Millisecond, Logger: books[i].logger(), DenialKeys: -1,
+		})
+	}
+	var locally atomic.Int64
+	var slowest atomic.Int64
+	stop := make(chan struct{})
+	var load sync.WaitGroup
+	for _, c := range clients {
+		for range workers {
+			load.Go(func() {
+				for {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					start := time.Now()
+					d, err := c.Take(t.Context(), rule, "k")
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if d.Source == client.FromFallback && d.Allowed {
+						locally.Add(1)
+					}
+					slowest.Store(max(slowest.Load(), int64(time.Since(start))))
+				}
+			})
+		}
+	}
+	eachOf := func(f func(client.Stats) bool) func() bool {
+		return func() bool { return f(clients[0].Stats()) && f(clients[1].Stats()) }
+	}
+	for outage := int64(1); outage <= 2; outage++ {
+		s.Stop()
+		require.Eventually(t, eachOf(func(st client.Stats) bool { return st.Down && st.FromFallback > outage*limit }), weirtest.Wait, time.Millisecond)
+		s.Start()
+		require.Eventually(t, eachOf(func(st client.Stats) bool { return !st.Down }), weirtest.Wait, time.Millisecond)
+	}
+	close(stop)
+	load.Wait()
+	require.EqualValues(t, limit/2, locally.Load(), "half of the limit, and no more for another outage")
+	for i, c := range clients {
+		// What was under way when a server went is told apart from a new outage only by
+		// coming before the return; so there may be more switches than outages, but each
+		// is logged, once.
+		require.GreaterOrEqual(t, c.Stats().Switches, int64(2))
+		require.EqualValues(t, c.Stats().Switches, books[i].count("level=WARN"))
+		d, err := c.Take(t.Context(), rule, "k")
+		require.NoError(t, err)
+		require.Equal(t, client.FromServer, d.Source)
+	}
+	t.Logf("the slowest of all requests took %v, with a deadline of 200ms", time.Duration(slowest.Load()))
+}
+
+func TestTheFallbackIsTheCallersChoice(t *testing.T) {
+	for name, c := range map[string]struct {
+		choice  client.Fallback
+		allowed int // of ten
+	}{"open": {client.Open, 10}, "closed": {client.Closed, 0}, "local": {client.Local, 5}} {
+		t.Run(name, func(t *testing.T) {
+			s := weirtest.Start(t)
+			limits := newClient(t, s, client.Options{WhenDown: c.choice})
+			s.Stop()
+			allowed := 0
+			for range 10 {
+				d, err := limits.Take(t.Context(), client.FixedFirst(time.Hour, 10), "k")
+				require.NoError(t, err)
+				require.Equal(t, client.FromFallback, d.Source)
+				if d.Allowed {
+					allowed++
+				} else {
+					require.Positive(t, d.RetryAfter)
+				}
+			}
+			require.Equal(t, c.allowed, allowed)
+			require.True(t, limits.Down())
+			_, err := limits.Refund(t.Context(), "k", 1)
+			require.ErrorIs(t, err, client.ErrUnavailable)
+		})
+	}
+}
+
+// A server that accepts and says nothing is the worst case: only the deadline ends it.
+func TestSilentServer(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer ln.Close()
+	rdb := redis.NewClient(&redis.Options{Addr: ln.Addr().String(), ContextTimeoutEnabled: true})
+	defer rdb.Close()
+	var book logBook
+	c, err := client.New(rdb, client.Options{WhenDown: client.Open, Timeout: 20 * time.Millisecond, Logger: book.logger()})
+	require.NoError(t, err)
+	for range 20 {
+		d, err := c.Take(t.Context(), probe, "k")
+		require.NoError(t, err)
+		require.True(t, d.Allowed)
+	}
+	require.True(t, c.Down())
+	require.NoError(t, c.Close())
+	require.Equal(t, 1, book.count("level=WARN"))
+}
+
+func TestPoliciesInAnOutage(t *testing.T) {
+	s := weirtest.Start(t)
+	c := newClient(t, s, client.Options{WhenDown: client.Local})
+	s.Stop()
+	unknown := client.Policy("unknown")
+	known := client.Policy("known", client.FixedFirst(time.Hour, 10), client.TokenBucket(client.PerHour(4), 4))
+	take := func(q client.Request) bool {
+		q.Key = "k"
+		d, err := c.Decide(t.Context(), q)
+		require.NoError(t, err)
+		return d.Allowed
+	}
+	require.False(t, take(client.Request{Rule: unknown}))
+	require.True(t, take(client.Request{Rule: known}))
+	require.False(t, take(client.Request{Rule: known, Cost: 2}), "the bucket has two at half")
+	require.False(t, take(client.Request{Rule: known, Also: []client.Pair{{Policy: "unknown", Key: "k"}}}))
+	require.True(t, take(client.Request{Rule: known}))
+	require.False(t, take(client.Request{Rule: known}))
+}
+
+func TestSlotsInAnOutage(t *testing.T) {
+	s := weirtest.Start(t)
+	c := newClient(t, s, client.Options{WhenDown: client.Local})
+	s.Stop()
+	rule := client.Slots(2, time.Hour)
+	slot, _, err := c.Acquire(t.Context(), rule, "job")
+	require.NoError(t, err)
+	require.NotNil(t, slot)
+	none, _, err := c.Acquire(t.Context(), rule, "job")
+	require.NoError(t, err)
+	require.Nil(t, none, "half of two")
+	held, err := slot.Release(t.Context())
+	require.NoError(t, err)
+	require.True(t, held)
+	slot, _, err = c.Acquire(t.Context(), rule, "job")
+	require.NoError(t, err)
+	require.NotNil(t, slot)
+}
+
+// A connection that is lost behind a request leaves its outcome unknown. Redis clients
+// send it again by themselves; here only an ID allows that.
+func TestLostConnections(t *testing.T) {
+	for name, c := range map[string]struct {
+		ids  bool
+		sent func(n int64) bool
+	}{
+		"without IDs": {false, func(n int64) bool { return n == 1 }},
+		"with IDs":    {true, func(n int64) bool { return n > 1 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ln, err := net.Listen("tcp", "127.0.0.1:0")
+			require.NoError(t, err)
+			defer ln.Close()
+			var sent atomic.Int64
+			go func() {
+				for {
+					nc, err := ln.Accept()
+					if err != nil {
+						return
+					}
+					if n, _ := nc.Read(make([]byte, 1024)); n > 0 {
+						sent.Add(1)
+					}
+					_ = nc.Close()
+				}
+			}()
+			// Without a handshake the first bytes are the decision.
+			rdb := redis.NewClient(&redis.Options{Addr: ln.Addr().String(), ContextTimeoutEnabled: true, Protocol: 2, DisableIdentity: true})
+			defer rdb.Close()
+			limits, err := client.New(rdb, client.Options{WhenDown: client.Open, IDs: c.ids, Timeout: patient})
+			require.NoError(t, err)
+			d, err := limits.Take(t.Context(), probe, "k")
+			require.NoError(t, err)
+			require.Equal(t, client.FromFallback, d.Source)
+			require.True(t, c.sent(sent.Load()), "sent %d times", sent.Load())
+			require.NoError(t, limits.Close())
+		})
+	}
+}

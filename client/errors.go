@@ -1,0 +1,75 @@
+package client
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Errors of this package. Each is wrapped with what happened.
+var (
+	// ErrBadOptions: an option is missing or out of range.
+	ErrBadOptions = errors.New("client: bad options")
+	// ErrBadRule: a rule was made with an argument out of range.
+	ErrBadRule = errors.New("client: bad rule")
+	// ErrBadRequest: a request goes against its rule; nothing was sent.
+	ErrBadRequest = errors.New("client: bad request")
+	// ErrRefused: weir answered an error; nothing was counted.
+	ErrRefused = errors.New("client: weir refuses the command")
+	// ErrFull: weir has no memory for a new limiter; nothing was counted.
+	ErrFull = errors.New("client: weir is full")
+	// ErrReply: an answer that is none of weir's.
+	ErrReply = errors.New("client: unexpected reply")
+	// ErrUnavailable: weir was not reached, and the command certainly did nothing.
+	ErrUnavailable = errors.New("client: weir is not available")
+	// ErrInDoubt: weir did not answer in time; the command may have been carried out.
+	ErrInDoubt = errors.New("client: no answer in time, the command may have been carried out")
+	// ErrDenied: Wait has to wait longer than its context lasts, or no wait helps.
+	ErrDenied = errors.New("client: denied")
+	// ErrClosed: the client, or a lease, has been closed.
+	ErrClosed = errors.New("client: closed")
+)
+
+// outcome is what became of a command.
+type outcome uint8
+
+const (
+	done       outcome = iota // it was carried out
+	refused                   // weir answered an error that sending again does not mend
+	notApplied                // certainly not carried out; sending again is safe
+	inDoubt                   // it may have been carried out
+)
+
+// words that weir begins errors with which say that nothing was done, and that it may
+// be otherwise soon. Every other word refuses the command, but for UNKNOWN.
+var soonOtherwise = []string{"TRYAGAIN", "CLUSTERDOWN", "OVERLOADED", "LOADING", "ERR max number of clients"}
+
+func outcomeOf(err error) outcome {
+	if err == nil {
+		return done
+	}
+	var said redis.Error
+	if errors.As(err, &said) {
+		return outcomeOfReply(said.Error())
+	}
+	if errors.Is(err, redis.ErrClosed) {
+		return refused
+	}
+	if errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) || dialing(err) {
+		return notApplied
+	}
+	return inDoubt
+}
+
+func outcomeOfReply(text string) outcome {
+	for _, word := range soonOtherwise {
+		if strings.HasPrefix(text, word) {
+			return notApplied
+		}
+	}
+	if strings.HasPrefix(text, "UNKNOWN") {
+		return inDoubt
+	}
+	return refused
+}

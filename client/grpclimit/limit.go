@@ -1,0 +1,139 @@
+package grpclimit
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/weir-project/weir/client"
+	"github.com/weir-project/weir/client/internal/keys"
+	"github.com/weir-project/weir/httpfields"
+)
+
+// Limiter has the interceptors.
+type Limiter struct {
+	client   *client.Client
+	methods  map[string]*Method // nil: not limited
+	fields   httpfields.Style
+	log      *slog.Logger
+	loggedAt atomic.Int64 // Unix seconds
+}
+
+// Unary limits calls of one request.
+func (l *Limiter) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	if err := l.admit(ctx, info.FullMethod, func(md metadata.MD) error { return grpc.SetHeader(ctx, md) }); err != nil {
+		return nil, err
+	}
+	return next(ctx, req)
+}
+
+// Stream limits streams.
+func (l *Limiter) Stream(srv any, s grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+	if err := l.admit(s.Context(), info.FullMethod, s.SetHeader); err != nil {
+		return err
+	}
+	return next(srv, s)
+}
+
+// methodOf is how a call is limited; nil: not.
+func (l *Limiter) methodOf(full string) *Method {
+	service := full[:strings.LastIndexByte(full, '/')+1]
+	for _, name := range [...]string{full, service, "/"} {
+		if m, there := l.methods[name]; there {
+			return m
+		}
+	}
+	return nil
+}
+
+// admit returns the error that a call ends with, if it does not go on.
+func (l *Limiter) admit(ctx context.Context, full string, setHeader func(metadata.MD) error) error {
+	m := l.methodOf(full)
+	if m == nil {
+		return nil
+	}
+	key, name := cmp.Or(m.Key(ctx), keys.Anonymous), m.Name
+	if m.Rule.IsPolicy() {
+		name = m.Rule.Name()
+	} else {
+		key = m.Name + "|" + key
+	}
+	d, err := l.client.Decide(ctx, client.Request{Rule: m.Rule, Key: key})
+	if err != nil {
+		return l.undecided(ctx, name, err)
+	}
+	q := httpfields.Quota{
+		Name: name, Limit: d.Limit, Remaining: d.Remaining, ResetAfter: d.ResetAfter, Window: m.Rule.Window(),
+		Denied: !d.Allowed, RetryAfter: d.RetryAfter,
+	}
+	_ = setHeader(fieldsOf(&q, l.fields)) // fails where headers are gone: then nobody reads them
+	if !d.Allowed {
+		return denied(&d, q.Detail())
+	}
+	return hold(ctx, d.RetryAfter)
+}
+
+// denied is the status of a denial.
+func denied(d *client.Decision, detail string) error {
+	code := codes.ResourceExhausted
+	if d.Source == client.FromFallback {
+		code = codes.Unavailable
+	}
+	st := status.New(code, detail)
+	if d.RetryAfter == client.Never {
+		return st.Err()
+	}
+	with, err := st.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(d.RetryAfter)})
+	if err != nil {
+		return st.Err()
+	}
+	return with.Err()
+}
+
+// undecided is the status of a call that weir refuses to decide. It never goes on: a
+// mistake in the configuration must not switch the limits off.
+func (l *Limiter) undecided(ctx context.Context, name string, err error) error {
+	if ended := ctx.Err(); ended != nil {
+		return status.FromContextError(ended).Err()
+	}
+	if now := time.Now().Unix(); l.loggedAt.Swap(now) != now {
+		l.log.Error("a call could not be limited", "method", name, "error", err)
+	}
+	return status.Error(codes.Unavailable, "the limit of this call could not be checked")
+}
+
+// hold holds a call whose turn comes later.
+func hold(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return status.FromContextError(ctx.Err()).Err()
+	}
+}
+
+func fieldsOf(q *httpfields.Quota, style httpfields.Style) metadata.MD {
+	h := http.Header{}
+	q.Set(h, style, time.Now())
+	md := make(metadata.MD, len(h))
+	for name, values := range h {
+		md[strings.ToLower(name)] = values
+	}
+	return md
+}

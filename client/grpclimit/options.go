@@ -1,0 +1,76 @@
+package grpclimit
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/weir-project/weir/client"
+	"github.com/weir-project/weir/httpfields"
+)
+
+// ErrBadOptions: an option is missing or wrong.
+var ErrBadOptions = errors.New("grpclimit: bad options")
+
+// Method is calls that are limited in one way.
+type Method struct {
+	// Name is a full method ("/shop.Orders/Create"), all methods of a service
+	// ("/shop.Orders/") or "/" for everything else.
+	Name string
+	Rule *client.Rule
+	Key  Key
+}
+
+// Options are choices for New. Methods is required.
+type Options struct {
+	Methods []Method
+	Exclude []string // names of methods that are not limited, as Method.Name
+	// Fields are those in the headers of replies. Unless given: IETF | XDelta.
+	Fields   httpfields.Style
+	NoFields bool
+	// Logger is told of calls that could not be decided, about one a second; nil:
+	// slog.Default().
+	Logger *slog.Logger
+}
+
+// New returns interceptors that limit calls through c.
+func New(c *client.Client, o Options) (*Limiter, error) {
+	l := &Limiter{client: c, methods: map[string]*Method{}, fields: o.Fields, log: cmp.Or(o.Logger, slog.Default())}
+	if o.Fields == 0 && !o.NoFields {
+		l.fields = httpfields.IETF | httpfields.XDelta
+	}
+	if len(o.Methods) == 0 {
+		return nil, fmt.Errorf("%w: there must be a method", ErrBadOptions)
+	}
+	for _, m := range o.Methods {
+		switch {
+		case m.Rule == nil || m.Key == nil:
+			return nil, fmt.Errorf("%w: method %q: Rule and Key must be given", ErrBadOptions, m.Name)
+		case m.Rule.Err() != nil:
+			return nil, fmt.Errorf("%w: method %q: %w", ErrBadOptions, m.Name, m.Rule.Err())
+		}
+		if err := l.add(m.Name, &m); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range o.Exclude {
+		if err := l.add(name, nil); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// longestName leaves room for the key behind it.
+const longestName = 256
+
+func (l *Limiter) add(name string, m *Method) error {
+	_, twice := l.methods[name]
+	if slashes := strings.Count(name, "/"); !strings.HasPrefix(name, "/") || slashes > 2 || slashes == 1 && name != "/" || len(name) > longestName || twice {
+		return fmt.Errorf("%w: a method must be like /shop.Orders/Create, /shop.Orders/ or /, at most %d bytes, and there once, not %q", ErrBadOptions, longestName, name)
+	}
+	l.methods[name] = m
+	return nil
+}

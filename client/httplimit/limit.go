@@ -1,0 +1,119 @@
+package httplimit
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-project/weir/client"
+	"github.com/weir-project/weir/httpfields"
+)
+
+// limiter is the middleware.
+type limiter struct {
+	client *client.Client
+	o      Options
+	routes routes
+
+	loggedAt atomic.Int64 // Unix seconds
+}
+
+// New returns middleware that limits requests through c.
+func New(c *client.Client, o Options) (func(http.Handler) http.Handler, error) {
+	o.Routes = append([]Route(nil), o.Routes...)
+	if err := o.complete(); err != nil {
+		return nil, err
+	}
+	l := &limiter{client: c, o: o}
+	var err error
+	if l.routes, err = newRoutes(&l.o); err != nil {
+		return nil, err
+	}
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if l.admit(w, r) {
+				next.ServeHTTP(w, r)
+			}
+		})
+	}, nil
+}
+
+// admit says whether a request goes on, and has answered it otherwise.
+func (l *limiter) admit(w http.ResponseWriter, r *http.Request) bool {
+	route := l.routeOf(r)
+	if route == nil {
+		return true
+	}
+	d, err := l.client.Decide(r.Context(), route.request(r))
+	if err != nil {
+		l.undecided(w, r, route, err)
+		return false
+	}
+	quota := httpfields.Quota{
+		Name: route.Name, Limit: d.Limit, Remaining: d.Remaining, ResetAfter: d.ResetAfter, Window: route.Rule.Window(),
+		Denied: !d.Allowed, RetryAfter: d.RetryAfter,
+	}
+	quota.Set(w.Header(), l.o.Fields, time.Now())
+	if !d.Allowed {
+		l.deny(w, r, route, d, quota.Detail())
+		return false
+	}
+	return held(r.Context(), d.RetryAfter)
+}
+
+func (l *limiter) routeOf(r *http.Request) *Route {
+	if r.Method == http.MethodOptions && !l.o.LimitPreflight {
+		return nil
+	}
+	found, pattern := l.routes.mux.Handler(r)
+	if t, ok := found.(target); ok {
+		return t.route
+	}
+	return l.routeBy(pattern)
+}
+
+// routeBy finds the route of a request that the mux would send elsewhere first, to the
+// clean form of its path for instance. Nothing gets past a limit by being written oddly.
+func (l *limiter) routeBy(pattern string) *Route {
+	for i := range l.o.Routes {
+		if l.o.Routes[i].Pattern == pattern {
+			return &l.o.Routes[i]
+		}
+	}
+	return nil
+}
+
+// held holds a request whose turn comes later, and says whether its client still waits.
+func held(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// undecided answers a request that weir refuses to decide, which is a mistake in the
+// configuration, or a lack of memory there. It never passes: a mistake must not switch
+// the limits off.
+func (l *limiter) undecided(w http.ResponseWriter, r *http.Request, route *Route, err error) {
+	if r.Context().Err() == nil {
+		if now := time.Now().Unix(); l.loggedAt.Swap(now) != now {
+			l.o.Logger.Error("a request could not be limited", "route", route.Name, "error", err)
+		}
+	}
+	detail := "The limit of this request could not be checked."
+	if errors.Is(err, client.ErrFull) {
+		detail = "There is no room to count this request."
+	}
+	l.answer(w, r, Denial{
+		Status: http.StatusServiceUnavailable, Route: route.Name, Detail: detail, Decision: client.Decision{RetryAfter: client.Never},
+	})
+}

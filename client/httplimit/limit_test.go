@@ -1,0 +1,289 @@
+package httplimit_test
+
+import (
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/client"
+	"github.com/weir-project/weir/client/httplimit"
+	"github.com/weir-project/weir/httpfields"
+	"github.com/weir-project/weir/internal/weirtest"
+)
+
+func newClient(t testing.TB, s *weirtest.Server, o client.Options) *client.Client {
+	o.Timeout = 10 * time.Second
+	o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	if o.WhenDown == 0 {
+		o.WhenDown = client.Closed
+	}
+	c, err := client.New(s.Redis(), o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	return c
+}
+
+// serve serves requests that are limited as o says, and counts those that get through.
+func serve(t testing.TB, c *client.Client, o httplimit.Options) (web *httptest.Server, served *atomic.Int64) {
+	o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	limit, err := httplimit.New(c, o)
+	require.NoError(t, err)
+	served = new(atomic.Int64)
+	web = httptest.NewServer(limit(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		served.Add(1)
+		_, _ = io.WriteString(w, "served")
+	})))
+	t.Cleanup(web.Close)
+	return web, served
+}
+
+// send sends a request with headers, given as names and values.
+func send(t testing.TB, method, url string, headers ...string) (*http.Response, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, nil)
+	require.NoError(t, err)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	res, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	return res, string(body)
+}
+
+// fieldsOf are the fields of a reply that a limiter sets, but for the moment of reset.
+func fieldsOf(res *http.Response) map[string]string {
+	all := map[string]string{}
+	for _, name := range []string{"RateLimit", "RateLimit-Policy", "X-RateLimit-Limit", "X-RateLimit-Remaining", "Retry-After"} {
+		if v := res.Header.Get(name); v != "" {
+			all[name] = v
+		}
+	}
+	return all
+}
+
+func TestRepliesTellWhatIsLeft(t *testing.T) {
+	s := weirtest.Start(t)
+	login := client.TokenBucket(client.Rate{Units: 1, Per: 6 * time.Second}, 2)
+	web, served := serve(t, newClient(t, s, client.Options{}), httplimit.Options{
+		Routes: []httplimit.Route{{Pattern: "POST /login", Name: "login", Rule: login, Key: new(httplimit.Proxies).ByIP()}},
+	})
+	res, body := send(t, http.MethodPost, web.URL+"/login")
+	require.Equal(t, "served", body)
+	require.Equal(t, map[string]string{
+		"RateLimit": `"login";r=1;t=6`, "RateLimit-Policy": `"login";q=2;w=12`, "X-RateLimit-Limit": "2", "X-RateLimit-Remaining": "1",
+	}, fieldsOf(res))
+	reset, err := strconv.ParseInt(res.Header.Get("X-RateLimit-Reset"), 10, 64)
+	require.NoError(t, err)
+	require.Greater(t, reset, time.Now().Unix())
+	send(t, http.MethodPost, web.URL+"/login")
+
+	res, body = send(t, http.MethodPost, web.URL+"/login")
+	require.Equal(t, http.StatusTooManyRequests, res.StatusCode)
+	require.Equal(t, map[string]string{
+		"RateLimit": `"login";r=0;t=6`, "RateLimit-Policy": `"login";q=2;w=12`, "X-RateLimit-Limit": "2", "X-RateLimit-Remaining": "0", "Retry-After": "6",
+	}, fieldsOf(res))
+	require.Equal(t, "application/problem+json", res.Header.Get("Content-Type"))
+	require.Equal(t, "no-store", res.Header.Get("Cache-Control"))
+	require.JSONEq(t, `{"type": "https://iana.org/assignments/http-problem-types#quota-exceeded",
+		"title": "Request cannot be satisfied as assigned quota has been exceeded", "status": 429,
+		"detail": "Rate limit exceeded. Try again in 6 seconds.", "retryAfter": 6, "violated-policies": ["login"]}`, body)
+	require.EqualValues(t, 2, served.Load())
+
+	res, body = send(t, http.MethodGet, web.URL+"/login") // a method that has no route
+	require.Equal(t, "served", body)
+	require.Empty(t, fieldsOf(res))
+}
+
+// The problem documents of programs that weir takes over from.
+func TestProblemShapes(t *testing.T) {
+	s := weirtest.Start(t)
+	c := newClient(t, s, client.Options{})
+	rule := client.FixedFirst(time.Minute, 1)
+	for name, want := range map[string]struct {
+		problem httplimit.Problem
+		body    string
+	}{
+		"with limit type and time": {
+			httplimit.Problem{
+				Type: "https://example.org/problems/rate-limit-exceeded", Title: "Too Many Requests",
+				Members: func(_ *http.Request, d httplimit.Denial) map[string]any {
+					after := int(d.Decision.RetryAfter / time.Second)
+					return map[string]any{
+						"limitType": d.Route, "timestamp": "2024-01-15T10:23:45.123Z", "violated-policies": nil,
+						"detail": "Rate limit exceeded for " + d.Route + " requests. Please retry after " + strconv.Itoa(after) + " seconds.",
+					}
+				},
+			},
+			`{"type": "https://example.org/problems/rate-limit-exceeded", "title": "Too Many Requests", "status": 429,
+			  "detail": "Rate limit exceeded for login requests. Please retry after 60 seconds.",
+			  "limitType": "login", "retryAfter": 60, "timestamp": "2024-01-15T10:23:45.123Z"}`,
+		},
+		"with correlation": {
+			httplimit.Problem{
+				Type: "https://api.gateway/errors/rate-limit-exceeded", Title: "Too Many Requests",
+				Members: func(r *http.Request, _ httplimit.Denial) map[string]any {
+					return map[string]any{"correlationId": r.Header.Get("X-Correlation-Id"), "retryAfter": nil, "violated-policies": nil}
+				},
+			},
+			`{"type": "https://api.gateway/errors/rate-limit-exceeded", "title": "Too Many Requests", "status": 429,
+			  "detail": "Rate limit exceeded. Try again in 60 seconds.", "correlationId": "abc-123-def"}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			web, _ := serve(t, c, httplimit.Options{Problem: want.problem, Routes: []httplimit.Route{
+				{Pattern: "/", Name: "login", Rule: rule, Key: httplimit.ByHeader("X-Tenant")},
+			}})
+			send(t, http.MethodGet, web.URL, "X-Tenant", name)
+			_, body := send(t, http.MethodGet, web.URL, "X-Tenant", name, "X-Correlation-Id", "abc-123-def")
+			require.JSONEq(t, want.body, body)
+		})
+	}
+}
+
+func TestRoutes(t *testing.T) {
+	s := weirtest.Start(t)
+	c := newClient(t, s, client.Options{})
+	_, err := c.SetPolicy(t.Context(), "auth", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, 1)}})
+	require.NoError(t, err)
+	one, auth := client.FixedFirst(time.Hour, 1), client.Policy("auth")
+	web, _ := serve(t, c, httplimit.Options{
+		Routes: []httplimit.Route{
+			{Pattern: "/login", Rule: auth, Key: httplimit.ByRoute()},
+			{Pattern: "/signin", Rule: auth, Key: httplimit.ByRoute()},
+			{Pattern: "/users/{id}", Rule: one, Key: httplimit.ByRoute()},
+			{Pattern: "/dear", Rule: client.FixedFirst(time.Hour, 5), Key: httplimit.ByRoute(), Cost: func(*http.Request) int64 { return 5 }},
+			{Pattern: "/", Rule: one, Key: httplimit.ByRoute()},
+		},
+		Exclude: []string{"/healthz", "/static/"},
+	})
+	for _, step := range []struct {
+		method, path string
+		status       int
+	}{
+		{http.MethodGet, "/login", 200}, {http.MethodGet, "/signin", 429}, // one policy
+		{http.MethodGet, "//login", 429}, {http.MethodGet, "/x/../login", 429}, // written oddly
+		{http.MethodOptions, "/login", 200},
+		{http.MethodGet, "/users/1", 200}, {http.MethodGet, "/users/2", 429},
+		{http.MethodGet, "/dear", 200}, {http.MethodGet, "/dear", 429},
+		{http.MethodGet, "/other", 200}, {http.MethodHead, "/another", 429},
+		{http.MethodGet, "/healthz", 200}, {http.MethodGet, "/static/a.css", 200}, {http.MethodGet, "/static/b.css", 200},
+	} {
+		res, _ := send(t, step.method, web.URL+step.path)
+		require.Equal(t, step.status, res.StatusCode, "%s %s", step.method, step.path)
+	}
+	strict, _ := serve(t, c, httplimit.Options{LimitPreflight: true, Routes: []httplimit.Route{{Pattern: "/", Rule: auth, Key: httplimit.ByRoute()}}})
+	res, _ := send(t, http.MethodOptions, strict.URL)
+	require.Equal(t, 429, res.StatusCode)
+}
+
+func TestManyAtOnce(t *testing.T) {
+	s := weirtest.Start(t)
+	web, served := serve(t, newClient(t, s, client.Options{}), httplimit.Options{
+		Routes: []httplimit.Route{{Pattern: "/", Rule: client.FixedFirst(time.Hour, 100), Key: new(httplimit.Proxies).ByIP()}},
+	})
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 50 {
+				res, err := http.Get(web.URL)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_, _ = io.Copy(io.Discard, res.Body)
+				_ = res.Body.Close()
+			}
+		})
+	}
+	all.Wait()
+	require.EqualValues(t, 100, served.Load())
+}
+
+func TestWithoutWeir(t *testing.T) {
+	s := weirtest.Start(t)
+	rule := client.FixedFirst(time.Hour, 4)
+	routes := []httplimit.Route{{Pattern: "/", Rule: rule, Key: httplimit.ByRoute()}}
+	local, served := serve(t, newClient(t, s, client.Options{WhenDown: client.Local}), httplimit.Options{Routes: routes})
+	closed, _ := serve(t, newClient(t, s, client.Options{WhenDown: client.Closed}), httplimit.Options{Routes: routes})
+	s.Stop()
+	for range 3 {
+		send(t, http.MethodGet, local.URL)
+	}
+	require.EqualValues(t, 2, served.Load(), "half of four")
+	for _, url := range []string{local.URL, closed.URL} {
+		res, body := send(t, http.MethodGet, url)
+		require.Equal(t, http.StatusServiceUnavailable, res.StatusCode)
+		require.NotEmpty(t, res.Header.Get("Retry-After"))
+		var doc map[string]any
+		require.NoError(t, json.Unmarshal([]byte(body), &doc))
+		require.Equal(t, httpfields.ReducedCapacity, doc["type"])
+	}
+}
+
+func TestMistakesDoNotSwitchLimitsOff(t *testing.T) {
+	s := weirtest.Start(t)
+	c := newClient(t, s, client.Options{WhenDown: client.Open})
+	web, served := serve(t, c, httplimit.Options{Routes: []httplimit.Route{{Pattern: "/", Rule: client.Policy("no-such"), Key: httplimit.ByRoute()}}})
+	res, body := send(t, http.MethodGet, web.URL)
+	require.Equal(t, http.StatusServiceUnavailable, res.StatusCode)
+	require.NotContains(t, body, "no-such policy", "what is wrong is for the log")
+	require.Zero(t, served.Load())
+
+	rule := client.FixedFirst(time.Hour, 4)
+	for name, o := range map[string]httplimit.Options{
+		"a route":          {},
+		"a Rule and a Key": {Routes: []httplimit.Route{{Pattern: "/", Rule: rule}}},
+		"bad rule":         {Routes: []httplimit.Route{{Pattern: "/", Rule: client.Fixed(0, 0), Key: httplimit.ByRoute()}}},
+		"parsing":          {Routes: []httplimit.Route{{Pattern: "GET", Rule: rule, Key: httplimit.ByRoute()}}},
+		"conflicts":        {Routes: []httplimit.Route{{Pattern: "/a", Rule: rule, Key: httplimit.ByRoute()}}, Exclude: []string{"/a"}},
+		"the name must":    {Routes: []httplimit.Route{{Pattern: "/" + strings.Repeat("a", 200), Rule: rule, Key: httplimit.ByRoute()}}},
+	} {
+		_, err := httplimit.New(c, o)
+		require.ErrorIs(t, err, httplimit.ErrBadOptions)
+		require.ErrorContains(t, err, name)
+	}
+}
+
+func TestDenialsOfOnesOwn(t *testing.T) {
+	s := weirtest.Start(t)
+	web, _ := serve(t, newClient(t, s, client.Options{}), httplimit.Options{
+		NoFields: true,
+		Routes:   []httplimit.Route{{Pattern: "/", Rule: client.FixedFirst(time.Hour, 1), Key: httplimit.ByRoute()}},
+		Denied: func(w http.ResponseWriter, _ *http.Request, d httplimit.Denial) {
+			http.Error(w, d.Detail, d.Status)
+		},
+	})
+	send(t, http.MethodGet, web.URL)
+	res, body := send(t, http.MethodGet, web.URL)
+	require.Equal(t, "Rate limit exceeded. Try again in 3600 seconds.\n", body)
+	require.Equal(t, map[string]string{"Retry-After": "3600"}, fieldsOf(res))
+}
+
+// A leaky bucket admits requests whose turn comes later: they are held until then.
+func TestPacing(t *testing.T) {
+	s := weirtest.Start(t)
+	web, served := serve(t, newClient(t, s, client.Options{}), httplimit.Options{
+		Routes: []httplimit.Route{{Pattern: "/", Rule: client.LeakyBucket(client.PerSecond(20), 2), Key: httplimit.ByRoute()}},
+	})
+	start := time.Now()
+	for range 3 {
+		send(t, http.MethodGet, web.URL)
+	}
+	require.GreaterOrEqual(t, time.Since(start), 150*time.Millisecond, "0, 50 and 100 ms: time stands still in weir")
+	res, _ := send(t, http.MethodGet, web.URL)
+	require.Equal(t, 429, res.StatusCode)
+	require.EqualValues(t, 3, served.Load())
+}

@@ -1,0 +1,138 @@
+package httplimit
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"github.com/weir-project/weir/client"
+	"github.com/weir-project/weir/client/internal/keys"
+	"github.com/weir-project/weir/httpfields"
+)
+
+// ErrBadOptions: an option is missing or wrong.
+var ErrBadOptions = errors.New("httplimit: bad options")
+
+// Route is requests that are limited in one way.
+type Route struct {
+	// Pattern is one of http.ServeMux: "POST /login", "/api/", "/" for everything else.
+	Pattern string
+	Rule    *client.Rule
+	Key     Key
+	// Name is what routes share that are limited together, and what problem documents and
+	// fields call the limit. The policy's unless given, or else the pattern. At most 128
+	// bytes.
+	Name string
+	// Cost is the units of a request; nil: 1 each. Not below 0; 0 is counted as 1.
+	Cost func(*http.Request) int64
+}
+
+// Options are choices for New. Routes is required.
+type Options struct {
+	Routes []Route
+	// Exclude are patterns of requests that pass, even where a route fits less well.
+	Exclude []string
+	// LimitPreflight limits OPTIONS requests as well. Browsers send them by themselves, and
+	// show nobody an answer of 429.
+	LimitPreflight bool
+	// Fields are those that replies carry, beside Retry-After. Unless given: IETF | XEpoch.
+	Fields   httpfields.Style
+	NoFields bool
+	Problem  Problem
+	// Denied answers denials in place of the problem document. Fields and Retry-After are
+	// set; Denial.Status is what it should answer.
+	Denied func(http.ResponseWriter, *http.Request, Denial)
+	// Logger is told of requests that could not be decided, about one a second; nil:
+	// slog.Default().
+	Logger *slog.Logger
+}
+
+func (o *Options) complete() error {
+	if o.Fields == 0 && !o.NoFields {
+		o.Fields = httpfields.IETF | httpfields.XEpoch
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if len(o.Routes) == 0 {
+		return fmt.Errorf("%w: there must be a route", ErrBadOptions)
+	}
+	for i := range o.Routes {
+		if err := o.Routes[i].complete(); err != nil {
+			return fmt.Errorf("%w: route %q: %w", ErrBadOptions, o.Routes[i].Pattern, err)
+		}
+	}
+	return nil
+}
+
+// longestName leaves room for the key behind it.
+const longestName = 128
+
+func (r *Route) complete() error {
+	switch {
+	case r.Rule == nil || r.Key == nil:
+		return errors.New("a Rule and a Key must be given")
+	case r.Rule.Err() != nil:
+		return r.Rule.Err()
+	case len(r.Name) > longestName || r.Name == "" && len(r.Pattern) > longestName:
+		return fmt.Errorf("the name must be at most %d bytes", longestName)
+	}
+	if r.Name == "" && r.Rule.IsPolicy() {
+		r.Name = r.Rule.Name()
+	} else if r.Name == "" {
+		r.Name = r.Pattern
+	}
+	return nil
+}
+
+// request is what weir is asked about a request. Policies keep their keys apart by
+// themselves; under other rules the name does.
+func (r *Route) request(req *http.Request) client.Request {
+	key := cmp.Or(r.Key(req), keys.Anonymous)
+	if !r.Rule.IsPolicy() {
+		key = r.Name + "|" + key
+	}
+	q := client.Request{Rule: r.Rule, Key: key}
+	if r.Cost != nil {
+		q.Cost = r.Cost(req)
+	}
+	return q
+}
+
+// routes finds the route of a request, with the rules of http.ServeMux.
+type routes struct {
+	mux *http.ServeMux
+}
+
+// target is what the mux holds for a pattern; a nil route passes.
+type target struct{ route *Route }
+
+func (target) ServeHTTP(http.ResponseWriter, *http.Request) {}
+
+func newRoutes(o *Options) (routes, error) {
+	all := routes{mux: http.NewServeMux()}
+	for i := range o.Routes {
+		if err := all.add(o.Routes[i].Pattern, &o.Routes[i]); err != nil {
+			return routes{}, err
+		}
+	}
+	for _, pattern := range o.Exclude {
+		if err := all.add(pattern, nil); err != nil {
+			return routes{}, err
+		}
+	}
+	return all, nil
+}
+
+// add turns the mux' panic over a pattern that is wrong, or twice there, into an error.
+func (r routes) add(pattern string, route *Route) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v", ErrBadOptions, p)
+		}
+	}()
+	r.mux.Handle(pattern, target{route})
+	return nil
+}

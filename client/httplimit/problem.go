@@ -1,0 +1,80 @@
+package httplimit
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/weir-project/weir/client"
+	"github.com/weir-project/weir/httpfields"
+)
+
+// Denial is a request that is not served.
+type Denial struct {
+	// Status is 429, or 503 where weir has no capacity or is not reached.
+	Status   int
+	Route    string // Route.Name
+	Detail   string // in words
+	Decision client.Decision
+}
+
+// Problem shapes the problem documents of denials (RFC 9457). Unless changed one is
+//
+//	{"type": "https://iana.org/assignments/http-problem-types#quota-exceeded",
+//	 "title": "Request cannot be satisfied as assigned quota has been exceeded",
+//	 "status": 429, "detail": "Rate limit exceeded. Try again in 3 seconds.",
+//	 "retryAfter": 3, "violated-policies": ["login"]}
+type Problem struct {
+	// Type and Title take the place of those above, of a 429.
+	Type, Title string
+	// Members adds members, or changes those there are; nil takes one away.
+	Members func(*http.Request, Denial) map[string]any
+}
+
+func (l *limiter) deny(w http.ResponseWriter, r *http.Request, route *Route, d client.Decision, detail string) {
+	denial := Denial{Status: http.StatusTooManyRequests, Route: route.Name, Detail: detail, Decision: d}
+	if d.Source == client.FromFallback {
+		denial.Status = http.StatusServiceUnavailable
+	}
+	l.answer(w, r, denial)
+}
+
+func (l *limiter) answer(w http.ResponseWriter, r *http.Request, d Denial) {
+	w.Header().Set("Cache-Control", "no-store") // the next one may be served
+	if l.o.Denied != nil {
+		l.o.Denied(w, r, d)
+		return
+	}
+	body, err := json.Marshal(l.o.Problem.document(r, d))
+	if err != nil { // of what Members added
+		http.Error(w, d.Detail, d.Status)
+		return
+	}
+	w.Header().Set("Content-Type", httpfields.ProblemContentType)
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(d.Status)
+	_, _ = w.Write(append(body, '\n'))
+}
+
+func (p *Problem) document(r *http.Request, d Denial) map[string]any {
+	doc := httpfields.Quota{Name: d.Route, RetryAfter: d.Decision.RetryAfter}.Problem(d.Status)
+	doc["detail"] = d.Detail
+	if p.Type != "" {
+		doc["type"] = p.Type
+	}
+	if p.Title != "" {
+		doc["title"] = p.Title
+	}
+	if d.Status != http.StatusTooManyRequests {
+		doc["type"], doc["title"] = httpfields.ReducedCapacity, httpfields.ReducedCapacityTitle
+		delete(doc, httpfields.ViolatedPolicies)
+	}
+	if p.Members == nil {
+		return doc
+	}
+	for name, value := range p.Members(r, d) {
+		if doc[name] = value; value == nil {
+			delete(doc, name)
+		}
+	}
+	return doc
+}

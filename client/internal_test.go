@@ -1,0 +1,98 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+)
+
+func TestProbingIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var probes atomic.Int64
+		var up atomic.Bool
+		var counts counters
+		lost := errors.New("lost")
+		l := newLink(func(context.Context) error {
+			probes.Add(1)
+			if up.Load() {
+				return nil
+			}
+			return lost
+		}, slog.New(slog.NewTextHandler(io.Discard, nil)), &counts)
+		defer l.close()
+		l.failed(lost)
+		l.failed(lost)
+		l.succeeded()
+		l.failed(lost)
+		l.failed(lost)
+		require.False(t, l.down.Load(), "a success between them")
+		l.failed(lost)
+		require.True(t, l.down.Load())
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Greater(t, probes.Load(), int64(50))
+		require.Less(t, probes.Load(), int64(70))
+		up.Store(true)
+		time.Sleep(probeMost)
+		synctest.Wait()
+		require.False(t, l.down.Load())
+		require.EqualValues(t, 1, counts.switches.Load())
+	})
+}
+
+func TestDenialsAreBounded(t *testing.T) {
+	m, now := newDenials(3), time.Now()
+	rule := FixedFirst(time.Hour, 1)
+	for i := range 100 {
+		q := Request{Rule: rule, Key: string(rune('a' + i))}
+		m.remember(&q, &Decision{RetryAfter: time.Hour}, now)
+		require.LessOrEqual(t, len(m.keys), 3)
+		d, known := m.recall(&q, now.Add(time.Second))
+		require.True(t, known)
+		require.Equal(t, time.Hour-time.Second, d.RetryAfter)
+		_, known = m.recall(&q, now.Add(maxDenialAge))
+		require.False(t, known, "what is old is asked for again")
+		m.remember(&q, &Decision{RetryAfter: time.Hour}, now)
+	}
+}
+
+func TestScaledLimits(t *testing.T) {
+	hour := int64(time.Hour)
+	bucket := func(units, perNs, max int64) engine.Limit {
+		return engine.Limit{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: units, PerNs: perNs}, Max: max}
+	}
+	window := func(ns, max int64) engine.Limit {
+		return engine.Limit{Algorithm: engine.SlidingCounter, WindowNs: ns, Max: max}
+	}
+	for name, c := range map[string]struct {
+		limit    engine.Limit
+		fraction float64
+		want     engine.Limit
+	}{
+		"bucket":            {bucket(10, 1e9, 100), 0.5, bucket(1, 2e8, 50)},
+		"small bucket":      {bucket(10, 1e9, 1), 0.1, bucket(1, 1e9, 1)},
+		"window":            {window(hour, 100), 0.25, window(hour, 25)},
+		"rounded down":      {window(hour, 3), 0.5, window(hour, 1)},
+		"less than one":     {window(hour, 1), 0.25, window(4*hour, 1)},
+		"as long as can be": {window(engine.MaxWindowNs, 1), 0.5, window(engine.MaxWindowNs, 1)},
+		"queue": {engine.Limit{Algorithm: engine.LeakyBucket, Rate: engine.Rate{Units: 1, PerNs: 1e9}, Max: 1}, 0.5,
+			engine.Limit{Algorithm: engine.LeakyBucket, Rate: engine.Rate{Units: 1, PerNs: 2e9}}},
+		"forever": {engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: 10}, 0.5,
+			engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: 5}},
+		"slots": {engine.Limit{Algorithm: engine.Concurrency, Max: 20}, 0.5, engine.Limit{Algorithm: engine.Concurrency, Max: 10}},
+		"strikes": {
+			Strikes(time.Hour, Step{4, time.Second}, Step{6, time.Minute}, Step{11, time.Hour}).local[0], 0.25,
+			Strikes(time.Hour, Step{1, time.Second}, Step{2, time.Minute}, Step{3, time.Hour}).local[0]},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, scaled(c.limit, c.fraction)) })
+	}
+}

@@ -1,0 +1,168 @@
+package client_test
+
+import (
+	"bufio"
+	"context"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/client"
+	"github.com/weir-project/weir/internal/weirtest"
+)
+
+func TestLeaseHandsOutWhatWasTaken(t *testing.T) {
+	s := weirtest.Start(t)
+	c := newClient(t, s, client.Options{Timeout: time.Second})
+	rule := client.FixedFirst(time.Hour, 10)
+	l, err := c.Lease(rule, "hot", client.LeaseOptions{Batch: 4, MaxAge: time.Hour})
+	require.NoError(t, err)
+	for i := range 10 {
+		d, err := l.Take(t.Context())
+		require.NoError(t, err)
+		require.True(t, d.Allowed, i)
+		require.EqualValues(t, 1, d.Granted)
+		require.EqualValues(t, i/4+1, s.Decided.Load(), "one round trip a batch")
+	}
+	for range 3 {
+		d, err := l.Take(t.Context())
+		require.NoError(t, err)
+		require.False(t, d.Allowed)
+		require.LessOrEqual(t, d.RetryAfter, time.Hour)
+	}
+	require.EqualValues(t, 4, s.Decided.Load(), "a denial is remembered")
+	require.NoError(t, l.Close())
+	_, err = c.Lease(client.Policy("p"), "hot", client.LeaseOptions{Batch: 4})
+	require.ErrorIs(t, err, client.ErrBadRequest)
+	_, err = c.Lease(rule, "hot", client.LeaseOptions{})
+	require.ErrorIs(t, err, client.ErrBadRequest)
+}
+
+func TestLeaseGivesBackWhatIsUnused(t *testing.T) {
+	s := weirtest.Start(t)
+	c := newClient(t, s, client.Options{Timeout: time.Second})
+	used := func(key string) int64 {
+		info, err := c.Inspect(t.Context(), key)
+		require.NoError(t, err)
+		return info.Used
+	}
+	lease := func(key string, r *client.Rule, age time.Duration) *client.Lease {
+		l, err := c.Lease(r, key, client.LeaseOptions{Batch: 8, MaxAge: age})
+		require.NoError(t, err)
+		d, err := l.Take(t.Context())
+		require.NoError(t, err)
+		require.True(t, d.Allowed)
+		return l
+	}
+	l := lease("closed", client.FixedFirst(time.Hour, 10), time.Hour)
+	require.EqualValues(t, 8, used("closed"))
+	require.NoError(t, l.Close())
+	require.NoError(t, l.Close(), "twice is once")
+	require.EqualValues(t, 1, used("closed"))
+	_, err := l.Take(t.Context())
+	require.ErrorIs(t, err, client.ErrClosed)
+	require.EqualValues(t, 1, used("closed"))
+
+	l = lease("aged", client.FixedFirst(time.Hour, 10), time.Millisecond)
+	require.Eventually(t, func() bool { return used("aged") == 1 }, weirtest.Wait, time.Millisecond)
+	require.NoError(t, l.Close())
+
+	// The window may be over before the refund arrives: then it would give back what
+	// others took in the next.
+	l = lease("late", client.FixedFirst(time.Second, 10), time.Hour)
+	require.NoError(t, l.Close())
+	require.EqualValues(t, 8, used("late"))
+}
+
+// Fifty processes, some of which are killed with what they hold, never hand out more
+// than the limit.
+func TestLeasesNeverExceedTheLimit(t *testing.T) {
+	const limit, processes = 20_000, 50
+	s := weirtest.StartRealTime(t)
+	var admitted atomic.Int64
+	var running sync.WaitGroup
+	for p := range processes {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestLeaseProcess$", "-test.count=1")
+		cmd.Env = append(os.Environ(), leaseProcess+"="+s.Addr+"/"+strconv.Itoa(limit))
+		out, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		running.Go(func() {
+			units := 0
+			for lines := bufio.NewScanner(out); lines.Scan(); {
+				if lines.Text() == unitLine {
+					units++
+				}
+				if p%5 == 0 && units == 20 {
+					_ = cmd.Process.Kill()
+				}
+			}
+			_ = cmd.Wait()
+			admitted.Add(int64(units))
+		})
+	}
+	running.Wait()
+	require.LessOrEqual(t, admitted.Load(), int64(limit))
+	require.Greater(t, admitted.Load(), int64(limit)/2, "and hand out most of it")
+}
+
+const (
+	leaseProcess = "WEIR_TEST_LEASE_PROCESS" // address and limit, for a process of the test above
+	unitLine     = "unit"
+)
+
+// TestLeaseProcess is one process of TestLeasesNeverExceedTheLimit: it writes a line for
+// each unit it is given.
+func TestLeaseProcess(t *testing.T) {
+	addr, text, asked := strings.Cut(os.Getenv(leaseProcess), "/")
+	if !asked {
+		t.Skip("a part of TestLeasesNeverExceedTheLimit")
+	}
+	limit, err := strconv.ParseInt(text, 10, 64)
+	require.NoError(t, err)
+	rdb := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
+	defer rdb.Close()
+	c, err := client.New(rdb, client.Options{WhenDown: client.Closed, Timeout: patient})
+	require.NoError(t, err)
+	l, err := c.Lease(client.Quota(client.Forever, "", limit), "hot", client.LeaseOptions{Batch: 30, MaxAge: 5 * time.Millisecond})
+	require.NoError(t, err)
+	var workers sync.WaitGroup
+	for range 4 {
+		workers.Go(func() {
+			for {
+				d, err := l.Take(t.Context())
+				if err != nil || !d.Allowed {
+					return
+				}
+				_, _ = os.Stdout.WriteString(unitLine + "\n")
+				time.Sleep(rand.N(100 * time.Microsecond)) // some units age meanwhile
+			}
+		})
+	}
+	workers.Wait()
+	require.NoError(t, l.Close())
+	require.NoError(t, c.Close())
+}
+
+func BenchmarkLease(b *testing.B) {
+	s := weirtest.StartRealTime(b)
+	c := newClient(b, s, client.Options{})
+	l, err := c.Lease(client.TokenBucket(client.Rate{Units: 1 << 40, Per: time.Second}, 1<<40), "hot", client.LeaseOptions{Batch: 1 << 20})
+	require.NoError(b, err)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if d, err := l.Take(context.Background()); err != nil || !d.Allowed {
+				b.Error(d, err)
+			}
+		}
+	})
+}

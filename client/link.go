@@ -1,0 +1,93 @@
+package client
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// tripAfter failures without a success between them mean that weir is not reached:
+	// one may be a packet or a pause. Until then each such request is decided by the
+	// fallback on its own.
+	tripAfter = 3
+	// The pause between probes doubles from the first to the second: soon back after a
+	// restart, and no load on a server that struggles.
+	probeFirst = 20 * time.Millisecond
+	probeMost  = time.Second
+)
+
+// link knows whether weir is reached. While it is not, one goroutine probes, and nothing
+// else uses the network.
+type link struct {
+	probe  func(context.Context) error
+	log    *slog.Logger
+	counts *counters
+
+	failures atomic.Int32 // since the last success
+	down     atomic.Bool
+
+	mu     sync.Mutex // guards closed, and that no probing begins behind it
+	closed bool
+	ctx    context.Context
+	cancel context.CancelFunc
+	prober sync.WaitGroup
+}
+
+func newLink(probe func(context.Context) error, log *slog.Logger, counts *counters) *link {
+	l := &link{probe: probe, log: log, counts: counts}
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	return l
+}
+
+func (l *link) succeeded() {
+	if l.failures.Load() != 0 {
+		l.failures.Store(0)
+	}
+}
+
+func (l *link) failed(err error) {
+	if l.failures.Add(1) < tripAfter || l.down.Load() {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed || !l.down.CompareAndSwap(false, true) {
+		return
+	}
+	l.counts.switches.Add(1)
+	l.log.Warn("weir is not reached: the fallback decides until it answers again", "error", err)
+	l.prober.Go(l.probeUntilUp)
+}
+
+func (l *link) probeUntilUp() {
+	since := time.Now()
+	timer := time.NewTimer(probeFirst)
+	defer timer.Stop()
+	for pause := probeFirst; ; {
+		select {
+		case <-l.ctx.Done():
+			return
+		case <-timer.C:
+		}
+		l.counts.probes.Add(1)
+		if l.probe(l.ctx) == nil {
+			l.failures.Store(0)
+			l.down.Store(false)
+			l.log.Info("weir answers again", "after", time.Since(since).Round(time.Millisecond))
+			return
+		}
+		pause = min(2*pause, probeMost)
+		timer.Reset(pause)
+	}
+}
+
+func (l *link) close() {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.cancel()
+	l.prober.Wait()
+}

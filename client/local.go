@@ -1,0 +1,94 @@
+package client
+
+import (
+	"time"
+
+	"github.com/weir-project/weir/engine"
+)
+
+const (
+	// localMemoryBytes bounds the limiter of the process: about half a million keys.
+	// Beyond it what is nearest to idle is forgotten.
+	localMemoryBytes = 32 << 20
+	// localShards is enough for the threads of a large machine.
+	localShards = 16
+)
+
+// localLimiter decides in this process with weir's own engine, each limit at a fraction.
+// It keeps what was used from one outage to the next.
+type localLimiter struct {
+	fraction float64
+	table    *engine.Table
+	start    time.Time
+	offsetNs int64
+}
+
+func newLocalLimiter(fraction float64) *localLimiter {
+	now := time.Now()
+	return &localLimiter{
+		fraction: fraction,
+		table:    engine.NewTable(engine.Options{Shards: localShards, MaxMemoryBytes: localMemoryBytes}),
+		start:    now,
+		offsetNs: now.UnixNano() - 1,
+	}
+}
+
+// now is the time since the start, by the monotonic clock: a clock that is set must
+// refill nothing. The offset to the wall only aligns windows.
+func (l *localLimiter) now() engine.Stamp {
+	return engine.Stamp{NowNs: int64(time.Since(l.start)) + 1, WallOffsetNs: l.offsetNs}
+}
+
+// decide answers a request. What the table cannot decide is denied: a policy that no
+// rules stand in for, a key that belongs to another algorithm.
+func (l *localLimiter) decide(q *Request) Decision {
+	op := engine.Op{
+		Key: []byte(q.Key), Cost: q.cost(), Partial: q.Partial, WaitNs: int64(q.MaxWait), High: q.High,
+		TTLNs: int64(q.Rule.ttl), Text: []byte(q.holder),
+	}
+	if q.Rule.policy == "" {
+		op.Limit = scaled(q.Rule.local[0], l.fraction)
+	} else {
+		l.define(q.Rule)
+		op.Code, op.Text = engine.OpCheck, []byte(q.Rule.policy)
+		for _, p := range q.Also {
+			op.Also = append(op.Also, engine.Pair{Policy: []byte(p.Policy), Key: []byte(p.Key)})
+		}
+	}
+	d := l.do(op)
+	if d.Status != engine.OK {
+		return Decision{RetryAfter: probeMost, Limit: q.Rule.max, Policy: q.Rule.policy}
+	}
+	answer := decisionFrom(q, [5]int64{d.Allowed, d.Remaining, d.RetryMs, d.ResetMs, d.Limit})
+	if q.Rule.policy != "" {
+		answer.Policy = string(op.PairAt(int(d.Pair)).Policy)
+	}
+	return answer
+}
+
+func (l *localLimiter) do(op engine.Op) engine.Decision {
+	ops, out := [1]engine.Op{op}, [1]engine.Decision{}
+	l.table.Decide(l.now(), ops[:], out[:])
+	return out[0]
+}
+
+// define gives the table the limits that stand in for a policy. Of two rules of one
+// name the one that is used first counts.
+func (l *localLimiter) define(r *Rule) {
+	if len(r.local) == 0 || l.table.Policies().Get([]byte(r.policy)) != nil {
+		return
+	}
+	limits := make([]engine.Limit, len(r.local))
+	for i, limit := range r.local {
+		limits[i] = scaled(limit, l.fraction)
+	}
+	change := &engine.PolicyChange{Do: engine.PolicySet, Terms: r.terms(limits)}
+	l.do(engine.Op{Code: engine.OpPolicy, Key: []byte(r.policy), Policy: change})
+}
+
+// refund gives back units of a rule that is no policy.
+func (l *localLimiter) refund(q *Request, n int64) {
+	if q.Rule.policy == "" {
+		l.do(engine.Op{Code: engine.OpRefund, Key: []byte(q.Key), Cost: n})
+	}
+}

@@ -1,0 +1,88 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Info describes one limiter. The zero Info is that of an idle key.
+type Info struct {
+	Algorithm  string
+	Rule       string // the limit used last, as one types it
+	Limit      int64
+	Used       int64 // units, rounded up
+	Remaining  int64
+	IdleIn     time.Duration // or Never
+	Blocked    bool
+	BlockedFor time.Duration // how much longer, or Never
+	Reason     string        // of the block
+	Penalty    time.Duration // what is left of a strike's
+	Holders    int64
+	Bytes      int64
+	Stale      time.Duration // in a cluster: how old this may be
+}
+
+// Inspect describes the limiter of a key.
+func (c *Client) Inspect(ctx context.Context, key string) (Info, error) {
+	m, err := c.fields(ctx, "RL.INSPECT", key)
+	return Info{
+		Algorithm: m.text("algorithm"), Rule: m.text("rule"), Limit: m.int("limit"), Used: m.int("used"), Remaining: m.int("remaining"),
+		IdleIn: millis(m.int("idle_in_ms")), Blocked: m.int("blocked") == 1, BlockedFor: millis(m.int("blocked_ms")), Reason: m.text("reason"),
+		Penalty: millis(m.int("penalty_ms")), Holders: m.int("holders"), Bytes: m.int("bytes"), Stale: millis(m.int("stale_ms")),
+	}, err
+}
+
+// Explanation is what a decision would be, and why.
+type Explanation struct {
+	Decision
+	Algorithm string
+	Rule      string // the limit that binds, as one types it
+	Why       string // in words
+}
+
+// Explain says what Decide would answer now, without taking anything.
+func (c *Client) Explain(ctx context.Context, q Request) (Explanation, error) {
+	if err := q.check(); err != nil {
+		return Explanation{}, err
+	}
+	m, err := c.fields(ctx, append([]any{"RL.EXPLAIN"}, q.args()...)...)
+	if err != nil {
+		return Explanation{}, err
+	}
+	five := [5]int64{m.int("allowed"), m.int("remaining"), m.int("retry_after_ms"), m.int("reset_after_ms"), m.int("limit")}
+	e := Explanation{Decision: decisionFrom(&q, five), Algorithm: m.text("algorithm"), Rule: m.text("rule"), Why: m.text("why")}
+	e.Source, e.Policy = FromServer, m.text("policy")
+	return e, nil
+}
+
+// fields is a reply of names and values: a map in RESP3, a flat array in RESP2.
+type fields map[any]any
+
+func (f fields) int(name string) int64 {
+	n, _ := f[name].(int64)
+	return n
+}
+
+func (f fields) text(name string) string {
+	s, _ := f[name].(string)
+	return s
+}
+
+func (c *Client) fields(ctx context.Context, args ...any) (fields, error) {
+	reply, err := c.do(ctx, false, args...)
+	if err != nil {
+		return nil, err
+	}
+	switch reply := reply.(type) {
+	case map[any]any:
+		return reply, nil
+	case []any:
+		m := make(fields, len(reply)/2)
+		for i := 0; i+1 < len(reply); i += 2 {
+			m[reply[i]] = reply[i+1]
+		}
+		return m, nil
+	}
+	return nil, fmt.Errorf("%w: to %v: %v", ErrReply, args[0], reply)
+}

@@ -1,0 +1,122 @@
+package client
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// Request asks for units of a key under a rule. Rule and Key are required.
+type Request struct {
+	Rule *Rule
+	Key  string // who or what is limited, 1 to 512 bytes
+	// Cost is the units asked for; 0 means 1.
+	Cost int64
+	// Peek looks without taking anything.
+	Peek bool
+	// Partial takes as many units as there are, up to Cost; Decision.Granted is how
+	// many. Buckets but leaky ones, windows and policies.
+	Partial bool
+	// MaxWait admits a request whose tokens will be there within that time, and has the
+	// caller hold it for Decision.RetryAfter first. Token buckets only.
+	MaxWait time.Duration
+	// High may take what a policy keeps for high priority.
+	High bool
+	// Also are more policies, each for its key: all of them admit, or nothing is taken.
+	Also []Pair
+	// ID makes the request happen once: the same ID on the same key within a minute
+	// answers what the first one answered. Up to 64 bytes; see Options.IDs.
+	ID string
+
+	holder string // of Slots
+}
+
+// Pair is a policy, and the key it is to decide about.
+type Pair struct{ Policy, Key string }
+
+// check says what about the request goes against its rule.
+func (q *Request) check() error {
+	wrong := ""
+	switch r := q.Rule; {
+	case r == nil:
+		wrong = "it has no rule"
+	case r.err != nil:
+		return r.err
+	case q.Key == "" || len(q.Key) > engine.MaxKeyLen:
+		wrong = fmt.Sprintf("the key has 1 to %d bytes, not %d", engine.MaxKeyLen, len(q.Key))
+	case q.Cost < 0 || q.Cost > engine.MaxUnits:
+		wrong = fmt.Sprintf("the cost must be 0 to 2^53, not %d", q.Cost)
+	case len(q.ID) > engine.MaxIDLen:
+		wrong = fmt.Sprintf("the ID has at most %d bytes, not %d", engine.MaxIDLen, len(q.ID))
+	case (q.High || len(q.Also) > 0) && r.policy == "":
+		wrong = "High and Also go with a policy"
+	case len(q.Also) >= engine.MaxPairs:
+		wrong = fmt.Sprintf("a check names at most %d policies", engine.MaxPairs)
+	case q.MaxWait < 0 || q.MaxWait > 0 && r.kind != engine.TokenBucket:
+		wrong = "MaxWait goes with a token bucket, and is not negative"
+	case q.Partial && (q.MaxWait > 0 || r.kind == engine.LeakyBucket || r.kind == engine.Concurrency || r.kind == engine.Strike):
+		wrong = "Partial goes with token buckets, windows and policies, and not with MaxWait"
+	case r.kind == engine.Concurrency && q.holder == "":
+		wrong = "slots are taken with Acquire"
+	}
+	if wrong != "" {
+		return fmt.Errorf("%w: %s", ErrBadRequest, wrong)
+	}
+	return nil
+}
+
+// cost is the units asked for.
+func (q *Request) cost() int64 {
+	switch {
+	case q.Peek:
+		return 0
+	case q.Cost == 0:
+		return 1
+	}
+	return q.Cost
+}
+
+// maxOptionArgs is the arguments of all options together.
+const maxOptionArgs = 12
+
+// args is the request as a command.
+func (q *Request) args() []any {
+	r := q.Rule
+	args := make([]any, 0, 3+len(r.words)+2*len(q.Also)+maxOptionArgs)
+	args = append(args, r.command)
+	if r.policy != "" {
+		args = append(args, r.policy)
+	}
+	args = append(args, q.Key)
+	for _, w := range r.words {
+		args = append(args, w)
+	}
+	for _, p := range q.Also {
+		args = append(args, p.Policy, p.Key)
+	}
+	return q.options(args)
+}
+
+func (q *Request) options(args []any) []any {
+	if n := q.cost(); n != 1 {
+		args = append(args, "COST", strconv.FormatInt(n, 10))
+	}
+	if q.Partial {
+		args = append(args, "PARTIAL")
+	}
+	if q.MaxWait > 0 {
+		args = append(args, "MAXWAIT", duration(q.MaxWait))
+	}
+	if q.High {
+		args = append(args, "PRIORITY", "high")
+	}
+	if q.holder != "" {
+		args = append(args, "HOLDER", q.holder)
+	}
+	if q.ID != "" {
+		args = append(args, "ID", q.ID)
+	}
+	return args
+}

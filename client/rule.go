@@ -1,0 +1,117 @@
+package client
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// Rule is a limit without a key. Make each once and use it for every decision; it may
+// be used by many goroutines. A rule with an argument out of range is made all the
+// same, and every decision under it answers ErrBadRule; Err tells at once.
+type Rule struct {
+	command string
+	words   []string // what stands between the key and the options
+	name    string   // command and words: rules with the same name are the same rule
+	policy  string   // of RL.CHECK
+	kind    engine.Algorithm
+	max     int64
+	window  time.Duration // in which max comes back; 0: not known, or never
+	local   []engine.Limit
+	ttl     time.Duration // of slots
+	err     error
+}
+
+// Err is why the rule cannot be used, or nil.
+func (r *Rule) Err() error { return r.err }
+
+// Name is the rule as it is sent, without the key: "RL.TOKENBUCKET 10/1s 100". Of a
+// policy it is the policy's name.
+func (r *Rule) Name() string {
+	if r.policy != "" {
+		return r.policy
+	}
+	return r.name
+}
+
+// Window is the time in which the whole limit comes back, 0 where that is not known or
+// never happens.
+func (r *Rule) Window() time.Duration { return r.window }
+
+// IsPolicy says whether weir keeps the limits of the rule.
+func (r *Rule) IsPolicy() bool { return r.policy != "" }
+
+func newRule(command string, limit engine.Limit, words ...string) *Rule {
+	return &Rule{
+		command: command, words: words, name: command + " " + strings.Join(words, " "),
+		kind: limit.Algorithm, max: limit.Max, window: time.Duration(limit.WindowNs), local: []engine.Limit{limit},
+	}
+}
+
+// TokenBucket admits bursts of up to burst units, and rate after them.
+func TokenBucket(rate Rate, burst int64) *Rule {
+	return bucket("RL.TOKENBUCKET", engine.TokenBucket, rate, burst, 1)
+}
+
+// LeakyBucket paces admitted requests evenly: Decision.RetryAfter of one that is
+// admitted is how long to hold it. Up to capacity requests wait.
+func LeakyBucket(rate Rate, capacity int64) *Rule {
+	return bucket("RL.LEAKYBUCKET", engine.LeakyBucket, rate, capacity, 0)
+}
+
+func bucket(command string, a engine.Algorithm, rate Rate, size, least int64) *Rule {
+	if rate.Units < 1 || rate.Units > engine.MaxUnits || rate.Per <= 0 || int64(rate.Per) > engine.MaxWindowNs {
+		return bad(command, "the rate must be 1 to 2^53 units per up to 366 days, not %d per %v", rate.Units, rate.Per)
+	}
+	if size < least || size > engine.MaxUnits {
+		return bad(command, "the size must be %d to 2^53, not %d", least, size)
+	}
+	r := newRule(command, engine.Limit{Algorithm: a, Rate: rate.lowest(), Max: size}, rate.String(), strconv.FormatInt(size, 10))
+	r.window = timesFloat(rate.Per, float64(size)/float64(rate.Units))
+	return r
+}
+
+// Fixed counts in windows aligned to the clock: with a minute, from :00 to :59.
+func Fixed(window time.Duration, max int64) *Rule {
+	return windowed("RL.FIXED", engine.Limit{Algorithm: engine.FixedWindow, WindowNs: int64(window), Max: max}, engine.MaxUnits)
+}
+
+// FixedFirst counts in windows that begin at the first request.
+func FixedFirst(window time.Duration, max int64) *Rule {
+	limit := engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.FromFirst, WindowNs: int64(window), Max: max}
+	return windowed("RL.FIXED", limit, engine.MaxUnits, "FIRST")
+}
+
+// Sliding counts exactly over the last window; max is at most a million.
+func Sliding(window time.Duration, max int64) *Rule {
+	return windowed("RL.SLIDING", engine.Limit{Algorithm: engine.SlidingLog, WindowNs: int64(window), Max: max}, engine.MaxLogUnits)
+}
+
+// SlidingCounter counts over about the last window, in constant memory.
+func SlidingCounter(window time.Duration, max int64) *Rule {
+	return windowed("RL.SLIDINGCOUNTER", engine.Limit{Algorithm: engine.SlidingCounter, WindowNs: int64(window), Max: max}, engine.MaxUnits)
+}
+
+func windowed(command string, limit engine.Limit, most int64, more ...string) *Rule {
+	if limit.WindowNs <= 0 || limit.WindowNs > engine.MaxWindowNs {
+		return bad(command, "the window must be above 0 and at most 366 days, not %v", time.Duration(limit.WindowNs))
+	}
+	if limit.Max < 1 || limit.Max > most {
+		return bad(command, "max must be 1 to %d, not %d", most, limit.Max)
+	}
+	words := append([]string{engine.FormatDuration(limit.WindowNs), strconv.FormatInt(limit.Max, 10)}, more...)
+	return newRule(command, limit, words...)
+}
+
+// bad is a rule that cannot be used.
+func bad(command, format string, args ...any) *Rule {
+	return &Rule{command: command, name: command, err: fmt.Errorf("%w: %s: %s", ErrBadRule, command, fmt.Sprintf(format, args...))}
+}
+
+// timesFloat is d times f, at most the longest window.
+func timesFloat(d time.Duration, f float64) time.Duration {
+	return time.Duration(min(float64(d)*f, float64(engine.MaxWindowNs)))
+}

@@ -1,0 +1,124 @@
+package client
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// Calendar is a window of the calendar, or the one window that never ends.
+type Calendar string
+
+// The windows of Quota. Weeks begin on Monday.
+const (
+	Day     Calendar = "DAY"
+	Week    Calendar = "WEEK"
+	Month   Calendar = "MONTH"
+	Year    Calendar = "YEAR"
+	Forever Calendar = "FOREVER"
+)
+
+// calendarDays is how long a window may be. Where weir is not reached no calendar is
+// looked up: the window then begins at the first request and is of this length.
+var calendarDays = map[Calendar]int64{Day: 1, Week: 7, Month: 31, Year: 366, Forever: 0}
+
+// Quota counts by the calendar of a time zone (an IANA name; empty: UTC), or, with
+// Forever, for life.
+func Quota(window Calendar, zone string, max int64) *Rule {
+	days, known := calendarDays[window]
+	switch {
+	case !known:
+		return bad("RL.FIXED", "the window must be Day, Week, Month, Year or Forever, not %q", string(window))
+	case max < 1 || max > engine.MaxUnits:
+		return bad("RL.FIXED", "max must be 1 to 2^53, not %d", max)
+	}
+	limit := engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.FromFirst, WindowNs: days * int64(24*time.Hour), Max: max}
+	if window == Forever {
+		limit.Mode = engine.Forever
+	}
+	words := []string{string(window), strconv.FormatInt(max, 10)}
+	if zone != "" {
+		words = append(words, "TZ", zone)
+	}
+	return newRule("RL.FIXED", limit, words...)
+}
+
+// Slots admits max units at the same time; each is held until it is released, or ttl
+// after it was taken or renewed last. ttl 0 means until it is released. See Acquire.
+func Slots(max int64, ttl time.Duration) *Rule {
+	if max < 1 || max > engine.MaxUnits || ttl < 0 || int64(ttl) > engine.MaxWindowNs {
+		return bad("RL.ACQUIRE", "max must be 1 to 2^53 and ttl 0 to 366 days, not %d and %v", max, ttl)
+	}
+	r := newRule("RL.ACQUIRE", engine.Limit{Algorithm: engine.Concurrency, Max: max}, strconv.FormatInt(max, 10), duration(ttl))
+	r.ttl = ttl
+	return r
+}
+
+// Step is one rung of Strikes: so many strikes in the window block the key for the
+// penalty.
+type Step struct {
+	Threshold int64
+	Penalty   time.Duration
+}
+
+// Strikes counts failures over a sliding window and blocks with growing penalties. Peek
+// before the attempt, Take after a failure, Reset after a success.
+func Strikes(window time.Duration, steps ...Step) *Rule {
+	if window <= 0 || int64(window) > engine.MaxWindowNs {
+		return bad("RL.STRIKE", "the window must be above 0 and at most 366 days, not %v", window)
+	}
+	if len(steps) == 0 || len(steps) > engine.MaxSteps {
+		return bad("RL.STRIKE", "there must be 1 to %d steps, not %d", engine.MaxSteps, len(steps))
+	}
+	words, last := []string{duration(window)}, int64(0)
+	packed := make([]engine.Step, len(steps))
+	for i, s := range steps {
+		if s.Threshold <= last || s.Threshold > engine.MaxLogUnits || s.Penalty <= 0 || int64(s.Penalty) > engine.MaxWindowNs {
+			return bad("RL.STRIKE", "thresholds must ascend up to %d, penalties be above 0 and at most 366 days, not %d and %v",
+				engine.MaxLogUnits, s.Threshold, s.Penalty)
+		}
+		last = s.Threshold
+		packed[i] = engine.Step{Threshold: s.Threshold, PenaltyNs: int64(s.Penalty)}
+		words = append(words, strconv.FormatInt(s.Threshold, 10), duration(s.Penalty))
+	}
+	limit := engine.Limit{Algorithm: engine.Strike, WindowNs: int64(window), Max: last, Steps: engine.MakeSteps(packed)}
+	return newRule("RL.STRIKE", limit, words...)
+}
+
+// Policy decides by limits that weir keeps (RL.CHECK). The rules given beside it stand
+// in for the policy where Options.WhenDown is Local and weir is not reached, each scaled
+// as always; with none of them such a decision is a denial. They may not be slots,
+// strikes or policies.
+func Policy(name string, locally ...*Rule) *Rule {
+	r := &Rule{command: "RL.CHECK", name: "RL.CHECK " + name, policy: name}
+	for _, l := range locally {
+		if l.err != nil {
+			return bad("RL.CHECK", "of the rules that stand in: %v", l.err)
+		}
+		if l.policy != "" {
+			return bad("RL.CHECK", "a policy cannot stand in for a policy")
+		}
+		r.local = append(r.local, l.local...)
+		r.window = max(r.window, l.window)
+	}
+	if err := r.terms(r.local).Validate(); err != nil {
+		return bad("RL.CHECK", "%q: %v", name, err)
+	}
+	return r
+}
+
+// someLimit makes a policy complete that has no limits here.
+var someLimit = []engine.Limit{{Algorithm: engine.SlidingCounter, WindowNs: 1, Max: 1}}
+
+// terms is the policy as the engine has it, under some limits.
+func (r *Rule) terms(limits []engine.Limit) *engine.Policy {
+	if len(limits) == 0 {
+		limits = someLimit
+	}
+	p := &engine.Policy{Name: r.policy}
+	for _, limit := range limits {
+		p.Limits = append(p.Limits, engine.PolicyLimit{Limit: limit})
+	}
+	return p
+}

@@ -1,0 +1,159 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	// maxAttempts bounds how often a command is sent: an election is over, or it is not
+	// within any deadline a request should wait for.
+	maxAttempts = 4
+	// retryPause is how long to wait before the second attempt. It doubles, and up to as
+	// much again is added, so that clients who failed together do not come back together.
+	retryPause = 2 * time.Millisecond
+)
+
+// once is a command that go-redis does not send again by itself: what is safe to repeat
+// is decided here.
+type once struct{ *redis.Cmd }
+
+func (once) NoRetry() bool { return true }
+
+// call is a command on its way.
+type call struct {
+	args []any
+	id   bool // carries an ID: sending it again counts once
+	cmd  once
+	err  error
+}
+
+// again says whether the call may be sent once more. Where nobody could be dialled,
+// go-redis has tried several times already.
+func (c *call) again() bool {
+	o := outcomeOf(c.err)
+	return o == notApplied && !dialing(c.err) || o == inDoubt && c.id
+}
+
+// send carries out calls in one pipeline, and again those that it is safe for, within
+// the deadline of ctx. Every call then has its error or its reply.
+func (c *Client) send(ctx context.Context, calls []*call) {
+	pause := retryPause
+	for attempt := 1; ; attempt++ {
+		c.sendOnce(ctx, calls)
+		calls = keep(calls, (*call).again)
+		if len(calls) == 0 || attempt == maxAttempts {
+			return
+		}
+		timer := time.NewTimer(pause + rand.N(pause))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+		pause *= 2
+		c.counts.retries.Add(int64(len(calls)))
+	}
+}
+
+func (c *Client) sendOnce(ctx context.Context, calls []*call) {
+	for _, k := range calls {
+		k.cmd = once{redis.NewCmd(ctx, k.args...)}
+	}
+	if len(calls) == 1 {
+		calls[0].err = c.rdb.Process(ctx, calls[0].cmd)
+		return
+	}
+	pipe := c.rdb.Pipeline()
+	for _, k := range calls {
+		_ = pipe.Process(ctx, k.cmd) // fails in Exec, if it does
+	}
+	_, err := pipe.Exec(ctx)
+	for _, k := range calls {
+		if k.err = k.cmd.Err(); k.err == nil && err != nil && k.cmd.Val() == nil {
+			k.err = err
+		}
+	}
+}
+
+// do carries out one command that is not a decision, and returns its reply. With id, a
+// fresh ID is added, and an unknown outcome is tried again.
+func (c *Client) do(ctx context.Context, id bool, args ...any) (any, error) {
+	if c.Down() {
+		return nil, ErrUnavailable
+	}
+	if id {
+		args = append(args, "ID", newID())
+	}
+	bounded, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	defer cancel()
+	k := &call{args: args, id: id}
+	c.send(bounded, []*call{k})
+	if err := c.judge(ctx, k.err); err != nil {
+		return nil, err
+	}
+	return k.cmd.Val(), nil
+}
+
+// judge makes the error of a call that of the caller, and lets the link know.
+func (c *Client) judge(ctx context.Context, err error) error {
+	switch outcome := outcomeOf(err); outcome {
+	case done:
+		c.link.succeeded()
+		return nil
+	case refused:
+		c.link.succeeded()
+		c.counts.refused.Add(1)
+		if redis.HasErrorPrefix(err, "OOM") {
+			return fmt.Errorf("%w: %w", ErrFull, err)
+		}
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	default:
+		ended := contextError(ctx)
+		if !errors.Is(ended, context.Canceled) { // that says nothing of weir
+			c.link.failed(err)
+		}
+		if ended != nil {
+			return ended
+		}
+		if outcome == notApplied {
+			return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		return fmt.Errorf("%w: %w", ErrInDoubt, err)
+	}
+}
+
+// contextError is why ctx ended. A deadline counts when it is reached: a connection
+// notices it a moment before the context does.
+func contextError(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= 0 {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// dialing says whether an error came before there was a connection.
+func dialing(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+// keep is the calls that f holds for, in a slice of their own.
+func keep(calls []*call, f func(*call) bool) (kept []*call) {
+	for _, k := range calls {
+		if f(k) {
+			kept = append(kept, k)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,64 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// The commands below change limiters. While weir is not reached they fail with
+// ErrUnavailable; each carries an ID where weir takes one, so that it happens once
+// however often it had to be sent.
+
+// Refund gives back n units that were taken from a key and not used. It returns the units
+// left, or -1 when the limiter is idle and had nothing to give back to.
+func (c *Client) Refund(ctx context.Context, key string, n int64) (left int64, err error) {
+	defer c.denials.forget(key)
+	return c.integer(ctx, "RL.REFUND", key, n)
+}
+
+// Reset forgets limiters, as if they had never been used. It returns how many were in use.
+func (c *Client) Reset(ctx context.Context, keys ...string) (int64, error) {
+	args := make([]any, 0, len(keys)+3)
+	args = append(args, "RL.RESET")
+	for _, key := range keys {
+		args = append(args, key)
+	}
+	defer c.denials.forget(keys...)
+	return c.integer(ctx, args...)
+}
+
+// Block denies every decision on a key for a time, or with Never until Unblock. The
+// reason, up to 128 bytes, may be empty.
+func (c *Client) Block(ctx context.Context, key string, d time.Duration, reason string) error {
+	until := "FOREVER"
+	if d != Never {
+		until = duration(d)
+	}
+	args := []any{"RL.BLOCK", key, until}
+	if reason != "" {
+		args = append(args, "REASON", reason)
+	}
+	_, err := c.do(ctx, true, args...)
+	return err
+}
+
+// Unblock lifts a block, and says whether there was one.
+func (c *Client) Unblock(ctx context.Context, key string) (bool, error) {
+	defer c.denials.forget(key)
+	n, err := c.integer(ctx, "RL.UNBLOCK", key)
+	return n == 1, err
+}
+
+// integer carries out a command with an ID that answers a number.
+func (c *Client) integer(ctx context.Context, args ...any) (int64, error) {
+	reply, err := c.do(ctx, true, args...)
+	if err != nil {
+		return 0, err
+	}
+	n, ok := reply.(int64)
+	if !ok {
+		return 0, fmt.Errorf("%w: to %v: %v", ErrReply, args[0], reply)
+	}
+	return n, nil
+}

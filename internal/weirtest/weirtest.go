@@ -1,0 +1,136 @@
+// Package weirtest runs a real weir inside a test's own process: clients reach it over
+// TCP, and it can be stopped and started again in its place. Time stands still in it
+// until Advance, unless it was started with a real clock.
+package weirtest
+
+import (
+	"io"
+	"log/slog"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/server"
+)
+
+// Wait bounds what a test waits for; nothing passes or fails by how much of it is used.
+const Wait = 30 * time.Second
+
+// Server is a server and the limiter behind it, which outlives a stop.
+type Server struct {
+	Addr string // host:port, the same in every life
+	// Decided counts the operations that reached the limiter.
+	Decided atomic.Int64
+
+	t     testing.TB
+	node  *node
+	srv   *server.Server
+	ended chan error
+}
+
+// node is a limiter whose answers can be lost.
+type node struct {
+	*persistence.Node
+	decided *atomic.Int64
+	instead atomic.Pointer[func(ops []engine.Op) (carryOut bool, err error)]
+}
+
+func (n *node) Decide(ops []engine.Op, out []engine.Decision) error {
+	n.decided.Add(int64(len(ops)))
+	carryOut, err := true, error(nil)
+	if f := n.instead.Load(); f != nil {
+		carryOut, err = (*f)(ops)
+	}
+	if carryOut {
+		if failed := n.Node.Decide(ops, out); failed != nil {
+			return failed
+		}
+	}
+	return err
+}
+
+// Start starts a server whose clock stands still. It ends with the test.
+func Start(t testing.TB) *Server { return start(t, persistence.Options{TestClock: true}) }
+
+// StartRealTime starts a server that lives in real time.
+func StartRealTime(t testing.TB) *Server { return start(t, persistence.Options{}) }
+
+func start(t testing.TB, o persistence.Options) *Server {
+	t.Helper()
+	o.Logger = quiet()
+	s := &Server{t: t, Addr: "127.0.0.1:0"}
+	kept, err := persistence.Open(o)
+	require.NoError(t, err)
+	s.node = &node{Node: kept, decided: &s.Decided}
+	s.Start()
+	t.Cleanup(func() {
+		s.Stop()
+		require.NoError(t, kept.Close())
+	})
+	return s
+}
+
+func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+
+// Start listens where the server listened before.
+func (s *Server) Start() {
+	s.t.Helper()
+	ln, err := net.Listen("tcp", s.Addr)
+	require.NoError(s.t, err)
+	s.Addr = ln.Addr().String()
+	s.srv, err = server.New(server.Config{Addr: s.Addr, Logger: quiet(), HTTPCheck: server.HTTPCheckProtected}, s.node)
+	require.NoError(s.t, err)
+	s.ended = make(chan error, 1)
+	go func() { s.ended <- s.srv.Serve(ln) }()
+}
+
+// Stop cuts every connection, as a crash would; the limiter keeps its state.
+func (s *Server) Stop() {
+	if s.srv == nil {
+		return
+	}
+	require.NoError(s.t, s.srv.Close())
+	<-s.ended
+	s.srv = nil
+}
+
+// Advance moves the clock.
+func (s *Server) Advance(d time.Duration) { require.True(s.t, s.node.Advance(d)) }
+
+// HTTP serves the HTTP side of this life of the server, and returns its host:port.
+func (s *Server) HTTP() string {
+	s.t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(s.t, err)
+	web, ended := server.NewHTTP(s.srv), make(chan error, 1)
+	go func() { ended <- web.Serve(ln) }()
+	s.t.Cleanup(func() {
+		require.NoError(s.t, web.Close())
+		require.NoError(s.t, <-ended)
+	})
+	return ln.Addr().String()
+}
+
+// Instead has f asked before every batch of decisions: whether it is carried out, and
+// which error is answered. nil ends that.
+func (s *Server) Instead(f func(ops []engine.Op) (carryOut bool, err error)) {
+	if f == nil {
+		s.node.instead.Store(nil)
+		return
+	}
+	s.node.instead.Store(&f)
+}
+
+// Redis returns a client that respects deadlines and ends with the test. It dials once:
+// whoever is stopped here is stopped.
+func (s *Server) Redis() *redis.Client {
+	rdb := redis.NewClient(&redis.Options{Addr: s.Addr, ContextTimeoutEnabled: true, DialerRetries: 1})
+	s.t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}

@@ -1,0 +1,202 @@
+package server
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/httpfields"
+)
+
+const (
+	// statusHeader tells the true status where deny_status asks for another.
+	statusHeader = "X-Weir-Status"
+	// clientBitsV6 is what of an IPv6 address is one client, who has the rest to himself.
+	clientBitsV6 = 64
+	forwardedFor = "X-Forwarded-For"
+	// anonymousKey is shared by all requests whose header has no key.
+	anonymousKey = "anonymous"
+)
+
+// checkRequest is what a proxy asks.
+type checkRequest struct {
+	op          engine.Op
+	denyStatus  int
+	errorStatus int
+	style       httpfields.Style
+}
+
+// checkParams are the parameters besides key. A header counts only where the proxy's own
+// configuration names it: clients send whatever headers they like.
+var checkParams = map[string]bool{
+	"policy": true, "policy_header": true, "key_header": true, "cost": true, "cost_header": true,
+	"deny_status": true, "error_status": true, "fields": true,
+}
+
+// checkStyles are the values of fields.
+var checkStyles = map[string]httpfields.Style{
+	"": httpfields.IETF | httpfields.XEpoch, "ietf": httpfields.IETF, "x": httpfields.XEpoch, "x-delta": httpfields.XDelta, "none": httpfields.None,
+}
+
+func readCheck(r *http.Request) (*checkRequest, error) {
+	params, key, err := checkQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, err
+	}
+	q := &checkRequest{op: engine.Op{Code: engine.OpCheck}}
+	policy := cmp.Or(strings.Trim(strings.TrimPrefix(r.URL.Path, checkPath), "/"), params["policy"], headerNamed(r, params["policy_header"]))
+	if key == "" && params["key_header"] != "" {
+		key = cmp.Or(lastOf(r, params["key_header"]), anonymousKey)
+	}
+	cost := cmp.Or(params["cost"], headerNamed(r, params["cost_header"]), "1")
+	q.op.Text, q.op.Key = []byte(policy), []byte(checkKeyOf(key))
+	if err := checkText("policy", q.op.Text, engine.MaxPolicyLen); err != nil {
+		return nil, err
+	}
+	if engine.Reserved(q.op.Key) {
+		return nil, errReservedKey
+	}
+	if err := checkKey(q.op.Key); err != nil {
+		return nil, err
+	}
+	if q.op.Cost, err = unitsArg("cost", []byte(cost), 0, engine.MaxUnits); err != nil {
+		return nil, err
+	}
+	return q, q.readAnswers(params)
+}
+
+// readAnswers reads how the proxy wants to be answered.
+func (q *checkRequest) readAnswers(params map[string]string) (err error) {
+	if q.denyStatus, err = statusParam("deny_status", params, http.StatusTooManyRequests, 400); err != nil {
+		return err
+	}
+	if q.errorStatus, err = statusParam("error_status", params, http.StatusServiceUnavailable, 200); err != nil {
+		return err
+	}
+	style, known := checkStyles[params["fields"]]
+	if !known {
+		return badArgument("fields", "must be ietf, x, x-delta or none", []byte(params["fields"]))
+	}
+	q.style = style
+	return nil
+}
+
+// checkQuery reads the parameters. key is the last: it is everything behind its name, so
+// that no client whose words a proxy puts there can add parameters.
+func checkQuery(raw string) (params map[string]string, key string, err error) {
+	raw, key = cutKey(raw)
+	values, err := url.ParseQuery(raw)
+	if err != nil {
+		return nil, "", replyError("ERR the query is malformed")
+	}
+	params = make(map[string]string, len(values))
+	for name, list := range values {
+		if !checkParams[name] {
+			return nil, "", badArgument("parameter", "must be policy, key, cost, deny_status, error_status, fields, or policy_header, key_header, cost_header", []byte(name))
+		}
+		if len(list) > 1 {
+			return nil, "", replyError("ERR " + name + " is given twice")
+		}
+		params[name] = list[0]
+	}
+	return params, key, nil
+}
+
+// cutKey splits a query at its key, which is unescaped where it is escaped well.
+func cutKey(raw string) (rest, key string) {
+	const name = "key="
+	rest, key = "", raw
+	if !strings.HasPrefix(raw, name) {
+		var found bool
+		if rest, key, found = strings.Cut(raw, "&"+name); !found {
+			return raw, ""
+		}
+	}
+	key = strings.TrimPrefix(key, name)
+	if plain, err := url.PathUnescape(key); err == nil {
+		key = plain
+	}
+	return rest, key
+}
+
+// checkKeyOf folds addresses: an IPv6 client is its /64.
+func checkKeyOf(key string) string {
+	addr, err := netip.ParseAddr(key)
+	if err != nil {
+		return key
+	}
+	if addr = addr.Unmap().WithZone(""); addr.Is4() {
+		return addr.String()
+	}
+	prefix, _ := addr.Prefix(clientBitsV6) // of a valid address it never fails
+	return prefix.String()
+}
+
+func headerNamed(r *http.Request, name string) string {
+	if name == "" {
+		return ""
+	}
+	return r.Header.Get(name)
+}
+
+// lastOf is a header's value; of X-Forwarded-For the last address, which the proxy that
+// asks has added itself.
+func lastOf(r *http.Request, name string) string {
+	if !strings.EqualFold(name, forwardedFor) {
+		return r.Header.Get(name)
+	}
+	lines := r.Header[forwardedFor]
+	if len(lines) == 0 {
+		return ""
+	}
+	last := lines[len(lines)-1]
+	return strings.TrimSpace(last[strings.LastIndexByte(last, ',')+1:])
+}
+
+func statusParam(name string, params map[string]string, standard, least int) (int, error) {
+	text, given := params[name]
+	if !given {
+		return standard, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < least || n > 599 || n/100 == 3 {
+		return 0, badArgument(name, fmt.Sprintf("must be an HTTP status from %d to 599, and no redirect", least), []byte(text))
+	}
+	return n, nil
+}
+
+func (q *checkRequest) quota(d *engine.Decision) httpfields.Quota {
+	ms := func(n int64) time.Duration {
+		if n < 0 {
+			return -1
+		}
+		return time.Duration(n) * time.Millisecond
+	}
+	return httpfields.Quota{
+		Name: string(q.op.Text), Limit: d.Limit, Remaining: d.Remaining, ResetAfter: ms(d.ResetMs),
+		Denied: d.Allowed == 0, RetryAfter: ms(d.RetryMs),
+	}
+}
+
+// deny answers a denial. Proxies that hand the answer on hand on a problem document. One
+// that asks for a status of its own answers its clients itself; nginx reads the head only
+// then, and would close the connection over a body.
+func (q *checkRequest) deny(w http.ResponseWriter, d *engine.Decision) {
+	quota := q.quota(d)
+	quota.Set(w.Header(), q.style, time.Now())
+	w.Header().Set(statusHeader, strconv.Itoa(http.StatusTooManyRequests))
+	if q.denyStatus != http.StatusTooManyRequests {
+		w.WriteHeader(q.denyStatus)
+		return
+	}
+	w.Header().Set("Content-Type", httpfields.ProblemContentType)
+	w.WriteHeader(q.denyStatus)
+	_ = json.NewEncoder(w).Encode(quota.Problem(http.StatusTooManyRequests))
+}

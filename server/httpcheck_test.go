@@ -1,0 +1,158 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// checked is a server whose check is on, with the policy "api" of two requests an hour
+// and "slow", which paces.
+func checked(t *testing.T, cfg Config) (*HTTP, *testServer) {
+	return checkedAs(t, cfg, defaultUser, cfg.Password)
+}
+
+// checkedAs has its policies made by a user.
+func checkedAs(t *testing.T, cfg Config, user, password string) (*HTTP, *testServer) {
+	s := newTestServer(t, cfg)
+	c := s.client(t)
+	if password != "" {
+		c.as(user, password)
+	}
+	require.Equal(t, "1", c.say("RL.POLICY SET api LIMIT FIXED 1h 2 FIRST"))
+	require.Equal(t, "1", c.say("RL.POLICY SET slow LIMIT LEAKYBUCKET 1000/s 5"))
+	return NewHTTP(s.Server), s
+}
+
+func askFrom(h *HTTP, remote, url string, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodGet, url, nil)
+	r.RemoteAddr = remote
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.server.Handler.ServeHTTP(w, r)
+	return w
+}
+
+const (
+	here  = "127.0.0.1:4711"
+	there = "192.0.2.1:4711"
+)
+
+func TestHTTPCheckAnswers(t *testing.T) {
+	h, _ := checked(t, Config{HTTPCheck: HTTPCheckProtected})
+	w := askFrom(h, here, "/check/api?key=192.0.2.7")
+	require.Equal(t, http.StatusNoContent, w.Code)
+	require.Equal(t, `"api";r=1;t=3600`, w.Header().Get("RateLimit"))
+	require.Equal(t, `"api";q=2`, w.Header().Get("RateLimit-Policy"))
+	require.Equal(t, "1", w.Header().Get("X-RateLimit-Remaining"))
+	require.Equal(t, http.StatusNoContent, askFrom(h, here, "/check?policy=api&fields=none&key=192.0.2.7").Code)
+
+	w = askFrom(h, here, "/check/api?key=192.0.2.7")
+	require.Equal(t, http.StatusTooManyRequests, w.Code)
+	require.Equal(t, "3600", w.Header().Get("Retry-After"))
+	require.JSONEq(t, `{"type": "https://iana.org/assignments/http-problem-types#quota-exceeded", "status": 429, "retryAfter": 3600,
+		"title": "Request cannot be satisfied as assigned quota has been exceeded",
+		"detail": "Rate limit exceeded. Try again in 3600 seconds.", "violated-policies": ["api"]}`, w.Body.String())
+	w = askFrom(h, here, "/check/api?deny_status=403&fields=x-delta&key=192.0.2.7")
+	require.Equal(t, http.StatusForbidden, w.Code)
+	require.Equal(t, "429", w.Header().Get("X-Weir-Status"))
+	require.Equal(t, "3600", w.Header().Get("X-RateLimit-Reset"))
+	require.Empty(t, w.Header().Get("RateLimit"))
+	require.Equal(t, http.StatusNoContent, askFrom(h, here, "/check/slow?key=k").Code)
+}
+
+func TestHTTPCheckKeys(t *testing.T) {
+	for name, c := range map[string]struct {
+		url     string
+		headers []string
+		key     string // that counts
+	}{
+		"as it stands":                   {"/check/api?key=a&b=c&cost=0", nil, "a&b=c&cost=0"},
+		"escaped":                        {"/check/api?key=a%26b+c", nil, "a&b+c"},
+		"escaped badly":                  {"/check/api?key=50%", nil, "50%"},
+		"IPv6":                           {"/check/api?key=2001:db8:1:2:3::4", nil, "2001:db8:1:2::/64"},
+		"IPv4 in IPv6":                   {"/check/api?key=::ffff:192.0.2.7", nil, "192.0.2.7"},
+		"a header":                       {"/check/api?key_header=X-User", []string{"X-User", "42"}, "42"},
+		"no header":                      {"/check/api?key_header=X-User", nil, "anonymous"},
+		"the last forwarded":             {"/check/api?key_header=X-Forwarded-For", []string{"X-Forwarded-For", "1.1.1.1, 192.0.2.7"}, "192.0.2.7"},
+		"a header that nobody asked for": {"/check/api?key=k", []string{"X-Weir-Key", "z", "X-Weir-Cost", "0", "X-Weir-Policy", "slow"}, "k"},
+		"policy and cost by header":      {"/check?policy_header=X-P&cost_header=X-C&key=k", []string{"X-P", "api", "X-C", "1"}, "k"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, s := checked(t, Config{HTTPCheck: HTTPCheckProtected})
+			require.Equal(t, http.StatusNoContent, askFrom(h, here, c.url, c.headers...).Code)
+			keys := s.client(t).raw("KEYS", "*")
+			require.Contains(t, keys, "policy|api|0|"+c.key+"\r\n")
+		})
+	}
+}
+
+// What is not understood is refused: a proxy takes anything but 2xx for a denial.
+func TestHTTPCheckRefuses(t *testing.T) {
+	h, s := checked(t, Config{HTTPCheck: HTTPCheckProtected})
+	for url, status := range map[string]int{
+		"/check?key=k": 400, "/check/api": 400, "/check/api?key=": 400, "/check/none?key=k": 404, "/check/api?cost=x&key=k": 400,
+		"/check/api?cost=-1&key=k": 400, "/check/api?cost=1&cost=2&key=k": 400, "/check/api?kee=k&key=k": 400,
+		"/check/api?deny_status=200&key=k": 400, "/check/api?deny_status=302&key=k": 400, "/check/api?error_status=100&key=k": 400,
+		"/check/api?fields=all&key=k": 400, "/check/api?key=policy|api|0|x": 400, "/check/api?%zz&key=k": 400,
+		"/check/api?key=" + strings.Repeat("k", 513): 400, "/check/" + strings.Repeat("p", 65) + "?key=k": 400,
+	} {
+		require.Equal(t, status, askFrom(h, here, url).Code, url)
+	}
+	require.Equal(t, "0", s.client(t).say("DBSIZE"), "nothing was counted")
+
+	s.lim.err = ErrClusterDown
+	require.Equal(t, http.StatusServiceUnavailable, askFrom(h, here, "/check/api?key=k").Code)
+	require.Equal(t, http.StatusOK, askFrom(h, here, "/check/api?error_status=200&key=k").Code, "asked for")
+	s.lim.err = nil
+	require.NoError(t, h.Close())
+	require.Equal(t, http.StatusServiceUnavailable, askFrom(h, here, "/check/api?key=k").Code)
+}
+
+func TestHTTPCheckIsProtected(t *testing.T) {
+	const password = "sesame"
+	for name, c := range map[string]struct {
+		access, password, remote, authorization string
+		status                                  int
+	}{
+		"off":                       {HTTPCheckOff, "", here, "", 404},
+		"this machine":              {HTTPCheckProtected, "", here, "", 204},
+		"this machine, IPv6":        {HTTPCheckProtected, "", "[::1]:1", "", 204},
+		"another machine":           {HTTPCheckProtected, "", there, "", 403},
+		"no address":                {HTTPCheckProtected, "", "@", "", 403},
+		"without the password":      {HTTPCheckProtected, password, here, "", 401},
+		"the wrong password":        {HTTPCheckProtected, password, here, "Bearer x", 401},
+		"the password":              {HTTPCheckProtected, password, there, "Bearer " + password, 204},
+		"the password, Basic":       {HTTPCheckProtected, password, there, "Basic OnNlc2FtZQ==", 204},
+		"open":                      {HTTPCheckOpen, "", there, "", 204},
+		"open, though there is one": {HTTPCheckOpen, password, there, "", 204},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, _ := checked(t, Config{HTTPCheck: c.access, Password: c.password})
+			headers := []string{"X-Forwarded-For", "127.0.0.1"}
+			if c.authorization != "" {
+				headers = append(headers, "Authorization", c.authorization)
+			}
+			require.Equal(t, c.status, askFrom(h, c.remote, "/check/api?key=k", headers...).Code)
+		})
+	}
+	_, err := New(Config{HTTPCheck: "yes"}, newTableLimiter())
+	require.ErrorIs(t, err, ErrBadConfig)
+}
+
+func BenchmarkHTTPCheck(b *testing.B) {
+	s := newTestServer(b, Config{HTTPCheck: HTTPCheckProtected})
+	require.Equal(b, "1", s.client(b).say("RL.POLICY SET api LIMIT TOKENBUCKET 1000000/s 1000000000"))
+	h := NewHTTP(s.Server)
+	for i := 0; b.Loop(); i++ {
+		if w := askFrom(h, here, fmt.Sprintf("/check/api?key=%d", i%1000)); w.Code != http.StatusNoContent {
+			b.Fatal(w.Code)
+		}
+	}
+}
