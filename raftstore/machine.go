@@ -38,7 +38,6 @@ type machine struct {
 	hurry    atomic.Bool
 	pending  []engine.Change // taken at a standstill, not yet written; guarded by draining
 	epoch    uint64          // of the table; guarded by draining
-	changed  int             // how many changes the last keepUp wrote
 
 	// committed is the newest committed configuration; nil: none is known.
 	committed atomic.Pointer[membership]

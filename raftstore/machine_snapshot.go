@@ -16,8 +16,6 @@ const (
 	// work. What is written in the background must not cost decisions their turn at the
 	// processor, and a longer burst does, on a machine with few.
 	drainChunk = 256
-	// spreadOver is the time over which the changes of about that time are written.
-	spreadOver = time.Second
 	// maxPasses and smallPass bound the passes before the standstill: each writes what
 	// changed during the one before, until it is little.
 	maxPasses, smallPass = 12, 2048
@@ -30,36 +28,6 @@ var restFor = [maxPasses]time.Duration{3, 1}
 
 // errHurry ends a pass because the table is about to be emptied or replaced.
 var errHurry = errors.New("interrupted")
-
-// keepUp writes what changed since the last time, evenly over about a second, so that
-// little is left for a snapshot to write and no second is worse than others. It ends
-// early when stop is closed.
-func (m *machine) keepUp(stop <-chan struct{}) error {
-	start, each := time.Now(), spreadOver/time.Duration(max(m.changed/drainChunk, 1))
-	n, err := m.pass(func(chunk []engine.Change) error {
-		begun := time.Now()
-		if err := m.images.Write(chunk); err != nil {
-			return err
-		}
-		busy := time.Since(begun)
-		if time.Since(start) > spreadOver { // more has changed than the last time
-			each = 2 * busy
-		}
-		return restUnless(stop, each-busy)
-	})
-	m.changed = n
-	return err
-}
-
-// restUnless returns errHurry once stop is closed.
-func restUnless(stop <-chan struct{}, rest time.Duration) error {
-	select {
-	case <-stop:
-		return errHurry
-	case <-time.After(rest):
-		return nil
-	}
-}
 
 // precopy writes what changed to the images while entries go on being applied, so
 // that the standstill that follows is short.

@@ -1,7 +1,6 @@
 package raftstore
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/hashicorp/raft"
@@ -100,31 +99,6 @@ func TestASnapshotOfAReplacedTable(t *testing.T) {
 	require.Error(t, err)
 	want := m.hash()
 	m.index = 100
-	m.reload(m.image())
-	m.same(want)
-}
-
-// TestKeepingUpLeavesLittle: what keepUp wrote is not written again at the standstill,
-// and what it had in hand when it was stopped is not lost.
-func TestKeepingUpLeavesLittle(t *testing.T) {
-	m := newTestMachine(t)
-	for i := range 3 * drainChunk {
-		m.take(fmt.Sprint("written ", i))
-	}
-	require.NoError(t, m.keepUp(nil))
-	require.Equal(t, 3*drainChunk, m.changed)
-	m.take("one more")
-	_, err := m.Snapshot()
-	require.NoError(t, err)
-	require.Len(t, m.pending, 1)
-
-	for i := range 3 * drainChunk {
-		m.take(fmt.Sprint("interrupted ", i))
-	}
-	stop := make(chan struct{})
-	close(stop)
-	require.ErrorIs(t, m.keepUp(stop), errHurry)
-	want := m.hash()
 	m.reload(m.image())
 	m.same(want)
 }

@@ -7,16 +7,14 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// snapshot keeps the images up with the table, and takes a snapshot whenever the log
-// behind the last one has become long enough, or someone asks for one, until the node
-// closes.
+// snapshot takes a snapshot whenever the log behind the last one has become long
+// enough, or someone asks for one, until the node closes.
 func (n *Node) snapshot() {
 	tick := time.NewTicker(housekeepEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			_ = n.machine.keepUp(n.stop) // a disk that fails ends the process
 			if n.machine.logBytes.Load() >= n.options.SnapshotBytes {
 				n.take()
 			}
