@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"math/bits"
-	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -97,102 +96,6 @@ func (t *Table) find(key []byte) (uint64, *shard) {
 		}
 	}
 	return full << t.shardBits, t.shardOf(full)
-}
-
-// Decide carries out ops, each atomically and those on one key in order, and fills out,
-// which is at least as long. Operations on different keys happen at the same time, in
-// any order, and may interleave with those of other callers. Tables decide alike if
-// their stamps never go back: a shard takes a stamp that does as the latest it has
-// seen, and another table has other shards.
-func (t *Table) Decide(at Stamp, ops []Op, out []Decision) {
-	var held turn
-	defer held.leave()
-	for len(ops) > 0 {
-		n := narrow(ops)
-		switch n {
-		case 0:
-			n = 1
-			held.leave()
-			t.DecideAtomic(at, ops[:n], out[:n])
-		case 1:
-			h, s := t.find(ops[0].Key)
-			held.enter(s)
-			s.enter(at)
-			s.do(h, &ops[0], &out[0])
-		default:
-			t.decideRound(&held, at, ops[:n], out)
-		}
-		ops, out = ops[n:], out[n:]
-	}
-}
-
-// narrow is how many operations, at most those of a round, come before the first that
-// is wide.
-func narrow(ops []Op) int {
-	n := min(len(ops), roundOps)
-	for i := range n {
-		if ops[i].wide() {
-			return i
-		}
-	}
-	return n
-}
-
-// DecideAtomic carries out ops in order as one atomic step: no other operation is
-// seen between them, and all happen at the same instant.
-func (t *Table) DecideAtomic(at Stamp, ops []Op, out []Decision) {
-	var few [2 * MaxPairs]int
-	involved := t.lock(ops, few[:0])
-	defer t.unlock(involved)
-	for _, i := range involved {
-		at.NowNs = max(at.NowNs, t.shards[i].nowNs)
-	}
-	enter := (*shard).enter
-	if changesOnly(ops) {
-		enter = (*shard).arrive // nothing is looked for
-	}
-	for _, i := range involved {
-		enter(&t.shards[i], at)
-	}
-	for i := range ops {
-		if ops[i].Code == OpPolicy {
-			t.changePolicy(at.NowNs, &ops[i], &out[i])
-			continue
-		}
-		h, s := t.find(ops[i].Key)
-		s.enter(at)
-		s.do(h, &ops[i], &out[i])
-	}
-}
-
-// wide reports whether an operation needs more than the shard of its key.
-func (op *Op) wide() bool { return op.Code == OpPolicy || len(op.Also) > 0 || op.Code >= OpReserve }
-
-// involved lists the shards of operations, in ascending order: all callers lock in
-// that order, so none waits for another in a circle.
-func (t *Table) involved(ops []Op, list []int) []int {
-	for i := range ops {
-		if ops[i].Code == OpPolicy {
-			return t.everyShard(list[:0])
-		}
-		list = append(list, t.placeOf(ops[i].Key))
-		switch ops[i].Code {
-		case OpReserve:
-			list = append(list, t.placeOf(ops[i].ID))
-		case OpCommit, OpCancel:
-			list = t.placesOfHold(ops[i].Key, list)
-		}
-		for _, p := range ops[i].Also {
-			list = append(list, t.placeOf(p.Key))
-		}
-	}
-	slices.Sort(list)
-	return slices.Compact(list)
-}
-
-// placeOf is the number of a key's shard.
-func (t *Table) placeOf(key []byte) int {
-	return int(maphash.Bytes(t.seed, homeOf(key)) >> (64 - t.shardBits))
 }
 
 // Len returns the number of keys that are not idle. Like Collect it forgets idle
