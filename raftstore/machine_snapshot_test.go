@@ -102,3 +102,13 @@ func TestASnapshotOfAReplacedTable(t *testing.T) {
 	m.reload(m.image())
 	m.same(want)
 }
+
+// TestSnapshotsTakeTurns: nodes that count the same log do not write at the same time.
+func TestSnapshotsTakeTurns(t *testing.T) {
+	m := &membership{ids: []string{"b", "c", "a"}}
+	require.EqualValues(t, 300, m.turnOf("a", 900))
+	require.EqualValues(t, 600, m.turnOf("b", 900))
+	require.EqualValues(t, 900, m.turnOf("c", 900))
+	require.EqualValues(t, 900, m.turnOf("d", 900), "not a member yet")
+	require.EqualValues(t, 900, (*membership)(nil).turnOf("a", 900))
+}

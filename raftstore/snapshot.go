@@ -12,11 +12,12 @@ import (
 func (n *Node) snapshot() {
 	tick := time.NewTicker(housekeepEvery)
 	defer tick.Stop()
+	due := func() int64 { return n.machine.committed.Load().turnOf(n.options.NodeID, n.options.SnapshotBytes) }
 	for {
 		select {
 		case <-tick.C:
-			if n.machine.logBytes.Load() >= n.options.SnapshotBytes {
-				n.take()
+			if n.machine.logBytes.Load() >= due() && n.take() == nil {
+				due = func() int64 { return n.options.SnapshotBytes }
 			}
 		case asked := <-n.snapshots:
 			asked <- n.take()
@@ -24,6 +25,22 @@ func (n *Node) snapshot() {
 			return
 		}
 	}
+}
+
+// turnOf is after how many bytes of log a node takes its first snapshot. All nodes count
+// the same log: without turns they would all write at the same moments, when the
+// majority that a decision waits for has the least time.
+func (m *membership) turnOf(id string, bytes int64) int64 {
+	if m == nil {
+		return bytes
+	}
+	turn := 1
+	for _, other := range m.ids {
+		if other < id {
+			turn++
+		}
+	}
+	return min(bytes*int64(turn)/int64(max(len(m.ids), 1)), bytes)
 }
 
 // take makes a snapshot: first what changed, while entries go on being applied,
