@@ -62,6 +62,8 @@ func TestDenialEventsOfPolicies(t *testing.T) {
 	actor.say("RL.BLOCK 43 1h")
 	actor.say("RL.CHECK bot all chat 43")
 	assert.Equal(t, message("43"), before.fake.messages(), "by a block")
+	actor.say("RL.RESERVE chat 42 1 1m")
+	assert.Equal(t, message("42"), before.fake.messages(), "a hold that was not made")
 	assert.Contains(t, after.fake.messages(), "weir:denied:policy:chat")
 	actor.say("RL.CHECK chat 44 bot all COST 2")
 	actor.say("RL.CHECK bot all COST 3")

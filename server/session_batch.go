@@ -174,7 +174,7 @@ func (s *session) announce(ops []engine.Op, ds []engine.Decision, err error) {
 		switch {
 		case op.Code == engine.OpTake && op.Cost > 0 && !op.Dry:
 			hub.denied(op.Limit.Algorithm, op.Key)
-		case op.Code == engine.OpCheck && op.Cost > 0 && !op.Dry:
+		case (op.Code == engine.OpCheck || op.Code == engine.OpReserve) && op.Cost > 0 && !op.Dry:
 			binds := op.PairAt(int(ds[i].Pair))
 			hub.deniedBy(binds.Policy, binds.Key)
 		case op.Code == engine.OpIncr && op.Incr.By > 0:
