@@ -29,7 +29,7 @@ func (r Rate) grains(units int64) wide { return wideMul(uint64(units), uint64(r.
 
 // tokenBucket decides about cost units. The bucket may go into debt as far as it
 // is paid back within waitNs, and by at most MaxUnits.
-func tokenBucket(deficit wide, op *Op) (after wide, d Decision) {
+func tokenBucket(deficit wide, op *Op, d *Decision) (after wide) {
 	r, burst := op.Limit.Rate, op.Limit.Rate.grains(op.Limit.Max)
 	floor := burst // the largest deficit a request may leave
 	if op.WaitNs > 0 {
@@ -58,7 +58,7 @@ func tokenBucket(deficit wide, op *Op) (after wide, d Decision) {
 	d.Remaining = burst.subFloor(after).floor(r.PerNs)
 	d.ResetMs = after.msUp(r.Units)
 	d.Limit = op.Limit.Max
-	return after, d
+	return after
 }
 
 // retryMs is the time until a deficit has drained to floor; -1 when the cost alone
@@ -73,7 +73,7 @@ func retryMs(deficit, floor, cost wide, r Rate) int64 {
 // leakyBucket decides about cost units that leave one by one, 1/rate apart: one
 // passes at once and Limit.Max more may wait (nginx's limit_req with a burst and
 // without nodelay). An admitted request is held until its last unit has its turn.
-func leakyBucket(backlog wide, op *Op) (after wide, d Decision) {
+func leakyBucket(backlog wide, op *Op, d *Decision) (after wide) {
 	r := op.Limit.Rate
 	room, cost := r.grains(op.Limit.Max+1), r.grains(op.Cost)
 	if op.forced {
@@ -93,7 +93,7 @@ func leakyBucket(backlog wide, op *Op) (after wide, d Decision) {
 	d.Remaining = room.subFloor(after).floor(r.PerNs)
 	d.ResetMs = after.msUp(r.Units)
 	d.Limit = op.Limit.Max
-	return after, d
+	return after
 }
 
 // carry brings a deficit measured under another limit into the measure of this
@@ -124,25 +124,21 @@ func regrain(q wide, from, to Rate, up bool) wide {
 	return to.grains(int64(whole)).add(wide{0, grains})
 }
 
-func (s *shard) takeBucket(c *cell, op *Op, d *Decision) bool {
+func (s *shard) nextBucket(c *cell, op *Op, d *Decision) nextState {
 	var deficit wide
 	if c.live {
 		old := s.limits.at(c.e.limit())
 		deficit = deficitAt(readBucket(c.e.state()), old.Rate, s.nowNs)
-		if *old != op.Limit {
+		if c.known = old.is(&op.Limit); !c.known {
 			deficit = op.Limit.carry(deficit, old)
 		}
 	}
 	var after wide
 	if op.Limit.Algorithm == TokenBucket {
-		after, *d = tokenBucket(deficit, op)
+		after = tokenBucket(deficit, op, d)
 	} else {
-		after, *d = leakyBucket(deficit, op)
+		after = leakyBucket(deficit, op, d)
 	}
-	if !s.claim(c, op, d) {
-		return false
-	}
-	writeBucket(c.e.state(), goneAt(after, op.Limit.Rate, s.nowNs))
-	s.touched(c)
-	return d.Allowed > 0
+	at := goneAt(after, op.Limit.Rate, s.nowNs)
+	return nextState{at.hi, at.lo, 0}
 }

@@ -8,6 +8,7 @@ type cell struct {
 	r      ref
 	e      entry
 	live   bool // the entry is not idle
+	known  bool // the entry is live and its limit is the operation's
 	fresh  bool // the entry is new and not in the wheel yet
 	relink bool // the time at which it becomes idle may be nearer than the wheel has it
 }
@@ -28,7 +29,7 @@ func (s *shard) claim(c *cell, op *Op, d *Decision) bool {
 	case op.Cost == 0 || op.Dry:
 		return false
 	case d.Allowed > 0:
-		return s.hold(c, op, d, 0)
+		return c.known || s.hold(c, op, d, 0)
 	}
 	return s.adopt(c, op, d)
 }
@@ -75,6 +76,7 @@ func (s *shard) setLimit(e entry, l *Limit) {
 	id := s.limits.acquire(l)
 	s.limits.release(e.limit())
 	e.setLimit(id)
+	e.unkeepLog()
 }
 
 // ensure gives the cell an entry of a kind with a state of some length; it is zero

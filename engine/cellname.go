@@ -38,13 +38,3 @@ func SplitName(name []byte) (policy []byte, limit int, key []byte, ok bool) {
 func cellPrefix(policy string, limit int) string {
 	return reservedPrefix + policy + "|" + string(rune('0'+limit)) + "|"
 }
-
-// homeOf returns the key in whose shard a limiter has its place.
-func homeOf(name []byte) []byte {
-	if name[0] == reservedPrefix[0] {
-		if _, _, key, ok := SplitName(name); ok {
-			return key
-		}
-	}
-	return name
-}

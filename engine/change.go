@@ -1,10 +1,5 @@
 package engine
 
-import (
-	"bytes"
-	"slices"
-)
-
 // Change is one entry as it is stored: Value nil means the entry is gone. Key is an
 // opaque storage key (not the client's key alone), Value an encoding that Load
 // understands. Both are only valid until the call they are handed to returns.
@@ -15,7 +10,33 @@ type Change struct{ Key, Value []byte }
 type changeLog struct {
 	on      bool
 	pages   []uint32 // pages with marks
-	removed []byte   // storage keys of stored entries that are gone, each with its length
+	removed removals // stored entries that are gone
+}
+
+// removals are storage keys, each with its length, in pieces: where limiters are soon idle
+// they are as many as decisions, and one growing buffer would be copied several times.
+type removals [][]byte
+
+const removalsPiece = 4 << 10 // bytes; of several keys, and few are lost at its end
+
+func (l *removals) add(kind byte, key []byte) {
+	n, last := len(key)+1, len(*l)-1
+	if last < 0 || cap((*l)[last])-len((*l)[last]) < 2+n {
+		*l = append(*l, make([]byte, 0, removalsPiece))
+		last++
+	}
+	(*l)[last] = append(append((*l)[last], byte(n), byte(n>>8), kind), key...)
+}
+
+// take returns the first key and removes it. It is valid until the next add.
+func (l *removals) take() []byte {
+	piece := (*l)[0]
+	end := 2 + int(piece[0]) + int(piece[1])<<8
+	if (*l)[0] = piece[end:]; end == len(piece) {
+		(*l)[0] = nil
+		*l = (*l)[1:]
+	}
+	return piece[2:end]
 }
 
 // changed notes that an entry changed.
@@ -28,10 +49,7 @@ func (s *shard) changed(r ref) {
 // gone notes that an entry is being removed.
 func (l *changeLog) gone(e entry) {
 	if l.on && e.has(flagStored) {
-		key := e.key()
-		n := len(key) + 1
-		l.removed = append(l.removed, byte(n), byte(n>>8))
-		l.removed = append(append(l.removed, storageKind(e)), key...)
+		l.removed.add(storageKind(e), e.key())
 	}
 }
 
@@ -51,18 +69,10 @@ type span struct{ key, value, end int }
 
 func (b *batch) reset() { b.buf, b.spans = b.buf[:0], b.spans[:0] }
 
-// changes returns what was collected, ordered by key, and of one key in the order
-// in which it happened.
+// changes returns what was collected, in the order in which it happened.
 func (b *batch) changes(out []Change) []Change {
-	key := func(s span) []byte { return b.buf[s.key:s.value] }
-	slices.SortFunc(b.spans, func(x, y span) int {
-		if c := bytes.Compare(key(x), key(y)); c != 0 {
-			return c
-		}
-		return x.key - y.key
-	})
 	for _, s := range b.spans {
-		c := Change{Key: key(s)}
+		c := Change{Key: b.buf[s.key:s.value]}
 		if s.end > s.value {
 			c.Value = b.buf[s.value:s.end]
 		}
@@ -72,8 +82,8 @@ func (b *batch) changes(out []Change) []Change {
 }
 
 // Drain hands out what changed since the last Drain, in chunks of at most
-// maxChunk entries or a few megabytes, ordered by key within a chunk, and forgets it:
-// a later change of one key comes later. It stops at the first error of emit; the chunk that
+// maxChunk entries or a few megabytes, and forgets it: a later change of one key
+// comes later. It stops at the first error of emit; the chunk that
 // failed does not come again. The table's locks are never held while emit runs, and
 // never for more than drainStep entries at once. One caller at a time.
 func (t *Table) Drain(maxChunk int, emit func([]Change) error) error {
@@ -118,11 +128,9 @@ func (s *shard) drainSome(b *batch, n int) bool {
 	s.settleGone()
 	l := &s.changes
 	for ; n > 0 && len(l.removed) > 0; n-- {
-		size := int(l.removed[0]) | int(l.removed[1])<<8
 		key := len(b.buf)
-		b.buf = append(b.buf, l.removed[2:2+size]...)
+		b.buf = append(b.buf, l.removed.take()...)
 		b.spans = append(b.spans, span{key, len(b.buf), len(b.buf)})
-		l.removed = l.removed[2+size:]
 	}
 	for n > 0 && len(l.pages) > 0 && len(b.buf) < drainBytes {
 		id := l.pages[len(l.pages)-1]

@@ -4,6 +4,10 @@ package engine
 // for the key it is asked about, and a check takes from all of them or from none. It
 // first looks at all, changing nothing, and then takes. The shards involved are
 // locked and stand at the same instant.
+//
+// Strikes are taken like units, and denied only while a penalty runs. One that begins a
+// penalty is denied after the fact, as ever: it counts, and so does what its check took
+// beside it.
 
 // NoPart stands in Decision.Part for a policy that is disabled or sets a key no limit.
 const NoPart = 15
@@ -11,30 +15,37 @@ const NoPart = 15
 // checker is the memory of one check: the limits it looks at, grouped by policy. It
 // belongs to the shard of the check's first key.
 type checker struct {
-	name   []byte
 	parts  []part
 	groups []group
 
 	set    *Policies // in which the policy asked for last was found
 	recent *Policy
+	parted *Policy // of which parts are, in their order: nil when of others or another order
 }
 
-// part is one limit of a check.
+// part is one limit of a check. The next check uses its memory again: what it needs of a
+// limit is there already if that was the same.
 type part struct {
 	s     *shard
 	c     cell
-	op    Op // the take of this limit alone
+	of    *PolicyLimit
+	op    Op // the take of this limit alone; the rest of it stays zero
 	d     Decision
-	kept  int64 // units of the limit that are not for this check
+	next  nextState // foreseen: what the take leaves behind, and d its answer
+	kept  int64     // units of the limit that are not for this check
+	name  string    // what op.Key begins with
 	pair  uint8
 	limit uint8
 	fits  bool // it has the units
+
+	foreseen bool
 }
 
 // group is the limits of one policy for one key.
 type group struct {
 	policy   *Policy
-	from, to int // of the parts
+	from, to int  // of the parts
+	strikes  bool // some of them do
 	fits     bool
 }
 
@@ -59,7 +70,7 @@ func (op *Op) PairAt(i int) Pair {
 func (s *shard) check(h uint64, op *Op, d *Decision) bool {
 	if len(op.Also) == 0 {
 		if p := s.policy(op.Text); p != nil && p.decidesAtOnce(op) {
-			return s.checkOne(h, p, op, d)
+			return s.checkAtOnce(h, p, op, d)
 		}
 	}
 	k := &s.checker
@@ -87,28 +98,72 @@ func (s *shard) policy(name []byte) *Policy {
 	return s.checker.recent
 }
 
-// decidesAtOnce reports whether a check is one take of one limit. (A leaky bucket by
-// itself grants no part of a cost.)
+// decidesAtOnce reports whether a check needs to know no more of a policy than its limits,
+// and is one take if that is one. (A leaky bucket by itself grants no part of a cost.)
 func (p *Policy) decidesAtOnce(op *Op) bool {
-	return p.simple && (p.Reserved == 0 || op.High) && (!op.Partial || p.Limits[0].Limit.Algorithm != LeakyBucket)
+	if !p.simple || p.Reserved > 0 && !op.High {
+		return false
+	}
+	return !op.Partial || len(p.Limits) == 1 && p.Limits[0].Limit.Algorithm != LeakyBucket
 }
 
-// checkOne is check for one policy with one limit: the common case takes at once.
-func (s *shard) checkOne(h uint64, p *Policy, op *Op, d *Decision) bool {
+// checkAtOnce is check for one simple policy: the common case.
+func (s *shard) checkAtOnce(h uint64, p *Policy, op *Op, d *Decision) bool {
 	if untilNs, blocked := s.blockedUntil(h, op.Key); blocked {
 		*d = p.blocked(s.spanMs(untilNs), 0)
 		p.counts(s).denied.Add(oneIf(op.counts()))
 		s.weighBlocked(h, op.Key, op)
 		return false
 	}
-	l := &p.Limits[0]
-	one := Op{Cost: op.Cost, Partial: op.Partial, Dry: op.Dry, Limit: l.Limit}
-	if !op.Partial {
-		one.WaitNs = l.WaitNs
+	s.checker.part(s, p)
+	if len(p.Limits) == 1 {
+		return s.checkOne(h, p, op, d)
 	}
-	var c cell
-	s.openPart(&c, &one, l, p.prefixes[0], op.Key)
-	changed := s.take(&c, &one, d)
+	return s.checkAll(h, p, op, d)
+}
+
+// part makes the parts those of a simple policy, unless they are from the check before.
+func (k *checker) part(s *shard, p *Policy) {
+	if k.parted == p {
+		return
+	}
+	k.clear()
+	for i := range p.Limits {
+		k.next(s, &p.Limits[i]).limit = uint8(i)
+	}
+	k.groups = append(k.groups, group{policy: p, to: len(k.parts)})
+	k.parted = p
+}
+
+// clear forgets the parts of the check before.
+func (k *checker) clear() { k.parts, k.groups, k.parted = k.parts[:0], k.groups[:0], nil }
+
+// checkAll looks at the limits of a policy and takes from all of them.
+func (s *shard) checkAll(h uint64, p *Policy, op *Op, d *Decision) bool {
+	k := &s.checker
+	g := &k.groups[0]
+	g.fits = true
+	for i := range k.parts {
+		x := &k.parts[i]
+		x.suit(op)
+		x.find(h, p, op.Key)
+		x.fits = x.foresee(op.Cost)
+		g.fits = g.fits && x.fits
+	}
+	if !g.fits {
+		k.deny(op, d)
+		return false
+	}
+	return k.take(s, op, op.Cost, d)
+}
+
+// checkOne takes from the one limit that there is.
+func (s *shard) checkOne(h uint64, p *Policy, op *Op, d *Decision) bool {
+	x := &s.checker.parts[0]
+	x.suit(op)
+	x.find(h, p, op.Key)
+	x.op.Cost, x.op.Partial, x.op.Dry = op.Cost, op.Partial, op.Dry
+	changed := s.take(&x.c, &x.op, d)
 	if d.Status != OK {
 		return false
 	}
@@ -116,26 +171,11 @@ func (s *shard) checkOne(h uint64, p *Policy, op *Op, d *Decision) bool {
 		p.delay(d)
 	}
 	if op.counts() {
-		s.counts.count(l.Limit.Algorithm, d.Allowed > 0)
+		s.counts.count(x.op.Limit.Algorithm, d.Allowed > 0)
 		p.counts(s).count(d.Allowed > 0)
-		s.weigh(&c, op.weight(d), d.verdict())
+		s.weigh(&x.c, op.weight(d), d.verdict())
 	}
 	return changed
-}
-
-// openPart finds the limiter of a limit for a key. One of another algorithm, which
-// the policy had before, is the same as none.
-func (s *shard) openPart(c *cell, op *Op, l *PolicyLimit, prefix string, key []byte) {
-	s.settleGone() // of a change in the same atomic step
-	name := append(append(s.checker.name[:0], prefix...), key...)
-	s.checker.name = name
-	*c = cell{hash: s.t.hashKey(name), key: name}
-	s.open(c)
-	s.bringUp(c)
-	c.live = c.live && c.e.kind() == uint8(l.Limit.Algorithm)
-	if op.Key = name; l.Zone != nil {
-		op.Calendar = l.Zone.Window(s.nowNs+s.offsetNs, l.Limit.Mode)
-	}
 }
 
 // counts reports whether the operation is one that statistics count.
@@ -144,7 +184,7 @@ func (op *Op) counts() bool { return op.Cost > 0 && !op.Dry }
 // resolve finds the policies and limiters of a check. When the answer is known
 // without them it gives it and returns false.
 func (k *checker) resolve(home *shard, h uint64, op *Op, d *Decision) bool {
-	k.parts, k.groups = k.parts[:0], k.groups[:0]
+	k.clear()
 	var blocked *Policy
 	for i := 0; ; i++ {
 		pair, more := op.pair(i)
@@ -165,7 +205,7 @@ func (k *checker) resolve(home *shard, h uint64, op *Op, d *Decision) bool {
 				*d, blocked = b, p
 			}
 		}
-		k.add(s, p, i, pair.Key, op)
+		k.add(s, h, p, i, pair.Key, op)
 	}
 	if blocked != nil {
 		blocked.counts(home).denied.Add(oneIf(op.counts()))
@@ -176,37 +216,70 @@ func (k *checker) resolve(home *shard, h uint64, op *Op, d *Decision) bool {
 	return blocked == nil
 }
 
-// add adds the limits of a policy for a key.
-func (k *checker) add(s *shard, p *Policy, pair int, key []byte, op *Op) {
+// add adds the limits of a policy for a key with hash h.
+func (k *checker) add(s *shard, h uint64, p *Policy, pair int, key []byte, op *Op) {
+	s.settleGone() // of a change in the same atomic step
 	g := group{policy: p, from: len(k.parts)}
 	if !p.Disabled {
 		limits := p.limitsFor(key, s.nowNs)
 		for i := range limits {
-			k.addPart(s, p, &limits[i], pair, i, key, op)
+			x := k.next(s, &limits[i])
+			x.suit(op)
+			x.pair, x.limit = uint8(pair), uint8(i)
+			if x.strikes() {
+				g.strikes = true
+			} else if p.Reserved > 0 && !op.High {
+				x.kept = reservedOf(p, &limits[i].Limit)
+			}
+			x.find(h, p, key)
 		}
 	}
 	g.to = len(k.parts)
 	k.groups = append(k.groups, g)
 }
 
-func (k *checker) addPart(s *shard, p *Policy, l *PolicyLimit, pair, limit int, key []byte, op *Op) {
+// next adds a part for a limit.
+func (k *checker) next(s *shard, l *PolicyLimit) *part {
 	if len(k.parts) == cap(k.parts) {
 		k.parts = append(k.parts, part{})
 	} else {
 		k.parts = k.parts[:len(k.parts)+1]
 	}
 	x := &k.parts[len(k.parts)-1]
-	name := x.op.Key // its memory is used again
-	*x = part{s: s, pair: uint8(pair), limit: uint8(limit), op: Op{Limit: l.Limit}}
-	if p.Reserved > 0 && !op.High {
-		x.kept = reservedOf(p, &l.Limit)
+	x.s, x.pair, x.limit, x.kept, x.foreseen = s, 0, 0, 0, false
+	if x.of != l { // what is in a policy does not change
+		x.of, x.op.Limit = l, l.Limit
 	}
+	return x
+}
+
+// suit makes the part's take one of a check at this time.
+func (x *part) suit(op *Op) {
+	x.op.Partial, x.op.Dry, x.op.WaitNs, x.op.Calendar = false, false, 0, nil
 	if !op.Partial {
-		x.op.WaitNs = l.WaitNs
+		x.op.WaitNs = x.of.WaitNs
 	}
-	name, s.checker.name = s.checker.name, name[:0]
-	s.openPart(&x.c, &x.op, l, p.prefixes[limit], key)
-	s.checker.name = name
+	if x.of.Zone != nil {
+		x.op.Calendar = x.of.Zone.Window(x.s.nowNs+x.s.offsetNs, x.op.Limit.Mode)
+	}
+}
+
+// find finds the limiter of the part's limit for a key with hash h.
+func (x *part) find(h uint64, p *Policy, key []byte) {
+	if name := p.prefixes[x.limit]; x.name != name {
+		x.name, x.op.Key = name, append(x.op.Key[:0], name...)
+	}
+	x.op.Key = append(x.op.Key[:len(x.name)], key...)
+	x.c = cell{hash: besideKey(h, p.hash, int(x.limit)), key: x.op.Key}
+	x.open()
+}
+
+// open opens the limiter. One of another algorithm, which the policy had before, is the
+// same as none.
+func (x *part) open() {
+	x.s.open(&x.c)
+	x.s.bringUp(&x.c)
+	x.c.live = x.c.live && x.c.e.kind() == uint8(x.op.Limit.Algorithm)
 }
 
 // reservedOf is how many units of a limit are kept for high priority: the fraction,
@@ -227,8 +300,11 @@ func (k *checker) look(op *Op) (cost int64, fits bool) {
 		g.fits = true
 		for j := g.from; j < g.to; j++ {
 			x := &k.parts[j]
-			// What a shadow does not take has to be asked for the answer.
-			x.fits = !g.policy.Shadow && x.surely(cost) || x.ask(cost)
+			if x.op.Limit.Algorithm.foresees() {
+				x.fits = x.foresee(cost)
+			} else { // what a shadow does not take has to be asked for the answer
+				x.fits = !g.policy.Shadow && x.surely(cost) || x.ask(cost)
+			}
 			g.fits = g.fits && x.fits
 		}
 		fits = fits && (g.fits || g.policy.Shadow)
@@ -240,23 +316,42 @@ func (k *checker) look(op *Op) (cost int64, fits bool) {
 func (k *checker) left(most int64) int64 {
 	for i := range k.groups {
 		for j := k.groups[i].from; j < k.groups[i].to && !k.groups[i].policy.Shadow; j++ {
-			x := &k.parts[j]
-			x.ask(0)
-			most = min(most, x.d.Remaining-x.kept)
+			if x := &k.parts[j]; !x.strikes() {
+				x.ask(0)
+				most = min(most, x.d.Remaining-x.kept)
+			}
 		}
 	}
 	return most
 }
 
-// surely reports whether it is plain to see, without the arithmetic of a decision, that
-// a limit has the units. Most have: so a check costs little more than its takes.
+// foresee is ask for a limit of which the take is known then.
+func (x *part) foresee(cost int64) bool {
+	if x.op.Cost = cost; cost > 0 {
+		x.op.Cost += x.kept
+	}
+	x.d = Decision{}
+	x.next = x.s.next(&x.c, &x.op, &x.d)
+	x.foreseen = x.op.Cost == cost
+	return x.d.Allowed > 0
+}
+
+// surely reports whether it is plain to see, without the work of a decision, that a
+// limit has the units. Most have: so a check costs little more than its takes.
 func (x *part) surely(cost int64) bool {
 	x.op.Cost = cost + x.kept
 	return x.s.fits(&x.c, &x.op)
 }
 
-// ask looks at a limit: whether it has the units, and beside them what is kept.
+// strikes reports whether the part counts failures.
+func (x *part) strikes() bool { return x.op.Limit.Algorithm == Strike }
+
+// ask looks at a limit: whether it has the units, and beside them what is kept. Of strikes
+// it asks whether a penalty runs, not what more of them would lead to.
 func (x *part) ask(cost int64) bool {
+	if x.strikes() {
+		cost = 0
+	}
 	x.op.Dry, x.op.Cost = true, cost
 	if cost > 0 {
 		x.op.Cost += x.kept
@@ -277,7 +372,7 @@ func (k *checker) take(s *shard, op *Op, cost int64, d *Decision) bool {
 				x.reopen()
 			}
 			x.op.Dry, x.op.Cost = op.Dry, cost
-			changed = x.s.take(&x.c, &x.op, &x.d) || changed
+			changed = x.take() || changed
 			if x.d.Status != OK {
 				k.undo(i, j, cost)
 				*d = Decision{Status: x.d.Status}
@@ -287,4 +382,13 @@ func (k *checker) take(s *shard, op *Op, cost int64, d *Decision) bool {
 	}
 	k.admit(s, op, cost, d)
 	return changed
+}
+
+// take takes from one limit.
+func (x *part) take() bool {
+	if x.foreseen {
+		return x.s.put(&x.c, &x.op, &x.d, x.next)
+	}
+	x.d = Decision{}
+	return x.s.take(&x.c, &x.op, &x.d)
 }

@@ -61,72 +61,112 @@ func (x *part) putInForce(op *Op) {
 func (x *part) answer(d *Decision) {
 	*d = x.d
 	d.Pair, d.Part = x.pair, x.limit
-	d.Remaining = max(d.Remaining-x.kept, 0)
+	d.Remaining = x.left()
 }
 
+// left is what a check like this one finds left of the limit.
+func (x *part) left() int64 { return max(x.d.Remaining-x.kept, 0) }
+
 // admit answers for the limit with the least left, and makes the caller hold the
-// request as long as any limit wants.
+// request as long as any limit wants; or for the strike that began the longest penalty.
 func (k *checker) admit(s *shard, op *Op, cost int64, d *Decision) {
-	k.tightest(op, d)
-	d.Allowed = 1
-	if op.Partial {
-		d.Allowed = cost
+	x := k.penalty()
+	if x != nil {
+		x.answer(d)
+		d.Allowed = 0
+	} else {
+		x = k.tightest(d)
+		d.Allowed = 1
+		if op.Partial {
+			d.Allowed = cost
+		}
 	}
 	if !op.counts() {
 		return
 	}
 	for i := range k.groups {
 		if g := &k.groups[i]; g.from < g.to {
-			if c := g.policy.counts(s); g.fits {
-				c.count(true)
-				first := &k.parts[g.from]
-				first.s.weigh(&first.c, cost, Admitted)
-			} else {
-				c.shadowed.Add(1)
-			}
+			k.tell(g, s, cost)
 		}
 	}
-	if d.Part != NoPart {
-		s.counts.count(k.parts[k.index(d)].op.Limit.Algorithm, true)
+	if x != nil {
+		s.counts.count(x.op.Limit.Algorithm, d.Allowed > 0)
 	}
 }
 
-// index finds the part that a decision names.
-func (k *checker) index(d *Decision) int {
-	for i := range k.parts {
-		if k.parts[i].pair == d.Pair && k.parts[i].limit == d.Part {
-			return i
+// penalty finds the strike that began the longest penalty of those that bind.
+func (k *checker) penalty() (binding *part) {
+	for i := range k.groups {
+		g := &k.groups[i]
+		x := k.punished(g)
+		if x == nil || g.policy.Shadow {
+			continue
+		}
+		if g.policy.delay(&x.d); binding == nil || longer(x.d.RetryMs, binding.d.RetryMs) {
+			binding = x
 		}
 	}
-	panic("engine: a decision by no limit")
+	return binding
 }
 
-// tightest fills in the numbers of the limit with the least left: of those that bind,
-// or when there are none of the shadows.
-func (k *checker) tightest(op *Op, d *Decision) {
+// punished finds the limit of a group whose strike began the longest penalty.
+func (k *checker) punished(g *group) (longest *part) {
+	for j := g.from; j < g.to && g.fits && g.strikes; j++ {
+		x := &k.parts[j]
+		if x.strikes() && x.d.Allowed == 0 && (longest == nil || longer(x.d.RetryMs, longest.d.RetryMs)) {
+			longest = x
+		}
+	}
+	return longest
+}
+
+// tell counts what became of a check for one of its policies.
+func (k *checker) tell(g *group, s *shard, cost int64) {
+	c, x, v := g.policy.counts(s), &k.parts[g.from], Admitted
+	switch p := k.punished(g); {
+	case g.policy.Shadow && (!g.fits || p != nil):
+		c.shadowed.Add(1)
+		return
+	case p != nil:
+		x, v = p, Denied
+	}
+	c.count(v == Admitted)
+	x.s.weigh(&x.c, cost, v)
+}
+
+// tightest finds the limit with the least left, of those that bind or when there are none
+// of the shadows, and fills in its numbers.
+func (k *checker) tightest(d *Decision) *part {
+	if x, holdMs := k.leastLeft(false); x != nil {
+		x.answer(d)
+		d.RetryMs = holdMs
+		return x
+	}
+	if x, _ := k.leastLeft(true); x != nil {
+		x.answer(d)
+		d.RetryMs = 0 // a shadow holds nobody up
+		return x
+	}
 	*d = Decision{Remaining: MaxUnits, Limit: MaxUnits, Part: NoPart}
 	if p := k.groups[0].policy; p.Disabled {
 		d.Remaining, d.Limit = p.Limits[0].Limit.Max, p.Limits[0].Limit.Max
 	}
-	for _, shadow := range [...]bool{false, true} {
-		holdMs := int64(0)
-		for i := range k.groups {
-			for j := k.groups[i].from; j < k.groups[i].to && k.groups[i].policy.Shadow == shadow; j++ {
-				var now Decision
-				x := &k.parts[j]
-				x.answer(&now)
-				if holdMs = max(holdMs, now.RetryMs); d.Part == NoPart || now.Remaining < d.Remaining {
-					*d = now
-				}
+	return nil
+}
+
+// leastLeft finds the limit with the least left, of shadows or of the others, and the
+// longest that any of them wants the request held.
+func (k *checker) leastLeft(shadow bool) (x *part, holdMs int64) {
+	for i := range k.groups {
+		g := &k.groups[i]
+		for j := g.from; j < g.to && g.policy.Shadow == shadow; j++ {
+			now := &k.parts[j]
+			if holdMs = max(holdMs, now.d.RetryMs); x == nil || now.left() < x.left() {
+				x = now
 			}
 		}
-		if d.RetryMs = holdMs; shadow {
-			d.RetryMs = 0 // a shadow holds nobody up
-		}
-		if d.Part != NoPart {
-			return
-		}
 	}
+	return x, holdMs
 }
 
 // undo gives back what was taken of the parts before one that there is no memory for.
@@ -138,6 +178,9 @@ func (k *checker) undo(group, part int, cost int64) {
 			x.reopen()
 			if x.c.live {
 				x.s.giveBack(x.c.e, &x.op.Limit, min(cost, x.s.refundable(x.c.e)))
+				if x.strikes() { // before it none ran
+					x.s.pardon(x.c.e)
+				}
 				x.s.settled(&x.c)
 			}
 		}
@@ -146,10 +189,8 @@ func (k *checker) undo(group, part int, cost int64) {
 
 // reopen finds a limiter again after others may have been dropped.
 func (x *part) reopen() {
-	x.c = cell{hash: x.c.hash, key: x.c.key}
-	x.s.open(&x.c)
-	x.s.bringUp(&x.c)
-	x.c.live = x.c.live && x.c.e.kind() == uint8(x.op.Limit.Algorithm)
+	x.c, x.foreseen = cell{hash: x.c.hash, key: x.c.key}, false
+	x.open()
 }
 
 // evictions grows whenever a limiter is given up for room.

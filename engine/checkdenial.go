@@ -93,7 +93,7 @@ func (t *Table) CheckGrows(at Stamp, op *Op) bool {
 		limits := p.limitsFor(pair.Key, at.NowNs)
 		for k := range limits {
 			name := append([]byte(p.prefixes[k]), pair.Key...)
-			if limits[k].Limit.Algorithm == SlidingLog || !t.Has(at, name) {
+			if a := limits[k].Limit.Algorithm; a == SlidingLog || a == Strike || !t.Has(at, name) {
 				return true
 			}
 		}

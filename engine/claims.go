@@ -25,6 +25,9 @@ type claim struct {
 // markLen is the length of the mark, which stands before the id of the lease.
 const markLen = 16
 
+// held reports whether units of an algorithm can be held.
+func held(a Algorithm) bool { return a >= TokenBucket && a <= SlidingCounter }
+
 func claimOf(at leasePlace, x lease) claim {
 	return claim{x.expiresNs, x.units, readBucket(x.id), x.id[markLen:], at}
 }
@@ -52,9 +55,12 @@ func (s *shard) claimsIn(set *leaseSet) []claim {
 
 // bringUp gives back to a limiter just opened what holds that have ended held of it.
 func (s *shard) bringUp(c *cell) {
-	if s.counts.entries[kindClaims] == 0 {
-		return
+	if s.counts.entries[kindClaims] > 0 {
+		s.bringUpClaimed(c)
 	}
+}
+
+func (s *shard) bringUpClaimed(c *cell) {
 	k := s.openClaims(c)
 	if k.r == 0 {
 		return

@@ -6,7 +6,10 @@ import (
 )
 
 // The stored form of an entry. The key is a class byte and the entry's key; the
-// value is the kind, the limit and the state, integers as varints. Format 1.
+// value is the kind, the limit and the state, integers as varints.
+//
+// What a log gained is stored alone: with storedMore in the kind the state holds only the
+// records that come behind those of the value before.
 //
 //	value  = kind limit state
 //	limit  = mode units perNs max windowNs steps(len, bytes)   (not for block, token, counter, scripted, hold; claims: algorithm first)
@@ -19,11 +22,12 @@ func (s *shard) encode(b *batch, e entry) {
 	start := len(b.buf)
 	b.buf = append(append(b.buf, storageKind(e)), e.key()...)
 	value := len(b.buf)
-	b.buf = append(b.buf, e.kind())
+	b.buf = append(b.buf, e.storedKind())
 	if id := e.limit(); id != 0 {
 		b.buf = s.appendLimit(b.buf, e)
 	}
 	b.buf = s.appendState(b.buf, e)
+	e.keepLog()
 	b.spans = append(b.spans, span{start, value, len(b.buf)})
 }
 
@@ -65,9 +69,9 @@ func (s *shard) appendState(b []byte, e entry) []byte {
 }
 
 func (s *shard) appendLog(b []byte, log unitLog) []byte {
-	b = binary.AppendVarint(b, log.units)
+	b = binary.AppendVarint(b, log.units-log.kept)
 	lastNs := int64(0)
-	for r := range log.all(&s.slab) {
+	for r := range log.behind(&s.slab, log.kept) {
 		b = binary.AppendVarint(b, r.atNs-lastNs)
 		b = binary.AppendVarint(b, r.units)
 		lastNs = r.atNs

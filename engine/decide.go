@@ -1,9 +1,6 @@
 package engine
 
-import (
-	"hash/maphash"
-	"slices"
-)
+import "slices"
 
 // Decide carries out ops, each atomically and those on one key in order, and fills out,
 // which is at least as long. Operations on different keys happen at the same time, in
@@ -94,9 +91,4 @@ func (t *Table) involved(ops []Op, list []int) []int {
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
-}
-
-// placeOf is the number of a key's shard.
-func (t *Table) placeOf(key []byte) int {
-	return int(maphash.Bytes(t.seed, homeOf(key)) >> (64 - t.shardBits))
 }

@@ -99,14 +99,10 @@ func (op *Op) tokenLen() int { return entryHead + 2 + len(op.Key) + len(op.ID) +
 // take decides under the operation's limit.
 func (s *shard) take(c *cell, op *Op, d *Decision) bool {
 	switch op.Limit.Algorithm {
-	case TokenBucket, LeakyBucket:
-		return s.takeBucket(c, op, d)
-	case FixedWindow:
-		return s.takeFixed(c, op, d)
+	case TokenBucket, LeakyBucket, FixedWindow, SlidingCounter:
+		return s.put(c, op, d, s.next(c, op, d))
 	case SlidingLog:
 		return s.takeSliding(c, op, d)
-	case SlidingCounter:
-		return s.takeSlidingCounter(c, op, d)
 	case Concurrency:
 		return s.takeLease(c, op, d)
 	case Strike:

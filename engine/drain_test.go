@@ -9,14 +9,14 @@ import (
 // TestDrainIsBoundedInBytes drains logs that are megabytes together: a chunk is no
 // longer than its bound and one log, whatever number of entries it may hold.
 func TestDrainIsBoundedInBytes(t *testing.T) {
-	const keys, units = 8, 200_000
+	const keys, units = 10, 100_000
 	table := NewTable(Options{Shards: 1, TrackChanges: true})
 	out := make([]Decision, 1)
 	for k := range keys {
 		limit := Limit{Algorithm: SlidingLog, WindowNs: MaxWindowNs, Max: units}
 		for n := range int64(units) {
 			op := Op{Key: []byte{byte(k)}, Limit: limit, Cost: 1}
-			table.Decide(Stamp{NowNs: 1e18 + int64(k*units)*1e6 + n*1e6}, []Op{op}, out)
+			table.Decide(Stamp{NowNs: 1e18 + (int64(k*units)+n)*3e9}, []Op{op}, out)
 		}
 	}
 	chunks, longest, largest := 0, 0, 0

@@ -64,6 +64,7 @@ type entry []byte
 func (e entry) kind() uint8        { return e[0] }
 func (e entry) has(flag byte) bool { return e[1]&flag != 0 }
 func (e entry) set(flag byte)      { e[1] |= flag }
+func (e entry) unset(flag byte)    { e[1] &^= flag }
 func (e entry) keyLen() int        { return int(le.Uint16(e[2:])) }
 func (e entry) limit() uint32      { return le.Uint32(e[4:]) }
 func (e entry) next() ref          { return le.Uint32(e[8:]) }

@@ -68,6 +68,7 @@ func keepsOffenders(t *testing.T, nowNs int64) {
 // TestEvictionOfDenialsFirst floods a bounded table with denied requests that each
 // carry an ID: what is remembered of them goes, and no limiter.
 func TestEvictionOfDenialsFirst(t *testing.T) {
+	skipUnderRace(t)
 	const nowNs, limiters = int64(1e18), 5_000
 	table := engine.NewTable(engine.Options{MaxMemoryBytes: memoryBound, Shards: 4})
 	ask := func(op engine.Op) engine.Decision {

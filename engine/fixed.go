@@ -20,10 +20,15 @@ func (w fixedWindow) idleAtNs() int64 {
 	return w.endNs
 }
 
-func (s *shard) takeFixed(c *cell, op *Op, d *Decision) bool {
+func (s *shard) nextFixed(c *cell, op *Op, d *Decision) nextState {
 	var w fixedWindow
 	if c.live {
-		w = s.carryWindow(op, s.limits.at(c.e.limit()), readFixed(c.e.state()))
+		old := s.limits.at(c.e.limit())
+		if w = readFixed(c.e.state()); old.is(&op.Limit) {
+			c.known = true
+		} else {
+			w = s.carryWindow(op, old, w)
+		}
 	} else {
 		w.endNs = s.windowEnd(op)
 	}
@@ -38,12 +43,7 @@ func (s *shard) takeFixed(c *cell, op *Op, d *Decision) bool {
 			d.RetryMs = s.spanMs(w.endNs)
 		}
 	}
-	if !s.claim(c, op, d) {
-		return false
-	}
-	w.write(c.e.state())
-	s.touched(c)
-	return d.Allowed > 0
+	return nextState{uint64(w.endNs), uint64(w.used), 0}
 }
 
 // windowEnd is where the window that begins or runs now ends.

@@ -197,7 +197,7 @@ func TestLoadOfDamagedHolds(t *testing.T) {
 	rng := seeded(1)
 	for seed := range uint64(40 / min(raceFactor, 10)) {
 		g := &holdTraffic{Rand: seeded(seed), at: engine.Stamp{NowNs: 1e18 + 7}, any: true}
-		before, stored := metaTable(2), map[string][]byte{}
+		before, stored := metaTable(2), entries{}
 		setModelPolicies(before, g.at)
 		for range 300 {
 			decideAt(before, g.at, g.next())
@@ -208,8 +208,8 @@ func TestLoadOfDamagedHolds(t *testing.T) {
 		setModelPolicies(table, g.at)
 		for k, v := range stored {
 			for range 5 {
-				_, _ = table.Load(g.at, []byte(k), damaged(rng, v))
-				_, _ = table.Load(g.at, damaged(rng, []byte(k)), v)
+				_, _ = table.Load(g.at, []byte(k), damaged(rng, v[0]))
+				_, _ = table.Load(g.at, damaged(rng, []byte(k)), v[0])
 			}
 		}
 		g.n -= 300 // the same ids

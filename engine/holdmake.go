@@ -21,6 +21,10 @@ func (s *shard) reserve(h uint64, op *Op, d *Decision) bool {
 	if !k.resolve(s, h, op, d) {
 		return false
 	}
+	if slices.ContainsFunc(k.parts, func(x part) bool { return x.strikes() }) {
+		d.Status = NotRefundable // what failed has failed
+		return false
+	}
 	if _, fits := k.look(op); !fits {
 		k.deny(op, d)
 		return false

@@ -71,12 +71,12 @@ func (t *Table) release(id []byte, x *hold, units int64) {
 // charge takes units from all limits in force for a hold, whether they have them or
 // not, and returns the least that is left of one; -1 when its policies are gone.
 func (k *checker) charge(s *shard, x *hold, units int64) (left int64) {
-	k.parts, k.groups = k.parts[:0], k.groups[:0]
+	k.clear()
 	look := Op{High: x.high}
 	for i, pair := range x.pairs {
 		if p := s.policy(pair.Policy); p != nil {
-			_, at := s.t.find(pair.Key)
-			k.add(at, p, i, pair.Key, &look)
+			h, at := s.t.find(pair.Key)
+			k.add(at, h, p, i, pair.Key, &look)
 		}
 	}
 	if len(k.groups) == 0 {
@@ -84,9 +84,9 @@ func (k *checker) charge(s *shard, x *hold, units int64) (left int64) {
 	}
 	for i := range k.parts {
 		p := &k.parts[i]
-		if p.reopen(); units > 0 {
+		if p.reopen(); units > 0 && !p.strikes() {
 			p.op.Cost, p.op.forced = units, true
-			p.s.take(&p.c, &p.op, &p.d)
+			p.take()
 			p.op.forced = false
 		}
 	}
@@ -95,6 +95,6 @@ func (k *checker) charge(s *shard, x *hold, units int64) (left int64) {
 		k.parts[i].ask(0)
 	}
 	var d Decision
-	k.tightest(&look, &d)
+	k.tightest(&d)
 	return d.Remaining
 }

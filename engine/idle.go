@@ -40,13 +40,15 @@ func logIdleNs(state []byte, l *Limit) int64 {
 	return 0
 }
 
-// idle reports whether an entry is the same as none: idleAtNs has come. Buckets,
-// the common case, are judged without the division.
+// idle reports whether an entry is the same as none: idleAtNs has come. The
+// common cases are judged at once, buckets without the division.
 func (s *shard) idle(e entry) bool {
 	switch e.kind() {
 	case uint8(TokenBucket), uint8(LeakyBucket):
 		units := s.limits.at(e.limit()).Rate.Units
 		return !wideMul(uint64(s.nowNs), uint64(units)).less(readBucket(e.state()))
+	case uint8(FixedWindow):
+		return readFixed(e.state()).idleAtNs() <= s.nowNs
 	case uint8(Concurrency):
 		set := readLeases(e.state())
 		if set.count > 0 && s.nowNs < set.soonestNs {

@@ -18,8 +18,8 @@ var mayImport = map[string][]string{
 	"httpfields":  {},
 	"persistence": {"engine", "latency"},
 	"raftstore":   {"engine", "latency", "persistence"},
-	"server":      {"engine", "httpfields", "latency"},
-	"policyfile":  {"engine", "httpfields", "latency", "server"},
+	"server":      {"engine", "httpfields", "internal", "latency"}, // internal/rlspb: messages of Envoy's
+	"policyfile":  {"engine", "httpfields", "internal", "latency", "server"},
 	"client":      {"engine", "httpfields"},
 	"bench":       {},
 }

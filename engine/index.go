@@ -71,18 +71,41 @@ func (x *index) find(h uint64, s *slab, ns namespace, key []byte) (of *slotGroup
 	}
 }
 
-// fetchedBytes reaches into the second cache line of an entry: where the state of most is.
-const fetchedBytes = 40
-
 // fetch reads the places where find will look first, and what it will find there.
 func (x *index) fetch(h uint64, s *slab) uint64 {
+	r := x.first(h)
+	if r == 0 {
+		return 0
+	}
+	return s.fetch(r)
+}
+
+// fetchLog reads the ends of the log that find will find, where most of what an operation
+// does to it is done.
+func (x *index) fetchLog(h uint64, s *slab) uint64 {
+	r := x.first(h)
+	if r == 0 {
+		return 0
+	}
+	e := entry(s.at(r))
+	if !hasLog(e.kind()) {
+		return 0
+	}
+	log := readLog(e.state())
+	if log.head == 0 {
+		return 0
+	}
+	return uint64(s.at(log.head)[0]) + uint64(s.at(log.tail)[0])
+}
+
+// first is the slot that find will look at first, 0 when there is none.
+func (x *index) first(h uint64) ref {
 	of := x.segmentOf(h).at(firstGroup(h))
 	m := matchTag(of.word(), tagOf(h))
 	if m == 0 {
 		return 0
 	}
-	e := s.at(of.refs[firstIn(m)])
-	return uint64(e[0]) + uint64(e[min(fetchedBytes, len(e)-1)])
+	return of.refs[firstIn(m)]
 }
 
 // add puts in an entry that is not there. hashOf gives the hash of an entry, for

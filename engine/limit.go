@@ -63,6 +63,13 @@ type Limit struct {
 	Steps    Steps // Strike
 }
 
+// is reports whether two limits are the same, as == does, without a call for those that
+// have no steps.
+func (l *Limit) is(other *Limit) bool {
+	return l.Max == other.Max && l.Rate == other.Rate && l.WindowNs == other.WindowNs &&
+		l.Algorithm == other.Algorithm && l.Mode == other.Mode && l.Steps == other.Steps
+}
+
 // Steps is a strike limit's list of (threshold, penalty) pairs in a comparable
 // form; MakeSteps builds it.
 type Steps string

@@ -1,10 +1,11 @@
 package engine
 
 // unitLog is an exact log of admitted units: when, and how many. It is a chain of
-// blocks. As stored in an entry's state it is head(4) tail(4) units(8) lastNs(8).
+// blocks. As stored in an entry's state it is head(4) tail(4) units(4) kept(4) lastNs(8).
 type unitLog struct {
 	head, tail ref
 	units      int64
+	kept       int64 // how many of the oldest units need not be drained again
 	lastNs     int64 // time of the newest record
 }
 
@@ -17,14 +18,15 @@ const (
 func readLog(b []byte) unitLog {
 	return unitLog{
 		head: le.Uint32(b), tail: le.Uint32(b[4:]),
-		units: int64(le.Uint64(b[8:])), lastNs: int64(le.Uint64(b[16:])),
+		units: int64(le.Uint32(b[8:])), kept: int64(le.Uint32(b[12:])), lastNs: int64(le.Uint64(b[16:])),
 	}
 }
 
 func (l unitLog) write(b []byte) {
 	le.PutUint32(b, l.head)
 	le.PutUint32(b[4:], l.tail)
-	le.PutUint64(b[8:], uint64(l.units))
+	le.PutUint32(b[8:], uint32(l.units))
+	le.PutUint32(b[12:], uint32(l.kept))
 	le.PutUint64(b[16:], uint64(l.lastNs))
 }
 
@@ -91,7 +93,8 @@ func (l *unitLog) grow(s *slab, size int, firstNs int64) {
 	l.tail = r
 }
 
-// dropUntil forgets the records at or before a time. Whole blocks go at once.
+// dropUntil forgets the records at or before a time. Whole blocks go at once, but for the
+// first: most often something of it stays, and then the next need not come from memory.
 func (l *unitLog) dropUntil(s *slab, untilNs int64) {
 	if l.head == 0 {
 		return
@@ -100,17 +103,13 @@ func (l *unitLog) dropUntil(s *slab, untilNs int64) {
 		l.clear(s)
 		return
 	}
-	for {
-		b := logBlock(s.at(l.head))
-		if b.firstNs() > untilNs {
+	for b := logBlock(s.at(l.head)); b.firstNs() <= untilNs; b = s.at(l.head) {
+		if l.dropWithin(s, b, untilNs) {
 			return
 		}
-		next := b.next()
-		if next == 0 || logBlock(s.at(next)).firstNs() > untilNs {
-			l.dropWithin(s, b, untilNs)
-			return
+		for l.stale(s, untilNs) {
+			l.dropHead(s, s.at(l.head))
 		}
-		l.dropHead(s, b)
 	}
 }
 
@@ -125,25 +124,27 @@ func (l *unitLog) stale(s *slab, untilNs int64) bool {
 
 func (l *unitLog) dropHead(s *slab, b logBlock) {
 	r := l.head
-	l.units -= b.units()
+	l.lose(b.units())
 	l.head = b.next()
 	s.free(r)
 }
 
-// dropWithin forgets records of the first block, and the block when none is left.
-func (l *unitLog) dropWithin(s *slab, b logBlock, untilNs int64) {
+// dropWithin forgets records of the first block, and the block when none is left; it
+// reports whether one is.
+func (l *unitLog) dropWithin(s *slab, b logBlock, untilNs int64) bool {
 	var gone int64
 	for r := range b.records() {
 		if r.atNs > untilNs {
 			b.setStart(r.begin)
 			b.setFirst(r.atNs)
 			b.setUnits(b.units() - gone)
-			l.units -= gone
-			return
+			l.lose(gone)
+			return true
 		}
 		gone += r.units
 	}
 	l.dropHead(s, b)
+	return false
 }
 
 // dropOldest forgets n units, fewer than there are; nothing when n is not positive.
@@ -176,9 +177,12 @@ func (l *unitLog) dropRecord(b logBlock, n int64) (dropped int64) {
 		dropped = n
 	}
 	b.setUnits(b.units() - dropped)
-	l.units -= dropped
+	l.lose(dropped)
 	return dropped
 }
+
+// lose notes that the oldest n units are gone.
+func (l *unitLog) lose(n int64) { l.units, l.kept = l.units-n, max(l.kept-n, 0) }
 
 // unitsUntil returns how many units were admitted at or before a time.
 func (l *unitLog) unitsUntil(s *slab, untilNs int64) (n int64) {
@@ -227,7 +231,7 @@ func (l *unitLog) keepFirst(s *slab, n int64) {
 		return
 	}
 	l.lastNs = l.timeOf(s, n)
-	l.units = n
+	l.units, l.kept = n, 0
 	r := l.head
 	b := logBlock(s.at(r))
 	for n > b.units() {
@@ -257,11 +261,21 @@ func (l *unitLog) clear(s *slab) {
 }
 
 // all iterates over the records, oldest first.
-func (l *unitLog) all(s *slab) func(yield func(logRecord) bool) {
+func (l *unitLog) all(s *slab) func(yield func(logRecord) bool) { return l.behind(s, 0) }
+
+// behind iterates over the records that are not of the oldest n units, oldest first.
+func (l *unitLog) behind(s *slab, n int64) func(yield func(logRecord) bool) {
 	return func(yield func(logRecord) bool) {
-		for r := l.head; r != 0; r = logBlock(s.at(r)).next() {
-			for rec := range logBlock(s.at(r)).records() {
-				if !yield(rec) {
+		for r := l.head; r != 0; {
+			b := logBlock(s.at(r))
+			if r = b.next(); n >= b.units() {
+				n -= b.units()
+				continue
+			}
+			for rec := range b.records() {
+				if n > 0 {
+					n -= rec.units
+				} else if !yield(rec) {
 					return
 				}
 			}

@@ -11,7 +11,7 @@ func (l *unitLog) takeOut(s *slab, atNs, n int64) {
 		}
 		if next == 0 || logBlock(s.at(next)).firstNs() >= atNs {
 			gone := b.takeOut(atNs, n)
-			l.units -= gone
+			l.units, l.kept = l.units-gone, 0
 			n -= gone
 		}
 		if b.start() == b.end() {

@@ -102,14 +102,17 @@ func (s *shard) worthNs(e entry) int64 {
 func (d *Decision) denied() bool { return d.Status == OK && d.Allowed == 0 && d.Limit > 0 }
 
 // nearestIdle is the one of a few entries, blocks left out if asked, met from a place that wanders
-// over the index, that is worth the least; 0 when none but keep was met.
+// over the index, that is worth the least; 0 when none but keep was met. The steps it
+// goes by change as well: among neighbours those that are worth little would go first
+// where they are few, until places are left that hold none, and a limiter goes there.
 func (s *shard) nearestIdle(keep ref, butBlocks bool) (nearest ref) {
 	soonest, seen := Never, 0
 	for range evictTries {
 		s.wander = s.wander*6364136223846793005 + 1442695040888963407 // Knuth's MMIX generator
 		g, from := s.index.segmentOf(s.wander), int(s.wander>>20%segmentSlots)
+		stride := int(s.wander>>29%segmentSlots) | 1 // odd: it meets every slot
 		for i := 0; i < segmentSlots && seen < evictLook; i++ {
-			r := g.slot((from + i) % segmentSlots)
+			r := g.slot((from + i*stride) % segmentSlots)
 			if r == 0 || r == keep {
 				continue
 			}

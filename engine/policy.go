@@ -51,12 +51,13 @@ type Policy struct {
 
 	exact    map[string]int // of Overrides
 	prefixes []string       // of the names of its limiters, by limit
-	simple   bool           // one limit that binds, whatever the key
+	hash     uint64         // of its name, see Table.ready
+	simple   bool           // the same limits bind whatever the key, and are foreseen or only one
 	tally    *tally
 }
 
 // PolicyLimit is one limit of a policy: of TokenBucket, LeakyBucket, FixedWindow,
-// SlidingLog or SlidingCounter.
+// SlidingLog, SlidingCounter or Strike.
 type PolicyLimit struct {
 	Limit  Limit
 	WaitNs int64 // as Op.WaitNs
@@ -133,16 +134,13 @@ func validLimits(limits []PolicyLimit) error {
 	return nil
 }
 
-// policed reports whether a policy may have limits of an algorithm.
-func policed(a Algorithm) bool { return a >= TokenBucket && a <= SlidingCounter }
-
 // sound reports whether the arithmetic holds for a limit.
 func (l *PolicyLimit) sound() bool {
 	within := func(v, low, high int64) bool { return low <= v && v <= high }
 	r := l.Limit.Rate
 	rated := within(r.Units, 1, MaxUnits) && within(r.PerNs, 1, MaxWindowNs)
 	windowed := within(l.Limit.WindowNs, 1, MaxWindowNs)
-	if l.Limit.Steps != "" || !within(l.Limit.Max, 0, MaxUnits) || !within(l.WaitNs, 0, MaxWindowNs) {
+	if (l.Limit.Steps != "") != (l.Limit.Algorithm == Strike) || !within(l.Limit.Max, 0, MaxUnits) || !within(l.WaitNs, 0, MaxWindowNs) {
 		return false
 	}
 	switch l.Limit.Algorithm {
@@ -158,8 +156,23 @@ func (l *PolicyLimit) sound() bool {
 		return windowed && within(l.Limit.Max, 1, MaxLogUnits)
 	case SlidingCounter:
 		return windowed && l.Limit.Max > 0
+	case Strike:
+		return windowed && l.Limit.Steps.sound() && l.Limit.Max == l.Limit.Steps.At(l.Limit.Steps.Len()-1).Threshold
 	}
 	return false
+}
+
+// sound reports whether steps are as MakeSteps wants them.
+func (s Steps) sound() bool {
+	last := int64(0)
+	for i := range s.Len() {
+		step := s.At(i)
+		if step.Threshold <= last || step.Threshold > MaxLogUnits || step.PenaltyNs < 1 || step.PenaltyNs > MaxWindowNs {
+			return false
+		}
+		last = step.Threshold
+	}
+	return s.Len() > 0 && s.Len() <= MaxSteps && len(s)%stepLen == 0
 }
 
 func (z *Zone) sound() bool {

@@ -181,7 +181,7 @@ func (m *policyModel) check(at engine.Stamp, op *engine.Op) engine.Decision {
 		}
 		for j, l := range m.limits(at, p, string(pair.Key)) {
 			b := &bound{policy: p, limit: l, pair: i, index: j, name: fmt.Sprintf("policy|%s|%d|%s", pair.Policy, j, pair.Key)}
-			if !op.High {
+			if !op.High && !b.strikes() {
 				b.kept = l.Limit.Max * p.Reserved / 1000
 			}
 			bounds = append(bounds, b)
@@ -193,7 +193,7 @@ func (m *policyModel) check(at engine.Stamp, op *engine.Op) engine.Decision {
 	cost := op.Cost
 	if op.Partial && cost > 0 {
 		for _, b := range bounds {
-			if !b.policy.Shadow {
+			if !b.policy.Shadow && !b.strikes() {
 				cost = min(cost, m.ask(at, b, 0, op, true).Remaining-b.kept)
 			}
 		}
@@ -204,6 +204,9 @@ func (m *policyModel) check(at engine.Stamp, op *engine.Op) engine.Decision {
 		asked := cost
 		if cost > 0 {
 			asked += b.kept
+		}
+		if b.strikes() { // held up only by a penalty that runs
+			asked = 0
 		}
 		b.answer = m.ask(at, b, asked, op, true)
 		if b.answer.Allowed == 0 {
@@ -223,10 +226,18 @@ func (m *policyModel) check(at engine.Stamp, op *engine.Op) engine.Decision {
 	for _, b := range bounds {
 		if !shadowFails[b.pair] {
 			b.answer = m.ask(at, b, cost, op, op.Dry)
+			if b.strikes() && b.answer.Allowed == 0 && !b.policy.Shadow {
+				denied = append(denied, b)
+			}
 		}
+	}
+	if len(denied) > 0 { // with what was taken
+		return m.denial(denied)
 	}
 	return m.admission(op, bounds, cost, pairs)
 }
+
+func (b *bound) strikes() bool { return b.limit.Limit.Algorithm == engine.Strike }
 
 func (m *policyModel) denial(denied []*bound) engine.Decision {
 	wait := func(b *bound) int64 {
@@ -292,7 +303,7 @@ type policyTraffic struct {
 func (g *policyTraffic) limit() (l engine.PolicyLimit) {
 	l.Limit.Max = 1 + g.Int64N(8)
 	window := (1 + g.Int64N(5)) * 1e9
-	switch g.IntN(7) {
+	switch g.IntN(8) {
 	case 0, 1:
 		l.Limit.Algorithm, l.Limit.Rate = engine.TokenBucket, engine.Rate{Units: 1, PerNs: window / 4}
 		if g.IntN(4) == 0 {
@@ -308,6 +319,9 @@ func (g *policyTraffic) limit() (l engine.PolicyLimit) {
 		l.Limit.Algorithm, l.Limit.WindowNs = engine.SlidingLog, window
 	case 6:
 		l.Limit.Algorithm, l.Limit.WindowNs = engine.SlidingCounter, window
+	case 7:
+		steps := []engine.Step{{Threshold: 1 + g.Int64N(3), PenaltyNs: 5e8}, {Threshold: 4 + g.Int64N(6), PenaltyNs: window}}
+		l.Limit = engine.Limit{Algorithm: engine.Strike, WindowNs: window, Steps: engine.MakeSteps(steps), Max: steps[1].Threshold}
 	}
 	return l
 }

@@ -192,9 +192,12 @@ func TestPoliciesComeBack(t *testing.T) {
 	}
 	table.Clear()
 	require.NotZero(t, table.Policies().Len(), "policies are no limiters: they stay")
-	names := 0
-	require.NoError(t, table.Drain(64, func(chunk []engine.Change) error { names += len(chunk); return nil }))
-	require.Equal(t, table.Policies().Len(), names, "and are stored again")
+	for _, why := range []string{"they are stored again", "a round stores them as well"} {
+		names := 0
+		require.NoError(t, table.Drain(64, func(chunk []engine.Change) error { names += len(chunk); return nil }))
+		require.Equal(t, table.Policies().Len(), names, why)
+		require.Zero(t, table.Renew(0, 1<<30))
+	}
 }
 
 // TestDenialsOfChecks: what Denials answers is what Decide would have, and leaves
@@ -279,4 +282,28 @@ func TestPoliciesAreInTheHash(t *testing.T) {
 		require.False(t, seen[table.StateHash(at)], "%+v", p)
 		seen[table.StateHash(at)] = true
 	}
+}
+
+// TestManyPoliciesOfOneKey: their limiters, whose places follow from key and policy, are
+// spread over the index.
+func TestManyPoliciesOfOneKey(t *testing.T) {
+	at, table := engine.Stamp{NowNs: 1e18}, engine.NewTable(engine.Options{})
+	for i := range engine.MaxPolicies {
+		name := fmt.Sprint("p", i)
+		decideAt(table, at, setPolicy(name, engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(9), quotaLimit(8), quotaLimit(7)}}))
+		require.EqualValues(t, 6, decideAt(table, at, check(1, name, "k")).Remaining)
+	}
+	require.EqualValues(t, 3*engine.MaxPolicies, table.Len(at))
+}
+
+// TestPoliciesCheckedForTheirOwnNames: a key may be called as the policy is; the places of
+// their limiters are spread all the same.
+func TestPoliciesCheckedForTheirOwnNames(t *testing.T) {
+	at, table := engine.Stamp{NowNs: 1e18}, engine.NewTable(engine.Options{Shards: 1})
+	for i := range engine.MaxPolicies {
+		name := fmt.Sprint("p", i)
+		decideAt(table, at, setPolicy(name, engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(9)}}))
+		require.EqualValues(t, 8, decideAt(table, at, check(1, name, name)).Remaining)
+	}
+	require.EqualValues(t, engine.MaxPolicies, table.Len(at))
 }

@@ -90,7 +90,7 @@ func (t *Table) swap(set *Policies, old, next *Policy, change *PolicyChange, d *
 			counts = old.tally
 		}
 		next.Version++
-		if replaced = set.with(next.ready(counts)); replaced.bytes > MaxPolicyBytes || replaced.Len() > MaxPolicies || next.Validate() != nil {
+		if replaced = set.with(t.ready(next, counts)); replaced.bytes > MaxPolicyBytes || replaced.Len() > MaxPolicies || next.Validate() != nil {
 			d.Status = PoliciesFull
 			return
 		}

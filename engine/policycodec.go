@@ -196,11 +196,7 @@ func (t *Table) loadPolicy(name string, value []byte) (bool, error) {
 	}
 	t.policyMu.Lock() // loaders are many
 	defer t.policyMu.Unlock()
-	set := t.policies.Load()
-	if set.byName[name] != nil {
-		return false, ErrStored
-	}
-	t.policies.Store(set.with(p.ready(nil)))
+	t.policies.Store(t.policies.Load().with(t.ready(p, nil)))
 	return true, nil
 }
 

@@ -72,7 +72,7 @@ func (p *Policy) ready(counts *tally) *Policy {
 			p.exact[p.Overrides[i].Pattern] = i
 		}
 	}
-	p.simple = len(p.Limits) == 1 && len(p.Overrides) == 0 && !p.Shadow && !p.Disabled
+	p.simple = len(p.Overrides) == 0 && !p.Shadow && !p.Disabled && p.foreseen()
 	p.prefixes = nil
 	for i := range p.most() {
 		p.prefixes = append(p.prefixes, cellPrefix(p.Name, i))
@@ -81,6 +81,12 @@ func (p *Policy) ready(counts *tally) *Policy {
 		p.tally = new(tally)
 	}
 	return p
+}
+
+// ready prepares a policy for the checks of this table.
+func (t *Table) ready(p *Policy, counts *tally) *Policy {
+	p.hash = t.hashPolicy([]byte(p.Name))
+	return p.ready(counts)
 }
 
 // tally counts the checks of a policy on this table. It is no part of the state.

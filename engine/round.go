@@ -30,7 +30,7 @@ func (t *Table) decideRound(held *turn, at Stamp, ops []Op, out []Decision) {
 		for ; i != noOp; i = r.next[i] {
 			s := r.in[i]
 			if held.enter(s) {
-				r.fetch(s, i)
+				r.fetch(s, i, ops)
 			}
 			s.enter(at)
 			s.do(r.hash[i], &ops[i], &out[i])
@@ -58,8 +58,28 @@ func (r *round) sort(t *Table, ops []Op) {
 
 // fetch has the processor load what operation i and those behind it on the same shard
 // will find. It waits for nothing: no load depends on one for another operation.
-func (r *round) fetch(s *shard, i uint8) {
-	for ; i != noOp && r.in[i] == s; i = r.next[i] {
+func (r *round) fetch(s *shard, i uint8, ops []Op) {
+	logs := false
+	for i := i; i != noOp && r.in[i] == s; i = r.next[i] {
+		if ops[i].Code == OpCheck {
+			s.fetchCheck(r.hash[i], ops[i].Text)
+			continue
+		}
 		s.fetched += s.index.fetch(r.hash[i], &s.slab)
+		logs = logs || hasLog(uint8(ops[i].Limit.Algorithm))
+	}
+	for ; logs && i != noOp && r.in[i] == s; i = r.next[i] {
+		if hasLog(uint8(ops[i].Limit.Algorithm)) {
+			s.fetched += s.index.fetchLog(r.hash[i], &s.slab)
+		}
+	}
+}
+
+// fetchCheck is fetch for the limiters that most keys have under a policy.
+func (s *shard) fetchCheck(h uint64, policy []byte) {
+	if p := s.policy(policy); p != nil {
+		for limit := range p.Limits {
+			s.fetched += s.index.fetch(besideKey(h, p.hash, limit), &s.slab)
+		}
 	}
 }

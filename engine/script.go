@@ -35,6 +35,7 @@ const (
 	NestHit     // unused, window ms, limit, block ms
 	LimitsSlide // limit, window s, amount
 	LimitsLook  // window s
+	RedisGCRA   // now ms, burst, rate, period ms, cost
 	NumScripts
 )
 
@@ -97,6 +98,7 @@ var scripts = [NumScripts]struct {
 	NestHit:              {shapeThrottle, nestHit, nestBlocked},
 	LimitsSlide:          {shapeSliding, limitsSlide, refused},
 	LimitsLook:           {shapeSliding, limitsLook, limitsLookBlocked},
+	RedisGCRA:            {shapeNumber, redisGCRA, redisGCRABlocked},
 }
 
 // scriptRun is one run of a script: the arguments, what is kept under its key, and

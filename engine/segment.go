@@ -53,8 +53,13 @@ func (g *segment) empty() {
 // Of a hash the leading bits choose the segment, bits 16..22 are the tag and bits
 // 23..28 the first group. The lowest bits are empty: a shard shifts away the bits
 // that chose it.
-func tagOf(h uint64) uint8       { return uint8(h >> 16 & 0x7f) }
-func firstGroup(h uint64) uint64 { return h >> 23 % segmentGroups }
+const (
+	tagShift   = 16
+	groupShift = 23
+)
+
+func tagOf(h uint64) uint8       { return uint8(h >> tagShift & 0x7f) }
+func firstGroup(h uint64) uint64 { return h >> groupShift % segmentGroups }
 
 // probe visits the groups of a segment in an order that reaches all of them.
 type probe struct{ group, step uint64 }

@@ -1,9 +1,6 @@
 package engine
 
-import (
-	"hash/maphash"
-	"sync"
-)
+import "sync"
 
 // shard is one independently locked part of a table. All fields but mu are
 // guarded by mu.
@@ -73,9 +70,5 @@ func (s *shard) enter(at Stamp) {
 		s.collect(collectPerOp)
 	}
 }
-
-// hashKey is the hash by which the index knows a key: the bits that choose the
-// shard are shifted away.
-func (t *Table) hashKey(key []byte) uint64 { return maphash.Bytes(t.seed, key) << t.shardBits }
 
 func (s *shard) hashOf(r ref) uint64 { return s.t.hashKey(entry(s.slab.at(r)).key()) }

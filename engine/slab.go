@@ -118,6 +118,16 @@ func (s *slab) at(r ref) []byte {
 	return s.pages[r>>wordBits].data[int(r&(1<<wordBits-1))*8:]
 }
 
+// fetchedBytes reaches into the second cache line of an entry: where the state of most is.
+const fetchedBytes = 40
+
+// fetch reads what a decision needs of a slot: its first bytes, its state and the mark that
+// says it has changed, which is far away from them.
+func (s *slab) fetch(r ref) uint64 {
+	p, word := s.pages[r>>wordBits], int(r&(1<<wordBits-1))
+	return uint64(p.data[word*8]) + uint64(p.data[min(word*8+fetchedBytes, pageLen-1)]) + p.marks[word/markWords/64]
+}
+
 // slot returns the slot's bytes.
 func (s *slab) slot(r ref) []byte { return s.at(r)[:s.len(r)] }
 

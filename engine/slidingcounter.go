@@ -65,7 +65,7 @@ func (w slidingCounter) retryAtNs(l *Limit, want int64) int64 {
 	return w.startNs + l.WindowNs + fallsToNs(w.cur, left, l.WindowNs)
 }
 
-func (s *shard) takeSlidingCounter(c *cell, op *Op, d *Decision) bool {
+func (s *shard) nextSlidingCounter(c *cell, op *Op, d *Decision) nextState {
 	l := &op.Limit
 	w := slidingCounter{startNs: s.alignedStart(l.WindowNs)}
 	if c.live {
@@ -86,10 +86,5 @@ func (s *shard) takeSlidingCounter(c *cell, op *Op, d *Decision) bool {
 			d.RetryMs = s.spanMs(w.retryAtNs(l, op.want()))
 		}
 	}
-	if !s.claim(c, op, d) {
-		return false
-	}
-	w.write(c.e.state())
-	s.touched(c)
-	return d.Allowed > 0
+	return nextState{uint64(w.startNs), uint64(w.prev), uint64(w.cur)}
 }

@@ -72,7 +72,7 @@ func lookingAhead(seed uint64) func(*replica, block, []engine.Decision) {
 // restarter drains its table into a store now and then, and replaces it by another
 // that is loaded from there.
 func restarter(t *testing.T, seed uint64) func(*replica, block, []engine.Decision) {
-	rng, stored := seeded(seed+1000), map[string][]byte{}
+	rng, stored := seeded(seed+1000), entries{}
 	return func(r *replica, b block, out []engine.Decision) {
 		r.table.Decide(b.at, b.ops, out)
 		if rng.IntN(3) == 0 {

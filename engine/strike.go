@@ -48,6 +48,9 @@ func (s *shard) strikeAnswer(op *Op, count, newestNs, blockedNs int64, d *Decisi
 	d.ResetMs = nsToMs(blockedFor)
 }
 
+// pardon ends a penalty.
+func (s *shard) pardon(e entry) { le.PutUint64(e.state()[logLen:], 0) }
+
 // penaltyNs is the penalty for going from one count to another: that of the
 // highest threshold reached, if one was passed or the last one stands behind.
 func (s Steps) penaltyNs(was, count int64) (penaltyNs int64) {

@@ -52,13 +52,14 @@ func ShardsFor(processors int) int {
 
 // Table holds limiters. Its methods may be called from many goroutines.
 type Table struct {
-	opts      Options
-	seed      maphash.Seed
-	shardBits int
-	used      atomic.Int64 // bytes of pages, segments and limits
-	shards    []shard
-	asked     atomic.Uint64 // shards that Victims has asked
-	evicted   atomic.Int64  // entries given up for room
+	opts       Options
+	seed       maphash.Seed // of the hashes of keys
+	policySeed maphash.Seed // see hashPolicy
+	shardBits  int
+	used       atomic.Int64 // bytes of pages, segments and limits
+	shards     []shard
+	asked      atomic.Uint64 // shards that Victims has asked
+	evicted    atomic.Int64  // entries given up for room
 
 	// policies is changed only by who holds all shards.
 	policies        atomic.Pointer[Policies]
@@ -74,7 +75,7 @@ func NewTable(o Options) *Table {
 	if o.IDLifetimeNs == 0 {
 		o.IDLifetimeNs = defaultIDLifetimeNs
 	}
-	t := &Table{opts: o, seed: maphash.MakeSeed(), shardBits: bits.TrailingZeros(uint(o.Shards))}
+	t := &Table{opts: o, seed: maphash.MakeSeed(), policySeed: maphash.MakeSeed(), shardBits: bits.TrailingZeros(uint(o.Shards))}
 	t.policies.Store(newPolicies())
 	t.shards = make([]shard, o.Shards)
 	for i := range t.shards {
@@ -82,20 +83,6 @@ func NewTable(o Options) *Table {
 		t.shards[i].init(t)
 	}
 	return t
-}
-
-// shardOf returns the shard of a key with this full hash: the leading bits choose it.
-func (t *Table) shardOf(full uint64) *shard { return &t.shards[full>>(64-t.shardBits)] }
-
-// find returns a key's hash within its shard, and the shard.
-func (t *Table) find(key []byte) (uint64, *shard) {
-	full := maphash.Bytes(t.seed, key)
-	if key[0] == reservedPrefix[0] {
-		if home := homeOf(key); len(home) < len(key) {
-			return full << t.shardBits, t.shardOf(maphash.Bytes(t.seed, home))
-		}
-	}
-	return full << t.shardBits, t.shardOf(full)
 }
 
 // Len returns the number of keys that are not idle. Like Collect it forgets idle
@@ -142,9 +129,7 @@ func (s *shard) visit(at Stamp, visit func(*shard)) {
 // does not note the removals for Drain. Policies stay, and Drain hands all of them
 // out again, for a store that was emptied as well.
 func (t *Table) Clear() {
-	for _, p := range t.policies.Load().All() {
-		t.policyChanged(p.Name)
-	}
+	t.renewPolicies()
 	t.eachShard(Stamp{}, func(s *shard) {
 		t.used.Add(-s.slab.bytes() - s.index.bytes() - s.limits.bytes())
 		totals := s.counts

@@ -1,0 +1,50 @@
+package engine
+
+import "slices"
+
+// nextState is the state that a decision leaves behind, of an algorithm whose state is a
+// few numbers, as many of these as it needs. It is found without changing anything, so that a check can decide under
+// all of its limits before it takes from any.
+type nextState struct{ a, b, c uint64 }
+
+// foresees reports whether next knows the algorithm.
+func (a Algorithm) foresees() bool {
+	return a == TokenBucket || a == FixedWindow || a == LeakyBucket || a == SlidingCounter
+}
+
+// next decides under the operation's limit and returns what it leaves behind if admitted
+// or, under another limit than before, denied.
+func (s *shard) next(c *cell, op *Op, d *Decision) nextState {
+	switch op.Limit.Algorithm {
+	case FixedWindow:
+		return s.nextFixed(c, op, d)
+	case SlidingCounter:
+		return s.nextSlidingCounter(c, op, d)
+	}
+	return s.nextBucket(c, op, d)
+}
+
+// put gives the cell's entry the next state of a decision, if it leaves one, and
+// reports whether something was taken.
+func (s *shard) put(c *cell, op *Op, d *Decision, n nextState) bool {
+	if !s.claim(c, op, d) {
+		return false
+	}
+	st := c.e.state()
+	le.PutUint64(st, n.a)
+	le.PutUint64(st[8:], n.b)
+	if op.Limit.Algorithm == SlidingCounter {
+		le.PutUint64(st[16:], n.c)
+	}
+	s.touched(c)
+	return d.Allowed > 0
+}
+
+// foreseen reports whether the policy has one limit, but not of strikes, or only limits
+// that next knows.
+func (p *Policy) foreseen() bool {
+	if len(p.Limits) == 1 {
+		return p.Limits[0].Limit.Algorithm != Strike
+	}
+	return !slices.ContainsFunc(p.Limits, func(l PolicyLimit) bool { return !l.Limit.Algorithm.foresees() })
+}

@@ -1,0 +1,57 @@
+package engine
+
+import "hash/maphash"
+
+// shardOf returns the shard of a key with this full hash: the leading bits choose it.
+func (t *Table) shardOf(full uint64) *shard { return &t.shards[full>>(64-t.shardBits)] }
+
+// find returns a name's hash within its shard, and the shard.
+func (t *Table) find(name []byte) (uint64, *shard) {
+	if name[0] == reservedPrefix[0] {
+		if home := homeOf(name); len(home) < len(name) {
+			return t.hashKey(name), t.shardOf(maphash.Bytes(t.seed, home))
+		}
+	}
+	full := maphash.Bytes(t.seed, name)
+	return full << t.shardBits, t.shardOf(full)
+}
+
+// placeOf is the number of a name's shard.
+func (t *Table) placeOf(name []byte) int {
+	return int(maphash.Bytes(t.seed, homeOf(name)) >> (64 - t.shardBits))
+}
+
+// homeOf returns the key in whose shard a limiter has its place.
+func homeOf(name []byte) []byte {
+	if name[0] == reservedPrefix[0] {
+		if _, _, key, ok := SplitName(name); ok {
+			return key
+		}
+	}
+	return name
+}
+
+// hashKey is the hash by which the index knows a name: the bits that choose the shard
+// are shifted away. That of a policy's limiter follows from those of key and policy, so
+// that a check, which knows both, need not read the name.
+func (t *Table) hashKey(name []byte) uint64 {
+	if name[0] == reservedPrefix[0] {
+		if policy, limit, key, ok := SplitName(name); ok {
+			return besideKey(t.hashKey(key), t.hashPolicy(policy), limit)
+		}
+	}
+	return maphash.Bytes(t.seed, name) << t.shardBits
+}
+
+// hashPolicy has a seed of its own: by the same one, the places of all keys that are called
+// as their policy would be one.
+func (t *Table) hashPolicy(name []byte) uint64 {
+	return maphash.Bytes(t.policySeed, name) << t.shardBits
+}
+
+// besideKey is the hash of the limiter of a policy's limit for a key. The limiters of one
+// policy for one key are in neighbouring groups of one segment, two in each, with
+// different tags: a check finds all in as much memory as one or two.
+func besideKey(key, policy uint64, limit int) uint64 {
+	return key ^ policy ^ uint64(limit&1)<<tagShift ^ uint64(limit>>1)<<groupShift
+}
