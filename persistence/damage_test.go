@@ -185,7 +185,7 @@ func TestForeignAndNewerDirectoriesAreRefused(t *testing.T) {
 	}{
 		{"somebody's files", "holiday.jpg", "x", ErrForeign, `"holiday.jpg"`},
 		{"another Pebble store", "MANIFEST-000001", "x", ErrForeign, "MANIFEST"},
-		{"a newer weir", "FORMAT", "weir data format 2\n", ErrNewer, "format 2, this weir knows 1"},
+		{"a newer weir", "FORMAT", "weir data format 4\n", ErrNewer, "format 4, this weir knows 3"},
 		{"format zero", "FORMAT", "weir data format 0\n", ErrDamaged, "format 0"},
 		{"not a format file", "FORMAT", "something", ErrDamaged, `"something"`},
 		{"an endless format file", "FORMAT", strings.Repeat("9", 1<<20), ErrDamaged, "FORMAT"},
@@ -233,7 +233,7 @@ func TestAnUnfinishedFirstStart(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	s, err := OpenStore(StoreOptions{Dir: dataDir, FS: fs, Logger: quiet, OnFatal: mustNotStop(t)})
 	require.NoError(t, err)
-	require.NoError(t, s.Load(engine.Stamp{NowNs: 1e18}, at(), newFakeTable()))
+	require.NoError(t, s.Load(engine.Stamp{NowNs: 1e18}, newFakeTable()))
 	for _, percent := range []int{0, 100} {
 		clone := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rand.New(rand.NewPCG(1, 2))})
 		again, table := mustOpen(t, clone, dataDir)

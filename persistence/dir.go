@@ -13,7 +13,9 @@ import (
 
 // formatVersion is the version of the data directory this program writes. It
 // covers the layout, the encoding of the clock record and that of the entries.
-const formatVersion = 1
+// Format 2 keeps entries as a journal of their changes; see legacy.go for format 1.
+// Format 3 may keep only what a log gained.
+const formatVersion = 3
 
 // The names in a data directory. freshName marks a first start that has not
 // finished: it becomes formatName once the store exists, so a crash in between
@@ -59,24 +61,29 @@ func (d directory) inspect() (fresh bool, err error) {
 
 // checkFormat judges a directory that has been used before.
 func (d directory) checkFormat(names []string) error {
-	text, err := d.read(formatName)
-	if err != nil {
-		return err
-	}
-	var version int
-	if _, err := fmt.Sscanf(text, "weir data format %d\n", &version); err != nil || text != formatText(version) {
-		return fmt.Errorf("%w (its %s file says %q)", ErrDamaged, formatName, text)
-	}
-	if version > formatVersion {
-		return fmt.Errorf("%w (format %d, this weir knows %d)", ErrNewer, version, formatVersion)
-	}
-	if version != formatVersion {
-		return fmt.Errorf("%w (format %d never existed)", ErrDamaged, version)
-	}
-	if !slices.Contains(names, stateName) {
+	_, err := d.format()
+	if err == nil && !slices.Contains(names, stateName) {
 		return fmt.Errorf("%w (%s is missing)", ErrDamaged, stateName)
 	}
-	return nil
+	return err
+}
+
+// format reads which format the directory has, one that this program knows.
+func (d directory) format() (version int, err error) {
+	text, err := d.read(formatName)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := fmt.Sscanf(text, "weir data format %d\n", &version); err != nil || text != formatText(version) {
+		return 0, fmt.Errorf("%w (its %s file says %q)", ErrDamaged, formatName, text)
+	}
+	if version > formatVersion {
+		return 0, fmt.Errorf("%w (format %d, this weir knows %d)", ErrNewer, version, formatVersion)
+	}
+	if version < 1 {
+		return 0, fmt.Errorf("%w (format %d never existed)", ErrDamaged, version)
+	}
+	return version, nil
 }
 
 func formatText(version int) string { return fmt.Sprintf("weir data format %d\n", version) }
@@ -121,6 +128,16 @@ func (d directory) finish() error {
 		return err
 	}
 	return d.sync()
+}
+
+// upgrade makes an older directory one of this format: before anything is written that
+// only this format knows.
+func (d directory) upgrade() error {
+	text, err := d.read(formatName)
+	if err != nil || text == formatText(formatVersion) {
+		return err
+	}
+	return d.write(freshName, formatName, formatText(formatVersion))
 }
 
 func (d directory) read(name string) (string, error) {

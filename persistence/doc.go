@@ -1,5 +1,5 @@
 // Package persistence keeps a table of limiters across restarts. It loads the
-// state from a data directory, writes what changed once a second and at
+// state from a data directory, writes what changed every second at the latest and at
 // shutdown, and owns the clock whose time must survive with the state. Node puts
 // the three together: the limiter of a server that runs alone.
 //
@@ -8,8 +8,8 @@
 //   - A clean shutdown loses nothing: the next start goes on from the exact state.
 //   - A crash, of the process or of the machine, forgets at most the decisions
 //     that no finished flush has seen: those of the last second, or of the time
-//     since Save last returned. What is forgotten is forgotten in the callers'
-//     favor; nothing they were granted is counted twice.
+//     since Save last returned, which is shorter. What is forgotten is forgotten in
+//     the callers' favor; nothing they were granted is counted twice.
 //   - Limiter time never goes back and is never behind a stored entry, whatever the
 //     wall clock does between two runs.
 //   - A directory that is damaged, newer than this program, in use, or not weir's is
@@ -22,10 +22,12 @@
 //
 //	FORMAT    the version of everything below, as text
 //	FLUSHED   a mark the state is held against: see mark
-//	state/    a Pebble store: engine entries under 'e', the clock record under 'm'
+//	state/    a Pebble store that is a journal of changes: see journal
 //
-// A flush writes its changes in batches, each atomic and each with a clock record
-// stamped after its entries, and ends with one batch that is synced to the disk.
+// A flush writes its changes in batches, each atomic and each ending with a clock record
+// stamped after its entries, and ends with one batch that is synced to the disk. What was
+// changed again since, or is gone, stays in the journal until a round of renewal has
+// written what is left of it anew: see round.
 // A crash in the middle of a flush keeps a prefix of it, so keys that one
 // MULTI/EXEC changed together may come back from different seconds.
 //
@@ -36,6 +38,13 @@
 // what changed since the one before; see there for the directory. A crash leaves
 // the older image or the newer, whole; one that is damaged, wherever, is refused
 // before anything of it is loaded, at the start and when another node sends it.
+//
+// # Backups
+//
+// A backup is the state of a running node as one stream: a head, see Contents, and that
+// of an image. A node that runs alone makes its store one for the moment: a record
+// in it, and hard links to its files in backup.tmp/. Restore reads every byte and
+// every entry in restore.tmp/ before it puts anything in place.
 //
 // # Where it differs
 //

@@ -27,6 +27,11 @@ var (
 	ErrTooLarge  = errors.New("too large for an image")
 	ErrStream    = errors.New("this is not the whole stream of an image")
 
+	ErrBackingUp   = errors.New("another backup is under way: one at a time")
+	ErrNoBackup    = errors.New("this is no whole backup, and nothing was restored: take another one")
+	ErrBackupNewer = errors.New("a newer weir wrote this backup, and nothing was restored: restore it with that version")
+	ErrNotEmpty    = errors.New("the directory is not empty, and nothing was restored: choose an empty or a new one")
+
 	ErrDisk         = errors.New("the disk failed, so weir stops; restarting is safe once it works: at most the last second is forgotten")
 	ErrDiskFullLive = errors.New("the disk is full, so weir stops: free some space and start it again; at most the last second is forgotten")
 	ErrDamagedLive  = errors.New("what was written earlier can no longer be read; a restart will refuse it: check the disk and restore a copy")

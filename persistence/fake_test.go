@@ -2,8 +2,10 @@ package persistence
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"log/slog"
 	"maps"
@@ -74,6 +76,41 @@ func (f *fakeTable) Drain(maxChunk int, emit func([]engine.Change) error) error 
 	return nil
 }
 
+// Renew goes over the entries in the order of a hash.
+func (f *fakeTable) Renew(cursor uint64, entries int) uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	hash := func(k string) uint64 { return uint64(crc32.Checksum([]byte(k), castagnoli)) + 1 }
+	keys := slices.SortedFunc(maps.Keys(f.entries), func(a, b string) int { return cmp.Compare(hash(a), hash(b)) })
+	for _, k := range keys {
+		switch h := hash(k); {
+		case h < cursor:
+		case entries <= 0:
+			return h
+		default:
+			f.dirty[k] = true
+			entries--
+		}
+	}
+	return 0
+}
+
+func (f *fakeTable) Usage() (entries, bytes int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for k, v := range f.entries {
+		bytes += int64(len(k) + len(v))
+	}
+	return int64(len(f.entries)), bytes
+}
+
+func (f *fakeTable) Unload(key []byte) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.entries, string(key))
+	return nil
+}
+
 var errBadEntry = errors.New("no such algorithm")
 
 func (f *fakeTable) Load(_ engine.Stamp, key, value []byte) (bool, error) {
@@ -83,6 +120,7 @@ func (f *fakeTable) Load(_ engine.Stamp, key, value []byte) (bool, error) {
 		return false, errBadEntry
 	}
 	if string(value) == "idle" {
+		delete(f.entries, string(key))
 		return false, nil
 	}
 	f.entries[string(key)] = string(value)
@@ -130,6 +168,9 @@ func mustNotStop(t *testing.T) func(error) {
 	return func(err error) { panic(fmt.Sprintf("%s: the store stops the process: %v", t.Name(), err)) }
 }
 
+// busyRenewal has rounds going on all the time.
+var busyRenewal = renewal{spareBytes: 100, entries: 7}
+
 const dataDir = "data"
 
 // at is the clock record of a flush in tests that do not care for time.
@@ -137,12 +178,12 @@ func at() Record { return Record{LimiterNs: 1e18, WallNs: 1e18} }
 
 // openStore opens a store on fs, loads it into a new table and begins.
 func openStore(fs vfs.FS, dir string, onFatal func(error)) (*Store, *fakeTable, error) {
-	s, err := OpenStore(StoreOptions{Dir: dir, FS: fs, Logger: quiet, OnFatal: onFatal})
+	s, err := OpenStore(StoreOptions{Dir: dir, FS: fs, Logger: quiet, OnFatal: onFatal, renewal: busyRenewal})
 	if err != nil {
 		return nil, nil, err
 	}
 	table := newFakeTable()
-	err = s.Load(engine.Stamp{NowNs: 1e18}, at(), table)
+	err = s.Load(engine.Stamp{NowNs: 1e18}, table)
 	if err == nil {
 		err = s.Begin(at())
 	}

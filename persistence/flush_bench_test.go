@@ -18,7 +18,7 @@ func BenchmarkFlush(b *testing.B) {
 	require.NoError(b, err)
 	defer store.Close()
 	table := engine.NewTable(engine.Options{TrackChanges: true})
-	require.NoError(b, store.Load(engine.Stamp{NowNs: 1}, persistence.Record{}, table))
+	require.NoError(b, store.Load(engine.Stamp{NowNs: 1}, table))
 	require.NoError(b, store.Begin(persistence.Record{}))
 	ops, out := make([]engine.Op, keys), make([]engine.Decision, keys)
 	limit := engine.Limit{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: 1e9}, Max: 1e6}

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/cockroachdb/pebble/v2"
-
 	"github.com/weir-project/weir/engine"
 )
 
@@ -36,10 +34,11 @@ func (m *Images) loadHeld(id string, meta imageMeta, begin func([]byte) (engine.
 			return err
 		}
 	}
-	if err := m.openWork(m.files(id), meta.files); err != nil {
+	record, err := m.openWork(m.files(id), meta.files)
+	if err != nil {
 		return err
 	}
-	state, err := readImageRecord(m.db, meta.index, meta.term)
+	state, err := decodeImageRecord(record, meta.index, meta.term)
 	if err != nil {
 		return err
 	}
@@ -47,7 +46,7 @@ func (m *Images) loadHeld(id string, meta imageMeta, begin func([]byte) (engine.
 	if err != nil {
 		return err
 	}
-	if err := m.load(at, to, func(*pebble.Batch) error { return nil }); err != nil {
+	if err := m.journal.load(at, to); err != nil {
 		return err
 	}
 	m.loaded.Store(true)

@@ -10,13 +10,15 @@ import (
 )
 
 // imageVersion is the version of META, and with it of everything in an image.
-const imageVersion = 1
+// Version 2 keeps entries as a journal of their changes; see legacy.go for version 1.
+// Version 3 may keep only what a log gained.
+const imageVersion = 3
 
 const (
 	// maxMetaBytes bounds the caller's own bytes in META: enough for the members of
 	// any cluster.
 	maxMetaBytes = 64 << 10
-	// maxImageFiles is far above what a table has: at tableBytes each, 128 GB.
+	// maxImageFiles is far above what a table has: at tableBytes each, 64 GB.
 	maxImageFiles = 1 << 14
 	// maxImageName is the longest name of a file: Pebble's markers have about 40 bytes.
 	maxImageName = 64
@@ -61,7 +63,7 @@ func decodeImageMeta(b []byte) (imageMeta, error) {
 	}
 	if version := binary.LittleEndian.Uint32(rest); version > imageVersion {
 		return imageMeta{}, fmt.Errorf("%w (image format %d, this weir knows %d)", ErrNewer, version, imageVersion)
-	} else if version != imageVersion {
+	} else if version < 1 {
 		return imageMeta{}, fmt.Errorf("%w (image format %d never existed)", ErrDamaged, version)
 	}
 	if end := len(b) - 4; crc32.Checksum(b[:end], castagnoli) != binary.LittleEndian.Uint32(b[end:]) {

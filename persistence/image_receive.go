@@ -205,7 +205,10 @@ func (in *Incoming) verify() error {
 	if err != nil {
 		return err
 	}
-	_, err = readImageRecord(db, in.made.index, in.made.term)
+	_, record, err := openJournal(db, imageRecord, in.images.renewal)
+	if err == nil {
+		_, err = decodeImageRecord(record, in.made.index, in.made.term)
+	}
 	err = errors.Join(err, db.Close())
 	return errors.Join(err, in.dropLock())
 }

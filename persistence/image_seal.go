@@ -50,8 +50,7 @@ func checkSizes(state, meta []byte) error {
 // them in meta.
 func (m *Images) checkpoint(meta *imageMeta, state []byte) (temp string, err error) {
 	record := encodeImageRecord(meta.index, meta.term, state)
-	err = m.commit(func(b *pebble.Batch) error { return b.Set(imageKey, record, nil) })
-	if err != nil {
+	if err := m.journal.end(nil, imageRecord, record, pebble.NoSync); err != nil {
 		return "", err
 	}
 	if err := m.db.Flush(); err != nil {

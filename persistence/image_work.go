@@ -12,18 +12,12 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// imageKey holds the record of an image: a version byte, index, term, and the
-// caller's state.
-var imageKey = []byte{metaPrefix, 'i'}
-
 const (
 	imageRecordVersion = 1
 	imageRecordHead    = 1 + 8 + 8
 	// maxStateBytes bounds what a caller may keep beside the entries: it is held in
 	// memory several times while an image is made.
 	maxStateBytes = 16 << 20
-	// mergeTables is how many new tables wait to be merged with the rest.
-	mergeTables = 16
 )
 
 // Write puts changes into work/, where they wait for Seal; a later change of a key
@@ -35,14 +29,9 @@ func (m *Images) Write(changes []engine.Change) error {
 	if m.db == nil {
 		return ErrNotLoaded
 	}
-	for len(changes) > 0 {
-		n := batchLen(changes)
-		if err := m.commit(func(b *pebble.Batch) error { return addChanges(b, changes[:n]) }); err != nil {
-			return m.must(err)
-		}
-		changes = changes[n:]
-	}
-	return nil
+	return m.must(inBatches(changes, func(batch []engine.Change) error {
+		return m.journal.write(batch, pebble.NoSync)
+	}))
 }
 
 // Clear forgets every entry in work/. Images stay as they are.
@@ -52,44 +41,46 @@ func (m *Images) Clear() error {
 	if m.db == nil {
 		return ErrNotLoaded
 	}
-	return m.must(m.commit(func(b *pebble.Batch) error {
-		return b.DeleteRange([]byte{entryPrefix}, []byte{entryPrefix + 1}, nil)
-	}))
+	m.journal.forget()
+	return nil
 }
 
-// commit writes one batch into work/, which has no log to sync.
-func (m *Images) commit(fill func(*pebble.Batch) error) error {
-	b := m.db.NewBatch()
-	defer b.Close()
-	if err := fill(b); err != nil {
-		return err
+// Renew is to be called before what changed is drained from a table and written, until
+// there is no more to do: now and then the table is asked to hand out more, in steps; see
+// round.
+func (m *Images) Renew(from Drainer) (more bool, err error) {
+	m.work.Lock()
+	defer m.work.Unlock()
+	if m.db == nil {
+		return false, ErrNotLoaded
 	}
-	return b.Commit(pebble.NoSync)
+	return m.journal.renew(from), nil
 }
 
 // openWork opens work/ with the tables and lists of an image in it, or empty when
-// from has no path. What was there is gone.
-func (m *Images) openWork(from directory, files []imageFile) (err error) {
+// from has no path, and returns the image's record. What was there is gone.
+func (m *Images) openWork(from directory, files []imageFile) (record []byte, err error) {
 	if err := m.closeWork(); err != nil {
-		return err
+		return nil, err
 	}
 	work := directory{m.dir.fs, m.dir.file(workName)}
 	if err := errors.Join(m.dir.fs.RemoveAll(work.path), m.dir.make(work.path)); err != nil {
-		return err
+		return nil, err
 	}
 	for _, f := range files {
 		if err := f.copyTo(work, from); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	o := m.workOptions(&m.loaded)
 	o.ErrorIfNotExists = len(files) > 0
 	if m.db, err = openPebble(work.path, o); err != nil {
 		m.db = nil
-		return err
+		return nil, err
 	}
 	m.known = slices.Clone(files)
-	return nil
+	m.journal, record, err = openJournal(m.db, imageRecord, m.renewal)
+	return record, err
 }
 
 // workOptions has no write-ahead log: an image holds only what was flushed, and
@@ -98,9 +89,6 @@ func (m *Images) workOptions(loaded *atomic.Bool) *pebble.Options {
 	o := pebbleOptions(m.dir.fs, m.log, m.fatal, loaded)
 	o.FS = pacedFS{o.FS}
 	o.DisableWAL = true
-	// Keys change all over, so each new table overlaps all that there are: merging
-	// them seldom, and many at once, costs the least.
-	o.L0CompactionThreshold, o.L0StopWritesThreshold = mergeTables, 4*mergeTables
 	o.MaxManifestFileSize = maxManifestBytes
 	return o
 }
@@ -124,23 +112,16 @@ func encodeImageRecord(index, term uint64, state []byte) []byte {
 	return append(b, state...)
 }
 
-// readImageRecord returns the caller's state from a store that must be the image of
-// the given entry.
-func readImageRecord(db *pebble.DB, index, term uint64) ([]byte, error) {
-	value, closer, err := db.Get(imageKey)
-	if errors.Is(err, pebble.ErrNotFound) {
-		return nil, fmt.Errorf("%w (it has no record of an image)", ErrDamaged)
-	} else if err != nil {
-		return nil, err
+// decodeImageRecord returns the caller's state from the record of an image, which must be
+// that of the given entry.
+func decodeImageRecord(record []byte, index, term uint64) ([]byte, error) {
+	if len(record) < imageRecordHead || record[0] != imageRecordVersion {
+		return nil, fmt.Errorf("%w (its record is %d bytes of an unknown kind)", ErrDamaged, len(record))
 	}
-	defer closer.Close()
-	if len(value) < imageRecordHead || value[0] != imageRecordVersion {
-		return nil, fmt.Errorf("%w (its record is %d bytes of an unknown kind)", ErrDamaged, len(value))
-	}
-	foundIndex, foundTerm := binary.LittleEndian.Uint64(value[1:]), binary.LittleEndian.Uint64(value[9:])
+	foundIndex, foundTerm := binary.LittleEndian.Uint64(record[1:]), binary.LittleEndian.Uint64(record[9:])
 	if foundIndex != index || foundTerm != term {
 		return nil, fmt.Errorf("%w (it is named for entry %d of term %d and holds entry %d of term %d)",
 			ErrDamaged, index, term, foundIndex, foundTerm)
 	}
-	return slices.Clone(value[imageRecordHead:]), nil
+	return record[imageRecordHead:], nil
 }

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // The names in a directory of images. See Images.
@@ -54,15 +53,17 @@ type ImageInfo struct {
 // other); List, Send and Receive may run beside them. A disk that fails once
 // OpenImages has returned ends the process, through StoreOptions.OnFatal.
 type Images struct {
-	dir    directory
-	guard  *guardFS
-	lock   *pebble.Lock
-	log    *slog.Logger
-	fatal  func(error)
-	loaded atomic.Bool // damage found in the background is fatal
+	dir     directory
+	guard   *guardFS
+	lock    *pebble.Lock
+	log     *slog.Logger
+	renewal renewal
+	fatal   func(error)
+	loaded  atomic.Bool // damage found in the background is fatal
 
-	work sync.Mutex // held before mu
-	entryStore
+	work    sync.Mutex // held before mu
+	db      *pebble.DB
+	journal journal
 	// known are the files of the image that work/ was last equal to. Pebble never
 	// changes a table it has written, so their checksums need no second reading.
 	known []imageFile
@@ -77,13 +78,8 @@ type Images struct {
 // say what was found and what to do: ErrInUse, ErrForeign, ErrNoLinks,
 // ErrNotWritable, ErrDiskFull.
 func OpenImages(o StoreOptions) (*Images, error) {
-	if o.FS == nil {
-		o.FS = vfs.Default
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	m := &Images{log: o.Logger, fatal: stopper(o.Logger, o.OnFatal), held: map[string]int{}}
+	o.ready()
+	m := &Images{log: o.Logger, renewal: o.renewal, fatal: stopper(o.Logger, o.OnFatal), held: map[string]int{}}
 	m.guard = &guardFS{FS: o.FS, fatal: m.fatal}
 	m.dir = directory{fs: m.guard, path: o.Dir}
 	if err := m.open(); err != nil {
@@ -108,7 +104,7 @@ func (m *Images) open() (err error) {
 	if _, err := m.ids(); err != nil {
 		return err
 	}
-	if err := m.openWork(directory{}, nil); err != nil {
+	if _, err := m.openWork(directory{}, nil); err != nil {
 		return err
 	}
 	if err := m.probeLinks(); err != nil {
@@ -155,14 +151,7 @@ func (m *Images) removeLeftovers() error {
 // probeLinks refuses a file system without hard links: every image would be a
 // full copy, if Pebble made one at all.
 func (m *Images) probeLinks() error {
-	from, to := directory{m.dir.fs, m.dir.file(workName)}, m.images().file("link"+tempSuffix)
-	if err := from.write("link", "link", ""); err != nil {
-		return err
-	}
-	if err := m.dir.fs.Link(from.file("link"), to); err != nil {
-		return fmt.Errorf("%w (%v)", ErrNoLinks, err)
-	}
-	return errors.Join(m.dir.fs.Remove(to), m.dir.fs.Remove(from.file("link")))
+	return linksIn(directory{m.dir.fs, m.dir.file(workName)}, m.images())
 }
 
 // Close lets go of the directory. What was written since the last Seal is

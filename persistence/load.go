@@ -1,13 +1,14 @@
 package persistence
 
 import (
+	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
-	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/weir-project/weir/engine"
 )
@@ -16,128 +17,174 @@ import (
 type Loader interface {
 	Reserve(entries int64)
 	Load(at engine.Stamp, key, value []byte) (bool, error)
+	Unload(key []byte) error
 }
 
-// entryStore is a Pebble store that holds entries.
-type entryStore struct{ db *pebble.DB }
+// waitingBlocks is how many blocks wait for each worker of a load: enough that none
+// waits for the reader, few enough to forget about.
+const waitingBlocks = 8
 
-// load puts every stored entry into to, judged at the given stamp, with as many
-// workers as the process has processors. Entries that have become idle are
-// deleted; seal adds to every such batch what must go with it. Any error means
-// that the state must not be used.
-func (s entryStore) load(at engine.Stamp, to Loader, seal func(*pebble.Batch) error) error {
-	bounds, err := s.split(runtime.GOMAXPROCS(0))
+// openJournal finds the end of the journal in a store and the last record of a kind: that
+// of format 1 if there is no journal yet, nil if there is neither.
+func openJournal(db *pebble.DB, kind byte, r renewal) (j journal, record []byte, err error) {
+	j = journal{db: db, next: 1, renewal: r}
+	if record, err = readLegacyRecord(db, kind); err != nil {
+		return j, nil, err
+	}
+	if j.legacy, err = hasLegacy(db); err != nil {
+		return j, nil, err
+	}
+	iter, err := db.NewIter(&pebble.IterOptions{LowerBound: itemKey(0), UpperBound: []byte{journalPrefix + 1}})
 	if err != nil {
-		return refusal(err)
+		return j, nil, err
 	}
-	entries, err := s.entries()
-	if err != nil {
-		return refusal(err)
+	if iter.Last() {
+		record, err = j.readLast(iter, kind)
 	}
-	to.Reserve(entries)
-	errs := make([]error, len(bounds)-1)
-	var workers sync.WaitGroup
-	for i := range errs {
-		workers.Go(func() {
-			w := &loadWorker{db: s.db, at: at, to: to, seal: seal, idle: s.db.NewBatch()}
-			errs[i] = w.run(bounds[i], bounds[i+1])
-			errs[i] = errors.Join(errs[i], w.idle.Close())
-		})
-	}
-	workers.Wait()
-	return refusal(errors.Join(errs...))
+	return j, record, errors.Join(err, iter.Close())
 }
 
-// entries is about how many entries are stored: what the tables' own counts say,
-// which is too many where a newer table has a key again.
-func (s entryStore) entries() (n int64, err error) {
-	levels, err := s.db.SSTables(pebble.WithProperties())
-	for _, level := range levels {
-		for _, table := range level {
-			n += int64(table.Properties.NumEntries) - 2*int64(table.Properties.NumDeletions)
-		}
-	}
-	return max(n, 0), err
-}
-
-// split divides the entries into at most n ranges of about the same size and
-// returns their bounds. The tables Pebble keeps are small and alike, so their
-// first keys are the marks of a ruler.
-func (s entryStore) split(n int) ([][]byte, error) {
-	first, end := []byte{entryPrefix}, []byte{entryPrefix + 1}
-	levels, err := s.db.SSTables(pebble.WithKeyRangeFilter(first, end))
+// readLast goes back to the last record of a kind: behind it there are only records of
+// the other.
+func (j *journal) readLast(iter *pebble.Iterator, kind byte) (record []byte, err error) {
+	number, err := itemNumber(iter.Key())
 	if err != nil {
 		return nil, err
 	}
-	var marks [][]byte
-	for _, level := range levels {
-		for _, table := range level {
-			marks = append(marks, table.Smallest.UserKey)
+	j.next = number + 1
+	for ; iter.Valid(); iter.Prev() {
+		value, err := iter.ValueAndErr()
+		if err != nil {
+			return nil, err
+		}
+		if len(value) == 0 || value[0] != clockRecord && value[0] != imageRecord {
+			break
+		}
+		entries, size := binary.Uvarint(value[1:])
+		if value[0] == kind && size > 0 {
+			j.entries = int64(entries)
+			return append([]byte{}, value[1+size:]...), nil
 		}
 	}
-	slices.SortFunc(marks, slices.Compare[[]byte])
-	bounds := [][]byte{first}
-	for i := 1; i < n && len(marks) > 0; i++ {
-		mark := marks[i*len(marks)/n]
-		if slices.Compare(mark, bounds[len(bounds)-1]) > 0 && slices.Compare(mark, end) < 0 {
-			bounds = append(bounds, slices.Clone(mark))
-		}
+	return nil, fmt.Errorf("%w (item %d does not end it)", ErrDamaged, number)
+}
+
+func itemNumber(key []byte) (uint64, error) {
+	if len(key) != itemKeyLen {
+		return 0, fmt.Errorf("%w (it has a key of %d bytes)", ErrDamaged, len(key))
 	}
-	return append(bounds, end), nil
+	return binary.BigEndian.Uint64(key[1:]), nil
 }
 
-// loadWorker loads one range of keys.
-type loadWorker struct {
-	db   *pebble.DB
-	at   engine.Stamp
-	to   Loader
-	seal func(*pebble.Batch) error
-	idle *pebble.Batch // deletes
+// load puts every stored entry into to, judged at the given stamp, with as many
+// workers as the process has processors: one reads, and hands each worker the blocks of
+// its lanes. Any error means that the state must not be used.
+func (j *journal) load(at engine.Stamp, to Loader) error {
+	to.Reserve(j.expected())
+	workers := make([]chan []byte, min(runtime.GOMAXPROCS(0), laneCount))
+	group, ctx := errgroup.WithContext(context.Background())
+	for i := range workers {
+		work := make(chan []byte, waitingBlocks)
+		workers[i] = work
+		group.Go(func() error { return loadBlocks(ctx, work, at, to) })
+	}
+	group.Go(func() error {
+		defer func() {
+			for _, w := range workers {
+				close(w)
+			}
+		}()
+		hand := func(lane byte, block []byte) error {
+			select {
+			case workers[int(lane)%len(workers)] <- block:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return errors.Join(j.readLegacy(hand), j.read(hand))
+	})
+	err := refusal(group.Wait())
+	j.round.written = j.bytes
+	return err
 }
 
-func (w *loadWorker) run(lower, upper []byte) error {
-	iter, err := w.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+// expected is how many entries the journal says there are, as far as its files could hold
+// them: an entry takes more than a byte there, however well it is compressed. Room for as
+// many is a few times the files' size, whoever wrote them.
+func (j *journal) expected() int64 {
+	return max(0, min(j.entries, int64(j.db.Metrics().DiskSpaceUsage())))
+}
+
+// read hands out the blocks in order.
+func (j *journal) read(hand func(lane byte, block []byte) error) error {
+	iter, err := j.db.NewIter(&pebble.IterOptions{LowerBound: itemKey(0), UpperBound: []byte{journalPrefix + 1}})
 	if err != nil {
 		return err
 	}
+	last := uint64(0)
 	for iter.First(); iter.Valid(); iter.Next() {
-		if err := w.one(iter); err != nil {
+		if last, err = j.readItem(iter, last, hand); err != nil {
 			return errors.Join(err, iter.Close())
 		}
 	}
-	if err := iter.Close(); err != nil { // what the iteration ran into, too
-		return err
-	}
-	return w.forget()
+	return iter.Close() // what the iteration ran into, too
 }
 
-func (w *loadWorker) one(iter *pebble.Iterator) error {
+func (j *journal) readItem(iter *pebble.Iterator, last uint64, hand func(lane byte, block []byte) error) (uint64, error) {
+	number, err := itemNumber(iter.Key())
+	if err != nil {
+		return 0, err
+	}
+	if last > 0 && number != last+1 {
+		return 0, fmt.Errorf("%w (the items between %d and %d are missing)", ErrDamaged, last, number)
+	}
 	value, err := iter.ValueAndErr()
 	if err != nil {
-		return err
+		return 0, err
 	}
-	kept, err := w.to.Load(w.at, iter.Key()[1:], value)
-	if err != nil {
-		return fmt.Errorf("%w (entry %.64q: %v)", ErrDamaged, iter.Key()[1:], err)
+	j.bytes += int64(len(iter.Key()) + len(value))
+	switch {
+	case len(value) > 0 && value[0] < laneCount:
+		return number, hand(value[0], append([]byte{}, value[1:]...))
+	case len(value) > 0 && (value[0] == clockRecord || value[0] == imageRecord):
+		return number, nil
 	}
-	if kept {
-		return nil
-	}
-	if err := w.idle.Delete(iter.Key(), nil); err != nil || w.idle.Count() < chunkEntries {
-		return err
-	}
-	return w.forget()
+	return 0, fmt.Errorf("%w (item %d is of an unknown kind)", ErrDamaged, number)
 }
 
-// forget deletes the idle entries seen so far.
-func (w *loadWorker) forget() error {
-	if w.idle.Empty() {
-		return nil
+// loadBlocks loads what comes until there is no more.
+func loadBlocks(ctx context.Context, blocks <-chan []byte, at engine.Stamp, to Loader) error {
+	for {
+		select {
+		case block, ok := <-blocks:
+			if !ok {
+				return nil
+			}
+			if err := loadBlock(block, at, to); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return nil
+		}
 	}
-	if err := w.seal(w.idle); err != nil {
-		return err
+}
+
+func loadBlock(block []byte, at engine.Stamp, to Loader) (err error) {
+	for len(block) > 0 {
+		c, rest, ok := cutChange(block)
+		if !ok {
+			return fmt.Errorf("%w (a block of changes contradicts itself)", ErrDamaged)
+		}
+		if c.Value == nil {
+			err = to.Unload(c.Key)
+		} else {
+			_, err = to.Load(at, c.Key, c.Value)
+		}
+		if err != nil {
+			return fmt.Errorf("%w (entry %.64q: %v)", ErrDamaged, c.Key, err)
+		}
+		block = rest
 	}
-	err := w.idle.Commit(pebble.NoSync)
-	w.idle.Reset()
-	return err
+	return nil
 }

@@ -40,7 +40,7 @@ func loadStore(t testing.TB, dir string) *engine.Table {
 	s, err := OpenStore(StoreOptions{Dir: dir, Logger: slog.Default()})
 	require.NoError(t, err)
 	table := engine.NewTable(engine.Options{TrackChanges: true})
-	require.NoError(t, s.Load(engine.Stamp{NowNs: benchNow}, at(), table))
+	require.NoError(t, s.Load(engine.Stamp{NowNs: benchNow}, table))
 	require.NoError(t, s.Begin(at()))
 	require.NoError(t, s.abandon())
 	return table
@@ -107,3 +107,7 @@ func (r *repeated) Drain(maxChunk int, emit func([]engine.Change) error) error {
 	}
 	return nil
 }
+
+func (r *repeated) Renew(uint64, int) uint64 { return 0 }
+
+func (r *repeated) Usage() (entries, bytes int64) { return int64(len(r.chunk)), 1 << 40 }

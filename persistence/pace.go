@@ -69,3 +69,31 @@ func (owed *rest) pay(n int, bytesPerSecond time.Duration) {
 		*owed = 0
 	}
 }
+
+// spread makes a job rest between its pieces: in one go it would take a processor from
+// those who decide, for so long that they would feel it.
+type spread struct {
+	over  time.Duration // how long a job may take with its rests; 0: no rests
+	began time.Time     // when this one did
+	from  time.Time     // when the present piece began
+}
+
+// restsAtFirst is how many times as long as a piece the rest behind it is. Rests get
+// shorter as the time of the job runs out: how much there is to do is not known before,
+// and what is done without rests at the end is felt like a job without any.
+const restsAtFirst = 3
+
+func (s *spread) begin() {
+	s.began = time.Now()
+	s.from = s.began
+}
+
+// piece ends a piece of the job; hurry leaves out the rest.
+func (s *spread) piece(hurry bool) {
+	now := time.Now()
+	if left := s.over - now.Sub(s.began); !hurry && left > 0 {
+		share := float64(left) / float64(s.over)
+		time.Sleep(min(time.Duration(restsAtFirst*share*float64(now.Sub(s.from))), left))
+	}
+	s.from = time.Now()
+}

@@ -20,14 +20,16 @@ const pebbleFormat = pebble.FormatTableFormatV6
 
 const (
 	// memTableBytes and cacheBytes are small: the table of the engine is the cache,
-	// and Pebble is only read at start, from end to end.
-	memTableBytes = 16 << 20
+	// and Pebble is only read at start, from end to end. There may be three of the former: one
+	// is written, one goes to disk and one is kept for later.
+	memTableBytes = 2 << 20
 	cacheBytes    = 8 << 20
 	// MaxOpenFiles is how many files Pebble may keep open: it reads them at the start,
 	// one after the other, and when it merges a few.
 	MaxOpenFiles = 128
-	// tableBytes keeps Pebble's files small enough to divide a load by.
-	tableBytes = 8 << 20
+	// tableBytes keeps Pebble's files small: while the file system gives back the blocks of one
+	// that is removed, whoever syncs another waits.
+	tableBytes = 4 << 20
 )
 
 // openPebble opens a Pebble store. Pebble panics with the error where a directory

@@ -16,11 +16,16 @@ import (
 )
 
 const (
-	// flushEvery is how often changes go to disk: what a crash may forget.
-	flushEvery = time.Second
+	// flushEvery is how often changes go to disk. A change that a flush has just missed is
+	// on disk when the next one ends, which may be spreadOver of that time later: a crash
+	// is to forget no more than the last second.
+	flushEvery = 600 * time.Millisecond
 	// collectPerShard bounds the idle entries forgotten per shard and second. It
 	// clears ten million keys in a minute and holds a lock for microseconds.
 	collectPerShard = 1024
+	// spreadOver is how much of the time between two flushes one may take: the more, the less
+	// is it felt.
+	spreadOver = 0.6
 	// slowFlush is how long a flush may take before the log says so.
 	slowFlush = 5 * time.Second
 )
@@ -41,7 +46,7 @@ type Options struct {
 	// MaxDowntimeCredit is how much of the time the node was down may count as
 	// passed. DefaultMaxDowntimeCredit is a sane value; 0 gives nothing back.
 	MaxDowntimeCredit time.Duration
-	// FlushEvery is the time between flushes; 0 means one second.
+	// FlushEvery is the time between flushes; 0 means flushEvery.
 	FlushEvery time.Duration
 	Source     Source // nil: the machine's clocks
 }
@@ -54,6 +59,8 @@ type Node struct {
 	store *Store // nil: no disk
 	log   *slog.Logger
 	fatal func(error)
+
+	idLifetimeNs int64
 
 	disk     sync.Mutex      // held while the store is flushed or cleared
 	saves    chan chan error // Save asks run
@@ -78,9 +85,12 @@ func Open(o Options) (*Node, error) {
 	}
 	o.Table.TrackChanges = o.DataDir != ""
 	n := &Node{
-		table:   engine.NewTable(o.Table),
-		log:     o.Logger,
-		fatal:   stopper(o.Logger, o.OnFatal),
+		table: engine.NewTable(o.Table),
+		log:   o.Logger,
+		fatal: stopper(o.Logger, o.OnFatal),
+
+		idLifetimeNs: o.Table.IDLifetimeNs,
+
 		saves:   make(chan chan error),
 		stop:    make(chan struct{}),
 		stopped: make(chan struct{}),
@@ -106,6 +116,7 @@ func (n *Node) restore(o Options) error {
 		return errors.Join(fmt.Errorf("data directory %q: %w", o.DataDir, err), store.abandon())
 	}
 	n.store = store
+	store.spread.over = time.Duration(spreadOver * float64(o.FlushEvery))
 	return nil
 }
 
@@ -118,7 +129,7 @@ func (n *Node) load(store *Store, o Options) error {
 		last = &r
 	}
 	n.clock = newClock(o, last)
-	if err := store.Load(n.clock.Now(), n.clock.Record(), n.table); err != nil {
+	if err := store.Load(n.clock.Now(), n.table); err != nil {
 		return err
 	}
 	return store.Begin(n.clock.Record())
@@ -221,6 +232,8 @@ func (n *Node) Close() error {
 	n.once.Do(func() {
 		close(n.stop)
 		<-n.stopped
+		n.disk.Lock() // a backup or a Clear may have come before that
+		defer n.disk.Unlock()
 		if n.store != nil {
 			n.closeErr = refusal(n.store.Close())
 		}
@@ -228,7 +241,7 @@ func (n *Node) Close() error {
 	return n.closeErr
 }
 
-// Clear forgets everything, in memory and on disk.
+// Clear forgets everything but the policies, in memory and on disk.
 func (n *Node) Clear() error {
 	n.disk.Lock()
 	defer n.disk.Unlock()
@@ -237,15 +250,11 @@ func (n *Node) Clear() error {
 		return ErrClosed
 	default:
 	}
-	// What is decided between the two is in the next flush.
 	n.table.Clear()
 	if n.store == nil {
 		return nil
 	}
-	if err := n.store.Clear(n.clock.Record()); err != nil {
-		n.fatal(fmt.Errorf("%w: %w", ErrDisk, err))
-	}
-	// The policies stay: a crash between the two must not lose them either.
+	n.store.Clear()
 	if err := n.store.Flush(n.table, n.clock.Record, true); err != nil {
 		n.fatal(fmt.Errorf("%w: %w", ErrDisk, err))
 	}

@@ -201,26 +201,6 @@ func TestSaveCoversWhatCameBefore(t *testing.T) {
 	}
 }
 
-func TestClearIsForGood(t *testing.T) {
-	fs, src := vfs.NewCrashableMem(), &fakeSource{wall: noon}
-	n := mustStart(t, nodeOptions(t, fs, src))
-	for _, op := range takes(noon) {
-		decide(t, n, op)
-	}
-	require.NoError(t, n.Save())
-	require.NoError(t, n.Clear())
-	require.Zero(t, n.Len())
-	decide(t, n, takes(noon)[0])
-	require.NoError(t, n.Save())
-	crash := fs.CrashClone(vfs.CrashCloneCfg{})
-	require.NoError(t, n.Close())
-	require.ErrorIs(t, n.Clear(), ErrClosed)
-
-	again := mustStart(t, nodeOptions(t, crash, src))
-	require.EqualValues(t, 1, again.Len())
-	require.NoError(t, again.Close())
-}
-
 func TestPeriodicFlushAndLastSave(t *testing.T) {
 	fs, src := vfs.NewCrashableMem(), &fakeSource{wall: noon}
 	o := nodeOptions(t, fs, src)

@@ -14,8 +14,8 @@ import (
 
 const (
 	// chunkEntries is how many entries Drain hands out at once: enough to spread
-	// the cost of a batch, few enough to copy in a millisecond.
-	chunkEntries = 4096
+	// the cost of a batch over, few enough to copy and write in a millisecond.
+	chunkEntries = 1024
 	// maxBatchBytes splits a chunk of large entries (sliding logs of megabytes):
 	// a batch is held in memory twice while it commits.
 	maxBatchBytes = 4 << 20
@@ -27,14 +27,6 @@ const (
 	idleRecordNs = int64(10e9)
 )
 
-// The first byte of a stored key says what it is.
-const (
-	entryPrefix = 'e'
-	metaPrefix  = 'm'
-)
-
-var clockKey = []byte{metaPrefix, 'c'}
-
 // StoreOptions say where a store is and whom it tells.
 type StoreOptions struct {
 	Dir    string
@@ -43,12 +35,29 @@ type StoreOptions struct {
 	// OnFatal is called when the disk fails at run time, and must not return. nil
 	// logs the error and ends the process with code 1.
 	OnFatal func(error)
+
+	renewal renewal // usualRenewal; other in tests
+}
+
+// ready fills in what was left out.
+func (o *StoreOptions) ready() {
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.renewal == (renewal{}) {
+		o.renewal = usualRenewal
+	}
 }
 
 // Store keeps entries and the clock record in a data directory. Load comes first;
 // then one goroutine at a time may flush or clear.
 type Store struct {
-	entryStore
+	db      *pebble.DB
+	journal journal
+	spread  spread
 	dir     directory
 	guard   *guardFS
 	lock    *pebble.Lock
@@ -63,22 +72,17 @@ type Store struct {
 // OpenStore opens or makes the data directory. Every error says what was found
 // and what to do, and leaves the state in the directory as it was.
 func OpenStore(o StoreOptions) (*Store, error) {
-	if o.FS == nil {
-		o.FS = vfs.Default
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.ready()
 	s := &Store{fatal: stopper(o.Logger, o.OnFatal)}
 	s.guard = &guardFS{FS: o.FS, fatal: s.fatal}
 	s.dir = directory{fs: s.guard, path: o.Dir}
-	if err := s.open(o.Logger); err != nil {
+	if err := s.open(o); err != nil {
 		return nil, errors.Join(fmt.Errorf("data directory %q: %w", o.Dir, refusal(err)), s.abandon())
 	}
 	return s, nil
 }
 
-func (s *Store) open(log *slog.Logger) (err error) {
+func (s *Store) open(from StoreOptions) (err error) {
 	if s.fresh, err = s.dir.inspect(); err != nil {
 		return err
 	}
@@ -99,40 +103,40 @@ func (s *Store) open(log *slog.Logger) (err error) {
 			return err
 		}
 	}
-	o := pebbleOptions(s.dir.fs, log, s.fatal, &s.loaded)
+	if err := s.dropBackup(); err != nil {
+		return err
+	}
+	o := pebbleOptions(s.dir.fs, from.Logger, s.fatal, &s.loaded)
 	o.Lock, o.ErrorIfNotExists = s.lock, !s.fresh
 	if s.db, err = openPebble(state, o); err != nil {
 		return err
 	}
 	s.guard.armed.Store(true)
-	return s.readRecord()
+	return s.readRecord(from.renewal)
 }
 
 // Load puts every stored entry into to, judged at the given stamp, with as many
-// workers as the process has processors. Entries that have become idle are
-// deleted together with the time that made them idle, now: a later start must not
-// come out before it. Any error means that the state must not be used.
-func (s *Store) Load(at engine.Stamp, now Record, to Loader) error {
-	now.Flush = s.last.Flush
-	return s.load(at, to, func(b *pebble.Batch) error { return b.Set(clockKey, now.encode(), nil) })
-}
+// workers as the process has processors. Those that have become idle are left out; Begin
+// then stores a time that no later start comes out before. Any error means that the
+// state must not be used.
+func (s *Store) Load(at engine.Stamp, to Loader) error { return s.journal.load(at, to) }
 
 // readRecord finds the clock record of the last flush and holds it against the
 // mark.
-func (s *Store) readRecord() error {
-	value, closer, err := s.db.Get(clockKey)
+func (s *Store) readRecord(r renewal) error {
+	j, record, err := openJournal(s.db, clockRecord, r)
 	switch {
-	case err == nil:
-		defer closer.Close()
-		if s.last, err = decodeRecord(value); err != nil {
+	case err != nil:
+		return err
+	case record != nil:
+		if s.last, err = decodeRecord(record); err != nil {
 			return err
 		}
 		s.hasLast = true
-	case !errors.Is(err, pebble.ErrNotFound):
-		return err
 	case !s.fresh:
 		return fmt.Errorf("%w (it has no clock record)", ErrDamaged)
 	}
+	s.journal = j
 	if s.last.Flush < s.marked {
 		return fmt.Errorf("%w (it ends at flush %d, but flush %d was written)", ErrDamaged, s.last.Flush, s.marked)
 	}
@@ -146,6 +150,11 @@ func (s *Store) Last() (Record, bool) { return s.last, s.hasLast }
 // Call it once, after Load.
 func (s *Store) Begin(now Record) error {
 	s.last.Flush++
+	if !s.fresh {
+		if err := s.dir.upgrade(); err != nil {
+			return refusal(err)
+		}
+	}
 	if err := s.commit(nil, now, pebble.Sync); err != nil {
 		return refusal(err)
 	}
@@ -159,16 +168,8 @@ func (s *Store) Begin(now Record) error {
 	return refusal(s.dir.writeMark(s.last.Flush))
 }
 
-// Clear forgets every entry, on disk when it returns.
-func (s *Store) Clear(now Record) error {
-	s.last.Flush++
-	b := s.db.NewBatch()
-	defer b.Close()
-	if err := b.DeleteRange([]byte{entryPrefix}, []byte{entryPrefix + 1}, nil); err != nil {
-		return err
-	}
-	return s.seal(b, now, pebble.Sync)
-}
+// Clear has the next flush forget every entry that was written before it.
+func (s *Store) Clear() { s.journal.forget() }
 
 // Close ends the store. Everything flushed goes from the log into tables first:
 // their every byte is under a checksum, so later damage cannot pass for a crash.

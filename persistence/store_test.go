@@ -65,11 +65,13 @@ func TestClearEmptiesTheDisk(t *testing.T) {
 	s, table := mustOpen(t, fs, dataDir)
 	table.set("a", "1")
 	flush(t, s, table)
-	require.NoError(t, s.Clear(at()))
+	table = newFakeTable()
+	s.Clear()
+	flush(t, s, table)
 
 	crash := fs.CrashClone(vfs.CrashCloneCfg{})
 	after, loaded := mustOpen(t, crash, dataDir)
-	require.Empty(t, loaded.state(), "it is on disk when Clear returns")
+	require.Empty(t, loaded.state(), "it is on disk when the flush returns")
 	require.NoError(t, after.Close())
 
 	table.set("b", "2")
@@ -80,35 +82,32 @@ func TestClearEmptiesTheDisk(t *testing.T) {
 	require.NoError(t, again.Close())
 }
 
-func TestIdleEntriesAreDeletedAtLoad(t *testing.T) {
+// What is idle at a load stays out of the table, and the time that made it idle is stored
+// before anything is decided.
+func TestIdleEntriesAreLeftOut(t *testing.T) {
 	fs := vfs.NewMem()
 	s, table := mustOpen(t, fs, dataDir)
-	for i := range 2*chunkEntries + 5 {
-		table.set(fmt.Sprintf("idle%05d", i), "idle")
-	}
+	table.set("idle", "1")
 	table.set("kept", "1")
+	flush(t, s, table)
+	table.set("idle", "idle")
 	flush(t, s, table)
 	require.NoError(t, s.Close())
 
 	later := Record{LimiterNs: 2e18, WallNs: 2e18}
 	s, err := OpenStore(StoreOptions{Dir: dataDir, FS: fs, Logger: quiet, OnFatal: mustNotStop(t)})
 	require.NoError(t, err)
-	require.NoError(t, s.Load(engine.Stamp{NowNs: 2e18}, later, newFakeTable()))
-	iter, err := s.db.NewIter(nil)
-	require.NoError(t, err)
-	var keys []string
-	for iter.First(); iter.Valid(); iter.Next() {
-		keys = append(keys, string(iter.Key()))
-	}
-	require.NoError(t, iter.Close())
-	require.Equal(t, []string{"ekept", "mc"}, keys)
+	table = newFakeTable()
+	require.NoError(t, s.Load(engine.Stamp{NowNs: 2e18}, table))
+	require.Equal(t, map[string]string{"kept": "1"}, table.state())
+	require.NoError(t, s.Begin(later))
 	require.NoError(t, s.abandon())
 
 	s, err = OpenStore(StoreOptions{Dir: dataDir, FS: fs, Logger: quiet, OnFatal: mustNotStop(t)})
 	require.NoError(t, err)
 	last, ok := s.Last()
 	require.True(t, ok)
-	require.Equal(t, later.LimiterNs, last.LimiterNs, "the time that made them idle went with them")
+	require.Equal(t, later.LimiterNs, last.LimiterNs)
 	require.NoError(t, s.abandon())
 }
 
@@ -169,37 +168,4 @@ func TestNoRecordIsBehindItsEntries(t *testing.T) {
 		require.Zero(t, len(loaded.state())%chunkEntries, "chunks are atomic")
 		require.NoError(t, after.Close())
 	}
-}
-
-func TestSplitCoversEveryKeyOnce(t *testing.T) {
-	fs := vfs.NewMem()
-	s, table := mustOpen(t, fs, dataDir)
-	rng := rand.NewChaCha8([32]byte{3})
-	value := make([]byte, 2000)
-	for i := range 20_000 {
-		_, _ = rng.Read(value) // does not compress
-		table.set(fmt.Sprintf("k%06d", i), string(value))
-	}
-	flush(t, s, table)
-	require.NoError(t, s.db.Flush())
-	for _, n := range []int{1, 2, 7} {
-		bounds, err := s.split(n)
-		require.NoError(t, err)
-		require.LessOrEqual(t, len(bounds), n+1)
-		require.True(t, n == 1 || len(bounds) > 2, "the load is divided")
-		require.Equal(t, "e", string(bounds[0]))
-		require.Equal(t, "f", string(bounds[len(bounds)-1]))
-		require.IsIncreasing(t, stringsOf(bounds))
-	}
-	require.NoError(t, s.Close())
-	again, loaded := mustOpen(t, fs, dataDir)
-	require.Len(t, loaded.state(), 20_000)
-	require.NoError(t, again.Close())
-}
-
-func stringsOf(bounds [][]byte) (out []string) {
-	for _, b := range bounds {
-		out = append(out, string(b))
-	}
-	return out
 }

@@ -1,0 +1,88 @@
+package persistence
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+)
+
+// backupVersion is the version of a backup's head, and of what is stored in the image
+// behind it.
+const backupVersion = 1
+
+// A backup is a head and the stream of an image, see appendStreamHead. The head is
+// backupMagic, the version, what Contents says and the CRC-32C of these.
+var backupMagic = []byte("weir backup\n")
+
+const backupHead = 12 + 4 + 3*8 + recordLen + 4
+
+// Contents is what a backup says of itself, beside the entries.
+type Contents struct {
+	// Index and Term are the log entry that the backup contains everything up to; of a
+	// node that runs alone its last flush, and 0.
+	Index, Term uint64
+	// At is the clock, not before the time of any entry.
+	At Record
+	// IDLifetimeNs is how long the ids in it are remembered.
+	IDLifetimeNs int64
+}
+
+func (c Contents) encode() []byte {
+	b := bytes.Clone(backupMagic)
+	b = binary.LittleEndian.AppendUint32(b, backupVersion)
+	b = binary.LittleEndian.AppendUint64(b, c.Index)
+	b = binary.LittleEndian.AppendUint64(b, c.Term)
+	b = binary.LittleEndian.AppendUint64(b, uint64(c.IDLifetimeNs))
+	b = append(b, c.At.encode()...)
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+}
+
+// readContents reads a backup's head: ErrBackupNewer for another version, ErrNoBackup
+// for anything else.
+func readContents(r io.Reader) (c Contents, err error) {
+	b := make([]byte, backupHead)
+	if _, err := io.ReadFull(r, b); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return c, fmt.Errorf("%w (it is shorter than any)", ErrNoBackup)
+	} else if err != nil {
+		return c, err
+	}
+	rest, ok := bytes.CutPrefix(b, backupMagic)
+	if !ok {
+		return c, fmt.Errorf("%w (it does not begin like one)", ErrNoBackup)
+	}
+	if version := binary.LittleEndian.Uint32(rest); version > backupVersion {
+		return c, fmt.Errorf("%w (backup format %d, this weir knows %d)", ErrBackupNewer, version, backupVersion)
+	}
+	end := backupHead - 4
+	if crc32.Checksum(b[:end], castagnoli) != binary.LittleEndian.Uint32(b[end:]) {
+		return c, fmt.Errorf("%w (the checksum of its head is wrong)", ErrNoBackup)
+	}
+	field := func(i int) uint64 { return binary.LittleEndian.Uint64(rest[4+8*i:]) }
+	c.Index, c.Term, c.IDLifetimeNs = field(0), field(1), int64(field(2))
+	c.At, err = decodeRecord(rest[4+3*8 : 4+3*8+recordLen])
+	return c, err
+}
+
+// Backup is the whole state of a node on its way into a file. It holds on to files of
+// the data directory until it is closed.
+type Backup struct {
+	io.Reader
+	Bytes int64 // how many there are to read
+	image io.Closer
+}
+
+// NewBackup makes a backup of the stream of an image.
+func NewBackup(image io.ReadCloser, size int64, c Contents) *Backup {
+	head := c.encode()
+	return &Backup{
+		Reader: io.MultiReader(bytes.NewReader(head), image),
+		Bytes:  int64(len(head)) + size,
+		image:  image,
+	}
+}
+
+// Close ends the backup, read to its end or not.
+func (b *Backup) Close() error { return b.image.Close() }

@@ -1,0 +1,194 @@
+package persistence
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// backUp makes a backup and reads it.
+func backUp(t *testing.T, n *Node) []byte {
+	t.Helper()
+	b, err := n.Backup()
+	require.NoError(t, err)
+	all, err := io.ReadAll(b)
+	require.NoError(t, err)
+	require.EqualValues(t, b.Bytes, len(all))
+	require.NoError(t, b.Close())
+	return all
+}
+
+// restoreOn restores to an otherwise empty file system.
+func restoreOn(t *testing.T, fs vfs.FS, backup []byte) error {
+	_, err := Restore(StoreOptions{Dir: dataDir, FS: fs, Logger: quiet, OnFatal: mustNotStop(t)}, bytes.NewReader(backup))
+	return err
+}
+
+// busyNode has used every algorithm, a policy with an override, and a block.
+func busyNode(t *testing.T, fs vfs.FS, src *fakeSource) *Node {
+	n := mustStart(t, nodeOptions(t, fs, src))
+	policy := &engine.Policy{
+		Limits:    []engine.PolicyLimit{{Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: 10}}},
+		Overrides: []engine.Override{{Pattern: "vip:*", UntilNs: engine.Never}},
+	}
+	ops := append(takes(noon),
+		engine.Op{Code: engine.OpPolicy, Key: []byte("user"), Policy: &engine.PolicyChange{Terms: policy}},
+		engine.Op{Code: engine.OpCheck, Text: []byte("user"), Key: []byte("7"), Cost: 4})
+	for _, op := range ops {
+		require.Equal(t, engine.OK, decide(t, n, op).Status)
+	}
+	return n
+}
+
+// What is decided after a backup began is not in it; everything before is, with the
+// clock. The node goes on, also with the next backup.
+func TestABackupBringsEverythingBack(t *testing.T) {
+	fs, src := vfs.NewMem(), &fakeSource{wall: noon}
+	n := busyNode(t, fs, src)
+	before, policies := look(n), n.Policies().Get([]byte("user"))
+	backup := backUp(t, n)
+	for _, op := range takes(noon) {
+		decide(t, n, op)
+	}
+	require.NotEqual(t, backup, backUp(t, n), "a second one has more")
+	require.NoError(t, n.Close())
+	require.NotContains(t, files(t, fs, dataDir), backupName)
+
+	restored := vfs.NewMem()
+	require.NoError(t, restoreOn(t, restored, backup))
+	names, err := restored.List(dataDir)
+	require.NoError(t, err)
+	require.ElementsMatch(t, []string{formatName, flushedName, stateName}, names)
+	again := mustStart(t, nodeOptions(t, restored, src))
+	require.Equal(t, before, look(again))
+	found := again.Policies().Get([]byte("user"))
+	require.Equal(t, policies.Version, found.Version)
+	require.Equal(t, policies.Limits, found.Limits)
+	require.Equal(t, policies.Overrides, found.Overrides)
+	check := engine.Op{Code: engine.OpCheck, Text: []byte("user"), Key: []byte("7"), Cost: 7}
+	require.Zero(t, decide(t, again, check).Allowed, "6 of 10 are left")
+	require.NoError(t, again.Close())
+}
+
+// A restored clock is never behind, and counts the time since the backup as downtime.
+func TestARestoredClockGoesOn(t *testing.T) {
+	fs, src := vfs.NewMem(), &fakeSource{wall: noon}
+	n := busyNode(t, fs, src)
+	src.pass(time.Minute)
+	at, backup := n.Now(), backUp(t, n)
+	require.NoError(t, n.Close())
+	src.step(time.Hour)
+	restored := vfs.NewMem()
+	require.NoError(t, restoreOn(t, restored, backup))
+	again := mustStart(t, nodeOptions(t, restored, src))
+	require.EqualValues(t, at.NowNs+int64(time.Hour), again.Now().NowNs)
+	require.NoError(t, again.Close())
+}
+
+// A backup with any bit flipped, cut short or drawn out restores nothing.
+func TestADamagedBackupIsRefused(t *testing.T) {
+	n := busyNode(t, vfs.NewMem(), &fakeSource{wall: noon})
+	whole := backUp(t, n)
+	require.NoError(t, n.Close())
+	refuses := func(b []byte, label string, args ...any) {
+		t.Helper()
+		fs := vfs.NewMem()
+		require.NoError(t, fs.MkdirAll(dataDir, 0o700))
+		err := restoreOn(t, fs, b)
+		require.ErrorContains(t, err, "nothing was restored", append([]any{label}, args...)...)
+		require.Empty(t, files(t, fs, dataDir))
+	}
+	for i := range backupHead + streamHead + 80 {
+		refuses(flipped(whole, i), "byte %d", i)
+	}
+	for _, i := range flipPoints(len(whole)) {
+		refuses(flipped(whole, i), "byte %d", i)
+		refuses(whole[:i], "cut to %d bytes", i)
+	}
+	refuses(append(bytes.Clone(whole), 0), "one byte more")
+}
+
+func flipped(b []byte, i int) []byte {
+	b = bytes.Clone(b)
+	b[i] ^= 1 << (i % 8)
+	return b
+}
+
+func TestANewerBackupIsRefused(t *testing.T) {
+	n := busyNode(t, vfs.NewMem(), &fakeSource{wall: noon})
+	backup := backUp(t, n)
+	require.NoError(t, n.Close())
+	binary.LittleEndian.PutUint32(backup[len(backupMagic):], backupVersion+1)
+	sum := crc32.Checksum(backup[:backupHead-4], castagnoli)
+	binary.LittleEndian.PutUint32(backup[backupHead-4:], sum)
+	fs := vfs.NewMem()
+	err := restoreOn(t, fs, backup)
+	require.ErrorIs(t, err, ErrBackupNewer)
+	require.ErrorContains(t, err, "backup format 2, this weir knows 1")
+	_, err = fs.Stat(dataDir)
+	require.Error(t, err, "a directory that was not there is not there")
+}
+
+func TestRestoreNeedsAnEmptyDirectory(t *testing.T) {
+	fs := vfs.NewMem()
+	n := busyNode(t, fs, &fakeSource{wall: noon})
+	backup := backUp(t, n)
+	require.NoError(t, n.Close())
+	before := files(t, fs, dataDir)
+	require.ErrorIs(t, restoreOn(t, fs, backup), ErrNotEmpty)
+	require.Equal(t, before, files(t, fs, dataDir))
+}
+
+// One that was interrupted is no directory to start from; the next one starts over.
+func TestAnInterruptedRestore(t *testing.T) {
+	n := busyNode(t, vfs.NewMem(), &fakeSource{wall: noon})
+	backup := backUp(t, n)
+	require.NoError(t, n.Close())
+	fs := vfs.NewMem()
+	require.NoError(t, fs.MkdirAll(fs.PathJoin(dataDir, restoreName, "image"), 0o700))
+	_, err := Open(nodeOptions(t, fs, &fakeSource{wall: noon}))
+	require.ErrorIs(t, err, ErrForeign)
+	require.NoError(t, restoreOn(t, fs, backup))
+}
+
+func TestOneBackupAtATime(t *testing.T) {
+	fs := vfs.NewMem()
+	n := busyNode(t, fs, &fakeSource{wall: noon})
+	first, err := n.Backup()
+	require.NoError(t, err)
+	_, err = n.Backup()
+	require.ErrorIs(t, err, ErrBackingUp)
+	crash := copyDir(t, fs)
+	require.NoError(t, first.Close())
+	backUp(t, n)
+	require.NoError(t, n.Close())
+	_, err = n.Backup()
+	require.ErrorIs(t, err, ErrClosed)
+
+	again := mustStart(t, nodeOptions(t, crash, &fakeSource{wall: noon}))
+	backUp(t, again) // what a crash left of one is gone
+	require.NoError(t, again.Close())
+	alone := mustStart(t, Options{Logger: quiet})
+	_, err = alone.Backup()
+	require.ErrorIs(t, err, ErrNoDisk)
+	require.NoError(t, alone.Close())
+}
+
+// What a crash left of the look for hard links does not keep backups from being made.
+func TestALinkThatACrashLeft(t *testing.T) {
+	fs := vfs.NewMem()
+	n := busyNode(t, fs, &fakeSource{wall: noon})
+	for _, name := range []string{"link", "link" + tempSuffix} {
+		writeFile(t, fs, fs.PathJoin(dataDir, name), nil)
+	}
+	backUp(t, n)
+	require.NoError(t, n.Close())
+}

@@ -1,0 +1,151 @@
+package persistence
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// journal keeps entries in a Pebble store as their changes, in the order in which they
+// came. A key of the store is journalPrefix and a number, from 1 and without gaps; its
+// value is an item: a block of changes, or a record of what the changes before it add up to.
+//
+// Tables of such a store follow each other and never overlap, so Pebble has next to
+// nothing to merge: a change costs what its bytes cost. An order by client key would cost
+// several times that, in the memtable and again in each merge. The price is that
+// what was changed again, or is gone, stays until a round has renewed everything: see round.
+type journal struct {
+	db      *pebble.DB
+	next    uint64 // the number of the next item
+	bytes   int64  // of all items there are
+	entries int64  // in the table, when renew last asked
+	legacy  bool   // there are entries as format 1 kept them
+	lanes   [laneCount][]byte
+	renewal renewal
+	round   round
+}
+
+// Entries are spread over lanes by a checksum of their key, and a block holds changes of
+// one lane: a load works on lanes side by side and on the blocks of each in order.
+const (
+	laneCount = 16
+	// laneBytes is the room that a lane keeps between batches.
+	laneBytes = 64 << 10
+)
+
+// The first byte of an item is the lane of a block, or says whose record it is: of the
+// clock, which ends every batch of a store, or of an image.
+const (
+	clockRecord = 0xff
+	imageRecord = 0xfe
+)
+
+const journalPrefix = 'j'
+
+// itemKeyLen is the length of an item's key.
+const itemKeyLen = 1 + 8
+
+func itemKey(number uint64) []byte {
+	return binary.BigEndian.AppendUint64([]byte{journalPrefix}, number)
+}
+
+func laneOf(key []byte) byte { return byte(crc32.Checksum(key, castagnoli) % laneCount) }
+
+// appendChange appends a change to a block:
+//
+//	keyLen key valueLen+1 value, or keyLen key 0 for an entry that is gone
+func appendChange(b []byte, c engine.Change) []byte {
+	b = append(binary.AppendUvarint(b, uint64(len(c.Key))), c.Key...)
+	if c.Value == nil {
+		return append(b, 0)
+	}
+	return append(binary.AppendUvarint(b, uint64(len(c.Value))+1), c.Value...)
+}
+
+// cutChange takes the first change off a block; false when there is none.
+func cutChange(b []byte) (c engine.Change, rest []byte, ok bool) {
+	if c.Key, b, ok = cutBytes(b, 0); !ok {
+		return c, nil, false
+	}
+	c.Value, b, ok = cutBytes(b, 1)
+	return c, b, ok
+}
+
+// cutBytes takes a length and as many bytes off b; lengths are stored with more added. A
+// length of less than that gives nil.
+func cutBytes(b []byte, more uint64) (cut, rest []byte, ok bool) {
+	n, size := binary.Uvarint(b)
+	if size <= 0 || n > more+uint64(len(b)-size) {
+		return nil, nil, false
+	}
+	if b = b[size:]; n < more {
+		return nil, b, true
+	}
+	return b[:n-more], b[n-more:], true
+}
+
+// write writes changes as one atomic batch.
+func (j *journal) write(changes []engine.Change, sync *pebble.WriteOptions) error {
+	return j.commit(changes, sync, func(*pebble.Batch) error { return nil })
+}
+
+// end writes changes, and behind them a record, as one atomic batch. One without changes
+// comes last: with it goes what is of no more use.
+func (j *journal) end(changes []engine.Change, kind byte, record []byte, sync *pebble.WriteOptions) error {
+	return j.commit(changes, sync, func(b *pebble.Batch) error {
+		if len(changes) == 0 {
+			if err := j.drop(b); err != nil {
+				return err
+			}
+		}
+		return j.add(b, kind, binary.AppendUvarint(nil, uint64(j.entries)), record)
+	})
+}
+
+func (j *journal) commit(changes []engine.Change, sync *pebble.WriteOptions, end func(*pebble.Batch) error) error {
+	for _, c := range changes {
+		lane := laneOf(c.Key)
+		j.lanes[lane] = appendChange(j.lanes[lane], c)
+	}
+	b := j.db.NewBatch()
+	defer b.Close()
+	err := j.flush(b)
+	if err == nil {
+		err = end(b)
+	}
+	if err != nil {
+		return err
+	}
+	return b.Commit(sync)
+}
+
+// flush moves what the lanes hold into a batch.
+func (j *journal) flush(b *pebble.Batch) error {
+	for lane, block := range j.lanes {
+		if len(block) == 0 {
+			continue
+		}
+		if err := j.add(b, byte(lane), block, nil); err != nil {
+			return err
+		}
+		if j.lanes[lane] = block[:0]; cap(block) > laneBytes {
+			j.lanes[lane] = nil
+		}
+	}
+	return nil
+}
+
+// add adds an item to a batch: its kind and two pieces.
+func (j *journal) add(b *pebble.Batch, kind byte, head, body []byte) error {
+	op := b.SetDeferred(itemKeyLen, 1+len(head)+len(body))
+	op.Key[0] = journalPrefix
+	binary.BigEndian.PutUint64(op.Key[1:], j.next)
+	op.Value[0] = kind
+	copy(op.Value[1+copy(op.Value[1:], head):], body)
+	j.next++
+	j.bytes += int64(len(op.Key) + len(op.Value))
+	return op.Finish()
+}

@@ -1,0 +1,180 @@
+package persistence
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// storedBytes is the length of everything in a store, as its own count must say.
+func storedBytes(t *testing.T, db *pebble.DB) (n int64) {
+	iter, err := db.NewIter(nil)
+	require.NoError(t, err)
+	for iter.First(); iter.Valid(); iter.Next() {
+		n += int64(len(iter.Key()) + len(iter.Value()))
+	}
+	require.NoError(t, iter.Close())
+	return n
+}
+
+// A journal holds what its table holds, over rounds and restarts, and is never longer
+// than its bound.
+func TestAJournalIsNoLongerThanItsBound(t *testing.T) {
+	for seed := range uint64(8) {
+		rng := rand.New(rand.NewPCG(seed, 31))
+		fs := vfs.NewMem()
+		s, table := mustOpen(t, fs, dataDir)
+		rounds, longest := 0, int64(0)
+		for n := range 400 {
+			change(rng, table, n)
+			on := s.journal.round.on
+			flush(t, s, table)
+			if on && !s.journal.round.on {
+				rounds++
+			}
+			require.Equal(t, storedBytes(t, s.db), s.journal.bytes)
+			longest = max(longest, s.journal.bytes)
+			if rng.IntN(20) == 0 {
+				require.NoError(t, s.Close())
+				want := table.state()
+				s, table = mustOpen(t, fs, dataDir)
+				require.Equal(t, want, table.state(), "seed %d, flush %d", seed, n)
+			}
+		}
+		require.Greater(t, rounds, 10)
+		require.Less(t, longest, int64(20_000), "400 flushes of about 20 changes of 30 bytes come to 240,000")
+		require.NoError(t, s.Close())
+	}
+}
+
+// A quiet server ends its round, and then leaves the disk alone.
+func TestARoundEndsWithoutChanges(t *testing.T) {
+	s, table := mustOpen(t, vfs.NewMem(), dataDir)
+	for n := range 100 {
+		table.set(fmt.Sprint("key", n), "value")
+	}
+	for range 100 {
+		flush(t, s, table)
+	}
+	s.journal.renewal.spareBytes = 1 << 20
+	for range 100 {
+		require.NoError(t, s.Flush(table, at, false))
+	}
+	require.False(t, s.journal.round.on)
+	require.NoError(t, s.Close())
+}
+
+// A round that is due at a start goes as slowly as any other: what was written before the
+// start has nothing to do with how fast.
+func TestARoundAfterAStartIsNoBurst(t *testing.T) {
+	fs := vfs.NewMem()
+	s, table := mustOpen(t, fs, dataDir)
+	s.journal.renewal.spareBytes = 1 << 30
+	for n := range 10 {
+		for i := range 1000 {
+			table.set(fmt.Sprint("key", i), fmt.Sprint(n))
+		}
+		flush(t, s, table)
+	}
+	require.NoError(t, s.Close())
+	s, table = mustOpen(t, fs, dataDir)
+	s.journal.renewal = renewal{spareBytes: 1, entries: 10}
+	for s.journal.renew(table) {
+	}
+	require.True(t, s.journal.round.on)
+	require.Less(t, len(table.dirty), 100, "of a thousand")
+	require.NoError(t, s.Close())
+}
+
+func TestAJournalWithAGapIsRefused(t *testing.T) {
+	fs, _ := closedStore(t)
+	db, err := pebble.Open(dataDir+"/"+stateName, &pebble.Options{FS: fs, Logger: pebbleLogger{log: quiet}})
+	require.NoError(t, err)
+	iter, err := db.NewIter(nil)
+	require.NoError(t, err)
+	require.True(t, iter.First() && iter.Next())
+	require.NoError(t, db.Delete(iter.Key(), pebble.Sync))
+	require.NoError(t, iter.Close())
+	require.NoError(t, db.Close())
+	_, err = loadState(t, fs)
+	require.ErrorIs(t, err, ErrDamaged)
+	require.ErrorContains(t, err, "missing")
+}
+
+func TestItemsOfNoKindAreRefused(t *testing.T) {
+	for name, value := range map[string]string{
+		"no lane":                  "\x10\x01k\x02v",
+		"empty":                    "",
+		"a block cut short":        "\x00\x05k",
+		"a value cut short":        "\x00\x01k\x09v",
+		"a length that never ends": "\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
+		"not an entry":             "\x00\x01k\x04bad",
+	} {
+		s, _ := mustOpen(t, vfs.NewMem(), dataDir)
+		require.NoError(t, s.db.Set(itemKey(s.journal.next), []byte(value), nil))
+		s.journal.next++
+		require.NoError(t, s.commit(nil, at(), pebble.Sync))
+		require.ErrorIs(t, s.journal.load(engine.Stamp{}, newFakeTable()), ErrDamaged, name)
+		require.NoError(t, s.Close())
+	}
+}
+
+func FuzzBlock(f *testing.F) {
+	f.Add(appendChange(appendChange(nil, engine.Change{Key: []byte("lk")}), engine.Change{Key: []byte("key"), Value: []byte("value")}))
+	f.Fuzz(func(t *testing.T, block []byte) {
+		var again []byte
+		for rest := block; len(rest) > 0; {
+			c, left, ok := cutChange(rest)
+			if !ok {
+				return
+			}
+			again, rest = appendChange(again, c), left
+		}
+		require.LessOrEqual(t, len(again), len(block), "lengths may be written longer than they need")
+		_ = loadBlock(block, engine.Stamp{NowNs: 1e18}, engine.NewTable(engine.Options{}))
+	})
+}
+
+// reserving notes how many entries it was to make ready for.
+type reserving struct {
+	*fakeTable
+	for64 int64
+}
+
+func (r *reserving) Reserve(entries int64) { r.for64 = entries }
+
+// What a journal says of its length makes a load faster, and is not believed beyond what
+// its bytes could hold: a start, or a restore of a backup that somebody made up, would ask
+// for all memory there is before the first entry is read.
+func TestAJournalIsNotBelievedToBeLongerThanItsFiles(t *testing.T) {
+	fs := vfs.NewMem()
+	s, table := mustOpen(t, fs, dataDir)
+	for n := range 1000 {
+		table.set(fmt.Sprintf("key%04d", n), "value")
+	}
+	flush(t, s, table)
+	require.NoError(t, s.Close())
+	for _, said := range []int64{1000, 1 << 40, math.MaxInt64, -1} {
+		s, err := OpenStore(StoreOptions{Dir: dataDir, FS: fs, Logger: quiet, OnFatal: mustNotStop(t)})
+		require.NoError(t, err)
+		if said != 1000 {
+			s.journal.entries = said
+		}
+		to := &reserving{fakeTable: newFakeTable()}
+		require.NoError(t, s.Load(engine.Stamp{NowNs: 1e18}, to))
+		require.Len(t, to.entries, 1000)
+		require.GreaterOrEqual(t, to.for64, int64(0))
+		if said == 1000 {
+			require.EqualValues(t, said, to.for64, "a true count is believed")
+		}
+		require.Less(t, to.for64, int64(100_000))
+		require.NoError(t, s.abandon())
+	}
+}

@@ -1,0 +1,73 @@
+package persistence
+
+import (
+	"errors"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// Format 1 kept each entry under a key of its own, and the record of the clock or of the
+// image under another. Such a store is read as if it were the beginning of a journal; the
+// first round takes its place.
+const (
+	legacyEntry = 'e'
+	legacyMeta  = 'm'
+)
+
+// The keys of records in format 1.
+var legacyRecords = map[byte][]byte{
+	clockRecord: {legacyMeta, 'c'},
+	imageRecord: {legacyMeta, 'i'},
+}
+
+// readLegacyRecord returns the record of a store of format 1, nil when there is none.
+func readLegacyRecord(db *pebble.DB, kind byte) ([]byte, error) {
+	value, closer, err := db.Get(legacyRecords[kind])
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	return append([]byte{}, value...), closer.Close()
+}
+
+// hasLegacy says whether anything of format 1 is left: it always came with a record. Which
+// one does not matter: a backup is an image of a store, and may have the store's.
+func hasLegacy(db *pebble.DB) (bool, error) {
+	iter, err := db.NewIter(&pebble.IterOptions{LowerBound: []byte{legacyMeta}, UpperBound: []byte{legacyMeta + 1}})
+	if err != nil {
+		return false, err
+	}
+	return iter.First(), iter.Close()
+}
+
+// readLegacy hands out the entries of format 1 as blocks of one change.
+func (j *journal) readLegacy(hand func(lane byte, block []byte) error) error {
+	if !j.legacy {
+		return nil
+	}
+	iter, err := j.db.NewIter(&pebble.IterOptions{LowerBound: []byte{legacyEntry}, UpperBound: []byte{legacyEntry + 1}})
+	if err != nil {
+		return err
+	}
+	for iter.First(); iter.Valid(); iter.Next() {
+		value, err := iter.ValueAndErr()
+		if err == nil {
+			c := engine.Change{Key: iter.Key()[1:], Value: value}
+			j.bytes += int64(len(c.Key) + len(c.Value))
+			err = hand(laneOf(c.Key), appendChange(nil, c))
+		}
+		if err != nil {
+			return errors.Join(err, iter.Close())
+		}
+	}
+	return iter.Close()
+}
+
+func dropLegacy(b *pebble.Batch) error {
+	return errors.Join(
+		b.DeleteRange([]byte{legacyEntry}, []byte{legacyEntry + 1}, nil),
+		b.DeleteRange([]byte{legacyMeta}, []byte{legacyMeta + 1}, nil))
+}

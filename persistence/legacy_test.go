@@ -1,0 +1,143 @@
+package persistence
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// testdata/format1 was written by the last weir of format 1, from takes(noon).
+
+// ofFormat1 is a copy of one of its directories, in memory.
+func ofFormat1(t *testing.T, name string) *vfs.MemFS {
+	fs := vfs.NewMem()
+	ok, err := vfs.Clone(vfs.Default, fs, "testdata/format1/"+name, dataDir)
+	require.NoError(t, err)
+	require.True(t, ok)
+	return fs
+}
+
+func TestADirectoryOfFormat1(t *testing.T) {
+	fs, src := ofFormat1(t, "standalone"), &fakeSource{wall: noon}
+	src.pass(time.Duration(3*len(takes(noon))) * 100 * time.Millisecond)
+	n := mustStart(t, nodeOptions(t, fs, src))
+	require.Equal(t, formatText(formatVersion), string(readFile(t, fs, dataDir+"/FORMAT")), "an older weir must not start from it")
+
+	same, live := &fakeSource{wall: noon}, vfs.NewMem()
+	want := mustStart(t, nodeOptions(t, live, same))
+	for _, op := range takes(noon) {
+		for range 3 {
+			decide(t, want, op)
+			same.pass(100 * time.Millisecond)
+		}
+	}
+	require.Equal(t, look(want), look(n))
+
+	op := takes(noon)[0]
+	require.Equal(t, decide(t, want, op), decide(t, n, op))
+	before := look(n)
+	require.NoError(t, n.Close())
+	n = mustStart(t, nodeOptions(t, fs, src))
+	require.Equal(t, before, look(n), "what is new and what is old come back together")
+	require.NoError(t, n.Close())
+	require.NoError(t, want.Close())
+}
+
+// TestADirectoryOfFormat2 needs nothing but the newer number: what differs says so itself.
+func TestADirectoryOfFormat2(t *testing.T) {
+	fs, src := vfs.NewMem(), &fakeSource{wall: noon}
+	n := mustStart(t, nodeOptions(t, fs, src))
+	for _, op := range takes(noon) {
+		decide(t, n, op)
+	}
+	before := look(n)
+	require.NoError(t, n.Close())
+	writeFile(t, fs, dataDir+"/FORMAT", []byte(formatText(2)))
+
+	n = mustStart(t, nodeOptions(t, fs, src))
+	require.Equal(t, before, look(n))
+	require.Equal(t, formatText(formatVersion), string(readFile(t, fs, dataDir+"/FORMAT")), "an older weir must not start from it")
+	require.NoError(t, n.Close())
+}
+
+func TestAnImageOfFormat1(t *testing.T) {
+	fs := ofFormat1(t, "images")
+	m := mustOpenImages(t, fs)
+	table := engine.NewTable(engine.Options{TrackChanges: true})
+	at, ops := engine.Stamp{NowNs: noon}, takes(noon)
+	out := make([]engine.Decision, len(ops))
+	for range 3 {
+		at.NowNs += int64(100 * time.Millisecond)
+		table.Decide(at, ops, out)
+	}
+	list, err := m.List()
+	require.NoError(t, err)
+	load := func(id string) *engine.Table {
+		loaded := engine.NewTable(engine.Options{TrackChanges: true})
+		require.NoError(t, m.Load(id, func(state []byte) (engine.Stamp, error) { return at, nil }, loaded))
+		require.Equal(t, table.StateHash(at), loaded.StateHash(at))
+		return loaded
+	}
+	loaded := load(list[0].ID)
+	table.Decide(at, ops, out)
+	loaded.Decide(at, ops, out)
+	write(t, m, loaded)
+	load(seal(t, m, 4).ID)
+	require.NoError(t, m.Close())
+}
+
+// The first round takes the place of what format 1 had.
+func TestFormat1GoesWithTheFirstRound(t *testing.T) {
+	fs := ofFormat1(t, "standalone")
+	s, err := OpenStore(StoreOptions{Dir: dataDir, FS: fs, Logger: quiet, OnFatal: mustNotStop(t), renewal: busyRenewal})
+	require.NoError(t, err)
+	table, at := engine.NewTable(engine.Options{TrackChanges: true}), engine.Stamp{NowNs: noon}
+	require.NoError(t, s.Load(at, table))
+	hash, record := table.StateHash(at), Record{LimiterNs: noon, WallNs: noon}
+	require.NoError(t, s.Begin(record))
+	for s.journal.legacy {
+		require.NoError(t, s.Flush(table, func() Record { return record }, true))
+	}
+	_, _, err = s.db.Get(legacyRecords[clockRecord])
+	require.Error(t, err)
+	require.NoError(t, s.Close())
+
+	s, err = OpenStore(StoreOptions{Dir: dataDir, FS: fs, Logger: quiet, OnFatal: mustNotStop(t)})
+	require.NoError(t, err)
+	again := engine.NewTable(engine.Options{})
+	require.NoError(t, s.Load(at, again))
+	require.Equal(t, hash, again.StateHash(at))
+	require.NoError(t, s.abandon())
+}
+
+// A backup of a server that was upgraded has what format 1 kept, too.
+func TestABackupOfADirectoryOfFormat1(t *testing.T) {
+	fs, src := ofFormat1(t, "standalone"), &fakeSource{wall: noon}
+	src.pass(time.Duration(3*len(takes(noon))) * 100 * time.Millisecond)
+	n := mustStart(t, nodeOptions(t, fs, src))
+	want := look(n)
+	require.NotEmpty(t, want)
+	b, err := n.Backup()
+	require.NoError(t, err)
+	to := vfs.NewMem()
+	_, err = Restore(StoreOptions{Dir: dataDir, FS: to, Logger: quiet, OnFatal: mustNotStop(t)}, b)
+	require.NoError(t, errors.Join(err, b.Close()))
+	require.NoError(t, n.Close())
+	restored := mustStart(t, nodeOptions(t, to, src))
+	require.Equal(t, want, look(restored))
+	require.NoError(t, restored.Close())
+}
+
+func TestTheFormatOfADirectoryIsItsOwn(t *testing.T) {
+	format, err := FormatOf("testdata/format1/standalone")
+	require.NoError(t, err)
+	require.Equal(t, 1, format)
+	format, err = FormatOf(t.TempDir())
+	require.NoError(t, err)
+	require.Zero(t, format)
+}

@@ -1,0 +1,52 @@
+package persistence
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A short job rests three times as long as it works, a longer one less and less, so that it
+// ends in its time and has rests to its end; one that is longer than its time ends without.
+func TestSpread(t *testing.T) {
+	const over = time.Second
+	for name, c := range map[string]struct {
+		piece    time.Duration // of ten
+		hurry    bool
+		min, max time.Duration
+	}{
+		"short":      {time.Millisecond, false, 39 * time.Millisecond, 40 * time.Millisecond},
+		"little":     {10 * time.Millisecond, false, 300 * time.Millisecond, 400 * time.Millisecond},
+		"much":       {40 * time.Millisecond, false, 800 * time.Millisecond, over},
+		"too much":   {300 * time.Millisecond, false, 3 * time.Second, 3*time.Second + over},
+		"in a hurry": {10 * time.Millisecond, true, 100 * time.Millisecond, 100 * time.Millisecond},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := spread{over: over}
+			s.began = time.Now().Add(-time.Hour) // of the job before
+			s.begin()
+			longest, from := time.Duration(0), time.Now()
+			for range 10 {
+				time.Sleep(c.piece)
+				at := time.Now()
+				if s.piece(c.hurry); time.Since(at) > 0 {
+					longest, from = max(longest, at.Sub(from)), time.Now()
+				}
+			}
+			require.GreaterOrEqual(t, time.Since(s.began), c.min, name)
+			require.LessOrEqual(t, time.Since(s.began), c.max, name)
+			if c.max <= over && !c.hurry {
+				require.Equal(t, c.piece, longest, "%s: there is a rest behind each piece", name)
+			}
+		})
+	}
+}
+
+// What a flush has just missed is on disk when the next one ends: within the second that
+// a crash may forget.
+func TestFlushesWithinTheSecond(t *testing.T) {
+	const every = float64(flushEvery)
+	require.Less(t, every+spreadOver*every, float64(time.Second))
+}
