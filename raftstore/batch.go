@@ -16,6 +16,8 @@ type batch struct {
 	enc   wire.Encoder
 	ops   int
 	nonce uint64
+	// format is the oldest that has all operations.
+	format byte
 	// foreign calls come from other nodes: they took this one for the leader, and when
 	// it is not they have to look for another themselves. Sent on from here they would
 	// wait in a circle.
@@ -31,7 +33,7 @@ type batch struct {
 
 func newBatch(kind wire.Kind, nonce uint64) *batch {
 	return &batch{
-		kind: kind, nonce: nonce, born: time.Now(),
+		kind: kind, nonce: nonce, format: wire.Oldest, born: time.Now(),
 		data: make([]byte, wire.HeaderLen, 4<<10),
 		done: make(chan struct{}),
 	}
@@ -40,6 +42,9 @@ func newBatch(kind wire.Kind, nonce uint64) *batch {
 // append adds a call and returns where its answers will be.
 func (b *batch) append(ops []engine.Op, atomic bool) (from int) {
 	b.data = b.enc.Call(b.data, ops, atomic)
+	for i := range ops {
+		b.format = max(b.format, wire.FormatOf(&ops[i]))
+	}
 	from = b.ops
 	b.ops += len(ops)
 	return from

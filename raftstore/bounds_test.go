@@ -53,7 +53,7 @@ func TestBoundsMayDiffer(t *testing.T) {
 		}
 	})
 	leader := c.moveTo(1)
-	for i := range 100 {
+	for i := range 45 { // past small: no more, since to compare nodes takes as long as they have keys
 		ops := make([]engine.Op, 1000)
 		for k := range ops {
 			ops[k] = engine.Op{Key: fmt.Append(nil, i, "/", k), Cost: 1, Limit: engine.Limit{

@@ -34,6 +34,7 @@ const (
 	unknown                // it may have been applied
 	refused                // not applied, for the reason in the payload
 	lostState              // the caller's id is that of a node with a past
+	oldMember              // not applied: not every member knows it
 )
 
 // answer handles a call of another node.
@@ -86,6 +87,8 @@ func reply(payload []byte, err error) (byte, []byte) {
 		return overloaded, nil
 	case errors.Is(err, ErrLostState):
 		return lostState, nil
+	case errors.Is(err, ErrOldMember):
+		return oldMember, nil
 	case errors.Is(err, ErrUnknown):
 		return unknown, nil
 	default:
@@ -106,6 +109,8 @@ func outcomeOf(status byte, payload []byte) error {
 		return ErrOverloaded
 	case lostState:
 		return ErrLostState
+	case oldMember:
+		return ErrOldMember
 	case refused:
 		return errors.New(string(payload))
 	default:

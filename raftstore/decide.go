@@ -66,6 +66,9 @@ func (n *Node) submit(ops []engine.Op, out []engine.Decision, atomic, foreign bo
 	if r := n.reign.Load(); r != nil && outdated(ops, r.clock.Now()) {
 		return ErrTryAgain
 	}
+	if err := n.checkReadable(ops); err != nil {
+		return err
+	}
 	var few [4]place
 	places, outcomes := few[:0], outcome{}
 	for low := 0; low < len(ops); {

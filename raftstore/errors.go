@@ -12,6 +12,8 @@ var (
 	ErrNotLeader = errors.New("this node is not the leader")
 	// ErrUnsound: an operation that the log would not take. Nothing was counted.
 	ErrUnsound = errors.New("an argument is out of bounds")
+	// ErrOldMember: certainly not applied.
+	ErrOldMember = errors.New("not every node of the cluster has said that its weir knows this, nothing was changed: upgrade all of them, and remove those that are gone")
 	// ErrOverloaded: shed before it was proposed.
 	ErrOverloaded = errors.New("too many commands are waiting, nothing was counted")
 	// ErrUnknown: it may have been applied.
@@ -24,12 +26,14 @@ var (
 	ErrRemoved     = errors.New("this node was removed from the cluster")
 	ErrOtherNode   = errors.New("the data directory belongs to another node")
 	ErrStandalone  = errors.New("the data directory holds the state of a server that ran alone")
+	ErrRestoring   = errors.New("a backup is being restored to the data directory, or that was interrupted: restore it again")
 	ErrLostState   = errors.New("the cluster knows a node of this id, but this data directory is empty: its promises are lost with its disk, so it must come back under a new id")
 	ErrNotTakenIn  = errors.New("this node has not been taken in yet")
 	ErrClockKind   = errors.New("the kind of clock differs")
 	ErrStuck       = errors.New("stuck")
-	ErrLogFailed   = errors.New("the replicated log cannot be written")
+	ErrLogFailed   = errors.New("the replicated log cannot be written or read")
 	ErrNewer       = errors.New("the log holds entries of a newer version of weir")
+	ErrOlder       = errors.New("the cluster writes a form of its log that this weir does not know: start a newer one")
 	ErrBadEntry    = errors.New("the log holds an entry that cannot be read")
 	ErrNoSecret    = errors.New("the inter-node port is reachable from other machines and needs certificates or a cluster secret")
 	ErrUnavailable = errors.New("not possible now")

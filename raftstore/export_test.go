@@ -22,6 +22,15 @@ func (n *Node) Waiting() int {
 	return len(n.queue.batches)
 }
 
+// Format is what the node writes entries in.
+func (n *Node) Format() int32 { return n.format.Load() }
+
+// AgreeOnFormat looks at once what to write entries in.
+func (n *Node) AgreeOnFormat() int32 { n.agreeOnFormat(); return n.Format() }
+
+// Heard reports whether a member has said how it is.
+func (n *Node) Heard(id string) bool { _, ok := n.peers.last(id); return ok }
+
 // Configuration is the entry of the newest committed configuration.
 func (n *Node) Configuration() uint64 { return n.configuration() }
 

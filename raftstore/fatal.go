@@ -3,6 +3,8 @@ package raftstore
 import (
 	"errors"
 	"os"
+
+	wal "github.com/hashicorp/raft-wal"
 )
 
 // stopper returns what ends the process at a fault that a node cannot live with.
@@ -19,7 +21,7 @@ func (n *Node) stopper(onFatal func(error)) func(error) {
 // restartAdvice says whether starting the node again is safe.
 func restartAdvice(err error) string {
 	switch {
-	case errors.Is(err, ErrDiverged):
+	case errors.Is(err, ErrDiverged), errors.Is(err, wal.ErrCorrupt):
 		return "no: remove the node from the cluster, empty its data directory and start it under a new id"
 	case errors.Is(err, ErrRemoved):
 		return "no: add it again under a new id, with an empty data directory"

@@ -28,6 +28,7 @@ type identity struct {
 
 const (
 	identityName    = "NODE"
+	tableName       = "table" // the directory of images
 	identityVersion = 1
 	maxIdentity     = 4 << 10
 )
@@ -107,6 +108,8 @@ func claim(on vfs.FS, dir string, want identity) (identity, error) {
 	switch {
 	case err != nil:
 		return identity{}, err
+	case !ok && persistence.RestoreUnfinished(on, dir):
+		return identity{}, ErrRestoring
 	case !ok:
 		return want, writeIdentity(on, dir, want)
 	case have.NodeID != want.NodeID:

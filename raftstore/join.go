@@ -16,7 +16,10 @@ import (
 var errNotYet = errors.New("waiting for the leader that took this node in")
 
 // joining is how a node asks to be taken in.
-type joining struct{ NodeID, RaftAddr string }
+type joining struct {
+	NodeID, RaftAddr string
+	Format           byte // as in status
+}
 
 // join finds the cluster, or founds it together with others, and returns when this
 // node belongs to one for certain: that it was taken in may be undone with the
@@ -161,7 +164,7 @@ func (n *Node) askOnce(addr string) (status, error) {
 func (n *Node) askIn(leader string) error {
 	client := peer.NewClient(n.port, leader, "")
 	defer client.Close()
-	request, err := json.Marshal(joining{n.options.NodeID, n.options.RaftAddr})
+	request, err := json.Marshal(joining{n.options.NodeID, n.options.RaftAddr, n.options.Format})
 	if err != nil {
 		return err
 	}
@@ -184,6 +187,9 @@ func (n *Node) takeIn(from peer.Identity, j joining) error {
 	}
 	if from.NodeID != j.NodeID || j.RaftAddr == "" {
 		return fmt.Errorf("a node may ask for itself only, %q asked for %q", from.NodeID, j.NodeID)
+	}
+	if err := n.checkFormat(j); err != nil {
+		return err
 	}
 	seen := n.configuration()
 	for _, s := range n.servers() {

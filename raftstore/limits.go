@@ -29,6 +29,9 @@ const (
 	// snapshotBytes of entries behind the newest snapshot make a new one; three times
 	// as many bound the log, with what is kept for slow followers.
 	snapshotBytes = 64 << 20
+	// calmSnapshots is how many times the bytes that make a snapshot may have come until
+	// it no longer rests: what is due to keep the log short may then cost decisions time.
+	calmSnapshots = 2
 	// maxTrailing and minTrailing bound the entries kept behind a snapshot so that a
 	// follower that was away for a moment catches up by log.
 	maxTrailing, minTrailing = 10_240, 64

@@ -118,12 +118,14 @@ type Member struct {
 	LastHeard                time.Duration // ago
 	LagEntries               uint64        // committed, as far as was known when it was last heard, and not applied by it
 	ClockAhead               time.Duration // of this node's wall clock, to about a round trip
+	Format                   byte          // the newest form of the log that it reads; 0: it has not said
 }
 
 // Topology is the cluster as this node sees it.
 type Topology struct {
 	ClusterID, Self, Leader, LastLeader string
 	Term, AppliedIndex, CommitIndex     uint64
+	Format                              byte      // the newest form of the log that may be written
 	Nodes                               *[]Member // ordered by id; shared, and the same pointer until it changes
 }
 
@@ -135,7 +137,7 @@ func (n *Node) Topology() *Topology {
 	t := &Topology{
 		ClusterID: n.self().ClusterID, Self: n.options.NodeID, Leader: string(leader),
 		Term: n.raft.CurrentTerm(), AppliedIndex: index, CommitIndex: n.raft.CommitIndex(),
-		Nodes: n.members.Load(),
+		Format: byte(n.format.Load()), Nodes: n.members.Load(),
 	}
 	if t.Leader == t.Self && n.reign.Load() == nil {
 		t.Leader = "" // elected, but not serving yet
@@ -174,12 +176,13 @@ func (n *Node) memberView(s raft.Server, index uint64) Member {
 	m := Member{ID: string(s.ID), RaftAddr: string(s.Address), Voter: s.Suffrage == raft.Voter}
 	if m.ID == n.options.NodeID {
 		m.ClientAddr, m.Up, m.AppliedIndex, m.LagEntries = n.options.ClientAddr, true, index, behind(n.raft.CommitIndex(), index)
+		m.Format = n.options.Format
 		return m
 	}
 	if last, ok := n.peers.last(m.ID); ok {
 		m.LastHeard = time.Since(last.at)
 		m.ClientAddr, m.Up, m.AppliedIndex = last.ClientAddr, m.LastHeard < 3*statusEvery, last.Index
-		m.LagEntries, m.ClockAhead = last.lag, last.ahead
+		m.LagEntries, m.ClockAhead, m.Format = last.lag, last.ahead, max(last.Format, wire.Oldest)
 	}
 	return m
 }

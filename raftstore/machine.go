@@ -27,6 +27,7 @@ type machine struct {
 	fatal   func(error)
 	founded func(founding) // told when the cluster's constants are known
 	faults  Faults
+	newest  byte // format of entries that can be read
 
 	table   atomic.Pointer[engine.Table]
 	decoder wire.Decoder
@@ -59,7 +60,7 @@ type machine struct {
 
 func newMachine(o engine.Options) *machine {
 	o.TrackChanges, o.MaxMemoryBytes = true, 0 // the log decides what is forgotten, not one node's memory
-	m := &machine{options: o}
+	m := &machine{options: o, newest: wire.Version}
 	m.table.Store(engine.NewTable(o))
 	return m
 }
@@ -70,6 +71,13 @@ func (m *machine) last() (at engine.Stamp, appliedRawNs int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.state.At, m.appliedRawNs
+}
+
+// written returns the newest form of the entries up to the last one applied.
+func (m *machine) written() byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.state.Format
 }
 
 // check returns the last index applied and the hash of the history up to there.
@@ -86,7 +94,7 @@ func (m *machine) Apply(l *raft.Log) any {
 	}
 	m.whole.Lock()
 	defer m.whole.Unlock()
-	h, body, err := wire.Split(l.Data)
+	h, body, err := wire.Split(l.Data, m.newest)
 	if err != nil {
 		m.unreadable(l.Index, err)
 		return err
@@ -95,6 +103,7 @@ func (m *machine) Apply(l *raft.Log) any {
 	next := m.state // nobody else writes it
 	next.Index, next.Term = l.Index, l.Term
 	next.History = fold(next.History, l)
+	next.Format = max(next.Format, h.Format)
 	var answer any
 	if h.Term == l.Term {
 		next.At = m.advance(next.At, h.At)

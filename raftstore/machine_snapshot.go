@@ -24,27 +24,56 @@ const (
 // restFor is how long each of the first passes before a standstill rests after each
 // chunk, in times of what the chunk took. Later passes must be faster than changes
 // come, or there would be no end.
-var restFor = [maxPasses]time.Duration{3, 1}
+var restFor = [maxPasses]time.Duration{7, 3, 1}
+
+// longestRest bounds a rest: a chunk that took long because it had no turn at a processor
+// was no burden to others.
+const longestRest = 2 * time.Millisecond
 
 // errHurry ends a pass because the table is about to be emptied or replaced.
 var errHurry = errors.New("interrupted")
 
 // precopy writes what changed to the images while entries go on being applied, so
-// that the standstill that follows is short.
-func (m *machine) precopy() error {
-	for i := range maxPasses {
-		busy := time.Now()
-		n, err := m.pass(func(chunk []engine.Change) error {
-			err := m.images.Write(chunk)
-			time.Sleep(restFor[i] * time.Since(busy))
-			busy = time.Now()
+// that the standstill that follows is short. It takes its time as long as fewer than
+// calmBytes of log have come since the last snapshot.
+func (m *machine) precopy(calmBytes int64) error {
+	busy := time.Now()
+	rest := func(times time.Duration) {
+		time.Sleep(restAfter(time.Since(busy), times, m.logBytes.Load() < calmBytes))
+		busy = time.Now()
+	}
+	for more := true; more; rest(restFor[0]) {
+		var err error
+		if more, err = m.renew(); err != nil {
 			return err
+		}
+	}
+	for i := range maxPasses {
+		n, err := m.pass(func(chunk []engine.Change) error {
+			defer rest(restFor[i])
+			return m.images.Write(chunk)
 		})
 		if err != nil || n < smallPass {
 			return err
 		}
 	}
 	return nil
+}
+
+// restAfter is how long to rest after work that took so long: so many times that, within
+// longestRest, and not at all when it is not calm.
+func restAfter(took, times time.Duration, calm bool) time.Duration {
+	if !calm {
+		return 0
+	}
+	return min(times*took, longestRest)
+}
+
+// renew takes the renewal of the images a step further.
+func (m *machine) renew() (more bool, err error) {
+	m.draining.Lock()
+	defer m.draining.Unlock()
+	return m.images.Renew(m.table.Load())
 }
 
 // pass writes what changed since the last one.
@@ -174,6 +203,9 @@ func (m *machine) load(id string) error {
 		var err error
 		if s, err = decodeState(encoded); err != nil {
 			return engine.Stamp{}, err
+		}
+		if s.Format > m.newest {
+			return engine.Stamp{}, fmt.Errorf("%w: the log had entries of format %d, this one reads %d", ErrNewer, s.Format, m.newest)
 		}
 		m.options.IDLifetimeNs = s.Founding.IDLifetimeNs
 		table = engine.NewTable(m.options)

@@ -1,7 +1,9 @@
 package raftstore
 
 import (
+	"math"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
@@ -20,7 +22,7 @@ func (s *sink) idAfter(err error) (string, error) { return s.id, err }
 
 // image takes a whole snapshot as the node does.
 func (m *testMachine) image() string {
-	require.NoError(m.t, m.precopy())
+	require.NoError(m.t, m.precopy(math.MaxInt64))
 	taken, err := m.Snapshot()
 	require.NoError(m.t, err)
 	id, err := m.persist(taken, m.index)
@@ -103,6 +105,22 @@ func TestASnapshotOfAReplacedTable(t *testing.T) {
 	m.same(want)
 }
 
+// TestRestsOfASnapshotAreBounded: a snapshot ends however long its work takes for want of a processor, and however much
+// log comes meanwhile: rests are bounded, and there are none when it is not calm.
+func TestRestsOfASnapshotAreBounded(t *testing.T) {
+	for name, c := range map[string]struct {
+		took, times, want time.Duration
+		calm              bool
+	}{
+		"in proportion":       {100 * time.Microsecond, 7, 700 * time.Microsecond, true},
+		"a later pass":        {100 * time.Microsecond, 0, 0, true},
+		"work without a turn": {time.Second, 7, 2 * time.Millisecond, true},
+		"much log":            {100 * time.Microsecond, 7, 0, false},
+	} {
+		require.Equal(t, c.want, restAfter(c.took, c.times, c.calm), name)
+	}
+}
+
 // TestSnapshotsTakeTurns: nodes that count the same log do not write at the same time.
 func TestSnapshotsTakeTurns(t *testing.T) {
 	m := &membership{ids: []string{"b", "c", "a"}}
@@ -111,4 +129,26 @@ func TestSnapshotsTakeTurns(t *testing.T) {
 	require.EqualValues(t, 900, m.turnOf("c", 900))
 	require.EqualValues(t, 900, m.turnOf("d", 900), "not a member yet")
 	require.EqualValues(t, 900, (*membership)(nil).turnOf("a", 900))
+}
+
+// TestAnImageKeepsTheFormOfTheLog: the log that had something new may be gone.
+func TestAnImageKeepsTheFormOfTheLog(t *testing.T) {
+	m := newTestMachine(t)
+	m.take("old")
+	older := m.image()
+	require.LessOrEqual(t, m.written(), byte(wire.Oldest))
+	m.entry(wire.Header{Term: 1, At: at(1), Format: wire.Version}, bucket)
+	m.take("in the oldest form again")
+	newer := m.image()
+	m.reload(older)
+	require.NotEqualValues(t, wire.Version, m.written())
+	m.reload(newer)
+	require.EqualValues(t, wire.Version, m.written())
+
+	m.newest = wire.Version - 1
+	_, from, err := imageStore{images: m.images}.Open(newer)
+	require.NoError(t, err)
+	defer from.Close()
+	require.ErrorIs(t, m.Restore(from), ErrNewer)
+	require.Len(t, m.fatal, 1)
 }

@@ -1,6 +1,7 @@
 package raftstore
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -137,7 +138,7 @@ func TestImageComesBack(t *testing.T) {
 		op.Key = []byte{byte(i)}
 		m.entry(wire.Header{Term: 1, At: at(i)}, op)
 	}
-	require.NoError(t, m.precopy())
+	require.NoError(t, m.precopy(math.MaxInt64))
 	m.entry(wire.Header{Term: 1, At: at(200)}, bucket)
 	want, hash := m.state, m.table.Load().StateHash(m.lastStamp())
 	taken, err := m.Snapshot()
@@ -163,7 +164,7 @@ func TestImageComesBack(t *testing.T) {
 func TestClearReachesTheImages(t *testing.T) {
 	m := newTestMachine(t)
 	m.entry(wire.Header{Term: 1, At: at(0)}, bucket)
-	require.NoError(t, m.precopy())
+	require.NoError(t, m.precopy(math.MaxInt64))
 	m.entry(wire.Header{Kind: wire.Clear, Term: 1, At: at(1)})
 	taken, err := m.Snapshot()
 	require.NoError(t, err)

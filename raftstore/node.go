@@ -16,6 +16,7 @@ import (
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/peer"
 	"github.com/weir-project/weir/raftstore/wallog"
+	"github.com/weir-project/weir/raftstore/wire"
 )
 
 // Node is one node of a cluster: a limiter for the server in front of it.
@@ -58,6 +59,7 @@ type Node struct {
 	lastForwarded atomic.Int64 // Unix nanoseconds of the last answer to one
 	lastSave      atomic.Int64 // Unix nanoseconds of the last snapshot; 0: never
 	counters      counters
+	format        atomic.Int32 // the newest that may be written, see agreeOnFormat
 	snapshots     chan chan error
 
 	ctx      context.Context // ends with the node
@@ -98,6 +100,7 @@ func newNode(o Options) *Node {
 		ended:     make(chan struct{}),
 		closeLogs: func() error { return nil },
 	}
+	n.format.Store(wire.Oldest)
 	if n.idLifetimeNs == 0 {
 		n.idLifetimeNs = int64(time.Minute)
 	}
@@ -116,7 +119,7 @@ func (n *Node) open() error {
 	}
 	n.identity.identity = id
 	n.images, err = persistence.OpenImages(persistence.StoreOptions{
-		Dir: o.FS.PathJoin(o.DataDir, "table"), FS: o.FS, Logger: n.log, OnFatal: n.fatal,
+		Dir: o.FS.PathJoin(o.DataDir, tableName), FS: o.FS, Logger: n.log, OnFatal: n.fatal,
 	})
 	if err != nil {
 		return err
@@ -130,7 +133,7 @@ func (n *Node) open() error {
 
 func (n *Node) newMachine() *machine {
 	m := newMachine(n.options.Table)
-	m.source, m.images, m.faults = n.source, n.images, n.faults
+	m.source, m.images, m.faults, m.newest = n.source, n.images, n.faults, n.options.Format
 	m.find, m.fatal, m.founded = n.queue.find, n.diverged, n.joined
 	return m
 }
@@ -303,6 +306,7 @@ func (n *Node) housekeep() {
 			n.keepTime()
 			n.expire()
 			n.lookAtMembers()
+			n.agreeOnFormat()
 			n.Topology() // takes note of who leads
 			at, _ := n.machine.last()
 			if n.faults.CollectEarly {

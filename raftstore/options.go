@@ -17,6 +17,7 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/peer"
+	"github.com/weir-project/weir/raftstore/wire"
 )
 
 // Options say what a node is and how it finds the others.
@@ -55,8 +56,14 @@ type Options struct {
 	// OnFatal is called when the node must stop, and must not return. nil logs the
 	// error and ends the process with code 1.
 	OnFatal func(error)
+	// OnEntry is told of each entry that this node proposed, one after the other, and must
+	// be quick; nil: nobody wants to know.
+	OnEntry func(Entry)
 	Faults  Faults
 
+	// Format is the newest form of entries that this node can read; 0 means all that
+	// this weir knows. For tests.
+	Format byte
 	// For tests; nil means the machine's own.
 	Source persistence.Source
 	FS     vfs.FS
@@ -86,6 +93,9 @@ func (o *Options) complete() error {
 	}
 	if o.StalledAfter == 0 {
 		o.StalledAfter = stalledAfter
+	}
+	if o.Format == 0 {
+		o.Format = wire.Version
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -125,9 +135,10 @@ func baseOf(id string) string {
 }
 
 func (o *Options) check() error {
+	if err := checkNode(o.NodeID, o.RaftAddr); err != nil {
+		return err
+	}
 	switch {
-	case o.NodeID == "" || len(o.NodeID) > peer.MaxNameLen:
-		return fmt.Errorf("--node-id must have 1 to %d characters, not %q", peer.MaxNameLen, o.NodeID)
 	case o.Heartbeat < minHeartbeat:
 		return fmt.Errorf("--raft-heartbeat must be at least %v, not %v", minHeartbeat, o.Heartbeat)
 	case len(o.Join) > maxJoin:
@@ -139,15 +150,24 @@ func (o *Options) check() error {
 	case !slices.Contains([]Durability{Fsync, OS, Memory}, o.Durability):
 		return fmt.Errorf("--durability must be fsync, os or memory, not %q", o.Durability)
 	}
-	host, _, err := net.SplitHostPort(o.RaftAddr)
-	if err != nil {
-		return fmt.Errorf("--raft-addr must be like 10.0.0.1:6390, not %q", o.RaftAddr)
-	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		return fmt.Errorf("--raft-addr must be the address by which other nodes reach this one, not %q", o.RaftAddr)
-	}
+	host, _, _ := net.SplitHostPort(o.RaftAddr)
 	if len(o.Secret) == 0 && o.Certificates == nil && !loopback(host) {
 		return fmt.Errorf("%w: give --raft-tls-cert-file or --cluster-secret-file", errors.Join(ErrNoSecret))
+	}
+	return nil
+}
+
+// checkNode refuses a name or an address that no node can have.
+func checkNode(id, raftAddr string) error {
+	if id == "" || len(id) > peer.MaxNameLen {
+		return fmt.Errorf("--node-id must have 1 to %d characters, not %q", peer.MaxNameLen, id)
+	}
+	host, _, err := net.SplitHostPort(raftAddr)
+	if err != nil {
+		return fmt.Errorf("--raft-addr must be like 10.0.0.1:6390, not %q", raftAddr)
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		return fmt.Errorf("--raft-addr must be the address by which other nodes reach this one, not %q", raftAddr)
 	}
 	return nil
 }

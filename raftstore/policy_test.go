@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
@@ -102,13 +103,14 @@ func TestChecksAreLinearizable(t *testing.T) {
 		all.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(i), 3))
 			for range each {
-				op := randomCheck(r)
-				called, out := time.Since(start), make([]engine.Decision, 1)
-				err := c.nodes[i%3].Decide([]engine.Op{op}, out)
-				if err != nil && !errors.Is(err, raftstore.ErrUnknown) {
-					time.Sleep(time.Millisecond) // not applied: there is no leader for a moment
-					continue
-				}
+				op, out := randomCheck(r), make([]engine.Decision, 1)
+				var called time.Duration
+				var err error
+				assert.Eventually(t, func() bool { // without a leader nothing is applied
+					called = time.Since(start)
+					err = c.nodes[i%3].Decide([]engine.Op{op}, out)
+					return err == nil || errors.Is(err, raftstore.ErrUnknown)
+				}, 10*time.Second, time.Millisecond)
 				returned := int64(time.Since(start))
 				if err != nil {
 					returned = 1 << 62

@@ -13,6 +13,7 @@ import (
 // proposal is a batch on its way through the log.
 type proposal struct {
 	batch  *batch
+	at     time.Time // when it was proposed
 	future raft.ApplyFuture
 }
 
@@ -46,14 +47,15 @@ func (n *Node) awaitLeader(b *batch) {
 // wait for it.
 func (n *Node) propose(b *batch, r *reign) {
 	n.makeRoom(b)
-	h := wire.Header{Kind: b.kind, Term: r.term, Nonce: b.nonce, At: n.stamp(r)}
+	h := wire.Header{Kind: b.kind, Format: b.format, Term: r.term, Nonce: b.nonce, At: n.stamp(r)}
 	h.CheckIndex, h.CheckHash = n.machine.check()
 	h.Put(b.data)
-	n.lastEntry.Store(time.Now().UnixNano())
+	at := time.Now()
+	n.lastEntry.Store(at.UnixNano())
 	if n.faults.EarlyReply {
 		n.replyEarly(b, h.At)
 	}
-	n.proposals <- proposal{b, n.raft.Apply(b.data, 0)}
+	n.proposals <- proposal{b, at, n.raft.Apply(b.data, 0)}
 }
 
 // settle tells the callers of each entry, in the order of the log.
@@ -69,6 +71,7 @@ func (n *Node) settle() {
 			err, _ = p.future.Response().(error) // void, where it is one
 		}
 		n.queue.land(p.batch, err)
+		n.told(p, err)
 	}
 }
 

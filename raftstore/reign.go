@@ -89,12 +89,12 @@ func (n *Node) stamp(r *reign) engine.Stamp {
 // found writes the cluster's first entry: the constants that every node takes from
 // the log and not from its flags.
 func (n *Node) found(r *reign) bool {
-	var id [16]byte
-	if _, err := rand.Read(id[:]); err != nil {
+	id, err := newClusterID()
+	if err != nil {
 		n.fatal(err)
 		return false
 	}
-	f := founding{ClusterID: hex.EncodeToString(id[:]), IDLifetimeNs: n.idLifetimeNs, TestClock: n.testClock}
+	f := founding{ClusterID: id, IDLifetimeNs: n.idLifetimeNs, TestClock: n.testClock}
 	data := append(make([]byte, wire.HeaderLen), f.encode()...)
 	wire.Header{Kind: wire.Found, Term: r.term, At: r.clock.Now()}.Put(data)
 	future := n.raft.Apply(data, n.electionTimeout())
@@ -103,6 +103,12 @@ func (n *Node) found(r *reign) bool {
 		return false
 	}
 	return future.Response() == nil
+}
+
+func newClusterID() (string, error) {
+	var id [16]byte
+	_, err := rand.Read(id[:])
+	return hex.EncodeToString(id[:]), err
 }
 
 // keepTime lets limiter time go on in the log of an idle leader, so that the next

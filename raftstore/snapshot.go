@@ -49,7 +49,7 @@ func (n *Node) take() error {
 	start := time.Now()
 	n.trail()
 	bytes, entries := n.machine.logBytes.Load(), n.machine.logEntries.Load()
-	err := n.machine.precopy()
+	err := n.machine.precopy(calmSnapshots * n.options.SnapshotBytes)
 	copied := time.Since(start)
 	if err == nil {
 		err = n.await(n.raft.Snapshot())

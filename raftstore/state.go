@@ -13,6 +13,8 @@ type state struct {
 	At          engine.Stamp // limiter time of the last entry
 	History     uint64
 	Founding    founding
+	// Format is the newest form of any entry so far; 0 where an older weir made the image.
+	Format byte `json:",omitempty"`
 }
 
 // founding is what all nodes of a cluster must agree on, from its first entry.

@@ -19,6 +19,7 @@ type status struct {
 	Leader               string // the id of the leader, "" when it knows none
 	LeaderAddr           string // its inter-node address
 	Term, Commit, Index  uint64
+	Format               byte // the newest it can read; 0, of a weir that did not say, is wire.Oldest
 	WallNs               int64
 	MaxMemory            int64    // bytes; 0: no bound
 	MembersAt            uint64   // the entry of the configuration that Members are of
@@ -47,7 +48,7 @@ func (n *Node) status() status {
 		RaftAddr: n.options.RaftAddr, ClientAddr: n.options.ClientAddr,
 		Pristine: n.pristine(), Leader: string(leader), LeaderAddr: string(addr),
 		Term: n.raft.CurrentTerm(), Commit: n.raft.CommitIndex(), Index: index,
-		WallNs: n.source.WallNs(), MaxMemory: n.maxMemory, Members: members, MembersAt: at,
+		Format: n.options.Format, WallNs: n.source.WallNs(), MaxMemory: n.maxMemory, Members: members, MembersAt: at,
 	}
 }
 

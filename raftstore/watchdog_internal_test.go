@@ -1,12 +1,14 @@
 package raftstore
 
 import (
+	"fmt"
 	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/raft"
+	wal "github.com/hashicorp/raft-wal"
 	"github.com/stretchr/testify/require"
 )
 
@@ -81,4 +83,5 @@ func TestFatalErrorsSayWhetherToRestart(t *testing.T) {
 	require.NotNil(t, n.stopper(nil))
 	require.Contains(t, restartAdvice(ErrDiverged), "no:")
 	require.Contains(t, restartAdvice(ErrLogFailed), "yes")
+	require.Contains(t, restartAdvice(fmt.Errorf("%w: %w", ErrLogFailed, wal.ErrCorrupt)), "no:", "it would only stop again")
 }

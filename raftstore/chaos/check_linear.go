@@ -1,20 +1,19 @@
 package chaos
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/anishathalye/porcupine"
+
+	"github.com/weir-project/weir/raftstore/ledger"
 )
 
+// The verdicts are those of package ledger.
 var (
-	// ErrNotLinearizable: no order of the operations explains the replies.
-	ErrNotLinearizable = errors.New("not linearizable")
-	// ErrUndecided: the search took too long; a failure, because a history nobody
-	// could judge proves nothing.
-	ErrUndecided = errors.New("linearizability undecided")
+	ErrNotLinearizable = ledger.ErrNotLinearizable
+	ErrUndecided       = ledger.ErrUndecided
 )
 
 // linearTimeout is many times what a history of the size the traffic makes takes

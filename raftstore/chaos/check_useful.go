@@ -54,6 +54,26 @@ func usefulnessOf(perSecond float64, seconds []Second) Usefulness {
 	return u
 }
 
+// minAsked is from how many answers on it is odd that none is a grant.
+const minAsked = 100
+
+// Granting says whether a limit of which there always is some again was ever granted.
+func Granting(ops []Op) error {
+	asked := 0
+	for i := range ops {
+		if ops[i].grants() > 0 {
+			return nil
+		}
+		if ops[i].Outcome == Answered {
+			asked++
+		}
+	}
+	if asked < minAsked {
+		return nil
+	}
+	return fmt.Errorf("%w: %d answers, and none of them a grant", ErrUseless, asked)
+}
+
 // Useful says whether the healthy seconds were put to use.
 func Useful(u Usefulness) error {
 	switch {

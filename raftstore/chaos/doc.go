@@ -15,6 +15,10 @@
 //     counted after all nodes were killed and restarted.
 //   - [Linearizable]: the history of such a key is one that a single counter could
 //     have produced, each reply with what was left (porcupine).
+//   - [Books]: checks of several policies at once, holds, and policies that change are
+//     judged by package ledger: linearizable over all keys of a history, or explained
+//     in the end; no part of a check is taken, no unit of a hold lost or given twice, no
+//     decision made under half of a change.
 //   - [OverHeld]: no more leases are certainly held than there are slots.
 //   - [Useful]: outside the seconds without a leader, nearly everything that could
 //     be admitted was. A limiter that denies everything passes no gate.

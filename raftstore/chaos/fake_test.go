@@ -27,29 +27,40 @@ type fake struct {
 	log     map[string][]time.Time
 	held    map[string]bool
 	calls   int
+	books   *fakeBooks
 }
 
 // mistake is one way to be wrong, made about every mistakeEvery operations.
 type mistake int
 
 const (
-	none         mistake = iota
-	forget               // answers a grant and does not count it
-	chargeTwice          // counts a grant twice
-	idIgnored            // carries a repeated command out again
-	stale                // says what was left before the operation
-	clockJumps           // a bucket and a window are as good as new
-	denyAll              // grants nothing
-	extraSlot            // one lease more than there are slots
-	leaseDropped         // frees the slots of everybody
+	none            mistake = iota
+	forget                  // answers a grant and does not count it
+	chargeTwice             // counts a grant twice
+	idIgnored               // carries a repeated command out again
+	stale                   // says what was left before the operation
+	clockJumps              // a bucket and a window are as good as new
+	denyAll                 // grants nothing
+	extraSlot               // one lease more than there are slots
+	leaseDropped            // frees the slots of everybody
+	partOfCheck             // a check takes from its first policy alone
+	commitAgain             // a commit takes something more
+	cancelForgotten         // a cancelled hold stays
+	holdsEndEarly           // after a tenth of their time
+	halfChange              // a policy keeps its second limit
+	resetForgotten          // and its usage, told to forget it
+	slotKept                // a slot that is given back is not free
+	denySlidings            // grants nothing of a window
+	repeatRefused           // answers a repeated command with an error
 )
 
-const mistakeEvery = 50
+const mistakeEvery = 20
 
 func startFake(t *testing.T, m mistake) string {
 	t.Helper()
 	f := &fake{mistake: m, start: time.Now(), used: map[string]int64{}, answers: map[string][]any{},
 		tat: map[string]time.Time{}, log: map[string][]time.Time{}, held: map[string]bool{}}
+	f.books = newFakeBooks(f)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	var all sync.WaitGroup
@@ -86,6 +97,10 @@ func (f *fake) serve(c net.Conn) {
 
 func appendReply(b []byte, reply any) []byte {
 	switch v := reply.(type) {
+	case nil:
+		return append(b, "$-1\r\n"...)
+	case string:
+		return fmt.Appendf(b, "$%d\r\n%s\r\n", len(v), v)
 	case int64:
 		return fmt.Appendf(b, ":%d\r\n", v)
 	case ErrorReply:
@@ -103,11 +118,17 @@ func (f *fake) do(args []string) any {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls++
+	if reply := f.books.do(args); reply != nil {
+		return reply
+	}
 	key, id, units := args[1], option(args, "ID"), int64(1)
 	if cost := option(args, "COST"); cost != "" {
 		units, _ = strconv.ParseInt(cost, 10, 64)
 	}
 	if done, ok := f.answers[key+" "+id]; ok && id != "" && !f.errs(idIgnored) {
+		if f.mistake == repeatRefused {
+			return ErrorReply("ERR unknown ID")
+		}
 		return done[0]
 	}
 	reply := f.decide(args, key, units)
@@ -138,7 +159,9 @@ func (f *fake) decide(args []string, key string, units int64) any {
 		return f.acquire(option(args, "HOLDER"))
 	case "RL.RELEASE":
 		was := f.held[args[2]]
-		delete(f.held, args[2])
+		if f.mistake != slotKept {
+			delete(f.held, args[2])
+		}
 		return map[bool]int64{false: 0, true: 1}[was]
 	}
 	return ErrorReply("ERR unknown command")
@@ -190,7 +213,7 @@ func (f *fake) sliding(key string, units int64) any {
 	for len(f.log[key]) > 0 && now.Sub(f.log[key][0]) >= slidingWindow {
 		f.log[key] = f.log[key][1:]
 	}
-	if f.mistake == denyAll || int64(len(f.log[key]))+units > slidingMax {
+	if f.mistake == denyAll || f.mistake == denySlidings || int64(len(f.log[key]))+units > slidingMax {
 		return five(0, 0)
 	}
 	for range units {

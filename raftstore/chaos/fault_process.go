@@ -70,7 +70,8 @@ func (c *Cluster) Roll(ctx context.Context) error {
 }
 
 // AwaitReady waits until the node serves as a member, as whoever restarts a cluster
-// in order waits for /readyz: it has heard a leader, which decides what it is asked.
+// in order waits for /readyz: it has heard a leader, which decides what it is asked. Or
+// until ctx is over.
 func (n *Node) AwaitReady(ctx context.Context) error {
 	if err := n.AwaitUp(ctx); err != nil {
 		return err
@@ -79,7 +80,7 @@ func (n *Node) AwaitReady(ctx context.Context) error {
 		_, err := n.Ask(askTimeout, "RL.TOKENBUCKET", "ready", probeRate, probeRate)
 		return err == nil
 	})
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("%s %w\n%s", n.ID, ErrNotUp, n.LogTail())
 	}
 	return nil

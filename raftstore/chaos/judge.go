@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"strconv"
@@ -20,6 +21,8 @@ func (w *Workload) Settle() {
 	for _, t := range w.settled() {
 		w.settle(c, t)
 	}
+	w.settleLeases(c)
+	w.settleBooks(c)
 }
 
 func (w *Workload) settled() []*Trail {
@@ -42,14 +45,14 @@ func (w *Workload) settle(c *Client, t *Trail) {
 	w.record(t, op, a, false)
 }
 
-// Judge runs every checker over the histories.
-func (w *Workload) Judge(keep func(t *Trail)) {
+// Judge runs every checker over the histories, and has those kept that are wrong.
+func (w *Workload) Judge(keep func(name string, history fmt.Stringer)) {
 	var jobs []func()
 	judge := func(t *Trail, check func([]Op) error) {
 		jobs = append(jobs, func() {
 			if err := check(t.Ops()); err != nil {
 				w.Violations.Add(t.Key, err)
-				keep(t)
+				keep(t.Key, t)
 			}
 		})
 	}
@@ -57,13 +60,25 @@ func (w *Workload) Judge(keep func(t *Trail)) {
 		judge(t, func(ops []Op) error { return OverAdmittedBucket(bucketBurst, bucketPerSecond, ops) })
 	}
 	for _, t := range w.Slidings {
-		judge(t, func(ops []Op) error { return OverAdmittedSliding(slidingMax, slidingWindow, ops) })
+		judge(t, func(ops []Op) error {
+			return errors.Join(OverAdmittedSliding(slidingMax, slidingWindow, ops), Granting(ops))
+		})
 	}
 	for _, t := range append(w.Accounts.Trails(), w.Onces.Trails()...) {
 		judge(t, func(ops []Op) error { return accountedAtEnd(t.Max, ops) })
 	}
 	for _, t := range w.settled() {
 		judge(t, func(ops []Op) error { return Linearizable(t.Max, ops) })
+	}
+	for _, ring := range w.Books.rings() {
+		for _, t := range ring.Trails() {
+			jobs = append(jobs, func() {
+				if err := w.Books.judge(ring, t); err != nil {
+					w.Violations.Add(t.Name, err)
+					keep(t.Name, t)
+				}
+			})
+		}
 	}
 	jobs = append(jobs, func() { w.Violations.Add(leaseKey, OverHeld(leaseSlots, w.Leases.Holds())) })
 	inParallel(jobs)

@@ -53,6 +53,9 @@ func classify(reply any, err error) (Outcome, string) {
 		return Answered, wordAnswered
 	}
 	word, _, _ := strings.Cut(string(text), " ")
+	if _, told := bookError(text); told {
+		return Answered, word
+	}
 	if outcome, known := outcomeOfWord[word]; known {
 		return outcome, word
 	}

@@ -22,6 +22,8 @@ type Report struct {
 	NoLeader   time.Duration // at the longest
 	Keys       int           // histories that porcupine judged
 	Operations int           // in all histories
+	Books      int           // histories of policies and holds
+	Entries    int           // operations in them
 	Compared   int           // digests of two nodes at one index
 
 	Violations []Violation // the first of them
@@ -49,6 +51,12 @@ func (r *run) report() *Report {
 	for _, t := range append(slices.Clone(r.work.Buckets), r.work.Slidings...) {
 		rep.Operations += len(t.Ops())
 	}
+	for _, ring := range r.work.Books.rings() {
+		for _, t := range ring.Trails() {
+			rep.Books++
+			rep.Entries += len(t.Ops())
+		}
+	}
 	rep.Violations, rep.Broken = r.violations.List()
 	return rep
 }
@@ -75,6 +83,7 @@ func (r *Report) String() string {
 	line("longest gap", "%v without any answer, slowest grant %v", t.LongestGap.Round(time.Millisecond), t.SlowestGrant.Round(time.Millisecond))
 	line("useful", "%.0f of %.0f units admitted in %d healthy of %d seconds", r.Useful.Admitted, r.Useful.CouldAdmit, r.Useful.Healthy, r.Useful.Seconds)
 	line("histories", "%d operations, %d keys linearized, %d digests compared", r.Operations, r.Keys, r.Compared)
+	line("policies, holds", "%d operations in %d histories", r.Entries, r.Books)
 	line("violations", "%d", r.Broken)
 	for _, v := range r.Violations {
 		fmt.Fprintf(&b, "VIOLATION %v\n", v)

@@ -20,10 +20,13 @@ type RunConfig struct {
 	Cluster  ClusterConfig
 	Duration time.Duration // of the traffic
 	Seed     uint64
-	Orderly  bool                             // end with SIGTERM instead of kill -9: all a standalone server promises
-	Plans    [][]Step                         // each is carried out beside the others
-	Restless bool                             // faults follow each other too quickly for usefulness to be judged
-	Logf     func(format string, args ...any) // what happens, as it happens
+	Orderly  bool     // end with SIGTERM instead of kill -9: all a standalone server promises
+	Plans    [][]Step // each is carried out beside the others
+	// Meanwhile, if there is one, is carried out beside the traffic, which ends with it.
+	Meanwhile func(context.Context, *Cluster) error
+	Restless  bool                             // faults follow each other too quickly for usefulness to be judged
+	Patient   bool                             // no caller gives up soon: a timeout is the cluster's, not a slow machine's
+	Logf      func(format string, args ...any) // what happens, as it happens
 }
 
 // run is one run.
@@ -61,6 +64,9 @@ func Run(ctx context.Context, cfg RunConfig) (*Report, error) {
 		return nil, fmt.Errorf("%w\n%s", err, cluster.Nodes[0].LogTail())
 	}
 	r.work = NewWorkload(cluster.Addrs(), cfg.Seed, r.violations)
+	if cfg.Patient {
+		r.work.quick = patientTimeout
+	}
 	r.watch = &Watch{cluster: cluster, start: r.work.start, violations: r.violations}
 	r.storm(ctx)
 	if err := r.calm(ctx); err != nil {
@@ -96,6 +102,13 @@ func (r *run) storm(ctx context.Context) {
 	all.Go(func() { r.watch.Run(ctx) })
 	for _, plan := range r.cfg.Plans {
 		all.Go(func() { r.carryOut(ctx, plan) })
+	}
+	if r.cfg.Meanwhile != nil {
+		all.Go(func() {
+			r.violations.Add("meanwhile", r.cfg.Meanwhile(ctx, r.cluster))
+			r.cfg.Duration = time.Since(r.work.start)
+			cancel()
+		})
 	}
 	all.Wait()
 }
@@ -140,10 +153,10 @@ func (r *run) restart(ctx context.Context) error {
 	return r.cluster.StartAll()
 }
 
-// keep writes a key's whole history beside the nodes' logs.
-func (r *run) keep(t *Trail) {
-	name := strings.ReplaceAll(t.Key, ":", "-") + ".history"
-	if err := os.WriteFile(filepath.Join(r.cfg.Cluster.Dir, name), []byte(t.String()), 0o644); err != nil {
-		r.cfg.Logf("history of %s: %v", t.Key, err)
+// keep writes a whole history beside the nodes' logs.
+func (r *run) keep(name string, history fmt.Stringer) {
+	file := strings.ReplaceAll(name, ":", "-") + ".history"
+	if err := os.WriteFile(filepath.Join(r.cfg.Cluster.Dir, file), []byte(history.String()), 0o644); err != nil {
+		r.cfg.Logf("history of %s: %v", name, err)
 	}
 }

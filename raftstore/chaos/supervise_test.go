@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,4 +28,15 @@ func TestWhyEnded(t *testing.T) {
 	}
 	reason, _ := whyEnded(stuck)
 	require.Contains(t, reason, "did not end")
+}
+
+// A run that is over finds nobody late, wherever a fault is at the time.
+func TestNobodyIsLateOnceARunIsOver(t *testing.T) {
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	starting := &Node{ID: "n1", Addr: "127.0.0.1:0", process: &Process{exited: make(chan struct{})}}
+	require.NoError(t, starting.AwaitReady(over))
+	ended := &Process{exited: make(chan struct{})}
+	close(ended.exited)
+	require.ErrorIs(t, (&Node{ID: "n2", Addr: "127.0.0.1:0", process: ended}).AwaitReady(t.Context()), ErrNotUp)
 }

@@ -14,7 +14,7 @@ import (
 // Errors of the handshake.
 var (
 	ErrNotWeir  = errors.New("the other side does not speak weir's inter-node protocol")
-	ErrVersion  = errors.New("the other side speaks a newer inter-node protocol")
+	ErrVersion  = errors.New("the other side speaks an inter-node protocol that is too old")
 	ErrSecret   = errors.New("the other side does not know this cluster's secret")
 	ErrCluster  = errors.New("the other side belongs to another cluster")
 	ErrSameNode = errors.New("the other side has this node's own id")
@@ -41,8 +41,12 @@ const (
 )
 
 const (
-	magic           = "weir-node"
+	magic = "weir-node"
+	// protocolVersion is what this side speaks, oldestProtocol the least it takes. Both
+	// sides go on in the older version of the two; the handshake is the same in all of
+	// them, so that nodes of different versions of weir find that out.
 	protocolVersion = 1
+	oldestProtocol  = 1
 	nonceLen        = 16
 	macLen          = sha256.Size
 	maxRefusalLen   = 512
@@ -50,19 +54,20 @@ const (
 
 // greeting is the first message of either side.
 type greeting struct {
+	version byte
 	service Service
 	nonce   [nonceLen]byte
 	self    Identity
 }
 
 func newGreeting(service Service, self Identity) (g greeting, err error) {
-	g.service, g.self = service, self
+	g.version, g.service, g.self = protocolVersion, service, self
 	_, err = rand.Read(g.nonce[:])
 	return g, err
 }
 
 func (g *greeting) encode() []byte {
-	b := append([]byte(magic), protocolVersion, byte(g.service))
+	b := append([]byte(magic), g.version, byte(g.service))
 	b = append(b, g.nonce[:]...)
 	for _, s := range []string{g.self.NodeID, g.self.ClusterID} {
 		b = append(append(b, byte(len(s))), s...)
@@ -79,9 +84,10 @@ func readGreeting(r io.Reader) (g greeting, raw []byte, err error) {
 	if string(head[:len(magic)]) != magic {
 		return g, nil, ErrNotWeir
 	}
-	if v := head[len(magic)]; v != protocolVersion {
-		return g, nil, fmt.Errorf("%w: %d, this one speaks %d", ErrVersion, v, protocolVersion)
+	if v := head[len(magic)]; v < oldestProtocol {
+		return g, nil, fmt.Errorf("%w: %d, this one speaks %d and later", ErrVersion, v, oldestProtocol)
 	}
+	g.version = head[len(magic)]
 	g.service = Service(head[len(magic)+1])
 	copy(g.nonce[:], head[len(magic)+2:])
 	if g.self.NodeID, raw, err = readName(r, head); err != nil {
@@ -169,8 +175,8 @@ func readChallenge(r io.Reader) ([]byte, error) {
 	if string(b[:len(magic)]) != magic {
 		return nil, ErrNotWeir
 	}
-	if v := b[len(magic)]; v != protocolVersion {
-		return nil, fmt.Errorf("%w: %d, this one speaks %d", ErrVersion, v, protocolVersion)
+	if v := b[len(magic)]; v < oldestProtocol {
+		return nil, fmt.Errorf("%w: %d, this one speaks %d and later", ErrVersion, v, oldestProtocol)
 	}
 	return b, nil
 }

@@ -133,12 +133,11 @@ func TestForeignBytes(t *testing.T) {
 	noise := make([]byte, 4096)
 	_, err := rand.Read(noise)
 	require.NoError(t, err)
-	newer := (&greeting{service: CallService}).encode()
-	newer[len(magic)] = protocolVersion + 1
-	long := append((&greeting{service: CallService}).encode()[:len(magic)+2+nonceLen], 255)
+	older := (&greeting{version: oldestProtocol - 1, service: CallService}).encode()
+	long := append((&greeting{version: protocolVersion, service: CallService}).encode()[:len(magic)+2+nonceLen], 255)
 	for name, sent := range map[string][]byte{
 		"noise": noise, "http": []byte("GET / HTTP/1.1\r\n\r\n" + strings.Repeat("x", 64)), "redis": []byte("*1\r\n$4\r\nPING\r\n" + strings.Repeat("x", 64)),
-		"newer": newer, "long name": append(long, noise[:255]...),
+		"older": older, "long name": append(long, noise[:255]...),
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn, err := net.Dial("tcp", b.Addr().String())
@@ -156,6 +155,40 @@ func TestForeignBytes(t *testing.T) {
 	conn, _, err := a.Dial(context.Background(), b.Addr().String(), CallService)
 	require.NoError(t, err)
 	conn.Close()
+}
+
+// A node of a later weir, which knows more than this one, is let in as what this one
+// knows, whoever dials.
+func TestALaterVersionIsWelcome(t *testing.T) {
+	dialer, acceptor := net.Pipe()
+	secret := []byte("secret")
+	received := make(chan error, 1)
+	go func() {
+		_, who, err := receive(acceptor, secret, Identity{NodeID: "b"}, func(Service, Identity) error { return nil })
+		if err == nil && who.NodeID != "a" {
+			err = errors.New("it is " + who.NodeID)
+		}
+		received <- err
+	}()
+	later := greeting{version: protocolVersion + 1, service: CallService, self: Identity{NodeID: "a"}}
+	said := later.encode()
+	_, err := dialer.Write(said)
+	require.NoError(t, err)
+	challenge, err := readChallenge(dialer)
+	require.NoError(t, err)
+	require.EqualValues(t, protocolVersion, challenge[len(magic)])
+	_, err = dialer.Write(proof(secret, "dialer", said, challenge))
+	require.NoError(t, err)
+	_, _, err = readGreeting(dialer)
+	require.NoError(t, err)
+	_, err = io.CopyN(io.Discard, dialer, int64(macLen))
+	require.NoError(t, err)
+	require.NoError(t, readVerdict(dialer))
+	require.NoError(t, <-received)
+
+	challenge[len(magic)] = protocolVersion + 1
+	_, err = readChallenge(bytes.NewReader(challenge))
+	require.NoError(t, err)
 }
 
 func isTimeout(err error) bool {
@@ -279,7 +312,7 @@ func TestHugeFramesEndTheConnection(t *testing.T) {
 // FuzzGreeting: reading a greeting ends without a panic, and takes no more than it
 // was given.
 func FuzzGreeting(f *testing.F) {
-	f.Add((&greeting{service: RaftService, self: Identity{"a", "one"}}).encode())
+	f.Add((&greeting{version: protocolVersion, service: RaftService, self: Identity{"a", "one"}}).encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		g, raw, err := readGreeting(bytes.NewReader(b))
 		if err != nil {

@@ -33,11 +33,13 @@ type client struct {
 func (c *client) run() {
 	for !c.sim.quiet.Load() {
 		switch n := c.rng.IntN(100); {
-		case n < 65:
+		case n < 30:
+			c.keepBooks()
+		case n < 75:
 			c.pipeline()
-		case n < 80:
+		case n < 85:
 			c.insist(c.op(c.key(once, 2), engine.OpTake, 1+c.rng.Int64N(3)))
-		case n < 92:
+		case n < 94:
 			c.takeOrReturn()
 		default:
 			c.takeOrClear()
@@ -75,9 +77,13 @@ func (c *client) pipeline() {
 func (c *client) insist(op engine.Op) outcome {
 	c.ids++
 	op.ID = fmt.Appendf(nil, "%d-%d", c.number, c.ids)
+	sent := op
+	if c.sim.config.refundsWithoutID && op.Code == engine.OpRefund {
+		sent.ID = nil
+	}
 	last := unknown
 	for range attempts {
-		last = min(last, c.send([]engine.Op{op}, false))
+		last = min(last, c.sendAs([]engine.Op{op}, []engine.Op{sent}, false))
 		if last == acked && c.rng.IntN(5) > 0 || c.sim.quiet.Load() {
 			break
 		}
@@ -111,13 +117,16 @@ func (c *client) takeOrClear() {
 }
 
 // send asks some node and notes what came of it.
-func (c *client) send(ops []engine.Op, atomic bool) outcome {
+func (c *client) send(ops []engine.Op, atomic bool) outcome { return c.sendAs(ops, ops, atomic) }
+
+// sendAs notes what came of operations that may have been sent with a mistake.
+func (c *client) sendAs(ops, sent []engine.Op, atomic bool) outcome {
 	p := c.sim.anyProcess(c.rng)
 	if p == nil {
 		return refused
 	}
 	called := c.sim.elapsed()
-	out, err := p.ask(ops, atomic)
+	out, err := p.ask(sent, atomic)
 	back := c.sim.elapsed()
 	if back-called > maxCall {
 		c.sim.violation("a call took %v", back-called)

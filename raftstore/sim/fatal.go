@@ -45,7 +45,12 @@ func (p *process) expected(err error) bool {
 	case errors.Is(err, raftstore.ErrStuck):
 		return p.log.hasHung() || isHandover(err)
 	}
-	return p.disk.hasFailed() && !errors.Is(err, raftstore.ErrDiverged) && !persistent(err)
+	for _, never := range []error{raftstore.ErrDiverged, raftstore.ErrBadEntry, raftstore.ErrNewer} {
+		if errors.Is(err, never) {
+			return false
+		}
+	}
+	return p.disk.hasFailed() && !persistent(err)
 }
 
 // isHandover tells the watchdog's answer to a known defect of the Raft library, which

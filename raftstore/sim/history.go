@@ -53,6 +53,14 @@ func (r *record) used() int64 { return r.answer.Limit - r.answer.Remaining }
 type history struct {
 	mu      sync.Mutex
 	records []record
+	booked  [unknown + 1]int // operations of the books, by outcome
+}
+
+// tally counts an operation of the books.
+func (h *history) tally(o outcome) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.booked[o]++
 }
 
 func (h *history) add(rs []record) {
@@ -78,6 +86,7 @@ func (h *history) byKey(prefix byte) map[string][]record {
 func (h *history) count(o outcome) (n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	n = h.booked[o]
 	for i := range h.records {
 		if h.records[i].outcome == o {
 			n++

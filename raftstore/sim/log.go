@@ -39,8 +39,9 @@ func openLog(d *disk, noSync bool, dead <-chan struct{}, broke func()) (*faultyL
 	if err := persistence.MakeDirectory(d, logDir); err != nil {
 		return nil, fmt.Errorf("log: %w", err)
 	}
-	segments, meta := segment.NewFiler(logDir, walFiles{d, noSync}), &walMeta{on: d}
-	if err := wallog.FinishRotation(logDir, segments, meta); err != nil {
+	files := walFiles{d, noSync}
+	segments, meta := segment.NewFiler(logDir, files), &walMeta{on: d}
+	if err := wallog.Mend(logDir, files, segments, meta); err != nil {
 		return nil, fmt.Errorf("log: %w", err)
 	}
 	w, err := wal.Open(logDir,

@@ -23,11 +23,22 @@ type Report struct {
 	Recovery   time.Duration
 	Violations []string
 	Trace      []string // what happened, in order
+	later      []func() error
 }
 
 // NewReport is the report of one run, still empty.
 func NewReport() *Report {
 	return &Report{Seeds: 1, Faults: map[string]int{}, Fatals: map[string]int{}}
+}
+
+// Judge judges what could not be in the bubble.
+func (r *Report) Judge() {
+	for _, judge := range r.later {
+		if err := judge(); err != nil {
+			r.Violations = append(r.Violations, err.Error())
+		}
+	}
+	r.later = nil
 }
 
 func (r *Report) fault(kind string) {

@@ -22,6 +22,9 @@ type Config struct {
 	Faults raftstore.Faults // mistakes that are to be found
 	Logger *slog.Logger
 
+	// refundsWithoutID is a mistake of clients: they repeat a refund and send no ID with it.
+	refundsWithoutID bool
+
 	weights weights       // nil: everything
 	length  time.Duration // 0: usualLength
 }
@@ -44,6 +47,7 @@ type Simulation struct {
 	net      *network
 	founders []string
 	history  history
+	books    books
 	report   *Report
 	seen     states
 
@@ -65,7 +69,7 @@ func Run(c Config, r *Report) {
 func newSimulation(c Config, r *Report) *Simulation {
 	return &Simulation{
 		config: c, logger: c.Logger, report: r, net: newNetwork(), began: time.Now(),
-		rng: rand.New(rand.NewPCG(c.Seed, 0x5eed)), seen: states{},
+		rng: rand.New(rand.NewPCG(c.Seed, 0x5eed)), seen: states{}, books: newBooks(),
 	}
 }
 
@@ -93,6 +97,7 @@ func (s *Simulation) start() {
 
 // work lets clients work while things fail, and judges what they saw.
 func (s *Simulation) work() {
+	s.makePolicies()
 	var working sync.WaitGroup
 	for i := range clients {
 		c := &client{sim: s, number: i, rng: rand.New(rand.NewPCG(s.config.Seed, uint64(i)))}
@@ -110,6 +115,7 @@ func (s *Simulation) work() {
 	s.tasks.Wait()
 	s.agree()
 	s.judge(s.ask)
+	s.closeBooks()
 }
 
 // end closes everything, so that nothing is left in the bubble.

@@ -8,7 +8,6 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -62,16 +61,6 @@ func simulate(t *testing.T, c Config) *Report {
 	})
 	defer watchdog.Stop()
 	bubble(t, c, r)
+	r.Judge()
 	return r
-}
-
-// bubble runs a simulation. That goroutines remain is a violation, unless it was
-// noted before what they belong to.
-func bubble(t *testing.T, c Config, r *Report) {
-	defer func() {
-		if left := recover(); left != nil && r.Leaks == 0 {
-			r.Violations = append(r.Violations, fmt.Sprintf("seed %d: %v", c.Seed, left))
-		}
-	}()
-	synctest.Test(t, func(*testing.T) { Run(c, r) })
 }

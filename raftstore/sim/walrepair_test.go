@@ -52,10 +52,11 @@ func TestSealedTail(t *testing.T) {
 
 	crashed := mem.CrashClone(vfs.CrashCloneCfg{})
 	require.ErrorIs(t, store(openTestLog(t, crashed, &walMeta{on: crashed})), types.ErrSealed,
-		"the library has mended it: wallog.FinishRotation is not needed any more")
+		"the library has mended it: wallog.Mend is not needed any more")
 
 	crashed = mem.CrashClone(vfs.CrashCloneCfg{})
-	require.NoError(t, wallog.FinishRotation(logDir, segment.NewFiler(logDir, walFiles{on: crashed}), &walMeta{on: crashed}))
+	files := walFiles{on: crashed}
+	require.NoError(t, wallog.Mend(logDir, files, segment.NewFiler(logDir, files), &walMeta{on: crashed}))
 	w = openTestLog(t, crashed, &walMeta{on: crashed})
 	require.NoError(t, store(w))
 	for i := uint64(1); i <= last; i++ {

@@ -31,7 +31,7 @@ func Open(dir string, sync bool, log hclog.Logger) (*Log, error) {
 		files = noSyncFiles{files}
 	}
 	removing := newRemovals(files, log)
-	w, err := open(dir, segment.NewFiler(dir, removing), log)
+	w, err := open(dir, removing, log)
 	if err != nil {
 		removing.close()
 		return nil, fmt.Errorf("log in %s: %w", dir, err)
@@ -39,17 +39,12 @@ func Open(dir string, sync bool, log hclog.Logger) (*Log, error) {
 	return &Log{w, removing}, nil
 }
 
-func open(dir string, segments types.SegmentFiler, log hclog.Logger) (*wal.WAL, error) {
-	if err := mend(dir, segments); err != nil {
+func open(dir string, files types.VFS, log hclog.Logger) (*wal.WAL, error) {
+	segments, meta := segment.NewFiler(dir, files), &metadb.BoltMetaDB{}
+	if err := errors.Join(Mend(dir, files, segments, meta), meta.Close()); err != nil {
 		return nil, err
 	}
 	return wal.Open(dir, wal.WithSegmentFiler(segments), wal.WithSegmentSize(segmentBytes), wal.WithLogger(log))
-}
-
-// mend finishes what a crash may have interrupted.
-func mend(dir string, segments types.SegmentFiler) error {
-	meta := &metadb.BoltMetaDB{}
-	return errors.Join(FinishRotation(dir, segments, meta), meta.Close())
 }
 
 // noSyncFiles leaves writing to disk to the operating system.

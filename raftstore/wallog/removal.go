@@ -1,7 +1,11 @@
 package wallog
 
 import (
+	"os"
+	"path/filepath"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	wal "github.com/hashicorp/raft-wal"
@@ -11,6 +15,14 @@ import (
 // maxRemovals are waiting to be carried out: as many files as a snapshot's worth of
 // log has, several times over. Beyond, they are carried out at once.
 const maxRemovals = 64
+
+// A file is cut short by shrinkBytes after each shrinkPause before it is removed. Where the
+// file system tells the disk which blocks are free (ext4 with discard), giving back 16 MB at
+// once keeps every fsync waiting for 20 to 35 ms; in such steps for 2 to 8.
+const (
+	shrinkBytes = 1 << 20
+	shrinkPause = 5 * time.Millisecond
+)
 
 // Log is raft-wal without the wait for the removal of files. The library removes them
 // while appends wait, and each costs a write of the file system's journal: together
@@ -37,7 +49,7 @@ type removals struct {
 
 	mu     sync.Mutex
 	queue  chan removal
-	closed bool
+	closed atomic.Bool // set under mu
 }
 
 type removal struct{ dir, name string }
@@ -50,9 +62,25 @@ func newRemovals(files types.VFS, log hclog.Logger) *removals {
 
 func (r *removals) run() {
 	for one := range r.queue {
+		r.shrink(filepath.Join(one.dir, one.name))
 		if err := r.VFS.Delete(one.dir, one.name); err != nil {
 			r.log.Error("a file of the log that is not needed any more cannot be removed", "name", one.name, "error", err)
 		}
+	}
+}
+
+// shrink cuts a file short, until somebody waits for it. One that cannot be cut is removed
+// as it is.
+func (r *removals) shrink(name string) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return
+	}
+	for left := info.Size() - shrinkBytes; left > 0 && !r.closed.Load(); left -= shrinkBytes {
+		if os.Truncate(name, left) != nil {
+			return
+		}
+		time.Sleep(shrinkPause)
 	}
 }
 
@@ -68,7 +96,7 @@ func (r *removals) Delete(dir, name string) error {
 func (r *removals) later(one removal) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed {
+	if r.closed.Load() {
 		return false
 	}
 	select {
@@ -81,7 +109,7 @@ func (r *removals) later(one removal) bool {
 
 func (r *removals) close() {
 	r.mu.Lock()
-	r.closed = true
+	r.closed.Store(true)
 	close(r.queue)
 	r.mu.Unlock()
 	r.running.Wait()

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -8,8 +9,11 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Version is the format of entries. A node stops at an entry of a newer one.
-const Version = 1
+// Oldest and Version are the formats of entries that this package writes and reads. A
+// node stops at an entry of a newer one.
+//
+// Format 2 has policies with strikes and the script of redis-gcra, see FormatOf.
+const Oldest, Version = 1, 2
 
 // HeaderLen is the length of an encoded header.
 const HeaderLen = 2 + 6*8
@@ -37,6 +41,8 @@ const (
 // Header opens an entry.
 type Header struct {
 	Kind Kind
+	// Format is that of the entry; 0 means Oldest.
+	Format byte
 	// Term is the term for which the proposer's clock holds. An entry that ends up in
 	// another term is not applied: its time may be ahead of that term's.
 	Term uint64
@@ -51,23 +57,24 @@ type Header struct {
 
 // Put writes the header over the first HeaderLen bytes of b.
 func (h Header) Put(b []byte) {
-	b[0], b[1] = Version, byte(h.Kind)
+	b[0], b[1] = cmp.Or(h.Format, Oldest), byte(h.Kind)
 	for i, v := range [...]uint64{h.Term, h.Nonce, uint64(h.At.NowNs), uint64(h.At.WallOffsetNs), h.CheckIndex, h.CheckHash} {
 		binary.LittleEndian.PutUint64(b[2+8*i:], v)
 	}
 }
 
-// Split returns the header and the body of an entry.
-func Split(b []byte) (Header, []byte, error) {
-	if len(b) > 0 && b[0] > Version {
-		return Header{}, nil, fmt.Errorf("%w: entry format %d, this one reads %d", ErrVersion, b[0], Version)
+// Split returns the header and the body of an entry, for a reader that knows the formats
+// up to newest.
+func Split(b []byte, newest byte) (Header, []byte, error) {
+	if len(b) > 0 && b[0] > newest {
+		return Header{}, nil, fmt.Errorf("%w: entry format %d, this one reads %d", ErrVersion, b[0], newest)
 	}
-	if len(b) < HeaderLen || b[0] != Version || b[1] >= byte(numKinds) {
+	if len(b) < HeaderLen || b[0] < Oldest || b[1] >= byte(numKinds) {
 		return Header{}, nil, ErrMalformed
 	}
 	field := func(i int) uint64 { return binary.LittleEndian.Uint64(b[2+8*i:]) }
 	return Header{
-		Kind: Kind(b[1]), Term: field(0), Nonce: field(1),
+		Kind: Kind(b[1]), Format: b[0], Term: field(0), Nonce: field(1),
 		At:         engine.Stamp{NowNs: int64(field(2)), WallOffsetNs: int64(field(3))},
 		CheckIndex: field(4), CheckHash: field(5),
 	}, b[HeaderLen:], nil

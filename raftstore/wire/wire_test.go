@@ -15,12 +15,12 @@ import (
 
 func TestHeaderComesBack(t *testing.T) {
 	h := wire.Header{
-		Kind: wire.Clear, Term: 7, Nonce: 1 << 63, At: engine.Stamp{NowNs: 1 << 61, WallOffsetNs: -5},
+		Kind: wire.Clear, Format: wire.Version, Term: 7, Nonce: 1 << 63, At: engine.Stamp{NowNs: 1 << 61, WallOffsetNs: -5},
 		CheckIndex: 9, CheckHash: 1<<64 - 1,
 	}
 	b := append(make([]byte, wire.HeaderLen), "body"...)
 	h.Put(b)
-	got, body, err := wire.Split(b)
+	got, body, err := wire.Split(b, wire.Version)
 	require.NoError(t, err)
 	require.Equal(t, h, got)
 	require.Equal(t, "body", string(body))
@@ -29,10 +29,10 @@ func TestHeaderComesBack(t *testing.T) {
 func TestHeaderRefuses(t *testing.T) {
 	newer := make([]byte, wire.HeaderLen)
 	newer[0] = wire.Version + 1
-	_, _, err := wire.Split(newer)
+	_, _, err := wire.Split(newer, wire.Version)
 	require.ErrorIs(t, err, wire.ErrVersion)
 	for _, b := range [][]byte{nil, {wire.Version}, make([]byte, wire.HeaderLen), {wire.Version, 200}} {
-		_, _, err := wire.Split(b)
+		_, _, err := wire.Split(b, wire.Version)
 		require.ErrorIs(t, err, wire.ErrMalformed)
 	}
 }

@@ -1,0 +1,113 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var upgradeFrom = flag.String("chaos.from", "HEAD^", "the revision that TestRollingUpgrade upgrades from")
+
+const (
+	// upgradeTime is more than six restarts take.
+	upgradeTime = 5 * time.Minute
+	// mixedTime is how long nodes work together after each.
+	mixedTime = time.Second
+)
+
+// Nodes are replaced one by one under load, by a newer weir and by the older one again where
+// that reads what the newer stores, each starting from a snapshot that the other kind wrote. Callers see nothing that they
+// may not simply repeat. In the end all are killed and go on as the newer one, and every
+// promise of the chaos run holds.
+func TestRollingUpgrade(t *testing.T) {
+	skipShort(t)
+	older := buildRevision(t, *upgradeFrom)
+	cfg := config(t, 3, calmHeartbeat)
+	newer := cfg.Binary
+	cfg.Binary = older
+	back := dataFormat(t, older) == dataFormat(t, newer)
+	t.Logf("the older weir reads what the newer stores: %v", back)
+	rep, err := Run(t.Context(), RunConfig{
+		Cluster:  cfg,
+		Duration: upgradeTime,
+		Seed:     theSeed(),
+		Restless: true, // a node is down most of the time
+		Patient:  true,
+		Logf:     t.Logf,
+		Meanwhile: func(ctx context.Context, c *Cluster) error {
+			err := c.replaceAll(ctx, newer)
+			if back {
+				err = errors.Join(err, c.replaceAll(ctx, older))
+			}
+			for _, n := range c.Nodes {
+				n.binary = newer
+			}
+			return err
+		},
+	})
+	require.NoError(t, err)
+	t.Log(rep)
+	require.Zero(t, rep.Broken)
+	require.Zero(t, rep.Totals.Refused, "%v", rep.Totals.Words)
+	require.Equal(t, rep.Totals.Words[wordClosed], rep.Totals.Unknown, "unknown by other ways than a closed connection: %v", rep.Totals.Words)
+	require.Empty(t, rep.SelfStops)
+	require.Positive(t, rep.Totals.Allowed)
+}
+
+// replaceAll lets every node go on as another program, one after the other, from a
+// snapshot of this moment.
+func (c *Cluster) replaceAll(ctx context.Context, binary string) error {
+	for _, n := range c.Nodes {
+		if _, err := n.Ask(transferTimeout, "WEIR.CLUSTER", "SNAPSHOT"); err != nil {
+			return err
+		}
+		if err := n.Process().Stop(); err != nil {
+			return fmt.Errorf("%s %w", n.ID, err)
+		}
+		n.binary = binary
+		if err := errors.Join(n.Start(), n.AwaitReady(ctx), sleep(ctx, mixedTime)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dataFormat is what a program says of a data directory that it made.
+func dataFormat(t *testing.T, binary string) string {
+	t.Helper()
+	dir := t.TempDir()
+	p, err := startProcess(binary, filepath.Join(dir, "log"), []string{"serve", "--listen", "127.0.0.1:0", "--http", "", "--data-dir", filepath.Join(dir, "data")}, func(error) {})
+	require.NoError(t, err)
+	format := filepath.Join(dir, "data", "FORMAT")
+	require.Eventually(t, func() bool { _, err := os.Stat(format); return err == nil }, upgradeTime, 10*time.Millisecond)
+	require.NoError(t, p.Stop())
+	text, err := os.ReadFile(format)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// buildRevision compiles the server as it was at a revision of this repository, and
+// skips the test where there is none to be had: in a shallow clone, or without git.
+func buildRevision(t *testing.T, revision string) string {
+	t.Helper()
+	found, err := exec.Command("git", "rev-parse", "--verify", "--quiet", revision+"^{commit}").Output()
+	if err != nil {
+		t.Skipf("SKIPPED: there is no revision %s to upgrade from (%v): a whole clone has it", revision, err)
+	}
+	source, program := t.TempDir(), filepath.Join(t.TempDir(), "weir")
+	script := `git -C "$(git rev-parse --show-toplevel)" archive "$1" | tar -x -C "$2" && cd "$2" && go build -o "$3" ./cmd/weir`
+	build := exec.Command("sh", "-c", script, "sh", string(found[:len(found)-1]), source, program)
+	build.Env = append(os.Environ(), "GOWORK=off")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "building %s: %s", revision, out)
+	t.Logf("from %s: %s", revision, found)
+	return program
+}

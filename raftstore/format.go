@@ -1,0 +1,60 @@
+package raftstore
+
+import (
+	"fmt"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/wire"
+)
+
+// Nodes of different versions of weir form one cluster while it is upgraded node by
+// node. Each says which form of entries is the newest that it can read. An entry is in the
+// oldest form that has what is in it, and what not every member can read is not written at
+// all. So nothing new is in the log before the last node is upgraded, and until something
+// is there is a way back. Whoever gives the log something new raises wire.Version, and
+// says in wire.FormatOf what needs it.
+
+// agreeOnFormat finds out what may be written. A member that has not said what it can read,
+// as far as this node remembers, holds everybody to the oldest form; so do members that
+// this node does not know yet. But what is in the log already every member has to read, so
+// none is asked about that: nodes that were restarted beside a dead one go on as before.
+func (n *Node) agreeOnFormat() {
+	agreed, members := n.options.Format, n.servers()
+	if len(members) == 0 {
+		agreed = wire.Oldest
+	}
+	for _, s := range members {
+		if string(s.ID) == n.options.NodeID {
+			continue
+		}
+		said, _ := n.peers.last(string(s.ID))
+		agreed = min(agreed, max(said.Format, wire.Oldest))
+	}
+	agreed = max(agreed, n.machine.written())
+	if before := n.format.Swap(int32(agreed)); int32(agreed) > before {
+		n.log.Info("every member reads a newer form of the log: once what needs it is written, an older weir does not start any more", "format", agreed)
+	}
+}
+
+// checkReadable refuses operations that not every member can read.
+func (n *Node) checkReadable(ops []engine.Op) error {
+	for i := range ops {
+		needed := int32(wire.FormatOf(&ops[i]))
+		if needed <= n.format.Load() {
+			continue
+		}
+		if n.agreeOnFormat(); needed > n.format.Load() {
+			return ErrOldMember
+		}
+	}
+	return nil
+}
+
+// checkFormat refuses a newcomer that might stop at an entry.
+func (n *Node) checkFormat(j joining) error {
+	n.agreeOnFormat()
+	if agreed := byte(n.format.Load()); max(j.Format, wire.Oldest) < agreed {
+		return fmt.Errorf("%w: format %d, %q reads %d", ErrOlder, agreed, j.NodeID, max(j.Format, wire.Oldest))
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+package raftstore_test
+
+import (
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/raftstore/wire"
+)
+
+// strikePolicy makes a policy that only wire format 2 has.
+func strikePolicy(name string) engine.Op {
+	steps := engine.MakeSteps([]engine.Step{{Threshold: 2, PenaltyNs: int64(time.Minute)}})
+	limit := engine.Limit{Algorithm: engine.Strike, WindowNs: int64(time.Minute), Max: 2, Steps: steps}
+	op := setPolicy(name)
+	op.Policy.Terms.Limits = []engine.PolicyLimit{{Limit: limit}}
+	return op
+}
+
+// TestFormatsAreAgreedOn: while one member is of an older weir, what that could not read is
+// refused on every node and nothing is in the log that it does not know. When the last is
+// upgraded there is a way back until something is, and newcomers of the older weir are told
+// to stay out; then the older one does not pass over what it cannot read.
+func TestFormatsAreAgreedOn(t *testing.T) {
+	const older = wire.Version - 1
+	c := newCluster(t, 3, func(i int, o *raftstore.Options) {
+		if i == 0 {
+			o.Format = older
+		}
+	})
+	c.leader()
+	c.moveTo(1)
+	for _, n := range c.nodes {
+		for _, other := range []string{"n0", "n1", "n2"} {
+			require.Eventually(t, func() bool { return n == c.nodes[other[1]-'0'] || n.Heard(other) }, patience, 10*time.Millisecond)
+		}
+		require.EqualValues(t, older, n.AgreeOnFormat())
+		out := make([]engine.Decision, 2)
+		require.ErrorIs(t, n.Decide([]engine.Op{quota("key", 10), strikePolicy("p")}, out), raftstore.ErrOldMember)
+		require.ErrorIs(t, n.DecideAtomic([]engine.Op{strikePolicy("p")}, out), raftstore.ErrOldMember)
+	}
+	requireShown(t, c.nodes[1], older, older, wire.Version, wire.Version)
+	require.EqualValues(t, 9, c.decideOn(c.nodes[2], quota("key", 10))[0].Remaining, "nothing of the rest was counted")
+	c.agree()
+
+	reopen := func(format byte) {
+		c.stop(0)
+		c.opts[0].Format = format
+		c.restart(0)
+	}
+	reopen(wire.Version)
+	leader, _ := c.leader()
+	require.Eventually(t, func() bool { return leader.Format() == wire.Version }, patience, 10*time.Millisecond)
+	requireShown(t, leader, wire.Version, wire.Version, wire.Version, wire.Version)
+	c.take(leader, "other", 100)
+	c.agree()
+	said := &lines{}
+	_, err := c.grow(3, func(o *raftstore.Options) {
+		o.Format, o.Logger = older, slog.New(slog.NewTextHandler(said, nil))
+	})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return said.has(raftstore.ErrOlder.Error()) }, patience, 10*time.Millisecond)
+	c.stop(3)
+	c.opts[3].Format = wire.Version
+	c.restart(3)
+	c.sees(leader, 4, 4)
+	reopen(older)
+	leader = c.moveTo(1)
+	c.take(leader, "other", 100)
+	c.agree()
+
+	reopen(wire.Version)
+	leader = c.moveTo(1)
+	require.Eventually(t, func() bool { return leader.AgreeOnFormat() == wire.Version }, patience, 10*time.Millisecond)
+	c.stop(0)
+	require.Equal(t, engine.OK, c.decideOn(leader, strikePolicy("p"))[0].Status)
+	require.Zero(t, c.decideOn(leader, check(2, "p", "key"))[0].Allowed, "both strikes")
+	c.opts[0].Format = older
+	c.restart(0)
+	select {
+	case err := <-c.fatal:
+		require.ErrorIs(t, err, raftstore.ErrNewer)
+		require.ErrorContains(t, err, fmt.Sprintf("entry format %d, this one reads %d", wire.Version, older))
+	case <-time.After(patience):
+		t.Fatal("an older weir reads what it cannot know")
+	}
+}
+
+// requireShown waits until a node shows in which form it writes, and which its members
+// read.
+func requireShown(t *testing.T, n *raftstore.Node, writes byte, reads ...byte) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		shown := n.Topology()
+		for i, m := range *shown.Nodes {
+			if m.Format != reads[i] {
+				return false
+			}
+		}
+		return shown.Format == writes && len(*shown.Nodes) == len(reads)
+	}, patience, 10*time.Millisecond)
+}
+
+// TestWhatTheLogHasMayBeWrittenAgain: once something new is in the log every member has to
+// read it, so nodes that have all been restarted since do not wait to hear it from one that
+// is dead; what the log has not, they still do not write.
+func TestWhatTheLogHasMayBeWrittenAgain(t *testing.T) {
+	c := newCluster(t, 3, nil)
+	leader, _ := c.leader()
+	c.stop(2)
+	for i := range 2 {
+		c.stop(i)
+		c.restart(i)
+	}
+	c.leader()
+	for i, n := range c.nodes[:2] {
+		require.Eventually(t, func() bool { return n.Heard(c.opts[1-i].NodeID) }, patience, 10*time.Millisecond)
+		require.EqualValues(t, wire.Oldest, n.AgreeOnFormat(), "nobody has heard n2")
+	}
+	c.restart(2)
+	leader, _ = c.leader()
+	require.Eventually(t, func() bool { return leader.AgreeOnFormat() == wire.Version }, patience, 10*time.Millisecond)
+	require.Equal(t, engine.OK, c.decideOn(leader, strikePolicy("p"))[0].Status)
+	c.agree()
+
+	c.stop(2)
+	for i := range 2 {
+		require.NoError(t, c.nodes[i].Snapshot())
+		c.stop(i)
+		c.restart(i)
+	}
+	leader, _ = c.leader()
+	require.False(t, leader.Heard("n2"))
+	require.Equal(t, engine.OK, c.decideOn(leader, strikePolicy("q"))[0].Status)
+	c.agree()
+}

@@ -1,0 +1,239 @@
+package ledger
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	org  = Pair{"org", "acme"}
+	team = Pair{"team", "core"}
+)
+
+// story numbers operations in time, one after the other, behind the policies they need.
+func story(ops ...Op) []Op {
+	set := func(policy string, most int64) Op {
+		return Op{Verb: Set, Pairs: []Pair{{Policy: policy}}, Maxima: []int64{most}, Answer: Answer{Left: 1}}
+	}
+	ops = append([]Op{set("org", 10), set("team", 5)}, ops...)
+	for i := range ops {
+		if ops[i].CallNs == 0 {
+			ops[i].CallNs, ops[i].ReturnNs = int64(10*i+1), int64(10*i+2)
+		}
+	}
+	return ops
+}
+
+func (o Op) told(a Answer) Op {
+	if o.Verb == Reserve {
+		a.Policy = ""
+	}
+	o.Answer = a
+	return o
+}
+
+func (o Op) unheard() Op { o.Unknown = true; return o }
+
+// between lets an operation overlap others.
+func (o Op) between(callNs, returnNs int64) Op {
+	o.CallNs, o.ReturnNs = callNs, returnNs
+	return o
+}
+
+func both(units int64) Op { return Op{Verb: Check, Pairs: []Pair{org, team}, Units: units} }
+
+func look(p Pair, left int64) Op {
+	return Op{Verb: Check, Pairs: []Pair{p}}.told(Answer{Allowed: 1, Left: left, Limit: map[Pair]int64{org: 10, team: 5}[p], Policy: p.Policy})
+}
+
+func held(id string, units int64) Op {
+	return Op{Verb: Reserve, ID: id, Pairs: []Pair{org, team}, Units: units}
+}
+
+func commit(id string, units int64) Op { return Op{Verb: Commit, ID: id, Units: units} }
+
+func cancel(id string) Op { return Op{Verb: Cancel, ID: id} }
+
+func setTeam(reset bool, maxima ...int64) Op {
+	return Op{Verb: Set, Pairs: []Pair{{Policy: "team"}}, Maxima: maxima, Reset: reset}
+}
+
+func ofTeam(allowed, left int64) Answer {
+	return Answer{Allowed: allowed, Left: left, Limit: 5, Policy: "team"}
+}
+
+func TestLinearizable(t *testing.T) {
+	for name, c := range map[string]struct {
+		ops []Op
+		bad bool
+	}{
+		"a check of two":                 {ops: story(both(3).told(ofTeam(1, 2)), look(org, 7), look(team, 2))},
+		"only one of them taken":         {ops: story(both(3).told(ofTeam(1, 2)), look(org, 10), look(team, 2)), bad: true},
+		"only the other":                 {ops: story(both(3).told(ofTeam(1, 2)), look(org, 7), look(team, 5)), bad: true},
+		"denied":                         {ops: story(both(6).told(ofTeam(0, 5)), look(org, 10), look(team, 5))},
+		"denied, and a part taken":       {ops: story(both(6).told(ofTeam(0, 5)), look(org, 4)), bad: true},
+		"denied, although it fits":       {ops: story(both(5).told(ofTeam(0, 5))), bad: true},
+		"admitted, although it does not": {ops: story(both(6).told(ofTeam(1, 0))), bad: true},
+		"the name of the other":          {ops: story(both(3).told(Answer{Allowed: 1, Left: 2, Limit: 5, Policy: "org"})), bad: true},
+		"an unknown policy":              {ops: story(Op{Verb: Check, Units: 1, Pairs: []Pair{org, {"none", "k"}}}.told(Answer{Status: NoPolicy}), look(org, 10))},
+		"unknown: all":                   {ops: story(both(3).unheard(), look(org, 7), look(team, 2))},
+		"unknown: nothing":               {ops: story(both(3).unheard(), look(org, 10), look(team, 5))},
+		"unknown: a part":                {ops: story(both(3).unheard(), look(org, 7), look(team, 5)), bad: true},
+		"unknown: later":                 {ops: story(both(3).unheard(), look(org, 10), look(team, 2), look(org, 7))},
+
+		"held and settled":          {ops: story(held("a", 4).told(ofTeam(1, 1)), look(team, 1), commit("a", 1).told(Answer{Left: 4}), look(org, 9), look(team, 4))},
+		"given back twice":          {ops: story(held("a", 4).told(ofTeam(1, 1)), commit("a", 3).told(Answer{Left: 2}), look(org, 8)), bad: true},
+		"not given back":            {ops: story(held("a", 4).told(ofTeam(1, 1)), commit("a", 1).told(Answer{Left: 1})), bad: true},
+		"settled again":             {ops: story(held("a", 4).told(ofTeam(1, 1)), commit("a", 1).told(Answer{Left: 4}), commit("a", 1).told(Answer{Left: 4}), look(org, 9))},
+		"settled again, and taken":  {ops: story(held("a", 4).told(ofTeam(1, 1)), commit("a", 1).told(Answer{Left: 4}), commit("a", 1).told(Answer{Left: 3})), bad: true},
+		"settled otherwise":         {ops: story(held("a", 4).told(ofTeam(1, 1)), commit("a", 1).told(Answer{Left: 4}), commit("a", 2).told(Answer{Status: OtherTerms}))},
+		"used more than there is":   {ops: story(held("a", 4).told(ofTeam(1, 1)), commit("a", 7).told(Answer{}), look(org, 3), Op{Verb: Check, Pairs: []Pair{team}}.told(ofTeam(0, 0)))},
+		"cancelled":                 {ops: story(held("a", 4).told(ofTeam(1, 1)), cancel("a").told(Answer{Allowed: 1}), cancel("a").told(Answer{Allowed: 1}), look(team, 5))},
+		"cancelled, in one of them": {ops: story(held("a", 4).told(ofTeam(1, 1)), cancel("a").told(Answer{Allowed: 1}), look(org, 10), look(team, 1)), bad: true},
+		"cancelled, then settled":   {ops: story(held("a", 4).told(ofTeam(1, 1)), cancel("a").told(Answer{Allowed: 1}), commit("a", 2).told(Answer{Left: 3}), cancel("a").told(Answer{}))},
+		"a hold that is repeated":   {ops: story(held("a", 2).told(ofTeam(1, 3)), held("a", 2).told(ofTeam(1, 3)), look(team, 3))},
+		"and made twice":            {ops: story(held("a", 2).told(ofTeam(1, 3)), held("a", 2).told(ofTeam(1, 1))), bad: true},
+		"a hold that is forgotten":  {ops: story(held("a", 2).told(ofTeam(1, 3)), commit("a", 2).told(Answer{Status: NoHold})), bad: true},
+		"a denied hold":             {ops: story(held("a", 6).told(ofTeam(0, 5)), commit("a", 2).told(Answer{Status: NoHold}), cancel("a").told(Answer{}))},
+
+		"more room":               {ops: story(both(3).told(ofTeam(1, 2)), setTeam(false, 8, 9).told(Answer{Left: 2}), both(5).told(Answer{Allowed: 1, Left: 0, Limit: 8, Policy: "team"}))},
+		"half of a change":        {ops: story(setTeam(false, 8, 7).told(Answer{Left: 2}), both(1).told(Answer{Allowed: 1, Left: 7, Limit: 8, Policy: "team"})), bad: true},
+		"a change that is undone": {ops: story(setTeam(false, 8).told(Answer{Left: 2}), both(1).told(ofTeam(1, 4))), bad: true},
+		"during the change":       {ops: story(setTeam(false, 8).told(Answer{Left: 2}).between(100, 200), both(1).told(ofTeam(1, 4)).between(110, 120), both(1).told(Answer{Allowed: 1, Left: 6, Limit: 8, Policy: "team"}).between(130, 140))},
+		"there and back":          {ops: story(setTeam(false, 8).told(Answer{Left: 2}).between(100, 200), both(1).told(Answer{Allowed: 1, Left: 7, Limit: 8, Policy: "team"}).between(110, 120), both(1).told(ofTeam(1, 3)).between(130, 140)), bad: true},
+		"usage reset":             {ops: story(both(3).told(ofTeam(1, 2)), setTeam(true, 5).told(Answer{Left: 1}), look(team, 5), look(org, 7))},
+		"usage reset, not kept":   {ops: story(both(3).told(ofTeam(1, 2)), setTeam(false, 8).told(Answer{Left: 2}), look(org, 10)), bad: true},
+		"usage kept, not reset":   {ops: story(both(3).told(ofTeam(1, 2)), setTeam(true, 5).told(Answer{Left: 1}), look(team, 2)), bad: true},
+		"deleted":                 {ops: story(setTeam(false).told(Answer{Allowed: 1}), both(1).told(Answer{Status: NoPolicy}), setTeam(false).told(Answer{}))},
+		"deleted, and made again": {ops: story(both(3).told(ofTeam(1, 2)), setTeam(false).told(Answer{Allowed: 1}), setTeam(false, 5).told(Answer{Left: 1}), look(team, 5))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := Linearizable(c.ops)
+			if c.bad {
+				require.ErrorIs(t, err, ErrNotLinearizable)
+				return
+			}
+			require.NoError(t, err)
+		})
+	}
+}
+
+func TestExplained(t *testing.T) {
+	ops := []Op{
+		both(1).told(ofTeam(1, 4)),
+		both(9).told(ofTeam(0, 4)),
+		held("a", 2).told(ofTeam(1, 2)), commit("a", 1).told(Answer{Left: 3}), commit("a", 1).unheard(),
+		held("b", 2).told(ofTeam(1, 1)), cancel("b").unheard(),
+		held("c", 2).told(ofTeam(1, 1)), // ends by itself
+		both(2).unheard(),
+	}
+	for name, c := range map[string]struct {
+		org, team int64 // left
+		bad       bool
+	}{
+		"the unknown one was not taken": {8, 3, false},
+		"it was":                        {6, 1, false},
+		"a part of it was":              {6, 3, true},
+		"the other part":                {8, 1, true},
+		"a hold is still there":         {4, 0, true},
+		"a commit was forgotten":        {9, 4, true},
+		"a commit was counted twice":    {7, 2, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := Explained(story(ops...), map[Pair]Answer{org: {Left: c.org, Limit: 10}, team: {Left: c.team, Limit: 5}})
+			if c.bad {
+				require.ErrorIs(t, err, ErrUnexplained)
+				return
+			}
+			require.NoError(t, err)
+		})
+	}
+	late := []Op{both(4).told(ofTeam(1, 1)), held("a", 1).told(ofTeam(1, 0)), commit("a", 3).told(Answer{})}
+	require.NoError(t, Explained(story(late...), map[Pair]Answer{org: {Left: 3, Limit: 10}, team: {Left: 0, Limit: 5}}), "beyond the limit")
+}
+
+// Nothing is explained by a policy that is gone, or by other limits than it was given.
+func TestPoliciesThatAreGoneExplainNothing(t *testing.T) {
+	ops := []Op{both(3).told(ofTeam(1, 2))}
+	left := func(ofOrg Answer) map[Pair]Answer { return map[Pair]Answer{org: ofOrg, team: {Left: 2, Limit: 5}} }
+	require.NoError(t, Explained(story(ops...), left(Answer{Left: 7, Limit: 10})))
+	for name, answer := range map[string]Answer{
+		"gone in the end":       {Status: NoPolicy},
+		"another limit":         {Left: 17, Limit: 20},
+		"a limit of nothing":    {},
+		"what is no answer yet": {Status: NoHold, Left: 7, Limit: 10},
+	} {
+		require.ErrorIs(t, Explained(story(ops...), left(answer)), ErrUnexplained, name)
+	}
+	for _, gone := range []Op{both(1), held("a", 1)} {
+		require.ErrorIs(t, Explained(story(append(ops, gone.told(Answer{Status: NoPolicy}))...), left(Answer{Left: 7, Limit: 10})), ErrUnexplained)
+	}
+}
+
+// Of several commits of one hold only one can have settled it.
+func TestOneCommitSettlesAHold(t *testing.T) {
+	ops := story(held("a", 2).told(ofTeam(1, 3)), commit("a", 1).unheard(), commit("a", 2).unheard())
+	for taken := int64(0); taken <= 5; taken++ {
+		err := Explained(ops, map[Pair]Answer{org: {Left: 10 - taken, Limit: 10}, team: {Left: 5 - taken, Limit: 5}})
+		if taken <= 2 {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorIs(t, err, ErrUnexplained)
+	}
+}
+
+func TestOverHeld(t *testing.T) {
+	made := func(callNs, units int64) Op {
+		op := held("a", units).told(ofTeam(1, 0)).between(callNs, callNs+1)
+		op.TTLNs = 1000
+		return op
+	}
+	taken := func(atNs, units int64) Op { return both(units).told(ofTeam(1, 0)).between(atNs, atNs+1) }
+	settled := func(atNs, units int64) Op { return commit("a", units).between(atNs, atNs+1) }
+	for name, c := range map[string]struct {
+		ops []Op
+		bad bool
+	}{
+		"all of it":                     {ops: []Op{made(0, 3), taken(10, 2)}},
+		"more":                          {ops: []Op{made(0, 3), taken(10, 3)}, bad: true},
+		"a repeated hold is one":        {ops: []Op{made(0, 3), made(6, 3), taken(10, 2)}},
+		"when the hold has ended":       {ops: []Op{made(0, 3), taken(1001, 5)}},
+		"when it may have ended":        {ops: []Op{made(0, 3), taken(999, 5)}},
+		"what was not used":             {ops: []Op{made(0, 3), settled(5, 1), taken(10, 4)}},
+		"what was used":                 {ops: []Op{made(0, 3), settled(5, 1), taken(10, 5)}, bad: true},
+		"what was perhaps used":         {ops: []Op{made(0, 3), settled(5, 1).unheard(), taken(10, 5)}},
+		"what was cancelled":            {ops: []Op{made(0, 3), cancel("a").told(Answer{Allowed: 1}).between(5, 6), taken(10, 5)}},
+		"what was cancelled, then used": {ops: []Op{made(0, 3), cancel("a").unheard().between(5, 6), settled(7, 3), taken(10, 5)}},
+		"more was used than was held":   {ops: []Op{made(0, 3), settled(5, 9)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := OverHeld(c.ops, team, 5, 0.01)
+			if c.bad {
+				require.ErrorIs(t, err, ErrOverHeld)
+				return
+			}
+			require.NoError(t, err)
+		})
+	}
+}
+
+// A commit that was tried twice and told that there is no hold may still settle one that
+// is made later; one told anything else is what it was told.
+func TestDoubt(t *testing.T) {
+	left := map[Pair]Answer{org: {Left: 7, Limit: 10}, team: {Left: 2, Limit: 5}}
+	tried := commit("h", 3).told(Answer{Status: NoHold})
+	made := held("h", 3).told(Answer{Allowed: 1, Left: 2, Limit: 5})
+	require.ErrorIs(t, Explained(story(tried, made), left), ErrUnexplained)
+	tried.Doubt()
+	require.NoError(t, Explained(story(tried, made), left))
+
+	for _, op := range []Op{made, both(3).told(Answer{Left: 2}), commit("h", 3).told(Answer{Left: 2}), commit("h", 3).told(Answer{Status: OtherTerms})} {
+		op.Doubt()
+		require.False(t, op.Unknown, "%v", op)
+	}
+	denied := held("h", 3).told(Answer{Left: 2})
+	denied.Doubt()
+	require.True(t, denied.Unknown)
+}

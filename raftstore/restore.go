@@ -1,0 +1,79 @@
+package raftstore
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/persistence"
+)
+
+// restoredIndex and restoredTerm are the entry that a restored state is the state of: the
+// log begins behind it.
+const restoredIndex, restoredTerm = 1, 1
+
+// RestoreOptions say which node a backup becomes.
+type RestoreOptions struct {
+	NodeID, RaftAddr string     // as in Options
+	Durability       Durability // "" is Fsync
+	// Credit is how much of the time since the backup may count as passed.
+	Credit time.Duration
+	Store  persistence.StoreOptions
+	Source persistence.Source // nil: the machine's clocks
+}
+
+// Restore makes Store.Dir, which must be empty or not there, the data directory of the
+// first node of a new cluster, from a backup of any node. The node leads it as soon as
+// it is started; nodes with empty directories join it. Errors as of
+// persistence.Restore.
+func Restore(o RestoreOptions, from io.Reader) (persistence.Contents, error) {
+	if o.Durability == "" {
+		o.Durability = Fsync
+	}
+	if o.Source == nil {
+		o.Source = persistence.SystemSource()
+	}
+	if o.Store.FS == nil {
+		o.Store.FS = vfs.Default
+	}
+	id, err := newClusterID()
+	if err = errors.Join(err, checkNode(o.NodeID, o.RaftAddr)); err != nil {
+		return persistence.Contents{}, err
+	}
+	return persistence.RestoreTo(o.Store, from, identityName, func(into string, b *persistence.Unpacked) error {
+		if err := o.writeTable(into, id, b); err != nil {
+			return err
+		}
+		return writeIdentity(o.Store.FS, into, identity{
+			NodeID: o.NodeID, Durability: string(o.Durability), ClusterID: id,
+			Invited: true, Joined: true, JoinedAt: restoredIndex,
+		})
+	})
+}
+
+// writeTable makes the entries of a backup an image from which the node starts.
+func (o *RestoreOptions) writeTable(into, clusterID string, b *persistence.Unpacked) (err error) {
+	store := o.Store
+	store.Dir = store.FS.PathJoin(into, tableName)
+	images, err := persistence.OpenImages(store)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, images.Close()) }()
+	if err := b.Entries(images.Write); err != nil {
+		return err
+	}
+	alone := raft.Configuration{Servers: []raft.Server{{ID: raft.ServerID(o.NodeID), Address: raft.ServerAddress(o.RaftAddr)}}}
+	meta, err := json.Marshal(imageMeta{raft.SnapshotVersionMax, alone, restoredIndex})
+	if err != nil {
+		return err
+	}
+	s := state{Index: restoredIndex, Term: restoredTerm, At: b.Clock(o.Source, o.Credit)}
+	s.Founding = founding{ClusterID: clusterID, IDLifetimeNs: b.IDLifetimeNs, TestClock: b.At.Test}
+	_, err = images.Seal(restoredIndex, restoredTerm, s.encode(), meta)
+	return err
+}

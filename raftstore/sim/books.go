@@ -1,0 +1,124 @@
+package sim
+
+import (
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/ledger"
+)
+
+// holdTTL is how long a fleeting hold lasts at least: some end while a leader is sought.
+const holdTTL = time.Second
+
+// holdsOver is when all of them have ended, also behind a clock that went back.
+const holdsOver = 6 * time.Second
+
+// books are the histories of policies and holds.
+type books struct{ linear, turns, fleeting *ledger.Ring }
+
+func newBooks() books {
+	return books{&ledger.Ring{Traffic: ledger.Books()}, &ledger.Ring{Traffic: ledger.Turns()}, &ledger.Ring{Traffic: ledger.Fleeting(holdTTL)}}
+}
+
+func (b *books) rings() []*ledger.Ring { return []*ledger.Ring{b.linear, b.turns, b.fleeting} }
+
+// makePolicies does so, before anything fails.
+func (s *Simulation) makePolicies() {
+	for _, ring := range s.books.rings() {
+		for _, op := range ring.Traffic.Founding() {
+			made := s.within(maxRecovery, func() bool {
+				p := s.anyProcess(s.rng)
+				if p == nil {
+					return false
+				}
+				_, err := p.ask([]engine.Op{engineOp(op)}, false)
+				return err == nil
+			})
+			if !made {
+				s.violation("%v was not made", op)
+			}
+		}
+	}
+}
+
+// keepBooks checks, holds, settles or changes a policy.
+func (c *client) keepBooks() {
+	rings := c.sim.books.rings()
+	ring := rings[c.rng.IntN(len(rings))]
+	trail := ring.Next()
+	c.enter(trail, ring.Traffic.Draw(c.rng, trail))
+}
+
+// enter asks some node for an operation and adds it to its history. One that is atomic is
+// carried out by the log, also where a denial needs none.
+func (c *client) enter(trail *ledger.Trail, op ledger.Op) outcome {
+	p := c.sim.anyProcess(c.rng)
+	if p == nil {
+		return refused
+	}
+	op.Client = c.number
+	op.CallNs = c.sim.elapsed().Nanoseconds()
+	out, err := p.ask([]engine.Op{engineOp(op)}, c.rng.IntN(3) == 0)
+	op.ReturnNs = c.sim.elapsed().Nanoseconds()
+	o := outcomeOf(err)
+	if o == acked {
+		op.Answer = c.sim.answerOf(op, out[0])
+	}
+	op.Unknown = o == unknown
+	if o != refused {
+		trail.Add(op)
+	}
+	c.sim.history.tally(o)
+	return o
+}
+
+// closeBooks looks what is left when every fleeting hold has ended. The histories are
+// judged when the bubble is over: in it the clock stands still while a search runs, which
+// then knows no end.
+func (s *Simulation) closeBooks() {
+	time.Sleep(holdsOver)
+	c := &client{sim: s, number: clients, rng: rand.New(rand.NewPCG(s.config.Seed, clients))}
+	for _, ring := range s.books.rings() {
+		for _, trail := range ring.Trails() {
+			left := c.looks(trail, ring.Traffic.Looks(trail))
+			if s.mute {
+				return
+			}
+			judge := linear
+			if ring == s.books.fleeting {
+				judge = fleeting
+			}
+			s.report.later = append(s.report.later, func() error { return judge(trail, left) })
+		}
+	}
+}
+
+// looks asks what is left, and adds it to the history.
+func (c *client) looks(trail *ledger.Trail, ops []ledger.Op) answers {
+	left := answers{}
+	for _, op := range ops {
+		if !c.sim.within(maxRecovery, func() bool { return c.enter(trail, op) == acked }) {
+			c.sim.mute = true
+			c.sim.violation("nobody answers for %v", op)
+			return nil
+		}
+		all := trail.Ops()
+		left[op.Pairs[0]] = all[len(all)-1].Answer
+	}
+	return left
+}
+
+// answers are what is left of each pair.
+type answers map[ledger.Pair]ledger.Answer
+
+func linear(trail *ledger.Trail, _ answers) error { return ledger.Linearizable(trail.Ops()) }
+
+func fleeting(trail *ledger.Trail, left answers) error {
+	errs := []error{ledger.Explained(trail.Ops(), left)}
+	for pair, a := range left {
+		errs = append(errs, ledger.OverHeld(trail.Ops(), pair, a.Limit, maxDriftPPM/1e6))
+	}
+	return errors.Join(errs...)
+}

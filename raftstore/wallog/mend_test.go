@@ -1,0 +1,120 @@
+package wallog_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+	wal "github.com/hashicorp/raft-wal"
+	"github.com/hashicorp/raft-wal/fs"
+	"github.com/hashicorp/raft-wal/metadb"
+	"github.com/hashicorp/raft-wal/segment"
+	"github.com/hashicorp/raft-wal/types"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/raftstore/wallog"
+)
+
+var errKilled = errors.New("killed")
+
+// tornFiles are those of a process that is killed in a write: left bytes of what it writes
+// arrive, and nothing after that.
+type tornFiles struct {
+	types.VFS
+	armed bool
+	left  int
+}
+
+func (v *tornFiles) Create(dir, name string, size uint64) (types.WritableFile, error) {
+	f, err := v.VFS.Create(dir, name, size)
+	return &tornFile{f, v}, err
+}
+
+func (v *tornFiles) OpenWriter(dir, name string) (types.WritableFile, error) {
+	f, err := v.VFS.OpenWriter(dir, name)
+	return &tornFile{f, v}, err
+}
+
+type tornFile struct {
+	types.WritableFile
+	of *tornFiles
+}
+
+func (f *tornFile) WriteAt(b []byte, at int64) (int, error) {
+	if !f.of.armed || len(b) <= f.of.left {
+		return f.WritableFile.WriteAt(b, at)
+	}
+	n, err := f.WritableFile.WriteAt(b[:f.of.left], at)
+	f.of.left = 0
+	return n, errors.Join(err, errKilled)
+}
+
+// openWith opens a log of small segments as Open does.
+func openWith(t *testing.T, dir string, files types.VFS) *wal.WAL {
+	t.Helper()
+	segments, meta := segment.NewFiler(dir, files), &metadb.BoltMetaDB{}
+	require.NoError(t, wallog.Mend(dir, files, segments, meta))
+	require.NoError(t, meta.Close())
+	w, err := wal.Open(dir, wal.WithSegmentFiler(segments), wal.WithSegmentSize(4<<10), wal.WithLogger(hclog.NewNullLogger()))
+	require.NoError(t, err)
+	return w
+}
+
+// entries are some whose data looks like the head of an index, wherever one begins to read.
+func entries(from, n uint64, size int) (all []*raft.Log) {
+	data := bytes.Repeat([]byte{segment.FrameIndex}, size)
+	for i := range n {
+		all = append(all, &raft.Log{Index: from + i, Term: 1, Data: data})
+	}
+	return all
+}
+
+// Whatever part of a write has arrived when a process is killed, the log opens again with
+// all that was stored before, and takes more.
+func TestTheLogOpensAgainAfterATornWrite(t *testing.T) {
+	const stored = 20
+	for name, write := range map[string]func(*wal.WAL) error{
+		"append":   func(w *wal.WAL) error { return w.StoreLogs(entries(stored+1, 3, 64)) },
+		"truncate": func(w *wal.WAL) error { return w.DeleteRange(stored-2, stored) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			torn := 0
+			for left := 0; ; left += 4 {
+				dir := t.TempDir()
+				files := &tornFiles{VFS: fs.New(), left: left}
+				w := openWith(t, dir, files)
+				require.NoError(t, w.StoreLogs(entries(1, stored, 16)))
+				files.armed = true
+				if write(w) == nil {
+					break // all of it has arrived
+				}
+				torn++
+				require.NoError(t, w.Close())
+				goOn(t, dir, stored, fmt.Sprintf("%d bytes", left))
+			}
+			require.Greater(t, torn, 10)
+		})
+	}
+}
+
+// goOn opens a log twice, with an append that is shorter than what was torn between.
+func goOn(t *testing.T, dir string, stored uint64, msg string) {
+	t.Helper()
+	for range 2 {
+		w := openWith(t, dir, fs.New())
+		for i := uint64(1); i <= stored; i++ {
+			var l raft.Log
+			require.NoError(t, w.GetLog(i, &l), "entry %d, torn after %s", i, msg)
+			require.Equal(t, i, l.Index)
+		}
+		last, err := w.LastIndex()
+		require.NoError(t, err)
+		require.Equal(t, stored, last, msg)
+		stored++
+		require.NoError(t, w.StoreLogs(entries(stored, 1, 0)), msg)
+		require.NoError(t, w.Close())
+	}
+}
