@@ -76,12 +76,13 @@ func (o *Options) complete() error {
 
 // Client decides. Its methods may be called from many goroutines.
 type Client struct {
-	rdb     redis.UniversalClient
-	options Options
-	link    *link
-	local   *localLimiter // nil unless WhenDown is Local
-	denials *denials
-	counts  counters
+	rdb      redis.UniversalClient
+	options  Options
+	link     *link
+	local    *localLimiter // nil unless WhenDown is Local
+	together *together
+	denials  *denials
+	counts   counters
 }
 
 // New returns a client that asks weir through rdb, which stays the caller's to close.
@@ -94,7 +95,7 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 	if !keepsDeadlines(rdb) {
 		return nil, fmt.Errorf("%w: make the Redis client with ContextTimeoutEnabled: true, or its calls outlast every deadline", ErrBadOptions)
 	}
-	c := &Client{rdb: rdb, options: o, denials: newDenials(o.DenialKeys)}
+	c := &Client{rdb: rdb, options: o, denials: newDenials(o.DenialKeys), together: newTogether(rdb, o.Timeout)}
 	if o.WhenDown == Local {
 		c.local = newLocalLimiter(o.LocalFraction / float64(o.Instances))
 	}
@@ -115,10 +116,11 @@ func keepsDeadlines(rdb redis.UniversalClient) bool {
 	return true
 }
 
-// Close ends the goroutine that looks whether weir is back, if there is one. Decisions
-// go on as they are then.
+// Close ends the goroutine that looks whether weir is back, if there is one, and waits for
+// what is on its way, no longer than Options.Timeout. Decisions go on as they are then.
 func (c *Client) Close() error {
 	c.link.close()
+	c.together.close()
 	return nil
 }
 

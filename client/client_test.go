@@ -2,8 +2,6 @@ package client_test
 
 import (
 	"context"
-	"io"
-	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -17,26 +15,6 @@ import (
 	"github.com/weir-project/weir/internal/weirtest"
 	"github.com/weir-project/weir/server"
 )
-
-// patient is far above what a decision takes here, so that a busy machine is no outage.
-const patient = 10 * time.Second
-
-func newClient(t testing.TB, s *weirtest.Server, o client.Options) *client.Client {
-	t.Helper()
-	if o.WhenDown == 0 {
-		o.WhenDown = client.Closed
-	}
-	if o.Timeout == 0 {
-		o.Timeout = patient
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
-	}
-	c, err := client.New(s.Redis(), o)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, c.Close()) })
-	return c
-}
 
 func TestEveryRule(t *testing.T) {
 	s := weirtest.Start(t)
@@ -79,29 +57,27 @@ func TestDecisionsSayAllThereIs(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{DenialKeys: -1})
 	bucket := client.TokenBucket(client.PerSecond(10), 100)
-	decide := func(q client.Request) client.Decision {
+	ask := func(q client.Request) client.Decision {
 		t.Helper()
 		q.Rule, q.Key = bucket, "user:42"
-		d, err := c.Decide(t.Context(), q)
-		require.NoError(t, err)
-		return d
+		return decide(t, c, q)
 	}
 	on := client.Decision{Source: client.FromServer, Limit: 100}
 	want := on
 	want.Allowed, want.Granted, want.Remaining, want.ResetAfter = true, 1, 99, 100*time.Millisecond
-	require.Equal(t, want, decide(client.Request{}))
+	require.Equal(t, want, ask(client.Request{}))
 	want = on
 	want.Remaining, want.RetryAfter, want.ResetAfter = 99, 100*time.Millisecond, 100*time.Millisecond
-	require.Equal(t, want, decide(client.Request{Cost: 100}))
+	require.Equal(t, want, ask(client.Request{Cost: 100}))
 	want.RetryAfter = client.Never
-	require.Equal(t, want, decide(client.Request{Cost: 101}))
+	require.Equal(t, want, ask(client.Request{Cost: 101}))
 	want = on
 	want.Allowed, want.Remaining, want.ResetAfter = true, 99, 100*time.Millisecond
-	require.Equal(t, want, decide(client.Request{Peek: true}))
+	require.Equal(t, want, ask(client.Request{Peek: true}))
 	want.Granted, want.Remaining, want.ResetAfter = 99, 0, 10*time.Second
-	require.Equal(t, want, decide(client.Request{Cost: 100, Partial: true}))
+	require.Equal(t, want, ask(client.Request{Cost: 100, Partial: true}))
 	want.Granted, want.RetryAfter, want.ResetAfter = 1, 100*time.Millisecond, 10100*time.Millisecond
-	require.Equal(t, want, decide(client.Request{MaxWait: time.Second}))
+	require.Equal(t, want, ask(client.Request{MaxWait: time.Second}))
 }
 
 func TestPoliciesTogether(t *testing.T) {
@@ -113,18 +89,13 @@ func TestPoliciesTogether(t *testing.T) {
 		require.EqualValues(t, 1, version)
 	}
 	q := client.Request{Rule: client.Policy("org"), Key: "acme", Also: []client.Pair{{Policy: "user", Key: "42"}}, Cost: 2}
-	d, err := c.Decide(t.Context(), q)
-	require.NoError(t, err)
+	d := decide(t, c, q)
 	require.True(t, d.Allowed)
 	require.Equal(t, "user", d.Policy)
-	d, err = c.Decide(t.Context(), q)
-	require.NoError(t, err)
-	require.False(t, d.Allowed)
-	q = client.Request{Rule: client.Policy("org"), Key: "acme", Peek: true}
-	d, err = c.Decide(t.Context(), q)
-	require.NoError(t, err)
+	require.False(t, decide(t, c, q).Allowed)
+	d = decide(t, c, client.Request{Rule: client.Policy("org"), Key: "acme", Peek: true})
 	require.EqualValues(t, 98, d.Remaining, "a denial takes nothing from any of them")
-	_, err = c.Take(t.Context(), client.Policy("no-such"), "k")
+	_, err := c.Take(t.Context(), client.Policy("no-such"), "k")
 	require.ErrorIs(t, err, client.ErrRefused)
 }
 
@@ -176,17 +147,11 @@ func TestSlots(t *testing.T) {
 	require.ErrorIs(t, err, client.ErrBadRequest)
 }
 
-var probe = client.TokenBucket(client.PerSecond(1), 1)
-
 func TestSettling(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{})
 	ctx, rule := t.Context(), client.FixedFirst(time.Hour, 2)
-	take := func() bool {
-		d, err := c.Take(ctx, rule, "k")
-		require.NoError(t, err)
-		return d.Allowed
-	}
+	take := func() bool { return decide(t, c, client.Request{Rule: rule, Key: "k"}).Allowed }
 	require.Equal(t, []bool{true, true, false}, []bool{take(), take(), take()})
 	left, err := c.Refund(ctx, "k", 1)
 	require.NoError(t, err)
@@ -215,30 +180,26 @@ func TestDenialsAreRemembered(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{DenialKeys: 2})
 	rule := client.FixedFirst(time.Hour, 2)
-	decide := func(key string, cost int64) client.Decision {
-		d, err := c.Decide(t.Context(), client.Request{Rule: rule, Key: key, Cost: cost})
-		require.NoError(t, err)
-		return d
+	ask := func(key string, cost int64) client.Decision {
+		return decide(t, c, client.Request{Rule: rule, Key: key, Cost: cost})
 	}
-	require.False(t, decide("k", 3).Allowed)
-	require.Equal(t, client.FromServer, decide("k", 3).Source, "what never fits has no retry time")
-	decide("k", 1)
-	require.False(t, decide("k", 2).Allowed)
+	require.False(t, ask("k", 3).Allowed)
+	require.Equal(t, client.FromServer, ask("k", 3).Source, "what never fits has no retry time")
+	ask("k", 1)
+	require.False(t, ask("k", 2).Allowed)
 	before := s.Decided.Load()
-	again := decide("k", 2)
+	again := ask("k", 2)
 	require.Equal(t, client.FromMemory, again.Source)
 	require.LessOrEqual(t, again.RetryAfter, time.Hour)
 	require.Equal(t, before, s.Decided.Load())
-	require.True(t, decide("k", 1).Allowed, "less may fit")
+	require.True(t, ask("k", 1).Allowed, "less may fit")
 	other := client.FixedFirst(time.Hour, 20)
-	d, err := c.Decide(t.Context(), client.Request{Rule: other, Key: "k", Cost: 2})
-	require.NoError(t, err)
-	require.True(t, d.Allowed, "another rule")
+	require.True(t, decide(t, c, client.Request{Rule: other, Key: "k", Cost: 2}).Allowed, "another rule")
 
 	for _, key := range []string{"a", "b", "c", "d"} { // more than have room
-		decide(key, 2)
-		require.False(t, decide(key, 1).Allowed)
-		require.Equal(t, client.FromMemory, decide(key, 1).Source)
+		ask(key, 2)
+		require.False(t, ask(key, 1).Allowed)
+		require.Equal(t, client.FromMemory, ask(key, 1).Source)
 	}
 	require.NotZero(t, c.Stats().FromMemory)
 }
@@ -315,9 +276,7 @@ func TestRetriesAreSafe(t *testing.T) {
 			require.True(t, d.Allowed)
 			require.Equal(t, c.source, d.Source)
 			require.Equal(t, c.attempts, s.Decided.Load())
-			info, err := limits.Inspect(t.Context(), "k")
-			require.NoError(t, err)
-			require.Equal(t, c.used, info.Used)
+			require.Equal(t, c.used, used(t, limits, "k"))
 		})
 	}
 }
@@ -325,8 +284,7 @@ func TestRetriesAreSafe(t *testing.T) {
 func TestRefundsHappenOnce(t *testing.T) {
 	s := weirtest.Start(t)
 	c := newClient(t, s, client.Options{})
-	_, err := c.Decide(t.Context(), client.Request{Rule: client.FixedFirst(time.Hour, 10), Key: "k", Cost: 8})
-	require.NoError(t, err)
+	decide(t, c, client.Request{Rule: client.FixedFirst(time.Hour, 10), Key: "k", Cost: 8})
 	var once sync.Once
 	s.Instead(func([]engine.Op) (bool, error) {
 		var err error
@@ -361,4 +319,74 @@ func TestCallersContextCounts(t *testing.T) {
 	_, err := c.Take(ctx, probe, "k")
 	require.ErrorIs(t, err, context.Canceled)
 	require.False(t, c.Down())
+}
+
+// Who asks for more than was denied waits longer: how long, only weir knows.
+func TestMoreThanWasDeniedIsAskedFor(t *testing.T) {
+	s := weirtest.Start(t)
+	c := newClient(t, s, client.Options{})
+	rule := client.TokenBucket(client.PerSecond(1), 10)
+	decide(t, c, client.Request{Rule: rule, Key: "k", Cost: 10})
+	require.Equal(t, time.Second, decide(t, c, client.Request{Rule: rule, Key: "k"}).RetryAfter)
+	require.Equal(t, 5*time.Second, decide(t, c, client.Request{Rule: rule, Key: "k", Cost: 5}).RetryAfter)
+	require.Equal(t, client.Never, decide(t, c, client.Request{Rule: rule, Key: "k", Cost: 11}).RetryAfter)
+}
+
+// A denial from before a block would send its client back before the block is over.
+func TestBlocksForgetDenials(t *testing.T) {
+	s := weirtest.Start(t)
+	c := newClient(t, s, client.Options{})
+	for range 2 {
+		decide(t, c, client.Request{Rule: probe, Key: "k"})
+	}
+	require.NoError(t, c.Block(t.Context(), "k", time.Hour, ""))
+	require.Equal(t, time.Hour, decide(t, c, client.Request{Rule: probe, Key: "k"}).RetryAfter)
+}
+
+// Who holds a slot renews it by asking again, so a lost answer may be asked for again.
+func TestSlotsAreTakenOnce(t *testing.T) {
+	s := weirtest.Start(t)
+	var once sync.Once
+	s.Instead(func([]engine.Op) (carryOut bool, err error) {
+		once.Do(func() { err = server.ErrUnknownOutcome })
+		return true, err
+	})
+	c := newClient(t, s, client.Options{})
+	slot, d, err := c.Acquire(t.Context(), client.Slots(2, 0), "job")
+	require.NoError(t, err)
+	require.NotNil(t, slot)
+	require.Equal(t, client.FromServer, d.Source)
+	require.EqualValues(t, 1, d.Remaining)
+	require.EqualValues(t, 1, used(t, c, "job"))
+}
+
+// pipelines notes the longest pipeline that goes through a Redis client.
+type pipelines struct {
+	longest int
+}
+
+func (p *pipelines) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (p *pipelines) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (p *pipelines) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		p.longest = max(p.longest, len(cmds))
+		return next(ctx, cmds)
+	}
+}
+
+// However many requests go at once, weir gets no more than it takes before it is read from.
+func TestManyRequestsAtOnce(t *testing.T) {
+	s := weirtest.Start(t)
+	var seen pipelines
+	rdb := s.Redis()
+	rdb.AddHook(&seen)
+	const many = 10_000
+	qs := make([]client.Request, many)
+	for i := range qs {
+		qs[i] = client.Request{Rule: client.FixedFirst(time.Hour, many), Key: "k"}
+	}
+	ds, err := newClientOn(t, rdb, client.Options{}).DecideAll(t.Context(), qs)
+	require.NoError(t, err)
+	require.Zero(t, ds[many-1].Remaining, "in their order")
+	require.LessOrEqual(t, seen.longest, 4096)
 }

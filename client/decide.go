@@ -27,7 +27,7 @@ func (c *Client) Decide(ctx context.Context, q Request) (Decision, error) {
 	}
 	bounded, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
-	k := &call{args: q.args(), id: q.ID != ""}
+	k := &call{args: q.args(), safe: q.repeatable()}
 	c.send(bounded, []*call{k})
 	return c.conclude(ctx, &q, k)
 }
@@ -51,7 +51,7 @@ func (c *Client) DecideAll(ctx context.Context, qs []Request) ([]Decision, error
 			note(i, d, err)
 			continue
 		}
-		calls, places = append(calls, &call{args: own[i].args(), id: own[i].ID != ""}), append(places, i)
+		calls, places = append(calls, &call{args: own[i].args(), safe: own[i].repeatable()}), append(places, i)
 	}
 	if len(calls) > 0 {
 		bounded, cancel := context.WithTimeout(ctx, c.options.Timeout)
@@ -73,7 +73,7 @@ func (c *Client) beforehand(ctx context.Context, q *Request) (d Decision, known 
 	if err := ctx.Err(); err != nil {
 		return d, false, err
 	}
-	if d, known = c.denials.recall(q, time.Now()); known {
+	if d, known = c.denials.recall(q, time.Now); known {
 		c.counts.count(&d)
 		return d, true, nil
 	}
@@ -98,7 +98,9 @@ func (c *Client) conclude(ctx context.Context, q *Request, k *call) (Decision, e
 	if err != nil {
 		return Decision{}, err
 	}
-	c.denials.remember(q, &d, time.Now())
+	if !d.Allowed {
+		c.denials.remember(q, &d, time.Now())
+	}
 	c.counts.count(&d)
 	return d, nil
 }

@@ -47,7 +47,7 @@ type Decision struct {
 	ResetAfter time.Duration
 	// Limit is the burst, capacity or maximum in force; 0 where nothing is known of it.
 	Limit int64
-	// Policy is the policy that binds, of a request that names some.
+	// Policy is the policy that binds, of a request that names some; not told by Reserve.
 	Policy string
 	Source Source
 }
@@ -65,7 +65,7 @@ func decisionOf(q *Request, reply any) (Decision, error) {
 	}
 	d := decisionFrom(q, five)
 	d.Source = FromServer
-	if q.Rule.policy != "" && len(list) > len(five) {
+	if q.Rule.policy != "" && q.hold == 0 && len(list) > len(five) {
 		d.Policy, _ = list[len(five)].(string)
 	}
 	return d, nil

@@ -15,7 +15,7 @@ type denials struct {
 
 type denial struct {
 	rule    string
-	units   int64 // requests for at least so many are denied
+	units   int64 // that were asked for: more need a longer wait, less may fit
 	high    bool
 	maxWait time.Duration
 	at      time.Time
@@ -28,9 +28,11 @@ func newDenials(most int) *denials {
 	return &denials{most: most, keys: make(map[string]denial)}
 }
 
-// memorable says whether a denial of q holds for a while: no slot, which may be released
-// at any time, and no check of several keys.
-func memorable(q *Request) bool { return !q.Peek && q.holder == "" && len(q.Also) == 0 }
+// memorable says whether a denial of q holds for a while: no slot and no hold, for which
+// others may make room at any time, and no check of several keys.
+func memorable(q *Request) bool {
+	return !q.Peek && q.holder == "" && q.hold == 0 && len(q.Also) == 0
+}
 
 // units is the least that would have had to be there to admit anything.
 func (q *Request) units() int64 {
@@ -77,16 +79,21 @@ func (m *denials) makeRoom(now time.Time) {
 	}
 }
 
-// recall is the denial of q that is known already.
-func (m *denials) recall(q *Request, now time.Time) (Decision, bool) {
+// recall is the denial of q that is known already. The clock is read only where there
+// is one of its key.
+func (m *denials) recall(q *Request, clock func() time.Time) (Decision, bool) {
 	if m.most <= 0 || !memorable(q) {
 		return Decision{}, false
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	kept, there := m.keys[q.Key]
+	if !there {
+		return Decision{}, false
+	}
+	now := clock()
 	switch {
-	case !there || kept.rule != q.Rule.name || kept.high != q.High || kept.maxWait != q.MaxWait || q.units() < kept.units:
+	case kept.rule != q.Rule.name || kept.high != q.High || kept.maxWait != q.MaxWait || q.units() != kept.units:
 		return Decision{}, false
 	case !now.Before(kept.forget):
 		delete(m.keys, q.Key)

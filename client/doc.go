@@ -18,8 +18,9 @@
 //   - A denied key is answered from memory until its retry time.
 //   - What is safe to send again is: TRYAGAIN always, an unknown outcome only with an ID.
 //     go-redis is kept from resending by itself.
-//   - Wait paces outbound calls; a Lease takes units in batches and hands them out
-//     without a round trip; a Slot bounds work in progress.
+//   - Wait paces outbound calls, Queue stands in line on the server; a Lease takes units
+//     in batches and hands them out without a round trip; a Slot bounds work in progress;
+//     a Hold is for what is paid when it is over.
 //
 // # What it promises
 //
@@ -34,5 +35,5 @@
 //
 // # What it leaves to others
 //
-// HTTP and gRPC are packages httplimit and grpclimit below this one.
+// HTTP and gRPC are packages httplimit and grpclimit below this one, metrics clientprom.
 package client

@@ -1,41 +1,17 @@
 package client_test
 
 import (
-	"bytes"
-	"log/slog"
 	"net"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/client"
 	"github.com/weir-project/weir/internal/weirtest"
 )
-
-// logBook keeps what a client logs.
-type logBook struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *logBook) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *logBook) count(what string) int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return strings.Count(b.text.String(), what)
-}
-
-func (b *logBook) logger() *slog.Logger { return slog.New(slog.NewTextHandler(b, nil)) }
 
 // Two instances under load lose weir and get it back, twice. Every request is answered,
 // both together admit half of the limit meanwhile, the switch is logged once, and the
@@ -95,9 +71,7 @@ func TestOutageUnderLoad(t *testing.T) {
 		// is logged, once.
 		require.GreaterOrEqual(t, c.Stats().Switches, int64(2))
 		require.EqualValues(t, c.Stats().Switches, books[i].count("level=WARN"))
-		d, err := c.Take(t.Context(), rule, "k")
-		require.NoError(t, err)
-		require.Equal(t, client.FromServer, d.Source)
+		require.Equal(t, client.FromServer, decide(t, c, client.Request{Rule: rule, Key: "k"}).Source)
 	}
 	t.Logf("the slowest of all requests took %v, with a deadline of 200ms", time.Duration(slowest.Load()))
 }
@@ -113,8 +87,7 @@ func TestTheFallbackIsTheCallersChoice(t *testing.T) {
 			s.Stop()
 			allowed := 0
 			for range 10 {
-				d, err := limits.Take(t.Context(), client.FixedFirst(time.Hour, 10), "k")
-				require.NoError(t, err)
+				d := decide(t, limits, client.Request{Rule: client.FixedFirst(time.Hour, 10), Key: "k"})
 				require.Equal(t, client.FromFallback, d.Source)
 				if d.Allowed {
 					allowed++
@@ -132,18 +105,10 @@ func TestTheFallbackIsTheCallersChoice(t *testing.T) {
 
 // A server that accepts and says nothing is the worst case: only the deadline ends it.
 func TestSilentServer(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer ln.Close()
-	rdb := redis.NewClient(&redis.Options{Addr: ln.Addr().String(), ContextTimeoutEnabled: true})
-	defer rdb.Close()
 	var book logBook
-	c, err := client.New(rdb, client.Options{WhenDown: client.Open, Timeout: 20 * time.Millisecond, Logger: book.logger()})
-	require.NoError(t, err)
+	c := newClientOn(t, impostor(t, func(net.Conn) {}), client.Options{WhenDown: client.Open, Timeout: 20 * time.Millisecond, Logger: book.logger()})
 	for range 20 {
-		d, err := c.Take(t.Context(), probe, "k")
-		require.NoError(t, err)
-		require.True(t, d.Allowed)
+		require.True(t, decide(t, c, client.Request{Rule: probe, Key: "k"}).Allowed)
 	}
 	require.True(t, c.Down())
 	require.NoError(t, c.Close())
@@ -158,9 +123,7 @@ func TestPoliciesInAnOutage(t *testing.T) {
 	known := client.Policy("known", client.FixedFirst(time.Hour, 10), client.TokenBucket(client.PerHour(4), 4))
 	take := func(q client.Request) bool {
 		q.Key = "k"
-		d, err := c.Decide(t.Context(), q)
-		require.NoError(t, err)
-		return d.Allowed
+		return decide(t, c, q).Allowed
 	}
 	require.False(t, take(client.Request{Rule: unknown}))
 	require.True(t, take(client.Request{Rule: known}))
@@ -200,32 +163,16 @@ func TestLostConnections(t *testing.T) {
 		"with IDs":    {true, func(n int64) bool { return n > 1 }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ln, err := net.Listen("tcp", "127.0.0.1:0")
-			require.NoError(t, err)
-			defer ln.Close()
 			var sent atomic.Int64
-			go func() {
-				for {
-					nc, err := ln.Accept()
-					if err != nil {
-						return
-					}
-					if n, _ := nc.Read(make([]byte, 1024)); n > 0 {
-						sent.Add(1)
-					}
-					_ = nc.Close()
+			rdb := impostor(t, func(nc net.Conn) {
+				if n, _ := nc.Read(make([]byte, 1024)); n > 0 {
+					sent.Add(1)
 				}
-			}()
-			// Without a handshake the first bytes are the decision.
-			rdb := redis.NewClient(&redis.Options{Addr: ln.Addr().String(), ContextTimeoutEnabled: true, Protocol: 2, DisableIdentity: true})
-			defer rdb.Close()
-			limits, err := client.New(rdb, client.Options{WhenDown: client.Open, IDs: c.ids, Timeout: patient})
-			require.NoError(t, err)
-			d, err := limits.Take(t.Context(), probe, "k")
-			require.NoError(t, err)
-			require.Equal(t, client.FromFallback, d.Source)
+				_ = nc.Close()
+			})
+			limits := newClientOn(t, rdb, client.Options{WhenDown: client.Open, IDs: c.ids})
+			require.Equal(t, client.FromFallback, decide(t, limits, client.Request{Rule: probe, Key: "k"}).Source)
 			require.True(t, c.sent(sent.Load()), "sent %d times", sent.Load())
-			require.NoError(t, limits.Close())
 		})
 	}
 }

@@ -51,15 +51,16 @@ func TestProbingIsBounded(t *testing.T) {
 
 func TestDenialsAreBounded(t *testing.T) {
 	m, now := newDenials(3), time.Now()
+	at := func(d time.Duration) func() time.Time { return func() time.Time { return now.Add(d) } }
 	rule := FixedFirst(time.Hour, 1)
 	for i := range 100 {
 		q := Request{Rule: rule, Key: string(rune('a' + i))}
 		m.remember(&q, &Decision{RetryAfter: time.Hour}, now)
 		require.LessOrEqual(t, len(m.keys), 3)
-		d, known := m.recall(&q, now.Add(time.Second))
+		d, known := m.recall(&q, at(time.Second))
 		require.True(t, known)
 		require.Equal(t, time.Hour-time.Second, d.RetryAfter)
-		_, known = m.recall(&q, now.Add(maxDenialAge))
+		_, known = m.recall(&q, at(maxDenialAge))
 		require.False(t, known, "what is old is asked for again")
 		m.remember(&q, &Decision{RetryAfter: time.Hour}, now)
 	}

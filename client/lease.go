@@ -54,10 +54,20 @@ type batch struct {
 	returned chan struct{} // closed when it has
 }
 
-// refusal is a denial, good until its retry time.
+// refusal is a denial, good until its retry time but not for long: somebody else may
+// reset the limiter, and weir be back after an outage.
 type refusal struct {
-	d  Decision
-	at time.Time
+	d    Decision
+	at   time.Time
+	good time.Duration
+}
+
+func newRefusal(d Decision) *refusal {
+	longest := maxDenialAge
+	if d.Source == FromFallback {
+		longest = probeMost
+	}
+	return &refusal{d: d, at: time.Now(), good: min(d.RetryAfter, longest)}
 }
 
 // spent is so far below zero that no number of takes makes it positive.
@@ -85,15 +95,14 @@ func (c *Client) Lease(r *Rule, key string, o LeaseOptions) (*Lease, error) {
 // longer than Options.Timeout.
 func (l *Lease) Take(ctx context.Context) (Decision, error) {
 	for {
-		now := time.Now()
-		if b := l.batch.Load(); b != nil && int64(now.Sub(l.start)) < b.untilNs && b.left.Add(-1) >= 0 {
+		// Since asks the monotonic clock alone, which is half of what Now costs.
+		if b := l.batch.Load(); b != nil && int64(time.Since(l.start)) < b.untilNs && b.left.Add(-1) >= 0 {
 			return b.unit(), nil
 		}
-		if r := l.denied.Load(); r != nil && now.Before(r.at.Add(r.d.RetryAfter)) {
-			return r.left(now), nil
+		if r := l.denied.Load(); r != nil && time.Since(r.at) < r.good {
+			return r.left(), nil
 		}
-		d, filled, err := l.fill(ctx)
-		if err != nil || !filled && !d.Allowed {
+		if d, again, err := l.fill(ctx); !again {
 			return d, err
 		}
 	}
@@ -105,15 +114,16 @@ func (b *batch) unit() Decision {
 	return d
 }
 
-func (r *refusal) left(now time.Time) Decision {
+func (r *refusal) left() Decision {
 	d := r.d
 	d.Source = FromMemory
-	d.RetryAfter -= now.Sub(r.at)
+	d.RetryAfter = max(d.RetryAfter-time.Since(r.at), 0)
 	return d
 }
 
-// fill fetches a batch, or waits for whoever does. filled means: look again.
-func (l *Lease) fill(ctx context.Context) (d Decision, filled bool, err error) {
+// fill fetches a batch and decides by it, or waits for whoever fetches one; then the caller
+// has to look again.
+func (l *Lease) fill(ctx context.Context) (d Decision, again bool, err error) {
 	batch, denied := l.batch.Load(), l.denied.Load()
 	select {
 	case l.filling <- struct{}{}:
@@ -127,15 +137,17 @@ func (l *Lease) fill(ctx context.Context) (d Decision, filled bool, err error) {
 	if l.isClosed() {
 		return Decision{}, false, ErrClosed
 	}
+	asked := time.Now()
 	d, err = l.client.Decide(ctx, l.q)
 	switch {
 	case err != nil:
 		return Decision{}, false, err
 	case !d.Allowed:
-		l.denied.Store(&refusal{d: d, at: time.Now()})
+		l.denied.Store(newRefusal(d))
 		return d, false, nil
 	}
-	return d, true, l.put(d)
+	d, err = l.put(d, asked)
+	return d, false, err
 }
 
 func (l *Lease) isClosed() bool {
@@ -144,23 +156,26 @@ func (l *Lease) isClosed() bool {
 	return l.closed
 }
 
-// put makes a batch of what was granted.
-func (l *Lease) put(d Decision) error {
+// put makes a batch of what was granted, when it was asked for or later: the answer may
+// have been long on its way, so the time to give units back runs from there. Its first unit
+// is for who asked, however soon the others are over.
+func (l *Lease) put(d Decision, asked time.Time) (Decision, error) {
 	now, age := time.Now(), l.maxAge
 	if d.ResetAfter != Never {
 		age = min(age, d.ResetAfter)
 	}
-	b := &batch{untilNs: int64(now.Sub(l.start) + age), refund: now.Add(l.refundable(&d)), d: d, returned: make(chan struct{})}
+	b := &batch{untilNs: int64(now.Sub(l.start) + age), refund: asked.Add(l.refundable(&d)), d: d, returned: make(chan struct{})}
 	b.left.Store(d.Granted)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		l.giveBack(b)
-		return ErrClosed
+		return Decision{}, ErrClosed
 	}
+	b.left.Add(-1)
 	b.timer = time.AfterFunc(age, func() { l.giveBack(b) })
 	l.batch.Store(b)
-	return nil
+	return b.unit(), nil
 }
 
 // refundable is how long units may go back: while the limiter still has them as used.

@@ -54,6 +54,9 @@ func (l *localLimiter) decide(q *Request) Decision {
 		for _, p := range q.Also {
 			op.Also = append(op.Also, engine.Pair{Policy: []byte(p.Policy), Key: []byte(p.Key)})
 		}
+		if q.hold > 0 {
+			op.Code, op.TTLNs, op.ID = engine.OpReserve, int64(q.hold), []byte(q.ID)
+		}
 	}
 	d := l.do(op)
 	if d.Status != engine.OK {

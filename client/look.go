@@ -28,8 +28,8 @@ func (c *Client) Inspect(ctx context.Context, key string) (Info, error) {
 	m, err := c.fields(ctx, "RL.INSPECT", key)
 	return Info{
 		Algorithm: m.text("algorithm"), Rule: m.text("rule"), Limit: m.int("limit"), Used: m.int("used"), Remaining: m.int("remaining"),
-		IdleIn: millis(m.int("idle_in_ms")), Blocked: m.int("blocked") == 1, BlockedFor: millis(m.int("blocked_ms")), Reason: m.text("reason"),
-		Penalty: millis(m.int("penalty_ms")), Holders: m.int("holders"), Bytes: m.int("bytes"), Stale: millis(m.int("stale_ms")),
+		IdleIn: m.span("idle_in_ms"), Blocked: m.flag("blocked"), BlockedFor: m.span("blocked_ms"), Reason: m.text("reason"),
+		Penalty: m.span("penalty_ms"), Holders: m.int("holders"), Bytes: m.int("bytes"), Stale: m.span("stale_ms"),
 	}, err
 }
 
@@ -69,6 +69,15 @@ func (f fields) text(name string) string {
 	return s
 }
 
+func (f fields) span(name string) time.Duration { return millis(f.int(name)) }
+
+func (f fields) flag(name string) bool { return f.int(name) == 1 }
+
+func (f fields) list(name string) []any {
+	l, _ := f[name].([]any)
+	return l
+}
+
 func (c *Client) fields(ctx context.Context, args ...any) (fields, error) {
 	reply, err := c.do(ctx, false, args...)
 	if err != nil {
@@ -85,4 +94,26 @@ func (c *Client) fields(ctx context.Context, args ...any) (fields, error) {
 		return m, nil
 	}
 	return nil, fmt.Errorf("%w: to %v: %v", ErrReply, args[0], reply)
+}
+
+// list carries out a command that answers a list.
+func (c *Client) list(ctx context.Context, args ...any) ([]any, error) {
+	reply, err := c.do(ctx, false, args...)
+	if err != nil {
+		return nil, err
+	}
+	list, ok := reply.([]any)
+	if !ok {
+		return nil, fmt.Errorf("%w: to %v: %v", ErrReply, args[0], reply)
+	}
+	return list, nil
+}
+
+// texts is a list of texts.
+func texts(list []any) []string {
+	words := make([]string, len(list))
+	for i := range list {
+		words[i], _ = list[i].(string)
+	}
+	return words
 }

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +10,7 @@ import (
 // PolicyTerms are what a policy is made of.
 type PolicyTerms struct {
 	Limits     []*Rule       // 1 to 8: all of them admit, or nothing is taken
+	Forget     bool          // what was used under the terms before, which is kept otherwise
 	Shadow     bool          // decides and counts, and denies nothing
 	Disabled   bool          // admits without counting
 	RetryAfter time.Duration // a denial says to wait at least this
@@ -28,6 +28,9 @@ func (c *Client) SetPolicy(ctx context.Context, name string, terms PolicyTerms) 
 		}
 		args = append(args, words...)
 	}
+	if terms.Forget {
+		args = append(args, "RESET")
+	}
 	if terms.Shadow {
 		args = append(args, "SHADOW")
 	}
@@ -40,7 +43,7 @@ func (c *Client) SetPolicy(ctx context.Context, name string, terms PolicyTerms) 
 	if terms.Reserved > 0 {
 		args = append(args, "RESERVED", strconv.FormatFloat(terms.Reserved*100, 'f', 1, 64)+"%")
 	}
-	return c.policy(ctx, args...)
+	return c.number(ctx, false, args...)
 }
 
 // OverridePolicy gives the keys that match a pattern other limits, for a time (0: for
@@ -60,17 +63,17 @@ func (c *Client) OverridePolicy(ctx context.Context, name, pattern string, ttl t
 	if ttl > 0 {
 		args = append(args, "TTL", duration(ttl))
 	}
-	return c.policy(ctx, args...)
+	return c.number(ctx, false, args...)
 }
 
 // EndOverride takes an override back.
 func (c *Client) EndOverride(ctx context.Context, name, pattern string) (version int64, err error) {
-	return c.policy(ctx, "RL.POLICY", "OVERRIDE", name, pattern, "NONE")
+	return c.number(ctx, false, "RL.POLICY", "OVERRIDE", name, pattern, "NONE")
 }
 
 // DeletePolicy deletes a policy and forgets its usage. It says whether there was one.
 func (c *Client) DeletePolicy(ctx context.Context, name string) (bool, error) {
-	n, err := c.policy(ctx, "RL.POLICY", "DEL", name)
+	n, err := c.number(ctx, false, "RL.POLICY", "DEL", name)
 	return n == 1, err
 }
 
@@ -80,7 +83,7 @@ func (c *Client) EnablePolicy(ctx context.Context, name string, on bool) (versio
 	if on {
 		word = "ENABLE"
 	}
-	return c.policy(ctx, "RL.POLICY", word, name)
+	return c.number(ctx, false, "RL.POLICY", word, name)
 }
 
 // ShadowPolicy lets a policy decide and count but deny nothing, or ends that.
@@ -89,37 +92,13 @@ func (c *Client) ShadowPolicy(ctx context.Context, name string, on bool) (versio
 	if on {
 		word = "ON"
 	}
-	return c.policy(ctx, "RL.POLICY", "SHADOW", name, word)
+	return c.number(ctx, false, "RL.POLICY", "SHADOW", name, word)
 }
 
 // Policies are the names of all policies, in order.
 func (c *Client) Policies(ctx context.Context) ([]string, error) {
-	reply, err := c.do(ctx, false, "RL.POLICY", "LIST")
-	if err != nil {
-		return nil, err
-	}
-	list, ok := reply.([]any)
-	if !ok {
-		return nil, fmt.Errorf("%w: to RL.POLICY LIST: %v", ErrReply, reply)
-	}
-	names := make([]string, len(list))
-	for i := range list {
-		names[i], _ = list[i].(string)
-	}
-	return names, nil
-}
-
-// policy carries out a change. It may be sent twice: the second changes nothing.
-func (c *Client) policy(ctx context.Context, args ...any) (int64, error) {
-	reply, err := c.do(ctx, false, args...)
-	if err != nil {
-		return 0, err
-	}
-	n, ok := reply.(int64)
-	if !ok {
-		return 0, fmt.Errorf("%w: to RL.POLICY: %v", ErrReply, reply)
-	}
-	return n, nil
+	list, err := c.list(ctx, "RL.POLICY", "LIST")
+	return texts(list), err
 }
 
 // limitWords is a rule as a limit of a policy.
@@ -127,9 +106,5 @@ func limitWords(r *Rule) ([]any, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	words := []any{"LIMIT", strings.TrimPrefix(r.command, "RL.")}
-	for _, w := range r.words {
-		words = append(words, w)
-	}
-	return words, nil
+	return append([]any{"LIMIT", strings.TrimPrefix(r.command, "RL.")}, r.words...), nil
 }

@@ -30,7 +30,8 @@ type Request struct {
 	// answers what the first one answered. Up to 64 bytes; see Options.IDs.
 	ID string
 
-	holder string // of Slots
+	holder string        // of Slots
+	hold   time.Duration // of Reserve: how long the units are held
 }
 
 // Pair is a policy, and the key it is to decide about.
@@ -58,6 +59,8 @@ func (q *Request) check() error {
 		wrong = "MaxWait goes with a token bucket, and is not negative"
 	case q.Partial && (q.MaxWait > 0 || r.kind == engine.LeakyBucket || r.kind == engine.Concurrency || r.kind == engine.Strike):
 		wrong = "Partial goes with token buckets, windows and policies, and not with MaxWait"
+	case q.hold > 0 && (r.policy == "" || q.Partial || q.Peek):
+		wrong = "units are held under a policy, and neither Peek nor Partial goes with that"
 	case r.kind == engine.Concurrency && q.holder == "":
 		wrong = "slots are taken with Acquire"
 	}
@@ -78,25 +81,40 @@ func (q *Request) cost() int64 {
 	return q.Cost
 }
 
-// maxOptionArgs is the arguments of all options together.
-const maxOptionArgs = 12
+// repeatable says whether the request counts once however often it is sent: by its ID,
+// or because a holder who asks again renews its slot.
+func (q *Request) repeatable() bool { return q.ID != "" || q.holder != "" }
+
+// usualOptionArgs is room for an ID; a request with more options takes more.
+const usualOptionArgs = 2
 
 // args is the request as a command.
 func (q *Request) args() []any {
+	if q.hold > 0 {
+		return q.holdArgs()
+	}
 	r := q.Rule
-	args := make([]any, 0, 3+len(r.words)+2*len(q.Also)+maxOptionArgs)
-	args = append(args, r.command)
-	if r.policy != "" {
-		args = append(args, r.policy)
-	}
-	args = append(args, q.Key)
-	for _, w := range r.words {
-		args = append(args, w)
-	}
+	args := make([]any, 0, len(r.head)+1+len(r.words)+2*len(q.Also)+usualOptionArgs)
+	args = append(append(append(args, r.head...), q.Key), r.words...)
 	for _, p := range q.Also {
 		args = append(args, p.Policy, p.Key)
 	}
 	return q.options(args)
+}
+
+// holdArgs is a request of Reserve as a command.
+func (q *Request) holdArgs() []any {
+	args := []any{"RL.RESERVE", q.Rule.policy, q.Key, strconv.FormatInt(q.cost(), 10), duration(q.hold)}
+	for i, p := range q.Also {
+		if i == 0 {
+			args = append(args, "AND")
+		}
+		args = append(args, p.Policy, p.Key)
+	}
+	if q.High {
+		args = append(args, "PRIORITY", "high")
+	}
+	return append(args, "ID", q.ID)
 }
 
 func (q *Request) options(args []any) []any {

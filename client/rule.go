@@ -14,9 +14,10 @@ import (
 // same, and every decision under it answers ErrBadRule; Err tells at once.
 type Rule struct {
 	command string
-	words   []string // what stands between the key and the options
-	name    string   // command and words: rules with the same name are the same rule
-	policy  string   // of RL.CHECK
+	head    []any  // what stands before the key, as go-redis takes it
+	words   []any  // what stands between the key and the options
+	name    string // command and words: rules with the same name are the same rule
+	policy  string // of RL.CHECK
 	kind    engine.Algorithm
 	max     int64
 	window  time.Duration // in which max comes back; 0: not known, or never
@@ -45,10 +46,14 @@ func (r *Rule) Window() time.Duration { return r.window }
 func (r *Rule) IsPolicy() bool { return r.policy != "" }
 
 func newRule(command string, limit engine.Limit, words ...string) *Rule {
-	return &Rule{
-		command: command, words: words, name: command + " " + strings.Join(words, " "),
+	r := &Rule{
+		command: command, head: []any{command}, name: command + " " + strings.Join(words, " "),
 		kind: limit.Algorithm, max: limit.Max, window: time.Duration(limit.WindowNs), local: []engine.Limit{limit},
 	}
+	for _, word := range words {
+		r.words = append(r.words, word)
+	}
+	return r
 }
 
 // TokenBucket admits bursts of up to burst units, and rate after them.

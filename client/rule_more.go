@@ -91,7 +91,7 @@ func Strikes(window time.Duration, steps ...Step) *Rule {
 // as always; with none of them such a decision is a denial. They may not be slots,
 // strikes or policies.
 func Policy(name string, locally ...*Rule) *Rule {
-	r := &Rule{command: "RL.CHECK", name: "RL.CHECK " + name, policy: name}
+	r := &Rule{command: "RL.CHECK", head: []any{"RL.CHECK", name}, name: "RL.CHECK " + name, policy: name}
 	for _, l := range locally {
 		if l.err != nil {
 			return bad("RL.CHECK", "of the rules that stand in: %v", l.err)

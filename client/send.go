@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,6 +19,9 @@ const (
 	// retryPause is how long to wait before the second attempt. It doubles, and up to as
 	// much again is added, so that clients who failed together do not come back together.
 	retryPause = 2 * time.Millisecond
+	// mostAtOnce bounds a pipeline: go-redis writes all of it before it reads, and weir cuts
+	// off who lets 1 MiB of replies wait.
+	mostAtOnce = 4096
 )
 
 // once is a command that go-redis does not send again by itself: what is safe to repeat
@@ -29,7 +33,8 @@ func (once) NoRetry() bool { return true }
 // call is a command on its way.
 type call struct {
 	args []any
-	id   bool // carries an ID: sending it again counts once
+	safe bool // sending it again counts once
+	slow bool // its answer may take long: nothing else waits for it
 	cmd  once
 	err  error
 }
@@ -38,10 +43,10 @@ type call struct {
 // go-redis has tried several times already.
 func (c *call) again() bool {
 	o := outcomeOf(c.err)
-	return o == notApplied && !dialing(c.err) || o == inDoubt && c.id
+	return o == notApplied && !dialing(c.err) || o == inDoubt && c.safe
 }
 
-// send carries out calls in one pipeline, and again those that it is safe for, within
+// send carries out calls in a pipeline, and again those that it is safe for, within
 // the deadline of ctx. Every call then has its error or its reply.
 func (c *Client) send(ctx context.Context, calls []*call) {
 	pause := retryPause
@@ -68,33 +73,34 @@ func (c *Client) sendOnce(ctx context.Context, calls []*call) {
 		k.cmd = once{redis.NewCmd(ctx, k.args...)}
 	}
 	if len(calls) == 1 {
-		calls[0].err = c.rdb.Process(ctx, calls[0].cmd)
+		if k := calls[0]; k.slow {
+			k.err = c.rdb.Process(ctx, k.cmd)
+		} else {
+			k.err = c.together.process(ctx, k.cmd)
+		}
 		return
 	}
-	pipe := c.rdb.Pipeline()
-	for _, k := range calls {
-		_ = pipe.Process(ctx, k.cmd) // fails in Exec, if it does
-	}
-	_, err := pipe.Exec(ctx)
-	for _, k := range calls {
-		if k.err = k.cmd.Err(); k.err == nil && err != nil && k.cmd.Val() == nil {
-			k.err = err
+	for some := range slices.Chunk(calls, mostAtOnce) {
+		pipe := c.rdb.Pipeline()
+		for _, k := range some {
+			_ = pipe.Process(ctx, k.cmd) // fails in Exec, if it does
+		}
+		_, err := pipe.Exec(ctx)
+		for _, k := range some {
+			k.err = ownError(k.cmd, err)
 		}
 	}
 }
 
-// do carries out one command that is not a decision, and returns its reply. With id, a
-// fresh ID is added, and an unknown outcome is tried again.
-func (c *Client) do(ctx context.Context, id bool, args ...any) (any, error) {
+// do carries out one command that is not a decision, and returns its reply. One that it is
+// safe for is sent again when its outcome is unknown.
+func (c *Client) do(ctx context.Context, safe bool, args ...any) (any, error) {
 	if c.Down() {
 		return nil, ErrUnavailable
 	}
-	if id {
-		args = append(args, "ID", newID())
-	}
 	bounded, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
-	k := &call{args: args, id: id}
+	k := &call{args: args, safe: safe}
 	c.send(bounded, []*call{k})
 	if err := c.judge(ctx, k.err); err != nil {
 		return nil, err

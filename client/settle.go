@@ -39,7 +39,8 @@ func (c *Client) Block(ctx context.Context, key string, d time.Duration, reason 
 	if reason != "" {
 		args = append(args, "REASON", reason)
 	}
-	_, err := c.do(ctx, true, args...)
+	defer c.denials.forget(key) // their retry times are from before
+	_, err := c.do(ctx, true, append(args, "ID", newID())...)
 	return err
 }
 
@@ -50,9 +51,14 @@ func (c *Client) Unblock(ctx context.Context, key string) (bool, error) {
 	return n == 1, err
 }
 
-// integer carries out a command with an ID that answers a number.
+// integer carries out a command, with an ID, that answers a number.
 func (c *Client) integer(ctx context.Context, args ...any) (int64, error) {
-	reply, err := c.do(ctx, true, args...)
+	return c.number(ctx, true, append(args, "ID", newID())...)
+}
+
+// number carries out a command that answers a number.
+func (c *Client) number(ctx context.Context, safe bool, args ...any) (int64, error) {
+	reply, err := c.do(ctx, safe, args...)
 	if err != nil {
 		return 0, err
 	}

@@ -23,7 +23,6 @@ func (c *Client) Acquire(ctx context.Context, r *Rule, key string) (*Slot, Decis
 	if r != nil && r.err == nil && r.kind != engine.Concurrency {
 		return nil, Decision{}, fmt.Errorf("%w: slots are taken under a rule made with Slots, not %s", ErrBadRequest, r.name)
 	}
-	// The holder makes a repetition safe: whoever holds a slot renews it.
 	q := Request{Rule: r, Key: key, holder: newID()}
 	d, err := c.Decide(ctx, q)
 	if err != nil || !d.Allowed {

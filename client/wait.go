@@ -25,10 +25,15 @@ const (
 //
 // Under token and leaky buckets callers queue in the order in which they came. An error
 // is ErrDenied where the wait would outlast ctx, at once and not when it ends; otherwise
-// those of Decide. Nothing is taken then, but by policies, which cannot give back. While a
-// fallback of Closed denies everything, Wait waits on.
+// those of Decide. Nothing is taken then, but by policies, which cannot give back. While
+// weir is not reached and the fallback denies, Wait waits on. No request may have an ID.
 func (c *Client) Wait(ctx context.Context, requests ...Request) error {
 	qs := append([]Request(nil), requests...)
+	for i := range qs {
+		if qs[i].ID != "" { // it would answer for units that were given back
+			return fmt.Errorf("%w: a request that is waited for has no ID: it is asked several times", ErrBadRequest)
+		}
+	}
 	for {
 		reserveUntil(ctx, qs)
 		ds, err := c.DecideAll(ctx, qs)
@@ -87,6 +92,8 @@ func verdictOf(qs []Request, ds []Decision) verdict {
 		switch d := &ds[i]; {
 		case d.Allowed:
 			hold = max(hold, d.RetryAfter)
+		case d.Source == FromFallback: // weir may be back, and admit it, at any moment
+			v.admitted, v.pause = false, max(v.pause, probeMost)
 		case d.RetryAfter == Never:
 			return verdict{never: true}
 		default: // it will fit when RetryAfter is over, and leave up to MaxWait later

@@ -30,9 +30,7 @@ func TestWaitPaces(t *testing.T) {
 	}
 	sending.Wait()
 	require.GreaterOrEqual(t, time.Since(start), (each-1)*20*time.Millisecond, "no faster than a chat may")
-	used, err := c.Inspect(t.Context(), "bot")
-	require.NoError(t, err)
-	require.LessOrEqual(t, used.Used, int64(2*each))
+	require.LessOrEqual(t, used(t, c, "bot"), int64(2*each))
 }
 
 func TestWaitGivesUpAtOnce(t *testing.T) {
@@ -44,9 +42,7 @@ func TestWaitGivesUpAtOnce(t *testing.T) {
 	defer cancel()
 	err := c.Wait(ctx, client.Request{Rule: daily, Key: "daily"}, client.Request{Rule: hourly, Key: "hourly"})
 	require.ErrorIs(t, err, client.ErrDenied)
-	info, err := c.Inspect(t.Context(), "daily")
-	require.NoError(t, err)
-	require.Zero(t, info.Used, "what one admits is given back when another denies")
+	require.Zero(t, used(t, c, "daily"), "what one admits is given back when another denies")
 	require.ErrorIs(t, c.Wait(ctx, client.Request{Rule: hourly, Key: "k", Cost: 2}), client.ErrDenied, "it never fits")
 	require.ErrorIs(t, c.Wait(ctx, client.Request{Rule: client.Fixed(time.Hour, 1), Key: "hourly"}), client.ErrRefused)
 }
@@ -60,13 +56,45 @@ func TestWaitCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- c.Wait(ctx, client.Request{Rule: rule, Key: "k"}) }()
-	used := func() int64 {
-		info, err := c.Inspect(t.Context(), "k")
-		require.NoError(t, err)
-		return info.Used
-	}
-	require.Eventually(t, func() bool { return used() == 2 }, weirtest.Wait, time.Millisecond)
+	require.Eventually(t, func() bool { return used(t, c, "k") == 2 }, weirtest.Wait, time.Millisecond)
 	cancel()
 	require.ErrorIs(t, <-ended, context.Canceled)
-	require.EqualValues(t, 1, used())
+	require.EqualValues(t, 1, used(t, c, "k"))
+}
+
+// While the fallback denies, weir may be back at any moment: no wait is too long then.
+func TestWaitOutlastsAnOutage(t *testing.T) {
+	for name, o := range map[string]client.Options{
+		"closed": {WhenDown: client.Closed}, "local": {WhenDown: client.Local, Instances: 1000},
+	} {
+		for what, q := range map[string]client.Request{
+			"a bucket":      {Rule: client.TokenBucket(client.PerHour(100), 100), Cost: 2},
+			"a window":      {Rule: client.FixedFirst(time.Hour, 100), Cost: 2},
+			"one at a time": {Rule: client.FixedFirst(time.Hour, 100)},
+		} {
+			t.Run(name+" "+what, func(t *testing.T) {
+				s := weirtest.Start(t)
+				c := newClient(t, s, o)
+				s.Stop()
+				q.Key = "k"
+				for !c.Down() {
+					decide(t, c, q)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), weirtest.Wait)
+				defer cancel()
+				ended := make(chan error, 1)
+				before := c.Stats().FromFallback
+				go func() { ended <- c.Wait(ctx, q) }()
+				require.Eventually(t, func() bool { return c.Stats().FromFallback > before }, weirtest.Wait, time.Millisecond)
+				s.Start()
+				require.NoError(t, <-ended)
+			})
+		}
+	}
+}
+
+// What is given back was taken; the same ID once more would take nothing.
+func TestWaitTakesNoID(t *testing.T) {
+	c := newClient(t, weirtest.Start(t), client.Options{})
+	require.ErrorIs(t, c.Wait(t.Context(), client.Request{Rule: probe, Key: "k", ID: "id"}), client.ErrBadRequest)
 }

@@ -62,41 +62,50 @@ type Quota struct {
 
 // Set writes the fields into h. Seconds are rounded up, so that nobody comes too early.
 func (q Quota) Set(h http.Header, style Style, now time.Time) {
+	var room [usualBytes]byte
+	f := fields{text: room[:0]}
 	if q.Denied && q.RetryAfter >= 0 {
-		h.Set(RetryAfter, strconv.FormatInt(max(Seconds(q.RetryAfter), 1), 10))
+		f.number(RetryAfter, max(Seconds(q.RetryAfter), 1))
 	}
-	if q.Limit <= 0 {
-		return
+	if q.Limit > 0 {
+		q.tell(&f, style, now)
 	}
+	f.set(h)
+}
+
+// tell writes what there is to tell of a limit.
+func (q *Quota) tell(f *fields, style Style, now time.Time) {
 	if style&IETF != 0 {
-		h.Set(RateLimitPolicy, q.policy())
-		h.Set(RateLimit, q.available())
+		f.text = q.appendPolicy(f.text)
+		f.end(RateLimitPolicy)
+		f.text = q.appendAvailable(f.text)
+		f.end(RateLimit)
 	}
 	if style&(XEpoch|XDelta) != 0 {
-		h.Set(XLimit, strconv.FormatInt(q.Limit, 10))
-		h.Set(XRemaining, strconv.FormatInt(max(q.Remaining, 0), 10))
+		f.number(XLimit, q.Limit)
+		f.number(XRemaining, max(q.Remaining, 0))
 	}
 	switch {
 	case q.ResetAfter < 0:
 	case style&XEpoch != 0:
-		h.Set(XReset, strconv.FormatInt(epochSeconds(now.Add(q.ResetAfter)), 10))
+		f.number(XReset, epochSeconds(now.Add(q.ResetAfter)))
 	case style&XDelta != 0:
-		h.Set(XReset, strconv.FormatInt(Seconds(q.ResetAfter), 10))
+		f.number(XReset, Seconds(q.ResetAfter))
 	}
 }
 
-func (q *Quota) policy() string {
-	b := appendItem(nil, q.Name, quotaParam, q.Limit)
+func (q *Quota) appendPolicy(b []byte) []byte {
+	b = appendItem(b, q.Name, quotaParam, q.Limit)
 	if q.Window > 0 {
 		b = appendParam(b, windowParam, max(Seconds(q.Window), smallestWindowSeconds))
 	}
-	return string(b)
+	return b
 }
 
-// available says how much is left, and for how long no more than that: of a denial
+// appendAvailable says how much is left, and for how long no more than that: of a denial
 // until the time at which to come back, which Retry-After must not be earlier than.
-func (q *Quota) available() string {
-	b := appendItem(nil, q.Name, remainingParam, q.Remaining)
+func (q *Quota) appendAvailable(b []byte) []byte {
+	b = appendItem(b, q.Name, remainingParam, q.Remaining)
 	window := q.ResetAfter
 	if q.Denied {
 		window = q.RetryAfter
@@ -104,7 +113,7 @@ func (q *Quota) available() string {
 	if window >= 0 {
 		b = appendParam(b, effectiveParam, Seconds(window))
 	}
-	return string(b)
+	return b
 }
 
 // appendItem writes a structured field's item: a string, and an integer parameter.

@@ -48,7 +48,8 @@ func ByMetadata(name string) Key {
 	return func(ctx context.Context) string { return keys.Word("metadata:", valueOf(ctx, name)) }
 }
 
-// BySecret is a hash of a value of the call's metadata, such as authorization.
+// BySecret is a hash of a value of the call's metadata, such as authorization. It does not
+// know whether the value is right: another interceptor has to, before this one.
 func BySecret(name string) Key {
 	return func(ctx context.Context) string { return keys.Secret("key:", valueOf(ctx, name)) }
 }

@@ -26,6 +26,7 @@ type Limiter struct {
 	client   *client.Client
 	methods  map[string]*Method // nil: not limited
 	fields   httpfields.Style
+	decided  func(ctx context.Context, method, key string, d client.Decision)
 	log      *slog.Logger
 	loggedAt atomic.Int64 // Unix seconds
 }
@@ -72,6 +73,9 @@ func (l *Limiter) admit(ctx context.Context, full string, setHeader func(metadat
 	d, err := l.client.Decide(ctx, client.Request{Rule: m.Rule, Key: key})
 	if err != nil {
 		return l.undecided(ctx, name, err)
+	}
+	if l.decided != nil {
+		l.decided(ctx, name, key, d)
 	}
 	q := httpfields.Quota{
 		Name: name, Limit: d.Limit, Remaining: d.Remaining, ResetAfter: d.ResetAfter, Window: m.Rule.Window(),

@@ -2,6 +2,7 @@ package grpclimit
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -30,6 +31,9 @@ type Options struct {
 	// Fields are those in the headers of replies. Unless given: IETF | XDelta.
 	Fields   httpfields.Style
 	NoFields bool
+	// Decided is told of every decision before the call goes on or is answered: of the
+	// method, or the policy, and of the key as weir knows it. For logs and metrics.
+	Decided func(ctx context.Context, method, key string, d client.Decision)
 	// Logger is told of calls that could not be decided, about one a second; nil:
 	// slog.Default().
 	Logger *slog.Logger
@@ -37,7 +41,7 @@ type Options struct {
 
 // New returns interceptors that limit calls through c.
 func New(c *client.Client, o Options) (*Limiter, error) {
-	l := &Limiter{client: c, methods: map[string]*Method{}, fields: o.Fields, log: cmp.Or(o.Logger, slog.Default())}
+	l := &Limiter{client: c, methods: map[string]*Method{}, fields: o.Fields, decided: o.Decided, log: cmp.Or(o.Logger, slog.Default())}
 	if o.Fields == 0 && !o.NoFields {
 		l.fields = httpfields.IETF | httpfields.XDelta
 	}

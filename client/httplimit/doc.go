@@ -24,4 +24,10 @@
 //   - A key is never longer than weir takes, whatever a client sends. Keys made of secrets
 //     are hashes of them.
 //   - A client that sends no key shares one limiter with the others that send none.
+//
+// # What it leaves to others
+//
+// Whether a key is one that was given out: whoever makes one up for each request has a
+// limiter of his own each time. The middleware belongs behind what checks keys, or behind
+// another that counts by IP.
 package httplimit

@@ -27,7 +27,8 @@ func ByUser(f func(*http.Request) string) Key {
 	return func(r *http.Request) string { return keys.Word("user:", f(r)) }
 }
 
-// ByAPIKey is a hash of the secret in a header, such as X-Api-Key or Authorization.
+// ByAPIKey is a hash of the secret in a header, such as X-Api-Key or Authorization. It does
+// not know whether the secret is right: see the package's comment.
 func ByAPIKey(header string) Key {
 	return func(r *http.Request) string { return keys.Secret("key:", r.Header.Get(header)) }
 }

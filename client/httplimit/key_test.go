@@ -123,6 +123,45 @@ func TestKeysCannotBeEscaped(t *testing.T) {
 	require.EqualValues(t, 3, served.Load(), "without a key")
 }
 
+// Whose key is counted, by the names that weir and /check know it under. Nobody can make
+// himself one of those who give no key.
+func TestKeysAreAsWeirKnowsThem(t *testing.T) {
+	s := weirtest.Start(t)
+	c := newClient(t, s, client.Options{})
+	_, err := c.SetPolicy(t.Context(), "api", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, 100)}})
+	require.NoError(t, err)
+	var last string
+	user := func(r *http.Request) string { return r.Header.Get("X-User") }
+	users := httplimit.FirstOf(httplimit.ByUser(user), new(httplimit.Proxies).ByIP())
+	web, _ := serve(t, c, httplimit.Options{
+		Decided: func(_ *http.Request, _, key string, _ client.Decision) { last = key },
+		Routes: []httplimit.Route{
+			{Pattern: "/users", Rule: client.FixedFirst(time.Hour, 100), Key: users},
+			{Pattern: "/keys", Rule: client.FixedFirst(time.Hour, 100), Key: httplimit.ByAPIKey("X-Api-Key")},
+			{Pattern: "/policy", Rule: client.Policy("api"), Key: httplimit.ByHeader("X-Tenant")},
+		},
+	})
+	for _, want := range []struct {
+		path    string
+		headers []string
+		key     string
+		limiter string
+	}{
+		{"/users", []string{"X-User", "42"}, "/users|user:42", "/users|user:42"},
+		{"/users", nil, "/users|ip:127.0.0.1", "/users|ip:127.0.0.1"},
+		{"/users", []string{"X-User", "anonymous"}, "/users|user:anonymous", "/users|user:anonymous"},
+		{"/keys", nil, "/keys|anonymous", "/keys|anonymous"},
+		{"/policy", nil, "anonymous", "policy|api|0|anonymous"},
+		{"/policy", []string{"X-Tenant", "anonymous"}, "header:anonymous", "policy|api|0|header:anonymous"},
+	} {
+		send(t, http.MethodGet, web.URL+want.path, want.headers...)
+		require.Equal(t, want.key, last)
+		info, err := c.Inspect(t.Context(), want.limiter)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, info.Used, want.limiter)
+	}
+}
+
 func BenchmarkMiddleware(b *testing.B) {
 	s := weirtest.StartRealTime(b)
 	rule := client.TokenBucket(client.PerSecond(1<<40), 1<<40)

@@ -46,10 +46,14 @@ func (l *limiter) admit(w http.ResponseWriter, r *http.Request) bool {
 	if route == nil {
 		return true
 	}
-	d, err := l.client.Decide(r.Context(), route.request(r))
+	q := route.request(r)
+	d, err := l.client.Decide(r.Context(), q)
 	if err != nil {
 		l.undecided(w, r, route, err)
 		return false
+	}
+	if l.o.Decided != nil {
+		l.o.Decided(r, route.Name, q.Key, d)
 	}
 	quota := httpfields.Quota{
 		Name: route.Name, Limit: d.Limit, Remaining: d.Remaining, ResetAfter: d.ResetAfter, Window: route.Rule.Window(),

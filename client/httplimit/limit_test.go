@@ -287,3 +287,55 @@ func TestPacing(t *testing.T) {
 	require.Equal(t, 429, res.StatusCode)
 	require.EqualValues(t, 3, served.Load())
 }
+
+// Every decision can be logged and counted by route: here denials, with who was denied,
+// where, under which limit and for how long.
+func TestDecisionsAreTold(t *testing.T) {
+	s := weirtest.Start(t)
+	var log strings.Builder
+	var denials []string
+	requests := map[string]int{}
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	web, _ := serve(t, newClient(t, s, client.Options{}), httplimit.Options{
+		Routes: []httplimit.Route{
+			{Pattern: "POST /login", Name: "login", Rule: client.FixedFirst(time.Minute, 2), Key: new(httplimit.Proxies).ByIP()},
+			{Pattern: "/", Name: "default", Rule: client.FixedFirst(time.Minute, 100), Key: new(httplimit.Proxies).ByIP()},
+		},
+		Decided: func(r *http.Request, route, key string, d client.Decision) {
+			requests[route+" "+strconv.FormatBool(d.Allowed)]++
+			if !d.Allowed {
+				logger.Warn("rate limit exceeded", "client", key, "endpoint", r.Method+" "+r.URL.Path, "tier", route, "wait", d.RetryAfter.Round(time.Minute))
+				denials = append(denials, key)
+			}
+		},
+	})
+	for range 4 {
+		send(t, http.MethodPost, web.URL+"/login")
+	}
+	send(t, http.MethodGet, web.URL+"/other")
+	require.Equal(t, map[string]int{"login true": 2, "login false": 2, "default true": 1}, requests)
+	require.Len(t, denials, 2)
+	require.Equal(t, 2, strings.Count(log.String(),
+		`level=WARN msg="rate limit exceeded" client=login|ip:127.0.0.1 endpoint="POST /login" tier=login wait=1m0s`), log.String())
+}
+
+// Two limits, one behind the other, are two limiters where their routes have names.
+func TestTwice(t *testing.T) {
+	s := weirtest.Start(t)
+	c := newClient(t, s, client.Options{})
+	limited := func(name string, rule *client.Rule, next http.Handler) http.Handler {
+		limit, err := httplimit.New(c, httplimit.Options{Routes: []httplimit.Route{{Pattern: "/", Name: name, Rule: rule, Key: httplimit.ByRoute()}}})
+		require.NoError(t, err)
+		return limit(next)
+	}
+	web := httptest.NewServer(limited("hourly", client.FixedFirst(time.Hour, 2), limited("burst", client.TokenBucket(client.PerSecond(1), 1), http.NotFoundHandler())))
+	t.Cleanup(web.Close)
+	for _, want := range []struct {
+		status int
+		limit  string
+	}{{404, `"burst";q=1;w=1`}, {429, `"burst";q=1;w=1`}, {429, `"hourly";q=2;w=3600`}} {
+		res, _ := send(t, http.MethodGet, web.URL)
+		require.Equal(t, want.status, res.StatusCode)
+		require.Equal(t, want.limit, res.Header.Get("RateLimit-Policy"))
+	}
+}

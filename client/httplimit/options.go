@@ -23,7 +23,7 @@ type Route struct {
 	Key     Key
 	// Name is what routes share that are limited together, and what problem documents and
 	// fields call the limit. The policy's unless given, or else the pattern. At most 128
-	// bytes.
+	// bytes. Routes of several middlewares around one handler need names of their own.
 	Name string
 	// Cost is the units of a request; nil: 1 each. Not below 0; 0 is counted as 1.
 	Cost func(*http.Request) int64
@@ -41,6 +41,9 @@ type Options struct {
 	Fields   httpfields.Style
 	NoFields bool
 	Problem  Problem
+	// Decided is told of every decision before the request goes on or is answered: of the
+	// route by its name, and of the key as weir knows it. For logs, and metrics by route.
+	Decided func(r *http.Request, route, key string, d client.Decision)
 	// Denied answers denials in place of the problem document. Fields and Retry-After are
 	// set; Denial.Status is what it should answer.
 	Denied func(http.ResponseWriter, *http.Request, Denial)

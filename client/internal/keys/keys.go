@@ -18,6 +18,8 @@ const (
 	// clientBitsV6 is what of an IPv6 address is one client: a household or a machine has
 	// a /64, and may use a new address of it for each request.
 	clientBitsV6 = 64
+	// longestAddr is room for any address, on the stack.
+	longestAddr = 64
 )
 
 // Word is a key of a kind ("user:") made of a client's word, or empty.
@@ -43,14 +45,15 @@ func Secret(kind, secret string) string {
 // Addr is the key of an address, of IPv6 its /64; empty for none.
 func Addr(addr netip.Addr) string {
 	addr = addr.Unmap().WithZone("")
+	key := append(make([]byte, 0, longestAddr), "ip:"...)
 	switch {
 	case !addr.IsValid():
 		return ""
 	case addr.Is6():
 		prefix, _ := addr.Prefix(clientBitsV6) // of a valid address it never fails
-		return "ip:" + prefix.String()
+		return string(prefix.AppendTo(key))
 	}
-	return "ip:" + addr.String()
+	return string(addr.AppendTo(key))
 }
 
 func hash(s string) string {

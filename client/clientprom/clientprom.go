@@ -1,0 +1,61 @@
+// Package clientprom shows Prometheus what a client of weir does.
+//
+//	prometheus.MustRegister(clientprom.New(limits, nil))
+//
+// It is a package of its own so that programs without Prometheus do not carry it.
+package clientprom
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weir-project/weir/client"
+)
+
+// collector reads client.Stats whenever it is asked.
+type collector struct {
+	c                                             *client.Client
+	decisions, memory, fallback, refused, retries *prometheus.Desc
+	outages, probes, down                         *prometheus.Desc
+}
+
+// New returns a collector for c. Programs with several clients tell them apart by labels.
+func New(c *client.Client, labels prometheus.Labels) prometheus.Collector {
+	desc := func(name, help string, variable ...string) *prometheus.Desc {
+		return prometheus.NewDesc("weir_client_"+name, help, variable, labels)
+	}
+	return &collector{
+		c:         c,
+		decisions: desc("decisions_total", "Decisions, whoever made them.", "result"),
+		memory:    desc("remembered_denials_total", "Denials that weir was not asked for, because it had denied before."),
+		fallback:  desc("fallback_decisions_total", "Decisions that were made without weir."),
+		refused:   desc("refused_total", "Commands that weir answered an error to."),
+		retries:   desc("retries_total", "Commands sent again."),
+		outages:   desc("outages_total", "Times weir was lost."),
+		probes:    desc("probes_total", "Looks whether weir is back."),
+		down:      desc("down", "1 while weir is not reached and the fallback decides."),
+	}
+}
+
+// Describe is of prometheus.Collector.
+func (m *collector) Describe(to chan<- *prometheus.Desc) { prometheus.DescribeByCollect(m, to) }
+
+// Collect is of prometheus.Collector.
+func (m *collector) Collect(to chan<- prometheus.Metric) {
+	s := m.c.Stats()
+	count := func(d *prometheus.Desc, n int64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
+	}
+	count(m.decisions, s.Admitted, "admitted")
+	count(m.decisions, s.Denied, "denied")
+	count(m.memory, s.FromMemory)
+	count(m.fallback, s.FromFallback)
+	count(m.refused, s.Refused)
+	count(m.retries, s.Retries)
+	count(m.outages, s.Switches)
+	count(m.probes, s.Probes)
+	down := 0.0
+	if s.Down {
+		down = 1
+	}
+	to <- prometheus.MustNewConstMetric(m.down, prometheus.GaugeValue, down)
+}

@@ -1,0 +1,107 @@
+package client_test
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/client"
+	"github.com/weir-project/weir/internal/weirtest"
+)
+
+// patient is far above what a decision takes here, so that a busy machine is no outage.
+const patient = 10 * time.Second
+
+// probe is a rule for tests that are not about rules.
+var probe = client.TokenBucket(client.PerSecond(1), 1)
+
+func newClient(t testing.TB, s *weirtest.Server, o client.Options) *client.Client {
+	t.Helper()
+	return newClientOn(t, s.Redis(), o)
+}
+
+// newClientOn completes the options for a test: patient, quiet and closed unless told.
+func newClientOn(t testing.TB, rdb redis.UniversalClient, o client.Options) *client.Client {
+	t.Helper()
+	if o.WhenDown == 0 {
+		o.WhenDown = client.Closed
+	}
+	if o.Timeout == 0 {
+		o.Timeout = patient
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	c, err := client.New(rdb, o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	return c
+}
+
+// decide answers a request that nothing is wrong with.
+func decide(t testing.TB, c *client.Client, q client.Request) client.Decision {
+	t.Helper()
+	d, err := c.Decide(t.Context(), q)
+	require.NoError(t, err)
+	return d
+}
+
+// used is the units that weir has as used of a key.
+func used(t testing.TB, c *client.Client, key string) int64 {
+	t.Helper()
+	info, err := c.Inspect(t.Context(), key)
+	require.NoError(t, err)
+	return info.Used
+}
+
+// impostor is a Redis client of a server that is none: serve has its connections, one
+// after the other. Without a handshake the first bytes are the decision.
+func impostor(t testing.TB, serve func(net.Conn)) *redis.Client {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	go func() {
+		for {
+			nc, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			defer nc.Close() // at the end of all, unless serve has
+			serve(nc)
+		}
+	}()
+	rdb := redis.NewClient(&redis.Options{Addr: ln.Addr().String(), ContextTimeoutEnabled: true, Protocol: 2, DisableIdentity: true})
+	t.Cleanup(func() {
+		_ = rdb.Close()
+		_ = ln.Close()
+	})
+	return rdb
+}
+
+// logBook keeps what a client logs.
+type logBook struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *logBook) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *logBook) count(what string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return strings.Count(b.text.String(), what)
+}
+
+func (b *logBook) logger() *slog.Logger { return slog.New(slog.NewTextHandler(b, nil)) }

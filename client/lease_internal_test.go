@@ -1,0 +1,48 @@
+package client
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Units of a lease are good for no longer than the limiter has them as used.
+func TestLeasedUnitsEndWithTheirWindow(t *testing.T) {
+	l := &Lease{q: Request{Rule: FixedFirst(time.Minute, 9)}, maxAge: time.Hour, start: time.Now(), filling: make(chan struct{}, 1)}
+	_, err := l.put(Decision{Granted: 3, ResetAfter: time.Minute}, time.Now())
+	require.NoError(t, err)
+	b := l.batch.Load()
+	require.True(t, b.timer.Stop())
+	require.LessOrEqual(t, b.untilNs, int64(time.Since(l.start)+time.Minute))
+
+	b.untilNs, l.closed = 0, true
+	_, err = l.Take(t.Context())
+	require.ErrorIs(t, err, ErrClosed, "what is over is not handed out")
+	require.EqualValues(t, 2, b.left.Load(), "of three, one is for who asked")
+}
+
+// A lease asks again at times: somebody else may have reset the limiter.
+func TestLeaseRefusalsEnd(t *testing.T) {
+	require.Equal(t, maxDenialAge, newRefusal(Decision{RetryAfter: time.Hour, Source: FromServer}).good)
+	require.Equal(t, time.Second, newRefusal(Decision{RetryAfter: time.Second, Source: FromServer}).good)
+	require.Equal(t, probeMost, newRefusal(Decision{RetryAfter: time.Hour, Source: FromFallback}).good)
+}
+
+// An answer that was long on its way tells of a window that ends earlier than it says.
+func TestLeaseRefundsAllowForLateAnswers(t *testing.T) {
+	l := &Lease{q: Request{Rule: FixedFirst(time.Minute, 9)}, maxAge: time.Hour}
+	asked := time.Now().Add(-20 * time.Second)
+	_, err := l.put(Decision{Granted: 3, ResetAfter: time.Minute}, asked)
+	require.NoError(t, err)
+	b := l.batch.Load()
+	require.True(t, b.timer.Stop())
+	require.Equal(t, asked.Add(time.Minute), b.refund)
+}
+
+// What a sliding counter has counted moves to another count when its window ends.
+func TestLeaseRefundsAreInTime(t *testing.T) {
+	d := Decision{ResetAfter: 90 * time.Second}
+	require.Equal(t, 30*time.Second, (&Lease{q: Request{Rule: SlidingCounter(time.Minute, 9)}}).refundable(&d))
+	require.Equal(t, 90*time.Second, (&Lease{q: Request{Rule: FixedFirst(time.Hour, 9)}}).refundable(&d))
+}

@@ -1,0 +1,70 @@
+package client_test
+
+import (
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/client"
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/weirtest"
+)
+
+// What comes while others are on their way goes in few pipelines, and each request has an
+// answer of its own.
+func TestManyGoTogether(t *testing.T) {
+	const requests, limit = 200, 150
+	s := weirtest.Start(t)
+	c := newClient(t, s, client.Options{DenialKeys: -1})
+	rule := client.FixedFirst(time.Hour, limit)
+	decide(t, c, client.Request{Rule: rule, Key: "k", Peek: true}) // connected
+
+	var batches, admitted, begun atomic.Int64
+	gate := make(chan struct{})
+	s.Instead(func([]engine.Op) (bool, error) {
+		batches.Add(1)
+		<-gate
+		return true, nil
+	})
+	var running sync.WaitGroup
+	for range requests {
+		running.Go(func() {
+			begun.Add(1)
+			if d, err := c.Take(t.Context(), rule, "k"); err != nil {
+				t.Error(err)
+			} else if d.Allowed {
+				admitted.Add(1)
+			}
+		})
+	}
+	require.Eventually(t, func() bool { return begun.Load() == requests && batches.Load() > 0 }, weirtest.Wait, time.Millisecond)
+	close(gate)
+	running.Wait()
+	require.EqualValues(t, limit, admitted.Load())
+	require.Less(t, batches.Load(), int64(requests/2))
+	t.Logf("%d requests at once in %d batches", requests, batches.Load())
+}
+
+// Whoever waits for a pipeline of a server that says nothing waits no longer than others,
+// and is decided by the fallback, once.
+func TestWaitingForAPipelineEnds(t *testing.T) {
+	c := newClientOn(t, impostor(t, func(net.Conn) {}), client.Options{WhenDown: client.Open, Timeout: 50 * time.Millisecond})
+	var running sync.WaitGroup
+	for range 100 {
+		running.Go(func() {
+			if d, err := c.Take(t.Context(), probe, "k"); err != nil || !d.Allowed {
+				t.Error(d, err)
+			}
+		})
+	}
+	running.Wait()
+	require.EqualValues(t, 100, c.Stats().FromFallback)
+	require.NoError(t, c.Close())
+	d, err := c.Take(t.Context(), probe, "k")
+	require.NoError(t, err, "behind Close too")
+	require.Equal(t, client.FromFallback, d.Source)
+}
