@@ -14,7 +14,7 @@ const auditedArgs = 16
 // single limiters, which applications do for each of their users.
 var unaudited = []string{
 	"acl|users", "acl|list", "acl|getuser", "client|list", "config|get", "debug|digest", "slowlog|get", "slowlog|len",
-	"latency|latest", "latency|history", "latency|histogram", "latency|doctor", "weir.cluster|status",
+	"latency|latest", "latency|history", "latency|histogram", "latency|doctor", "weir.cluster|status", "weir.backup|next",
 	"rl.reset", "del", "unlink",
 }
 
@@ -24,7 +24,7 @@ func (c *command) isAudited() bool {
 	if slices.Contains(unaudited, c.full) || c.name == "HELP" {
 		return false
 	}
-	cats := c.categories()
+	cats := c.categories
 	return slices.Contains(cats, "@admin") || slices.Contains(cats, "@policy") && slices.Contains(cats, "@write")
 }
 

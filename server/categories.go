@@ -16,8 +16,8 @@ import "slices"
 // settlesOwn are the settling commands that only give back what their sender took.
 var settlesOwn = []string{"RL.RELEASE", "RL.RENEW", "RL.REFUND", "RL.COMMIT", "RL.CANCEL"}
 
-// categories lists the ACL categories, which follow from flags and group.
-func (c *command) categories() []string {
+// findCategories lists the ACL categories, which follow from flags and group.
+func (c *command) findCategories() []string {
 	var cats []string
 	add := func(when bool, category string) {
 		if when {

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,8 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	weirclient "github.com/weir-project/weir/client"
 )
 
 // Real cluster clients against three servers whose leader changes. With MOVED
@@ -73,8 +76,41 @@ func dialRueidisCluster(t *testing.T, addr string) clusterCaller {
 	}
 }
 
+// dialWeirCluster has weir's own client, of which a call has to be one that followTheLeader
+// makes.
+func dialWeirCluster(t *testing.T, addr string) clusterCaller {
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{addr}, ContextTimeoutEnabled: true})
+	c, err := weirclient.New(rdb, weirclient.Options{WhenDown: weirclient.Closed, Timeout: testWait})
+	require.NoError(t, err)
+	request := func(args []string) weirclient.Request {
+		return weirclient.Request{Rule: weirclient.Quota(weirclient.Forever, "", 1000), Key: args[1], Peek: len(args) > 4}
+	}
+	return clusterCaller{
+		do: func(ctx context.Context, args ...string) ([]int64, error) {
+			d, err := c.Decide(ctx, request(args))
+			if err == nil && d.Source != weirclient.FromServer {
+				err = ErrClusterDown
+			}
+			return []int64{1, d.Remaining, int64(d.RetryAfter), int64(d.ResetAfter), d.Limit}, err
+		},
+		pipeline: func(ctx context.Context, n int, args ...string) error {
+			ds, err := c.DecideAll(ctx, slices.Repeat([]weirclient.Request{request(args)}, n))
+			for _, d := range ds {
+				assert.Equal(t, weirclient.FromServer, d.Source)
+			}
+			return err
+		},
+		close: func() {
+			assert.NoError(t, c.Close())
+			assert.NoError(t, rdb.Close())
+		},
+	}
+}
+
 func TestClusterClientsFollowTheLeader(t *testing.T) {
-	for name, dial := range map[string]func(*testing.T, string) clusterCaller{"go-redis": dialGoRedisCluster, "rueidis": dialRueidisCluster} {
+	for name, dial := range map[string]func(*testing.T, string) clusterCaller{
+		"go-redis": dialGoRedisCluster, "rueidis": dialRueidisCluster, "weir's own": dialWeirCluster,
+	} {
 		for _, redirect := range []string{RedirectMoved, RedirectForward} {
 			t.Run(name+" "+redirect, func(t *testing.T) { followTheLeader(t, dial, redirect) })
 		}

@@ -31,9 +31,9 @@ type fakeCluster struct {
 // newFakeCluster has the nodes a, b and c; a leads.
 func newFakeCluster() *fakeCluster {
 	f := &fakeCluster{tableLimiter: newTableLimiter()}
-	f.topo = Topology{ClusterID: "c1", Leader: "a", LastLeader: "a", Term: 7, AppliedIndex: 40, CommitIndex: 42, Nodes: []Member{
-		{ID: "a", ClientAddr: "10.0.0.1:6380", RaftAddr: "10.0.0.1:6390", Voter: true, Up: true, AppliedIndex: 42},
-		{ID: "b", ClientAddr: "10.0.0.2:6380", RaftAddr: "10.0.0.2:6391", Voter: true, Up: true, AppliedIndex: 41, LagEntries: 1, LastHeard: time.Second},
+	f.topo = Topology{ClusterID: "c1", Leader: "a", LastLeader: "a", Term: 7, AppliedIndex: 40, CommitIndex: 42, Format: 1, Nodes: []Member{
+		{ID: "a", ClientAddr: "10.0.0.1:6380", RaftAddr: "10.0.0.1:6390", Voter: true, Up: true, AppliedIndex: 42, Format: 2},
+		{ID: "b", ClientAddr: "10.0.0.2:6380", RaftAddr: "10.0.0.2:6391", Voter: true, Up: true, AppliedIndex: 41, LagEntries: 1, LastHeard: time.Second, Format: 1},
 		{ID: "c", ClientAddr: "c.example:6380", RaftAddr: "c.example:6392", Up: true, AppliedIndex: 42, Voter: true, LastHeard: 2 * time.Second},
 	}}
 	return f

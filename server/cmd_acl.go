@@ -127,7 +127,7 @@ func runACLCat(s *session, args [][]byte) {
 	}
 	byCategory := make(map[string][]string)
 	s.srv.state.table.each(func(cmd *command) {
-		for _, category := range cmd.categories() {
+		for _, category := range cmd.categories {
 			byCategory[category[1:]] = append(byCategory[category[1:]], cmd.full)
 		}
 	})

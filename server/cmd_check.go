@@ -23,7 +23,8 @@ func checkCommand() *command {
 			{"ID token", "makes the request happen once: the same token on the same first key within 60 seconds answers what the first one answered and takes nothing more; 1 to 64 bytes"}},
 		reply: "The five integers of the limit that binds, and the name of its policy. Denied: the limit with the longest wait. Admitted: the one with the least left; " +
 			"`retry_after_ms` is how long to hold the request first, the longest that any limit asks for. With `PARTIAL` `allowed` is the units granted. " +
-			"A policy that is disabled, and an override without limit, answer as if nothing had been used.",
+			"A policy that is disabled, and an override without limit, answer as if nothing had been used. " +
+			"A check that is a strike and reaches a threshold is denied, with the penalty to wait for, and counts all the same.",
 		cost: "O(n) in the limits looked at",
 		shown: []example{
 			{"RL.POLICY SET chat LIMIT TOKENBUCKET 10/s 100 LIMIT FIXED 1h 1000 FIRST", "1", "ten a second, and a thousand an hour"},
@@ -144,7 +145,11 @@ func (s *session) explainCheck(op *engine.Op, d *engine.Decision) {
 	default:
 		limit := p.LimitsFor(s.srv.lim.Now(), pair.Key)[d.Part]
 		name, rule = string(p.NameOf(int(d.Part), pair.Key)), limitWords(&limit)
-		reason = why(op, d, engine.Info{})
+		info = engine.Info{}
+		if op.Limit = limit.Limit; limit.Limit.Algorithm == engine.Strike {
+			info, _ = s.inspect([]byte(name))
+		}
+		reason = why(op, d, info)
 		if p.Reserved > 0 && !op.High {
 			reason += "; a part of the limit is kept for PRIORITY high"
 		}

@@ -36,7 +36,7 @@ func (s *session) describe(cmd *command) {
 	s.int(int64(cmd.keys.first))
 	s.int(int64(cmd.keys.last))
 	s.int(int64(cmd.keys.step))
-	s.setOfSimple(cmd.categories())
+	s.setOfSimple(cmd.categories)
 	s.array(0) // tips
 	s.keySpecs(cmd)
 	s.describeCommands(cmd.subs)
@@ -156,7 +156,7 @@ func runCommandList(s *session, args [][]byte) {
 		return
 	case isWord(args[3], "ACLCAT"):
 		category := "@" + lower(args[4])
-		keep = func(cmd *command) bool { return slices.Contains(cmd.categories(), category) }
+		keep = func(cmd *command) bool { return slices.Contains(cmd.categories, category) }
 	case isWord(args[3], "PATTERN") && len(args[4]) <= maxPatternBytes:
 		pattern := []byte(lower(args[4]))
 		keep = func(cmd *command) bool { return matchGlob(pattern, []byte(cmd.full)) }

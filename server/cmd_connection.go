@@ -4,9 +4,9 @@ import "strconv"
 
 func connectionCommands() []*command {
 	commands := []*command{
-		{name: "PING", arity: -1, syntax: "[message]", summary: "Answers PONG, or the message", flags: "fast", run: runPing, pubsub: true},
+		{name: "PING", arity: -1, syntax: "[message]", summary: "Answers PONG, or the message", flags: "fast", run: runPing, pubsub: true, instant: true},
 		{name: "ECHO", arity: 2, syntax: "message", summary: "Answers the message", flags: "fast loading stale",
-			run: func(s *session, args [][]byte) { s.bulkBytes(args[1]) }},
+			run: func(s *session, args [][]byte) { s.bulkBytes(args[1]) }, instant: true},
 		{name: "HELLO", arity: -1, syntax: "[2|3] [AUTH user password] [SETNAME name]", summary: "Choose the protocol and log in",
 			reply: "A map that describes the server.",
 			flags: "noscript loading stale fast no_auth no_multi", run: runHello, secret: true},

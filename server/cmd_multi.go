@@ -201,8 +201,6 @@ func (s *session) decideAll(tx *transaction, b *batch) {
 		}
 	}
 	if len(b.queue) > 0 {
-		s.account(b, ds, err, start)
-		s.announce(b.ops, ds, err)
-		s.srv.state.waits.given(b.ops)
+		s.srv.account(&s.about, b, ds, err, start)
 	}
 }

@@ -45,7 +45,7 @@ func policySetCommand() *command {
 		syntax:  "name LIMIT algorithm argument [argument ...] [LIMIT algorithm argument ...] [SHADOW] [DISABLED] [RETRYAFTER duration] [RESERVED part] [KEEP usage|RESET]",
 		summary: "Make a policy, or give it other terms",
 		details: "A limit is written as its decision command takes it, without key: `TOKENBUCKET rate burst [MAXWAIT duration]`, `LEAKYBUCKET rate capacity`, `FIXED window max [FIRST] [TZ zone]`, " +
-			"`SLIDING window max`, `SLIDINGCOUNTER window max`. A policy with several takes from all or from none.\n\n" +
+			"`SLIDING window max`, `SLIDINGCOUNTER window max`, `STRIKE window threshold penalty [threshold penalty ...]`. A policy with several takes from all or from none.\n\n" +
 			"When a policy changes, usage is kept limit by limit, in their order, where the algorithm stays the same: what was used stays used, as with a decision command that brings " +
 			"another limit. `RESET` forgets it. Overrides stay either way.",
 		params: []param{paramPolicy, {"LIMIT algorithm argument", "one limit; up to 8"},

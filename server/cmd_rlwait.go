@@ -65,6 +65,7 @@ func runRLWait(s *session, args [][]byte) {
 // heldRequest is the decision of one RL.WAIT.
 type heldRequest struct {
 	s     *session
+	by    *command // RL.WAIT
 	cmd   *command
 	args  [][]byte
 	line  string
@@ -88,7 +89,7 @@ func (s *session) held(args [][]byte) (*heldRequest, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &heldRequest{s: s, args: args[1:n], until: time.Now().Add(time.Duration(ns))}
+	r := &heldRequest{s: s, by: s.lookup(args[0]), args: args[1:n], until: time.Now().Add(time.Duration(ns))}
 	b, err := r.plan()
 	if err != nil {
 		return nil, err
@@ -200,7 +201,10 @@ func (r *heldRequest) giveUp() {
 
 func (r *heldRequest) answer(b *batch, ds []engine.Decision, err error) {
 	r.s.answer(r.cmd, b.ops, ds, err)
-	r.s.announce(b.ops, ds, err)
+	if err == nil {
+		srv := r.s.srv
+		srv.tell(&srv.state.stats.by[r.by.slot].outcomes, b.ops, ds)
+	}
 }
 
 // decideOne decides the one operation of a batch.

@@ -16,8 +16,8 @@ func weirClusterCommand() *command {
 		return cmd
 	}
 	status := sub("STATUS", "", 2, "The cluster as this node sees it", "", runClusterStatus)
-	status.reply = "A map: `cluster_id`, `node` (this one), `leader` (empty: none is known), `last_leader`, `term`, `applied_index`, `commit_index`, `stale_ms`, and `nodes`, " +
-		"each a map of `id`, `client_addr`, `raft_addr`, `voter`, `up`, `applied_index`, `heard_ms` (how long ago)."
+	status.reply = "A map: `cluster_id`, `node` (this one), `leader` (empty: none is known), `last_leader`, `term`, `applied_index`, `commit_index`, `stale_ms`, `log_format` (the newest that every node it knows reads), and `nodes`, " +
+		"each a map of `id`, `client_addr`, `raft_addr`, `voter`, `up`, `applied_index`, `heard_ms` (how long ago), `lag_entries` (committed, as far as was known then, and not applied by it), `clock_ahead_ms` (of this node's wall clock), `log_format` (the newest it reads; 0: it has not said)."
 	return &command{
 		name: "WEIR.CLUSTER", arity: -2, group: groupCluster, flags: flags, summary: "See and change the cluster; `weir cluster` does the same from a shell",
 		details: "Any node passes a change on to the leader. It ends when a majority has agreed to it.",
@@ -32,7 +32,7 @@ func weirClusterCommand() *command {
 }
 
 func runClusterStatus(s *session, t *Topology, _ [][]byte) {
-	s.mapOf(9)
+	s.mapOf(10)
 	s.pair("cluster_id", t.ClusterID)
 	s.pair("node", t.Self)
 	s.pair("leader", t.Leader)
@@ -41,6 +41,7 @@ func runClusterStatus(s *session, t *Topology, _ [][]byte) {
 	s.pairInt("applied_index", int64(t.AppliedIndex))
 	s.pairInt("commit_index", int64(t.CommitIndex))
 	s.pairInt("stale_ms", ceilMs(s.srv.replica.StaleFor()))
+	s.pairInt("log_format", int64(t.Format))
 	s.bulk("nodes")
 	s.array(len(t.Nodes))
 	for i := range t.Nodes {
@@ -49,7 +50,7 @@ func runClusterStatus(s *session, t *Topology, _ [][]byte) {
 }
 
 func (s *session) statusNode(m *Member) {
-	s.mapOf(7)
+	s.mapOf(10)
 	s.pair("id", m.ID)
 	s.pair("client_addr", m.ClientAddr)
 	s.pair("raft_addr", m.RaftAddr)
@@ -57,6 +58,9 @@ func (s *session) statusNode(m *Member) {
 	s.pairInt("up", int64(oneIf(m.Up)))
 	s.pairInt("applied_index", int64(m.AppliedIndex))
 	s.pairInt("heard_ms", ceilMs(m.LastHeard))
+	s.pairInt("lag_entries", int64(m.LagEntries))
+	s.pairInt("clock_ahead_ms", m.ClockAhead.Milliseconds())
+	s.pairInt("log_format", int64(m.Format))
 }
 
 func runClusterAdd(s *session, _ *Topology, args [][]byte) {

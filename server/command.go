@@ -33,6 +33,9 @@ type command struct {
 	subs   []*command
 	// bulky: its work or its reply grows with the server, so few run at a time.
 	bulky bool
+	// instant: it never waits for anything, not even at a pause (exempt), so it needs no
+	// goroutine of its own.
+	instant bool
 
 	// Filled in by newCommandTable.
 	parent  *command
@@ -50,6 +53,8 @@ type command struct {
 	reads   bool   // looks at limiters: see session.fresh
 	exempt  bool   // not held back by CLIENT PAUSE ALL
 	carries bool   // an argument is another command, whose keys are checked when it is planned
+
+	categories []string // of the ACL, each with its @
 }
 
 // keySpec says which arguments are keys: from first to last (negative: counted
@@ -97,7 +102,7 @@ func newCommandTable() *commandTable {
 		decideCommands(), {rlWaitCommand()}, policyCommands(), settleCommands(), lookCommands(), keyCommands(), dialectCommands(), scriptCommands(), countCommands(),
 		connectionCommands(), {clientCommand()}, multiCommands(), pubsubCommands(),
 		serverCommands(), configCommands(), slowlogCommands(), {commandCommand(), aclCommand(), debugCommand()},
-		clusterCommands(), {weirClusterCommand()},
+		clusterCommands(), {weirClusterCommand(), weirBackupCommand()},
 	} {
 		for _, cmd := range family {
 			t.add(cmd, nil)
@@ -122,6 +127,7 @@ func (t *commandTable) add(cmd, parent *command) {
 	cmd.noAuth = cmd.noAuth || cmd.has("no_auth")
 	cmd.noMulti = cmd.noMulti || cmd.has("no_multi")
 	cmd.keyed = cmd.keys.first != 0 || cmd.has("movablekeys")
+	cmd.categories = cmd.findCategories()
 	cmd.audited = cmd.isAudited()
 	cmd.quick = cmd.plan != nil && !cmd.audited
 	cmd.write, cmd.reads = cmd.has("write"), cmd.has("readonly")

@@ -66,6 +66,7 @@ func TestTableIsComplete(t *testing.T) {
 		assert.Equal(t, cmd.plan == nil, cmd.answer == nil, cmd.full)
 		assert.True(t, cmd.plan != nil || cmd.run != nil || cmd.subs != nil, cmd.full)
 		assert.LessOrEqual(t, len(cmd.name), maxNameBytes)
+		assert.True(t, !cmd.instant || cmd.exempt && cmd.plan == nil, "%s waits at a pause", cmd.full)
 		for _, text := range append([]string{cmd.summary, cmd.details, cmd.reply}, cmd.syntax) {
 			assert.Equal(t, strings.TrimSpace(text), text, cmd.full)
 		}

@@ -88,6 +88,7 @@ func (c *conn) batch() (more, polite bool) {
 	defer c.writeMu.Unlock()
 	s := c.sess
 	s.confirmed = false // what is read now arrived after that
+	s.depart()
 	for !s.closing {
 		args, used, err := c.frames.next(c.in.unread())
 		c.in.consume(used)

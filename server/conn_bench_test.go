@@ -47,9 +47,23 @@ func (c *replayConn) Close() error                     { return nil }
 
 // BenchmarkConnection is the server's own work for a decision in a pipeline of
 // 128: everything but the kernel and the engine.
-func BenchmarkConnection(b *testing.B) {
-	const depth = 128
-	srv, err := New(Config{}, &wireLimiter{})
+func BenchmarkConnection(b *testing.B) { benchmarkConnection(b, 128, nil) }
+
+// BenchmarkTracing is the same for a decision that comes alone, without a tracer, with
+// one that never wants to know and with one that always does.
+func BenchmarkTracing(b *testing.B) {
+	for name, tracer := range map[string]Tracer{"off": nil, "never": benchTracer(false), "always": benchTracer(true)} {
+		b.Run(name, func(b *testing.B) { benchmarkConnection(b, 1, tracer) })
+	}
+}
+
+type benchTracer bool
+
+func (t benchTracer) Picks() bool { return bool(t) }
+func (t benchTracer) Trace(Road)  {}
+
+func benchmarkConnection(b *testing.B, depth int, tracer Tracer) {
+	srv, err := New(Config{Tracer: tracer}, &wireLimiter{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -59,9 +73,14 @@ func BenchmarkConnection(b *testing.B) {
 	if err := srv.enroll(c); err != nil {
 		b.Fatal(err)
 	}
+	c.sess = newSession(srv, c)
+	c.setAuthed(c.sess.authed())
 	b.ReportAllocs()
 	b.ResetTimer()
 	c.serve()
+	if nc.largest < depth {
+		b.Fatal("it does not answer")
+	}
 	if err := srv.Close(); err != nil {
 		b.Fatal(err)
 	}

@@ -19,6 +19,9 @@ func (c *conn) flush() bool {
 		return true
 	}
 	err := c.write(c.stream, s.out)
+	if s.road != nil {
+		s.arrive()
+	}
 	if s.out = s.out[:0]; cap(s.out) > keptReplyBytes {
 		s.out = nil
 	}

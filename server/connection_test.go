@@ -92,6 +92,15 @@ func TestSmallTalk(t *testing.T) {
 	assert.Contains(t, c.say("CLIENT HELP"), "SETNAME name")
 }
 
+// Small talk takes its connection from nobody's poller, what may take long does.
+func TestSmallTalkIsInstant(t *testing.T) {
+	for line, slow := range map[string]int{"PING": 0, "PING hello": 0, "ECHO hello": 0, "DBSIZE": 1, "FLUSHALL": 1, "NOSUCH": 1} {
+		c := defaultClient(t)
+		c.say(line)
+		assert.Equal(t, slow, c.fake.slow, line)
+	}
+}
+
 func TestResp3Types(t *testing.T) {
 	c := defaultClient(t)
 	c.say("HELLO 3")

@@ -18,6 +18,8 @@ var (
 	ErrNotLeader = errors.New("this node is not the leader, nothing was changed")
 	// ErrClusterDown: certainly not applied, because the cluster has no leader.
 	ErrClusterDown = errors.New("the cluster has no leader, nothing was counted")
+	// ErrOldMember: certainly not applied, because not every node could have done it.
+	ErrOldMember = errors.New("not every node of the cluster has said that its weir knows this, nothing was changed: upgrade all of them, and remove those that are gone")
 	// ErrOverloaded: shed before anything was decided.
 	ErrOverloaded = errors.New("too many commands are waiting, nothing was counted")
 	// ErrUnknownOutcome: the operations may have been applied.
@@ -66,6 +68,7 @@ const (
 	errTooManyHolders replyError = "ERR the key has 1000 leases, the most one key may have"
 	errNotRefundable  replyError = "ERR the key's algorithm has nothing to refund"
 	errTooManyHolds   replyError = "ERR a limit of the policies has 1000 holds on this key, the most it may have"
+	errStrikesHeld    replyError = "ERR a policy with STRIKE counts what has failed and can not be held, RL.CHECK counts it"
 	errNoHold         replyError = "NOHOLD there is no hold with this id: it was denied, or has been over for more than 60 seconds; nothing was charged"
 	errOtherTerms     replyError = "ERR the id names a hold on other terms, nothing was taken"
 	errOtherActual    replyError = "ERR the hold is settled with another actual, nothing was changed"
@@ -79,6 +82,9 @@ const (
 	errNoShutdown   replyError = "ERR SHUTDOWN is not possible on this server, stop its process instead"
 	errNotStopping  replyError = "ERR No shutdown in progress."
 	errSaving       replyError = "ERR Background save already in progress"
+	errNoBackup     replyError = "ERR no backup is under way on this connection, begin with WEIR.BACKUP START; one that nobody reads from for a minute ends"
+	errBackingUp    replyError = "ERR another backup is under way, only one at a time"
+	errCannotBackUp replyError = "ERR this server keeps nothing that could be backed up"
 	errNoConfigFile replyError = "ERR The server is running without a config file"
 	errCaching      replyError = "ERR CLIENT CACHING is not supported: decisions are never cached by clients"
 	errByFloat      replyError = "ERR BYFLOAT is not supported: weir counts whole units, use BYINT"
@@ -91,7 +97,7 @@ func errorText(err error) string {
 	switch {
 	case errors.As(err, &reply):
 		return string(reply)
-	case errors.Is(err, ErrNoDisk):
+	case errors.Is(err, ErrNoDisk), errors.Is(err, errBackupFailed), errors.Is(err, ErrOldMember):
 		return "ERR " + err.Error()
 	case errors.Is(err, ErrTryAgain), errors.Is(err, ErrNotLeader):
 		return "TRYAGAIN " + err.Error()
@@ -122,6 +128,8 @@ func statusError(op *engine.Op, d *engine.Decision) error {
 	switch {
 	case d.Status == engine.TooManyHolders && op.Code == engine.OpReserve:
 		return errTooManyHolds
+	case d.Status == engine.NotRefundable && op.Code == engine.OpReserve:
+		return errStrikesHeld
 	case d.Status == engine.OtherTerms && op.Code == engine.OpCommit:
 		return errOtherActual
 	case d.Status != engine.UnknownPolicy:

@@ -142,20 +142,15 @@ func (h *eventHub) monitor(s *session, on bool) {
 	}
 }
 
-// denied publishes a denial of a plain decision.
-func (h *eventHub) denied(a engine.Algorithm, key []byte) {
-	h.mu.RLock()
-	defer h.mu.RUnlock()
-	h.publish(h.denials[a], key)
-}
-
-// deniedBy publishes a denial by a policy.
-func (h *eventHub) deniedBy(policy, key []byte) {
-	h.mu.RLock()
-	ch := h.policies[string(policy)]
-	h.mu.RUnlock()
-	if ch == nil {
-		ch = h.policyChannel(string(policy))
+// denied publishes a denial, if anybody listens.
+func (h *eventHub) denied(op *engine.Op, d *engine.Decision) {
+	if h.listeners.Load() == 0 {
+		return
+	}
+	policy, a, key := deniedBy(op, d)
+	ch := h.denials[a]
+	if policy != nil {
+		ch = h.policyChannel(policy)
 	}
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -164,17 +159,23 @@ func (h *eventHub) deniedBy(policy, key []byte) {
 
 // policyChannel finds or makes the channel of a policy. Those of policies that are gone
 // are forgotten with all others when there are more than there can be policies.
-func (h *eventHub) policyChannel(policy string) *denialChannel {
+func (h *eventHub) policyChannel(policy []byte) *denialChannel {
+	h.mu.RLock()
+	ch := h.policies[string(policy)]
+	h.mu.RUnlock()
+	if ch != nil {
+		return ch
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if ch := h.policies[policy]; ch != nil {
+	if ch := h.policies[string(policy)]; ch != nil {
 		return ch
 	}
 	if len(h.policies) >= engine.MaxPolicies {
 		clear(h.policies)
 	}
-	ch := h.channel(policyPrefix + policy)
-	h.policies[policy] = ch
+	ch = h.channel(policyPrefix + string(policy))
+	h.policies[string(policy)] = ch
 	return ch
 }
 
@@ -219,7 +220,7 @@ func (h *eventHub) spend(now int64) bool {
 }
 
 // showCommand shows a command to every monitor.
-func (h *eventHub) showCommand(s *session, cmd *command, args [][]byte) {
+func (h *eventHub) showCommand(addr string, cmd *command, args [][]byte) {
 	if h.attention.Load() == 0 {
 		return
 	}
@@ -229,7 +230,7 @@ func (h *eventHub) showCommand(s *session, cmd *command, args [][]byte) {
 		return
 	}
 	now := time.Now()
-	line := monitorLine(now, s.about.addr, shownArgs(cmd, args))
+	line := monitorLine(now, addr, shownArgs(cmd, args))
 	for m := range h.monitors {
 		if !h.spend(now.Unix()) {
 			return

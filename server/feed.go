@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/latency"
 )
 
@@ -17,42 +18,52 @@ type feed struct {
 	bounds []float64
 
 	mu   sync.Mutex
-	last *statusView
+	last *Status
 	made time.Time
 }
 
-// statusView is the server at one moment: counters, from which the page makes rates,
-// and what is now.
-type statusView struct {
-	Version  string       `json:"version"`
-	NowMs    int64        `json:"now_ms"`
-	UptimeS  int64        `json:"uptime_s"`
-	Allowed  int64        `json:"allowed"` // requests, over all commands
-	Limited  int64        `json:"limited"`
-	Policies []policyView `json:"policies"`
-	Latency  latencyView  `json:"latency"`
-	Keys     int64        `json:"keys"`
-	Memory   memoryView   `json:"memory"`
-	Clients  int          `json:"clients"`
-	Clock    int64        `json:"clock_behind_ms"`
-	Cluster  *clusterView `json:"cluster"` // null: one node
-	Denials  []denial     `json:"denials"`
+// Status is what /status.json tells, the server at one moment: counters, from which
+// whoever looks makes rates, and what is now.
+type Status struct {
+	Version  string         `json:"version"`
+	NowMs    int64          `json:"now_ms"`
+	UptimeS  int64          `json:"uptime_s"`
+	Allowed  int64          `json:"allowed"` // requests, over all commands
+	Limited  int64          `json:"limited"`
+	Policies []PolicyStatus `json:"policies"`
+	Latency  LatencyStatus  `json:"latency"`
+	Keys     int64          `json:"keys"`
+	Memory   MemoryStatus   `json:"memory"`
+	Clients  int            `json:"clients"`
+	Clock    int64          `json:"clock_behind_ms"`
+	Cluster  *ClusterStatus `json:"cluster"` // null: one node
+	Denials  []Denial       `json:"denials"`
+	Admitted []TopKey       `json:"top_admitted"`
+	Denied   []TopKey       `json:"top_denied"` // null: the leader knows
 }
 
-type policyView struct {
+// TopKey is one of the keys with the most units of late, as RL.TOP counts them.
+type TopKey struct {
+	Key   string `json:"key"`
+	Units int64  `json:"units"`
+}
+
+// PolicyStatus counts requests by one policy.
+type PolicyStatus struct {
 	Name     string `json:"name"`
 	Allowed  int64  `json:"allowed"`
 	Limited  int64  `json:"limited"`
 	Shadowed int64  `json:"shadowed"`
 }
 
-// latencyView is the histogram of the time to decide.
-type latencyView struct {
+// LatencyStatus is the histogram of the time to decide.
+type LatencyStatus struct {
 	BoundsS []float64 `json:"bounds_s"` // the last bucket has none
 	Counts  []int64   `json:"counts"`
 }
 
-type memoryView struct {
+// MemoryStatus is in bytes, but for the keys given up and the units forgiven with them.
+type MemoryStatus struct {
 	Used     int64  `json:"used"`
 	Max      int64  `json:"max"` // 0: no bound
 	Resident uint64 `json:"resident"`
@@ -60,14 +71,16 @@ type memoryView struct {
 	Forgiven int64  `json:"forgiven"`
 }
 
-type clusterView struct {
+// ClusterStatus is the cluster as this node sees it.
+type ClusterStatus struct {
 	Self   string       `json:"self"`
 	Leader string       `json:"leader"` // "": none is known
 	Term   uint64       `json:"term"`
-	Nodes  []memberView `json:"nodes"`
+	Nodes  []NodeStatus `json:"nodes"`
 }
 
-type memberView struct {
+// NodeStatus is one of its nodes; Lag is in entries of the log.
+type NodeStatus struct {
 	ID           string `json:"id"`
 	Addr         string `json:"addr"`
 	Role         string `json:"role"`
@@ -86,7 +99,7 @@ func (s *Server) newFeed() *feed {
 }
 
 // status is at most feedEvery old; nobody changes it.
-func (f *feed) status() *statusView {
+func (f *feed) status() *Status {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.last == nil || time.Since(f.made) >= feedEvery {
@@ -95,20 +108,24 @@ func (f *feed) status() *statusView {
 	return f.last
 }
 
-func (f *feed) make() *statusView {
+func (f *feed) make() *Status {
 	s, stats := f.srv, f.srv.lim.Stats()
 	_, resident := processMemory()
 	decisions := s.state.stats.decisions.Snapshot()
-	v := &statusView{
+	v := &Status{
 		Version: s.cfg.Version, NowMs: time.Now().UnixMilli(), UptimeS: int64(time.Since(s.state.identity.started).Seconds()),
-		Policies: s.policyViews(),
-		Latency:  latencyView{f.bounds, decisions.Counts[:]},
+		Policies: s.policyStatuses(),
+		Latency:  LatencyStatus{f.bounds, decisions.Counts[:]},
 		Keys:     stats.Keys,
-		Memory:   memoryView{stats.MemoryBytes, stats.MaxMemoryBytes, resident, stats.Evicted, stats.ForgivenUnits},
+		Memory:   MemoryStatus{stats.MemoryBytes, stats.MaxMemoryBytes, resident, stats.Evicted, stats.ForgivenUnits},
 		Clients:  s.state.clients.len(),
 		Clock:    s.clockBehind().Milliseconds(),
 		Cluster:  s.clusterView(),
 		Denials:  s.state.recent.look(),
+		Admitted: s.topKeys(engine.Admitted),
+	}
+	if s.onlyLeader() == nil {
+		v.Denied = s.topKeys(engine.Denied)
 	}
 	s.eachUsed(func(_ *command, stat *commandStat) {
 		v.Allowed += stat.allowed.Load()
@@ -117,25 +134,33 @@ func (f *feed) make() *statusView {
 	return v
 }
 
-func (s *Server) policyViews() []policyView {
-	set, views := s.lim.Policies(), []policyView{}
+func (s *Server) topKeys(v engine.Verdict) []TopKey {
+	top := []TopKey{}
+	for _, heavy := range s.lim.Top(v, defaultTop) {
+		top = append(top, TopKey{printable(heavy.Key, recentKeyBytes), heavy.Units})
+	}
+	return top
+}
+
+func (s *Server) policyStatuses() []PolicyStatus {
+	set, views := s.lim.Policies(), []PolicyStatus{}
 	page := s.state.book.at(set)
 	for _, p := range set.All() {
 		o := page.of[p.Name]
-		views = append(views, policyView{p.Name, o.allowed.Load(), o.limited.Load(), p.Counts().Shadowed})
+		views = append(views, PolicyStatus{p.Name, o.allowed.Load(), o.limited.Load(), p.Counts().Shadowed})
 	}
 	return views
 }
 
-func (s *Server) clusterView() *clusterView {
+func (s *Server) clusterView() *ClusterStatus {
 	if s.replica == nil {
 		return nil
 	}
 	t := s.replica.Topology()
-	v := &clusterView{Self: t.Self, Leader: t.Leader, Term: t.Term}
+	v := &ClusterStatus{Self: t.Self, Leader: t.Leader, Term: t.Term}
 	for i := range t.Nodes {
 		m := &t.Nodes[i]
-		v.Nodes = append(v.Nodes, memberView{
+		v.Nodes = append(v.Nodes, NodeStatus{
 			ID: m.ID, Addr: m.ClientAddr, Role: t.roleOf(m), Up: m.Up,
 			Lag: m.LagEntries, ClockAheadMs: m.ClockAhead.Milliseconds(), HeardMs: ceilMs(m.LastHeard),
 		})

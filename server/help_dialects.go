@@ -20,15 +20,32 @@ func WriteDialects(w io.Writer, markdown bool) error {
 	return table.Flush()
 }
 
-func writeDialects(w io.Writer, head, row string) error {
-	var b strings.Builder
-	b.WriteString(head)
+// Dialect is one script of a limiter library, as one who asks for a list is told.
+type Dialect struct {
+	Library  string `json:"library"`
+	Registry string `json:"registry"`
+	Script   string `json:"script"`
+	Releases string `json:"releases"`
+	SHA1     string `json:"sha1"`
+}
+
+// Dialects lists the scripts that are recognised.
+func Dialects() (all []Dialect) {
 	for _, d := range dialects() {
 		for _, sc := range d.scripts {
 			for _, text := range sc.texts {
-				fmt.Fprintf(&b, row, d.name+" ("+d.registry+")", sc.name, text.releases, text.sha1)
+				all = append(all, Dialect{d.name, d.registry, sc.name, text.releases, text.sha1})
 			}
 		}
+	}
+	return all
+}
+
+func writeDialects(w io.Writer, head, row string) error {
+	var b strings.Builder
+	b.WriteString(head)
+	for _, d := range Dialects() {
+		fmt.Fprintf(&b, row, d.Library+" ("+d.Registry+")", d.Script, d.Releases, d.SHA1)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -44,6 +44,8 @@ type HTTP struct {
 	server *http.Server
 	conns  webConns
 	check  *httpCheck // nil: off
+	// commands are those that people send from the page.
+	commands *pageCommander
 }
 
 // NewHTTP returns the HTTP side of s. Probes and metrics ask for no password: the
@@ -59,21 +61,26 @@ func NewHTTP(s *Server) *HTTP {
 		ErrorHandling:       promhttp.ContinueOnError,
 		MaxRequestsInFlight: httpScrapes,
 	}))
-	s.handlePage(mux)
-	h := &HTTP{conns: webConns{idle: make(map[net.Conn]struct{}), most: HTTPMaxConns}, check: newHTTPCheck(s)}
+	h := &HTTP{
+		conns: webConns{idle: make(map[net.Conn]struct{}), most: HTTPMaxConns},
+		check: newHTTPCheck(s), commands: &pageCommander{srv: s},
+	}
+	s.handlePage(mux, h.commands)
+	headerBytes := httpHeaderBytes
 	if h.check != nil {
 		mux.Handle(checkPath, h.check)
 		mux.Handle(checkPath+"/", h.check)
-		h.conns.most = HTTPCheckMaxConns
+		h.conns.most, headerBytes = HTTPCheckMaxConns, httpCheckHeaderBytes
 	}
 	h.server = &http.Server{
+		ConnContext:       withLogin,
 		ConnState:         h.conns.changed,
 		Handler:           mux,
 		ReadHeaderTimeout: httpHeaderTimeout,
 		ReadTimeout:       httpReadTimeout,
 		WriteTimeout:      httpWriteTimeout,
 		IdleTimeout:       httpIdleTimeout,
-		MaxHeaderBytes:    httpHeaderBytes,
+		MaxHeaderBytes:    headerBytes,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	return h
@@ -123,9 +130,11 @@ func (h *HTTP) Serve(ln net.Listener) error {
 	return err
 }
 
-// Close stops at once. When it returns no check reaches the limiter any more.
+// Close stops at once. When it returns no check and no command reaches the limiter any
+// more.
 func (h *HTTP) Close() error {
 	err := h.server.Close()
+	h.commands.close()
 	if h.check != nil {
 		h.check.close()
 	}

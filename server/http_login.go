@@ -16,11 +16,13 @@ var errNotThisMachine = errors.New("without a password this answers the machine 
 
 // httpUser is who sent a request: by Basic authentication, or with the password of the
 // user default as a Bearer token. Where that user needs no password everybody is he.
-// Guesses are held back as on the other ports.
+// Guesses are held back as on the other ports, and as there a connection that has logged
+// in waits no more.
 func (s *Server) httpUser(r *http.Request) (*user, error) {
 	users := s.users.Load()
+	credentials := r.Header.Get("Authorization")
 	name, password, given := r.BasicAuth()
-	if token, is := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); is {
+	if token, is := strings.CutPrefix(credentials, "Bearer "); is {
 		name, password, given = "", token, true
 	}
 	switch {
@@ -32,15 +34,18 @@ func (s *Server) httpUser(r *http.Request) (*user, error) {
 	if name == "" {
 		name = defaultUser
 	}
-	from := sourceOf(r.RemoteAddr)
-	if err := s.awaitLogin(s.failed.turn(from, time.Now())); err != nil {
-		return nil, err
+	from, login := sourceOf(r.RemoteAddr), loginOf(r)
+	if !login.recalls(credentials) {
+		if err := s.awaitLogin(s.failed.turn(from, time.Now())); err != nil {
+			return nil, err
+		}
 	}
 	u := users.login([]byte(name), []byte(password))
 	if u == nil {
 		s.loginFailed(from)
 		return nil, errWrongPass
 	}
+	login.remember(credentials)
 	return u, nil
 }
 

@@ -3,6 +3,8 @@ package server
 import (
 	"net/http"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -46,4 +48,47 @@ func TestGuessesOverHTTPAreHeldBack(t *testing.T) {
 		require.Equal(t, http.StatusUnauthorized, askFrom(h, there, "/check/api?key=k", "Authorization", "Bearer guess").Code)
 	}
 	require.EqualValues(t, 1, srv.state.stats.lockouts.Load())
+}
+
+// TestOverHTTPAConnectionLogsInOnce: a proxy whose connections have logged in is not held
+// back for who guesses from its address. Guessing is no faster for it.
+func TestOverHTTPAConnectionLogsInOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, _ := checked(t, Config{Password: "sesame", HTTPCheck: HTTPCheckProtected})
+		connect := func() func(password string) (status int, waited time.Duration) {
+			ctx := h.server.ConnContext(t.Context(), nil)
+			return func(password string) (int, time.Duration) {
+				began := time.Now()
+				w := visit(h, "/check/api?cost=0&key=k", func(r *http.Request) {
+					*r = *r.WithContext(ctx)
+					r.RemoteAddr = there
+					r.Header.Set("Authorization", "Bearer "+password)
+				})
+				return w.Code, time.Since(began)
+			}
+		}
+		proxy, guesser := connect(), connect()
+		proxy("sesame")
+		for range freeFailures + 20 {
+			guesser("guess")
+		}
+		for _, c := range []struct {
+			by       func(string) (int, time.Duration)
+			password string
+			status   int
+			waited   time.Duration
+			why      string
+		}{
+			{proxy, "sesame", http.StatusNoContent, 0, "it has logged in"},
+			{guesser, "sesame", http.StatusNoContent, loginPauseMax, "what others logged in with says nothing about a guess"},
+			{guesser, "sesame", http.StatusNoContent, 0, "now it has too"},
+			{proxy, "guess", http.StatusUnauthorized, loginPauseMax, "a guess waits on any connection"},
+			{proxy, "sesame", http.StatusNoContent, loginPauseMax, "and ends what is remembered"},
+			{proxy, "sesame", http.StatusNoContent, 0, "until it is right again"},
+		} {
+			status, waited := c.by(c.password)
+			require.Equal(t, c.status, status, c.why)
+			require.Equal(t, c.waited, waited, c.why)
+		}
+	})
 }

@@ -22,6 +22,9 @@ const (
 	// HTTPCheckMaxConns bounds connections where proxies ask: each keeps some open for
 	// every one of its workers.
 	HTTPCheckMaxConns = 1024
+	// httpCheckHeaderBytes bounds what proxies hand on of their clients' requests: nginx takes
+	// 32 KiB of cookies and tokens, Envoy 60, and who is let in there is not kept out here.
+	httpCheckHeaderBytes = 64 << 10
 	// maxCheckHold bounds how long an answer is kept back for a policy that paces: well
 	// within httpWriteTimeout and the timeouts of proxies.
 	maxCheckHold = 5 * time.Second
@@ -34,6 +37,7 @@ const (
 // docs/http.md.
 type httpCheck struct {
 	srv *Server
+	cmd *command // RL.CHECK, which a check is over HTTP
 	// running is held while a decision is made, and taken by close: none reaches the
 	// limiter behind that.
 	running sync.RWMutex
@@ -45,7 +49,7 @@ func newHTTPCheck(s *Server) *httpCheck {
 	if s.cfg.HTTPCheck == HTTPCheckOff {
 		return nil
 	}
-	return &httpCheck{srv: s}
+	return &httpCheck{srv: s, cmd: s.state.table.find([]byte("RL.CHECK"))}
 }
 
 func (h *httpCheck) close() {
@@ -64,54 +68,80 @@ func (h *httpCheck) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	q, err := readCheck(r)
 	if err != nil {
-		writePlain(w, http.StatusBadRequest, err.Error())
+		h.reject(w, http.StatusBadRequest, err)
 		return
 	}
 	if u != nil && !h.srv.mayCheck(u, &q.op) {
 		h.srv.state.stats.noPermission.Add(1)
-		writePlain(w, http.StatusForbidden, "this user may not ask about this key")
+		h.reject(w, http.StatusForbidden, errNoKey)
 		return
 	}
-	d, err := h.decide(q)
+	h.srv.heed(r.RemoteAddr, h.cmd, string(q.op.Text), &q.op)
+	d, err := h.decide(r, q)
 	switch {
+	case d.Status == engine.UnknownPolicy:
+		writePlain(w, http.StatusNotFound, errorText(err))
 	case err != nil:
 		h.undecided(w, q, err)
-	case d.Status == engine.UnknownPolicy:
-		writePlain(w, http.StatusNotFound, "there is no policy "+quote(q.op.Text))
-	case d.Status == engine.OutOfMemory:
-		h.undecided(w, q, errOutOfMemory)
 	case d.Allowed > 0:
-		q.quota(d).Set(w.Header(), q.style, time.Now())
+		q.quota(&d).Set(w.Header(), q.style, time.Now())
 		h.hold(r, time.Duration(d.RetryMs)*time.Millisecond)
 		w.WriteHeader(http.StatusNoContent)
 	default:
-		q.deny(w, d)
+		q.deny(w, &d)
 	}
 }
 
-// asker is who asks; nil: anybody may.
+// asker is who asks; nil: anybody may. Where nobody needs a password the Authorization
+// is not weir's: proxies hand on what their clients say to the server behind.
 func (h *httpCheck) asker(r *http.Request) (*user, error) {
+	users := h.srv.users.Load()
 	switch {
 	case h.srv.cfg.HTTPCheck == HTTPCheckOpen:
 		return nil, nil
-	case h.srv.users.Load().open() && !fromThisMachine(r):
+	case users.open() && !fromThisMachine(r):
 		return nil, errNotThisMachine
+	case users.open():
+		return users.byName[defaultUser], nil
 	}
 	return h.srv.httpUser(r)
 }
 
-// decide asks the limiter, as RL.CHECK does.
-func (h *httpCheck) decide(q *checkRequest) (*engine.Decision, error) {
+// reject answers a check that was not carried out.
+func (h *httpCheck) reject(w http.ResponseWriter, status int, err error) {
+	text := errorText(err)
+	h.srv.state.stats.reject(h.cmd)
+	h.srv.state.stats.countError(text)
+	writePlain(w, status, text)
+}
+
+// decide carries a check out, and accounts for it, as a session does for RL.CHECK. But a
+// node that redirects decides here as well: no proxy would follow.
+func (h *httpCheck) decide(r *http.Request, q *checkRequest) (engine.Decision, error) {
 	h.running.RLock()
 	defer h.running.RUnlock()
-	if h.closed || h.srv.draining.Load() {
-		return nil, ErrTryAgain
+	s := h.srv
+	if h.closed || s.draining.Load() {
+		return engine.Decision{}, ErrTryAgain
 	}
-	ops, out := [1]engine.Op{q.op}, [1]engine.Decision{}
-	if err := h.srv.lim.Decide(ops[:], out[:]); err != nil {
-		return nil, err
+	b := s.state.batches.get()
+	defer s.state.batches.put(b)
+	*b.next() = q.op
+	b.queue = append(b.queue, deferred{h.cmd, 1})
+	start, ds := time.Now(), b.room()
+	err := s.lim.Decide(b.ops, ds)
+	s.account(&clientInfo{addr: r.RemoteAddr}, b, ds, err, start)
+	d := ds[0]
+	if err != nil {
+		d = engine.Decision{} // it may not be used
+	} else if d.Status != engine.OK {
+		err = statusError(&q.op, &d)
 	}
-	return &out[0], nil
+	if err != nil {
+		s.state.stats.fail(h.cmd)
+		s.state.stats.countError(errorText(err))
+	}
+	return d, err
 }
 
 // undecided answers where no decision was made: the cluster has no leader, memory is

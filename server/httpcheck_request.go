@@ -157,7 +157,16 @@ func lastOf(r *http.Request, name string) string {
 		return ""
 	}
 	last := lines[len(lines)-1]
-	return strings.TrimSpace(last[strings.LastIndexByte(last, ',')+1:])
+	return withoutPort(strings.TrimSpace(last[strings.LastIndexByte(last, ',')+1:]))
+}
+
+// withoutPort is an address without what some proxies write around it: brackets, and a
+// port, which is another one for each connection.
+func withoutPort(hop string) string {
+	if addr, err := netip.ParseAddrPort(hop); err == nil {
+		return addr.Addr().String()
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(hop, "["), "]")
 }
 
 func statusParam(name string, params map[string]string, standard, least int) (int, error) {
@@ -173,6 +182,11 @@ func statusParam(name string, params map[string]string, standard, least int) (in
 }
 
 func (q *checkRequest) quota(d *engine.Decision) httpfields.Quota {
+	return quotaOf(string(q.op.Text), d)
+}
+
+// quotaOf is a decision as HTTP fields tell it.
+func quotaOf(policy string, d *engine.Decision) httpfields.Quota {
 	ms := func(n int64) time.Duration {
 		if n < 0 {
 			return -1
@@ -180,7 +194,7 @@ func (q *checkRequest) quota(d *engine.Decision) httpfields.Quota {
 		return time.Duration(n) * time.Millisecond
 	}
 	return httpfields.Quota{
-		Name: string(q.op.Text), Limit: d.Limit, Remaining: d.Remaining, ResetAfter: ms(d.ResetMs),
+		Name: policy, Limit: d.Limit, Remaining: d.Remaining, ResetAfter: ms(d.ResetMs),
 		Denied: d.Allowed == 0, RetryAfter: ms(d.RetryMs),
 	}
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -81,6 +82,11 @@ func TestHTTPCheckKeys(t *testing.T) {
 		"a header":                       {"/check/api?key_header=X-User", []string{"X-User", "42"}, "42"},
 		"no header":                      {"/check/api?key_header=X-User", nil, "anonymous"},
 		"the last forwarded":             {"/check/api?key_header=X-Forwarded-For", []string{"X-Forwarded-For", "1.1.1.1, 192.0.2.7"}, "192.0.2.7"},
+		"forwarded with a port":          {"/check/api?key_header=X-Forwarded-For", []string{"X-Forwarded-For", "192.0.2.7:4711"}, "192.0.2.7"},
+		"IPv6 forwarded with a port":     {"/check/api?key_header=X-Forwarded-For", []string{"X-Forwarded-For", "[2001:db8::1]:4711"}, "2001:db8::/64"},
+		"IPv6 forwarded in brackets":     {"/check/api?key_header=X-Forwarded-For", []string{"X-Forwarded-For", "[2001:db8::1]"}, "2001:db8::/64"},
+		"forwarded, no address":          {"/check/api?key_header=X-Forwarded-For", []string{"X-Forwarded-For", "unknown"}, "unknown"},
+		"a port in a key":                {"/check/api?key=192.0.2.7:4711", nil, "192.0.2.7:4711"},
 		"a header that nobody asked for": {"/check/api?key=k", []string{"X-Weir-Key", "z", "X-Weir-Cost", "0", "X-Weir-Policy", "slow"}, "k"},
 		"policy and cost by header":      {"/check?policy_header=X-P&cost_header=X-C&key=k", []string{"X-P", "api", "X-C", "1"}, "k"},
 	} {
@@ -90,6 +96,35 @@ func TestHTTPCheckKeys(t *testing.T) {
 			keys := s.client(t).raw("KEYS", "*")
 			require.Contains(t, keys, "policy|api|0|"+c.key+"\r\n")
 		})
+	}
+}
+
+// A check counts like RL.CHECK, whichever road it came by.
+func TestHTTPCheckIsAccountedFor(t *testing.T) {
+	h, s := checked(t, Config{HTTPCheck: HTTPCheckProtected})
+	listener, monitor, c := s.client(t), s.client(t), s.client(t)
+	listener.say("SUBSCRIBE weir:denied:policy:api")
+	monitor.say("MONITOR")
+	c.say("CONFIG SET slowlog-log-slower-than 0")
+	c.say("SLOWLOG RESET")
+	for _, url := range []string{"/check/api?key=k", "/check/api?cost=2&key=k", "/check/none?key=k", "/check/api?cost=x&key=k"} {
+		askFrom(h, here, url)
+	}
+	require.Equal(t, "*3\r\n$7\r\nmessage\r\n$22\r\nweir:denied:policy:api\r\n$1\r\nk\r\n", listener.fake.messages())
+	require.Regexp(t, `\[0 127.0.0.1:4711\] "RL.CHECK" "api" "k" "COST" "2"`, monitor.fake.messages())
+	require.Regexp(t, `RL.CHECK k 127.0.0.1:4711`, c.say("SLOWLOG GET"))
+	require.Equal(t, "policy|api|0|k 2 0", c.say("RL.TOP DENIED"))
+	for series, want := range map[string]string{
+		`weir_requests_total{command="rl.check",result="allowed"}`:  "1",
+		`weir_requests_total{command="rl.check",result="limited"}`:  "1",
+		`weir_policy_requests_total{policy="api",result="limited"}`: "1",
+		`weir_commands_total{command="rl.check"}`:                   "3",
+		`weir_commands_failed_total{command="rl.check"}`:            "1",
+		`weir_commands_rejected_total{command="rl.check"}`:          "1",
+		`weir_error_replies_total{error="ERR"}`:                     "2",
+		`weir_decision_duration_seconds_count`:                      "5", // and two of RL.POLICY
+	} {
+		require.Equal(t, want, value(t, s.Server, series), series)
 	}
 }
 
@@ -124,6 +159,7 @@ func TestHTTPCheckIsProtected(t *testing.T) {
 		"off":                       {HTTPCheckOff, "", here, "", 404},
 		"this machine":              {HTTPCheckProtected, "", here, "", 204},
 		"this machine, IPv6":        {HTTPCheckProtected, "", "[::1]:1", "", 204},
+		"a login at the site":       {HTTPCheckProtected, "", here, "Basic YTpi", 204},
 		"another machine":           {HTTPCheckProtected, "", there, "", 403},
 		"no address":                {HTTPCheckProtected, "", "@", "", 403},
 		"without the password":      {HTTPCheckProtected, password, here, "", 401},
@@ -144,6 +180,28 @@ func TestHTTPCheckIsProtected(t *testing.T) {
 	}
 	_, err := New(Config{HTTPCheck: "yes"}, newTableLimiter())
 	require.ErrorIs(t, err, ErrBadConfig)
+}
+
+// Proxies hand on what their clients send, cookies and all.
+func TestHTTPCheckTakesLongHeaders(t *testing.T) {
+	h, _ := checked(t, Config{HTTPCheck: HTTPCheckProtected})
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ended := make(chan error, 1)
+	go func() { ended <- h.Serve(ln) }()
+	ask := func(cookieBytes int) int {
+		r, err := http.NewRequest(http.MethodGet, "http://"+ln.Addr().String()+"/check/api?key=k", nil)
+		require.NoError(t, err)
+		r.Header.Set("Cookie", strings.Repeat("x", cookieBytes))
+		res, err := new(http.Transport).RoundTrip(r)
+		require.NoError(t, err)
+		require.NoError(t, res.Body.Close())
+		return res.StatusCode
+	}
+	require.Equal(t, http.StatusNoContent, ask(32<<10), "as nginx takes them")
+	require.Equal(t, http.StatusRequestHeaderFieldsTooLarge, ask(httpCheckHeaderBytes+8<<10))
+	require.NoError(t, h.Close())
+	require.NoError(t, <-ended)
 }
 
 func BenchmarkHTTPCheck(b *testing.B) {

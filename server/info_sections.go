@@ -168,6 +168,7 @@ func infoWeir(s *Server, w *infoWriter) {
 	w.field("table_bytes", stats.MemoryBytes)
 	w.field("evicted_forgiven_units", stats.ForgivenUnits)
 	w.field("limiter_time_ms", s.lim.Now().NowNs/1e6)
+	w.field("clock_behind_ms", s.clockBehind().Milliseconds())
 	w.field("protocol_errors", s.stats.ProtocolErrors.Load())
 	w.field("handler_panics", s.stats.Panics.Load())
 	w.field("denial_events_dropped", s.state.hub.dropped.Load())

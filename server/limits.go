@@ -111,6 +111,11 @@ const (
 	// replies that are still on their way.
 	lingerQuiet = 100 * time.Millisecond
 	lingerMax   = 2 * time.Second
+	// lingerPause lies between two reads, of up to lingerBytes, of what is thrown away: who
+	// floods a connection that has ended would keep a processor busy otherwise, and other
+	// clients waiting. A megabyte that was still on its way is read in a quarter of a second.
+	lingerPause = time.Millisecond
+	lingerBytes = 4 << 10
 	// warnEvery is the pause between two log lines about attacks of one kind.
 	warnEvery = time.Minute
 )

@@ -49,7 +49,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	s, stats := c.s, c.s.lim.Stats()
 	for _, m := range slices.Concat(
 		s.buildMetrics(), s.requestMetrics(), s.policyMetrics(), s.commandMetrics(), s.errorMetrics(),
-		tableMetrics(stats), s.timeMetrics(), s.wireMetrics(), s.storageMetrics(), s.clusterMetrics(),
+		tableMetrics(stats), s.timeMetrics(), s.wireMetrics(), s.storageMetrics(), s.clusterMetrics(), s.rlsMetrics(),
 	) {
 		names, values := m.split()
 		desc := prometheus.NewDesc("weir_"+m.name, m.help, names, nil)

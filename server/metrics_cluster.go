@@ -13,6 +13,7 @@ func (s *Server) clusterMetrics() []metric {
 		gauge("cluster_applied_index", "The last entry of the log this node has applied.", t.AppliedIndex),
 		gauge("cluster_commit_index", "The last entry of the log this node knows to be committed.", t.CommitIndex),
 		gauge("cluster_stale_seconds", "How old the state may be that this node reads: the time since it last heard the leader, 0 on the leader.", s.replica.StaleFor().Seconds()),
+		gauge("cluster_log_format", "The newest form of the log that every node which this one knows reads: what needs a newer one is refused.", int(t.Format)),
 		gauge("cluster_nodes", "Nodes of the cluster.", len(t.Nodes)),
 		gauge("cluster_nodes_up", "Nodes of the cluster that are up, as this one sees it.", t.count(isUp)),
 		gauge("cluster_voters", "Nodes of the cluster that vote.", t.count(isVoter)),
@@ -34,6 +35,7 @@ func memberMetrics(m *Member) []metric {
 		gauge("cluster_node_up", "1 for a node that is up, as this one sees it.", oneIf(m.Up)).with("node", m.ID),
 		gauge("cluster_node_lag_entries", "Entries that this node knew to be committed and the node had not applied, when it was last heard.", m.LagEntries).with("node", m.ID),
 		gauge("cluster_node_clock_ahead_seconds", "How far the wall clock of a node is ahead of this one's, to about a round trip.", m.ClockAhead.Seconds()).with("node", m.ID),
+		gauge("cluster_node_log_format", "The newest form of the log that a node reads, 0 until it has said so. While they differ the cluster is being upgraded.", int(m.Format)).with("node", m.ID),
 	}
 }
 

@@ -93,3 +93,21 @@ func (s *Server) errorMetrics() (ms []metric) {
 		counter("auth_delays_total", "Logins that were held back or refused for earlier failures of their address.", w.authWaits.Load()),
 		counter("permission_denials_total", "Commands refused because of who sent them.", w.noPermission.Load()))
 }
+
+// rlsMetrics are what Envoys were told.
+func (s *Server) rlsMetrics() []metric {
+	const (
+		calls       = "Calls of Envoy's rate limit service, by overall code; failed: no answer was given, and Envoy did what it does then."
+		descriptors = "Descriptors of these calls by what they were told; unmatched: there is no such policy, so nothing was limited. Each counts as an RL.CHECK as well."
+	)
+	r := s.state.rls
+	return []metric{
+		gauge("rls_connections", "Connections to the port of Envoy's rate limit service.", r.conns.Load()),
+		counter("rls_calls_total", calls, r.ok.Load()).with("result", "ok"),
+		counter("rls_calls_total", calls, r.overLimit.Load()).with("result", "over_limit"),
+		counter("rls_calls_total", calls, r.failed.Load()).with("result", "failed"),
+		counter("rls_descriptors_total", descriptors, r.descriptors.allowed.Load()).with("result", "allowed"),
+		counter("rls_descriptors_total", descriptors, r.descriptors.limited.Load()).with("result", "limited"),
+		counter("rls_descriptors_total", descriptors, r.unmatched.Load()).with("result", "unmatched"),
+	}
+}

@@ -112,11 +112,15 @@ func TestMetricsRequests(t *testing.T) {
 	c.say("MULTI")
 	c.say("RL.FIXED 42 1h 1")
 	c.say("EXEC")
+	c.say("RL.WAIT RL.SLIDING 43 1h 1 TIMEOUT 0")
+	c.say("RL.WAIT RL.SLIDING 43 1h 1 TIMEOUT 0")
 	for series, want := range map[string]string{
 		`weir_requests_total{command="rl.check",result="allowed"}`:    "2",
 		`weir_requests_total{command="rl.check",result="limited"}`:    "1",
 		`weir_requests_total{command="rl.fixed",result="allowed"}`:    "1",
 		`weir_requests_total{command="rl.fixed",result="limited"}`:    "1",
+		`weir_requests_total{command="rl.wait",result="allowed"}`:     "1",
+		`weir_requests_total{command="rl.wait",result="limited"}`:     "1",
 		`weir_policy_requests_total{policy="login",result="allowed"}`: "2",
 		`weir_policy_requests_total{policy="login",result="limited"}`: "1",
 		`weir_policy_requests_total{policy="site",result="allowed"}`:  "2",
@@ -186,6 +190,8 @@ func TestMetricsOfACluster(t *testing.T) {
 		`weir_cluster_node_lag_entries{node="b"}`:         "1",
 		`weir_cluster_node_up{node="c"}`:                  "1",
 		`weir_cluster_node_clock_ahead_seconds{node="b"}`: "0",
+		`weir_cluster_log_format`:                         "1",
+		`weir_cluster_node_log_format{node="a"}`:          "2",
 		"weir_storage_free_bytes":                         "2",
 	} {
 		require.Equal(t, want, value(t, srv, series), series)

@@ -20,6 +20,17 @@ func (o *outcomes) add(allowed, limited int64) {
 	}
 }
 
+// tell counts one operation that was carried out.
+func (o *outcomes) tell(op *engine.Op, d *engine.Decision) {
+	switch {
+	case !decides(op):
+	case d.Allowed != 0:
+		o.allowed.Add(1)
+	default:
+		o.limited.Add(1)
+	}
+}
+
 func (o *outcomes) reset() {
 	o.allowed.Store(0)
 	o.limited.Store(0)
@@ -39,28 +50,6 @@ func decides(op *engine.Op) bool {
 	return false
 }
 
-// tell counts the outcomes of the operations of one command, and of the policies
-// they name.
-func (s *Server) tell(total *outcomes, ops []engine.Op, ds []engine.Decision) {
-	var allowed, limited int64
-	for i := range ops {
-		op, d := &ops[i], &ds[i]
-		if d.Status != engine.OK || !decides(op) {
-			continue
-		}
-		if d.Allowed != 0 {
-			allowed++
-		} else {
-			limited++
-			s.state.recent.note(op, d)
-		}
-		if op.Code == engine.OpCheck || op.Code == engine.OpReserve {
-			s.state.book.tell(s.lim.Policies(), op, d)
-		}
-	}
-	total.add(allowed, limited)
-}
-
 // policyBook keeps the outcomes of each policy that there is, and no others: the
 // names that clients invent never get into it.
 type policyBook struct {
@@ -75,21 +64,46 @@ type policyPage struct {
 	of  map[string]*outcomes
 }
 
+// entry counts the checks of a pipeline on a page, those that name one policy in a row
+// at once.
+type entry struct {
+	page             *policyPage
+	name             []byte
+	of               *outcomes // nil: there is no such policy
+	allowed, limited int64     // not yet on the page
+}
+
 // tell counts a check. What was admitted counts for each of its policies, what was
 // denied for the one that the answer names.
-func (b *policyBook) tell(set *engine.Policies, op *engine.Op, d *engine.Decision) {
-	page := b.at(set)
+func (e *entry) tell(op *engine.Op, d *engine.Decision) {
 	if d.Allowed == 0 {
-		if o := page.of[string(op.PairAt(int(d.Pair)).Policy)]; o != nil {
-			o.limited.Add(1)
-		}
+		e.turnTo(op.PairAt(int(d.Pair)).Policy)
+		e.limited++
 		return
 	}
-	for i := range 1 + len(op.Also) {
-		if o := page.of[string(op.PairAt(i).Policy)]; o != nil {
-			o.allowed.Add(1)
-		}
+	e.turnTo(op.Text)
+	e.allowed++
+	for i := range op.Also {
+		e.turnTo(op.Also[i].Policy)
+		e.allowed++
 	}
+}
+
+// turnTo makes what is counted next count for a policy.
+func (e *entry) turnTo(name []byte) {
+	if e.of != nil && string(name) == string(e.name) {
+		return
+	}
+	e.write()
+	e.name, e.of = name, e.page.of[string(name)]
+}
+
+// write puts on the page what was counted.
+func (e *entry) write() {
+	if e.of != nil {
+		e.of.add(e.allowed, e.limited)
+	}
+	e.allowed, e.limited = 0, 0
 }
 
 // at returns the page for a set of policies; the counters of those that stay go on.

@@ -16,8 +16,9 @@ var pageFiles embed.FS
 // pagePolicy lets the page use its own files and nothing else, and be part of no other.
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// handlePage serves the page, what it shows, and what is known of one key.
-func (s *Server) handlePage(mux *http.ServeMux) {
+// handlePage serves the page, what it shows, what is known of one key, and the commands
+// that people send from it.
+func (s *Server) handlePage(mux *http.ServeMux, commands *pageCommander) {
 	for path, file := range map[string]string{"/{$}": "index.html", "/page.js": "page.js", "/page.css": "page.css"} {
 		mux.HandleFunc("GET "+path, s.forPeople(func(w http.ResponseWriter, r *http.Request) {
 			http.ServeFileFS(w, r, pageFiles, "page/"+file)
@@ -26,10 +27,16 @@ func (s *Server) handlePage(mux *http.ServeMux) {
 	feed := s.newFeed()
 	mux.HandleFunc("GET /status.json", s.forPeople(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, feed.status()) }))
 	mux.HandleFunc("GET /key.json", s.forPeople(s.answerKey))
+	mux.HandleFunc("POST /command.json", s.forUsers(commands.answer))
 }
 
 // forPeople lets those in who may look at all keys.
 func (s *Server) forPeople(handle http.HandlerFunc) http.HandlerFunc {
+	return s.forUsers(func(w http.ResponseWriter, r *http.Request, _ *user) { handle(w, r) })
+}
+
+// forUsers is forPeople for what depends on who it is.
+func (s *Server) forUsers(handle func(http.ResponseWriter, *http.Request, *user)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", pagePolicy)
@@ -47,7 +54,7 @@ func (s *Server) forPeople(handle http.HandlerFunc) http.HandlerFunc {
 		case !s.mayCallAll(u, "RL.INSPECT"):
 			writePlain(w, http.StatusForbidden, "the page shows all keys, and this user may not see them")
 		default:
-			handle(w, r)
+			handle(w, r, u)
 		}
 	}
 }

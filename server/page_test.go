@@ -81,7 +81,7 @@ func TestStatusFeed(t *testing.T) {
 	srv := fullServer(t)
 	h := NewHTTP(srv)
 	c := (&testServer{Server: srv}).client(t)
-	look := func() (v statusView) {
+	look := func() (v Status) {
 		require.NoError(t, json.Unmarshal(visit(NewHTTP(srv), "/status.json", nil).Body.Bytes(), &v))
 		return v
 	}
@@ -94,10 +94,10 @@ func TestStatusFeed(t *testing.T) {
 	v := look()
 	require.Len(t, v.Denials, 1)
 	require.Equal(t, []string{"seen", "login"}, []string{v.Denials[0].Key, v.Denials[0].By})
-	require.Equal(t, []policyView{{"login", 3, 2, 0}}, v.Policies)
+	require.Equal(t, []PolicyStatus{{"login", 3, 2, 0}}, v.Policies)
 	require.Equal(t, []int64{3, 2}, []int64{v.Allowed, v.Limited})
 	require.Equal(t, "a", v.Cluster.Leader)
-	require.Equal(t, memberView{ID: "b", Addr: "10.0.0.2:6380", Role: "follower", Up: true, Lag: 1, HeardMs: 1000}, v.Cluster.Nodes[1])
+	require.Equal(t, NodeStatus{ID: "b", Addr: "10.0.0.2:6380", Role: "follower", Up: true, Lag: 1, HeardMs: 1000}, v.Cluster.Nodes[1])
 	require.Len(t, v.Latency.Counts, len(v.Latency.BoundsS)+1)
 
 	first := visit(h, "/status.json", nil).Body.String()

@@ -31,6 +31,10 @@ func TestBadPoliciesChangeNothing(t *testing.T) {
 		"RL.POLICY SET p LIMIT FIXED 1m 5 UNLIMITED":               "option must be LIMIT",
 		"RL.POLICY SET p LIMIT LEAKYBUCKET 1/s 5 MAXWAIT 1s":       "limit must end with the capacity",
 		"RL.POLICY SET p LIMIT SLIDING 1m 1000001":                 "max must be a whole number from 1 to 1000000",
+		"RL.POLICY SET p LIMIT STRIKE 1m 3":                        "a limit is written STRIKE window threshold penalty",
+		"RL.POLICY SET p LIMIT STRIKE 1m 3 2s 2 5s":                "threshold must be above the one before it",
+		"RL.POLICY SET p LIMIT STRIKE 1m 3 2s 4":                   "threshold 4 needs a penalty",
+		"RL.POLICY SET p LIMIT STRIKE 1m 3 2s COST 1":              "limit must end with a penalty",
 		"RL.POLICY SET p|q LIMIT FIXED 1m 5":                       "letters, digits and -_.:",
 		"RL.POLICY SET cost LIMIT FIXED 1m 5":                      "must not be an option of RL.CHECK",
 		"RL.POLICY SET p" + strings.Repeat(" LIMIT FIXED 1m 5", 9): "a policy has at most 8 limits",
@@ -116,4 +120,18 @@ func TestChecksInATransaction(t *testing.T) {
 	require.Equal(t, "QUEUED", c.say("RL.POLICY SET p LIMIT FIXED FOREVER 1"))
 	require.Equal(t, "QUEUED", c.say("RL.CHECK p k"))
 	require.Equal(t, "1 1 1 0 -1 2 p 2 0 0 -1 -1 1 p", c.say("EXEC"))
+}
+
+// TestStrikesAsAPolicy: its limit is read and written back, explained, and never held.
+func TestStrikesAsAPolicy(t *testing.T) {
+	c := defaultClient(t)
+	require.Equal(t, "1", c.say("RL.POLICY SET lockout LIMIT STRIKE 15m 2 2s 3 15m"))
+	require.Contains(t, c.say("RL.POLICY GET lockout"), "STRIKE 15m 2 2s 3 15m")
+	require.Equal(t, "1 2 0 900000 3 lockout", c.say("RL.CHECK lockout 42"))
+	require.Contains(t, c.say("RL.EXPLAIN RL.CHECK lockout 42"), "this strike reaches a threshold and blocks the key for 2000 ms")
+	require.Equal(t, "-"+string(errStrikesHeld), c.say("RL.RESERVE lockout 42 1 1m ID h"))
+	require.Equal(t, "0 1 2000 900000 3 lockout", c.say("RL.CHECK lockout 42"))
+	require.Contains(t, c.say("RL.EXPLAIN RL.CHECK lockout 42"), "too many strikes: the key is blocked")
+	require.Contains(t, c.say("RL.POLICY GET lockout"), "admitted 1 denied 1")
+	require.Contains(t, c.say("RL.INSPECT policy|lockout|0|42"), "rule 15m 2 2s 3 15m")
 }

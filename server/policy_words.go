@@ -40,11 +40,13 @@ func limitArgs(args [][]byte) (l engine.PolicyLimit, err error) {
 		return windowLimit(engine.SlidingLog, engine.MaxLogUnits, rest)
 	case isWord(algo, "SLIDINGCOUNTER"):
 		return windowLimit(engine.SlidingCounter, engine.MaxUnits, rest)
+	case isWord(algo, "STRIKE"):
+		return strikeLimit(rest)
 	}
 	return l, badArgument("LIMIT", "must be "+algorithmWords, args[0])
 }
 
-const algorithmWords = "TOKENBUCKET rate burst, LEAKYBUCKET rate capacity, FIXED window max, SLIDING window max or SLIDINGCOUNTER window max"
+const algorithmWords = "TOKENBUCKET rate burst, LEAKYBUCKET rate capacity, FIXED window max, SLIDING window max, SLIDINGCOUNTER window max or STRIKE window threshold penalty ..."
 
 func needTwo(form string, args [][]byte) error {
 	if len(args) < 2 {
@@ -89,6 +91,26 @@ func windowLimit(a engine.Algorithm, most int64, args [][]byte) (l engine.Policy
 		err = badArgument("limit", "must end with the max", args[2])
 	}
 	return l, err
+}
+
+func strikeLimit(args [][]byte) (l engine.PolicyLimit, err error) {
+	if len(args) < 3 {
+		return l, replyError("ERR a limit is written STRIKE window threshold penalty [threshold penalty ...]")
+	}
+	l.Limit.Algorithm = engine.Strike
+	if l.Limit.WindowNs, err = spanArg("window", args[0]); err != nil {
+		return l, err
+	}
+	var steps [engine.MaxSteps]engine.Step
+	n, rest, err := strikeSteps(&steps, args[1:])
+	if err == nil && len(rest) > 0 {
+		err = badArgument("limit", "must end with a penalty", rest[0])
+	}
+	if err != nil {
+		return l, err
+	}
+	l.Limit.Max, l.Limit.Steps = steps[n-1].Threshold, engine.MakeSteps(steps[:n])
+	return l, nil
 }
 
 func fixedLimit(args [][]byte) (l engine.PolicyLimit, err error) {

@@ -71,12 +71,15 @@ func TestDenialEventsOfPolicies(t *testing.T) {
 	assert.Contains(t, after.fake.messages(), "weir:denied:policy:bot")
 
 	hub := srv.state.hub
+	deny := func(policy, key string) {
+		hub.denied(&engine.Op{Code: engine.OpCheck, Text: []byte(policy), Key: []byte(key)}, new(engine.Decision))
+	}
 	for i := range 2*engine.MaxPolicies + 1 {
-		hub.deniedBy([]byte(strconv.Itoa(i)), []byte("k"))
+		deny(strconv.Itoa(i), "k")
 		assert.LessOrEqual(t, len(hub.policies), engine.MaxPolicies)
 	}
 	after.fake.messages()
-	hub.deniedBy([]byte("chat"), []byte("45"))
+	deny("chat", "45")
 	assert.Equal(t, message("45"), before.fake.messages(), "after its channel was forgotten")
 	before.sess.close()
 	after.say("PUNSUBSCRIBE")

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,11 +31,12 @@ type recentDenials struct {
 	lookedAt time.Time
 	second   int64 // of which noted counts
 	noted    int
-	ring     [recentKept]denial
+	ring     [recentKept]Denial
 	next     int
 }
 
-type denial struct {
+// Denial is one request that was denied.
+type Denial struct {
 	AtMs    int64  `json:"at_ms"` // Unix; 0: none
 	Key     string `json:"key"`
 	By      string `json:"by"`             // the policy, or the algorithm
@@ -59,28 +61,20 @@ func (r *recentDenials) note(op *engine.Op, d *engine.Decision) {
 	if r.noted++; r.noted > recentPerSecond {
 		return
 	}
-	key, by := op.Key, op.Limit.Algorithm.String()
-	switch op.Code {
-	case engine.OpCheck:
-		pair := op.PairAt(int(d.Pair))
-		key, by = pair.Key, string(pair.Policy)
-	case engine.OpIncr:
-		by = engine.Counter.String()
-	case engine.OpScript:
-		by = engine.Scripted.String()
-	}
-	r.ring[r.next] = denial{now.UnixMilli(), printable(key, recentKeyBytes), by, d.RetryMs}
+	policy, a, key := deniedBy(op, d)
+	by := cmp.Or(string(policy), a.String())
+	r.ring[r.next] = Denial{now.UnixMilli(), printable(key, recentKeyBytes), by, d.RetryMs}
 	r.next = (r.next + 1) % recentKept
 }
 
 // look returns the denials taken note of, newest first, and has more of them taken
 // note of for a while.
-func (r *recentDenials) look() []denial {
+func (r *recentDenials) look() []Denial {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lookedAt = time.Now()
 	r.watched.Store(true)
-	found := []denial{}
+	found := []Denial{}
 	for i := range recentKept {
 		if d := r.ring[(r.next+recentKept-1-i)%recentKept]; d.AtMs != 0 {
 			found = append(found, d)

@@ -48,6 +48,7 @@ type Topology struct {
 	Term         uint64   // Raft's
 	AppliedIndex uint64   // of this node
 	CommitIndex  uint64   // as this node knows it
+	Format       byte     // the newest form of the log that may be written
 	Nodes        []Member // in the order of their ids
 }
 
@@ -62,6 +63,7 @@ type Member struct {
 	LastHeard    time.Duration // how long ago
 	LagEntries   uint64        // committed, as far as was known when it was last heard, and not applied by it
 	ClockAhead   time.Duration // of this node's wall clock, to about a round trip
+	Format       byte          // the newest form of the log that it reads; 0: it has not said
 }
 
 // What a node that does not lead does with operations; see Config.Redirect.

@@ -50,7 +50,7 @@ var scriptsKnown = newScriptTable(dialects())
 
 func dialects() []*dialect {
 	return []*dialect{
-		springGateway(), redisRate(), rateLimiterFlexible(), rateLimitRedis(), fastifyRateLimit(), nestThrottler(),
+		springGateway(), redisRate(), rateLimiterFlexible(), rateLimitRedis(), fastifyRateLimit(), redisGCRA(), nestThrottler(),
 		pythonLimits(), fastapiLimiter(), uluLimiter(), goZero(),
 	}
 }

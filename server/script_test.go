@@ -15,6 +15,8 @@ const (
 	expressGet = "6aeb97ed6086dcdeafdc6fda3999a0d0e38ec96a"
 	spring     = "0ad5736ed1c04aae6ec194376c784b89b8c08a7a"
 	zeroToken  = "b7bb2fcc82b9c8fc49850e9223e78667a5387dbc"
+
+	redisGCRASum = "868f66d2db4929999a50c5ed5f57985f3cff7461"
 )
 
 // TestScriptErrors: what is not recognised, or not as its library sends it, changes
@@ -39,6 +41,9 @@ func TestScriptErrors(t *testing.T) {
 		{"EVALSHA " + flexible + " 1 k 1.5 1 1 1", "ERR ARGV[1] must be a whole number, not '1.5'"},
 		{"EVALSHA " + expressHit + " 1 k 0", "ERR ARGV[1] must be above 0, not '0'"},
 		{"EVALSHA " + zeroToken + " 2 a b 100 10 1 1", "ERR invalid expire time in 'setex' command"},
+		{"EVALSHA " + redisGCRASum + " 1 k 1700000000000 5 0 1000 1", "ERR ARGV[3] must be above 0, not '0'"},
+		{"EVALSHA " + redisGCRASum + " 1 k 1700000000000 1e15 1 1000 1", "ERR invalid expire time in 'set' command"},
+		{"EVALSHA " + redisGCRASum + " 1 k 1700000000000 5 1e9 1 1", "ERR invalid expire time in 'set' command"},
 		{"EVALSHA " + allowN + " 1 " + strings.Repeat("k", 513) + " 10 1 1 1", "ERR key must be 1 to 512 bytes, not 513"},
 		{`EVAL "return 1" 0`, "ERR weir runs no Lua, and does not recognise the script with the SHA-1 e0e1f9fabfc9d4800c877a703b823ac0578ff8db; " + scriptNatives},
 		{`EVAL ` + strings.Repeat("x", maxScriptBytes+1) + ` 0`, "ERR weir runs no Lua, and recognises no script of 8193 bytes; " + scriptNatives},
@@ -81,6 +86,8 @@ func TestScriptReplies(t *testing.T) {
 		{"EVALSHA " + spring + " 2 s.tokens s.timestamp 2 5 '' 3", "*2\r\n:0\r\n:2\r\n"},
 		{"EVALSHA " + zeroToken + " 2 z ts 1 5 1800000000 5", ":1\r\n"},
 		{"EVALSHA " + zeroToken + " 2 z ts 1 5 1800000000 1", "$-1\r\n"},
+		{"EVALSHA " + redisGCRASum + " 1 g 1800000000000 5 1 1000 4.5", "*6\r\n:0\r\n:0\r\n:0\r\n:4500\r\n$3\r\n500\r\n$4\r\n1000\r\n"},
+		{"EVALSHA " + redisGCRASum + " 1 g 1800000000000 5 1 1000 1", "*6\r\n:1\r\n:0\r\n:500\r\n:4500\r\n$4\r\n-500\r\n$4\r\n1000\r\n"},
 		{"TTL z", ":10\r\n"},
 		{"TYPE z", "+scripted\r\n"},
 		{"EVALSHA " + expressHit + " 1 z 1000", "-" + string(errWrongType) + "\r\n"},
@@ -102,6 +109,7 @@ func TestScriptOnBlockedKey(t *testing.T) {
 		{"", "RL.BLOCK k 1500ms", "OK"},
 		{"", "EVALSHA " + allowN + " 1 k 10 1 1 1", "0 0 1.5 1.5"},
 		{"", "EVALSHA " + flexible + " 1 k 1 5 10 5", "2147483647 1500"},
+		{"", "EVALSHA " + redisGCRASum + " 1 k 1700000000000 5 2 1000 1", "1 0 1500 1500 -1500 500"},
 		{"", "EVALSHA " + spring + " 2 k k2 2 5 '' 3", "0 0"},
 		{"1500", "EVALSHA " + flexible + " 1 k 1 5 10 5", "1 5000"},
 	})

@@ -5,10 +5,10 @@ import "github.com/weir-project/weir/engine"
 // nestThrottler sends a name, window in milliseconds, limit and how long to block.
 func nestThrottler() *dialect {
 	return &dialect{
-		name: "@nest-lab/throttler-storage-redis (NestJS)", registry: "npm", native: "RL.FIXED key window max FIRST; RL.STRIKE key window threshold penalty",
+		name: "@nest-lab/throttler-storage-redis, nestjs-throttler-storage-redis (NestJS)", registry: "npm", native: "RL.FIXED key window max FIRST; RL.STRIKE key window threshold penalty",
 		scripts: []*script{{
 			id: engine.NestHit, name: "increment", keys: 2, args: "-wnw", reply: replyFour,
-			texts: []scriptText{{"f1e0da9c495676ab6904eb80db1f2811d5347f58", "1.0.0 to 1.2.0"}},
+			texts: []scriptText{{"f1e0da9c495676ab6904eb80db1f2811d5347f58", "1.0.0 to 1.2.0; 0.5.0 to 0.5.1"}},
 		}},
 	}
 }

@@ -33,11 +33,11 @@ func rateLimitRedis() *dialect {
 			},
 			{
 				id: engine.ExpressCountZero, name: "increment", keys: 1, args: "1w", reply: replyPair,
-				texts: []scriptText{{"3f424a504987d231baa2e19159bb5def8ad32f87", "4.1.0 to 4.2.0"}},
+				texts: []scriptText{{"3f424a504987d231baa2e19159bb5def8ad32f87", "4.1.0 to 4.2.0; @hono-rate-limiter/redis 0.1.4"}},
 			},
 			{
 				id: engine.CountGet, name: "get", keys: 1, reply: replyGetPTTL,
-				texts: []scriptText{{"6aeb97ed6086dcdeafdc6fda3999a0d0e38ec96a", "4.1.0 to 6.0.1"}},
+				texts: []scriptText{{"6aeb97ed6086dcdeafdc6fda3999a0d0e38ec96a", "4.1.0 to 6.0.1; @hono-rate-limiter/redis 0.1.4"}},
 			},
 		},
 	}

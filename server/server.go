@@ -46,6 +46,7 @@ type Config struct {
 	WriteTimeout   time.Duration // how long a reply may wait for its reader
 	AuthTimeout    time.Duration // how long a client that must authenticate may take
 
+	Tracer Tracer       // nil: nobody wants to know
 	Logger *slog.Logger // nil: slog.Default()
 	// OnShutdown is called, on a goroutine of its own, when a client sends
 	// SHUTDOWN; nil refuses the command.

@@ -48,6 +48,7 @@ type session struct {
 	heldFor   time.Duration // in the command being carried out, waiting in line
 	mute      muteMode
 	batch     *batch // operations not yet decided, or nil
+	road      *Road  // of what was read last, while a tracer wants to know
 	tx        *transaction
 	topics    topics
 	about     clientInfo
@@ -88,6 +89,7 @@ func (s *session) close() {
 	s.srv.state.hub.monitor(s, false)
 	s.dropTopics()
 	s.endTransaction()
+	s.srv.state.backup.end(s)
 }
 
 func (s *session) authed() bool { return s.user != nil }

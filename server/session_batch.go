@@ -103,15 +103,16 @@ func (s *session) settle() {
 		if err == nil {
 			err = s.srv.lim.Decide(b.ops, ds)
 		}
+		if s.road != nil {
+			s.road.decided(b, start, err)
+		}
 		at := 0
 		for i := range b.queue {
 			d := &b.queue[i]
 			s.answer(d.cmd, b.ops[at:at+d.ops], ds[at:at+d.ops], err)
 			at += d.ops
 		}
-		s.account(b, ds, err, start)
-		s.announce(b.ops, ds, err)
-		s.srv.state.waits.given(b.ops)
+		s.srv.account(&s.about, b, ds, err, start)
 	}
 	s.srv.state.batches.put(b)
 }
@@ -132,57 +133,6 @@ func (s *session) answer(cmd *command, ops []engine.Op, ds []engine.Decision, er
 		return
 	}
 	cmd.answer(s, ops, ds)
-}
-
-// account counts the commands of a decided batch. Runs of one command, which is
-// what pipelines are made of, are counted at once; the time is shared out evenly,
-// but each of them has waited for all of it.
-func (s *session) account(b *batch, ds []engine.Decision, err error, start time.Time) {
-	took := time.Since(start)
-	each := took / time.Duration(len(b.queue))
-	stats := s.srv.state.stats
-	for i, at := 0, 0; i < len(b.queue); {
-		first, from := i, at
-		cmd := b.queue[i].cmd
-		for i < len(b.queue) && b.queue[i].cmd == cmd {
-			at += b.queue[i].ops
-			i++
-		}
-		stats.count(cmd, i-first, each*time.Duration(i-first), false)
-		if err == nil {
-			s.srv.tell(&stats.by[cmd.slot].outcomes, b.ops[from:at], ds[from:at])
-		}
-		s.about.touch(cmd, start)
-	}
-	stats.decisions.Observe(took, int64(len(b.queue)))
-	if log := s.srv.state.slowlog; log.isSlow(took) {
-		log.add(s, start, took, shownBatch(b))
-	}
-}
-
-// announce publishes denials while someone listens for them.
-func (s *session) announce(ops []engine.Op, ds []engine.Decision, err error) {
-	hub := s.srv.state.hub
-	if err != nil || hub.listeners.Load() == 0 {
-		return
-	}
-	for i := range ops {
-		op := &ops[i]
-		if ds[i].Status != engine.OK || ds[i].Allowed != 0 {
-			continue
-		}
-		switch {
-		case op.Code == engine.OpTake && op.Cost > 0 && !op.Dry:
-			hub.denied(op.Limit.Algorithm, op.Key)
-		case (op.Code == engine.OpCheck || op.Code == engine.OpReserve) && op.Cost > 0 && !op.Dry:
-			binds := op.PairAt(int(ds[i].Pair))
-			hub.deniedBy(binds.Policy, binds.Key)
-		case op.Code == engine.OpIncr && op.Incr.By > 0:
-			hub.denied(engine.Counter, op.Key)
-		case op.Code == engine.OpScript:
-			hub.denied(engine.Scripted, op.Key)
-		}
-	}
 }
 
 // shownBatch is a batch as SLOWLOG shows it: its first command, whose arguments

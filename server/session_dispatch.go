@@ -23,8 +23,10 @@ func (s *session) doWithCare(args [][]byte) {
 
 // dispatch decides whether the command may run now, and runs or queues it.
 func (s *session) dispatch(args [][]byte) {
-	s.client.MayBlock()
 	cmd, err := s.srv.state.table.resolve(args)
+	if cmd == nil || !cmd.instant {
+		s.client.MayBlock()
+	}
 	if s.user == nil && (cmd == nil || !cmd.noAuth) {
 		err = errNoAuth
 	}
@@ -44,7 +46,7 @@ func (s *session) dispatch(args [][]byte) {
 	if cmd.audited {
 		s.audit(cmd, args)
 	}
-	s.srv.state.hub.showCommand(s, cmd, args)
+	s.srv.state.hub.showCommand(s.about.addr, cmd, args)
 	if s.tx != nil && !cmd.atOnce {
 		s.enqueue(cmd, args)
 		return
@@ -87,7 +89,7 @@ func (s *session) carryOut(cmd *command, args [][]byte) {
 	s.about.touch(cmd, start)
 	s.srv.state.stats.count(cmd, 1, took, s.failed)
 	if log := s.srv.state.slowlog; log.isSlow(took) {
-		log.add(s, start, took, shownArgs(cmd, args))
+		log.add(&s.about, start, took, shownArgs(cmd, args))
 	}
 }
 

@@ -111,13 +111,18 @@ type fakeClient struct {
 	mu     sync.Mutex
 	pushed bytes.Buffer
 	killed bool
+	slow   int // how often it was told that a turn may take longer
 }
 
 func (c *fakeClient) ID() int64          { return c.id }
 func (c *fakeClient) RemoteAddr() string { return "127.0.0.1:" + strconv.FormatInt(40000+c.id, 10) }
 func (c *fakeClient) LocalAddr() string  { return "127.0.0.1:6380" }
 
-func (c *fakeClient) MayBlock() {}
+func (c *fakeClient) MayBlock() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.slow++
+}
 
 func (c *fakeClient) Hold(wait func(gone <-chan struct{})) { wait(c.gone) }
 

@@ -48,8 +48,8 @@ func (l *slowlog) isSlow(took time.Duration) bool {
 	return threshold >= 0 && took.Microseconds() >= threshold
 }
 
-func (l *slowlog) add(s *session, at time.Time, took time.Duration, args []string) {
-	e := slowEntry{at: at, took: took, args: shortArgs(args), addr: s.about.addr, name: s.about.clientName()}
+func (l *slowlog) add(who *clientInfo, at time.Time, took time.Duration, args []string) {
+	e := slowEntry{at: at, took: took, args: shortArgs(args), addr: who.addr, name: who.clientName()}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e.id = l.nextID

@@ -19,6 +19,8 @@ type serverState struct {
 	pause     *pauser
 	waits     *waitLines
 	saver     *saver
+	rls       *rlsStats
+	backup    *backupSlot
 	identity  identity
 	// bulky has room for as many bulky commands as may run at once: half the
 	// processors, so that deciding keeps the others.
@@ -44,6 +46,8 @@ func newServerState(cfg Config) serverState {
 		pause:     newPauser(attention),
 		waits:     newWaitLines(),
 		saver:     new(saver),
+		rls:       new(rlsStats),
+		backup:    new(backupSlot),
 		identity:  newIdentity(cfg),
 		bulky:     make(chan struct{}, max(runtime.GOMAXPROCS(0)/2, 1)),
 		attention: attention,

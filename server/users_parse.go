@@ -34,11 +34,13 @@ var errUsers = errors.New("bad users file")
 //
 // &*, allchannels and sanitize-payload are accepted and change nothing: they stand in
 // every ACL LIST.
-func ParseUsers(text []byte) (*Users, error) {
+func ParseUsers(text []byte) (*Users, error) { return parseUsers(newCommandTable(), text) }
+
+func parseUsers(table *commandTable, text []byte) (*Users, error) {
 	if len(text) > MaxUsersBytes {
 		return nil, fmt.Errorf("%w: it must have at most %d bytes", errUsers, MaxUsersBytes)
 	}
-	users, table, number := &Users{byName: make(map[string]*user)}, newCommandTable(), 0
+	users, number := &Users{byName: make(map[string]*user)}, 0
 	for line := range bytes.Lines(text) {
 		number++
 		words := strings.Fields(string(line))
@@ -138,7 +140,7 @@ func (u *user) allow(table *commandTable, rule string) error {
 	}
 	if category, ok := strings.CutPrefix(what, "@"); ok {
 		table.each(func(cmd *command) {
-			if category == "all" || slices.Contains(cmd.categories(), "@"+category) {
+			if category == "all" || slices.Contains(cmd.categories, "@"+category) {
 				set(cmd)
 			}
 		})

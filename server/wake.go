@@ -72,7 +72,7 @@ func (c *conn) linger() {
 	if !ok || half.CloseWrite() != nil {
 		return
 	}
-	var discard [smallReadBytes]byte
+	var discard [lingerBytes]byte
 	for end := time.Now().Add(lingerMax); time.Now().Before(end); {
 		quietAt := time.Now().Add(lingerQuiet)
 		_ = c.nc.SetReadDeadline(quietAt)
@@ -81,5 +81,6 @@ func (c *conn) linger() {
 		if err != nil && !woken { // a nudge is no sign of quiet
 			return
 		}
+		time.Sleep(lingerPause)
 	}
 }

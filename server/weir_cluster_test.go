@@ -14,13 +14,13 @@ func TestWeirClusterStatus(t *testing.T) {
 	f := newFakeCluster()
 	f.setAge(3 * time.Millisecond)
 	c, _ := f.client(t, "b", Config{})
-	assert.Equal(t, "cluster_id c1 node b leader a last_leader a term 7 applied_index 40 commit_index 42 stale_ms 3 nodes"+
-		" id a client_addr 10.0.0.1:6380 raft_addr 10.0.0.1:6390 voter 1 up 1 applied_index 42 heard_ms 0"+
-		" id b client_addr 10.0.0.2:6380 raft_addr 10.0.0.2:6391 voter 1 up 1 applied_index 41 heard_ms 1000"+
-		" id c client_addr c.example:6380 raft_addr c.example:6392 voter 1 up 1 applied_index 42 heard_ms 2000",
+	assert.Equal(t, "cluster_id c1 node b leader a last_leader a term 7 applied_index 40 commit_index 42 stale_ms 3 log_format 1 nodes"+
+		" id a client_addr 10.0.0.1:6380 raft_addr 10.0.0.1:6390 voter 1 up 1 applied_index 42 heard_ms 0 lag_entries 0 clock_ahead_ms 0 log_format 2"+
+		" id b client_addr 10.0.0.2:6380 raft_addr 10.0.0.2:6391 voter 1 up 1 applied_index 41 heard_ms 1000 lag_entries 1 clock_ahead_ms 0 log_format 1"+
+		" id c client_addr c.example:6380 raft_addr c.example:6392 voter 1 up 1 applied_index 42 heard_ms 2000 lag_entries 0 clock_ahead_ms 0 log_format 0",
 		c.say("WEIR.CLUSTER STATUS"))
 	c.say("HELLO 3")
-	assert.True(t, strings.HasPrefix(c.raw("weir.cluster", "status"), "%9\r\n"))
+	assert.True(t, strings.HasPrefix(c.raw("weir.cluster", "status"), "%10\r\n"))
 }
 
 func TestWeirClusterChanges(t *testing.T) {

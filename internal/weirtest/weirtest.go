@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -115,6 +116,22 @@ func (s *Server) HTTP() string {
 		require.NoError(s.t, <-ended)
 	})
 	return ln.Addr().String()
+}
+
+// RLS serves Envoy's rate limit service of this life of the server until the test ends or
+// stop is called, and returns its host:port.
+func (s *Server) RLS() (addr string, stop func()) {
+	s.t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(s.t, err)
+	rls, ended := server.NewRLS(s.srv, nil), make(chan error, 1)
+	go func() { ended <- rls.Serve(ln) }()
+	stop = sync.OnceFunc(func() {
+		rls.Shutdown(s.t.Context())
+		require.NoError(s.t, <-ended)
+	})
+	s.t.Cleanup(stop)
+	return ln.Addr().String(), stop
 }
 
 // Instead has f asked before every batch of decisions: whether it is carried out, and

@@ -67,7 +67,7 @@ var languages = []language{
 		program: []string{"java", "-cp", "target/classes:target/dependency/*", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "Speak"},
 		clients: []string{"jedis", "lettuce"},
 		cluster: []string{"java", "-cp", "target/classes:target/dependency/*", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "Cluster"},
-		kinds:   []clientKind{{name: "lettuce-cluster", learns: true, resends: true}},
+		kinds:   []clientKind{{name: "lettuce-cluster", learns: true, resends: true}, {name: "jedis-cluster", learns: true, resends: true}},
 	},
 	{
 		name:    "rust",

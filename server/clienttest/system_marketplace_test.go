@@ -103,20 +103,12 @@ const lockout = " 15m 4 2s 5 2s 6 5s 7 5s 8 5s 9 5s 10 5s 11 15m"
 // TestMarketplaceLockout: failed logins wait longer and longer, and the eleventh locks.
 func TestMarketplaceLockout(t *testing.T) {
 	s := startSystem(t, "marketplace.yaml")
-	s.run("steps", func() {
-		strike := "RL.STRIKE login:42" + lockout
-		s.says("1 11 0 0 11", strike+" COST 0")
-		for failure, waitMs := range []int{0, 0, 0, 2000, 2000, 5000, 5000, 5000, 5000, 5000, 900_000} {
-			normal := 0
-			if waitMs == 0 {
-				normal = 1
-			}
-			s.says(fmt.Sprintf("%d %d %d 900000 11", normal, 10-failure, waitMs), strike)
-			s.pass(time.Duration(max(waitMs-1, 0)) * time.Millisecond)
-			s.is(normal, s.admitted(1, strike+" COST 0"))
-			s.pass(time.Millisecond)
-		}
-		s.says("1 11 0 0 11", strike+" COST 0") // unlocked, and forgotten
+	s.run("steps", func() { s.lockout("RL.STRIKE login:42"+lockout, "") })
+	s.run("policy", func() { s.lockout("RL.CHECK lockout 42", " lockout") })
+	s.run("policy forgives", func() {
+		s.is(3, s.admitted(5, "RL.CHECK lockout 44"))
+		s.says("1", "RL.RESET policy|lockout|0|44")
+		s.says("1 10 0 900000 11 lockout", "RL.CHECK lockout 44")
 	})
 	s.run("a quarter of an hour", func() { // in which each failure counts
 		strike := "RL.STRIKE login:43" + lockout
@@ -132,4 +124,21 @@ func TestMarketplaceLockout(t *testing.T) {
 		s.says("1", "RL.RESET login:44")
 		s.says("1 10 0 900000 11", strike)
 	})
+}
+
+// lockout fails to log in until it is locked out, and waits until that is over. Answers
+// end with a word, or with none.
+func (s *system) lockout(strike, word string) {
+	s.says("1 11 0 0 11"+word, strike+" COST 0")
+	for failure, waitMs := range []int{0, 0, 0, 2000, 2000, 5000, 5000, 5000, 5000, 5000, 900_000} {
+		normal := 0
+		if waitMs == 0 {
+			normal = 1
+		}
+		s.says(fmt.Sprintf("%d %d %d 900000 11%s", normal, 10-failure, waitMs, word), strike)
+		s.pass(time.Duration(max(waitMs-1, 0)) * time.Millisecond)
+		s.is(normal, s.admitted(1, strike+" COST 0"))
+		s.pass(time.Millisecond)
+	}
+	s.says("1 11 0 0 11"+word, strike+" COST 0") // unlocked, and forgotten
 }

@@ -119,8 +119,9 @@ type worries struct {
 	nodeDies bool // connections may be lost
 }
 
-// retriable are the replies after which users send again.
-var retriable = []string{"TRYAGAIN", "CLUSTERDOWN", "UNKNOWN"}
+// retriable are the replies after which users send again. A client that has followed MOVED
+// a few times, while the leader it leads to is not ready yet, hands on the last one.
+var retriable = []string{"TRYAGAIN", "CLUSTERDOWN", "UNKNOWN", "MOVED"}
 
 func (w *worries) note(err error) {
 	if err == nil {

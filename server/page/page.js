@@ -129,6 +129,8 @@ const show = (s) => {
   cluster(s);
   policies(s, old);
   rows("denials", s.denials.map((d) => [new Date(d.at_ms).toLocaleTimeString(), d.key, d.by, wait(d.retry_after_ms)]), "none");
+  rows("top-admitted", s.top_admitted.map((k) => [k.key, number(k.units)]), "none of late");
+  rows("top-denied", (s.top_denied || []).map((k) => [k.key, number(k.units)]), s.top_denied ? "none of late" : "the leader knows");
   chart();
   const leaderless = s.cluster && !s.cluster.leader;
   state(leaderless ? "no leader: nothing is decided" : "up " + time(s.uptime_s), leaderless);
@@ -170,15 +172,66 @@ const limiter = (l) => {
   return dl;
 };
 
-const look = async (event) => {
-  event.preventDefault();
-  const key = $("key").value;
+let looked = ""; // the key that is shown
+let limiters = []; // what counts against it
+
+const look = async () => {
   try {
-    const found = await read("key.json?name=" + encodeURIComponent(key));
-    if (found.length) $("found").replaceChildren(...found.map(limiter));
-    else say("found", "idle: nothing counts against " + key);
+    limiters = await read("key.json?name=" + encodeURIComponent(looked));
+    if (limiters.length) $("found").replaceChildren(...limiters.map(limiter));
+    else say("found", "idle: nothing counts against " + looked);
+    $("act").hidden = false;
   } catch (e) {
     say("found", e.message);
+    $("act").hidden = true;
+  }
+};
+
+// send has the server carry a command out, and throws what it answers as an error.
+const send = async (...args) => {
+  const reply = await fetch("command.json", {
+    method: "POST", body: JSON.stringify({ args }), headers: { "Content-Type": "application/json" }, signal: AbortSignal.timeout(10000),
+  });
+  if (!reply.ok) throw new Error((await reply.text()).trim());
+  const answer = await reply.json();
+  if (answer.error) throw new Error(answer.error);
+  return answer.reply;
+};
+
+const actions = {
+  reset: async () => {
+    for (const l of limiters) await send("RL.RESET", l.name);
+    return "forgotten: what counted against " + looked;
+  },
+  block: async () => {
+    const why = $("block-why").value;
+    await send("RL.BLOCK", looked, $("block-for").value, ...(why ? ["REASON", why] : []));
+    return looked + " is blocked";
+  },
+  unblock: async () => looked + (await send("RL.UNBLOCK", looked) ? " is blocked no more" : " was not blocked"),
+};
+
+const act = async (event) => {
+  event.preventDefault();
+  try {
+    say("done", await actions[event.submitter.value]());
+  } catch (e) {
+    say("done", e.message);
+  }
+  look();
+};
+
+// words splits a line at spaces, but for those in quotes.
+const words = (line) => [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map((m) => m[1] ?? m[2] ?? m[3]);
+
+const explain = async (event) => {
+  event.preventDefault();
+  try {
+    const told = await send("RL.EXPLAIN", ...words($("decision").value));
+    $("why").replaceChildren(...told.map((v, i) =>
+      Object.assign(document.createElement(i % 2 ? "dd" : "dt"), { textContent: Array.isArray(v) ? JSON.stringify(v) : v })));
+  } catch (e) {
+    say("why", e.message);
   }
 };
 
@@ -188,7 +241,14 @@ const pause = () => {
   say("pause", paused ? "Go on" : "Pause");
 };
 
-$("lookup").addEventListener("submit", look);
+$("lookup").addEventListener("submit", (e) => {
+  e.preventDefault();
+  looked = $("key").value;
+  say("done", "");
+  look();
+});
+$("act").addEventListener("submit", act);
+$("explain").addEventListener("submit", explain);
 $("pause").addEventListener("click", pause);
 document.addEventListener("keydown", (e) => {
   if (e.target.matches("input") || e.ctrlKey || e.metaKey || e.altKey) return;

@@ -59,8 +59,13 @@ function isReply(error) {
   return error.name === 'ReplyError' || ['SimpleError', 'ErrorReply', 'BlobError'].includes(error.constructor.name)
 }
 
+// ioredis sends a command again a few times and then hands on the last reply in its own words.
+const lastReply = /^Too many Cluster redirections\. Last error: ReplyError: (.*)$/
+
 function said(value) {
   if (!(value instanceof Error)) return { reply: plain(value) }
+  const last = lastReply.exec(value.message)
+  if (last) return { error: last[1], own: false }
   return isReply(value) ? { error: value.message, own: false } : { error: `${value.name}: ${value.message}`, own: true }
 }
 

@@ -18,8 +18,10 @@ function random(n) { // mulberry32
   return ((t ^ (t >>> 14)) >>> 0) % n
 }
 
-// The libraries add what the server says to their own clock, which stands still here.
+// The libraries add what the server says to their own clock, which stands still here. For
+// those that send their time it goes on with the server's.
 Date.now = () => 0
+let passedMs = 0
 
 async function flexible(client, more = {}) {
   const limiters = [[3, 1], [10, 2], [5, 7]].map(([points, duration], i) => new RateLimiterRedis({
@@ -79,15 +81,58 @@ const recent = (Store, flags, prefix) => {
   return [store, store.incr.bind(store)]
 }
 
-async function nest() {
-  const { ThrottlerStorageRedisService } = require('@nest-lab/throttler-storage-redis')
+async function hono(resetExpiryOnChange) {
+  const { RedisStore } = require('@hono-rate-limiter/redis')
+  const client = {
+    scriptLoad: text => ioredis.script('LOAD', text),
+    evalsha: (sha, keys, args) => ioredis.evalsha(sha, keys.length, ...keys, ...args),
+    decr: key => ioredis.decr(key),
+    del: key => ioredis.del(key),
+  }
+  const stores = await Promise.all([500, 1500, 4000].map(async windowMs => {
+    const store = new RedisStore({ client, resetExpiryOnChange })
+    await store.init({ windowMs })
+    return store
+  }))
+  const tell = r => r && [r.totalHits, Number(r.resetTime)]
+  return async () => {
+    const store = stores[random(3)], key = `k${random(3)}`
+    switch (random(12)) {
+      case 0: return await store.resetKey(key)
+      case 1: case 2: return await store.decrement(key)
+      case 3: return tell(await store.get(key))
+    }
+    return tell(await store.increment(key))
+  }
+}
+
+async function gcra() {
+  Date.now = () => 1_700_000_000_000 + passedMs
+  const limiter = require('redis-gcra')({ redis: ioredis, keyPrefix: 'p' })
+  const terms = [[5, 1, 300], [10, 3, 1000], [7, 2.5, 777]]
+  return async () => {
+    const [burst, rate, period] = terms[random(3)], key = `k${random(3)}`
+    switch (random(12)) {
+      case 0: return await limiter.reset({ key })
+      case 1: case 2: return await limiter.peek({ key, burst, rate, period })
+    }
+    return await limiter.limit({ key, burst, rate, period, cost: random(16) / 2 })
+  }
+}
+
+async function nest(name) {
+  const { ThrottlerStorageRedisService } = require(name)
   const storage = new ThrottlerStorageRedisService(ioredis)
   const terms = [[500, 3, 900], [1500, 4, 200], [800, 2, 800]]
   return () => storage.increment(`k${random(3)}`, ...terms[random(3)], 'default')
 }
 
 const libraries = {
-  nest,
+  nest: () => nest('@nest-lab/throttler-storage-redis'),
+  'nest-kkoomen': () => nest('nestjs-throttler-storage-redis'),
+  'hono': () => hono(false),
+  'hono-reset': () => hono(true),
+  'redis-gcra': gcra,
   'rate-limiter-flexible': () => flexible(ioredis),
   'rate-limiter-flexible-node-redis': async () => {
     const client = createClient({ socket: { port: Number(port) } })
@@ -113,7 +158,9 @@ const libraries = {
 
 const call = await libraries[library]()
 for (let i = 0; i < Number(calls); i++) {
-  await ioredis.call('DEBUG', 'CLOCK', 'ADVANCE', random(2) ? random(20) : random(random(900) + 1))
+  const stepMs = random(2) ? random(20) : random(random(900) + 1)
+  await ioredis.call('DEBUG', 'CLOCK', 'ADVANCE', stepMs)
+  passedMs += stepMs
   let answer
   try { answer = await call() } catch (error) { answer = `error ${error.message}` }
   console.log(JSON.stringify(answer ?? null))

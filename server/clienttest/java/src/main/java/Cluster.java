@@ -8,7 +8,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Runs commands through Lettuce's cluster mode. clusterforeign_test.go says how it is called. */
+/** Runs commands through the cluster mode of Lettuce or Jedis. clusterforeign_test.go says how it is called. */
 public final class Cluster {
     private static final Gson GSON = new GsonBuilder().serializeNulls().create();
 
@@ -40,7 +40,8 @@ public final class Cluster {
 
     public static void main(String[] argv) throws Exception {
         var addresses = List.of(argv).subList(1, argv.length);
-        try (ClusterClient client = new LettuceCluster(addresses);
+        boolean lettuce = argv[0].startsWith("lettuce");
+        try (ClusterClient client = lettuce ? new LettuceCluster(addresses) : new JedisInCluster(addresses);
                 var input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8))) {
             System.out.println("READY");
             for (String line = input.readLine(); line != null; line = input.readLine()) {

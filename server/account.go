@@ -1,0 +1,90 @@
+package server
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// account is what becomes of a batch beside its answers, by whichever road it came: its
+// commands are counted, denials are told to those who want to know, and those who wait
+// for what it gave back are called. Runs of one command, which is what pipelines are made
+// of, are counted at once; the time is shared out evenly, but each of them has waited for
+// all of it.
+func (s *Server) account(who *clientInfo, b *batch, ds []engine.Decision, err error, start time.Time) {
+	took := time.Since(start)
+	each := took / time.Duration(len(b.queue))
+	stats := s.state.stats
+	for i, at := 0, 0; i < len(b.queue); {
+		first, from := i, at
+		cmd := b.queue[i].cmd
+		for i < len(b.queue) && b.queue[i].cmd == cmd {
+			at += b.queue[i].ops
+			i++
+		}
+		stats.count(cmd, i-first, each*time.Duration(i-first), false)
+		if err == nil {
+			s.tell(&stats.by[cmd.slot].outcomes, b.ops[from:at], ds[from:at])
+		}
+		who.touch(cmd, start)
+	}
+	stats.decisions.Observe(took, int64(len(b.queue)))
+	if log := s.state.slowlog; log.isSlow(took) {
+		log.add(who, start, took, shownBatch(b))
+	}
+	s.state.waits.given(b.ops)
+}
+
+// heed shows a check that came by another road than RESP to monitors, and holds it back
+// while clients are paused.
+func (s *Server) heed(addr string, cmd *command, policy string, op *engine.Op) {
+	if s.state.attention.Load() == 0 {
+		return
+	}
+	args := [][]byte{[]byte(cmd.name), []byte(policy), op.Key, []byte("COST"), strconv.AppendInt(nil, op.Cost, 10)}
+	s.state.hub.showCommand(addr, cmd, args)
+	s.state.pause.wait(cmd, s.stop)
+}
+
+// tell counts the outcomes of the operations of one command, and of the policies
+// they name, and shows what was denied.
+func (s *Server) tell(total *outcomes, ops []engine.Op, ds []engine.Decision) {
+	var allowed, limited int64
+	var policies entry
+	for i := range ops {
+		op, d := &ops[i], &ds[i]
+		if d.Status != engine.OK || !decides(op) {
+			continue
+		}
+		if d.Allowed != 0 {
+			allowed++
+		} else {
+			limited++
+			s.state.recent.note(op, d)
+			s.state.hub.denied(op, d)
+		}
+		if op.Code == engine.OpCheck || op.Code == engine.OpReserve {
+			if policies.page == nil {
+				policies.page = s.state.book.at(s.lim.Policies())
+			}
+			policies.tell(op, d)
+		}
+	}
+	policies.write()
+	total.add(allowed, limited)
+}
+
+// deniedBy is what denied an operation, the policy or else the algorithm, and which key.
+func deniedBy(op *engine.Op, d *engine.Decision) (policy []byte, a engine.Algorithm, key []byte) {
+	switch op.Code {
+	case engine.OpCheck, engine.OpReserve:
+		binds := op.PairAt(int(d.Pair))
+		return binds.Policy, 0, binds.Key
+	case engine.OpIncr:
+		return nil, engine.Counter, op.Key
+	case engine.OpScript:
+		return nil, engine.Scripted, op.Key
+	}
+	return nil, op.Limit.Algorithm, op.Key
+}

@@ -1,0 +1,107 @@
+package server
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// archive is a limiter with a backup.
+type archive struct {
+	*tableLimiter
+	content string
+	fail    error
+	open    int
+}
+
+func (a *archive) Backup() (io.ReadCloser, int64, error) {
+	if a.fail != nil {
+		return nil, 0, a.fail
+	}
+	a.open++
+	return &archived{strings.NewReader(a.content), a}, int64(len(a.content)), nil
+}
+
+type archived struct {
+	*strings.Reader
+	of *archive
+}
+
+func (a *archived) Close() error { a.of.open--; return nil }
+
+func TestBackup(t *testing.T) {
+	srv := newTestServer(t, Config{})
+	a := &archive{tableLimiter: srv.lim, content: strings.Repeat("weir", backupChunk/2+1)}
+	srv.Server.lim = a
+	c, other := srv.client(t), srv.client(t)
+	require.Equal(t, "-"+string(errNoBackup), c.say("WEIR.BACKUP NEXT"))
+	require.Equal(t, "524292", c.say("WEIR.BACKUP START"))
+	require.Equal(t, "-"+string(errBackingUp), other.say("WEIR.BACKUP START"))
+	require.Equal(t, "-"+string(errNoBackup), other.say("WEIR.BACKUP NEXT"))
+	var all string
+	for _, want := range []int{backupChunk, backupChunk, 4} {
+		piece := c.say("WEIR.BACKUP NEXT")
+		require.Len(t, piece, want)
+		all += piece
+	}
+	require.Equal(t, a.content, all)
+	require.Equal(t, "$-1\r\n", c.raw("WEIR.BACKUP", "NEXT"))
+	require.Zero(t, a.open)
+	require.Equal(t, "-"+string(errNoBackup), c.say("WEIR.BACKUP NEXT"))
+
+	require.Equal(t, "524292", c.say("WEIR.BACKUP START"))
+	require.Equal(t, "524292", c.say("WEIR.BACKUP START"), "over again")
+	require.Equal(t, 1, a.open)
+	require.Equal(t, "OK", other.say("WEIR.BACKUP STOP"), "there is nothing to stop there")
+	require.Equal(t, 1, a.open)
+	c.sess.close()
+	require.Zero(t, a.open, "it ends with its connection")
+
+	require.Equal(t, "524292", other.say("WEIR.BACKUP START"))
+	require.Equal(t, "OK", other.say("WEIR.BACKUP STOP"))
+	require.Zero(t, a.open)
+}
+
+func TestNoBackup(t *testing.T) {
+	srv := newTestServer(t, Config{})
+	c := srv.client(t)
+	assert.Equal(t, "-"+string(errCannotBackUp), c.say("WEIR.BACKUP START"))
+	a := &archive{tableLimiter: srv.lim, fail: errors.New("disk on fire")}
+	srv.Server.lim = a
+	assert.Equal(t, "-ERR no backup: disk on fire", c.say("WEIR.BACKUP START"))
+	a.fail = ErrNoDisk
+	assert.Equal(t, "-ERR "+ErrNoDisk.Error(), c.say("WEIR.BACKUP START"))
+}
+
+// slowArchive takes its time with a backup.
+type slowArchive struct {
+	*archive
+	begun, proceed chan struct{}
+}
+
+func (a slowArchive) Backup() (io.ReadCloser, int64, error) {
+	close(a.begun)
+	<-a.proceed
+	return a.archive.Backup()
+}
+
+// While one begins, which may take long, no other connection waits for that.
+func TestNobodyWaitsForABackupToBegin(t *testing.T) {
+	srv := newTestServer(t, Config{})
+	a := slowArchive{&archive{tableLimiter: srv.lim, content: "weir"}, make(chan struct{}), make(chan struct{})}
+	srv.Server.lim = a
+	c, other := srv.client(t), srv.client(t)
+	answer := make(chan string)
+	go func() { answer <- c.say("WEIR.BACKUP START") }()
+	<-a.begun
+	assert.Equal(t, "-"+string(errBackingUp), other.say("WEIR.BACKUP START"))
+	assert.Equal(t, "-"+string(errNoBackup), other.say("WEIR.BACKUP NEXT"))
+	other.sess.close()
+	close(a.proceed)
+	require.Equal(t, "4", <-answer)
+	require.Equal(t, "weir", c.say("WEIR.BACKUP NEXT"))
+}

@@ -1,0 +1,50 @@
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Collectors;
+import redis.clients.jedis.BuilderFactory;
+import redis.clients.jedis.CommandArguments;
+import redis.clients.jedis.CommandObject;
+import redis.clients.jedis.HostAndPort;
+import redis.clients.jedis.RedisClusterClient;
+import redis.clients.jedis.exceptions.JedisClusterException;
+import redis.clients.jedis.exceptions.JedisDataException;
+
+/** Jedis' cluster client with everything as it comes. */
+final class JedisInCluster implements ClusterClient {
+    private final RedisClusterClient client;
+
+    JedisInCluster(List<String> addresses) {
+        client = RedisClusterClient.create(addresses.stream().map(HostAndPort::from).collect(Collectors.toSet()));
+    }
+
+    private static CommandObject<Object> command(List<String> args) {
+        byte[] name = args.get(0).getBytes(StandardCharsets.UTF_8);
+        var rest = new CommandArguments(() -> name).key(args.get(1)).addObjects(args.subList(2, args.size()));
+        return new CommandObject<>(rest, BuilderFactory.RAW_OBJECT);
+    }
+
+    /** One after the other: Jedis' pipelines follow no redirection, so that they end with the first leader. */
+    @Override
+    public List<Object> send(List<List<String>> commands) {
+        var answers = new ArrayList<Object>();
+        for (var args : commands) {
+            try {
+                answers.add(client.executeCommand(command(args)));
+            } catch (RuntimeException e) {
+                answers.add(e);
+            }
+        }
+        return answers;
+    }
+
+    @Override
+    public boolean isReply(Exception failure) {
+        return failure instanceof JedisDataException && !(failure instanceof JedisClusterException);
+    }
+
+    @Override
+    public void close() {
+        client.close();
+    }
+}

@@ -1,0 +1,123 @@
+package server
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// order sends a command as the page does.
+func order(h *HTTP, change func(*http.Request), args ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, "/command.json", strings.NewReader(`{"args":["`+strings.Join(args, `","`)+`"]}`))
+	r.Host, r.RemoteAddr = "127.0.0.1:6381", "127.0.0.1:50000"
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	if change != nil {
+		change(r)
+	}
+	w := httptest.NewRecorder()
+	h.server.Handler.ServeHTTP(w, r)
+	return w
+}
+
+func TestPageCommands(t *testing.T) {
+	var log lockedBuffer
+	srv, err := New(Config{ProtectedMode: true, Logger: slog.New(slog.NewTextHandler(&log, nil))}, newTableLimiter())
+	require.NoError(t, err)
+	c, h := (&testServer{Server: srv}).client(t), NewHTTP(srv)
+	srv.lastID.Store(100) // that client's number is not from the server
+	says := func(want string, args ...string) {
+		t.Helper()
+		require.JSONEq(t, want, order(h, nil, args...).Body.String())
+	}
+	says(`{"reply":"OK"}`, "RL.BLOCK", "user:42", "1h", "REASON", "abuse")
+	require.Equal(t, "0 0 3600000 3600000 5", c.say("RL.FIXED user:42 1d 5 FIRST"))
+	says(`{"reply":1}`, "RL.UNBLOCK", "user:42")
+	require.Equal(t, "1 4 0 86400000 5", c.say("RL.FIXED user:42 1d 5 FIRST"))
+	says(`{"reply":["allowed",1,"remaining",2,"retry_after_ms",0,"reset_after_ms",86400000,"limit",5,"algorithm","fixed","rule","1d 5 FIRST","why","it needs 2 units, which leaves 2 of 5"]}`,
+		"RL.EXPLAIN", "RL.FIXED", "user:42", "1d", "5", "FIRST", "COST", "2")
+	says(`{"reply":1}`, "RL.RESET", "user:42")
+	says(`{"error":"ERR duration must be like 60, 500ms, 30s, 1m, 1h, 1d or 1w; or FOREVER, not 'soon'"}`, "RL.BLOCK", "user:42", "soon")
+	for _, args := range [][]string{{"FLUSHALL"}, {"CONFIG", "GET", "*"}, {"RL.POLICY", "DEL", "p"}, {"RL.TOKENBUCKET", "k", "1/s", "1"}, {"MULTI"}, {"MONITOR"}} {
+		says(`{"error":"`+string(errNotAPageCommand)+`"}`, args...)
+	}
+	require.Contains(t, order(h, nil, "NOSUCH").Body.String(), "unknown command")
+	require.Equal(t, 4, strings.Count(log.String(), "msg=audit"), "%s", log.String())
+	require.Contains(t, log.String(), `user=default addr=127.0.0.1:50000 id=101 command=rl.block args="[RL.BLOCK user:42 1h REASON abuse]"`)
+	require.Contains(t, log.String(), `command=rl.reset args="[RL.RESET user:42]"`)
+	require.NoError(t, h.Close())
+	says(`{"error":"`+string(errClosing)+`"}`, "RL.UNBLOCK", "user:42")
+	require.Equal(t, 1, srv.state.clients.len(), "its sessions are over")
+}
+
+// What is not the page, or not somebody who may, changes nothing.
+func TestPageCommandsAreGuarded(t *testing.T) {
+	header := func(name, value string) func(*http.Request) {
+		return func(r *http.Request) { r.Header.Set(name, value) }
+	}
+	from := func(addr, host string) func(*http.Request) {
+		return func(r *http.Request) { r.RemoteAddr, r.Host = addr, host }
+	}
+	login := func(password string) func(*http.Request) {
+		return func(r *http.Request) { r.SetBasicAuth("default", password) }
+	}
+	for _, tt := range []struct {
+		what string
+		cfg  Config
+		how  func(*http.Request)
+		code int
+	}{
+		{"the page", Config{}, nil, http.StatusOK},
+		{"another site", Config{}, header("Sec-Fetch-Site", "cross-site"), http.StatusForbidden},
+		{"another host of the same site", Config{}, header("Sec-Fetch-Site", "same-site"), http.StatusForbidden},
+		{"an old browser, from another page", Config{}, func(r *http.Request) {
+			r.Header.Del("Sec-Fetch-Site")
+			r.Header.Set("Origin", "http://evil.example")
+		}, http.StatusForbidden},
+		{"an old browser, from the page", Config{}, func(r *http.Request) {
+			r.Header.Del("Sec-Fetch-Site")
+			r.Header.Set("Origin", "http://127.0.0.1:6381")
+		}, http.StatusOK},
+		{"a form", Config{}, header("Content-Type", "text/plain"), http.StatusUnsupportedMediaType},
+		{"no login, another machine, protected", Config{ProtectedMode: true}, from("10.0.0.9:5", "10.0.0.1:6381"), http.StatusForbidden},
+		{"no login, another machine, unprotected", Config{}, from("10.0.0.9:5", "10.0.0.1:6381"), http.StatusForbidden},
+		{"a name made to point here", Config{}, from("127.0.0.1:5", "evil.example:6381"), http.StatusForbidden},
+		{"no password", Config{Password: "right"}, nil, http.StatusUnauthorized},
+		{"a wrong one", Config{Password: "right"}, login("wrong"), http.StatusUnauthorized},
+		{"the right one", Config{Password: "right"}, login("right"), http.StatusOK},
+		{"the right one, another site", Config{Password: "right"}, func(r *http.Request) {
+			login("right")(r)
+			r.Header.Set("Sec-Fetch-Site", "cross-site")
+		}, http.StatusForbidden},
+	} {
+		srv := newTestServer(t, tt.cfg)
+		w := order(NewHTTP(srv.Server), tt.how, "RL.BLOCK", "user:42", "1h")
+		require.Equal(t, tt.code, w.Code, tt.what)
+		info, _ := srv.lim.Inspect([]byte("user:42"))
+		require.Equal(t, tt.code == http.StatusOK, info.Blocked, tt.what)
+	}
+	h := NewHTTP(newTestServer(t, Config{}).Server)
+	require.Equal(t, http.StatusBadRequest, order(h, nil, strings.Repeat("x", maxPageCommand)).Code)
+	require.Equal(t, http.StatusBadRequest, order(h, nil, strings.Split(strings.Repeat("x,", maxPageArgs), ",")...).Code)
+	require.Equal(t, http.StatusMethodNotAllowed, visit(h, "/command.json", nil).Code)
+}
+
+// A user of the page may do there what he may do elsewhere.
+func TestPageCommandsByUser(t *testing.T) {
+	users := func() (*Users, error) { return ParseUsers([]byte(someUsers)) }
+	srv := newTestServer(t, Config{LoadUsers: users})
+	h := NewHTTP(srv.Server)
+	as := func(name, password string) func(*http.Request) {
+		return func(r *http.Request) { r.SetBasicAuth(name, password) }
+	}
+	require.JSONEq(t, `{"reply":"OK"}`, order(h, as("boss", "ps"), "RL.BLOCK", "k", "1h").Body.String())
+	require.Contains(t, order(h, as("looker", "pl"), "RL.UNBLOCK", "k").Body.String(), "NOPERM")
+	require.Contains(t, order(h, as("looker", "pl"), "RL.RESET", "k").Body.String(), "NOPERM")
+	require.Equal(t, http.StatusForbidden, order(h, as("app", "pa"), "RL.UNBLOCK", "k").Code)
+	info, _ := srv.lim.Inspect([]byte("k"))
+	require.True(t, info.Blocked)
+}

@@ -1,0 +1,43 @@
+package server
+
+import (
+	"math"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// redisGCRA sends its own time in milliseconds, burst, rate, period in milliseconds and
+// cost.
+func redisGCRA() *dialect {
+	return &dialect{
+		name: "redis-gcra", registry: "npm", native: "RL.TOKENBUCKET key rate/period burst COST n",
+		scripts: []*script{{
+			id: engine.RedisGCRA, name: "performGcraRateLimit", keys: 1, args: "npppn", check: gcraIsKept, reply: replyRedisGCRA,
+			texts: []scriptText{{"868f66d2db4929999a50c5ed5f57985f3cff7461", "0.3.0"}},
+		}},
+	}
+}
+
+// gcraIsKept refuses what the script fails at storing: a burst that spans more
+// milliseconds than doubles count, and a cost that is nothing beside the time.
+func gcraIsKept(call *engine.Script, _ [][]byte) error {
+	now, burst, rate, period, cost := call.Args[0], call.Args[1], call.Args[2], call.Args[3], call.Args[4]
+	increment := float64(period / rate * cost)
+	if engine.GCRABurstMs(burst, rate, period) > maxScriptNumber || increment > 0 && now+increment == now {
+		return replyError("ERR invalid expire time in 'set' command")
+	}
+	return nil
+}
+
+// replyRedisGCRA is: limited, remaining, milliseconds to wait and until it is as new, and
+// two numbers of the computation as text.
+func replyRedisGCRA(s *session, words [4]int64) {
+	diffMs, emissionMs := math.Float64frombits(uint64(words[0])), math.Float64frombits(uint64(words[1]))
+	s.array(6)
+	s.int(int64(oneIf(emissionMs < 0)))
+	s.int(words[2])
+	s.int(int64(math.Ceil(max(-diffMs, 0))))
+	s.int(words[3])
+	s.luaNumber(words[0])
+	s.luaNumber(int64(math.Float64bits(math.Abs(emissionMs))))
+}

@@ -1,0 +1,49 @@
+package server
+
+import "time"
+
+// Tracer is told of the road that some decisions took. Its methods may be called from
+// any goroutine, and must be quick.
+type Tracer interface {
+	// Picks says whether the decisions that have just been read are to be told of. It is
+	// asked for each read of each client.
+	Picks() bool
+	// Trace is told when their replies are written.
+	Trace(Road)
+}
+
+// Road is how the decisions that one read of a client brought went through the server.
+type Road struct {
+	Command  string // the first one
+	Commands int
+	Err      error // why none of the last of them was answered
+
+	// Read: the bytes are there. From Decide to Decided the limiter had them. Replied:
+	// the answers are with the operating system.
+	Read, Decide, Decided, Replied time.Time
+}
+
+// depart begins to note the road of what has just been read, if a tracer wants to know.
+func (s *session) depart() {
+	s.road = nil
+	if t := s.srv.cfg.Tracer; t != nil && t.Picks() {
+		s.road = &Road{Read: time.Now()}
+	}
+}
+
+// decided notes a batch that the limiter has had since start.
+func (r *Road) decided(b *batch, start time.Time, err error) {
+	if r.Commands == 0 {
+		r.Command, r.Decide = b.queue[0].cmd.full, start
+	}
+	r.Commands, r.Decided, r.Err = r.Commands+len(b.queue), time.Now(), err
+}
+
+// arrive tells the tracer, unless nothing was decided.
+func (s *session) arrive() {
+	r := s.road
+	if s.road = nil; r.Commands > 0 {
+		r.Replied = time.Now()
+		s.srv.cfg.Tracer.Trace(*r)
+	}
+}
