@@ -126,3 +126,17 @@ func (f Files) stamps() (all stamps) {
 	}
 	return all
 }
+
+// Vouched says whether the authorities in force vouch for the certificate in force, for
+// one of its uses: what the other side of a connection asks, where it trusts the same.
+func (s *Store) Vouched(use x509.ExtKeyUsage) error {
+	m := s.current.Load()
+	between := x509.NewCertPool()
+	for _, der := range m.cert.Certificate[1:] {
+		if cert, err := x509.ParseCertificate(der); err == nil {
+			between.AddCert(cert)
+		}
+	}
+	_, err := m.cert.Leaf.Verify(x509.VerifyOptions{Roots: m.trust, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{use}})
+	return err
+}

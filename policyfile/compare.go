@@ -11,19 +11,20 @@ import (
 
 // Terms are a policy as a server tells of it.
 type Terms struct {
-	Name             string
-	Limits           []string
-	Shadow, Disabled bool
-	RetryAfterMs     int64
-	Reserved         string // like 20%; 0% for none
-	Overrides        []Override
+	Name         string     `json:"name"`
+	Limits       []string   `json:"limits"`
+	Shadow       bool       `json:"shadow"`
+	Disabled     bool       `json:"disabled"`
+	RetryAfterMs int64      `json:"retry_after_ms"`
+	Reserved     string     `json:"reserved"` // like 20%; 0% for none
+	Overrides    []Override `json:"overrides"`
 }
 
 // Override is an override as a server tells of it.
 type Override struct {
-	Key    string
-	Limits []string // none: unlimited
-	TTLMs  int64    // -1: for ever
+	Key    string   `json:"key"`
+	Limits []string `json:"limits"` // none: unlimited
+	TTLMs  int64    `json:"ttl_ms"` // -1: for ever
 }
 
 // Step is one change: the arguments of RL.POLICY, and what is so before and after it in

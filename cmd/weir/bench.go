@@ -54,6 +54,7 @@ type measureCmd struct {
 	CellTime     time.Duration `env:"-" help:"About how long one measurement lasts; what fits the time limit, at most 2s."`
 	Timeout      time.Duration `env:"-" help:"Bound on the measuring; short of 5m, of 6m for the suite cluster, 90m for longer ones."`
 	SnapshotKeys int           `env:"-" default:"5000000" help:"Keys in the snapshots of the suite cluster; 0 leaves that part out."`
+	SnapshotLoad float64       `env:"-" default:"0.5" help:"The load beside snapshots, as a share of the highest rate found: above 0, at most 1."`
 	Dir          string        `env:"-" default:"." type:"existingdir" help:"Where the servers keep data and logs meanwhile, in a directory of the run's own. Should be on a disk, as weir's data is."`
 
 	benchLoad    `embed:"" group:"Loads, in every chosen scenario:"`
@@ -106,6 +107,9 @@ func (m *measureCmd) complete() error {
 	}
 	if m.Repetitions < 1 || m.CellTime < 0 || m.SnapshotKeys < 0 {
 		return errors.New("--repetitions must be at least 1, --cell-time and --snapshot-keys not below 0")
+	}
+	if !(m.SnapshotLoad > 0 && m.SnapshotLoad <= 1) {
+		return errors.New("--snapshot-load must be above 0 and at most 1")
 	}
 	return nil
 }
@@ -178,6 +182,7 @@ func (m *measureCmd) parts(ctx context.Context, runner *bench.Runner, scenarios 
 		return report, err
 	}
 	snapshots := bench.UsualSnapshots(m.SnapshotKeys)
+	snapshots.Share = m.SnapshotLoad
 	if m.Quick {
 		snapshots.Rounds, snapshots.Quiet = quickRounds, quickQuiet
 	}

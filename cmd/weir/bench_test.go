@@ -44,6 +44,9 @@ func TestBenchSuitesHaveTheirOwnTimes(t *testing.T) {
 	}
 	require.Error(t, parseBench(t, "--repetitions=0").complete())
 	require.Error(t, parseBench(t, "--cell-time=-1s").complete())
+	for _, load := range []string{"0", "-1", "1.5", "NaN"} {
+		require.ErrorContains(t, parseBench(t, "--snapshot-load="+load).complete(), "--snapshot-load")
+	}
 }
 
 func TestBenchSuitesExist(t *testing.T) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -46,7 +45,8 @@ type clusterRemoveCmd struct {
 }
 
 type clusterTransferCmd struct {
-	ID string `arg:"" optional:"" help:"The node that is to lead; any, unless given."`
+	ID        string `arg:"" optional:"" help:"The node that is to lead; any, unless given."`
+	IfLeading bool   `env:"-" help:"Only if the node at --addr leads: for a node that is about to stop."`
 }
 
 type clusterSnapshotCmd struct{}
@@ -64,6 +64,16 @@ func (r *clusterRemoveCmd) Run(c *clusterCmd) error {
 }
 
 func (t *clusterTransferCmd) Run(c *clusterCmd) error {
+	if t.IfLeading {
+		status, err := c.status()
+		if err != nil {
+			return err
+		}
+		if status.Leader != status.Node {
+			_, err = fmt.Printf("%s does not lead\n", status.Node)
+			return err
+		}
+	}
 	if t.ID == "" {
 		return c.change(os.Stdout, "leadership is handed over", "TRANSFER")
 	}
@@ -79,18 +89,12 @@ var errNoLeader = errors.New("the cluster has no leader: nothing is decided unti
 func (s *clusterStatusCmd) Run(c *clusterCmd) error { return s.show(os.Stdout, c) }
 
 func (s *clusterStatusCmd) show(w io.Writer, c *clusterCmd) error {
-	reply, err := c.ask("STATUS")
+	status, err := c.status()
 	if err != nil {
 		return err
 	}
-	status, err := readStatus(reply)
-	if err != nil {
-		return fmt.Errorf("%s answers what is no status: %w", c.Addr, err)
-	}
 	if s.JSON {
-		out := json.NewEncoder(w)
-		out.SetIndent("", "  ")
-		err = out.Encode(status)
+		err = writeJSON(w, status)
 	} else {
 		err = status.writeTable(w)
 	}
@@ -98,6 +102,19 @@ func (s *clusterStatusCmd) show(w io.Writer, c *clusterCmd) error {
 		return errNoLeader
 	}
 	return err
+}
+
+// status asks the node at Addr.
+func (c *clusterCmd) status() (clusterStatus, error) {
+	reply, err := c.ask("STATUS")
+	if err != nil {
+		return clusterStatus{}, err
+	}
+	status, err := readStatus(reply)
+	if err != nil {
+		err = fmt.Errorf("%s answers what is no status: %w", c.Addr, err)
+	}
+	return status, err
 }
 
 // change carries out a subcommand and says that it is done.

@@ -21,6 +21,7 @@ type clusterStatus struct {
 	AppliedIndex uint64       `redis:"applied_index" json:"applied_index"`
 	CommitIndex  uint64       `redis:"commit_index" json:"commit_index"`
 	StaleMs      int64        `redis:"stale_ms" json:"stale_ms"`
+	LogFormat    int          `redis:"log_format" json:"log_format"`
 	Nodes        []nodeStatus `redis:"-" json:"nodes"`
 }
 
@@ -32,6 +33,9 @@ type nodeStatus struct {
 	Up           bool   `redis:"up" json:"up"`
 	AppliedIndex uint64 `redis:"applied_index" json:"applied_index"`
 	HeardMs      int64  `redis:"heard_ms" json:"heard_ms"`
+	LagEntries   uint64 `redis:"lag_entries" json:"lag_entries"`
+	ClockAheadMs int64  `redis:"clock_ahead_ms" json:"clock_ahead_ms"`
+	LogFormat    int    `redis:"log_format" json:"log_format"`
 }
 
 var errNoNodes = errors.New("it lists no nodes")
@@ -75,12 +79,12 @@ func (s *clusterStatus) writeTable(w io.Writer) error {
 		}
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "cluster\t%s\nleader\t%s\nterm\t%d\n", s.ClusterID, leader, s.Term)
+	fmt.Fprintf(t, "cluster\t%s\nleader\t%s\nterm\t%d\nlog\tform %d\n", s.ClusterID, leader, s.Term, s.LogFormat)
 	fmt.Fprintf(t, "asked\t%s, committed %d, applied %d, stale %d ms\n\n", s.Node, s.CommitIndex, s.AppliedIndex, s.StaleMs)
-	fmt.Fprintln(t, "NODE\tROLE\tUP\tCLIENTS\tNODES\tAPPLIED\tHEARD")
+	fmt.Fprintln(t, "NODE\tROLE\tUP\tCLIENTS\tNODES\tAPPLIED\tREADS\tHEARD")
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", n.ID, s.role(n), upText(n.Up), cmp.Or(n.ClientAddr, "unknown"), n.RaftAddr, n.AppliedIndex, s.heard(n))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", n.ID, s.role(n), upText(n.Up), cmp.Or(n.ClientAddr, "unknown"), n.RaftAddr, n.AppliedIndex, n.reads(), s.heard(n))
 	}
 	return t.Flush()
 }
@@ -93,6 +97,14 @@ func (s *clusterStatus) role(n *nodeStatus) string {
 		return "follower"
 	}
 	return "no vote yet"
+}
+
+// reads is the newest form of the log that a node reads.
+func (n *nodeStatus) reads() string {
+	if n.LogFormat == 0 {
+		return "unknown"
+	}
+	return fmt.Sprintf("form %d", n.LogFormat)
 }
 
 func (s *clusterStatus) heard(n *nodeStatus) string {

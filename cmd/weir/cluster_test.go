@@ -69,8 +69,8 @@ func startNodes(t *testing.T, leader, password string) map[string]*clusterNode {
 	t.Helper()
 	nodes, listeners := map[string]*clusterNode{}, map[string]net.Listener{}
 	members := []server.Member{
-		{ID: "a", RaftAddr: "127.0.0.1:7", Voter: true, Up: true, AppliedIndex: 9},
-		{ID: "b", RaftAddr: "127.0.0.1:8", Voter: true, Up: true, AppliedIndex: 8, LastHeard: 30 * time.Millisecond},
+		{ID: "a", RaftAddr: "127.0.0.1:7", Voter: true, Up: true, AppliedIndex: 9, Format: 2},
+		{ID: "b", RaftAddr: "127.0.0.1:8", Voter: true, Up: true, AppliedIndex: 8, LastHeard: 30 * time.Millisecond, Format: 1},
 		{ID: "c", RaftAddr: "127.0.0.1:9", AppliedIndex: 2, LastHeard: time.Minute},
 	}
 	for i, id := range []string{"a", "b"} {
@@ -83,7 +83,7 @@ func startNodes(t *testing.T, leader, password string) map[string]*clusterNode {
 		node, err := persistence.Open(persistence.Options{Logger: log})
 		require.NoError(t, err)
 		nodes[id] = &clusterNode{Limiter: limiter{node}, addr: ln.Addr().String(), topo: server.Topology{
-			ClusterID: "c1", Self: id, Leader: leader, LastLeader: "a", Term: 3, AppliedIndex: 8, CommitIndex: 9, Nodes: members,
+			ClusterID: "c1", Self: id, Leader: leader, LastLeader: "a", Term: 3, AppliedIndex: 8, CommitIndex: 9, Format: 1, Nodes: members,
 		}}
 		srv, err := server.New(server.Config{Logger: log, Password: password}, nodes[id])
 		require.NoError(t, err)
@@ -107,11 +107,11 @@ func TestClusterStatus(t *testing.T) {
 		lines[i] = strings.Join(strings.Fields(line), " ")
 	}
 	require.Equal(t, []string{
-		"cluster c1", "leader a", "term 3", "asked b, committed 9, applied 8, stale 5 ms", "",
-		"NODE ROLE UP CLIENTS NODES APPLIED HEARD",
-		"a leader yes " + nodes["a"].addr + " 127.0.0.1:7 9 0s ago",
-		"b follower yes " + nodes["b"].addr + " 127.0.0.1:8 8 this node",
-		"c no vote yet no unknown 127.0.0.1:9 2 1m0s ago", "",
+		"cluster c1", "leader a", "term 3", "log form 1", "asked b, committed 9, applied 8, stale 5 ms", "",
+		"NODE ROLE UP CLIENTS NODES APPLIED READS HEARD",
+		"a leader yes " + nodes["a"].addr + " 127.0.0.1:7 9 form 2 0s ago",
+		"b follower yes " + nodes["b"].addr + " 127.0.0.1:8 8 form 1 this node",
+		"c no vote yet no unknown 127.0.0.1:9 2 unknown 1m0s ago", "",
 	}, lines)
 
 	out.Reset()
@@ -120,7 +120,7 @@ func TestClusterStatus(t *testing.T) {
 	require.NoError(t, json.Unmarshal(out.Bytes(), &status))
 	require.Equal(t, "b", status.Node)
 	require.EqualValues(t, 5, status.StaleMs)
-	require.Equal(t, nodeStatus{ID: "b", ClientAddr: nodes["b"].addr, RaftAddr: "127.0.0.1:8", Voter: true, Up: true, AppliedIndex: 8, HeardMs: 30}, status.Nodes[1])
+	require.Equal(t, nodeStatus{ID: "b", ClientAddr: nodes["b"].addr, RaftAddr: "127.0.0.1:8", Voter: true, Up: true, AppliedIndex: 8, HeardMs: 30, LogFormat: 1}, status.Nodes[1])
 	require.False(t, status.Nodes[2].Voter || status.Nodes[2].Up)
 }
 
@@ -141,9 +141,12 @@ func TestClusterChangesGoToTheLeader(t *testing.T) {
 	require.NoError(t, (&clusterRemoveCmd{ID: "c"}).Run(ask))
 	require.NoError(t, (&clusterTransferCmd{}).Run(ask))
 	require.NoError(t, (&clusterTransferCmd{ID: "b"}).Run(ask))
+	require.NoError(t, (&clusterTransferCmd{IfLeading: true}).Run(ask), "b follows")
 	require.NoError(t, (&clusterSnapshotCmd{}).Run(ask))
 	require.Equal(t, []string{"add d d:7", "remove c", "transfer ", "transfer b"}, nodes["a"].asked())
 	require.Equal(t, []string{"snapshot"}, nodes["b"].asked())
+	require.NoError(t, (&clusterTransferCmd{IfLeading: true}).Run(&clusterCmd{Addr: nodes["a"].addr, PasswordFile: file}))
+	require.Equal(t, "transfer ", nodes["a"].asked()[4])
 
 	nodes["a"].mu.Lock()
 	nodes["a"].err = errors.New("d is a member already")

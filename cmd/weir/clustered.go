@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -51,7 +52,7 @@ func (f *clusterFlags) clustered() bool { return f.NodeID != "" || f.Durability 
 const soloID = "solo"
 
 // openNode starts the limiter that the flags ask for: alone or with others.
-func (s *serveCmd) openNode(log *slog.Logger, memory int64, clients net.Addr) (node, error) {
+func (s *serveCmd) openNode(log *slog.Logger, memory int64, clients net.Addr, traces *tracing) (node, error) {
 	if !s.clustered() {
 		n, err := persistence.Open(s.nodeOptions(log, memory))
 		if err != nil {
@@ -63,6 +64,7 @@ func (s *serveCmd) openNode(log *slog.Logger, memory int64, clients net.Addr) (n
 	if err != nil {
 		return nil, err
 	}
+	o.OnEntry = traces.entry()
 	n, err := raftstore.Open(o)
 	if err != nil {
 		return nil, err
@@ -105,15 +107,28 @@ func (s *serveCmd) clusterOptions(log *slog.Logger, memory int64, clients net.Ad
 	if err := s.certifyNode(&o, log); err != nil {
 		return o, err
 	}
-	listenOn := s.RaftListen
-	if listenOn == "" {
-		listenOn = s.RaftAddr
+	if err := s.checkRaftExposure(len(secret) > 0 || o.Certificates != nil); err != nil {
+		return o, err
 	}
-	if len(secret) == 0 && o.Certificates == nil && !isLoopback(listenOn) {
-		return o, fmt.Errorf("--raft-listen %s can be reached from other machines: give --raft-tls-cert-file and its key and CA, or --cluster-secret-file", listenOn)
-	}
-	o.Listener, err = listen("--raft-addr", listenOn)
+	o.Listener, err = listen("--raft-addr", s.raftPort())
 	return o, err
+}
+
+// raftPort is where the node listens for others.
+func (f *clusterFlags) raftPort() string {
+	if f.RaftListen == "" {
+		return f.RaftAddr
+	}
+	return f.RaftListen
+}
+
+// checkRaftExposure refuses a port for nodes that strangers can reach, unless something
+// keeps them out.
+func (f *clusterFlags) checkRaftExposure(guarded bool) error {
+	if guarded || isLoopback(f.raftPort()) {
+		return nil
+	}
+	return fmt.Errorf("--raft-listen %s can be reached from other machines: give --raft-tls-cert-file and its key and CA, or --cluster-secret-file", f.raftPort())
 }
 
 func (s *serveCmd) fullPolicy() engine.FullPolicy {
@@ -205,6 +220,14 @@ func (r *replica) Clear() error    { return inServerWords(r.Node.Clear()) }
 func (r *replica) Snapshot() error { return inServerWords(r.Node.Snapshot()) }
 func (r *replica) Save() error     { return inServerWords(r.Node.Save()) }
 
+func (r *replica) Backup() (io.ReadCloser, int64, error) {
+	b, err := r.Node.Backup()
+	if err != nil {
+		return nil, 0, inServerWords(err)
+	}
+	return b, b.Bytes, nil
+}
+
 func (r *replica) AddNode(id, raftAddr string) error {
 	return inServerWords(r.Node.AddNode(id, raftAddr))
 }
@@ -220,6 +243,7 @@ func inServerWords(err error) error {
 		{raftstore.ErrNoLeader, server.ErrClusterDown},
 		{raftstore.ErrNotLeader, server.ErrNotLeader},
 		{raftstore.ErrOverloaded, server.ErrOverloaded},
+		{raftstore.ErrOldMember, server.ErrOldMember},
 		{raftstore.ErrUnknown, server.ErrUnknownOutcome},
 	} {
 		if errors.Is(err, pair.from) {
@@ -235,7 +259,7 @@ func (r *replica) Topology() *server.Topology {
 	return &server.Topology{
 		ClusterID: t.ClusterID, Self: t.Self, Leader: t.Leader, LastLeader: t.LastLeader,
 		Term: t.Term, AppliedIndex: t.AppliedIndex, CommitIndex: t.CommitIndex,
-		Nodes: r.nodes(t.Nodes),
+		Format: t.Format, Nodes: r.nodes(t.Nodes),
 	}
 }
 

@@ -71,7 +71,8 @@ func parseConfig(r io.Reader, flags []*kong.Flag) (configFile, error) {
 	}
 	known := make(map[string]bool, len(flags))
 	for _, flag := range flags {
-		known[flag.Name] = flag.Name != configFlag && flag.Name != "help"
+		// A flag without a variable is about one run of a command, and no setting.
+		known[flag.Name] = flag.Name != configFlag && len(flag.Envs) > 0
 	}
 	file := configFile{}
 	for i := 0; i < len(top.Content); i += 2 {

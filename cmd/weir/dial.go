@@ -23,22 +23,44 @@ type dialFlags struct {
 
 // dial connects and logs in.
 func (f *dialFlags) dial(addr, password string) (redis.Conn, error) {
+	if !f.TLS {
+		if err := f.refuse("--tls"); err != nil {
+			return nil, err
+		}
+		return f.dialWith(addr, password, nil)
+	}
+	config, err := f.tlsConfig()
+	if err != nil {
+		return nil, err
+	}
+	return f.dialWith(addr, password, config)
+}
+
+// dialWith is dial with this TLS; nil: none.
+func (f *dialFlags) dialWith(addr, password string, config *tls.Config) (redis.Conn, error) {
 	options := []redis.DialOption{
 		redis.DialUsername(f.User), redis.DialPassword(password), redis.DialConnectTimeout(clusterDialTimeout),
 		redis.DialReadTimeout(clusterReplyTimeout), redis.DialWriteTimeout(clusterReplyTimeout),
-	}
-	if f.TLS {
-		config, err := f.tlsConfig()
-		if err != nil {
-			return nil, err
-		}
-		options = append(options, redis.DialUseTLS(true), redis.DialTLSConfig(config))
+		redis.DialUseTLS(config != nil), redis.DialTLSConfig(config),
 	}
 	conn, err := redis.Dial("tcp", addr, options...)
 	if err != nil {
 		return nil, fmt.Errorf("cannot reach a server at %s: %w", addr, err)
 	}
 	return conn, nil
+}
+
+// refuse says no to files for TLS where nothing says that it is to be spoken: who names
+// them does not expect the password to go out in plain.
+func (f *dialFlags) refuse(without string) error {
+	for _, file := range []struct{ flag, path string }{
+		{"--tls-ca-file", f.TLSCAFile}, {"--tls-cert-file", f.TLSCertFile}, {"--tls-key-file", f.TLSKeyFile},
+	} {
+		if file.path != "" {
+			return fmt.Errorf("%s needs %s", file.flag, without)
+		}
+	}
+	return nil
 }
 
 func (f *dialFlags) tlsConfig() (*tls.Config, error) {

@@ -24,7 +24,7 @@ func (s *serveCmd) fitFiles(log *slog.Logger) error {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
 		return fmt.Errorf("the limit on file descriptors: %w", err)
 	}
-	room, err := clientRoom(uint64(files.Cur))
+	room, err := clientRoom(s.withoutEnvoys(uint64(files.Cur)))
 	if err != nil {
 		return err
 	}
@@ -34,6 +34,14 @@ func (s *serveCmd) fitFiles(log *slog.Logger) error {
 		s.MaxClients = room
 	}
 	return nil
+}
+
+// withoutEnvoys is what they leave of the file descriptors.
+func (s *serveCmd) withoutEnvoys(files uint64) uint64 {
+	if s.RLS == "" {
+		return files
+	}
+	return files - min(files, server.RLSMaxConns)
 }
 
 // clientRoom returns how many clients a number of file descriptors suffices for.

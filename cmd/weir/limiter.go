@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"io"
 
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/server"
@@ -13,6 +14,7 @@ type limiter struct{ *persistence.Node }
 var (
 	_ server.Limiter         = limiter{}
 	_ server.StorageReporter = limiter{}
+	_ server.Archiver        = limiter{}
 )
 
 func (l limiter) Save() error {
@@ -21,6 +23,17 @@ func (l limiter) Save() error {
 		return server.ErrNoDisk
 	}
 	return err
+}
+
+func (l limiter) Backup() (io.ReadCloser, int64, error) {
+	b, err := l.Node.Backup()
+	switch {
+	case errors.Is(err, persistence.ErrNoDisk):
+		return nil, 0, server.ErrNoDisk
+	case err != nil:
+		return nil, 0, err
+	}
+	return b, b.Bytes, nil
 }
 
 func (l limiter) Storage() (server.Storage, bool) {

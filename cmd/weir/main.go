@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -18,8 +19,15 @@ type cli struct {
 	Dialects    dialectsCmd    `cmd:"" help:"List the limiter libraries whose scripts are recognised."`
 	Cluster     clusterCmd     `cmd:"" help:"Look at a running cluster, or change it."`
 	Policy      policyCmd      `cmd:"" help:"Bring the policies of a running server to what a file says, compare them, or write them down."`
+	Keys        keysCmd        `cmd:"" help:"List keys of a running server, look them up, explain, reset and block them."`
+	Top         topCmd         `cmd:"" help:"Watch a running server: decisions, time to decide, heaviest keys, memory, nodes."`
+	Doctor      doctorCmd      `cmd:"" help:"Look at what the flags of weir serve ask for, and at the server that runs with them: what is well, what is not, and what to do. Exit code 1 if something fails."`
+	Backup      backupCmd      `cmd:"" help:"Copy the state of a running server into a file."`
+	Restore     restoreCmd     `cmd:"" help:"Make a data directory of a backup: for a server that runs alone, or the first node of a new cluster."`
 	Healthcheck healthcheckCmd `cmd:"" help:"Ask a server whether it is ready: exit code 0 if it is."`
 	Bench       benchCmd       `cmd:"" help:"Measure weir beside Redis on this machine; weir bench run --help explains."`
+	Completion  completionCmd  `cmd:"" help:"Print what makes a shell complete weir's commands and flags."`
+	Complete    completeCmd    `cmd:"" name:"__complete" hidden:""`
 	Version     versionCmd     `cmd:"" help:"Print the version."`
 }
 
@@ -43,18 +51,29 @@ func newParser(c *cli) *kong.Kong {
 	)
 }
 
-type versionCmd struct{}
+type versionCmd struct {
+	JSON bool `env:"-" name:"json" help:"Print JSON."`
+}
 
-func (versionCmd) Run() error {
+func (v *versionCmd) Run() error {
+	if v.JSON {
+		return writeJSON(os.Stdout, map[string]string{"version": version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
+	}
 	_, err := fmt.Println("weir", version())
 	return err
 }
 
 type dialectsCmd struct {
-	Markdown bool `env:"-" help:"Print the list as Markdown."`
+	Markdown bool `env:"-" xor:"form" help:"Print the list as Markdown."`
+	JSON     bool `env:"-" name:"json" xor:"form" help:"Print JSON."`
 }
 
-func (d *dialectsCmd) Run() error { return server.WriteDialects(os.Stdout, d.Markdown) }
+func (d *dialectsCmd) Run() error {
+	if d.JSON {
+		return writeJSON(os.Stdout, server.Dialects())
+	}
+	return server.WriteDialects(os.Stdout, d.Markdown)
+}
 
 type helpCmd struct {
 	Command  []string `arg:"" optional:"" help:"The command to explain, like rl.tokenbucket; none lists them all."`

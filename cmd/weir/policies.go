@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/policyfile"
+	"github.com/weir-project/weir/server"
 )
 
 const (
@@ -27,6 +29,7 @@ type policyLoader struct {
 	path string
 	file *policyfile.File
 	log  *slog.Logger
+	told bool // that they wait for an upgrade
 }
 
 // openPolicies reads the policy file, before anything slow: a server that was told to
@@ -39,7 +42,7 @@ func openPolicies(path string, log *slog.Logger) (*policyLoader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &policyLoader{path, file, log}, nil
+	return &policyLoader{path: path, file: file, log: log}, nil
 }
 
 // policyNode is what the loader needs of a node.
@@ -105,7 +108,7 @@ func (l *policyLoader) apply(n policyNode) error {
 		some := ops[from:min(from+policiesAtOnce, len(ops))]
 		out := make([]engine.Decision, len(some))
 		if err := n.DecideAtomic(some, out); err != nil {
-			l.log.Debug("the policies wait for a leader", "error", err)
+			l.waits(err)
 			return err
 		}
 		for i := range out {
@@ -114,9 +117,21 @@ func (l *policyLoader) apply(n policyNode) error {
 			}
 		}
 	}
+	l.told = false
 	if refused > 0 {
 		l.log.Error("there is no room for some policies of the file", "refused", refused, "file", l.path)
 	}
 	l.log.Info("policies are as the file says", "file", l.path, "policies", len(l.file.Policies), "changes", len(ops)-refused)
 	return nil
+}
+
+// waits says why the file is not applied yet: aloud, once, where that takes an operator.
+func (l *policyLoader) waits(err error) {
+	switch {
+	case !errors.Is(err, server.ErrOldMember):
+		l.log.Debug("the policies wait for a leader", "error", err)
+	case !l.told:
+		l.told = true
+		l.log.Warn("the policies of the file are not in force yet, they wait for an upgrade", "error", err, "file", l.path)
+	}
 }

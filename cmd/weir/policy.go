@@ -26,16 +26,19 @@ type policyApplyCmd struct {
 
 type policyDiffCmd struct {
 	File string `short:"f" required:"" placeholder:"FILE" help:"The policy file."`
+	JSON bool   `env:"-" name:"json" help:"Print JSON: a list of changes, each what is so before and after."`
 }
 
-type policyExportCmd struct{}
+type policyExportCmd struct {
+	JSON bool `env:"-" name:"json" help:"Print JSON instead of YAML, in the server's terms."`
+}
 
 // errDiffers is how diff says with its exit code that there is a difference.
 var errDiffers = errors.New("the policies differ from the file")
 
 func (a *policyApplyCmd) Run(c *policyCmd) error  { return c.apply(os.Stdout, a.File) }
-func (d *policyDiffCmd) Run(c *policyCmd) error   { return c.diff(os.Stdout, d.File) }
-func (e *policyExportCmd) Run(c *policyCmd) error { return c.export(os.Stdout) }
+func (d *policyDiffCmd) Run(c *policyCmd) error   { return c.diff(os.Stdout, d.File, d.JSON) }
+func (e *policyExportCmd) Run(c *policyCmd) error { return c.export(os.Stdout, e.JSON) }
 
 // apply sends what differs, and says what it was.
 func (c *policyCmd) apply(w io.Writer, path string) error {
@@ -56,7 +59,7 @@ func (c *policyCmd) apply(w io.Writer, path string) error {
 	})
 }
 
-func (c *policyCmd) diff(w io.Writer, path string) error {
+func (c *policyCmd) diff(w io.Writer, path string, asJSON bool) error {
 	file, err := policyfile.Open(path)
 	if err != nil {
 		return err
@@ -67,30 +70,51 @@ func (c *policyCmd) diff(w io.Writer, path string) error {
 			return err
 		}
 		steps := file.Compare(now)
-		if err := report(w, steps, "to change"); err != nil || len(steps) == 0 {
+		write := func() error { return report(w, steps, "to change") }
+		if asJSON {
+			write = func() error { return writeJSON(w, stepsJSON(steps)) }
+		}
+		if err := write(); err != nil || len(steps) == 0 {
 			return err
 		}
 		return errDiffers
 	})
 }
 
-func (c *policyCmd) export(w io.Writer) error {
+func (c *policyCmd) export(w io.Writer, asJSON bool) error {
 	return c.with(func(s *policyServer) error {
 		now, err := s.policies()
 		if err != nil {
 			return err
 		}
+		if asJSON {
+			return writeJSON(w, now)
+		}
 		return policyfile.Write(w, now)
 	})
+}
+
+// stepJSON is a change as programs read it.
+type stepJSON struct {
+	Before string `json:"before"` // "": it is new
+	After  string `json:"after"`
+}
+
+func stepsJSON(steps []policyfile.Step) []stepJSON {
+	list := make([]stepJSON, len(steps))
+	for i, step := range steps {
+		list[i] = stepJSON{step.Before, step.After}
+	}
+	return list
 }
 
 // report lists steps, what is taken away with a minus and what comes with a plus.
 func report(w io.Writer, steps []policyfile.Step, what string) error {
 	for _, step := range steps {
 		if step.Before != "" {
-			fmt.Fprintf(w, "- %s\n", step.Before)
+			fmt.Fprintf(w, "- %s\n", plainText(step.Before))
 		}
-		fmt.Fprintf(w, "+ %s\n", step.After)
+		fmt.Fprintf(w, "+ %s\n", plainText(step.After))
 	}
 	if len(steps) == 0 {
 		what = "nothing " + what

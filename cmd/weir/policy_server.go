@@ -14,25 +14,8 @@ type policyServer struct{ conn redis.Conn }
 
 // with calls act with the server, and with the leader where the server sends there.
 func (c *policyCmd) with(act func(*policyServer) error) error {
-	password, err := secretFrom("password", "", c.PasswordFile)
-	if err != nil {
-		return err
-	}
-	addr := c.Addr
-	for range maxClusterHops {
-		conn, dialErr := c.dial(addr, password)
-		if dialErr != nil {
-			return dialErr
-		}
-		err = act(&policyServer{conn})
-		conn.Close()
-		to, moved := movedTo(err)
-		if !moved {
-			return err
-		}
-		addr = to
-	}
-	return fmt.Errorf("the leader keeps changing, try again: %w", err)
+	at := remote{c.Addr, c.PasswordFile, c.dialFlags}
+	return at.with(func(conn redis.Conn) error { return act(&policyServer{conn}) })
 }
 
 // policies asks for everything that is in force.

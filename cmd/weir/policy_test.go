@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,9 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server"
 )
 
 const loginPolicy = "policies:\n  login:\n    limits: [FIXED FOREVER 5]\n"
@@ -60,7 +64,7 @@ func TestPolicyCommands(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte(loginPolicy+"    overrides: [{key: vip, unlimited: true, ttl: 1h}]\n"), 0o600))
 
 	var out bytes.Buffer
-	require.ErrorIs(t, c.diff(&out, path), errDiffers)
+	require.ErrorIs(t, c.diff(&out, path, false), errDiffers)
 	require.Equal(t, "+ login LIMIT FIXED FOREVER 5\n+ login for vip UNLIMITED\n2 to change\n", out.String())
 	require.NoError(t, c.apply(&out, path))
 	out.Reset()
@@ -68,10 +72,10 @@ func TestPolicyCommands(t *testing.T) {
 	require.Equal(t, "nothing changed\n", out.String())
 
 	out.Reset()
-	require.NoError(t, c.export(&out))
+	require.NoError(t, c.export(&out, false))
 	require.NoError(t, os.WriteFile(path, out.Bytes(), 0o600))
 	out.Reset()
-	require.NoError(t, c.diff(&out, path))
+	require.NoError(t, c.diff(&out, path, false))
 
 	before := p.do("RL.POLICY", "GET", "login")
 	require.NoError(t, os.WriteFile(path, []byte("policies: {new: {limits: [FIXED 1m 1]}, login: {limits: [FIXED 1m 1], overrides: [{limits: []}]}}"), 0o600))
@@ -79,4 +83,33 @@ func TestPolicyCommands(t *testing.T) {
 	require.Equal(t, before, p.do("RL.POLICY", "GET", "login"))
 	require.Equal(t, []any{[]byte("login")}, p.do("RL.POLICY", "LIST"))
 	p.stop()
+}
+
+// oldCluster has a member that does not know what the file asks for, for so many tries.
+type oldCluster struct{ tries int }
+
+func (*oldCluster) Policies() *engine.Policies { return new(engine.Policies) }
+
+func (c *oldCluster) DecideAtomic([]engine.Op, []engine.Decision) error {
+	if c.tries--; c.tries >= 0 {
+		return server.ErrOldMember
+	}
+	return nil
+}
+
+// Policies that wait for an upgrade say so, once for each time that they begin to wait.
+func TestPoliciesThatWaitForAnUpgrade(t *testing.T) {
+	var said bytes.Buffer
+	loader, err := openPolicies(configWith(t, loginPolicy), slog.New(slog.NewTextHandler(&said, nil)))
+	require.NoError(t, err)
+	for range 2 {
+		said.Reset()
+		node := &oldCluster{tries: 3}
+		for range 3 {
+			require.ErrorIs(t, loader.apply(node), server.ErrOldMember)
+		}
+		require.Equal(t, 1, strings.Count(said.String(), "level=WARN"), said.String())
+		require.Contains(t, said.String(), "upgrade all of them, and remove those that are gone")
+		require.NoError(t, loader.apply(node))
+	}
 }

@@ -10,12 +10,13 @@ import (
 	"github.com/weir-project/weir/server"
 )
 
-// ports are where the server listens for clients and probes; nil: not there.
+// ports are where the server listens for clients, probes and Envoys; nil: not there.
 type ports struct {
 	plain, secure, web net.Listener
+	rls                net.Listener
 	cert               *certs.Store
 	auth               tls.ClientAuthType
-	httpTLS            bool
+	httpTLS, rlsTLS    bool
 	logins             bool // clients must say who they are
 	log                *slog.Logger
 }
@@ -26,7 +27,7 @@ func (s *serveCmd) open(log *slog.Logger, logins bool) (p *ports, err error) {
 	if s.Listen == "" && s.TLSListen == "" {
 		return nil, errors.New("--listen must not be empty where there is no --tls-listen")
 	}
-	p = &ports{auth: s.clientAuth(), httpTLS: s.HTTPTLS, logins: logins, log: log}
+	p = &ports{auth: s.clientAuth(), httpTLS: s.HTTPTLS, rlsTLS: s.RLSTLS, logins: logins, log: log}
 	if p.cert, err = s.certificate(log); err != nil {
 		return nil, err
 	}
@@ -38,6 +39,7 @@ func (s *serveCmd) open(log *slog.Logger, logins bool) (p *ports, err error) {
 		{"--listen", s.Listen, false, &p.plain},
 		{"--tls-listen", s.TLSListen, p.auth == tls.RequireAndVerifyClientCert, &p.secure},
 		{"--http", s.HTTP, false, &p.web},
+		{"--rls", s.RLS, s.RLSTLS && p.auth == tls.RequireAndVerifyClientCert, &p.rls},
 	} {
 		if one.addr == "" {
 			continue
@@ -52,9 +54,17 @@ func (s *serveCmd) open(log *slog.Logger, logins bool) (p *ports, err error) {
 	return p, nil
 }
 
+// envoys is the rate limit service; it may be there without being served.
+func (p *ports) envoys(srv *server.Server) *server.RLS {
+	if !p.rlsTLS {
+		return server.NewRLS(srv, nil)
+	}
+	return server.NewRLS(srv, p.cert.Server(p.auth))
+}
+
 // serve begins to accept on all of them. The channel gets the end of each.
-func (p *ports) serve(srv *server.Server, beside *server.HTTP) <-chan error {
-	failed := make(chan error, 3)
+func (p *ports) serve(srv *server.Server, beside *server.HTTP, envoys *server.RLS) <-chan error {
+	failed := make(chan error, 4)
 	if p.plain != nil {
 		go func() { failed <- srv.Serve(p.plain) }()
 	}
@@ -68,11 +78,14 @@ func (p *ports) serve(srv *server.Server, beside *server.HTTP) <-chan error {
 		}
 		go func() { failed <- beside.Serve(web) }()
 	}
+	if p.rls != nil {
+		go func() { failed <- envoys.Serve(p.rls) }()
+	}
 	return failed
 }
 
 func (p *ports) close() (err error) {
-	for _, ln := range []net.Listener{p.plain, p.secure, p.web} {
+	for _, ln := range []net.Listener{p.plain, p.secure, p.web, p.rls} {
 		if ln != nil {
 			err = errors.Join(err, ln.Close())
 		}

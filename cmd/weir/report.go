@@ -5,6 +5,7 @@ import "github.com/weir-project/weir/server"
 var (
 	_ server.StorageReporter   = (*replica)(nil)
 	_ server.ConsensusReporter = (*replica)(nil)
+	_ server.Archiver          = (*replica)(nil)
 )
 
 // Storage is the log's disk: it is what decisions wait for.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -32,6 +33,8 @@ type serveCmd struct {
 
 	HTTPCheck string `name:"http-check" default:"off" enum:"off,protected,open" help:"Decisions over HTTP for proxies, at /check on the port of --http. protected: for who gives the password, and without a password for this machine only. open: for whoever reaches the port. off, because most do without and each way in is one to look after."`
 
+	RLS string `name:"rls" placeholder:"HOST:PORT" help:"Address for Envoy's rate limit service, version 3, over gRPC. None by default, because most do without and each way in is one to look after."`
+
 	Requirepass     string `placeholder:"PASSWORD" help:"Password clients must give with AUTH or HELLO. Others on this machine can read it from the process list: the file is better."`
 	RequirepassFile string `placeholder:"FILE" help:"File that holds the password."`
 	UsersFile       string `placeholder:"FILE" help:"File of users and what each may do, in the form of Redis' ACL files; docs/security.md has the rules. Read again at SIGHUP. Without a line for the user default, only --requirepass lets it in."`
@@ -52,6 +55,9 @@ type serveCmd struct {
 
 	clusterFlags
 	tlsFlags
+	traceFlags
+
+	CPUProfile string `name:"cpu-profile" placeholder:"FILE" help:"Write there where the processor's time goes, from the start to the stop, for go tool pprof. Costs about a hundredth of it."`
 
 	LogLevel  string `default:"info" enum:"debug,info,warn,error" help:"The least serious line to log: debug, info, warn or error."`
 	LogFormat string `default:"text" enum:"text,json" help:"text or json, on standard error."`
@@ -71,20 +77,31 @@ func (s *serveCmd) Run() error {
 	if err != nil {
 		return err
 	}
+	stopProfile, err := startCPUProfile(log, s.CPUProfile)
+	if err != nil {
+		return err
+	}
+	defer stopProfile()
 	at, err := s.open(log, password != "" || s.UsersFile != "")
 	if err != nil {
 		return err
 	}
+	traces, err := s.traceFlags.open(log, cmp.Or(s.NodeID, at.clients().String()))
+	if err != nil {
+		return errors.Join(err, at.close())
+	}
+	defer traces.close(log)
 	memory := machineMemory(os.DirFS("/"))
 	limitHeap(memory)
-	node, err := s.openNode(log, memory, at.clients())
+	watchCollector()
+	node, err := s.openNode(log, memory, at.clients(), traces)
 	if err != nil {
 		return errors.Join(err, at.close())
 	}
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	srv, err := server.New(s.serverConfig(log, password, at, stop), node)
+	srv, err := server.New(s.serverConfig(log, password, at, traces, stop), node)
 	if err != nil {
 		return errors.Join(err, node.Close(), at.close())
 	}
@@ -94,25 +111,29 @@ func (s *serveCmd) Run() error {
 		s.reloadUsers(log, srv)
 	})()
 	beside := server.NewHTTP(srv)
-	failed := at.serve(srv, beside)
+	envoys := at.envoys(srv)
+	failed := at.serve(srv, beside, envoys)
 	s.announce(log, at)
 	notify(log, nowReady)
+	stopWatchdog := startWatchdog(log, at.clients().String(), node)
 
 	select {
 	case <-ctx.Done():
 		log.Info("stopping: answering what has been received, then saving; a second signal stops at once")
 	case err = <-failed:
 	}
-	stop() // from here on a signal has its ordinary effect
+	stop()         // from here on a signal has its ordinary effect
+	stopWatchdog() // systemd asks for no more from here on
 	notify(log, nowStopping)
-	return errors.Join(err, shutdown(log, srv, beside, node))
+	return errors.Join(err, shutdown(log, srv, beside, envoys, node))
 }
 
 // shutdown stops the parts in the order in which nothing is lost: no decision
 // after the last save, no client without its reply.
-func shutdown(log *slog.Logger, srv *server.Server, beside *server.HTTP, node node) error {
+func shutdown(log *slog.Logger, srv *server.Server, beside *server.HTTP, envoys *server.RLS, node node) error {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
 	defer cancel()
+	envoys.Shutdown(ctx)
 	if err := srv.Shutdown(ctx); err != nil {
 		log.Warn("some clients did not take their replies and were cut", "error", err)
 	}
@@ -143,7 +164,7 @@ func (s *serveCmd) tableOptions(memory int64) engine.Options {
 	}
 }
 
-func (s *serveCmd) serverConfig(log *slog.Logger, password string, at *ports, stop func()) server.Config {
+func (s *serveCmd) serverConfig(log *slog.Logger, password string, at *ports, traces *tracing, stop func()) server.Config {
 	return server.Config{
 		Addr:           addrOf(at.plain),
 		TLSAddr:        addrOf(at.secure),
@@ -157,6 +178,7 @@ func (s *serveCmd) serverConfig(log *slog.Logger, password string, at *ports, st
 		MaxBulkBytes:   int(s.MaxBulkBytes),
 		MaxOutputBytes: int(s.MaxOutputBytes),
 		WriteTimeout:   s.WriteTimeout,
+		Tracer:         traces.server(),
 		Logger:         log,
 		OnShutdown:     stop,
 		Redirect:       s.Redirect,
@@ -169,7 +191,7 @@ func (s *serveCmd) serverConfig(log *slog.Logger, password string, at *ports, st
 func (s *serveCmd) announce(log *slog.Logger, at *ports) {
 	attrs := []any{"connect", at.connect()}
 	for _, one := range []struct{ name, value string }{
-		{"listen", addrOf(at.plain)}, {"tls_listen", addrOf(at.secure)}, {"http", at.webURL()},
+		{"listen", addrOf(at.plain)}, {"tls_listen", addrOf(at.secure)}, {"http", at.webURL()}, {"rls", addrOf(at.rls)},
 	} {
 		if one.value != "" {
 			attrs = append(attrs, one.name, one.value)

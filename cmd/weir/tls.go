@@ -17,6 +17,7 @@ type tlsFlags struct {
 	TLSKeyFile     string `name:"tls-key-file" placeholder:"FILE" help:"Private key of the certificate."`
 	TLSCAFile      string `name:"tls-ca-file" placeholder:"FILE" help:"Certificates of the authorities that sign those of clients."`
 	TLSAuthClients string `name:"tls-auth-clients" default:"no" enum:"no,optional,required" help:"Whether clients must show a certificate: no, optional (one that is shown must be good) or required. It lets them connect; what they may do is a matter of AUTH."`
+	RLSTLS         bool   `name:"rls-tls" help:"Speak TLS on --rls, with the same certificate, and ask Envoys for theirs as --tls-auth-clients says."`
 	HTTPTLS        bool   `name:"http-tls" help:"Speak HTTPS on --http, with the same certificate. Probes need none."`
 }
 
@@ -25,9 +26,9 @@ var errTLSFlags = errors.New("the TLS flags do not fit together")
 // certificate reads what the flags name; nil when nothing uses TLS.
 func (f *tlsFlags) certificate(log *slog.Logger) (*certs.Store, error) {
 	switch {
-	case f.TLSListen == "" && !f.HTTPTLS:
+	case f.TLSListen == "" && !f.HTTPTLS && !f.RLSTLS:
 		if f.TLSCertFile != "" || f.TLSAuthClients != "no" {
-			return nil, fmt.Errorf("%w: nothing uses the certificate, give --tls-listen or --http-tls", errTLSFlags)
+			return nil, fmt.Errorf("%w: nothing uses the certificate, give --tls-listen, --http-tls or --rls-tls", errTLSFlags)
 		}
 		return nil, nil
 	case f.TLSCertFile == "" || f.TLSKeyFile == "":

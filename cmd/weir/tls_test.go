@@ -55,11 +55,11 @@ func TestServeTLS(t *testing.T) {
 
 	var out bytes.Buffer
 	policy := &policyCmd{Addr: p.said("tls_listen"), dialFlags: dial}
-	require.NoError(t, policy.export(&out))
+	require.NoError(t, policy.export(&out, false))
 	policy.TLSCertFile, policy.TLSKeyFile = "", ""
-	require.ErrorContains(t, policy.export(&out), "certificate required")
+	require.ErrorContains(t, policy.export(&out, false), "certificate required")
 	policy.TLSCAFile = ""
-	require.ErrorContains(t, policy.export(&out), "certificate signed by unknown authority")
+	require.ErrorContains(t, policy.export(&out, false), "certificate signed by unknown authority")
 
 	web := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca.Pool()}, DisableKeepAlives: true}}
 	answer, err := web.Get(p.web + "/readyz")
@@ -101,7 +101,7 @@ func TestTLSFlagsThatDoNotFit(t *testing.T) {
 	files := certtest.NewCA(t, "ca").Issue("weir", nil)
 	nowhere := filepath.Join(t.TempDir(), "none.pem")
 	for says, args := range map[string][]string{
-		"give --tls-listen or --http-tls":              certFlags(files),
+		"give --tls-listen, --http-tls or --rls-tls":   certFlags(files),
 		"give --tls-cert-file":                         {"--tls-listen=127.0.0.1:0"},
 		"--tls-ca-file goes with":                      certFlags(files, "--tls-listen=127.0.0.1:0", "--tls-auth-clients=required"),
 		"and with nothing else":                        certFlags(files, "--tls-listen=127.0.0.1:0", "--tls-ca-file="+files.CA),

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+	"github.com/stretchr/testify/require"
+)
+
+// fillForBackup leaves a server with some of everything that a backup must bring back.
+func fillForBackup(p *process) {
+	p.do("RL.POLICY", "SET", "user", "LIMIT", "FIXED", "FOREVER", "10")
+	p.do("RL.POLICY", "OVERRIDE", "user", "vip:*", "LIMIT", "FIXED", "FOREVER", "100")
+	p.do("RL.CHECK", "user", "7", "COST", "4")
+	p.five("RL.FIXED", "quota", "FOREVER", "10", "COST", "3")
+	p.five("RL.TOKENBUCKET", "bucket", "1/1d", "10", "COST", "3")
+	p.do("RL.BLOCK", "villain", "1h", "REASON", "abuse")
+}
+
+// holdsTheBackup checks that a server has what fillForBackup left.
+func holdsTheBackup(p *process) {
+	p.t.Helper()
+	check := func(key string) int64 {
+		reply, err := redis.Values(p.do("RL.CHECK", "user", key, "COST", "0"), nil)
+		require.NoError(p.t, err)
+		return reply[1].(int64)
+	}
+	require.EqualValues(p.t, 6, check("7"))
+	require.EqualValues(p.t, 100, check("vip:1"))
+	require.EqualValues(p.t, 7, p.five("RL.FIXED", "quota", "FOREVER", "10", "COST", "0")[1])
+	require.EqualValues(p.t, 7, p.five("RL.TOKENBUCKET", "bucket", "1/1d", "10", "COST", "0")[1])
+	require.EqualValues(p.t, 0, p.five("RL.FIXED", "villain", "FOREVER", "10")[0])
+}
+
+// A backup taken under load holds everything that was answered before it began, and
+// becomes a server that runs alone, which becomes a cluster, which becomes a server that
+// runs alone.
+func TestBackupAndRestore(t *testing.T) {
+	dir := t.TempDir()
+	p := start(t, "--data-dir="+filepath.Join(dir, "one"))
+	fillForBackup(p)
+	ledgers, done := load(p, "hot")
+	key := ledgers[0].key
+	before := p.waitForUnits(key, 1000)
+	file := filepath.Join(dir, "hot.backup")
+	require.Contains(t, weir(t, "backup", "--addr", p.addr, file), "hot.backup: ")
+	p.stop()
+	done.Wait()
+
+	weir(t, "restore", file, "--data-dir", filepath.Join(dir, "two"))
+	p = start(t, "--data-dir="+filepath.Join(dir, "two"))
+	holdsTheBackup(p)
+	require.GreaterOrEqual(t, p.used(key), before)
+
+	cold := filepath.Join(dir, "cold.backup")
+	weir(t, "backup", "--addr", p.addr, cold)
+	p.stop()
+	raft := freeAddr(t)
+	weir(t, "restore", cold, "--data-dir", filepath.Join(dir, "a"), "--node-id=a", "--raft-addr="+raft)
+	a := start(t, "--data-dir="+filepath.Join(dir, "a"), "--node-id=a", "--raft-addr="+raft)
+	other := freeAddr(t)
+	b := start(t, "--data-dir="+filepath.Join(dir, "b"), "--node-id=b", "--raft-addr="+other, "--join="+raft+","+other)
+	require.Eventually(t, func() bool {
+		reply, err := redis.Values(b.dial().Do("RL.CHECK", "user", "7", "COST", "0"))
+		return err == nil && reply[1].(int64) == 6
+	}, patience, 20*time.Millisecond)
+	holdsTheBackup(a)
+	holdsTheBackup(b)
+
+	back := filepath.Join(dir, "cluster.backup")
+	weir(t, "backup", "--addr", b.addr, back)
+	b.stop()
+	a.signal(9)
+	weir(t, "restore", back, "--data-dir", filepath.Join(dir, "three"))
+	holdsTheBackup(start(t, "--data-dir="+filepath.Join(dir, "three")))
+}
+
+// waitForUnits waits until a key has been granted so many.
+func (p *process) waitForUnits(key string, n int64) (units int64) {
+	p.t.Helper()
+	require.Eventually(p.t, func() bool { units = p.used(key); return units >= n }, patience, time.Millisecond)
+	return units
+}
+
+// What the two commands refuse, and that they leave nothing behind.
+func TestBackupAndRestoreRefuse(t *testing.T) {
+	dir := t.TempDir()
+	file, data := filepath.Join(dir, "b"), filepath.Join(dir, "data")
+	p := start(t, "--data-dir="+filepath.Join(dir, "one"))
+	fillForBackup(p)
+	weir(t, "backup", "--addr", p.addr, file)
+	refuses := func(want string, args ...string) {
+		t.Helper()
+		require.Contains(t, strings.ReplaceAll(refusal(t, exec.Command(binary, args...)), "\n", " "), want)
+	}
+	refuses("is there already", "backup", "--addr", p.addr, file)
+	require.NotContains(t, refusal(t, exec.Command(binary, "backup", filepath.Join(file, "below"))), "already")
+	refuses("ERR this server keeps its state in memory only", "backup", "--addr", start(t, "--data-dir=").addr, file+"2")
+	refuses("no such file", "restore", file+"2", "--data-dir", data)
+	refuses("is not empty, and nothing was restored", "restore", file, "--data-dir", filepath.Join(dir, "one"))
+	refuses("--raft-addr must be", "restore", file, "--data-dir", data, "--node-id=a", "--raft-addr=nowhere")
+
+	whole, err := os.ReadFile(file)
+	require.NoError(t, err)
+	for name, harmed := range map[string][]byte{
+		"short": whole[:len(whole)/2], "empty": nil, "flipped": append(append(whole[:2000:2000], whole[2000]^1), whole[2001:]...),
+	} {
+		bad := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(bad, harmed, 0o600))
+		refuses("this is no whole backup, and nothing was restored", "restore", bad, "--data-dir", data)
+		refuses("this is no whole backup, and nothing was restored", "restore", bad, "--data-dir", data, "--node-id=a")
+	}
+	require.NoDirExists(t, data)
+	left, err := filepath.Glob(filepath.Join(dir, "*"+partSuffix))
+	require.NoError(t, err)
+	require.Empty(t, left)
+	weir(t, "restore", file, "--data-dir", data)
+	p.stop()
+	holdsTheBackup(start(t, "--data-dir="+data))
+}
+
+// A whole one through pipes.
+func TestBackupThroughAPipe(t *testing.T) {
+	dir := t.TempDir()
+	p := start(t, "--data-dir="+filepath.Join(dir, "one"))
+	fillForBackup(p)
+	out, err := exec.Command(binary, "backup", "--addr", p.addr, "-").Output()
+	require.NoError(t, err)
+	in := exec.Command(binary, "restore", "-", "--data-dir", filepath.Join(dir, "two"))
+	in.Stdin = strings.NewReader(string(out))
+	said, err := in.CombinedOutput()
+	require.NoError(t, err, "%s", said)
+	holdsTheBackup(start(t, "--data-dir="+filepath.Join(dir, "two")))
+}

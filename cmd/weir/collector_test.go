@@ -1,0 +1,63 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/metrics"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestPercentFor(t *testing.T) {
+	for live, want := range map[uint64]int{0: 100, 1 << 20: 100, 4 << 20: 100, 8 << 20: 50, 40 << 20: 10, 1 << 40: 10} {
+		require.Equal(t, want, percentFor(live), "%d bytes", live)
+	}
+}
+
+// TestCollectorFollowsTheHeap when it grows and when it shrinks.
+func TestCollectorFollowsTheHeap(t *testing.T) {
+	(&heapTarget{percent: 100}).watch()
+	target := func() uint64 {
+		runtime.GC()
+		s := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+		metrics.Read(s)
+		return s[0].Value.Uint64()
+	}
+	large := make([]byte, 64<<20)
+	require.Eventually(t, func() bool { return target() == garbagePercent }, time.Minute, time.Millisecond)
+	runtime.KeepAlive(large)
+	require.Eventually(t, func() bool { return target() > garbagePercent }, time.Minute, time.Millisecond)
+}
+
+// collectedKeys take more than twice spareGarbage: a server with them must not be at the
+// usual target, and has collected a few times while they came.
+const collectedKeys = 200_000
+
+// A server that holds much keeps little garbage beside it, unless told otherwise.
+func TestServersSetTheirCollector(t *testing.T) {
+	target := func(p *process) float64 { return p.metric("go_gc_gogc_percent") }
+	p := startHolding(t, "", collectedKeys)
+	require.Eventually(t, func() bool { // each look makes garbage, for the next collection
+		return target(p) >= garbagePercent && target(p) < 100
+	}, patience, time.Millisecond)
+	require.EqualValues(t, 77, target(startHolding(t, "77", collectedKeys)))
+}
+
+// startHolding starts a server with a GOGC and so many keys.
+func startHolding(t *testing.T, gogc string, keys int) *process {
+	cmd := exec.Command(binary)
+	cmd.Env = append(os.Environ(), "GOGC="+gogc)
+	p := startCommand(t, cmd, "--data-dir=")
+	conn := p.dial()
+	for key := range keys {
+		require.NoError(t, conn.Send("RL.FIXED", key, "1h", 5))
+		if (key+1)%1000 == 0 {
+			_, err := conn.Do("") // reads the answers
+			require.NoError(t, err)
+		}
+	}
+	return p
+}

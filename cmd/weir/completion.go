@@ -1,0 +1,153 @@
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// The scripts ask weir itself for what may follow, so they never need to change.
+var (
+	//go:embed completion/weir.bash
+	bashCompletion string
+	//go:embed completion/weir.zsh
+	zshCompletion string
+	//go:embed completion/weir.fish
+	fishCompletion string
+)
+
+type completionCmd struct {
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash: source <(weir completion bash). zsh: the same, or into a file _weir on fpath. fish: weir completion fish | source."`
+}
+
+func (c *completionCmd) Run() error { return c.write(os.Stdout) }
+
+func (c *completionCmd) write(w io.Writer) error {
+	_, err := io.WriteString(w, map[string]string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}[c.Shell])
+	return err
+}
+
+// completeCmd is what the scripts call.
+type completeCmd struct {
+	Words []string `arg:"" optional:"" passthrough:"" help:"The words behind weir, the last being the one that is typed."`
+}
+
+func (c *completeCmd) Run(ctx *kong.Context) error {
+	for _, word := range complete(ctx.Model.Node, c.Words) {
+		fmt.Println(word)
+	}
+	return nil
+}
+
+// complete returns what the last of the words may become; nothing where it may be
+// anything, like a file.
+func complete(at *kong.Node, words []string) []string {
+	if len(words) == 0 {
+		words = []string{""}
+	}
+	before, typed := words[:len(words)-1], words[len(words)-1]
+	var open *kong.Flag // whose value comes next
+	for _, word := range before {
+		switch name, _, whole := strings.Cut(word, "="); {
+		case word == "=": // where the shell cuts words there
+		case open != nil:
+			open = nil
+		case strings.HasPrefix(word, "-"):
+			if flag := flagOf(at, name); flag != nil && !whole && !flag.IsBool() {
+				open = flag
+			}
+		default:
+			at = below(at, word)
+		}
+	}
+	if typed == "=" {
+		typed = ""
+	}
+	name, value, whole := strings.Cut(typed, "=")
+	switch {
+	case open != nil:
+		return beginning(enumOf(open.Value), typed)
+	case whole && strings.HasPrefix(name, "-"):
+		return valuesOf(flagOf(at, name), name+"=", value)
+	case strings.HasPrefix(typed, "-"):
+		return beginning(flagNames(at), typed)
+	case len(at.Positional) > 0:
+		return beginning(enumOf(at.Positional[0]), typed)
+	}
+	return beginning(commandNames(at), typed)
+}
+
+func below(at *kong.Node, word string) *kong.Node {
+	for _, child := range at.Children {
+		if child.Name == word {
+			return child
+		}
+	}
+	return at
+}
+
+// flagsOf are the flags that may stand behind a command: its own, and those above it.
+func flagsOf(at *kong.Node) (all []*kong.Flag) {
+	for _, group := range at.AllFlags(true) {
+		all = append(all, group...)
+	}
+	return all
+}
+
+func flagOf(at *kong.Node, dashed string) *kong.Flag {
+	for _, flag := range flagsOf(at) {
+		if dashed == "--"+flag.Name || flag.Short != 0 && dashed == "-"+string(flag.Short) {
+			return flag
+		}
+	}
+	return nil
+}
+
+func flagNames(at *kong.Node) (names []string) {
+	for _, flag := range flagsOf(at) {
+		names = append(names, "--"+flag.Name)
+	}
+	return names
+}
+
+func commandNames(at *kong.Node) (names []string) {
+	for _, child := range at.Children {
+		if !child.Hidden {
+			names = append(names, child.Name)
+		}
+	}
+	return names
+}
+
+func enumOf(v *kong.Value) (words []string) {
+	for _, word := range v.EnumSlice() {
+		if word != "" {
+			words = append(words, word)
+		}
+	}
+	return words
+}
+
+// valuesOf completes --flag=value.
+func valuesOf(flag *kong.Flag, prefix, typed string) (words []string) {
+	if flag == nil {
+		return nil
+	}
+	for _, word := range beginning(enumOf(flag.Value), typed) {
+		words = append(words, prefix+word)
+	}
+	return words
+}
+
+func beginning(words []string, with string) (found []string) {
+	for _, word := range words {
+		if strings.HasPrefix(word, with) {
+			found = append(found, word)
+		}
+	}
+	return found
+}

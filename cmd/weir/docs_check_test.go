@@ -1,0 +1,84 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/policyfile"
+)
+
+// docsChecked are blocks that are held to what they claim without being carried out whole.
+var docsChecked = map[string]func(t *testing.T, text string){
+	"README.md: make run      # the server on 127.0.0.1:6380, its state in ./weir-data; Ctrl-C stops it":                    makes,
+	"CONTRIBUTING.md: make            # what there is to make":                                                              makes,
+	"benchmarks.md: make bench           # the short suite, at most 5 minutes; installs Redis to compare with where it can": makes,
+	"benchmarks.md: bin/weir bench --list --suite full                        # scenarios, and who takes part in each":      lists,
+	"policies.md: policies:": isPolicyFile,
+
+	"http.md: rdb := redis.NewUniversalClient(&redis.UniversalOptions{":                                                                        compiles("", "_ = d"),
+	"http.md: all, perChat := client.TokenBucket(client.PerSecond(30), 1), client.TokenBucket(client.PerSecond(1), 1)":                         compiles("", ""),
+	"http.md: hold, d, err := limits.Reserve(ctx, client.Request{Rule: client.Policy(\"tpm\"), Key: \"org:acme\", Cost: 4000}, 2*time.Minute)": compiles("", "_, _ = d, left"),
+	"http.md: lease, err := limits.Lease(global, \"all\", client.LeaseOptions{Batch: 1000})":                                                   compiles("var global *client.Rule", "_ = d"),
+	"http.md: proxies, err := httplimit.Trust(\"10.0.0.0/8\") // who is believed about X-Forwarded-For": compiles(
+		"var login, api *client.Rule; var addr string; var mux *http.ServeMux", ""),
+}
+
+// makes: make knows the targets.
+func makes(t *testing.T, text string) {
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(line, "#")
+		words := strings.Fields(line)
+		require.Equal(t, "make", words[0])
+		make := exec.Command("make", append([]string{"-n"}, words[1:]...)...)
+		make.Dir = "../.."
+		out, err := make.CombinedOutput()
+		require.NoError(t, err, "%s: %s", line, out)
+	}
+}
+
+// lists: the command takes the flags, and tells what it would measure.
+func lists(t *testing.T, text string) {
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(strings.ReplaceAll(line, "'SET {key} x'", "SET"), "#")
+		line, _, _ = strings.Cut(line, "&&")
+		words := strings.Fields(line)
+		require.Equal(t, "bin/weir", words[0])
+		out, err := exec.Command(binary, append(words[1:], "--list")...).CombinedOutput()
+		require.NoError(t, err, "%s: %s", line, out)
+	}
+}
+
+func isPolicyFile(t *testing.T, text string) {
+	_, err := policyfile.Read(strings.NewReader(text), "policies.yaml")
+	require.NoError(t, err)
+}
+
+// compiles: the lines are Go, behind what they need and before what uses what they make.
+func compiles(before, after string) func(*testing.T, string) {
+	return func(t *testing.T, text string) {
+		program := "package main\n"
+		for path, word := range map[string]string{
+			"context": "context", "net/http": "http", "time": "time", "github.com/redis/go-redis/v9": "redis",
+			"github.com/weir-project/weir/client": "client", "github.com/weir-project/weir/client/httplimit": "httplimit",
+		} {
+			if strings.Contains(before+text, word+".") || word == "context" || word == "client" {
+				program += "import " + word + " \"" + path + "\"\n"
+			}
+		}
+		given := "limits *client.Client"
+		if strings.Contains(text, "limits, err :=") {
+			given = "_ *client.Client"
+		}
+		program += "func lines(ctx context.Context, " + given + ") {\n" + before + "\n" + strings.ReplaceAll(text, "\n...\n", "\n") + "\n" + after + "\n_ = err\n}\n"
+		program += "func main() { lines(nil, nil) }\n"
+		file := filepath.Join(t.TempDir(), "main.go")
+		require.NoError(t, os.WriteFile(file, []byte(program), 0o600))
+		out, err := exec.Command("go", "build", "-o", os.DevNull, file).CombinedOutput()
+		require.NoError(t, err, "%s\n%s", out, program)
+	}
+}

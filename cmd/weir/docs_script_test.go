@@ -1,0 +1,117 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// docScript is a block of commands for a shell, and what goes on around it. They run in
+// namespaces of their own: its ports, 10.0.0.1 to 10.0.0.4, /etc and /var/lib are theirs
+// alone, and whatever they start ends with them.
+type docScript struct {
+	uses   string // of a block that is wanted before, as $text
+	before string
+	after  string
+}
+
+var docScripts = map[string]docScript{
+	"README.md: make run-cluster      # three nodes on this machine: prints how to talk to them, and which one to kill": {
+		before: `make() { WEIR=weir exec sh "$repo/scripts/$1.sh"; }`,
+		after:  `await sh -c 'weir cluster status --addr 127.0.0.1:6384 | tr "\n" " " | grep "yes .*yes .*yes"'; kill $!; wait $!`,
+	},
+	"operations.md: listen: 0.0.0.0:6380": {
+		before: `mkdir /etc/weir; echo secret > /etc/weir/password; cat > /etc/weir/weir.yaml <<'END'`,
+		after:  "END\nweir serve --config /etc/weir/weir.yaml & await weir healthcheck; ls /var/lib/weir | grep .",
+	},
+	"operations.md: weir doctor": {
+		uses:   "operations.md: listen: 0.0.0.0:6380",
+		before: `mkdir /etc/weir; echo secret > /etc/weir/password; printf %s "$text" > /etc/weir/weir.yaml`,
+	},
+	"operations.md: weir backup --addr 127.0.0.1:6380 --password-file password today.backup": {
+		before: `echo secret > password; weir serve --requirepass-file password & await weir healthcheck
+			weir keys block user:42 --for 1h --password-file password`,
+		after: `kill $!; wait $!; weir serve --data-dir /var/lib/weir-new & await weir healthcheck
+			redis-cli -p 6380 RL.FIXED user:42 1m 5 | head -n 1 | grep -x 0`,
+	},
+	"operations.md: weir top --once": {
+		before: `weir serve & await weir healthcheck; redis-cli -p 6380 RL.FIXED user:42 1m 5`,
+		after:  `weir keys list 'user:*' > left; test ! -s left || ! grep user:42 left`,
+	},
+	"clustering.md: weir serve --node-id a --listen 10.0.0.1:6380 --requirepass-file pass --raft-addr 10.0.0.1:6390 \\": {
+		before: `echo s > pass; echo s > secret`,
+		after: `for n in b:2 c:3; do
+			weir serve --node-id ${n%:*} --listen 10.0.0.${n#*:}:6380 --http "" --data-dir ${n%:*} --requirepass-file pass --raft-addr 10.0.0.${n#*:}:6390 \
+				--join 10.0.0.1:6390,10.0.0.2:6390,10.0.0.3:6390 --expect 3 --cluster-secret-file secret &
+			done; await weir cluster status --addr 10.0.0.3:6380 --password-file pass`,
+	},
+	"clustering.md: weir cluster status                    # --json for programs; fails when there is no leader": {
+		before: `for n in a:1 b:2 c:3; do
+			weir serve --node-id ${n%:*} --listen 127.0.0.${n#*:}:6380 --http "" --data-dir ${n%:*} --raft-addr 127.0.0.${n#*:}:6390 \
+				--join 127.0.0.1:6390,127.0.0.2:6390,127.0.0.3:6390 &
+			done; await weir cluster status; await redis-cli -p 6380 -e RL.FIXED k 1m 5`,
+		after: `weir cluster status | grep -q 'b .*leader'`,
+	},
+	"security.md: weir serve --tls-listen 0.0.0.0:6380 --listen \"\" --tls-cert-file weir.pem --tls-key-file weir.key --requirepass-file pass": {
+		uses: "security.md: # An authority for clients and one for nodes, each with a key of its own.",
+		before: `eval "$text"; echo secret > pass
+			cli=$(command -v redis-cli) PATH=.:$PATH
+			printf '#!/bin/sh\nuntil weir healthcheck; do sleep 0.1; done\nprintf "secret\\nPING\\n" | %s "$@" > said\n' "$cli" > redis-cli
+			chmod +x redis-cli`,
+		after: `grep PONG said`,
+	},
+}
+
+// docPrelude makes the place in which a script runs.
+const docPrelude = `set -e
+ip link set lo up
+for n in 1 2 3 4; do ip addr add 10.0.0.$n/24 dev lo; done
+cp -r /etc/ssl ssl
+mount -t tmpfs none /etc
+mount -t tmpfs none /var/lib
+cp -r ssl /etc
+# await COMMAND: until it succeeds, for a minute.
+await() {
+	tries=0
+	until "$@" > awaited 2>&1; do
+		tries=$((tries + 1))
+		[ $tries -lt 600 ] || { cat awaited; exit 1; }
+		sleep 0.1
+	done
+}
+`
+
+// alone are the namespaces: network, mounts, processes.
+var alone = []string{"--map-root-user", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"}
+
+// serving is a command that does not end by itself, over all its lines.
+var serving = regexp.MustCompile(`(?m)^((?:weir serve|make run)(?:[^#\n\\]|\\\n)*[^#\s])`)
+
+func (s docScript) run(t *testing.T, blocks map[string]string, text string) {
+	for _, tool := range []string{"unshare", "ip", "openssl", "redis-cli"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("SKIPPED: %s is missing (on Debian: apt install util-linux iproute2 openssl redis-tools)", tool)
+		}
+	}
+	if out, err := exec.Command("unshare", append(alone, "true")...).CombinedOutput(); err != nil {
+		t.Skipf("SKIPPED: no namespaces here: %s", out)
+	}
+	repo, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+	shell := exec.CommandContext(ctx, "unshare", append(alone, "sh")...)
+	shell.Dir = t.TempDir()
+	shell.Env = append(os.Environ(), "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"), "repo="+repo, "text="+blocks[s.uses])
+	shell.Stdin = strings.NewReader(docPrelude + s.before + "\n" + serving.ReplaceAllString(text, "$1 &") + "\n" + s.after + "\n")
+	var said bytes.Buffer
+	shell.Stdout, shell.Stderr = &said, &said
+	require.NoError(t, shell.Run(), "%s", &said)
+}

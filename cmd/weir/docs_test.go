@@ -1,0 +1,92 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// docBlocks are what stands between the fences of all pages for people, by the page and
+// the first line.
+func docBlocks(t *testing.T) map[string]string {
+	t.Helper()
+	pages, err := filepath.Glob("../../docs/*.md")
+	require.NoError(t, err)
+	blocks := map[string]string{}
+	for _, path := range append(pages, "../../README.md", "../../CONTRIBUTING.md") {
+		if filepath.Base(path) == "commands.md" {
+			continue // made from the command table, whose examples TestExamples of server runs
+		}
+		page, err := os.ReadFile(path)
+		require.NoError(t, err)
+		for i, part := range strings.Split("\n"+string(page), "\n```") {
+			if i%2 == 1 {
+				_, text, _ := strings.Cut(part, "\n")
+				first, _, _ := strings.Cut(text, "\n")
+				blocks[filepath.Base(path)+": "+first] = text
+			}
+		}
+	}
+	return blocks
+}
+
+// TestDocs runs what the pages show, as it is written. A block that none of the lists
+// below has is an error until somebody has decided about it.
+func TestDocs(t *testing.T) {
+	blocks := docBlocks(t)
+	decided := map[string]bool{}
+	decide := func(name string, run func(t *testing.T, text string)) {
+		text, ok := blocks[name]
+		require.True(t, ok, "no page has this any more: %s", name)
+		require.False(t, decided[name], "in two lists: %s", name)
+		decided[name] = true
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			run(t, text)
+		})
+	}
+	for name, setup := range docSessions {
+		decide(name, func(t *testing.T, text string) { runSession(t, setup, text) })
+	}
+	for name, script := range docScripts {
+		decide(name, func(t *testing.T, text string) { script.run(t, blocks, text) })
+	}
+	for name, check := range docsChecked {
+		decide(name, check)
+	}
+	for name, why := range docsNotRun {
+		decide(name, func(t *testing.T, _ string) { require.NotEmpty(t, why) })
+	}
+	for name := range blocks {
+		require.True(t, decided[name], "run it, or say in docsNotRun why not: %q", name)
+	}
+}
+
+// docsNotRun says of blocks why they are not run here, with the test that does where
+// there is one.
+var docsNotRun = map[string]string{
+	"README.md: # before": "Python; the clients of server/clienttest send such calls",
+
+	"architecture.md:  client ──RESP──▶ server ──[]Op──▶ Limiter ──▶ engine ──[]Decision──▶ server ──RESP──▶ client": "a drawing",
+
+	"benchmarks.md: redis-benchmark -p 6380 -c 50 -P 128 -r 100000 -n 5000000 RL.TOKENBUCKET key:__rand_int__ 10 20": "it loads the machine for many seconds; bench sends the same in its TestRedisBenchmark",
+
+	"clustering.md: [{\"id\": \"a\", \"addr\": \"10.0.0.1:6390\"}]": "a file; raftstore's recover_test.go writes such ones",
+	"clustering.md: [+]node ok":                                     "output; TestClusterProcesses of raftstore/chaos and server's probes read it",
+
+	"http.md: upstream weir { server 127.0.0.1:6381; keepalive 16; }": "TestNginx of examples, which holds it against this page",
+	"http.md: http://127.0.0.1:8080 {":                                "TestCaddy of examples, the same",
+	"http.md: http:":                                                  "TestTraefik of examples, the same",
+	"http.md: -- http-request lua.weir POLICY: asks weir's /check about the client's address. Sets": "TestHAProxy of examples, the same",
+	"http.md: global": "TestHAProxy of examples, the same",
+	"http.md: # of the HTTP connection manager": "Envoy is not to be had as a package; rls_test.go speaks its protocol",
+	"operations.md: docker compose -f docker/compose.yaml -f docker/compose.monitoring.yaml up --build --detach": "it takes images from a registry; TestComposeMonitoring of docker reads the files",
+
+	"security.md: # An authority for clients and one for nodes, each with a key of its own.": "TestCertificatesOfTheManual",
+	"security.md: # who uses this server":                                                    "TestUsersOfTheManual",
+	"security.md: weir serve --node-id a --raft-addr 10.0.0.1:6390 --raft-tls-cert-file a.pem --raft-tls-key-file a.key --raft-tls-ca-file nodes-ca.pem ...": "it ends in dots; tls_test.go of raftstore makes such clusters, TestUsersOfTheManual knows the flags",
+	"security.md: level=INFO msg=audit user=ops addr=10.0.0.7:51724 id=12 command=rl.block args=\"[RL.BLOCK user:13 1h REASON abuse]\" queued=false":         "output",
+}

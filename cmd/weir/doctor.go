@@ -1,0 +1,129 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"regexp"
+	"strings"
+	"text/tabwriter"
+)
+
+// doctorCmd looks at what weir serve would be given with the same flags, variables and
+// file, and asks the server where one runs there.
+type doctorCmd struct {
+	serveCmd     `embed:""`
+	User         string `env:"-" placeholder:"NAME" help:"Ask the running server as this user; default unless given."`
+	PasswordFile string `env:"-" placeholder:"FILE" help:"File that holds that user's password; the server's own unless given."`
+	JSON         bool   `env:"-" name:"json" help:"Print JSON."`
+}
+
+// verdict says how bad a finding is.
+type verdict string
+
+const (
+	fine  verdict = "ok"
+	doubt verdict = "warn" // it works, and may stop to
+	wrong verdict = "fail" // it does not work, or not as the flags promise
+)
+
+// finding is what one look has found: one line.
+type finding struct {
+	Verdict verdict `json:"verdict"`
+	Check   string  `json:"check"`
+	Found   string  `json:"found"`
+	Do      string  `json:"do,omitempty"` // how to mend it
+}
+
+// errUnfit is how doctor says with its exit code that something failed.
+var errUnfit = errors.New("not fit to serve")
+
+func (d *doctorCmd) Run() error { return d.tell(os.Stdout, d.examine()) }
+
+// examine looks at everything. It changes nothing but for a file that it writes to the
+// data directory's file system and takes away at once.
+func (d *doctorCmd) examine() []finding {
+	found := d.lookAtConfig()
+	up, ports := d.lookAtPorts()
+	if up != nil {
+		defer up.conn.Close()
+	}
+	for _, more := range [][]finding{
+		ports, d.lookAtVersions(up), d.lookAtClock(up), d.lookAtDisk(), d.lookAtLimits(up), d.lookAtCertificates(), d.lookAtCluster(up),
+	} {
+		found = append(found, more...)
+	}
+	return found
+}
+
+// tell writes the findings, and returns errUnfit when one of them fails.
+func (d *doctorCmd) tell(w io.Writer, found []finding) error {
+	err := d.write(w, found)
+	var failed []string
+	for _, f := range found {
+		if f.Verdict == wrong {
+			failed = append(failed, f.Check)
+		}
+	}
+	if err == nil && len(failed) > 0 {
+		err = fmt.Errorf("%w: %s", errUnfit, strings.Join(failed, ", "))
+	}
+	return err
+}
+
+func (d *doctorCmd) write(w io.Writer, found []finding) error {
+	if d.JSON {
+		return writeJSON(w, found)
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, f := range found {
+		if f.Do != "" {
+			f.Found += ": " + f.Do
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\n", f.Verdict, f.Check, plainText(f.Found)) // other programs may have said it
+	}
+	return t.Flush()
+}
+
+// writeJSON is how every command with --json writes.
+func writeJSON(w io.Writer, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err == nil {
+		_, err = w.Write(append(silentJSON(text), '\n'))
+	}
+	return err
+}
+
+// controls are those that JSON lets stand in a string, and some terminals obey.
+var controls = regexp.MustCompile("[\u007f-\u009f]")
+
+// silentJSON is the same JSON without anything that a terminal would obey.
+func silentJSON(text []byte) []byte {
+	return controls.ReplaceAllFunc(text, func(b []byte) []byte { return fmt.Appendf(nil, `\u%04x`, []rune(string(b))[0]) })
+}
+
+// lookAtConfig reads the files that the flags name, as serve would.
+func (d *doctorCmd) lookAtConfig() []finding {
+	quiet := slog.New(slog.DiscardHandler)
+	_, password := d.readPassword()
+	_, secret := secretFrom("cluster-secret", d.ClusterSecret, d.ClusterSecretFile)
+	_, policies := openPolicies(d.Policies, quiet)
+	var users error
+	if load := d.userLoader(); load != nil {
+		_, users = load()
+	}
+	if err := errors.Join(password, secret, policies, users); err != nil {
+		return []finding{{wrong, "config", oneLine(err), "correct it, weir does not start with it"}}
+	}
+	from := "the flags and variables are sound"
+	if d.Config != "" {
+		from = d.Config + ", the flags and variables are sound"
+	}
+	return []finding{{fine, "config", from, ""}}
+}
+
+// oneLine is the text of an error that may be several joined.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+const (
+	// clockErrorMax is how far off the wall clock may be by the kernel's own account: the
+	// alert for nodes whose clocks differ fires there too.
+	clockErrorMax = time.Second
+	// clockBehindMax is how far windows may be off the wall clock: the alert's bound.
+	clockBehindMax = 5 * time.Second
+	// futureSlack is how far ahead of now a file may have been written, for file systems
+	// that round.
+	futureSlack = 2 * time.Second
+)
+
+const lookAfterNTP = "look after chrony, ntpd or systemd-timesyncd; limits go by the monotonic clock, windows of clock and calendar by this one"
+
+// discipline is what the kernel knows of how the wall clock is kept right.
+type discipline struct {
+	synced   bool
+	maxError time.Duration
+	source   string // of the kernel's time: tsc, kvm-clock, ...; "": not known
+}
+
+func (d *doctorCmd) lookAtClock(up *running) []finding {
+	var found []finding
+	if kernel, ok := clockDiscipline(); ok {
+		found = append(found, judgeClock(kernel))
+	}
+	if at, ok := writtenLast(d.DataDir); ok && time.Until(at) > futureSlack {
+		found = append(found, finding{doubt, "clock", fmt.Sprintf("the wall clock stands %v before the state was last written: it was set back", time.Until(at).Round(time.Second)),
+			"set it right before the start; weir's time does not go back, the time it was down counts as none"})
+	}
+	if up != nil {
+		found = append(found, judgeBehind(up.info["clock_behind_ms"])...)
+	}
+	if len(found) == 0 {
+		found = append(found, finding{fine, "clock", "how it is kept right cannot be seen on this system", ""})
+	}
+	return found
+}
+
+func judgeClock(k discipline) finding {
+	source := ""
+	if k.source != "" {
+		source = ", the kernel's time comes from " + k.source
+	}
+	switch {
+	case !k.synced:
+		return finding{doubt, "clock", "the kernel says that nothing keeps the wall clock right", lookAfterNTP}
+	case k.maxError > clockErrorMax:
+		return finding{doubt, "clock", fmt.Sprintf("the wall clock may be off by %v", k.maxError.Round(time.Millisecond)), lookAfterNTP}
+	case k.source == "hpet" || k.source == "acpi_pm":
+		return finding{doubt, "clock", "synchronised, and slow to read" + source, "find out in the kernel's log why it gave up tsc: each decision reads the time"}
+	}
+	return finding{fine, "clock", fmt.Sprintf("synchronised, off by at most %v%s", k.maxError.Round(time.Millisecond), source), ""}
+}
+
+// judgeBehind reads how far the server's windows are off; an older server does not say.
+func judgeBehind(text string) []finding {
+	ms, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return nil
+	}
+	behind := time.Duration(ms) * time.Millisecond
+	if behind.Abs() > clockBehindMax {
+		return []finding{{doubt, "clock", fmt.Sprintf("the wall clock was set: windows of clock and calendar are %v behind it", behind),
+			"wait, weir makes up a second in about half an hour; see what sets the clock"}}
+	}
+	return []finding{{fine, "clock", fmt.Sprintf("windows of clock and calendar are %v behind the wall clock", behind), ""}}
+}
+
+// writtenLast is when a data directory last had a file changed.
+func writtenLast(dir string) (last time.Time, ok bool) {
+	for _, name := range []string{"FLUSHED", "FORMAT", "NODE"} {
+		if file, err := os.Stat(filepath.Join(dir, name)); err == nil && file.ModTime().After(last) {
+			last, ok = file.ModTime(), true
+		}
+	}
+	return last, ok
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"time"
+)
+
+const (
+	// lagMax is how many entries a node may be behind: the alert's bound.
+	lagMax = 10_000
+	// clockAheadMax is how far a node's clock may be off this one's: the alert's bound.
+	clockAheadMax = time.Second
+)
+
+func (d *doctorCmd) lookAtCluster(up *running) []finding {
+	switch {
+	case up != nil && up.info["cluster_enabled"] == "1":
+		return d.lookAtMembers(up)
+	case up != nil && d.clustered():
+		return []finding{{wrong, "cluster", "the server stands alone, the flags name a node", "restart it with them"}}
+	case !d.clustered():
+		return []finding{{fine, "cluster", "one node by itself", ""}}
+	case len(d.Join) == 0:
+		return []finding{{fine, "cluster", "a cluster of one", ""}}
+	}
+	return d.lookAtPeers()
+}
+
+// lookAtMembers asks the server who is there.
+func (d *doctorCmd) lookAtMembers(up *running) []finding {
+	reply, err := up.conn.Do("WEIR.CLUSTER", "STATUS")
+	if err != nil {
+		return []finding{{doubt, "cluster", "the server answers " + oneLine(err), "ask as a user who may send WEIR.CLUSTER: --user and --password-file"}}
+	}
+	status, err := readStatus(reply)
+	if err != nil {
+		return []finding{{wrong, "cluster", "the server answers what is no status: " + oneLine(err), "use the weir that the server is"}}
+	}
+	return status.judge()
+}
+
+func (s *clusterStatus) judge() (found []finding) {
+	if s.Leader == "" {
+		found = append(found, finding{wrong, "cluster", "no leader: nothing is decided", "start nodes until a majority is up, and see whether they reach each other"})
+	}
+	up, voters := 0, 0
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if n.Voter {
+			voters++
+			if n.Up {
+				up++
+			}
+		}
+		found = append(found, n.judge()...)
+	}
+	said := fmt.Sprintf("%d of %d voters are up", up, voters)
+	if s.Leader != "" {
+		said += ", " + s.Leader + " leads"
+	}
+	majority := voters/2 + 1
+	switch {
+	case up < majority:
+		return append(found, finding{wrong, "cluster", said, fmt.Sprintf("start nodes until %d are up", majority)})
+	case up == majority && voters > 1:
+		return append(found, finding{doubt, "cluster", said, "one more that fails stops all decisions: start the others"})
+	case voters > 1 && voters%2 == 0:
+		return append(found, finding{doubt, "cluster", said, "add a node: an even number stands no more failures than one less"})
+	}
+	return append(found, finding{fine, "cluster", said, ""})
+}
+
+// judge says what is wrong with one node; nothing when all is well.
+func (n *nodeStatus) judge() (found []finding) {
+	ahead := time.Duration(n.ClockAheadMs) * time.Millisecond
+	switch {
+	case !n.Up:
+		return []finding{{doubt, "cluster", fmt.Sprintf("%s was last heard of %v ago", n.ID, time.Duration(n.HeardMs)*time.Millisecond), "start it, or see whether " + n.RaftAddr + " can be reached"}}
+	case n.LagEntries > lagMax:
+		found = append(found, finding{doubt, "cluster", fmt.Sprintf("%s is %d entries behind", n.ID, n.LagEntries), "see its disk, its processor and its network"})
+	}
+	if ahead.Abs() > clockAheadMax {
+		found = append(found, finding{doubt, "cluster", fmt.Sprintf("the clock of %s is %v ahead of this node's", n.ID, ahead), lookAfterNTP})
+	}
+	return found
+}
+
+// lookAtPeers tries the nodes that a start would look for.
+func (d *doctorCmd) lookAtPeers() []finding {
+	var silent []string
+	for _, addr := range d.Join {
+		if addr == d.RaftAddr {
+			continue
+		}
+		conn, err := net.DialTimeout("tcp", addr, healthTimeout)
+		if err != nil {
+			silent = append(silent, addr)
+			continue
+		}
+		conn.Close()
+	}
+	said := fmt.Sprintf("%d nodes in --join", len(d.Join))
+	switch {
+	case len(silent) > 0:
+		return []finding{{doubt, "cluster", said + ", nobody answers at " + strings.Join(silent, ", "), "start them, or see whether they can be reached from here"}}
+	case len(d.Join)%2 == 0:
+		return []finding{{doubt, "cluster", said, "take an odd number: an even one stands no more failures than one less"}}
+	}
+	return []finding{{fine, "cluster", said + ", the others answer", ""}}
+}

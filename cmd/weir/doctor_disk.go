@@ -1,0 +1,140 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// The file systems that keep less than a disk does.
+const (
+	tmpfs   = "tmpfs"
+	overlay = "overlay"
+)
+
+const (
+	// diskTightParts: less than one part in so many is free where the alert fires.
+	diskTightParts = 10
+	// diskLeast is where a start does not make sense: the store's log and its files
+	// take that much before they are tidied up.
+	diskLeast = 256 << 20
+	// syncSlow is what a decision of a cluster should not wait for its disk; syncStuck is
+	// as long as the time between two flushes of a single node.
+	syncSlow, syncStuck = 20 * time.Millisecond, time.Second
+	// syncTimes are enough for a median that one hiccup does not move.
+	syncTimes, syncBytes = 9, 4096
+)
+
+// volume is the file system of the data directory.
+type volume struct {
+	kind       string // "": not known by name
+	free, size uint64 // bytes
+}
+
+func (d *doctorCmd) lookAtDisk() []finding {
+	if d.DataDir == "" {
+		return []finding{{doubt, "disk", "no --data-dir: a restart begins from nothing", "name one, unless that is what you want"}}
+	}
+	there, err := nearest(d.DataDir)
+	if err != nil {
+		return []finding{{wrong, "disk", oneLine(err), "choose another --data-dir"}}
+	}
+	var found []finding
+	if v, err := volumeOf(there); err == nil {
+		found = append(found, v.judge(d.DataDir), v.judgeKind(d.DataDir))
+	}
+	took, err := syncTime(there)
+	if err != nil {
+		return append(found, finding{wrong, "disk", oneLine(err), "let the user that runs weir write to " + d.DataDir + ", and run doctor as that user"})
+	}
+	return append(found, judgeSync(took, d.clustered()))
+}
+
+// nearest is the directory, or the nearest above it while it is not there.
+func nearest(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	for err == nil {
+		var at fs.FileInfo
+		if at, err = os.Stat(dir); err == nil && !at.IsDir() {
+			return "", fmt.Errorf("%s is no directory", dir)
+		} else if err == nil {
+			return dir, nil
+		}
+		if above := filepath.Dir(dir); above != dir && errors.Is(err, fs.ErrNotExist) {
+			dir, err = above, nil
+		}
+	}
+	return "", err
+}
+
+func (v volume) judge(dir string) finding {
+	said := fmt.Sprintf("%s has %s free of %s", dir, bytesText(v.free), bytesText(v.size))
+	switch {
+	case v.free < diskLeast:
+		return finding{wrong, "disk", said, "make room: weir stops when the disk is full"}
+	case v.free < v.size/diskTightParts:
+		return finding{doubt, "disk", said, "make room: weir stops when the disk is full"}
+	}
+	return finding{fine, "disk", said, ""}
+}
+
+func (v volume) judgeKind(dir string) finding {
+	on := dir + " is on " + cmp.Or(v.kind, "a file system unknown by name")
+	switch v.kind {
+	case tmpfs:
+		return finding{doubt, "disk", on + ", which is memory", "choose a --data-dir on a disk: this one ends with the machine"}
+	case overlay:
+		return finding{doubt, "disk", on + ", a container's own layer", "mount a volume there: this one ends with the container"}
+	case "nfs", "cifs", "smb", "9p", "fuse":
+		return finding{doubt, "disk", on + ", which may promise more than it keeps", "choose a --data-dir on a local disk"}
+	}
+	return finding{fine, "disk", on, ""}
+}
+
+// syncTime is the median time that a small write takes to be safe in dir.
+func syncTime(dir string) (median time.Duration, err error) {
+	f, err := os.CreateTemp(dir, "weir-doctor-*")
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	if err := os.Remove(f.Name()); err != nil { // at once: nothing stays behind, whatever happens
+		return 0, err
+	}
+	took := make([]time.Duration, syncTimes)
+	for i := range took {
+		start := time.Now()
+		_, err := f.Write(make([]byte, syncBytes))
+		if err = errors.Join(err, f.Sync()); err != nil {
+			return 0, err
+		}
+		took[i] = time.Since(start)
+	}
+	slices.Sort(took)
+	return took[syncTimes/2], nil
+}
+
+func judgeSync(took time.Duration, clustered bool) finding {
+	said := fmt.Sprintf("a small write is safe after %v", took.Round(10*time.Microsecond))
+	switch {
+	case took > syncStuck:
+		return finding{wrong, "disk", said, "choose a faster disk: the state is to be written every second"}
+	case clustered && took > syncSlow:
+		return finding{doubt, "disk", said, "choose a faster disk, each batch of decisions waits for it; or see --durability os"}
+	}
+	return finding{fine, "disk", said, ""}
+}
+
+func bytesText(n uint64) string {
+	for _, unit := range sizeUnits[:3] {
+		if n >= uint64(unit.bytes) {
+			return fmt.Sprintf("%.1f%s", float64(n)/float64(unit.bytes), unit.suffix)
+		}
+	}
+	return fmt.Sprintf("%db", n)
+}

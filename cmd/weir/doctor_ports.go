@@ -1,0 +1,194 @@
+package main
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"syscall"
+
+	"github.com/gomodule/redigo/redis"
+)
+
+// running is a server that answers where the flags say that one is.
+type running struct {
+	conn redis.Conn
+	info map[string]string // what INFO says
+}
+
+// lookAtPorts tries the addresses: a server may answer there, or they must be free.
+func (d *doctorCmd) lookAtPorts() (up *running, found []finding) {
+	up, clients := d.lookAtClientPort()
+	found = append(found, clients)
+	if err := d.exposed(); err != nil {
+		found = append(found, finding{wrong, "ports", oneLine(err), "weir does not start like that"})
+	}
+	there := up != nil || clients.Verdict == doubt // one that does not answer questions
+	found = append(found, d.lookAtHTTP(there)...)
+	for _, other := range []struct {
+		addr, whom, flag string
+		used             bool
+	}{
+		{d.TLSListen, "clients with TLS", "--tls-listen", d.TLSListen != "" && d.Listen != ""},
+		{d.RLS, "Envoys", "--rls", d.RLS != ""},
+		{d.raftPort(), "nodes", "--raft-listen", d.clustered() && d.RaftAddr != ""},
+	} {
+		if other.used {
+			found = append(found, lookAtPort(other.addr, other.whom, other.flag, there))
+		}
+	}
+	return up, found
+}
+
+// exposed says whether strangers could reach a port.
+func (d *doctorCmd) exposed() error {
+	password, _ := d.readPassword()
+	secret, _ := secretFrom("cluster-secret", d.ClusterSecret, d.ClusterSecretFile)
+	logins, known := password != "" || d.UsersFile != "", d.clientAuth() == tls.RequireAndVerifyClientCert
+	err := errors.Join(
+		checkExposure("--listen", d.Listen, logins, d.ProtectedMode && d.Listen != ""),
+		checkExposure("--tls-listen", d.TLSListen, logins, d.ProtectedMode && d.TLSListen != "" && !known),
+		checkExposure("--http", d.HTTP, logins, d.ProtectedMode && d.HTTP != ""),
+		checkExposure("--rls", d.RLS, logins, d.ProtectedMode && d.RLS != "" && !(d.RLSTLS && known)))
+	if d.clustered() {
+		err = errors.Join(err, d.checkRaftExposure(secret != "" || d.RaftTLSCertFile != ""))
+	}
+	return err
+}
+
+// lookAtClientPort asks the server, if there is one.
+func (d *doctorCmd) lookAtClientPort() (*running, finding) {
+	addr := d.clientPort()
+	conn, known, err := d.connect()
+	noCertificate := finding{doubt, "ports", addr + " asks for a certificate of clients", "look at the server with weir keys and weir cluster, which can show one: --tls-cert-file"}
+	var said redis.Error
+	switch {
+	case errors.As(err, &said):
+		return nil, finding{doubt, "ports", addr + " answers " + string(said), "give --user and --password-file, to ask the server about itself"}
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return nil, lookAtFreePort(addr, "clients")
+	case err != nil && known && d.clientAuth() == tls.RequireAndVerifyClientCert:
+		return nil, noCertificate
+	case err != nil:
+		return nil, finding{wrong, "ports", oneLine(err), "see what listens there, or choose another address"}
+	}
+	text, err := redis.String(conn.Do("INFO", "everything"))
+	switch {
+	case errors.As(err, &said):
+		conn.Close()
+		return nil, finding{doubt, "ports", addr + " answers " + string(said), "ask as a user who may send INFO: --user and --password-file"}
+	case err != nil && known && d.clientAuth() == tls.RequireAndVerifyClientCert: // TLS 1.3 hangs up only now
+		conn.Close()
+		return nil, noCertificate
+	case err != nil:
+		conn.Close()
+		return nil, finding{wrong, "ports", addr + " is some other program's: " + oneLine(err), "stop that one, or choose another address"}
+	}
+	up := &running{conn, infoFields(text)}
+	if up.info["weir_version"] == "" {
+		conn.Close()
+		return nil, finding{wrong, "ports", addr + " is another server's, Redis " + up.info["redis_version"], "stop that one, or choose another address with --listen"}
+	}
+	return up, finding{fine, "ports", addr + " for clients: weir answers, up " + up.info["uptime_in_seconds"] + " s", ""}
+}
+
+func (d *doctorCmd) clientPort() string {
+	if d.Listen == "" {
+		return d.TLSListen
+	}
+	return d.Listen
+}
+
+// connect logs in to the server that the flags describe. One that speaks TLS only must
+// show the certificate that the flags name: the password is for nobody else. known says
+// that it did.
+func (d *doctorCmd) connect() (conn redis.Conn, known bool, err error) {
+	password, err := secretFrom("password", "", d.PasswordFile)
+	if d.PasswordFile == "" {
+		password, err = d.readPassword()
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	flags := dialFlags{User: d.User}
+	if d.Listen != "" {
+		conn, err = flags.dial(d.Listen, password)
+		return conn, false, err
+	}
+	store, err := d.certificate(slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, false, err
+	}
+	conn, err = flags.dialWith(d.TLSListen, password, &tls.Config{
+		MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, // the very certificate is asked for instead
+		VerifyConnection: func(state tls.ConnectionState) error {
+			if leaf := state.PeerCertificates[0]; !leaf.Equal(store.Leaf()) {
+				return fmt.Errorf("%s shows another certificate than %s, of %s", d.TLSListen, d.TLSCertFile, leaf.Subject)
+			}
+			known = true
+			return nil
+		},
+	})
+	return conn, known, err
+}
+
+// infoFields reads what INFO says.
+func infoFields(text string) map[string]string {
+	fields := make(map[string]string)
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			fields[name] = value
+		}
+	}
+	return fields
+}
+
+// lookAtFreePort tries to listen where nobody does.
+func lookAtFreePort(addr, whom string) finding {
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		return finding{wrong, "ports", fmt.Sprintf("%s for %s: %v", addr, whom, err), "choose an address of this machine that is free"}
+	}
+	ln.Close()
+	return finding{fine, "ports", addr + " for " + whom + " is free", ""}
+}
+
+// lookAtHTTP asks /readyz. there: a server runs with these flags.
+func (d *doctorCmd) lookAtHTTP(there bool) []finding {
+	if d.HTTP == "" {
+		return []finding{{doubt, "ports", "no --http: there is no /readyz, no /metrics and no page", "give --http an address, unless nobody watches"}}
+	}
+	var said strings.Builder
+	err := (&healthcheckCmd{HTTP: d.HTTP, HTTPTLS: d.HTTPTLS}).ask(io.Writer(&said))
+	ready := strings.Join(strings.Fields(said.String()), " ")
+	switch {
+	case err == nil && !there:
+		return []finding{{wrong, "ports", d.HTTP + " for probes is another server's, it answers " + ready, "stop that one, or choose another address with --http"}}
+	case err == nil:
+		return []finding{{fine, "ports", d.HTTP + " for probes answers " + ready, ""}}
+	case errors.Is(err, errNotReady):
+		return []finding{{wrong, "ports", d.HTTP + " for probes answers " + ready, "wait while it starts or stops; else see the lines about the cluster"}}
+	case errors.Is(err, syscall.ECONNREFUSED) && there:
+		return []finding{{wrong, "ports", d.HTTP + " for probes: nobody answers, and the server runs", "start it with the same --http, or look for its end in the log"}}
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return []finding{lookAtFreePort(d.HTTP, "probes")}
+	}
+	return []finding{{wrong, "ports", d.HTTP + " for probes: " + oneLine(err), "see what listens there, or choose another address with --http"}}
+}
+
+// lookAtPort tries one that is asked nothing: it is to be open where the server is there,
+// and free where none is.
+func lookAtPort(addr, whom, flag string, there bool) finding {
+	if !there {
+		return lookAtFreePort(addr, whom)
+	}
+	conn, err := net.DialTimeout("tcp", addr, healthTimeout)
+	if err != nil {
+		return finding{wrong, "ports", addr + " for " + whom + ": " + oneLine(err), "the server runs with another " + flag + ": give it the same flags"}
+	}
+	conn.Close()
+	return finding{fine, "ports", addr + " for " + whom + " is open", ""}
+}

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+)
+
+// keysCmd looks at the keys of a running server, and settles what counts against them.
+type keysCmd struct {
+	remote
+
+	List    keysListCmd    `cmd:"" help:"List keys that are not idle, and what counts against them."`
+	Look    keysLookCmd    `cmd:"" help:"Show what counts against a key: its own limiter, and those that policies keep for it."`
+	Explain keysExplainCmd `cmd:"" help:"Say what a decision would answer now, and why, without taking anything."`
+	Reset   keysResetCmd   `cmd:"" help:"Forget what counts against keys, with all policies. Blocks stay."`
+	Block   keysBlockCmd   `cmd:"" help:"Deny every decision on keys."`
+	Unblock keysUnblockCmd `cmd:"" help:"Lift blocks."`
+}
+
+type keysListCmd struct {
+	Pattern string `arg:"" default:"*" help:"Which keys, as in Redis: *, ?, [ab]. Those of policies are named policy|<policy>|<limit>|<key>."`
+	Limit   int    `env:"-" default:"100" help:"How many at most; 0 for all."`
+	JSON    bool   `env:"-" name:"json" help:"Print JSON."`
+}
+
+type keysLookCmd struct {
+	Key  string `arg:"" help:"The key."`
+	JSON bool   `env:"-" name:"json" help:"Print JSON."`
+}
+
+type keysExplainCmd struct {
+	JSON    bool     `env:"-" name:"json" help:"Print JSON; before the decision."`
+	Command []string `arg:"" passthrough:"" help:"A decision with its arguments, like RL.CHECK login user:42."`
+}
+
+// keysChosen are the keys that a change is for.
+type keysChosen struct {
+	Keys   []string `arg:"" optional:"" help:"The keys."`
+	Match  string   `env:"-" placeholder:"PATTERN" help:"All keys that match, instead of names. Those that come meanwhile may be missed."`
+	DryRun bool     `env:"-" help:"Only say which."`
+	JSON   bool     `env:"-" name:"json" help:"Print JSON."`
+}
+
+type keysResetCmd struct{ keysChosen }
+
+type keysBlockCmd struct {
+	keysChosen
+	For    string `env:"-" default:"FOREVER" placeholder:"DURATION" help:"How long, like 90s or 1h; until it is lifted, unless given."`
+	Reason string `env:"-" help:"Why, for those who look."`
+}
+
+type keysUnblockCmd struct{ keysChosen }
+
+var errKeyLimit = errors.New("--limit must be 0 or more")
+
+var errWhichKeys = errors.New("name keys, or give --match a pattern, and not both")
+
+func (l *keysListCmd) Run(k *keysCmd) error    { return l.show(os.Stdout, k) }
+func (l *keysLookCmd) Run(k *keysCmd) error    { return l.show(os.Stdout, k) }
+func (e *keysExplainCmd) Run(k *keysCmd) error { return e.show(os.Stdout, k) }
+
+func (r *keysResetCmd) Run(k *keysCmd) error {
+	return r.change(os.Stdout, k, "forgotten", func(s *keyServer, key string) (bool, error) { return s.reset(key, r.Match == "") })
+}
+
+func (b *keysBlockCmd) Run(k *keysCmd) error {
+	how := []any{b.For}
+	if b.Reason != "" {
+		how = append(how, "REASON", b.Reason)
+	}
+	return b.change(os.Stdout, k, "blocked", func(s *keyServer, key string) (bool, error) {
+		if strings.HasPrefix(key, policyKeyPrefix) && b.Match != "" {
+			return false, nil // the key itself is what is blocked, for all policies
+		}
+		_, err := s.conn.Do("RL.BLOCK", append([]any{key}, how...)...)
+		return err == nil, err
+	})
+}
+
+func (u *keysUnblockCmd) Run(k *keysCmd) error {
+	return u.change(os.Stdout, k, "unblocked", func(s *keyServer, key string) (bool, error) {
+		return redis.Bool(s.conn.Do("RL.UNBLOCK", key))
+	})
+}
+
+func (l *keysListCmd) show(w io.Writer, k *keysCmd) error {
+	if l.Limit < 0 {
+		return fmt.Errorf("%w, not %d", errKeyLimit, l.Limit)
+	}
+	found := []keyStatus{}
+	err := k.with(func(conn redis.Conn) error {
+		s := &keyServer{conn: conn}
+		found = found[:0]
+		return s.each(l.Pattern, func(key string) (bool, error) {
+			status, ok, err := s.look(key)
+			if ok {
+				found = append(found, status)
+			}
+			return l.Limit == 0 || len(found) < l.Limit, err
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return writeKeys(w, found, l.JSON)
+}
+
+func (l *keysLookCmd) show(w io.Writer, k *keysCmd) (err error) {
+	found := []keyStatus{}
+	err = k.with(func(conn redis.Conn) error {
+		s := &keyServer{conn: conn}
+		found = found[:0]
+		names, err := s.limitersOf(l.Key)
+		for i := 0; i < len(names) && err == nil; i++ {
+			var status keyStatus
+			var ok bool
+			if status, ok, err = s.look(names[i]); ok {
+				found = append(found, status)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return writeKeys(w, found, l.JSON)
+}
+
+func (e *keysExplainCmd) show(w io.Writer, k *keysCmd) error {
+	var told named
+	err := k.with(func(conn redis.Conn) (err error) {
+		told, err = readNamed(conn.Do("RL.EXPLAIN", toAny(e.Command)...))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if e.JSON {
+		return writeJSON(w, told)
+	}
+	return told.write(w)
+}
+
+// change carries something out on each of the keys, and says on how many it had effect.
+func (c *keysChosen) change(w io.Writer, k *keysCmd, done string, one func(*keyServer, string) (bool, error)) error {
+	if (len(c.Keys) == 0) == (c.Match == "") {
+		return errWhichKeys
+	}
+	changed, counted := []string{}, map[string]bool{} // the next leader may change one again
+	err := k.with(func(conn redis.Conn) error {
+		s := &keyServer{conn: conn}
+		return c.each(s, func(key string) (bool, error) {
+			had := c.DryRun
+			var err error
+			if !had {
+				had, err = one(s, key)
+			}
+			if had && !counted[key] {
+				changed, counted[key] = append(changed, key), true
+			}
+			return true, err
+		})
+	})
+	if c.JSON {
+		return errors.Join(writeJSON(w, map[string]any{done: changed, "dry_run": c.DryRun}), err)
+	}
+	for _, key := range changed {
+		fmt.Fprintln(w, plainText(key))
+	}
+	if c.DryRun {
+		done = "to be " + done
+	}
+	_, writeErr := fmt.Fprintf(w, "%d %s\n", len(changed), done)
+	return errors.Join(writeErr, err)
+}
+
+func (c *keysChosen) each(s *keyServer, visit func(string) (bool, error)) error {
+	if c.Match != "" {
+		return s.each(c.Match, visit)
+	}
+	for _, key := range c.Keys {
+		if _, err := visit(key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// duration shows milliseconds as one reads them; -1 is no end.
+func duration(ms int64) string {
+	if ms < 0 {
+		return "never"
+	}
+	return (time.Duration(ms) * time.Millisecond).String()
+}

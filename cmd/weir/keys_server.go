@@ -1,0 +1,151 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"unicode"
+
+	"github.com/gomodule/redigo/redis"
+)
+
+const (
+	// policyKeyPrefix begins the names of limiters that policies keep.
+	policyKeyPrefix = "policy|"
+	// scanCount is how many keys a step of SCAN looks at: few round trips, and no step
+	// that others would notice.
+	scanCount = 1000
+)
+
+// keyServer is a connection to a server whose keys are looked at or changed.
+type keyServer struct{ conn redis.Conn }
+
+// keyStatus is one limiter, as RL.INSPECT tells of it.
+type keyStatus struct {
+	Key       string `redis:"-" json:"key"`
+	Algorithm string `redis:"algorithm" json:"algorithm"`
+	Rule      string `redis:"rule" json:"rule"`
+	Limit     int64  `redis:"limit" json:"limit"`
+	Used      int64  `redis:"used" json:"used"`
+	Remaining int64  `redis:"remaining" json:"remaining"`
+	IdleInMs  int64  `redis:"idle_in_ms" json:"idle_in_ms"`
+	Blocked   bool   `redis:"blocked" json:"blocked"`
+	BlockedMs int64  `redis:"blocked_ms" json:"blocked_ms"`
+	Reason    string `redis:"reason" json:"reason"`
+	PenaltyMs int64  `redis:"penalty_ms" json:"penalty_ms"`
+	Holders   int64  `redis:"holders" json:"holders"`
+	Bytes     int64  `redis:"bytes" json:"bytes"`
+}
+
+// each visits the keys that match a pattern, once each, until visit says that it is
+// enough.
+func (s *keyServer) each(pattern string, visit func(string) (more bool, err error)) error {
+	seen := make(map[string]bool)
+	for cursor, first := "0", true; first || cursor != "0"; first = false {
+		reply, err := redis.Values(s.conn.Do("SCAN", cursor, "MATCH", pattern, "COUNT", scanCount))
+		if err != nil {
+			return err
+		}
+		var keys []string
+		if _, err := redis.Scan(reply, &cursor, &keys); err != nil {
+			return err
+		}
+		for _, key := range keys {
+			if seen[key] {
+				continue
+			}
+			seen[key] = true
+			if more, err := visit(key); err != nil || !more {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// look describes a limiter; false when it is idle.
+func (s *keyServer) look(key string) (status keyStatus, ok bool, err error) {
+	fields, err := redis.Values(s.conn.Do("RL.INSPECT", key))
+	if err != nil || len(fields) == 0 {
+		return status, false, err
+	}
+	status.Key = key
+	err = redis.ScanStruct(fields, &status)
+	return status, err == nil, err
+}
+
+// reset forgets a key, and with policies also what they count against it.
+func (s *keyServer) reset(key string, policies bool) (had bool, err error) {
+	names := []string{key}
+	if policies {
+		if names, err = s.limitersOf(key); err != nil {
+			return false, err
+		}
+	}
+	for _, name := range names { // one each: more could be read as ID and its token
+		one, err := redis.Bool(s.conn.Do("RL.RESET", name))
+		if err != nil {
+			return had, err
+		}
+		had = had || one
+	}
+	return had, nil
+}
+
+// limitersOf names the limiters that may count against a key.
+func (s *keyServer) limitersOf(key string) ([]string, error) {
+	policies, err := (&policyServer{s.conn}).policies()
+	if err != nil {
+		return nil, err
+	}
+	names := []string{key}
+	for i := range policies {
+		limits := len(policies[i].Limits)
+		for _, o := range policies[i].Overrides {
+			limits = max(limits, len(o.Limits))
+		}
+		for at := range limits {
+			names = append(names, policyKeyPrefix+policies[i].Name+"|"+strconv.Itoa(at)+"|"+key)
+		}
+	}
+	return names, nil
+}
+
+func writeKeys(w io.Writer, found []keyStatus, asJSON bool) error {
+	if asJSON {
+		return writeJSON(w, found)
+	}
+	slices.SortFunc(found, func(a, b keyStatus) int { return strings.Compare(a.Key, b.Key) })
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "KEY\tLIMIT\tUSED\tLEFT\tIDLE IN\tBLOCKED")
+	for i := range found {
+		k := &found[i]
+		fmt.Fprintf(t, "%s\t%s %s\t%d\t%d\t%s\t%s\n", plainText(k.Key), k.Algorithm, k.Rule, k.Used, k.Remaining, duration(k.IdleInMs), k.blockedText())
+	}
+	return t.Flush()
+}
+
+func (k *keyStatus) blockedText() string {
+	switch {
+	case k.Blocked && k.BlockedMs < 0:
+		return strings.TrimSpace("until it is lifted " + plainText(k.Reason))
+	case k.Blocked:
+		return strings.TrimSpace("for " + duration(k.BlockedMs) + " " + plainText(k.Reason))
+	case k.PenaltyMs > 0:
+		return "by a penalty, for " + duration(k.PenaltyMs)
+	}
+	return "no"
+}
+
+// plainText is what clients wrote without anything that a terminal would obey.
+func plainText(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/gomodule/redigo/redis"
+	"github.com/stretchr/testify/require"
+)
+
+// fill types into a field of the page in place of what is there.
+func (b *browser) fill(id, text string) {
+	b.t.Helper()
+	b.eval("(document.getElementById('" + id + "').value = '', document.getElementById('" + id + "').focus())")
+	b.do(chromedp.KeyEvent(text))
+}
+
+func (b *browser) press(value string) {
+	b.t.Helper()
+	b.eval(`document.querySelector('button[value="` + value + `"]').click()`)
+}
+
+// Behind the login, a person forgets, blocks, unblocks and has explained what a key
+// meets; the server then decides so, and its log says who did it.
+func TestPageActs(t *testing.T) {
+	b := openBrowser(t)
+	password := filepath.Join(t.TempDir(), "password")
+	require.NoError(t, os.WriteFile(password, []byte("sesame"), 0o600))
+	p := start(t, "--data-dir=", "--requirepass-file", password)
+	c, err := redis.Dial("tcp", p.addr, redis.DialPassword("sesame"))
+	require.NoError(t, err)
+	defer c.Close()
+	check := func() int64 {
+		reply, err := redis.Values(c.Do("RL.CHECK", "login", "user:42"))
+		require.NoError(t, err)
+		return reply[0].(int64)
+	}
+	_, err = c.Do("RL.POLICY", "SET", "login", "LIMIT", "FIXED", "1d", "1", "FIRST")
+	require.NoError(t, err)
+	require.EqualValues(t, 1, check())
+	require.EqualValues(t, 0, check())
+
+	b.do(chromedp.Navigate(strings.Replace(p.web, "http://", "http://default:sesame@", 1) + "/"))
+	b.do(chromedp.Navigate(p.web + "/")) // the browser knows the password now, and scripts may fetch
+	b.awaitText("state", "up ")
+	b.awaitText("top-denied", "policy|login|0|user:42")
+	b.fill("key", "user:42"+kb.Enter)
+	b.awaitText("found", "policy|login|0|user:42")
+
+	b.press("reset")
+	b.awaitText("done", "forgotten: what counted against user:42")
+	b.awaitText("found", "idle: nothing counts against user:42")
+	require.EqualValues(t, 1, check())
+
+	b.fill("block-why", "abuse")
+	b.press("block")
+	b.awaitText("done", "user:42 is blocked")
+	b.awaitText("found", "blockedfor 60 min: abuse")
+	b.press("reset")
+	b.awaitText("done", "forgotten")
+	require.EqualValues(t, 0, check(), "the block stays")
+
+	b.press("unblock")
+	b.awaitText("done", "is blocked no more")
+	require.EqualValues(t, 1, check())
+
+	b.fill("decision", "RL.CHECK login user:42"+kb.Enter)
+	b.awaitText("why", "why")
+	require.Contains(t, b.text("why"), "allowed0")
+	b.fill("decision", "PING"+kb.Enter)
+	b.awaitText("why", "must be a decision")
+	b.keep("page-act.png")
+
+	log := p.output()
+	for _, command := range []string{"rl.reset", "rl.block", "rl.unblock"} {
+		require.Contains(t, log, `"command":"`+command+`"`)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	require.Empty(t, b.errors)
+}

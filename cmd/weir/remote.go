@@ -1,0 +1,38 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/gomodule/redigo/redis"
+)
+
+// remote says which server a command talks to, and as whom.
+type remote struct {
+	Addr         string `default:"127.0.0.1:6380" help:"A server, as clients reach it."`
+	PasswordFile string `placeholder:"FILE" help:"File that holds its password."`
+	dialFlags
+}
+
+// with calls act with the server, and with the leader where the server sends there. act
+// may so be called again after it has begun.
+func (r *remote) with(act func(redis.Conn) error) error {
+	password, err := secretFrom("password", "", r.PasswordFile)
+	if err != nil {
+		return err
+	}
+	addr := r.Addr
+	for range maxClusterHops {
+		conn, dialErr := r.dial(addr, password)
+		if dialErr != nil {
+			return dialErr
+		}
+		err = act(conn)
+		conn.Close()
+		to, moved := movedTo(err)
+		if !moved {
+			return err
+		}
+		addr = to
+	}
+	return fmt.Errorf("the leader keeps changing, try again: %w", err)
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore"
+)
+
+// restoreCmd makes a data directory of a backup. Its flags mean what they mean to weir
+// serve, variables included.
+type restoreCmd struct {
+	File       string `arg:"" help:"The backup, or - for standard input."`
+	DataDir    string `default:"weir-data" help:"Where the state goes: a directory that is empty or not there."`
+	NodeID     string `name:"node-id" placeholder:"ID" help:"Make the first node of a new cluster, with this id. Others join it with empty directories."`
+	RaftAddr   string `default:"127.0.0.1:6390" placeholder:"HOST:PORT" help:"The node's --raft-addr: the address by which other nodes will reach it."`
+	Durability string `enum:",fsync,os" default:"" help:"The node's --durability. Without --node-id it makes a cluster of one."`
+
+	MaxDowntimeCredit time.Duration `default:"24h" help:"For a cluster: how much of the time since the backup counts as passed. A server that runs alone is told when it starts."`
+}
+
+func (r *restoreCmd) Run() error {
+	from := io.NopCloser(os.Stdin)
+	if r.File != standardStream {
+		f, err := os.Open(r.File)
+		if err != nil {
+			return err
+		}
+		from = f
+	}
+	defer from.Close()
+	made, err := r.restore(from)
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.File, err)
+	}
+	at := time.Unix(0, made.At.WallNs).UTC()
+	_, err = fmt.Printf("%s holds the state of %s\n", r.DataDir, at.Format(time.RFC3339))
+	return err
+}
+
+func (r *restoreCmd) restore(from io.Reader) (persistence.Contents, error) {
+	store := persistence.StoreOptions{Dir: r.DataDir, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)), OnFatal: r.giveUp}
+	if r.NodeID == "" && r.Durability == "" {
+		return persistence.Restore(store, from)
+	}
+	o := raftstore.RestoreOptions{
+		NodeID: r.NodeID, RaftAddr: r.RaftAddr, Durability: raftstore.Durability(r.Durability),
+		Credit: r.MaxDowntimeCredit, Store: store,
+	}
+	if o.NodeID == "" {
+		o.NodeID = soloID
+	}
+	return raftstore.Restore(o, from)
+}
+
+// giveUp ends the process when the disk fails: what a restore has begun is no data
+// directory, and the next one begins anew.
+func (r *restoreCmd) giveUp(err error) {
+	fmt.Fprintf(os.Stderr, "weir: error: %s: nothing was restored to %s: %v\n", r.File, r.DataDir, err)
+	os.Exit(1)
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"crypto/tls"
+	"testing"
+
+	rlsv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/status"
+
+	"github.com/weir-project/weir/certs/certtest"
+)
+
+// TestServeEnvoysByTLS: certificates are asked of Envoys as of other clients.
+func TestServeEnvoysByTLS(t *testing.T) {
+	ca := certtest.NewCA(t, "ca")
+	files, mine := ca.Issue("weir", nil), ca.Issue("envoy", nil)
+	p := start(t, certFlags(files, "--rls=127.0.0.1:0", "--rls-tls", "--tls-ca-file="+ca.File, "--tls-auth-clients=required")...)
+	call := func(certificates ...tls.Certificate) codes.Code {
+		config := &tls.Config{RootCAs: ca.Pool(), ServerName: "weir", Certificates: certificates}
+		conn, err := grpc.NewClient(p.said("rls"), grpc.WithTransportCredentials(credentials.NewTLS(config)))
+		require.NoError(t, err)
+		defer conn.Close()
+		_, err = rlsv3.NewRateLimitServiceClient(conn).ShouldRateLimit(t.Context(), &rlsv3.RateLimitRequest{})
+		return status.Code(err)
+	}
+	pair, err := tls.LoadX509KeyPair(mine.Cert, mine.Key)
+	require.NoError(t, err)
+	require.Equal(t, codes.InvalidArgument, call(pair), "the call is empty, and got that far")
+	require.Equal(t, codes.Unavailable, call())
+	p.stop()
+}
+
+func TestEnvoysBeyondThisMachine(t *testing.T) {
+	files := certtest.NewCA(t, "ca").Issue("weir", nil)
+	s, err := parse("--listen=127.0.0.1:0", "--http=", "--rls=0.0.0.0:0")
+	require.NoError(t, err)
+	_, err = s.open(s.logger(), false)
+	require.ErrorIs(t, err, errExposed)
+	s, err = parse(certFlags(files, "--listen=127.0.0.1:0", "--http=", "--rls=0.0.0.0:0", "--rls-tls", "--tls-auth-clients=required", "--tls-ca-file="+files.CA)...)
+	require.NoError(t, err)
+	at, err := s.open(s.logger(), false)
+	require.NoError(t, err, "certificates stand in for a password")
+	require.NoError(t, at.close())
+}

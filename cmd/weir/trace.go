@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/server"
+)
+
+// traceFlags make a server tell a collector of OpenTelemetry what decisions do.
+type traceFlags struct {
+	OTLPEndpoint string `name:"otlp-endpoint" placeholder:"URL" help:"Send traces of OpenTelemetry there, by OTLP over HTTP, like http://127.0.0.1:4318/v1/traces; none unless given. They hold commands and times, and no key."`
+	OTLPEvery    int64  `name:"otlp-every" default:"1000" help:"Trace one in so many reads of clients, each with the decisions that it brought, and one in so many entries of a cluster's log."`
+}
+
+const (
+	// traceEndTimeout is how long the last traces may take to be sent: a collector that is
+	// down must not hold up a restart.
+	traceEndTimeout = 2 * time.Second
+	// traceQueue bounds the spans that wait for the collector; more are dropped.
+	traceQueue = 2048
+	// traceComplaintEvery bounds the lines in the log about a collector that is down, which
+	// fails every few seconds.
+	traceComplaintEvery = time.Minute
+)
+
+// tracing makes spans of what the server and the log tell afterwards: until then it
+// costs them the times they note.
+type tracing struct {
+	provider *sdk.TracerProvider
+	spans    trace.Tracer
+	every    int64
+	reads    atomic.Int64
+	entries  atomic.Int64
+}
+
+var _ server.Tracer = (*tracing)(nil)
+
+// open returns nil where nobody wants traces.
+func (f *traceFlags) open(log *slog.Logger, node string) (*tracing, error) {
+	if f.OTLPEndpoint == "" {
+		return nil, nil
+	}
+	if at, err := url.Parse(f.OTLPEndpoint); err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
+		return nil, fmt.Errorf("--otlp-endpoint must be like http://127.0.0.1:4318/v1/traces, not %q", f.OTLPEndpoint)
+	}
+	if f.OTLPEvery < 1 {
+		return nil, fmt.Errorf("--otlp-every must be 1 or more, not %d", f.OTLPEvery)
+	}
+	exporter, err := otlptracehttp.New(context.Background(), otlptracehttp.WithEndpointURL(f.OTLPEndpoint))
+	if err != nil {
+		return nil, fmt.Errorf("--otlp-endpoint: %w", err)
+	}
+	complain := seldom(traceComplaintEvery)
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+		if complain() {
+			log.Warn("traces cannot be sent", "error", err)
+		}
+	}))
+	provider := sdk.NewTracerProvider(
+		sdk.WithBatcher(exporter, sdk.WithMaxQueueSize(traceQueue)),
+		sdk.WithResource(resource.NewSchemaless(
+			attribute.String("service.name", "weir"), attribute.String("service.version", version()), attribute.String("service.instance.id", node))),
+	)
+	return &tracing{provider: provider, spans: provider.Tracer("weir"), every: f.OTLPEvery}, nil
+}
+
+// seldom says yes to the first who asks, and again when the last yes is so long ago.
+func seldom(every time.Duration) func() bool {
+	var mu sync.Mutex
+	var next time.Time
+	return func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		now := time.Now()
+		if now.Before(next) {
+			return false
+		}
+		next = now.Add(every)
+		return true
+	}
+}
+
+// close sends what waits.
+func (t *tracing) close(log *slog.Logger) {
+	if t == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), traceEndTimeout)
+	defer cancel()
+	if err := t.provider.Shutdown(ctx); err != nil {
+		log.Warn("the last traces were not sent", "error", err)
+	}
+}
+
+// server is the tracer for the server; nil without tracing.
+func (t *tracing) server() server.Tracer {
+	if t == nil {
+		return nil
+	}
+	return t
+}
+
+// entry is what the log of a cluster tells; nil without tracing.
+func (t *tracing) entry() func(raftstore.Entry) {
+	if t == nil {
+		return nil
+	}
+	return t.Entry
+}
+
+// Picks says yes to one in every.
+func (t *tracing) Picks() bool { return t.reads.Add(1)%t.every == 0 }
+
+// Trace makes four spans: all of it, and below it read, decide and reply.
+func (t *tracing) Trace(r server.Road) {
+	ctx, all := t.span(context.Background(), "decisions", r.Read,
+		attribute.String("weir.command", r.Command), attribute.Int("weir.commands", r.Commands))
+	t.part(ctx, "read", r.Read, r.Decide)
+	t.part(ctx, "decide", r.Decide, r.Decided)
+	t.part(ctx, "reply", r.Decided, r.Replied)
+	finish(all, r.Replied, r.Err)
+}
+
+// Entry makes three spans of one in every entries: all of it, and below it propose, while
+// it gathers operations, and commit, until a majority has it and it is applied.
+func (t *tracing) Entry(e raftstore.Entry) {
+	if t.entries.Add(1)%t.every != 0 {
+		return
+	}
+	ctx, all := t.span(context.Background(), "entry", e.Begun, attribute.Int("weir.operations", e.Ops))
+	t.part(ctx, "propose", e.Begun, e.Proposed)
+	t.part(ctx, "commit", e.Proposed, e.Settled)
+	finish(all, e.Settled, e.Err)
+}
+
+func (t *tracing) span(ctx context.Context, name string, from time.Time, about ...attribute.KeyValue) (context.Context, trace.Span) {
+	return t.spans.Start(ctx, name, trace.WithTimestamp(from), trace.WithAttributes(about...), trace.WithSpanKind(trace.SpanKindServer))
+}
+
+func (t *tracing) part(ctx context.Context, name string, from, to time.Time) {
+	_, span := t.spans.Start(ctx, name, trace.WithTimestamp(from))
+	finish(span, to, nil)
+}
+
+func finish(span trace.Span, at time.Time, err error) {
+	if err != nil {
+		span.SetStatus(codes.Error, err.Error())
+	}
+	span.End(trace.WithTimestamp(at))
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// traceCollector receives OTLP over HTTP.
+type traceCollector struct {
+	*httptest.Server
+	mu    sync.Mutex
+	spans []*otlp.Span
+}
+
+func startCollector(t *testing.T) *traceCollector {
+	c := new(traceCollector)
+	c.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var got collector.ExportTraceServiceRequest
+		if proto.Unmarshal(body, &got) != nil || r.URL.Path != "/v1/traces" {
+			return
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, resource := range got.ResourceSpans {
+			for _, scope := range resource.ScopeSpans {
+				c.spans = append(c.spans, scope.Spans...)
+			}
+		}
+	}))
+	t.Cleanup(c.Close)
+	return c
+}
+
+// roads are the names of the spans below each one of a name, in the order of time; each
+// begins where the one before ends, the first and the last with the whole.
+func (c *traceCollector) roads(t *testing.T, name string) (roads [][]string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, whole := range c.spans {
+		if whole.Name != name {
+			continue
+		}
+		var parts []*otlp.Span
+		for _, s := range c.spans {
+			if string(s.ParentSpanId) == string(whole.SpanId) {
+				parts = append(parts, s)
+			}
+		}
+		slices.SortStableFunc(parts, func(a, b *otlp.Span) int { return int(a.StartTimeUnixNano) - int(b.StartTimeUnixNano) })
+		at, names := whole.StartTimeUnixNano, []string(nil)
+		for _, part := range parts {
+			require.Equal(t, at, part.StartTimeUnixNano, "%s of %s", part.Name, name)
+			at, names = part.EndTimeUnixNano, append(names, part.Name)
+		}
+		require.Equal(t, at, whole.EndTimeUnixNano)
+		roads = append(roads, names)
+	}
+	return roads
+}
+
+// A collector hears of the road of decisions: as many as were asked for, what waits at
+// the end too, and nothing that a client wrote.
+func TestTraces(t *testing.T) {
+	c := startCollector(t)
+	p := start(t, "--data-dir=", "--otlp-endpoint", c.URL+"/v1/traces", "--otlp-every=1")
+	conn := p.dial()
+	for range 3 {
+		_, err := conn.Do("RL.TOKENBUCKET", "secret:42", "1/s", "5")
+		require.NoError(t, err)
+	}
+	_, err := conn.Do("PING")
+	require.NoError(t, err)
+	p.stop()
+	road := []string{"read", "decide", "reply"}
+	require.Equal(t, [][]string{road, road, road}, c.roads(t, "decisions"))
+	require.Empty(t, c.roads(t, "entry"))
+	for _, s := range c.spans {
+		require.NotContains(t, s.String(), "secret")
+		if s.Name == "decisions" {
+			require.Contains(t, s.String(), "rl.tokenbucket")
+		}
+	}
+}
+
+// In a cluster the entries of the log have a road of their own.
+func TestTracesOfACluster(t *testing.T) {
+	c := startCollector(t)
+	p := start(t, "--durability=memory", "--raft-addr=127.0.0.1:0", "--otlp-endpoint", c.URL+"/v1/traces", "--otlp-every=1")
+	require.Eventually(t, func() bool {
+		_, err := p.dial().Do("RL.TOKENBUCKET", "k", "1/s", "5")
+		return err == nil
+	}, patience, 50*time.Millisecond)
+	p.stop()
+	require.NotEmpty(t, c.roads(t, "decisions"))
+	require.Contains(t, c.roads(t, "entry"), []string{"propose", "commit"})
+}
+
+func TestTracesAreSampledAndOptional(t *testing.T) {
+	c := startCollector(t)
+	p := start(t, "--data-dir=", "--otlp-endpoint", c.URL+"/v1/traces", "--otlp-every=4")
+	conn := p.dial()
+	for range 8 {
+		_, err := conn.Do("RL.TOKENBUCKET", "k", "1/s", "5")
+		require.NoError(t, err)
+	}
+	p.stop()
+	require.Len(t, c.roads(t, "decisions"), 2)
+	require.Contains(t, refusal(t, serveCommand("--data-dir=", "--otlp-endpoint=nonsense")), "--otlp-endpoint must be like")
+	require.Contains(t, refusal(t, serveCommand("--data-dir=", "--otlp-endpoint", c.URL, "--otlp-every=0")), "--otlp-every must be")
+
+	c.Close()
+	p = start(t, "--data-dir=", "--otlp-endpoint", c.URL+"/v1/traces", "--otlp-every=1")
+	p.five("RL.TOKENBUCKET", "k", "1/s", "5")
+	p.stop()
+	require.Contains(t, p.output(), "traces cannot be sent", "a collector that is down stops nobody")
+}
+
+// A collector that is down for long fills no log.
+func TestSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		complain := seldom(time.Minute)
+		said := 0
+		for range 10 * 60 {
+			if complain() {
+				said++
+			}
+			time.Sleep(time.Second)
+		}
+		require.Equal(t, 10, said)
+	})
+}
