@@ -89,7 +89,7 @@ func TestSmokeComparesTheCluster(t *testing.T) {
 func TestSmokeSnapshotsUnderLoad(t *testing.T) {
 	c := SnapshotCluster(buildWeir(t), t.TempDir())
 	var steps []Step
-	snapshots := Snapshots{Keys: 5000, Rounds: 1, Top: 100 * time.Millisecond, Quiet: 100 * time.Millisecond, Clients: 5, Pipeline: 4,
+	snapshots := Snapshots{Keys: 5000, Rounds: 1, Top: 100 * time.Millisecond, Quiet: 100 * time.Millisecond, Clients: 5, Pipeline: 4, Share: UsualShare,
 		Progress: func(s Step) { steps = append(steps, s) }}
 	report, err := snapshots.Run(context.Background(), c)
 	require.NoError(t, err)

@@ -85,12 +85,16 @@ func (c *Contenders) path(name string) string {
 	return filepath.Join(c.Dir, fmt.Sprintf("%s-%d", name, c.made))
 }
 
+// moreClients is room for mostClients while those of the load before are still being
+// seen to be gone.
+const moreClients = "15000"
+
 // weir is weir as it runs by default: on disk, saved every second.
 func (c *Contenders) weir() *Process {
 	path := c.path("weir")
 	return &Process{
 		Binary:  c.Tools.Weir,
-		Args:    []string{"serve", "--listen", "127.0.0.1:" + portPlaceholder, "--http", "", "--data-dir", path},
+		Args:    []string{"serve", "--listen", "127.0.0.1:" + portPlaceholder, "--http", "", "--max-clients", moreClients, "--data-dir", path},
 		LogFile: path + ".log",
 		Unset:   "WEIR_", // its defaults, not the user's
 	}

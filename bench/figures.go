@@ -15,6 +15,8 @@ const (
 	CPU         Figure = "server_cpu_us_per_decision"
 	BytesPerKey Figure = "resident_bytes_per_key"
 	DiskBytes   Figure = "disk_bytes_per_decision"
+	IdleMemory  Figure = "resident_bytes_before"
+	MostMemory  Figure = "resident_bytes_most"
 )
 
 // figureKind says how a figure is read. One of 0 was not measured, or there is none.
@@ -36,6 +38,8 @@ var figureKinds = []figureKind{
 	{CPU, "server CPU", func(s Sample) float64 { return s.CPUMicros }, micros, false},
 	{BytesPerKey, "bytes/key", func(s Sample) float64 { return s.BytesPerKey }, bytesText, false},
 	{DiskBytes, "disk/decision", func(s Sample) float64 { return s.DiskBytes }, bytesText, false},
+	{IdleMemory, "memory before", func(s Sample) float64 { return s.IdleMemory }, megabytes, false},
+	{MostMemory, "memory", func(s Sample) float64 { return s.MostMemory }, megabytes, false},
 }
 
 // kindOf is the kind of a figure that exists.
@@ -64,6 +68,8 @@ func bytesText(n float64) string {
 	}
 	return fmt.Sprintf("%.0f B", n)
 }
+
+func megabytes(n float64) string { return fmt.Sprintf("%.0f MB", n/1e6) }
 
 // rate writes requests per second with up to three digits: 512, 98.3k, 1.75M.
 func rate(perSecond float64) string {

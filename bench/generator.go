@@ -70,6 +70,11 @@ func (b *Builtin) Run(ctx context.Context, job Job) (outcome Outcome, err error)
 		return Outcome{}, err
 	}
 	defer links.close()
+	if job.Load.Held {
+		if err := links.greet(ctx); err != nil {
+			return Outcome{}, err
+		}
+	}
 	before, err := cpuTime([]int{os.Getpid()})
 	if err != nil {
 		return Outcome{}, err

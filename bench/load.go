@@ -45,6 +45,9 @@ type Load struct {
 	// Filled makes every key before anything is measured, on servers of the
 	// scenario's own; it takes Lasting to keep them.
 	Filled bool `json:"filled,omitempty"`
+	// Held tells the memory of a server, of the scenario's own, before there are
+	// connections and while they are held.
+	Held bool `json:"held,omitempty"`
 	// PerSecond makes it an open loop: requests are due at this rate, answered or not.
 	// 0 is a closed loop, in which each connection waits for its answers.
 	PerSecond float64 `json:"per_second,omitempty"`

@@ -42,11 +42,11 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 		s.markdown(&b)
 	}
 	if r.Snapshots != nil {
-		b.WriteString("\n### Snapshots under load\n\n```")
-		if err := r.Snapshots.write(&b); err != nil {
+		var text strings.Builder
+		if err := r.Snapshots.write(&text); err != nil {
 			return err
 		}
-		b.WriteString("```\n")
+		b.WriteString("\n### Snapshots under load\n" + indented(text.String()) + "\n")
 	}
 	b.WriteString("\n### Notes\n\n")
 	for _, note := range r.Notes() {
@@ -54,6 +54,11 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// indented makes lines a block of text as it is.
+func indented(text string) string {
+	return strings.ReplaceAll("\n"+strings.TrimSpace(text), "\n", "\n    ")
 }
 
 func (r *Report) markdownVersions(b *strings.Builder) {

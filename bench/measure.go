@@ -13,6 +13,7 @@ type cell struct {
 	target      Target
 	prepared    bool
 	bytesPerKey float64 // of a filled server
+	idleMemory  float64 // in bytes, of one whose memory is told
 }
 
 // prepare empties a server, loads the scripts of a load and makes sure that its
@@ -35,6 +36,11 @@ func (c *cell) prepare(ctx context.Context) error {
 		if err := prepareCommand(addr, c.target.Commands[p.workload], p); err != nil {
 			return err
 		}
+	}
+	if c.Load.Held {
+		idle, err := residentBytes(c.target.Server.PIDs(), "VmRSS")
+		c.idleMemory = float64(idle)
+		return err
 	}
 	if c.Load.Filled {
 		return c.fill(ctx, addr)
@@ -59,7 +65,7 @@ func prepareCommand(addr string, command Command, p part) error {
 // fill makes every key, and sees what that adds to the server's memory.
 func (c *cell) fill(ctx context.Context, addr string) error {
 	pids := c.target.Server.PIDs()
-	before, err := residentBytes(pids)
+	before, err := residentBytes(pids, "VmRSS")
 	if err != nil {
 		return err
 	}
@@ -76,7 +82,7 @@ func (c *cell) fill(ctx context.Context, addr string) error {
 	if err := settle(c.target); err != nil {
 		return err
 	}
-	after, err := residentBytes(pids)
+	after, err := residentBytes(pids, "VmRSS")
 	c.bytesPerKey = float64(after-before) / float64(l.Keys)
 	return err
 }
@@ -126,7 +132,14 @@ func (c *cell) measure(ctx context.Context, by Generator, requests int, lasting 
 		return Sample{}, errors.Join(ErrMoved, err)
 	}
 	sample := outcome.sample(after.cpu-before.cpu, after.diskBytes-before.diskBytes)
-	sample.BytesPerKey = c.bytesPerKey
+	sample.BytesPerKey, sample.IdleMemory = c.bytesPerKey, c.idleMemory
+	if c.Load.Held {
+		most, err := residentBytes(server.PIDs(), "VmHWM")
+		if err != nil {
+			return Sample{}, err
+		}
+		sample.MostMemory = float64(most)
+	}
 	return sample, ctx.Err()
 }
 

@@ -77,8 +77,10 @@ type Sample struct {
 	ServerBusy      float64 `json:"server_cores"`
 	DiskBytes       float64 `json:"disk_bytes_per_decision"`
 	BytesPerKey     float64 `json:"resident_bytes_per_key,omitempty"`
-	Read            int     `json:"read"`     // answers that were read
-	Admitted        int     `json:"admitted"` // of those
+	IdleMemory      float64 `json:"resident_bytes_before,omitempty"` // of the server, without connections
+	MostMemory      float64 `json:"resident_bytes_most,omitempty"`   // until the end of the cell
+	Read            int     `json:"read"`                            // answers that were read
+	Admitted        int     `json:"admitted"`                        // of those
 	GeneratorMicros float64 `json:"generator_us_per_request"`
 	GeneratorBusy   float64 `json:"generator_cores"`
 	Threads         int     `json:"generator_threads,omitempty"` // it can keep busy; 0 for all cores

@@ -79,7 +79,7 @@ func (s Scenario) Only(targets []string) Scenario {
 // entrant. Scenarios that fill their servers stay as they are.
 func (s Scenario) WithAddress() Scenario {
 	l := s.Entrants[0].Load
-	if l.Filled || s.Axis != "" {
+	if l.Filled || l.Held || s.Axis != "" {
 		return s
 	}
 	l.Workload, l.DeniedPercent = Custom, 0
@@ -88,9 +88,9 @@ func (s Scenario) WithAddress() Scenario {
 }
 
 // instance names the server of an entrant: scenarios share servers, except those that
-// fill them.
+// fill them or tell their memory.
 func (s Scenario) instance(e Entrant) string {
-	if e.Load.Filled {
+	if e.Load.Filled || e.Load.Held {
 		return s.Name + "-" + e.Label
 	}
 	return ""

@@ -11,28 +11,29 @@ import (
 )
 
 // Snapshots measures what writing a snapshot does to the latency of decisions: a
-// cluster with many keys, under a steady load of half of what it can do.
+// cluster with many keys, under a steady load.
 type Snapshots struct {
 	Keys   int
 	Rounds int           // each has a snapshot of the leader's and one of all nodes at once
 	Top    time.Duration // to find the top rate in
 	Quiet  time.Duration // before each snapshot: how much has changed when it comes
-	// Clients and Pipeline of the load.
+	// Clients and Pipeline of the load, and its share of the top rate.
 	Clients, Pipeline int
+	Share             float64
 	Progress          func(Step) // told before each step; nil for nobody
 }
 
 // UsualSnapshots are those of the cluster's suite. The load changes as much between
 // two snapshots of a node as makes one by itself: some tens of MB of log.
 func UsualSnapshots(keys int) Snapshots {
-	return Snapshots{Keys: keys, Rounds: 3, Top: 3 * time.Second, Quiet: 7 * time.Second, Clients: usualClients, Pipeline: 16}
+	return Snapshots{Keys: keys, Rounds: 3, Top: 3 * time.Second, Quiet: 7 * time.Second, Clients: usualClients, Pipeline: 16, Share: UsualShare}
 }
 
 const (
 	// fillPipeline is deep: the keys are to be there soon.
 	fillPipeline = 128
-	// shareOfTop is how much of the top rate the steady load is.
-	shareOfTop = 0.5
+	// UsualShare is how much of the top rate the steady load is.
+	UsualShare = 0.5
 	// aftermath is how long the windows behind a snapshot are: they are no part of
 	// it, and not quiet yet.
 	aftermath = time.Second

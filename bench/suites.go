@@ -71,7 +71,13 @@ func standalone() []Scenario {
 		beside("denied50-p128", shaped(func(l *Load) { l.DeniedPercent = 50 }), weirName, luaName),
 		beside("memory-10m", kept(10_000_000), weirName, luaName),
 		liveKeys(),
+		beside("held", shaped(hold), weirName),
 	}
+}
+
+// hold is as many clients as weir takes by default, each of which asks once a second.
+func hold(l *Load) {
+	l.Clients, l.Pipeline, l.PerSecond, l.Held = mostClients, 1, mostClients, true
 }
 
 // liveKeys is the latency with few and with many keys there, at half of what a server

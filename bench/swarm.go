@@ -79,6 +79,19 @@ func (l *link) receive(now time.Time) (tally, error) {
 	return l.in.tallied(l.out.expects)
 }
 
+// greet has every connection answered once: it is held from then on, and not still waiting
+// to be accepted.
+func (s *swarm) greet(ctx context.Context) error {
+	return s.each(ctx, func(_ context.Context, _ int, l *link) error {
+		l.nextKeys()
+		if err := l.send(time.Now()); err != nil {
+			return err
+		}
+		answers, err := l.receive(time.Now())
+		return errors.Join(err, answers.check(s.pipeline))
+	})
+}
+
 // nextKeys chooses the keys of the next pipeline.
 func (l *link) nextKeys() {
 	for i := range l.out.slots {

@@ -12,6 +12,10 @@ import (
 // Beyond it sending waits; what is sent late counts as late.
 const maxAhead = 1024
 
+// maxAheadInAll bounds them on all connections, by some 12 MB: room that is made before the
+// first is sent, and would hold up many connections.
+const maxAheadInAll = 1 << 19
+
 // longestPause is how long the end of a schedule may go unnoticed.
 const longestPause = 10 * time.Millisecond
 
@@ -30,7 +34,8 @@ type schedule struct {
 func (s *swarm) open(ctx context.Context, plan schedule, lag *hdr.Histogram, record func(link int, due, came time.Time, answers tally)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	due := mapOf(s.links, func(*link) chan time.Time { return make(chan time.Time, maxAhead) })
+	ahead := min(maxAhead, 1+maxAheadInAll/len(s.links))
+	due := mapOf(s.links, func(*link) chan time.Time { return make(chan time.Time, ahead) })
 	paced := make(chan struct{})
 	go func() {
 		defer close(paced)

@@ -45,16 +45,21 @@ func (s ScenarioReport) write(w io.Writer) error {
 	}
 	fmt.Fprintf(w, "\n%s: %s (cells of %s)\n", s.Name, s.About, s.CellTime)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	memory := s.has(BytesPerKey)
+	var more []Figure
+	for _, f := range []Figure{BytesPerKey, IdleMemory, MostMemory} {
+		if s.has(f) {
+			more = append(more, f)
+		}
+	}
 	fmt.Fprintf(table, "\tdecisions/s\t\t%s/this\t\tserver CPU\t\tp50\tp90\tp99\tp99.9\tmax\tdisk\tadmitted\t", s.Rows[0].Label)
-	if memory {
-		fmt.Fprint(table, "bytes/key\t")
+	for _, f := range more {
+		fmt.Fprint(table, kindOf(f).name+"\t")
 	}
 	fmt.Fprintln(table)
 	for i, row := range s.Rows {
 		fmt.Fprint(table, row.cells(i == 0))
-		if memory {
-			fmt.Fprintf(table, "%s\t", row.text(BytesPerKey))
+		for _, f := range more {
+			fmt.Fprintf(table, "%s\t", row.text(f))
 		}
 		fmt.Fprintln(table)
 	}

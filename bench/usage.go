@@ -28,15 +28,16 @@ func usageOf(pids []int) (u usage, err error) {
 	return u, nil
 }
 
-// residentBytes is the memory that processes have in RAM, all together.
-func residentBytes(pids []int) (total int64, err error) {
+// residentBytes is the memory that processes have in RAM (VmRSS) or have had at most
+// (VmHWM), all together.
+func residentBytes(pids []int, which string) (total int64, err error) {
 	const kib = 1024 // what Linux calls kB
 	for _, pid := range pids {
 		status, err := numbersOf(fmt.Sprintf("/proc/%d/status", pid))
 		if err != nil {
 			return 0, err
 		}
-		total += status["VmRSS"] * kib
+		total += status[which] * kib
 	}
 	return total, nil
 }

@@ -1,0 +1,67 @@
+package middleware
+
+import (
+	"net"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+)
+
+// startup bounds the start of a server; nothing passes or fails by how much is used.
+const startup = 30 * time.Second
+
+// weir starts one that is built from this tree and keeps nothing on disk.
+func weir(t *testing.T) *process {
+	binary := filepath.Join(t.TempDir(), "weir")
+	build := exec.Command("go", "build", "-o", binary, "./cmd/weir")
+	build.Dir = filepath.Join("..", "..")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	addr := freeAddr(t)
+	return serve(t, addr, binary, "serve", "--listen", addr, "--http=", "--data-dir=")
+}
+
+// redisServer starts one that keeps nothing on disk either, or skips.
+func redisServer(t *testing.T) *process {
+	binary, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Skip("needs redis-server")
+	}
+	addr := freeAddr(t)
+	_, port, err := net.SplitHostPort(addr)
+	require.NoError(t, err)
+	return serve(t, addr, binary, "--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no")
+}
+
+// process is a server and a client of it.
+type process struct {
+	*redis.Client
+	pid int
+}
+
+// serve runs a server until the test ends, and returns once it answers.
+func serve(t *testing.T, addr, binary string, args ...string) *process {
+	cmd := exec.Command(binary, args...)
+	cmd.Dir = t.TempDir()
+	require.NoError(t, cmd.Start())
+	rdb := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true, PoolSize: atOnce})
+	t.Cleanup(func() {
+		_ = rdb.Close()
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	require.Eventually(t, func() bool { return rdb.Ping(t.Context()).Err() == nil }, startup, 10*time.Millisecond)
+	return &process{rdb, cmd.Process.Pid}
+}
+
+// freeAddr is an address nobody listens on, unless another program is quicker.
+func freeAddr(t *testing.T) string {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer ln.Close()
+	return ln.Addr().String()
+}
