@@ -38,7 +38,8 @@ type watchedNode struct {
 	cmd       *exec.Cmd
 }
 
-// TestAlertsLive makes alerts fire by what they are for, and clear by what mends it.
+// TestAlertsLive makes alerts fire by what they are for, and clear by what mends it. While
+// there is trouble the dashboard shows it.
 func TestAlertsLive(t *testing.T) {
 	if os.Getenv("WEIR_TEST_OPS") == "" {
 		t.Skip("SKIPPED: alerts are tested live with WEIR_TEST_OPS=1 (make test-ops)")
@@ -57,9 +58,12 @@ func TestAlertsLive(t *testing.T) {
 	w.awaitTargets()
 
 	w.awaitFiring("WeirClockSkew")
+	w.kill("c") // before it may lead: its time would become the cluster's, and stay it
+	w.start("c")
 	stop := w.trouble()
 	w.awaitFiring("WeirRequestsLimited", "WeirStrikesReported", "WeirLockouts", "WeirWrongPasswords", "WeirLeaderFlaps",
 		"WeirMemoryNearBound", "WeirEvicts", "WeirClientsNearBound")
+	w.awaitPanels()
 	stop()
 	w.kill("c")
 	w.awaitFiring("WeirDown", "WeirQuorumAtRisk")
@@ -68,7 +72,7 @@ func TestAlertsLive(t *testing.T) {
 
 	w.kill("solo")
 	for _, name := range []string{"b", "c", "solo"} {
-		w.start(name) // c with the right time now, solo with empty memory
+		w.start(name) // solo with empty memory
 	}
 	w.awaitQuiet()
 }
@@ -200,7 +204,7 @@ func (w *watched) trouble() (stop func()) {
 	again(func(int) { _, _ = w.do("solo", "AUTH", "wrong") })
 	again(func(i int) {
 		if i%50 == 0 {
-			_, _ = w.do("b", "WEIR.CLUSTER", "TRANSFER")
+			_, _ = w.do("b", "WEIR.CLUSTER", "TRANSFER", []string{"a", "b"}[i/50%2])
 		}
 	})
 	hoard := w.hoard(9)
@@ -283,7 +287,11 @@ func (w *watched) awaitFiring(names ...string) {
 	})
 }
 
+// awaitQuiet returns when nothing fires but WeirClockBehind: the cluster's time stood still
+// while there was no quorum, and is made up for hours if a node that was down as well leads.
 func (w *watched) awaitQuiet() {
 	w.t.Helper()
-	w.await("nothing fires", func() bool { return len(w.firing()) == 0 })
+	w.await("nothing fires", func() bool {
+		return !slices.ContainsFunc(w.firing(), func(name string) bool { return name != "WeirClockBehind" })
+	})
 }

