@@ -22,6 +22,11 @@ help: ## List the targets
 build: ## Build bin/weir, a static binary
 	CGO_ENABLED=0 $(GO) build -o bin/weir ./cmd/weir
 
+# About a minute on an idle machine. What it writes belongs to a commit of its own.
+.PHONY: profile
+profile: build redis-tools ## Renew cmd/weir/default.pgo, the profile by which the compiler optimizes weir
+	scripts/profile.sh
+
 .PHONY: run
 run: build ## Run the server with its defaults: 127.0.0.1:6380, state in ./weir-data
 	bin/weir serve
@@ -29,6 +34,10 @@ run: build ## Run the server with its defaults: 127.0.0.1:6380, state in ./weir-
 .PHONY: run-cluster
 run-cluster: build ## Run three nodes on this machine; prints how to kill one and what to watch
 	scripts/run-cluster.sh
+
+.PHONY: run-dashboards
+run-dashboards: ## Run three nodes as containers, with Prometheus and a Grafana dashboard; says how long it took
+	scripts/run-dashboards.sh
 
 .PHONY: docker
 docker: ## Build the image weir; docker/ has compose files for one node and for three
@@ -56,11 +65,40 @@ redis-tools:
 test-clients: ## Run Redis clients and limiter libraries of Python, Node, Java, Go and Rust against weir; skips those without their toolchain
 	WEIR_TEST_CLIENTS=1 $(GO) test -count=1 -timeout 60m -v -run '^Test(Foreign|NodeExamples|GoLibraries)' ./server/clienttest
 
+# About three minutes, most of it what their package managers fetch and compile.
+.PHONY: test-examples
+test-examples: proxies ## Run every directory of examples/ against weir; skips those without their toolchain or proxy
+	WEIR_TEST_EXAMPLES=1 $(GO) test -count=1 -timeout 20m -v ./examples
+
+.PHONY: proxies
+proxies:
+	@command -v nginx >/dev/null && command -v caddy >/dev/null && command -v haproxy >/dev/null || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "installing nginx, caddy and haproxy"; \
+	    apt-get update -qq && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends nginx-light caddy haproxy; \
+	  else false; fi; \
+	} || echo "nginx, caddy or haproxy is missing: the tests that need it are skipped (on Debian: apt install nginx-light caddy haproxy)"
+
 # One seed reproduces a schedule of faults, not what the machine makes of it.
 CHAOS ?=
 .PHONY: chaos
 chaos: ## Run three real nodes under faults for half an hour, and judge what clients saw
 	$(GO) test -count=1 -timeout 90m -v -run '^TestChaos$$' ./raftstore/chaos -chaos.duration=30m $(CHAOS)
+
+# The types of Kubernetes are fetched through the ordinary Go proxy.
+.PHONY: test-kubernetes
+test-kubernetes: ## Check the manifests for Kubernetes against its own types, and against weir
+	cd docker/kubernetes && $(GO) test -count=1 ./...
+
+.PHONY: test-day
+test-day: ## Let 24 simulated hours pass with six million keys coming and going, and see that nothing grows
+	WEIR_TEST_DAY=1 $(GO) test -count=1 -timeout 30m -v -run '^TestADay' ./cmd/weir
+
+# FROM is the revision to upgrade from.
+FROM ?= HEAD^
+.PHONY: test-upgrade
+test-upgrade: ## Replace three nodes under load by this weir, from the one at FROM (HEAD^), and back
+	$(GO) test -count=1 -timeout 10m -v -run '^TestRollingUpgrade$$' ./raftstore/chaos -chaos.from=$(FROM)
 
 # Started by root, it brings an engine of its own where none answers.
 .PHONY: test-docker
@@ -96,12 +134,13 @@ lint: ## gofmt, go vet and staticcheck
 	$(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...
 
+# Left to itself, Go may spend the whole minute making one input smaller.
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME (1m)
 	@set -e; for package in $$($(GO) list ./...); do \
-	  for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
+	  for target in $$($(GO) test -pgo=off -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
 	    echo "$$package $$target"; \
-	    $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package; \
+	    $(GO) test -pgo=off -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s $$package; \
 	  done; \
 	done
 
@@ -113,6 +152,11 @@ bench: build redis-tools ## Measure weir beside Redis, in under 5 minutes (BENCH
 .PHONY: bench-cluster
 bench-cluster: build redis-tools ## Measure three nodes beside Redis, and snapshots under load, in under 6 minutes (BENCHFLAGS=--quick: less)
 	bin/weir bench --suite cluster --json bin/bench-cluster.json --html bin/bench-cluster.html $(BENCHFLAGS)
+
+# A module of its own: weir does not depend on what it is compared with.
+.PHONY: bench-middleware
+bench-middleware: ## Measure client/httplimit beside ulule/limiter with Redis, in about two minutes
+	cd bench/middleware && $(GO) test -count=1 -v -timeout 30m -run TestOverhead .
 
 .PHONY: bench-docs
 bench-docs: build redis-tools ## Measure everything, in about an hour, and write the figures into docs/benchmarks.md
