@@ -6,12 +6,65 @@ package engine
 // kept is the instant at which it is gone, in 1/Rate.Units nanoseconds. So
 // neither adding a cost nor letting time pass ever divides, and nothing is
 // rounded before the reply.
+//
+// Nearly always 96 bits are enough for that instant, little-endian; an entry whose limit
+// may need more has all 128 of them.
+const (
+	bucketLen     = 12
+	longBucketLen = 16
+)
 
-func readBucket(b []byte) (goneAt wide) { return wide{le.Uint64(b), le.Uint64(b[8:])} }
+func isBucket(kind uint8) bool { return kind == uint8(TokenBucket) || kind == uint8(LeakyBucket) }
 
-func writeBucket(b []byte, goneAt wide) {
-	le.PutUint64(b, goneAt.hi)
-	le.PutUint64(b[8:], goneAt.lo)
+// bucketLen is the length of the state of buckets under a limit.
+func (l *Limit) bucketLen() int {
+	// A deficit is largest after a debt; a backlog may also have been made under another
+	// limit. Both stay below half of what there is room for, and so does the time: see wide.
+	most := uint64(MaxUnits + l.Max)
+	if l.Algorithm == LeakyBucket {
+		most = 2*MaxUnits + 1
+	}
+	if l.Rate.Units < 1<<32 && wideMul(most, uint64(l.Rate.PerNs)).hi < 1<<31 {
+		return bucketLen
+	}
+	return longBucketLen
+}
+
+// stateLen is the length of the state of limiters under a limit.
+func (l *Limit) stateLen() int {
+	if isBucket(uint8(l.Algorithm)) {
+		return l.bucketLen()
+	}
+	return stateLens[l.Algorithm]
+}
+
+// bucket is the state of a bucket.
+func (e entry) bucket() (goneAt wide) {
+	st := e.state()
+	goneAt = wide{uint64(le.Uint32(st[8:])), le.Uint64(st)}
+	if e.has(flagLong) {
+		goneAt.hi |= uint64(le.Uint32(st[bucketLen:])) << 32
+	}
+	return goneAt
+}
+
+func (e entry) setBucket(goneAt wide) {
+	st := e.state()
+	le.PutUint64(st, goneAt.lo)
+	le.PutUint32(st[8:], uint32(goneAt.hi))
+	if e.has(flagLong) {
+		le.PutUint32(st[bucketLen:], uint32(goneAt.hi>>32))
+	} else if goneAt.hi>>32 != 0 {
+		panic("engine: a bucket's state is longer than its limit allows")
+	}
+}
+
+// readWide and writeWide are a number as claims and stores have it.
+func readWide(b []byte) wide { return wide{le.Uint64(b), le.Uint64(b[8:])} }
+
+func writeWide(b []byte, n wide) {
+	le.PutUint64(b, n.hi)
+	le.PutUint64(b[8:], n.lo)
 }
 
 // deficitAt is what is left of a bucket at a time.
@@ -128,7 +181,7 @@ func (s *shard) nextBucket(c *cell, op *Op, d *Decision) nextState {
 	var deficit wide
 	if c.live {
 		old := s.limits.at(c.e.limit())
-		deficit = deficitAt(readBucket(c.e.state()), old.Rate, s.nowNs)
+		deficit = deficitAt(c.e.bucket(), old.Rate, s.nowNs)
 		if c.known = old.is(&op.Limit); !c.known {
 			deficit = op.Limit.carry(deficit, old)
 		}

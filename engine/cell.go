@@ -40,7 +40,7 @@ func (s *shard) claim(c *cell, op *Op, d *Decision) bool {
 func (s *shard) hold(c *cell, op *Op, d *Decision, blockLen int) bool {
 	a, l := op.Limit.Algorithm, &op.Limit
 	known := c.r != 0 && *s.limits.at(c.e.limit()) == *l
-	if !known && !s.makeRoomForLimit(l, c.r) || !s.makeRoom(blockLen, c.r) || !s.ensure(c, uint8(a), stateLens[a]) {
+	if !known && !s.makeRoomForLimit(l, c.r) || !s.makeRoom(blockLen, c.r) || !s.ensure(c, uint8(a), l.stateLen()) {
 		*d = Decision{Status: OutOfMemory}
 		return false
 	}
@@ -57,7 +57,7 @@ func (s *shard) hold(c *cell, op *Op, d *Decision, blockLen int) bool {
 // retry_after would be wrong. Only a request that would fit some day does it: such
 // a one is not denied for want of a burst, so no token is cut off.
 func (s *shard) adopt(c *cell, op *Op, d *Decision) bool {
-	if !s.adopts(c, op, d) {
+	if !s.adopts(c, op, d) || !s.ensure(c, c.e.kind(), op.Limit.stateLen()) {
 		return false
 	}
 	s.setLimit(c.e, &op.Limit)
@@ -82,30 +82,38 @@ func (s *shard) setLimit(e entry, l *Limit) {
 // ensure gives the cell an entry of a kind with a state of some length; it is zero
 // unless the entry was live. It reports false when there is no room.
 func (s *shard) ensure(c *cell, kind uint8, stateLen int) bool {
-	n := entryHead + len(c.key) + stateLen
-	if c.r != 0 && c.e.kind() == kind && (kind != kindBlock && kind != kindHold || n <= s.slab.len(c.r)) {
+	if c.r != 0 && c.e.kind() == kind && s.hasLength(c, stateLen) {
 		if !c.live {
 			s.freeState(c.e)
-			clear(c.e.state()[:stateLen])
+			clear(c.e.state()[:max(stateLen, c.e.stateLen())])
 		}
 		return true
 	}
+	n := entryLen(len(c.key), stateLen)
 	if c.r != 0 && !c.live { // may make the room
 		s.drop(c)
 	}
 	if !s.makeRoom(n, c.r) {
 		return false
 	}
-	if c.r != 0 { // a block that needs a longer slot (a hold that is live never does)
+	if c.r != 0 { // a block or a bucket that needs a longer slot (a hold that is live never does)
 		s.drop(c)
 	}
 	s.create(c, kind, stateLen)
 	return true
 }
 
+// hasLength reports whether the cell's entry may have a state of some length.
+func (s *shard) hasLength(c *cell, stateLen int) bool {
+	if kind := c.e.kind(); kind == kindBlock || kind == kindHold {
+		return entryLen(len(c.key), stateLen) <= s.slab.len(c.r)
+	}
+	return stateLen <= c.e.stateLen()
+}
+
 // create adds an entry for a cell that has none.
 func (s *shard) create(c *cell, kind uint8, stateLen int) {
-	c.r = s.slab.alloc(entryHead + len(c.key) + stateLen)
+	c.r = s.slab.alloc(entryLen(len(c.key), stateLen))
 	c.e = s.slab.at(c.r)
 	c.e.init(kind, c.key, stateLen)
 	s.index.add(c.hash, c.r, s.hashOf)

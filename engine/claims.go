@@ -29,7 +29,7 @@ const markLen = 16
 func held(a Algorithm) bool { return a >= TokenBucket && a <= SlidingCounter }
 
 func claimOf(at leasePlace, x lease) claim {
-	return claim{x.expiresNs, x.units, readBucket(x.id), x.id[markLen:], at}
+	return claim{x.expiresNs, x.units, readWide(x.id), x.id[markLen:], at}
 }
 
 // openClaims finds the claims of a limiter; ref 0 when it has none.
@@ -98,7 +98,7 @@ func (s *shard) end(e entry, list []claim) (rest []claim) {
 // move writes the marks of claims to where they stand.
 func (s *shard) move(list []claim) {
 	for i := range list {
-		writeBucket(s.slab.at(list[i].at.block)[list[i].at.at+leaseHead:], list[i].mark)
+		writeWide(s.slab.at(list[i].at.block)[list[i].at.at+leaseHead:], list[i].mark)
 	}
 }
 
@@ -124,7 +124,7 @@ func (s *shard) addClaim(c *cell, id []byte, units, endsNs int64) {
 		set = readLeases(k.e.state())
 	}
 	x := lease{expiresNs: endsNs, units: units, id: append(s.claimName[:markLen], id...)}
-	writeBucket(x.id, s.markOf(c.e))
+	writeWide(x.id, s.markOf(c.e))
 	if !s.makeRoom(set.growth(&s.slab, x.id), c.r) || !s.ensure(&k, kindClaims, leasesLen) {
 		return
 	}

@@ -64,6 +64,10 @@ func (s *shard) appendState(b []byte, e entry) []byte {
 	case kindBlock:
 		untilNs, reason := readBlock(st)
 		return append(binary.AppendVarint(b, untilNs), reason...)
+	case uint8(TokenBucket), uint8(LeakyBucket):
+		var all [longBucketLen]byte
+		writeWide(all[:], e.bucket())
+		return append(b, all[:]...)
 	}
 	return append(b, st[:stateLens[e.kind()]]...)
 }

@@ -112,7 +112,7 @@ func (s *shard) fits(c *cell, op *Op) bool {
 	case TokenBucket, LeakyBucket:
 		r := op.Limit.Rate
 		return left >= 0 && *s.limits.at(c.e.limit()) == op.Limit &&
-			!r.grains(left).less(deficitAt(readBucket(st), r, s.nowNs))
+			!r.grains(left).less(deficitAt(c.e.bucket(), r, s.nowNs))
 	case FixedWindow:
 		return readFixed(st).used <= left
 	case SlidingCounter:

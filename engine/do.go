@@ -94,7 +94,7 @@ func (n *counts) count(a Algorithm, admitted bool) {
 }
 
 // tokenLen is the size of the token the operation adds.
-func (op *Op) tokenLen() int { return entryHead + 2 + len(op.Key) + len(op.ID) + tokenLen }
+func (op *Op) tokenLen() int { return entryLen(2+len(op.Key)+len(op.ID), tokenLen) }
 
 // take decides under the operation's limit.
 func (s *shard) take(c *cell, op *Op, d *Decision) bool {

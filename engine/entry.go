@@ -2,15 +2,28 @@ package engine
 
 // An entry is one slot of a slab:
 //
-//	kind(1) flags(1) keyLen(2) limit(4) next(4) prev(4) key state
+//	head(2) limit(3) next(4) prev(4) key state
 //
-// limit is a number in the shard's limit table, next and prev are the entry's
-// neighbours in the wheel, and the state's length follows from the kind.
+// head is the kind, flags and the key's length. limit is a number in the shard's limit
+// table, next and prev are the entry's neighbours in the wheel, and the state's length
+// follows from kind and flags. All are as short as they can be: a bucket with a key of 15
+// bytes takes 40, and memory is what a table of many keys costs.
 const (
-	entryHead = 16
+	entryHead = 13
+	entryMin  = 8 * markWords // no two entries share a mark
 
-	flagStored = 1 << 0 // was handed out by Drain or came from Load
+	kindBits    = 4
+	flagStored  = 1 << kindBits   // was handed out by Drain or came from Load
+	flagLong    = flagStored << 1 // a bucket whose state has all of its bytes
+	keyShift    = kindBits + 2
+	maxEntryKey = 1<<(16-keyShift) - 1
+
+	limitBits = 24
+	limitMask = 1<<limitBits - 1
 )
+
+// entryLen is how many bytes an entry takes.
+func entryLen(keyLen, stateLen int) int { return max(entryHead+keyLen+stateLen, entryMin) }
 
 // The kind of an entry is its algorithm, or one of these.
 const (
@@ -53,7 +66,7 @@ const (
 )
 
 var stateLens = [numKinds]int{
-	kindBlock: blockLen, TokenBucket: 16, LeakyBucket: 16, FixedWindow: 16, SlidingLog: logLen,
+	kindBlock: blockLen, TokenBucket: bucketLen, LeakyBucket: bucketLen, FixedWindow: 16, SlidingLog: logLen,
 	SlidingCounter: 24, Concurrency: leasesLen, Strike: logLen + 8, Counter: 16, Scripted: scriptRecordLen, kindToken: tokenLen,
 	kindHold: holdHead, kindClaims: leasesLen,
 }
@@ -61,28 +74,43 @@ var stateLens = [numKinds]int{
 // entry is a view of an entry's bytes.
 type entry []byte
 
-func (e entry) kind() uint8        { return e[0] }
-func (e entry) has(flag byte) bool { return e[1]&flag != 0 }
-func (e entry) set(flag byte)      { e[1] |= flag }
-func (e entry) unset(flag byte)    { e[1] &^= flag }
-func (e entry) keyLen() int        { return int(le.Uint16(e[2:])) }
-func (e entry) limit() uint32      { return le.Uint32(e[4:]) }
-func (e entry) next() ref          { return le.Uint32(e[8:]) }
-func (e entry) prev() ref          { return le.Uint32(e[12:]) }
+func (e entry) kind() uint8        { return e[0] & (1<<kindBits - 1) }
+func (e entry) has(flag byte) bool { return e[0]&flag != 0 }
+func (e entry) set(flag byte)      { e[0] |= flag }
+func (e entry) unset(flag byte)    { e[0] &^= flag }
+func (e entry) keyLen() int        { return int(le.Uint16(e) >> keyShift) }
+func (e entry) limit() uint32      { return le.Uint32(e[2:]) & limitMask }
+func (e entry) next() ref          { return le.Uint32(e[5:]) }
+func (e entry) prev() ref          { return le.Uint32(e[9:]) }
 func (e entry) key() []byte        { return e[entryHead : entryHead+e.keyLen()] }
-func (e entry) setLimit(id uint32) { le.PutUint32(e[4:], id) }
-func (e entry) setNext(r ref)      { le.PutUint32(e[8:], r) }
-func (e entry) setPrev(r ref)      { le.PutUint32(e[12:], r) }
+func (e entry) setLimit(id uint32) { le.PutUint32(e[2:], le.Uint32(e[2:])&^limitMask|id) }
+func (e entry) setNext(r ref)      { le.PutUint32(e[5:], r) }
+func (e entry) setPrev(r ref)      { le.PutUint32(e[9:], r) }
 func (e entry) state() []byte      { return e[entryHead+e.keyLen():] }
+
+// stateLen is the length of the state, of blocks and holds without what follows it.
+func (e entry) stateLen() int {
+	if e.has(flagLong) {
+		return longBucketLen
+	}
+	return stateLens[e.kind()]
+}
+
 func (e entry) is(ns namespace, key []byte) bool {
 	return namespaceOf(e.kind()) == ns && string(e.key()) == string(key)
 }
 
 // init writes a new entry without links or limit and with a zero state.
 func (e entry) init(kind uint8, key []byte, stateLen int) {
-	le.PutUint64(e, uint64(kind)|uint64(len(key))<<16)
-	le.PutUint64(e[8:], 0)
+	if len(key) > maxEntryKey {
+		panic("engine: a key longer than entries have")
+	}
+	le.PutUint16(e, uint16(kind)|uint16(len(key))<<keyShift)
+	clear(e[2:entryHead])
 	copy(e[entryHead:], key)
+	if stateLen == longBucketLen && isBucket(kind) {
+		e.set(flagLong)
+	}
 	clear(e.state()[:stateLen])
 }
 

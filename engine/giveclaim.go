@@ -14,7 +14,7 @@ package engine
 func (s *shard) markOf(e entry) wide {
 	switch e.kind() {
 	case uint8(TokenBucket), uint8(LeakyBucket):
-		return readBucket(e.state())
+		return e.bucket()
 	case uint8(SlidingCounter):
 		return wide{0, uint64(readSlidingCounter(e.state()).startNs)}
 	case uint8(SlidingLog):
@@ -30,7 +30,7 @@ func (s *shard) giveClaim(e entry, x *claim, units, atNs int64, others []claim) 
 	switch l.Algorithm {
 	case TokenBucket, LeakyBucket:
 		given := deficitAt(x.mark, l.Rate, atNs).min(l.Rate.grains(units))
-		writeBucket(st, readBucket(st).subFloor(given))
+		e.setBucket(e.bucket().subFloor(given))
 		for i := range others {
 			if x.mark.less(others[i].mark) {
 				others[i].mark = others[i].mark.sub(given)

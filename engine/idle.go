@@ -6,7 +6,7 @@ func (s *shard) idleAtNs(e entry) int64 {
 	st, limit := e.state(), s.limits.at(e.limit())
 	switch e.kind() {
 	case uint8(TokenBucket), uint8(LeakyBucket):
-		return readBucket(st).nsUp(limit.Rate.Units)
+		return e.bucket().nsUp(limit.Rate.Units)
 	case uint8(FixedWindow):
 		return readFixed(st).idleAtNs()
 	case uint8(SlidingLog):
@@ -46,7 +46,7 @@ func (s *shard) idle(e entry) bool {
 	switch e.kind() {
 	case uint8(TokenBucket), uint8(LeakyBucket):
 		units := s.limits.at(e.limit()).Rate.Units
-		return !wideMul(uint64(s.nowNs), uint64(units)).less(readBucket(e.state()))
+		return !wideMul(uint64(s.nowNs), uint64(units)).less(e.bucket())
 	case uint8(FixedWindow):
 		return readFixed(e.state()).idleAtNs() <= s.nowNs
 	case uint8(Concurrency):

@@ -106,7 +106,7 @@ func (s *shard) usedUnits(e entry) int64 {
 	st, l := e.state(), s.limits.at(e.limit())
 	switch e.kind() {
 	case uint8(TokenBucket), uint8(LeakyBucket):
-		return deficitAt(readBucket(st), l.Rate, s.nowNs).divUp(uint64(l.Rate.PerNs))
+		return deficitAt(e.bucket(), l.Rate, s.nowNs).divUp(uint64(l.Rate.PerNs))
 	case uint8(FixedWindow):
 		return readFixed(st).used
 	case uint8(SlidingLog), uint8(Strike):

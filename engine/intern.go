@@ -58,6 +58,8 @@ func (t *limitTable) add(l Limit) uint32 {
 	id := uint32(len(t.slots))
 	if n := len(t.vacant); n > 0 {
 		id, t.vacant = t.vacant[n-1], t.vacant[:n-1]
+	} else if id > limitMask {
+		panic("engine: more than 16 million limits in one shard; use more shards")
 	} else {
 		t.slots = append(t.slots, limitSlot{})
 	}

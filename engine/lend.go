@@ -5,7 +5,7 @@ package engine
 
 // lend gives a look a copy of a limiter to change; unlock takes it back.
 func (s *shard) lend(c *cell) {
-	copied := append(entry(nil), c.e[:entryHead+c.e.keyLen()+stateLens[c.e.kind()]]...)
+	copied := append(entry(nil), c.e[:entryHead+c.e.keyLen()+c.e.stateLen()]...)
 	if c.e.kind() == uint8(SlidingLog) {
 		from, to := readLog(c.e.state()), unitLog{}
 		for r := range from.all(&s.slab) {

@@ -120,6 +120,8 @@ func (s *shard) load(c *cell, kind uint8, value []byte) (bool, error) {
 	}
 	stateLen := stateLens[kind]
 	switch kind {
+	case uint8(TokenBucket), uint8(LeakyBucket):
+		stateLen = limit.bucketLen()
 	case kindBlock:
 		stateLen += min(len(d.b), MaxReasonLen)
 	case kindHold:
@@ -177,6 +179,13 @@ func (s *shard) loadState(e entry, d *decoder) {
 		reason := d.bytes(int64(len(d.b)))
 		if d.bad = d.bad || len(reason) > MaxReasonLen; !d.bad {
 			writeBlock(st, untilNs, reason)
+		}
+	case uint8(TokenBucket), uint8(LeakyBucket):
+		if b := d.bytes(longBucketLen); !d.bad {
+			at := readWide(b)
+			if d.bad = at.hi>>32 != 0 && !e.has(flagLong); !d.bad {
+				e.setBucket(at)
+			}
 		}
 	default:
 		copy(st, d.bytes(int64(stateLens[e.kind()])))

@@ -2,8 +2,8 @@ package engine
 
 import "math/bits"
 
-// A page keeps one mark for every four words. Entries are longer than that, so no
-// two of them share a mark.
+// A page keeps one mark for every four words. No entry is shorter than that, so no two of
+// them share a mark.
 const (
 	markWords = 4
 	pageMarks = (pageLen/8/markWords + 64) / 64 * 64 // 512

@@ -43,7 +43,7 @@ func fill(n int, o engine.Options) *engine.Table {
 	return table
 }
 
-// TestMemoryOfTokenBuckets holds a million buckets in at most 64 bytes each,
+// TestMemoryOfTokenBuckets holds a million buckets in at most 54 bytes each,
 // with their keys and the index, once their changes are saved.
 func TestMemoryOfTokenBuckets(t *testing.T) {
 	skipUnderRace(t)
@@ -57,7 +57,7 @@ func TestMemoryOfTokenBuckets(t *testing.T) {
 		require.EqualValues(t, keys, stats.Keys)
 		perKey := float64(bytes) / keys
 		t.Logf("%s: %.1f bytes a key on the heap, %.1f by its own account", name, perKey, float64(stats.MemoryBytes)/keys)
-		require.LessOrEqual(t, perKey, 64.0, name)
+		require.LessOrEqual(t, perKey, 54.0, name)
 		require.InEpsilon(t, bytes, stats.MemoryBytes, 0.1, "the account is honest")
 	}
 }

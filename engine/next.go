@@ -30,14 +30,22 @@ func (s *shard) put(c *cell, op *Op, d *Decision, n nextState) bool {
 	if !s.claim(c, op, d) {
 		return false
 	}
-	st := c.e.state()
-	le.PutUint64(st, n.a)
-	le.PutUint64(st[8:], n.b)
-	if op.Limit.Algorithm == SlidingCounter {
-		le.PutUint64(st[16:], n.c)
-	}
+	n.write(c.e)
 	s.touched(c)
 	return d.Allowed > 0
+}
+
+func (n *nextState) write(e entry) {
+	if isBucket(e.kind()) {
+		e.setBucket(wide{n.a, n.b})
+		return
+	}
+	st := e.state()
+	le.PutUint64(st, n.a)
+	le.PutUint64(st[8:], n.b)
+	if e.kind() == uint8(SlidingCounter) {
+		le.PutUint64(st[16:], n.c)
+	}
 }
 
 // foreseen reports whether the policy has one limit, but not of strikes, or only limits

@@ -155,8 +155,8 @@ func (s *shard) giveBack(e entry, l *Limit, units int64) {
 	st := e.state()
 	switch l.Algorithm {
 	case TokenBucket, LeakyBucket:
-		deficit := deficitAt(readBucket(st), l.Rate, s.nowNs).subFloor(l.Rate.grains(units))
-		writeBucket(st, goneAt(deficit, l.Rate, s.nowNs))
+		deficit := deficitAt(e.bucket(), l.Rate, s.nowNs).subFloor(l.Rate.grains(units))
+		e.setBucket(goneAt(deficit, l.Rate, s.nowNs))
 	case FixedWindow:
 		w := readFixed(st)
 		w.used -= units

@@ -119,7 +119,7 @@ func (s *slab) at(r ref) []byte {
 }
 
 // fetchedBytes reaches into the second cache line of an entry: where the state of most is.
-const fetchedBytes = 40
+const fetchedBytes = 36
 
 // fetch reads what a decision needs of a slot: its first bytes, its state and the mark that
 // says it has changed, which is far away from them.

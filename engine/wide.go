@@ -7,7 +7,7 @@ import "math/bits"
 // Why it is enough: with u = MaxUnits = 2^53 and p = MaxWindowNs < 2^55, the
 // largest bucket level is (u+1)*p < 2^109, the largest debt adds p*u < 2^108, a
 // limiter time below 2^62 times a rate of at most u units is below 2^115, and
-// their sum stays below 2^116. A window's weighted count is at most 2*u*p.
+// their sum stays below 2^116 (and below 2^96 under most limits, see bucketLen). A window's weighted count is at most 2*u*p.
 type wide struct{ hi, lo uint64 }
 
 func wideMul(a, b uint64) wide {
