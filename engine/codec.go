@@ -27,7 +27,7 @@ func (s *shard) encode(b *batch, e entry) {
 		b.buf = s.appendLimit(b.buf, e)
 	}
 	b.buf = s.appendState(b.buf, e)
-	e.keepLog()
+	s.keepLog(e)
 	b.spans = append(b.spans, span{start, value, len(b.buf)})
 }
 
@@ -52,10 +52,12 @@ func (s *shard) appendState(b []byte, e entry) []byte {
 	st := e.state()
 	switch e.kind() {
 	case uint8(SlidingLog):
-		return s.appendLog(b, readLog(st))
+		log := readLog(st)
+		return s.appendLog(b, &log)
 	case uint8(Strike):
 		b = binary.AppendVarint(b, strikeBlockedNs(st))
-		return s.appendLog(b, readLog(st))
+		log := readLog(st)
+		return s.appendLog(b, &log)
 	case uint8(Concurrency), kindClaims:
 		return s.appendLeases(b, readLeases(st))
 	case kindHold:
@@ -72,8 +74,11 @@ func (s *shard) appendState(b []byte, e entry) []byte {
 	return append(b, st[:stateLens[e.kind()]]...)
 }
 
-func (s *shard) appendLog(b []byte, log unitLog) []byte {
+func (s *shard) appendLog(b []byte, log *unitLog) []byte {
 	b = binary.AppendVarint(b, log.units-log.kept)
+	if log.kept > 0 && log.keptEnd > 0 {
+		return logBlock(s.slab.at(log.tail)).appendFrom(b, log.keptEnd, log.lastNs)
+	}
 	lastNs := int64(0)
 	for r := range log.behind(&s.slab, log.kept) {
 		b = binary.AppendVarint(b, r.atNs-lastNs)

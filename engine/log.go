@@ -1,32 +1,40 @@
 package engine
 
 // unitLog is an exact log of admitted units: when, and how many. It is a chain of
-// blocks. As stored in an entry's state it is head(4) tail(4) units(4) kept(4) lastNs(8).
+// blocks. As stored in an entry's state it is head(4) tail(4) units(4) kept(4) lastNs(8),
+// where kept is both kept and keptEnd.
+//
+// It is handed on by pointer: a copy reads what was just written in larger pieces, and
+// the processor then waits for all writes before.
 type unitLog struct {
 	head, tail ref
 	units      int64
 	kept       int64 // how many of the oldest units need not be drained again
+	keptEnd    int   // where in the last block they end; 0 if they end before it
 	lastNs     int64 // time of the newest record
 }
 
 const (
 	logLen      = 24
+	keptBits    = 20 // MaxLogUnits fits, and a place in a block into the rest
 	minLogBlock = 48
 	maxLogBlock = 256 // small enough that half-used ends stay cheap
 )
 
 func readLog(b []byte) unitLog {
+	kept := le.Uint32(b[12:])
 	return unitLog{
 		head: le.Uint32(b), tail: le.Uint32(b[4:]),
-		units: int64(le.Uint32(b[8:])), kept: int64(le.Uint32(b[12:])), lastNs: int64(le.Uint64(b[16:])),
+		units: int64(le.Uint32(b[8:])), kept: int64(kept & (1<<keptBits - 1)), keptEnd: int(kept >> keptBits),
+		lastNs: int64(le.Uint64(b[16:])),
 	}
 }
 
-func (l unitLog) write(b []byte) {
+func (l *unitLog) write(b []byte) {
 	le.PutUint32(b, l.head)
 	le.PutUint32(b[4:], l.tail)
 	le.PutUint32(b[8:], uint32(l.units))
-	le.PutUint32(b[12:], uint32(l.kept))
+	le.PutUint32(b[12:], uint32(l.kept)|uint32(l.keptEnd)<<keptBits)
 	le.PutUint64(b[16:], uint64(l.lastNs))
 }
 
@@ -69,11 +77,11 @@ func (l *unitLog) lacks(s *slab, recordLen int) int {
 	if l.tail == 0 {
 		return minLogBlock
 	}
-	size := s.len(l.tail)
-	if logBlock(s.at(l.tail)).end()+recordLen <= size {
+	b := logBlock(s.at(l.tail))
+	if b.end()+recordLen <= b.size() {
 		return 0
 	}
-	return min(2*size, maxLogBlock)
+	return min(2*b.size(), maxLogBlock)
 }
 
 // grow adds an empty block to the end.
@@ -82,6 +90,7 @@ func (l *unitLog) grow(s *slab, size int, firstNs int64) {
 	b := logBlock(s.at(r))
 	b.setNext(0)
 	b.setStart(logBlockHead)
+	b.setSize(size)
 	b.setEnd(logBlockHead)
 	b.setUnits(0)
 	b.setFirst(firstNs)
@@ -90,7 +99,7 @@ func (l *unitLog) grow(s *slab, size int, firstNs int64) {
 	} else {
 		l.head = r
 	}
-	l.tail = r
+	l.tail, l.keptEnd = r, 0
 }
 
 // dropUntil forgets the records at or before a time. Whole blocks go at once, but for the

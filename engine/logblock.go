@@ -1,43 +1,68 @@
 package engine
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // logBlock is a slab slot with a part of a log. Each of its records is the time
 // since the record before it, shifted left by one, as a varint, and, when the lowest
 // bit of that is set, the number of units as another (else it is one). A unit
 // admitted alone costs five to seven bytes.
 //
-// A block starts with next(4) start(2) end(2) units(4) firstNs(8): its successor,
-// where its live records begin and end, how many units they hold and the time of
-// the first. The first record's own difference is meaningless.
+// A block starts with next(4) start(2) size and end(2) units(4) firstNs(8): its successor,
+// where its live records begin and end, how long it is, how many units they hold and the
+// time of the first. The first record's own difference is meaningless.
 type logBlock []byte
 
 const (
 	logBlockHead = 20
 	maxRecordLen = 2 * binary.MaxVarintLen64
+
+	blockEndMask = 1<<9 - 1
 )
 
 func (b logBlock) next() ref         { return le.Uint32(b) }
 func (b logBlock) start() int        { return int(le.Uint16(b[4:])) }
-func (b logBlock) end() int          { return int(le.Uint16(b[6:])) }
+func (b logBlock) end() int          { return int(le.Uint16(b[6:]) & blockEndMask) }
+func (b logBlock) size() int         { return int(le.Uint16(b[6:])>>9) * 8 }
 func (b logBlock) units() int64      { return int64(le.Uint32(b[8:])) }
 func (b logBlock) firstNs() int64    { return int64(le.Uint64(b[12:])) }
 func (b logBlock) setNext(r ref)     { le.PutUint32(b, r) }
 func (b logBlock) setStart(i int)    { le.PutUint16(b[4:], uint16(i)) }
-func (b logBlock) setEnd(i int)      { le.PutUint16(b[6:], uint16(i)) }
+func (b logBlock) setEnd(i int)      { le.PutUint16(b[6:], le.Uint16(b[6:])&^blockEndMask|uint16(i)) }
+func (b logBlock) setSize(n int)     { le.PutUint16(b[6:], uint16(n/8)<<9) }
 func (b logBlock) setUnits(n int64)  { le.PutUint32(b[8:], uint32(n)) }
 func (b logBlock) setFirst(ns int64) { le.PutUint64(b[12:], uint64(ns)) }
 
 // record reads the record at i: the time since the one before, its units and
 // where the next one begins.
 func (b logBlock) record(i int) (sinceNs, units int64, next int) {
-	v, n := binary.Uvarint(b[i:])
+	v, n := uvarint(b[i:])
 	i += n
 	if v&1 == 0 {
 		return int64(v >> 1), 1, i
 	}
-	u, n := binary.Uvarint(b[i:])
+	u, n := uvarint(b[i:])
 	return int64(v >> 1), int64(u), i + n
+}
+
+// uvarint is binary.Uvarint. Where a number has up to eight bytes it looks at them at once
+// instead of one by one, and most here have five.
+func uvarint(b []byte) (v uint64, n int) {
+	if len(b) < 8 {
+		return binary.Uvarint(b)
+	}
+	v = le.Uint64(b)
+	last := ^v & highBits
+	if last == 0 {
+		return binary.Uvarint(b)
+	}
+	end := bits.TrailingZeros64(last) + 1 // in bits
+	v &= lowBits*0x7f & (1<<end - 1)
+	v = v&0x007f007f007f007f | v&0x7f007f007f007f00>>1
+	v = v&0x00003fff00003fff | v&0x3fff00003fff0000>>2
+	return v&0x0fffffff | v>>32<<28, end / 8
 }
 
 func putRecord(b []byte, sinceNs, units int64) int {
@@ -70,6 +95,23 @@ func (b logBlock) records() func(yield func(logRecord) bool) {
 			i = next
 		}
 	}
+}
+
+// appendFrom appends the stored form of the records from i on; lastNs is the time of the
+// last of them. Theirs are differences, so that of the first follows from all others.
+func (b logBlock) appendFrom(to []byte, i int, lastNs int64) []byte {
+	end := b.end()
+	for j := i; j < end; {
+		sinceNs, _, next := b.record(j)
+		lastNs -= sinceNs
+		j = next
+	}
+	for i < end {
+		sinceNs, units, next := b.record(i)
+		to = binary.AppendVarint(binary.AppendVarint(to, lastNs+sinceNs), units)
+		lastNs, i = 0, next
+	}
+	return to
 }
 
 // keepFirst cuts a block to its oldest n units, n in 1..units. Cutting within a

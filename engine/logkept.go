@@ -18,10 +18,12 @@ func (e entry) storedKind() uint8 {
 }
 
 // keepLog notes that all units of a log have been handed out.
-func (e entry) keepLog() {
+func (s *shard) keepLog(e entry) {
 	if hasLog(e.kind()) {
 		log := readLog(e.state())
-		log.kept = log.units
+		if log.kept = log.units; log.tail != 0 {
+			log.keptEnd = logBlock(s.slab.at(log.tail)).end()
+		}
 		log.write(e.state())
 	}
 }
