@@ -44,6 +44,7 @@ func Goals() []Goal {
 		{"memory-1m", BytesPerKey, weirName, luaName, 0, 0.35},
 		{"memory-10m", BytesPerKey, weirName, luaName, 0, 0.35},
 		{"live-keys", P999, "10M keys", "10k keys", 0, 1.5},
+		{"live-keys-steady", P999, "10M keys", "10k keys", 0, 1.5},
 		{"cluster-p128", Rate, leaderName, luaName, 3, 0},
 		{"cluster-p16", Rate, leaderName, luaName, 1, 0},
 		{"cluster-p1", Rate, leaderName, luaName, 0.3, 0},

@@ -71,6 +71,7 @@ func standalone() []Scenario {
 		beside("denied50-p128", shaped(func(l *Load) { l.DeniedPercent = 50 }), weirName, luaName),
 		beside("memory-10m", kept(10_000_000), weirName, luaName),
 		liveKeys(),
+		steadyKeys(),
 		beside("held", shaped(hold), weirName),
 	}
 }
@@ -90,6 +91,19 @@ func liveKeys() Scenario {
 		},
 	}
 }
+
+// steadyKeys is the same at a rate that leaves the machine room: about half of what Redis
+// takes with its script.
+func steadyKeys() Scenario {
+	s := liveKeys()
+	s.Name, s.About, s.RateOf, s.RateShare = "live-keys-steady", "latency with 10 k and with 10 M live keys, -P 16, at a steady rate", "", 0
+	for i := range s.Entrants {
+		s.Entrants[i].Load.PerSecond = steadyRate
+	}
+	return s
+}
+
+const steadyRate = 50_000
 
 func cluster() []Scenario {
 	denied := Load{Workload: Denied, Clients: usualClients, Pipeline: 128, Keys: hotKeys}
