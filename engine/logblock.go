@@ -59,7 +59,7 @@ func uvarint(b []byte) (v uint64, n int) {
 		return binary.Uvarint(b)
 	}
 	end := bits.TrailingZeros64(last) + 1 // in bits
-	v &= lowBits*0x7f & (1<<end - 1)
+	v &= lowBits * 0x7f & (1<<end - 1)
 	v = v&0x007f007f007f007f | v&0x7f007f007f007f00>>1
 	v = v&0x00003fff00003fff | v&0x3fff00003fff0000>>2
 	return v&0x0fffffff | v>>32<<28, end / 8
