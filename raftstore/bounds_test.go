@@ -42,7 +42,7 @@ func TestWhatNoNodeCouldReadIsNotLogged(t *testing.T) {
 // TestBoundsMayDiffer: what is forgotten is decided by whoever leads, by its own
 // bound. The others follow, whatever theirs is; a warning says so.
 func TestBoundsMayDiffer(t *testing.T) {
-	const small, large = 2 << 20, 8 << 20
+	const small, large = 3 << 19, 8 << 20
 	var warnings [3]counter
 	c := newCluster(t, 3, func(i int, o *raftstore.Options) {
 		warnings[i].text = []byte("bound their memory differently")
