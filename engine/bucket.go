@@ -10,22 +10,27 @@ package engine
 // Nearly always 96 bits are enough for that instant, little-endian; an entry whose limit
 // may need more has all 128 of them.
 const (
-	bucketLen     = 12
-	longBucketLen = 16
+	shortBucketLen = 12
+	longBucketLen  = 16
 )
 
 func isBucket(kind uint8) bool { return kind == uint8(TokenBucket) || kind == uint8(LeakyBucket) }
 
+// mostMissing is the largest deficit under a limit. A bucket may be in debt by MaxUnits, and
+// a backlog have been made under another limit.
+func (l *Limit) mostMissing() wide {
+	if l.Algorithm == LeakyBucket {
+		return l.Rate.grains(2*MaxUnits + 1)
+	}
+	return l.Rate.grains(MaxUnits + l.Max)
+}
+
 // bucketLen is the length of the state of buckets under a limit.
 func (l *Limit) bucketLen() int {
-	// A deficit is largest after a debt; a backlog may also have been made under another
-	// limit. Both stay below half of what there is room for, and so does the time: see wide.
-	most := uint64(MaxUnits + l.Max)
-	if l.Algorithm == LeakyBucket {
-		most = 2*MaxUnits + 1
-	}
-	if l.Rate.Units < 1<<32 && wideMul(most, uint64(l.Rate.PerNs)).hi < 1<<31 {
-		return bucketLen
+	// The largest deficit stays below half of what there is room for, and so does the time:
+	// see wide.
+	if l.Rate.Units < 1<<32 && l.mostMissing().hi < 1<<31 {
+		return shortBucketLen
 	}
 	return longBucketLen
 }
@@ -43,7 +48,7 @@ func (e entry) bucket() (goneAt wide) {
 	st := e.state()
 	goneAt = wide{uint64(le.Uint32(st[8:])), le.Uint64(st)}
 	if e.has(flagLong) {
-		goneAt.hi |= uint64(le.Uint32(st[bucketLen:])) << 32
+		goneAt.hi |= uint64(le.Uint32(st[shortBucketLen:])) << 32
 	}
 	return goneAt
 }
@@ -53,7 +58,7 @@ func (e entry) setBucket(goneAt wide) {
 	le.PutUint64(st, goneAt.lo)
 	le.PutUint32(st[8:], uint32(goneAt.hi))
 	if e.has(flagLong) {
-		le.PutUint32(st[bucketLen:], uint32(goneAt.hi>>32))
+		le.PutUint32(st[shortBucketLen:], uint32(goneAt.hi>>32))
 	} else if goneAt.hi>>32 != 0 {
 		panic("engine: a bucket's state is longer than its limit allows")
 	}
@@ -151,8 +156,13 @@ func leakyBucket(backlog wide, op *Op, d *Decision) (after wide) {
 
 // carry brings a deficit measured under another limit into the measure of this
 // one. A token bucket keeps its tokens, rounded down and cut to the new burst; a
-// leaky one its backlog, rounded up.
+// leaky one its backlog, rounded up. Where the clock was set back a deficit may have become
+// larger than any that was ever taken; it is cut too.
 func (l *Limit) carry(deficit wide, old *Limit) wide {
+	return l.translate(deficit, old).min(l.mostMissing())
+}
+
+func (l *Limit) translate(deficit wide, old *Limit) wide {
 	if l.Algorithm == LeakyBucket {
 		return regrain(deficit, old.Rate, l.Rate, true)
 	}

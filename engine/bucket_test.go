@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"math/big"
 	"testing"
 
@@ -15,8 +16,18 @@ func mostBits(l *Limit) int {
 	if l.Algorithm == LeakyBucket {
 		missing = n(2*MaxUnits + 1)
 	}
+	missing.Mul(missing, n(l.Rate.PerNs))
 	time := new(big.Int).Mul(new(big.Int).Lsh(n(1), 62), n(l.Rate.Units))
-	return time.Add(time, missing.Mul(missing, n(l.Rate.PerNs))).BitLen()
+	return time.Add(time, missing).BitLen()
+}
+
+// around is numbers near powers of two, up to the most.
+func around(most int64) []int64 {
+	list := []int64{1, most}
+	for n := int64(2); n < most; n *= 2 {
+		list = append(list, n-1, n, n+1)
+	}
+	return list
 }
 
 // TestBucketLen: a state is as long as its limit may need, and short under the usual ones.
@@ -25,15 +36,15 @@ func TestBucketLen(t *testing.T) {
 		rate, err := ParseRate([]byte(usual))
 		require.NoError(t, err)
 		l := Limit{Algorithm: TokenBucket, Rate: rate, Max: 1e6}
-		require.Equal(t, bucketLen, l.bucketLen(), usual)
+		require.Equal(t, shortBucketLen, l.bucketLen(), usual)
 	}
 	require.Equal(t, longBucketLen, (&Limit{Algorithm: TokenBucket, Rate: Rate{1, MaxWindowNs}, Max: 1}).bucketLen())
 	for _, a := range []Algorithm{TokenBucket, LeakyBucket} {
-		for units := int64(1); units <= MaxUnits; units *= 2 {
-			for perNs := int64(1); perNs <= MaxWindowNs; perNs *= 2 {
+		for _, units := range around(MaxUnits) {
+			for _, perNs := range around(MaxWindowNs) {
 				for _, max := range []int64{1, MaxUnits} {
 					l := Limit{Algorithm: a, Rate: Rate{units, perNs}, Max: max}
-					require.True(t, l.bucketLen() == longBucketLen || mostBits(&l) <= 8*bucketLen, "%v", l)
+					require.True(t, l.bucketLen() == longBucketLen || mostBits(&l) <= 8*shortBucketLen, "%v", l)
 				}
 			}
 		}
@@ -42,10 +53,18 @@ func TestBucketLen(t *testing.T) {
 
 // TestEntryLen: what most keys cost, and that no entries share a mark.
 func TestEntryLen(t *testing.T) {
-	require.Equal(t, 40, entryLen(len("user:0123456789"), bucketLen))
+	require.Equal(t, 40, entryLen(len("user:0123456789"), shortBucketLen))
 	require.GreaterOrEqual(t, entryLen(1, blockLen), 8*markWords)
 	require.LessOrEqual(t, 2+MaxNameLen+MaxIDLen, maxEntryKey, "the name of a token is the longest")
 	require.Less(t, int(numKinds), 1<<kindBits)
+}
+
+// TestLogWidths: what the packed fields of logs and their blocks have room for.
+func TestLogWidths(t *testing.T) {
+	require.Less(t, MaxLogUnits, 1<<keptBits)
+	require.LessOrEqual(t, maxLogBlock, blockEndMask)
+	require.Less(t, maxLogBlock, 1<<(32-keptBits))
+	require.Less(t, maxLogBlock/8, 1<<(16-blockEndBits))
 }
 
 // TestStateGrowsWithItsLimit: under a limit that may need more the same key has a longer
@@ -78,4 +97,51 @@ func TestStateGrowsWithItsLimit(t *testing.T) {
 		return nil
 	}))
 	require.Equal(t, table.StateHash(at), copied.StateHash(at))
+}
+
+// TestGrowingIsNoRemoval: a store that gets the changes of an entry that grew one by one
+// has the key all the time.
+func TestGrowingIsNoRemoval(t *testing.T) {
+	for _, cost := range []int64{1, 9} { // admitted, and denied
+		table, at := NewTable(Options{Shards: 1, TrackChanges: true}), Stamp{NowNs: 1e18}
+		drained := func() (changes []Change) {
+			require.NoError(t, table.Drain(1, func(chunk []Change) error {
+				changes = append(changes, Change{bytes.Clone(chunk[0].Key), bytes.Clone(chunk[0].Value)})
+				return nil
+			}))
+			return changes
+		}
+		ask := func(perNs, cost int64) {
+			l := Limit{Algorithm: TokenBucket, Rate: Rate{1, perNs}, Max: 10}
+			table.Decide(at, []Op{{Key: []byte("k"), Limit: l, Cost: cost}}, make([]Decision, 1))
+		}
+		ask(1e9, 6)
+		require.Len(t, drained(), 1)
+		ask(MaxWindowNs, cost)
+		changes := drained()
+		require.Len(t, changes, 1)
+		require.NotNil(t, changes[0].Value)
+		table.Decide(at, []Op{{Code: OpReset, Key: []byte("k")}}, make([]Decision, 1))
+		require.Len(t, drained(), 1, "what the store has is removed")
+	}
+}
+
+// TestCarryIsBounded: a deficit that no request made, because its time has not come, fits
+// the state of another limit.
+func TestCarryIsBounded(t *testing.T) {
+	table, at := NewTable(Options{Shards: 1, TrackChanges: true}), Stamp{NowNs: 1e18}
+	var d [1]Decision
+	fast := Limit{Algorithm: TokenBucket, Rate: Rate{1<<32 - 1, 1}, Max: MaxUnits}
+	table.Decide(at, []Op{{Key: []byte("k"), Limit: fast, Cost: MaxUnits}}, d[:])
+	copied := NewTable(Options{})
+	before := Stamp{NowNs: at.NowNs - 1e9}
+	require.NoError(t, table.Drain(1, func(chunk []Change) error {
+		_, err := copied.Load(before, chunk[0].Key, chunk[0].Value)
+		return err
+	}))
+	slow := Limit{Algorithm: TokenBucket, Rate: Rate{1, 1 << 40}, Max: 20}
+	require.Equal(t, shortBucketLen, slow.bucketLen())
+	copied.Decide(before, []Op{{Key: []byte("k"), Limit: slow, Cost: 1}}, d[:])
+	require.Zero(t, d[0].Allowed)
+	require.Equal(t, slow.mostMissing().sub(slow.Rate.grains(19)).msUp(1), d[0].RetryMs)
 }

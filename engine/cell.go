@@ -57,7 +57,7 @@ func (s *shard) hold(c *cell, op *Op, d *Decision, blockLen int) bool {
 // retry_after would be wrong. Only a request that would fit some day does it: such
 // a one is not denied for want of a burst, so no token is cut off.
 func (s *shard) adopt(c *cell, op *Op, d *Decision) bool {
-	if !s.adopts(c, op, d) || !s.ensure(c, c.e.kind(), op.Limit.stateLen()) {
+	if !s.adopts(c, op, d) || !s.stretch(c, op.Limit.stateLen()) {
 		return false
 	}
 	s.setLimit(c.e, &op.Limit)
@@ -82,7 +82,7 @@ func (s *shard) setLimit(e entry, l *Limit) {
 // ensure gives the cell an entry of a kind with a state of some length; it is zero
 // unless the entry was live. It reports false when there is no room.
 func (s *shard) ensure(c *cell, kind uint8, stateLen int) bool {
-	if c.r != 0 && c.e.kind() == kind && s.hasLength(c, stateLen) {
+	if c.r != 0 && c.e.kind() == kind && s.fitsState(c, stateLen) {
 		if !c.live {
 			s.freeState(c.e)
 			clear(c.e.state()[:max(stateLen, c.e.stateLen())])
@@ -97,14 +97,39 @@ func (s *shard) ensure(c *cell, kind uint8, stateLen int) bool {
 		return false
 	}
 	if c.r != 0 { // a block or a bucket that needs a longer slot (a hold that is live never does)
-		s.drop(c)
+		s.replace(c, kind, stateLen)
+	} else {
+		s.create(c, kind, stateLen)
 	}
-	s.create(c, kind, stateLen)
 	return true
 }
 
-// hasLength reports whether the cell's entry may have a state of some length.
-func (s *shard) hasLength(c *cell, stateLen int) bool {
+// stretch sees to it that the state of a live entry may have some length. It evicts nothing:
+// a check has found more entries than this one.
+func (s *shard) stretch(c *cell, stateLen int) bool {
+	if s.fitsState(c, stateLen) {
+		return true
+	}
+	if !s.slab.hasRoom(entryLen(len(c.key), stateLen)) && s.t.closed() {
+		return false
+	}
+	s.replace(c, c.e.kind(), stateLen)
+	return true
+}
+
+// replace gives the cell another entry, with a zero state, for the one it has. To a store
+// that is a change and no removal: between the two a crash would forget the key.
+func (s *shard) replace(c *cell, kind uint8, stateLen int) {
+	stored := c.e.has(flagStored)
+	c.e.unset(flagStored)
+	s.drop(c)
+	if s.create(c, kind, stateLen); stored {
+		c.e.set(flagStored)
+	}
+}
+
+// fitsState reports whether the cell's entry may have a state of some length.
+func (s *shard) fitsState(c *cell, stateLen int) bool {
 	if kind := c.e.kind(); kind == kindBlock || kind == kindHold {
 		return entryLen(len(c.key), stateLen) <= s.slab.len(c.r)
 	}

@@ -66,7 +66,7 @@ const (
 )
 
 var stateLens = [numKinds]int{
-	kindBlock: blockLen, TokenBucket: bucketLen, LeakyBucket: bucketLen, FixedWindow: 16, SlidingLog: logLen,
+	kindBlock: blockLen, TokenBucket: shortBucketLen, LeakyBucket: shortBucketLen, FixedWindow: 16, SlidingLog: logLen,
 	SlidingCounter: 24, Concurrency: leasesLen, Strike: logLen + 8, Counter: 16, Scripted: scriptRecordLen, kindToken: tokenLen,
 	kindHold: holdHead, kindClaims: leasesLen,
 }

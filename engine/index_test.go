@@ -31,8 +31,8 @@ func (x *indexed) find(key string) (*slotGroup, int, ref) {
 }
 
 func (x *indexed) add(key string) {
-	r := x.slab.alloc(entryLen(len(key), bucketLen))
-	entry(x.slab.at(r)).init(uint8(TokenBucket), []byte(key), bucketLen)
+	r := x.slab.alloc(entryLen(len(key), shortBucketLen))
+	entry(x.slab.at(r)).init(uint8(TokenBucket), []byte(key), shortBucketLen)
 	x.index.add(x.hash([]byte(key)), r, x.hashOf)
 	x.refs[key] = r
 	x.keys = append(x.keys, key)

@@ -190,6 +190,9 @@ func (l *unitLog) dropRecord(b logBlock, n int64) (dropped int64) {
 	return dropped
 }
 
+// forgetKept makes all units ones that are to be drained.
+func (l *unitLog) forgetKept() { l.kept, l.keptEnd = 0, 0 }
+
 // lose notes that the oldest n units are gone.
 func (l *unitLog) lose(n int64) { l.units, l.kept = l.units-n, max(l.kept-n, 0) }
 
@@ -240,7 +243,8 @@ func (l *unitLog) keepFirst(s *slab, n int64) {
 		return
 	}
 	l.lastNs = l.timeOf(s, n)
-	l.units, l.kept = n, 0
+	l.units = n
+	l.forgetKept()
 	r := l.head
 	b := logBlock(s.at(r))
 	for n > b.units() {

@@ -19,19 +19,20 @@ const (
 	logBlockHead = 20
 	maxRecordLen = 2 * binary.MaxVarintLen64
 
-	blockEndMask = 1<<9 - 1
+	blockEndBits = 9 // maxLogBlock fits
+	blockEndMask = 1<<blockEndBits - 1
 )
 
 func (b logBlock) next() ref         { return le.Uint32(b) }
 func (b logBlock) start() int        { return int(le.Uint16(b[4:])) }
 func (b logBlock) end() int          { return int(le.Uint16(b[6:]) & blockEndMask) }
-func (b logBlock) size() int         { return int(le.Uint16(b[6:])>>9) * 8 }
+func (b logBlock) size() int         { return int(le.Uint16(b[6:])>>blockEndBits) * 8 }
 func (b logBlock) units() int64      { return int64(le.Uint32(b[8:])) }
 func (b logBlock) firstNs() int64    { return int64(le.Uint64(b[12:])) }
 func (b logBlock) setNext(r ref)     { le.PutUint32(b, r) }
 func (b logBlock) setStart(i int)    { le.PutUint16(b[4:], uint16(i)) }
 func (b logBlock) setEnd(i int)      { le.PutUint16(b[6:], le.Uint16(b[6:])&^blockEndMask|uint16(i)) }
-func (b logBlock) setSize(n int)     { le.PutUint16(b[6:], uint16(n/8)<<9) }
+func (b logBlock) setSize(n int)     { le.PutUint16(b[6:], uint16(n/8)<<blockEndBits) }
 func (b logBlock) setUnits(n int64)  { le.PutUint32(b[8:], uint32(n)) }
 func (b logBlock) setFirst(ns int64) { le.PutUint64(b[12:], uint64(ns)) }
 
@@ -54,11 +55,11 @@ func uvarint(b []byte) (v uint64, n int) {
 		return binary.Uvarint(b)
 	}
 	v = le.Uint64(b)
-	last := ^v & highBits
-	if last == 0 {
+	ends := ^v & highBits
+	if ends == 0 {
 		return binary.Uvarint(b)
 	}
-	end := bits.TrailingZeros64(last) + 1 // in bits
+	end := bits.TrailingZeros64(ends) + 1 // in bits
 	v &= lowBits * 0x7f & (1<<end - 1)
 	v = v&0x007f007f007f007f | v&0x7f007f007f007f00>>1
 	v = v&0x00003fff00003fff | v&0x3fff00003fff0000>>2

@@ -32,7 +32,7 @@ func (s *shard) keepLog(e entry) {
 func (e entry) unkeepLog() {
 	if hasLog(e.kind()) {
 		log := readLog(e.state())
-		log.kept = 0
+		log.forgetKept()
 		log.write(e.state())
 	}
 }

@@ -11,7 +11,8 @@ func (l *unitLog) takeOut(s *slab, atNs, n int64) {
 		}
 		if next == 0 || logBlock(s.at(next)).firstNs() >= atNs {
 			gone := b.takeOut(atNs, n)
-			l.units, l.kept = l.units-gone, 0
+			l.units -= gone
+			l.forgetKept()
 			n -= gone
 		}
 		if b.start() == b.end() {

@@ -1,0 +1,147 @@
+package engine
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// requireWhole: what a shard knows of its entries in several places is the same everywhere.
+func (s *shard) requireWhole(t *testing.T) {
+	users, kinds, linked := map[uint32]uint32{}, [numKinds]int64{}, map[ref]bool{}
+	count := func(r ref) {
+		for ; r != 0; r = entry(s.slab.at(r)).next() {
+			linked[r] = true
+		}
+	}
+	for level := range s.wheel.heads {
+		for _, r := range s.wheel.heads[level] {
+			count(r)
+		}
+	}
+	count(s.wheel.never)
+	for g := range s.index.segments() {
+		g.each(func(r ref) {
+			e := entry(s.slab.at(r))
+			users[e.limit()]++
+			kinds[e.kind()]++
+			require.True(t, linked[r], "it is in the wheel")
+			require.True(t, !isBucket(e.kind()) || e.stateLen() >= s.limits.at(e.limit()).stateLen())
+			delete(linked, r)
+		})
+	}
+	require.Empty(t, linked, "what the wheel has is there")
+	require.Equal(t, kinds, s.counts.entries)
+	for id := 1; id < len(s.limits.slots); id++ {
+		require.Equal(t, users[uint32(id)], s.limits.slots[id].refs)
+	}
+}
+
+// bounded is traffic on a table at the bound of its memory: policies that change to limits
+// with longer states, checks of several of them, holds, and keys of all lengths.
+type bounded struct {
+	*rand.Rand
+	table *Table
+	at    Stamp
+	holds [][]byte
+}
+
+func newBounded(seed uint64) *bounded {
+	b := &bounded{Rand: rand.New(rand.NewPCG(seed, 11)), at: Stamp{NowNs: 1e18}}
+	o := Options{Shards: 1, TrackChanges: true, IDLifetimeNs: 1e9, MaxMemoryBytes: 100_000 + b.Int64N(60_000)}
+	if seed%5 == 0 {
+		o.WhenFull = Deny
+	}
+	b.table = NewTable(o)
+	return b
+}
+
+func (b *bounded) do(op Op) Decision {
+	var d [1]Decision
+	b.table.Decide(b.at, []Op{op}, d[:])
+	return d[0]
+}
+
+func (b *bounded) limit() PolicyLimit {
+	per := []int64{1e9, 60e9, MaxWindowNs, MaxWindowNs - 1, MaxWindowNs / 2}[b.IntN(5)]
+	l := Limit{Algorithm: TokenBucket, Rate: Rate{1, per}, Max: 4 + b.Int64N(3)}
+	switch b.IntN(8) {
+	case 0:
+		l = Limit{Algorithm: FixedWindow, Mode: FromFirst, WindowNs: 60e9, Max: 5}
+	case 1:
+		l = Limit{Algorithm: SlidingLog, WindowNs: 60e9, Max: 20}
+	case 2:
+		l.Algorithm = LeakyBucket
+	}
+	return PolicyLimit{Limit: l}
+}
+
+func (b *bounded) setPolicy() {
+	terms := &Policy{Shadow: b.IntN(8) == 0}
+	for range 1 + b.IntN(4) {
+		terms.Limits = append(terms.Limits, b.limit())
+	}
+	b.do(Op{Code: OpPolicy, Key: []byte([]string{"p", "q"}[b.IntN(2)]), Policy: &PolicyChange{Do: PolicySet, Terms: terms}})
+}
+
+func (b *bounded) step(i int) Decision {
+	key := fmt.Append(nil, "k", b.IntN(8))
+	op := Op{Code: OpCheck, Key: key, Text: []byte("p"), Cost: 1 + b.Int64N(4), Partial: b.IntN(6) == 0}
+	if b.IntN(2) == 0 {
+		op.Also = []Pair{{[]byte("q"), key}}
+	}
+	switch b.IntN(10) {
+	case 0:
+		if b.IntN(3) == 0 {
+			b.setPolicy()
+		}
+	case 1:
+		n := []int{30, 60, 100, 140, 200, 260, 350, 400}[b.IntN(8)] // each in another class of slots
+		long := fmt.Append(nil, strings.Repeat("x", n), b.IntN(300))
+		return b.do(Op{Key: long, Limit: Limit{Algorithm: FixedWindow, Mode: Forever, Max: 10}, Cost: 1})
+	case 2:
+		op.Code, op.TTLNs, op.ID, op.Partial = OpReserve, 1+b.Int64N(5e9), fmt.Append(nil, "h", i%40), false
+		b.holds = append(b.holds, op.ID)
+	case 3:
+		if len(b.holds) > 0 {
+			code := []OpCode{OpCommit, OpCancel}[b.IntN(2)]
+			return b.do(Op{Code: code, Key: b.holds[b.IntN(len(b.holds))], Cost: b.Int64N(20)})
+		}
+	case 4:
+		b.at.NowNs += b.Int64N(2e9)
+	case 5:
+		if b.IntN(5) > 0 {
+			break
+		}
+		return b.do(Op{Code: OpBlock, Key: key, TTLNs: 1e8, Text: []byte("because")})
+	}
+	return b.do(op)
+}
+
+// TestAccountsAtTheBound: whatever is evicted, refused or made longer, nothing is left of
+// an entry that is gone, and nothing asks for it.
+func TestAccountsAtTheBound(t *testing.T) {
+	evicted, refused := int64(0), 0
+	for seed := range uint64(100) {
+		b := newBounded(seed)
+		b.setPolicy()
+		for i := range 1500 {
+			if b.step(i).Status == OutOfMemory {
+				refused++
+			}
+			if i%50 == 0 {
+				b.table.shards[0].requireWhole(t)
+			}
+			if i%200 == 0 {
+				require.NoError(t, b.table.Drain(100, func([]Change) error { return nil }))
+			}
+		}
+		evicted += b.table.evictions()
+	}
+	require.Positive(t, evicted)
+	require.Positive(t, refused)
+	t.Log(evicted, "evicted", refused, "refused")
+}
