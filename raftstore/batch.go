@@ -23,6 +23,9 @@ type batch struct {
 	// wait in a circle.
 	foreign bool
 	born    time.Time
+	// rider goes in the same entry, with its answers from riderFrom on; see queue.board.
+	rider     *batch
+	riderFrom int
 
 	// out holds the answers. The machine fills it before finish; callers read it after.
 	out      []engine.Decision
@@ -50,6 +53,20 @@ func (b *batch) append(ops []engine.Op, atomic bool) (from int) {
 	return from
 }
 
+// fits reports whether there is room for a call of this size.
+func (b *batch) fits(ops, bytes int) bool {
+	return b.ops+ops <= maxEntryOps && len(b.data)+bytes <= maxEntryBytes
+}
+
+// carry takes another batch along. Its calls are read as they are behind any others.
+func (b *batch) carry(rider *batch) {
+	b.rider, b.riderFrom = rider, b.ops
+	b.data = append(b.data, rider.body()...)
+	b.enc.Reset() // who appends next knows nothing of what the rider ended with
+	b.ops += rider.ops
+	b.format = max(b.format, rider.format)
+}
+
 // body is what the calls of the batch were written to.
 func (b *batch) body() []byte { return b.data[wire.HeaderLen:] }
 
@@ -65,6 +82,12 @@ func (b *batch) answers() []engine.Decision {
 func (b *batch) finish(err error) {
 	if b.finished.CompareAndSwap(false, true) {
 		b.err = err
+		if r := b.rider; r != nil {
+			if err == nil {
+				r.out = b.out[b.riderFrom:]
+			}
+			r.finish(err)
+		}
 		close(b.done)
 	}
 }

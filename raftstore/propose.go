@@ -46,6 +46,7 @@ func (n *Node) awaitLeader(b *batch) {
 // entries in order, and as many as may be under way fit its queue, so this does not
 // wait for it.
 func (n *Node) propose(b *batch, r *reign) {
+	n.queue.board(b)
 	n.makeRoom(b)
 	h := wire.Header{Kind: b.kind, Format: b.format, Term: r.term, Nonce: b.nonce, At: n.stamp(r)}
 	h.CheckIndex, h.CheckHash = n.machine.check()

@@ -3,6 +3,7 @@ package raftstore
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,7 +12,8 @@ import (
 )
 
 // queue gathers the operations of all callers into batches until the pump takes
-// them. There is no timer: the pump takes what there is as soon as it has a slot.
+// them. There is no timer: what there is goes when something lands, or when it has
+// become worth an entry of its own (flight.go).
 type queue struct {
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -22,7 +24,8 @@ type queue struct {
 	closed  bool
 	paused  bool // next waits
 	// flying are the batches under way, by nonce.
-	flying map[uint64]*batch
+	flying  map[uint64]*batch
+	flownAt time.Time // when the newest of them left
 }
 
 func newQueue() *queue {
@@ -51,15 +54,26 @@ func (q *queue) add(ops []engine.Op, atomic, foreign bool) (*batch, int, error) 
 	}
 	b := q.open(len(ops), bytes, foreign)
 	q.ops += len(ops)
-	return b, b.append(ops, atomic), nil
+	at := b.append(ops, atomic)
+	if q.ready() {
+		q.changed.Broadcast()
+	}
+	return b, at, nil
 }
 
-// open returns the batch that a call of this size goes to.
+// open returns the batch that a call of this size goes to: the last one, or the one
+// before it, of those that come from where the call does. Nothing overtakes a batch
+// of another kind.
 func (q *queue) open(ops, bytes int, foreign bool) *batch {
-	if n := len(q.batches); n > 0 {
-		b := q.batches[n-1]
-		if b.kind == wire.Decide && b.foreign == foreign && b.ops+ops <= maxEntryOps && len(b.data)+bytes <= maxEntryBytes {
-			return b
+	for _, b := range slices.Backward(q.batches[max(len(q.batches)-2, 0):]) {
+		if b.kind != wire.Decide {
+			break
+		}
+		if b.foreign == foreign {
+			if b.fits(ops, bytes) {
+				return b
+			}
+			break
 		}
 	}
 	b := q.push(wire.Decide)
@@ -72,7 +86,6 @@ func (q *queue) push(kind wire.Kind) *batch {
 	q.nonce++
 	b := newBatch(kind, q.nonce)
 	q.batches = append(q.batches, b)
-	q.changed.Broadcast()
 	return b
 }
 
@@ -83,25 +96,24 @@ func (q *queue) special(kind wire.Kind) (*batch, error) {
 	if q.closed {
 		return nil, ErrTryAgain
 	}
-	return q.push(kind), nil
+	b := q.push(kind)
+	q.changed.Broadcast()
+	return b, nil
 }
 
-// next waits for a batch and a slot for it; nil when the queue is closed.
+// next waits for a batch that may go; nil when the queue is closed.
 func (q *queue) next() *batch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for !q.closed && (q.paused || q.slots == 0 || len(q.batches) == 0) {
+	for !q.closed && !q.ready() {
 		q.changed.Wait()
 	}
 	if q.closed {
 		return nil
 	}
-	b := q.batches[0]
-	q.batches[0] = nil
-	q.batches = q.batches[1:]
-	q.ops -= b.ops
+	b := q.take()
 	q.slots--
-	q.flying[b.nonce] = b
+	q.flying[b.nonce], q.flownAt = b, time.Now()
 	return b
 }
 

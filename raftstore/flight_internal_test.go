@@ -1,0 +1,180 @@
+package raftstore
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/wire"
+)
+
+// someOps are n operations with keys of their own and one limit, which goes with the
+// length of the name.
+func someOps(name string, n int) []engine.Op {
+	ops := make([]engine.Op, n)
+	for i := range ops {
+		ops[i] = engine.Op{Key: fmt.Appendf(nil, "%s%d", name, i), Cost: 1, Limit: engine.Limit{
+			Algorithm: engine.TokenBucket, Max: int64(len(name)), Rate: engine.Rate{Units: 1, PerNs: 1e9},
+		}}
+	}
+	return ops
+}
+
+// queued puts n operations into a queue.
+func queued(t *testing.T, q *queue, name string, n int, foreign bool) (*batch, int) {
+	t.Helper()
+	b, from, err := q.add(someOps(name, n), false, foreign)
+	require.NoError(t, err)
+	return b, from
+}
+
+// mayGo reports whether the pump would get a batch now.
+func mayGo(q *queue) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.ready()
+}
+
+// TestSmallBatchesWait: what comes while a batch is under way gathers, until that has
+// landed, until it is worth an entry or until too much time has passed.
+func TestSmallBatchesWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue()
+		queued(t, q, "a", 1, false)
+		first := q.next()
+
+		second, _ := queued(t, q, "b", 1, false)
+		more, from := queued(t, q, "c", worthOps-2, false)
+		require.Same(t, second, more)
+		require.Equal(t, 1, from)
+		require.False(t, mayGo(q), "one less than is worth an entry")
+		got := make(chan *batch, 1)
+		go func() { got <- q.next() }()
+		synctest.Wait()
+		queued(t, q, "d", 1, false)
+		require.Same(t, second, <-got, "what became worth an entry goes without a landing")
+
+		third, _ := queued(t, q, "e", 1, false)
+		require.False(t, mayGo(q))
+		q.land(first, nil)
+		require.False(t, mayGo(q), "one is still under way")
+		q.land(second, nil)
+		require.True(t, mayGo(q))
+		require.Same(t, third, q.next())
+
+		queued(t, q, "f", 1, false)
+		time.Sleep(patience)
+		require.False(t, mayGo(q))
+		go func() { got <- q.next() }()
+		synctest.Wait()
+		time.Sleep(time.Nanosecond)
+		late, _ := queued(t, q, "g", 1, false)
+		require.Same(t, late, <-got, "what is under way has taken too long")
+	})
+}
+
+// TestSlotsBoundWhatIsUnderWay: however much waits.
+func TestSlotsBoundWhatIsUnderWay(t *testing.T) {
+	q := newQueue()
+	for range maxInFlight + 1 {
+		queued(t, q, "a", maxEntryOps, false)
+	}
+	for range maxInFlight {
+		require.True(t, mayGo(q))
+		q.next()
+	}
+	require.False(t, mayGo(q))
+}
+
+// TestCallsGatherByOrigin: calls of this node's clients and those of other nodes come
+// by turns, and become one batch of each, but never overtake what is no decision.
+func TestCallsGatherByOrigin(t *testing.T) {
+	q := newQueue()
+	local, _ := queued(t, q, "a", 1, false)
+	foreign, _ := queued(t, q, "b", 1, true)
+	require.NotSame(t, local, foreign)
+	again, from := queued(t, q, "c", 1, false)
+	require.Same(t, local, again)
+	require.Equal(t, 1, from)
+	again, _ = queued(t, q, "d", 1, true)
+	require.Same(t, foreign, again)
+
+	clearing, err := q.special(wire.Clear)
+	require.NoError(t, err)
+	after, _ := queued(t, q, "e", 1, false)
+	require.NotSame(t, local, after)
+	require.NotSame(t, clearing, after)
+	full, _ := queued(t, q, "f", maxEntryOps, true)
+	again, _ = queued(t, q, "g", 1, true)
+	require.NotSame(t, full, again, "a full batch takes no more")
+}
+
+// TestARiderGoesInTheSameEntry: what waits behind a batch boards it, and the answers
+// find their way back.
+func TestARiderGoesInTheSameEntry(t *testing.T) {
+	q := newQueue()
+	local, _ := queued(t, q, "local", 2, false)
+	foreign, _ := queued(t, q, "foreign", 3, true)
+	b := q.next()
+	require.Same(t, local, b)
+	q.board(b)
+	require.Zero(t, q.ops)
+	b.append(someOps("later", 1), false) // of the limit that the batch ended with
+
+	var keys []string
+	var d wire.Decoder
+	d.Reset(b.body())
+	for call, more, err := d.Next(); more; call, more, err = d.Next() {
+		require.NoError(t, err)
+		for _, op := range call.Ops {
+			require.EqualValues(t, len(op.Key)-1, op.Limit.Max, "%s", op.Key)
+			keys = append(keys, string(op.Key))
+		}
+	}
+	require.Equal(t, []string{"local0", "local1", "foreign0", "foreign1", "foreign2", "later0"}, keys)
+
+	for i := range b.answers() {
+		b.out[i].Remaining = int64(i)
+	}
+	q.land(b, nil)
+	<-foreign.done
+	require.NoError(t, foreign.err)
+	for i := range 3 {
+		require.EqualValues(t, 2+i, foreign.out[i].Remaining)
+	}
+}
+
+// TestARidersFateIsTheEntrys, also when nobody waits for the entry any more.
+func TestARidersFateIsTheEntrys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue()
+		queued(t, q, "a", 1, false)
+		rider, _ := queued(t, q, "b", 1, true)
+		q.board(q.next())
+		time.Sleep(time.Second)
+		q.expire(time.Second / 2)
+		<-rider.done
+		require.ErrorIs(t, rider.err, ErrUnknown)
+	})
+}
+
+// TestWhoDoesNotBoard: what is no decision, and what the entry has no room for.
+func TestWhoDoesNotBoard(t *testing.T) {
+	q := newQueue()
+	b, _ := queued(t, q, "a", maxEntryOps, false)
+	behind, _ := queued(t, q, "b", 1, true)
+	require.Same(t, b, q.next())
+	q.board(b)
+	require.Nil(t, b.rider, "it is full")
+	q.land(b, nil)
+	require.Same(t, behind, q.next())
+
+	_, err := q.special(wire.Tick)
+	require.NoError(t, err)
+	q.board(behind)
+	require.Nil(t, behind.rider, "a tick is no decision")
+}
