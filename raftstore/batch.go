@@ -78,16 +78,21 @@ func (b *batch) answers() []engine.Decision {
 	return b.out
 }
 
+// settle is finish for a batch that has been under way, and for its rider.
+func (b *batch) settle(err error) {
+	if r := b.rider; r != nil {
+		if err == nil {
+			r.out = b.out[b.riderFrom:]
+		}
+		r.finish(err)
+	}
+	b.finish(err)
+}
+
 // finish wakes the callers; only the first outcome counts.
 func (b *batch) finish(err error) {
 	if b.finished.CompareAndSwap(false, true) {
 		b.err = err
-		if r := b.rider; r != nil {
-			if err == nil {
-				r.out = b.out[b.riderFrom:]
-			}
-			r.finish(err)
-		}
 		close(b.done)
 	}
 }

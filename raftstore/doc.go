@@ -2,8 +2,8 @@
 // package engine under consensus.
 //
 // A decision travels like this. Callers append their operations to the batch that
-// is open (queue.go). The pump takes whatever has gathered, stamps it once with
-// limiter time and proposes it as one entry of the Raft log (propose.go); on a
+// is open (queue.go). When nothing is under way, or enough has gathered (flight.go),
+// the pump takes what there is, stamps it once with limiter time and proposes it as one entry of the Raft log (propose.go); on a
 // follower it sends it to the leader instead (forward.go). Every node applies
 // committed entries to its own table in the same order (machine.go), and the node
 // that proposed an entry finds the answers there and wakes its callers.

@@ -40,5 +40,6 @@ func (q *queue) board(b *batch) {
 	}
 	if next := q.batches[0]; next.kind == wire.Decide && b.fits(next.ops, len(next.body())) {
 		b.carry(q.take())
+		q.flying[next.nonce] = next
 	}
 }

@@ -162,6 +162,27 @@ func TestARidersFateIsTheEntrys(t *testing.T) {
 	})
 }
 
+// TestARiderOutlivesTheOneItRidesWith: a batch that waited too long for a leader has
+// no callers left, and takes another along all the same.
+func TestARiderOutlivesTheOneItRidesWith(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue()
+		queued(t, q, "a", 2, false)
+		b := q.next()
+		time.Sleep(time.Second)
+		q.expire(time.Second / 2)
+		<-b.done
+		rider, _ := queued(t, q, "b", 1, true)
+		q.board(b)
+		b.answers()[2].Remaining = 7
+		q.land(b, nil)
+		<-rider.done
+		require.NoError(t, rider.err)
+		require.EqualValues(t, 7, rider.out[0].Remaining)
+		require.Empty(t, q.flying)
+	})
+}
+
 // TestWhoDoesNotBoard: what is no decision, and what the entry has no room for.
 func TestWhoDoesNotBoard(t *testing.T) {
 	q := newQueue()

@@ -108,5 +108,5 @@ func (n *Node) replyEarly(b *batch, at engine.Stamp) {
 		out = append(out, part...)
 	}
 	b.out = out
-	b.finish(nil)
+	b.settle(nil)
 }

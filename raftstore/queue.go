@@ -23,7 +23,7 @@ type queue struct {
 	nonce   uint64
 	closed  bool
 	paused  bool // next waits
-	// flying are the batches under way, by nonce.
+	// flying are the batches under way, by nonce, and their riders.
 	flying  map[uint64]*batch
 	flownAt time.Time // when the newest of them left
 }
@@ -121,10 +121,13 @@ func (q *queue) next() *batch {
 func (q *queue) land(b *batch, err error) {
 	q.mu.Lock()
 	delete(q.flying, b.nonce)
+	if b.rider != nil {
+		delete(q.flying, b.rider.nonce)
+	}
 	q.slots++
 	q.changed.Broadcast()
 	q.mu.Unlock()
-	b.finish(err)
+	b.settle(err)
 }
 
 // pause lets nothing more under way, and returns when nothing is or ctx ends.
