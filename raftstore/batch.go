@@ -81,7 +81,7 @@ func (b *batch) answers() []engine.Decision {
 // settle is finish for a batch that has been under way, and for its rider.
 func (b *batch) settle(err error) {
 	if r := b.rider; r != nil {
-		if err == nil {
+		if err == nil && !r.finished.Load() { // else nobody looks, or they have it
 			r.out = b.out[b.riderFrom:]
 		}
 		r.finish(err)

@@ -18,7 +18,18 @@ func (q *queue) ready() bool {
 	if q.paused || q.slots == 0 || len(q.batches) == 0 {
 		return false
 	}
-	return len(q.flying) == 0 || q.ops >= worthOps || time.Since(q.flownAt) > patience
+	return len(q.flying) == 0 || q.ops >= worthOps || time.Since(q.flownAt) >= patience
+}
+
+// nudge looks whether what waits may go because of the time that has passed. Without
+// it two nodes that hand leadership over can each hold the other's calls behind a
+// batch that waits for the other, until somebody asks for something else.
+func (q *queue) nudge() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.ready() {
+		q.changed.Broadcast()
+	}
 }
 
 // take takes the oldest batch out.

@@ -66,14 +66,14 @@ func TestSmallBatchesWait(t *testing.T) {
 		require.True(t, mayGo(q))
 		require.Same(t, third, q.next())
 
-		queued(t, q, "f", 1, false)
-		time.Sleep(patience)
-		require.False(t, mayGo(q))
+		late, _ := queued(t, q, "f", 1, false)
 		go func() { got <- q.next() }()
-		synctest.Wait()
-		time.Sleep(time.Nanosecond)
-		late, _ := queued(t, q, "g", 1, false)
+		time.Sleep(patience - time.Nanosecond)
+		require.False(t, mayGo(q))
+		start := time.Now()
 		require.Same(t, late, <-got, "what is under way has taken too long")
+		require.Equal(t, time.Nanosecond, time.Since(start), "nobody has to ask for anything more")
+		q.close()
 	})
 }
 

@@ -18,8 +18,8 @@ const (
 	// worthOps make an entry that goes beside others: the operations then cost as much as
 	// it does (measured with 1 to 256, at every depth of pipeline: 256 was best or even).
 	worthOps = 256
-	// patience is how long what was sent last may be under way until the next call sends
-	// what waits, however little it is: longer than a commit takes on a good disk in one
+	// patience is how long what was sent last may be under way until what waits goes,
+	// however little it is: longer than a commit takes on a good disk in one
 	// data centre. An entry in so long costs a node a few hundredths of a processor.
 	patience = 5 * time.Millisecond
 	// defaultMaxDecisionAge is how late an admission may reach its caller: later, it

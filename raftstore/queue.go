@@ -12,8 +12,8 @@ import (
 )
 
 // queue gathers the operations of all callers into batches until the pump takes
-// them. There is no timer: what there is goes when something lands, or when it has
-// become worth an entry of its own (flight.go).
+// them: when something lands, or when they have become worth an entry of their own
+// (flight.go).
 type queue struct {
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -25,12 +25,14 @@ type queue struct {
 	paused  bool // next waits
 	// flying are the batches under way, by nonce, and their riders.
 	flying  map[uint64]*batch
-	flownAt time.Time // when the newest of them left
+	flownAt time.Time   // when the newest of them left
+	late    *time.Timer // goes off when it has been under way for too long
 }
 
 func newQueue() *queue {
 	q := &queue{slots: maxInFlight, nonce: rand.Uint64(), flying: map[uint64]*batch{}}
 	q.changed = sync.NewCond(&q.mu)
+	q.late = time.AfterFunc(patience, q.nudge)
 	return q
 }
 
@@ -114,6 +116,7 @@ func (q *queue) next() *batch {
 	b := q.take()
 	q.slots--
 	q.flying[b.nonce], q.flownAt = b, time.Now()
+	q.late.Reset(patience)
 	return b
 }
 
@@ -202,6 +205,7 @@ func (q *queue) expire(maxAge time.Duration) {
 func (q *queue) close() {
 	q.mu.Lock()
 	q.closed = true
+	q.late.Stop()
 	waiting := q.batches
 	q.batches = nil
 	q.changed.Broadcast()
