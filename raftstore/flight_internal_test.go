@@ -44,6 +44,7 @@ func mayGo(q *queue) bool {
 func TestSmallBatchesWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue()
+		time.Sleep(2 * patience)
 		queued(t, q, "a", 1, false)
 		first := q.next()
 
