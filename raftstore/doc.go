@@ -3,10 +3,11 @@
 //
 // A decision travels like this. Callers append their operations to the batch that
 // is open (queue.go). When nothing is under way, or enough has gathered (flight.go),
-// the pump takes what there is, stamps it once with limiter time and proposes it as one entry of the Raft log (propose.go); on a
-// follower it sends it to the leader instead (forward.go). Every node applies
-// committed entries to its own table in the same order (machine.go), and the node
-// that proposed an entry finds the answers there and wakes its callers.
+// the pump takes what there is, stamps it once with limiter time and proposes it as
+// one entry of the Raft log (propose.go); on a follower it sends it to the leader
+// instead (forward.go). Every node applies committed entries to its own table in the
+// same order (machine.go), and the node that proposed an entry finds the answers
+// there and wakes its callers.
 //
 // Limiter time (reign.go): only the leader stamps. A new leader goes on from the
 // last stamp it applied, by the time that has passed on its own monotonic clock

@@ -184,6 +184,22 @@ func TestARiderOutlivesTheOneItRidesWith(t *testing.T) {
 	})
 }
 
+// TestAnswersAreGivenOnce: who replied early, which is a fault, lands like any other;
+// what the callers of a rider read is not written again. For the race detector.
+func TestAnswersAreGivenOnce(t *testing.T) {
+	q := newQueue()
+	queued(t, q, "a", 1, false)
+	rider, _ := queued(t, q, "b", 1, true)
+	b := q.next()
+	q.board(b)
+	read := make(chan int)
+	go func() { <-rider.done; read <- len(rider.out) }()
+	b.answers()
+	b.settle(nil)
+	q.land(b, nil)
+	require.Equal(t, 1, <-read)
+}
+
 // TestWhoDoesNotBoard: what is no decision, and what the entry has no room for.
 func TestWhoDoesNotBoard(t *testing.T) {
 	q := newQueue()

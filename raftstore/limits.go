@@ -16,7 +16,7 @@ const (
 	// where a majority is far away.
 	maxInFlight = 4
 	// worthOps make an entry that goes beside others: the operations then cost as much as
-	// it does (measured with 1 to 256, at every depth of pipeline: 256 was best or even).
+	// it does (measured with 1 to 1024, at every depth of pipeline: 256 was best or even).
 	worthOps = 256
 	// patience is how long what was sent last may be under way until what waits goes,
 	// however little it is: longer than a commit takes on a good disk in one
