@@ -97,3 +97,14 @@ func TestHelpersComeAndGo(t *testing.T) {
 	require.True(t, helped.Load(), "one poller worked alone")
 	require.Eventually(t, func() bool { return r.helpers.Load() == 0 }, testWait, time.Millisecond)
 }
+
+// A poller that cannot keep up is helped soon; one that can, though it never pauses, after
+// a while.
+func TestOverloaded(t *testing.T) {
+	few, full := &poller{n: 1}, &poller{n: eventsAtOnce}
+	require.False(t, few.overloaded(busySpan))
+	require.True(t, few.overloaded(busySpan+1))
+	require.False(t, full.overloaded(behindSpan))
+	require.True(t, full.overloaded(behindSpan+1))
+	require.False(t, (&poller{n: eventsAtOnce - 1}).overloaded(behindSpan+1))
+}

@@ -8,10 +8,14 @@ import (
 
 const (
 	// eventsAtOnce are taken in one call: enough to make the call cheap, few enough
-	// to leave some for a helper.
-	eventsAtOnce = 16
-	// busySpan without a pause makes a poller call for help: longer than a burst of
-	// single requests from a usual number of connections takes.
+	// to leave some for a helper and to look again soon.
+	eventsAtOnce = 4
+	// behindSpan without a pause makes a poller call for help when it takes as many events
+	// as it can. To wake another processor takes about as long, and who has been behind
+	// for so long may well be for as long again.
+	behindSpan = 50 * time.Microsecond
+	// busySpan without a pause makes it call for help however few it takes: two
+	// connections with long pipelines never are more than that.
 	busySpan = time.Millisecond
 	// pause is longer than it takes to be told of what is ready already.
 	pause = 5 * time.Microsecond
@@ -76,11 +80,16 @@ func (p *poller) fetch() bool {
 	now := time.Now()
 	if now.Sub(before) > pause {
 		p.idleAt = now
-	} else if now.Sub(p.idleAt) > busySpan {
+	} else if p.overloaded(now.Sub(p.idleAt)) {
 		p.idleAt = now
 		p.group.callHelper()
 	}
 	return true
+}
+
+// overloaded reports whether a poller that has been busy for some time needs help.
+func (p *poller) overloaded(busy time.Duration) bool {
+	return busy > busySpan || busy > behindSpan && p.n == len(p.events)
 }
 
 // wait asks for events, for at most timeoutMs; -1: for as long as it takes.
