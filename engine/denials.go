@@ -13,47 +13,83 @@ package engine
 // next Decide. An operation that has an earlier one on its key in the same call which
 // is not answered here is not answered either: it must come after it.
 func (t *Table) Denials(at Stamp, ops []Op, out []Decision, denied []bool) (n int) {
-	var held turn
-	defer held.leave()
-	var waiting keySet
-	policiesWait := false // behind a change of one
-	for i := range ops {
-		denied[i] = false
-		if ops[i].Code == OpCheck || ops[i].Code == OpPolicy || ops[i].Code >= OpReserve {
-			if policiesWait || !t.deniesCheck(at, &ops[i], &out[i], &held, &waiting) {
-				t.await(&waiting, &ops[i])
-				// A hold is settled on keys that are not known here.
-				policiesWait = policiesWait || ops[i].Code != OpCheck && ops[i].Code != OpReserve
-				continue
-			}
-			denied[i] = true
+	l := denialLook{t: t, at: at}
+	defer l.held.leave()
+	for len(ops) > 0 {
+		k := plain(ops)
+		if k > 0 {
+			n += l.round(ops[:k], out, denied)
+		} else if k, denied[0] = 1, l.check(&ops[0], &out[0]); denied[0] {
 			n++
-			continue
 		}
-		h, s := t.find(ops[i].Key)
-		if Reserved(ops[i].Key) { // a check on its key must come after
-			h = t.hashKey(homeOf(ops[i].Key))
-		}
-		if waiting.has(h) {
-			continue
-		}
-		if !ops[i].mayBeDenial() {
-			waiting.add(h)
-			continue
-		}
-		if held.enter(s) {
-			s.look(at)
-		}
-		if !s.denies(h, &ops[i], &out[i]) {
-			waiting.add(h)
-			continue
-		}
-		s.counts.count(ops[i].Limit.Algorithm, false)
-		s.weigh(&cell{hash: h, key: ops[i].Key}, ops[i].Cost, Denied)
-		denied[i] = true
-		n++
+		ops, out, denied = ops[k:], out[k:], denied[k:]
 	}
 	return n
+}
+
+// denialLook is one call of Denials.
+type denialLook struct {
+	t            *Table
+	at           Stamp
+	held         turn
+	waiting      keySet // of operations that are not answered
+	policiesWait bool   // behind a change of one
+}
+
+// plain is how many operations, at most those of a round, come before the first that
+// knows of policies.
+func plain(ops []Op) int {
+	n := min(len(ops), roundOps)
+	for i := range n {
+		if c := ops[i].Code; c == OpCheck || c == OpPolicy || c >= OpReserve {
+			return i
+		}
+	}
+	return n
+}
+
+// round looks at plain operations in the order of their shards, like decideRound.
+func (l *denialLook) round(ops []Op, out []Decision, denied []bool) (n int) {
+	var r round
+	r.sort(l.t, ops)
+	for _, i := range r.first {
+		for ; i != noOp; i = r.next[i] {
+			if l.held.enter(r.in[i]) {
+				r.in[i].look(l.at)
+				r.fetch(r.in[i], i, ops)
+			}
+			if denied[i] = l.plain(r.in[i], r.hash[i], &ops[i], &out[i]); denied[i] {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// plain answers an operation if it is denied without a trace. The shard is looked at.
+func (l *denialLook) plain(s *shard, h uint64, op *Op, d *Decision) bool {
+	home := h
+	if Reserved(op.Key) { // a check on its key must come after
+		home = l.t.hashKey(homeOf(op.Key))
+	}
+	if l.waiting.has(home) || !op.mayBeDenial() || !s.denies(h, op, d) {
+		l.waiting.add(home)
+		return false
+	}
+	s.counts.count(op.Limit.Algorithm, false)
+	s.weigh(&cell{hash: h, key: op.Key}, op.Cost, Denied)
+	return true
+}
+
+// check is plain for an operation that knows of policies.
+func (l *denialLook) check(op *Op, d *Decision) bool {
+	if !l.policiesWait && l.t.deniesCheck(l.at, op, d, &l.held, &l.waiting) {
+		return true
+	}
+	l.t.await(&l.waiting, op)
+	// A hold is settled on keys that are not known here.
+	l.policiesWait = l.policiesWait || op.Code != OpCheck && op.Code != OpReserve
+	return false
 }
 
 // mayBeDenial reports whether an operation can be denied and leave no trace.

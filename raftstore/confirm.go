@@ -13,7 +13,8 @@ import (
 // round, and one round is under way at a time: the next one begins when it ends, with
 // all who have come meanwhile.
 //
-// A round asks the voters for their term, after the last who shares it has come. If a
+// A round asks voters for their term, after the last who shares it has come: those that
+// made up the majority of the round before, and all others if these take too long. If a
 // majority, this node included, is in the term in which it was elected, then no one had
 // been elected in a later one when they came: of the majority that elects a leader,
 // each was in its term before it voted, terms never fall, and two majorities have a
@@ -27,14 +28,16 @@ import (
 // to ask twice does not help.
 type confirmer struct {
 	self   string
-	term   func() uint64   // this node's own, now
-	voters func() []string // of the newest configuration, this node among them
-	ask    func()          // wakes those who ask the other voters
-	stop   <-chan struct{} // nobody asks any more
+	term   func() uint64      // this node's own, now
+	voters func() []string    // of the newest configuration, this node among them
+	ask    func(ids []string) // wakes those who ask these nodes
+	stop   <-chan struct{}    // nobody asks any more
 
-	mu   sync.Mutex
-	now  *round // under way; nil: none
-	next *round // what comers join; nil: nobody waits
+	mu    sync.Mutex
+	now   *round      // under way; nil: none
+	next  *round      // what comers join; nil: nobody waits
+	quick []string    // who made up the majority of the last round that had one
+	late  *time.Timer // calls widen; nil before the first round
 }
 
 // round is one question to the voters.
@@ -42,6 +45,7 @@ type round struct {
 	term   uint64 // in which this node was elected
 	born   time.Time
 	voters []string
+	asked  []string // of the voters
 	yes    []string // who is in that term
 	done   chan struct{}
 	err    error
@@ -79,8 +83,43 @@ func (c *confirmer) begin() {
 		return
 	}
 	r.voters = c.voters()
+	r.asked = c.quick
+	if r.few() {
+		r.asked = r.voters
+	}
 	if c.count(c.self); c.now == r {
-		c.ask()
+		c.ask(r.asked)
+		c.watch()
+	}
+}
+
+// few reports whether those who are asked cannot make up a majority.
+func (r *round) few() bool {
+	n := 0
+	for _, id := range r.asked {
+		if slices.Contains(r.voters, id) {
+			n++
+		}
+	}
+	return n <= len(r.voters)/2
+}
+
+// watch has widen called if the round takes long. The caller holds mu.
+func (c *confirmer) watch() {
+	if c.late == nil {
+		c.late = time.AfterFunc(askAllAfter, c.widen)
+		return
+	}
+	c.late.Reset(askAllAfter)
+}
+
+// widen asks all voters: those who were quick so far are not.
+func (c *confirmer) widen() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.now != nil && len(c.now.asked) < len(c.now.voters) {
+		c.now.asked = c.now.voters
+		c.ask(c.now.asked)
 	}
 }
 
@@ -91,6 +130,7 @@ func (c *confirmer) count(id string) {
 		return
 	}
 	if r.yes = append(r.yes, id); len(r.yes) > len(r.voters)/2 {
+		c.quick = r.yes
 		c.end(nil)
 	}
 }
@@ -110,11 +150,11 @@ func (r *round) lacks(id string) bool {
 	return slices.Contains(r.voters, id) && !slices.Contains(r.yes, id)
 }
 
-// open returns the round that lacks the answer of a node; nil: none does.
+// open returns the round that asks a node and lacks its answer; nil: none does.
 func (c *confirmer) open(id string) *round {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.now == nil || !c.now.lacks(id) {
+	if c.now == nil || !c.now.lacks(id) || !slices.Contains(c.now.asked, id) {
 		return nil
 	}
 	return c.now

@@ -3,6 +3,7 @@ package raftstore
 import (
 	"context"
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"github.com/weir-project/weir/raftstore/peer"
@@ -48,11 +49,14 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// askVoters has every member asked for its term, unless that is under way.
-func (n *Node) askVoters() {
+// askFor has members asked for their term, unless that is under way.
+func (n *Node) askFor(ids []string) {
 	n.peers.mu.Lock()
 	defer n.peers.mu.Unlock()
 	for _, one := range n.peers.nodes {
+		if !slices.Contains(ids, one.id) {
+			continue
+		}
 		select {
 		case one.wake <- struct{}{}:
 		default:

@@ -12,8 +12,8 @@ import (
 // electorate is some voters, of which n0 has the confirmer.
 type electorate struct {
 	*confirmer
-	own   uint64 // the term of n0
-	asked int    // how often the voters were
+	own   uint64     // the term of n0
+	asked [][]string // who, each time
 	halt  chan struct{}
 }
 
@@ -25,7 +25,7 @@ func newElectorate(voters int) *electorate {
 	}
 	e.confirmer = &confirmer{
 		self: "n0", term: func() uint64 { return e.own }, voters: func() []string { return ids },
-		ask: func() { e.asked++ }, stop: e.halt,
+		ask: func(ids []string) { e.asked = append(e.asked, ids) }, stop: e.halt,
 	}
 	return e
 }
@@ -88,17 +88,71 @@ func TestAnAnswerIsForWhoCameBefore(t *testing.T) {
 		r := e.open("n1")
 		require.Same(t, r, e.open("n2"))
 		second, third := e.waits(7), e.waits(7)
-		require.Equal(t, 1, e.asked, "one round is under way at a time")
+		require.Len(t, e.asked, 1, "one round is under way at a time")
 		e.heard(r, "n1", 7)
 		require.Equal(t, ended(nil), first())
 		e.heard(r, "n2", 7) // late
 		e.heard(r, "n2", 8) // and wrong about the next round
 		require.Nil(t, second())
-		require.Equal(t, 2, e.asked)
-		e.heard(e.open("n2"), "n2", 7)
+		require.Len(t, e.asked, 2)
+		e.heard(e.open("n1"), "n1", 7)
 		require.Equal(t, ended(nil), second())
 		require.Equal(t, ended(nil), third(), "they share a round")
 		require.Nil(t, e.open("n1"), "nobody waits")
+	})
+}
+
+// TestTheQuickAreAskedFirst: who confirmed the last round, and the others when that is
+// not enough.
+func TestTheQuickAreAskedFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newElectorate(5)
+		defer close(e.halt)
+		round := func(answers ...string) {
+			outcome := e.waits(7)
+			for _, id := range answers {
+				require.Nil(t, outcome())
+				e.heard(e.open(id), id, 7)
+			}
+			require.Equal(t, ended(nil), outcome())
+		}
+		round("n3", "n1")
+		round("n1", "n3")
+		require.Equal(t, [][]string{{"n0", "n1", "n2", "n3", "n4"}, {"n0", "n3", "n1"}}, e.asked)
+
+		outcome := e.waits(7) // n1 is down
+		require.Nil(t, e.open("n2"))
+		e.heard(e.open("n3"), "n3", 7)
+		time.Sleep(askAllAfter - 1)
+		require.Nil(t, e.open("n2"))
+		time.Sleep(1)
+		require.Nil(t, outcome())
+		require.Equal(t, e.asked[0], e.asked[3])
+		e.heard(e.open("n2"), "n2", 7)
+		require.Equal(t, ended(nil), outcome())
+
+		e.waits(7)
+		require.Equal(t, []string{"n0", "n3", "n2"}, e.asked[4])
+		e.abandon()
+		time.Sleep(askAllAfter)
+		require.Len(t, e.asked, 5, "nobody waits")
+	})
+}
+
+// TestTheQuickMayHaveNoVote any more: then all are asked.
+func TestTheQuickMayHaveNoVote(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newElectorate(3)
+		defer close(e.halt)
+		first := e.waits(7)
+		e.heard(e.open("n1"), "n1", 7)
+		require.Equal(t, ended(nil), first())
+		ids := []string{"n0", "n2", "n3"}
+		e.voters = func() []string { return ids }
+		second := e.waits(7)
+		require.Equal(t, ids, e.asked[1])
+		e.heard(e.open("n3"), "n3", 7)
+		require.Equal(t, ended(nil), second())
 	})
 }
 

@@ -48,6 +48,9 @@ const (
 	// askAgain is how long to wait before a member that did not tell its term is asked
 	// again: the usual cause is that it is down.
 	askAgain = 50 * time.Millisecond
+	// askAllAfter is how long the voters that answered first the last time have, until
+	// all others are asked as well: longer than an answer takes within one data centre.
+	askAllAfter = 2 * time.Millisecond
 	// leaderlessPause is how often a batch that waits for a leader looks for one.
 	leaderlessPause = 2 * time.Millisecond
 	// quietFor is how long nobody must have forwarded anything before a node that led

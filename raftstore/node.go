@@ -105,7 +105,7 @@ func newNode(o Options) *Node {
 		n.idLifetimeNs = int64(time.Minute)
 	}
 	n.fatal = n.stopper(o.OnFatal)
-	n.confirms = &confirmer{self: o.NodeID, term: n.term, voters: n.voters, ask: n.askVoters, stop: n.stop}
+	n.confirms = &confirmer{self: o.NodeID, term: n.term, voters: n.voters, ask: n.askFor, stop: n.stop}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	return n
 }
