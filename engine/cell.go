@@ -39,7 +39,7 @@ func (s *shard) claim(c *cell, op *Op, d *Decision) bool {
 // follow. Without room it answers OutOfMemory and returns false.
 func (s *shard) hold(c *cell, op *Op, d *Decision, blockLen int) bool {
 	a, l := op.Limit.Algorithm, &op.Limit
-	known := c.r != 0 && *s.limits.at(c.e.limit()) == *l
+	known := c.r != 0 && s.limits.at(c.e.limit()).is(l)
 	if !known && !s.makeRoomForLimit(l, c.r) || !s.makeRoom(blockLen, c.r) || !s.ensure(c, uint8(a), l.stateLen()) {
 		*d = Decision{Status: OutOfMemory}
 		return false
@@ -68,7 +68,7 @@ func (s *shard) adopt(c *cell, op *Op, d *Decision) bool {
 // adopts reports whether a denied operation may put its limit in force.
 func (s *shard) adopts(c *cell, op *Op, d *Decision) bool {
 	fits := d.RetryMs >= 0 || op.canFit() // a window without end has no wait to name
-	return fits && c.live && *s.limits.at(c.e.limit()) != op.Limit && s.mayRemember(&op.Limit)
+	return fits && c.live && !s.limits.at(c.e.limit()).is(&op.Limit) && s.mayRemember(&op.Limit)
 }
 
 // setLimit makes l the limit an entry remembers.

@@ -72,12 +72,13 @@ func (l *denialLook) plain(s *shard, h uint64, op *Op, d *Decision) bool {
 	if Reserved(op.Key) { // a check on its key must come after
 		home = l.t.hashKey(homeOf(op.Key))
 	}
-	if l.waiting.has(home) || !op.mayBeDenial() || !s.denies(h, op, d) {
+	c := cell{hash: h, key: op.Key}
+	if l.waiting.has(home) || !op.mayBeDenial() || !s.denies(&c, op, d) {
 		l.waiting.add(home)
 		return false
 	}
 	s.counts.count(op.Limit.Algorithm, false)
-	s.weigh(&cell{hash: h, key: op.Key}, op.Cost, Denied)
+	s.weigh(&c, op.Cost, Denied)
 	return true
 }
 
@@ -116,24 +117,27 @@ func (k *keySet) has(h uint64) bool {
 }
 
 // denies reports whether a shard that is looked at denies a take and stays as it is.
-func (s *shard) denies(h uint64, op *Op, d *Decision) bool {
-	c := cell{hash: h, key: op.Key}
-	s.open(&c)
+func (s *shard) denies(c *cell, op *Op, d *Decision) bool {
+	s.open(c)
 	if c.live && c.e.kind() != uint8(op.Limit.Algorithm) {
 		return false
 	}
-	blocked := s.isBlocked(&c)
-	if !blocked && s.fits(&c, op) || s.forgets(&c) {
+	blocked := s.isBlocked(c)
+	if !blocked && s.fits(c, op) || s.forgets(c) {
 		return false
 	}
 	*d = Decision{}
 	if blocked {
-		return s.denyBlocked(&c, op, d)
+		return s.denyBlocked(c, op, d)
 	}
-	look := *op
-	look.Dry = true
-	s.take(&c, &look, d)
-	return d.Status == OK && d.Allowed == 0 && !s.adopts(&c, op, d)
+	if op.Limit.Algorithm.foresees() {
+		s.next(c, op, d)
+	} else {
+		look := *op
+		look.Dry = true
+		s.take(c, &look, d)
+	}
+	return d.Status == OK && d.Allowed == 0 && !s.adopts(c, op, d)
 }
 
 // fits reports whether a take is surely not a denial without trace, at little cost;
@@ -147,7 +151,7 @@ func (s *shard) fits(c *cell, op *Op) bool {
 	switch op.Limit.Algorithm {
 	case TokenBucket, LeakyBucket:
 		r := op.Limit.Rate
-		return left >= 0 && *s.limits.at(c.e.limit()) == op.Limit &&
+		return left >= 0 && s.limits.at(c.e.limit()).is(&op.Limit) &&
 			!r.grains(left).less(deficitAt(c.e.bucket(), r, s.nowNs))
 	case FixedWindow:
 		return readFixed(st).used <= left
