@@ -111,6 +111,18 @@ func TestDenialsAreAnswered(t *testing.T) {
 	})
 }
 
+// TestDenialsComeAfterWhatConcernsTheirKey: a limiter of a policy, by its own name too.
+func TestDenialsComeAfterWhatConcernsTheirKey(t *testing.T) {
+	at, table := engine.Stamp{NowNs: 1e18}, engine.NewTable(engine.Options{})
+	decideAt(table, at, setPolicy("p", engine.Policy{Limits: []engine.PolicyLimit{quotaLimit(1)}}))
+	for _, key := range []string{"key", "other"} {
+		require.EqualValues(t, 1, decideAt(table, at, check(1, "p", key)).Allowed)
+	}
+	again := engine.Op{Code: engine.OpReset, Key: []byte("policy|p|0|key")}
+	a := askDenials(t, table, at, []engine.Op{check(1, "p", "key"), again, check(1, "p", "key"), check(1, "p", "other")})
+	require.Equal(t, []bool{true, false, false, true}, a.denied)
+}
+
 // TestDenialsOfStrikes: a strike that counts is never answered, one during a penalty is.
 func TestDenialsOfStrikes(t *testing.T) {
 	b := newProbe()

@@ -120,6 +120,7 @@ func TestTheQuickAreAskedFirst(t *testing.T) {
 		round("n1", "n3")
 		require.Equal(t, [][]string{{"n0", "n1", "n2", "n3", "n4"}, {"n0", "n3", "n1"}}, e.asked)
 
+		time.Sleep(2 * askAllAfter)
 		outcome := e.waits(7) // n1 is down
 		require.Nil(t, e.open("n2"))
 		e.heard(e.open("n3"), "n3", 7)
