@@ -71,6 +71,7 @@ for n in 1 2 3; do ready $n; done
 for n in 1 2 3; do # one of them leads, two forward
 	load $n 128 7 RL.TOKENBUCKET key:__rand_int__ 1000 1000
 	load $n 16 2 RL.TOKENBUCKET key:__rand_int__ 1000 1000
+	load $n 128 10 RL.TOKENBUCKET used:__rand_int__ 1/1h 1 # denied from the second time on
 done
 end
 
