@@ -11,7 +11,9 @@ import (
 // confirmer finds out whether this node's state is still the newest: that nobody
 // was elected after it before those who wait had asked. Everyone who waits shares a
 // round, and one round is under way at a time: the next one begins when it ends, with
-// all who have come meanwhile.
+// all who have come meanwhile. If they are fewer than the round was for, it waits for as
+// many, for a moment: a round costs three nodes as much as two hundred denials, and who
+// waits alone never waits for others.
 //
 // A round asks voters for their term, after the last who shares it has come: those that
 // made up the majority of the round before, and all others if these take too long. If a
@@ -34,21 +36,12 @@ type confirmer struct {
 	stop   <-chan struct{}    // nobody asks any more
 
 	mu    sync.Mutex
-	now   *round      // under way; nil: none
-	next  *round      // what comers join; nil: nobody waits
-	quick []string    // who made up the majority of the last round that had one
-	late  *time.Timer // calls widen; nil before the first round
-}
-
-// round is one question to the voters.
-type round struct {
-	term   uint64 // in which this node was elected
-	born   time.Time
-	voters []string
-	asked  []string // of the voters
-	yes    []string // who is in that term
-	done   chan struct{}
-	err    error
+	now   *round   // under way; nil: none
+	next  *round   // what comers join; nil: nobody waits
+	quick []string // who made up the majority of the last round that had one
+	// enough is how many begin the next round before the timer does.
+	enough int
+	timer  *time.Timer // calls due; nil before it is needed
 }
 
 // wait returns nil when nobody had been elected in a term after the given one when it
@@ -59,7 +52,7 @@ func (c *confirmer) wait(term uint64) error {
 		c.next = &round{term: term, born: time.Now(), done: make(chan struct{})}
 	}
 	mine := c.next
-	if c.now == nil {
+	if mine.waiters++; c.now == nil && mine.waiters >= c.enough {
 		c.begin()
 	}
 	c.mu.Unlock()
@@ -77,7 +70,7 @@ func (c *confirmer) wait(term uint64) error {
 // begin begins the next round. The caller holds mu.
 func (c *confirmer) begin() {
 	r := c.next
-	c.now, c.next = r, nil
+	c.now, c.next, r.begun = r, nil, time.Now()
 	if c.term() != r.term {
 		c.end(ErrTryAgain)
 		return
@@ -89,37 +82,7 @@ func (c *confirmer) begin() {
 	}
 	if c.count(c.self); c.now == r {
 		c.ask(r.asked)
-		c.watch()
-	}
-}
-
-// few reports whether those who are asked cannot make up a majority.
-func (r *round) few() bool {
-	n := 0
-	for _, id := range r.asked {
-		if slices.Contains(r.voters, id) {
-			n++
-		}
-	}
-	return n <= len(r.voters)/2
-}
-
-// watch has widen called if the round takes long. The caller holds mu.
-func (c *confirmer) watch() {
-	if c.late == nil {
-		c.late = time.AfterFunc(askAllAfter, c.widen)
-		return
-	}
-	c.late.Reset(askAllAfter)
-}
-
-// widen asks all voters: those who were quick so far are not.
-func (c *confirmer) widen() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.now != nil && len(c.now.asked) < len(c.now.voters) {
-		c.now.asked = c.now.voters
-		c.ask(c.now.asked)
+		c.wake(askAllAfter)
 	}
 }
 
@@ -140,14 +103,17 @@ func (c *confirmer) end(err error) {
 	r := c.now
 	r.err, c.now = err, nil
 	close(r.done)
-	if c.next != nil {
-		c.begin()
+	c.enough = 0
+	left := gatherFor - time.Since(r.begun)
+	if err == nil && left > 0 {
+		c.enough = r.waiters
 	}
-}
-
-// lacks reports whether a node has a vote that was not heard yet.
-func (r *round) lacks(id string) bool {
-	return slices.Contains(r.voters, id) && !slices.Contains(r.yes, id)
+	switch {
+	case c.next != nil && c.next.waiters >= c.enough:
+		c.begin()
+	case c.enough > 1:
+		c.wake(left)
+	}
 }
 
 // open returns the round that asks a node and lacks its answer; nil: none does.
@@ -190,6 +156,9 @@ func (c *confirmer) expire(maxAge time.Duration) {
 func (c *confirmer) abandon() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.now == nil && c.next != nil {
+		c.begin()
+	}
 	for c.now != nil {
 		c.end(ErrTryAgain)
 	}

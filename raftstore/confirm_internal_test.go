@@ -157,6 +157,94 @@ func TestTheQuickMayHaveNoVote(t *testing.T) {
 	})
 }
 
+// TestARoundGathers: behind one that two shared, the next begins when two wait, or a
+// moment later.
+func TestARoundGathers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newElectorate(3)
+		defer close(e.halt)
+		hear := func() { e.heard(e.open("n1"), "n1", 7) }
+		e.waits(7)
+		e.waits(7)
+		e.waits(7)
+		hear()
+		require.NotNil(t, e.now, "behind one, nobody waits for another")
+		hear()
+
+		e.waits(7)
+		require.Nil(t, e.now)
+		e.waits(7)
+		require.NotNil(t, e.now, "as many as before")
+		hear()
+
+		late := e.waits(7)
+		time.Sleep(gatherFor - 1)
+		require.Nil(t, e.now)
+		time.Sleep(1)
+		require.Nil(t, late())
+		hear()
+		require.Equal(t, ended(nil), late())
+		e.waits(7)
+		require.NotNil(t, e.now, "behind one, again")
+
+		e.waits(7)
+		e.waits(7)
+		time.Sleep(gatherFor)
+		hear()
+		time.Sleep(gatherFor)
+		hear()
+		alone := e.waits(7)
+		require.NotNil(t, e.now, "long after the last began")
+		e.waits(7)
+		e.waits(7)
+		hear()
+		fewer := e.waits(7)
+		require.Equal(t, ended(nil), alone())
+		hear()
+		require.Nil(t, e.now, "fewer than before")
+		time.Sleep(gatherFor)
+		hear()
+		require.Equal(t, ended(nil), fewer())
+
+		e.waits(7)
+		e.waits(7)
+		e.waits(7)
+		hear()
+		hear()
+		time.Sleep(gatherFor)
+		e.waits(7)
+		require.NotNil(t, e.now, "nobody came meanwhile")
+		hear()
+	})
+}
+
+// TestWhoGathersIsAbandonedToo, while no round is under way.
+func TestWhoGathersIsAbandonedToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newElectorate(3)
+		defer close(e.halt)
+		for range 3 {
+			e.waits(7)
+		}
+		for range 2 {
+			e.heard(e.open("n1"), "n1", 7)
+		}
+		outcome := e.waits(7)
+		require.Nil(t, e.now)
+		require.Nil(t, outcome())
+		e.abandon()
+		require.Equal(t, ended(ErrTryAgain), outcome())
+
+		for range 3 {
+			e.waits(7)
+		}
+		e.heard(e.open("n1"), "n1", 7)
+		fewer := e.waits(7)
+		e.abandon()
+		require.Equal(t, ended(ErrTryAgain), fewer(), "behind a round of two")
+	})
+}
+
 func TestAnotherTermConfirmsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newElectorate(3)

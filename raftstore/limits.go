@@ -51,6 +51,10 @@ const (
 	// askAllAfter is how long the voters that answered first the last time have, until
 	// all others are asked as well: longer than an answer takes within one data centre.
 	askAllAfter = 2 * time.Millisecond
+	// gatherFor is how long after a round of questions began the next waits for as many as
+	// it was for (measured with 50 clients at -P 1 to 128: 0.5 ms saves less, 2 ms lets
+	// processors rest).
+	gatherFor = time.Millisecond
 	// leaderlessPause is how often a batch that waits for a leader looks for one.
 	leaderlessPause = 2 * time.Millisecond
 	// quietFor is how long nobody must have forwarded anything before a node that led
