@@ -37,7 +37,7 @@ func TestBuiltByProfile(t *testing.T) {
 
 // The profile of a program that no longer exists would teach the compiler nothing.
 func TestProfileIsOfThisProgram(t *testing.T) {
-	out, err := exec.Command("go", "tool", "pprof", "-top", "-flat", "-nodecount=100", "default.pgo").CombinedOutput()
+	out, err := exec.Command("go", "tool", "pprof", "-top", "-cum", "-nodecount=200", "default.pgo").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	for _, road := range []string{"server.(*conn).batch", "server.(*framer)", "engine.(*Table).decideRound", "engine.(*index).find"} {
 		require.Contains(t, string(out), road, "make profile renews it")
