@@ -10,9 +10,9 @@ import (
 const (
 	// garbagePercent is how much garbage may be there beside what is in use. A decision
 	// makes none and limiters have no pointers to follow, so collecting often is cheap.
-	garbagePercent = 5
+	garbagePercent = 4
 	// spareGarbage may be there in any case: a small heap would be collected all the time.
-	spareGarbage = 3 << 20
+	spareGarbage = 2 << 20
 )
 
 // percentFor is the collector's target for a heap with so many bytes in use.
