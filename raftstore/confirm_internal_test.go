@@ -46,6 +46,26 @@ func (e *electorate) waits(term uint64) func() *error {
 	}
 }
 
+// asking reports whether a round is under way.
+func (e *electorate) asking() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.now != nil
+}
+
+// whom is who was asked, each time.
+func (e *electorate) whom() [][]string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.asked
+}
+
+// pass lets time pass, and what is due then happen.
+func (e *electorate) pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
 func ended(err error) *error { return &err }
 
 func TestAMajorityConfirms(t *testing.T) {
@@ -118,25 +138,25 @@ func TestTheQuickAreAskedFirst(t *testing.T) {
 		}
 		round("n3", "n1")
 		round("n1", "n3")
-		require.Equal(t, [][]string{{"n0", "n1", "n2", "n3", "n4"}, {"n0", "n3", "n1"}}, e.asked)
+		require.Equal(t, [][]string{{"n0", "n1", "n2", "n3", "n4"}, {"n0", "n3", "n1"}}, e.whom())
 
-		time.Sleep(2 * askAllAfter)
+		e.pass(2 * askAllAfter)
 		outcome := e.waits(7) // n1 is down
 		require.Nil(t, e.open("n2"))
 		e.heard(e.open("n3"), "n3", 7)
-		time.Sleep(askAllAfter - 1)
+		e.pass(askAllAfter - 1)
 		require.Nil(t, e.open("n2"))
-		time.Sleep(1)
+		e.pass(time.Nanosecond)
 		require.Nil(t, outcome())
-		require.Equal(t, e.asked[0], e.asked[3])
+		require.Equal(t, e.whom()[0], e.whom()[3])
 		e.heard(e.open("n2"), "n2", 7)
 		require.Equal(t, ended(nil), outcome())
 
 		e.waits(7)
-		require.Equal(t, []string{"n0", "n3", "n2"}, e.asked[4])
+		require.Equal(t, []string{"n0", "n3", "n2"}, e.whom()[4])
 		e.abandon()
-		time.Sleep(askAllAfter)
-		require.Len(t, e.asked, 5, "nobody waits")
+		e.pass(askAllAfter)
+		require.Len(t, e.whom(), 5, "nobody waits")
 	})
 }
 
@@ -151,7 +171,7 @@ func TestTheQuickMayHaveNoVote(t *testing.T) {
 		ids := []string{"n0", "n2", "n3"}
 		e.voters = func() []string { return ids }
 		second := e.waits(7)
-		require.Equal(t, ids, e.asked[1])
+		require.Equal(t, ids, e.whom()[1])
 		e.heard(e.open("n3"), "n3", 7)
 		require.Equal(t, ended(nil), second())
 	})
@@ -168,41 +188,41 @@ func TestARoundGathers(t *testing.T) {
 		e.waits(7)
 		e.waits(7)
 		hear()
-		require.NotNil(t, e.now, "behind one, nobody waits for another")
+		require.True(t, e.asking(), "behind one, nobody waits for another")
 		hear()
 
 		e.waits(7)
-		require.Nil(t, e.now)
+		require.False(t, e.asking())
 		e.waits(7)
-		require.NotNil(t, e.now, "as many as before")
+		require.True(t, e.asking(), "as many as before")
 		hear()
 
 		late := e.waits(7)
-		time.Sleep(gatherFor - 1)
-		require.Nil(t, e.now)
-		time.Sleep(1)
+		e.pass(gatherFor - 1)
+		require.False(t, e.asking())
+		e.pass(time.Nanosecond)
 		require.Nil(t, late())
 		hear()
 		require.Equal(t, ended(nil), late())
 		e.waits(7)
-		require.NotNil(t, e.now, "behind one, again")
+		require.True(t, e.asking(), "behind one, again")
 
 		e.waits(7)
 		e.waits(7)
-		time.Sleep(gatherFor)
+		e.pass(gatherFor)
 		hear()
-		time.Sleep(gatherFor)
+		e.pass(gatherFor)
 		hear()
 		alone := e.waits(7)
-		require.NotNil(t, e.now, "long after the last began")
+		require.True(t, e.asking(), "long after the last began")
 		e.waits(7)
 		e.waits(7)
 		hear()
 		fewer := e.waits(7)
 		require.Equal(t, ended(nil), alone())
 		hear()
-		require.Nil(t, e.now, "fewer than before")
-		time.Sleep(gatherFor)
+		require.False(t, e.asking(), "fewer than before")
+		e.pass(gatherFor)
 		hear()
 		require.Equal(t, ended(nil), fewer())
 
@@ -211,9 +231,9 @@ func TestARoundGathers(t *testing.T) {
 		e.waits(7)
 		hear()
 		hear()
-		time.Sleep(gatherFor)
+		e.pass(gatherFor)
 		e.waits(7)
-		require.NotNil(t, e.now, "nobody came meanwhile")
+		require.True(t, e.asking(), "nobody came meanwhile")
 		hear()
 	})
 }
@@ -230,7 +250,7 @@ func TestWhoGathersIsAbandonedToo(t *testing.T) {
 			e.heard(e.open("n1"), "n1", 7)
 		}
 		outcome := e.waits(7)
-		require.Nil(t, e.now)
+		require.False(t, e.asking())
 		require.Nil(t, outcome())
 		e.abandon()
 		require.Equal(t, ended(ErrTryAgain), outcome())
