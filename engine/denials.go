@@ -16,7 +16,7 @@ func (t *Table) Denials(at Stamp, ops []Op, out []Decision, denied []bool) (n in
 	l := denialLook{t: t, at: at}
 	defer l.held.leave()
 	for len(ops) > 0 {
-		k := plain(ops)
+		k := policyless(ops)
 		if k > 0 {
 			n += l.round(ops[:k], out, denied)
 		} else if k, denied[0] = 1, l.check(&ops[0], &out[0]); denied[0] {
@@ -36,9 +36,9 @@ type denialLook struct {
 	policiesWait bool   // behind a change of one
 }
 
-// plain is how many operations, at most those of a round, come before the first that
+// policyless is how many operations, at most those of a round, come before the first that
 // knows of policies.
-func plain(ops []Op) int {
+func policyless(ops []Op) int {
 	n := min(len(ops), roundOps)
 	for i := range n {
 		if c := ops[i].Code; c == OpCheck || c == OpPolicy || c >= OpReserve {
