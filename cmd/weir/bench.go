@@ -85,7 +85,7 @@ func (m *measureCmd) Run() (err error) {
 	if report == nil {
 		return err
 	}
-	return errors.Join(report.WriteTable(os.Stdout), m.benchOutputs.write(os.Stdout, report), err)
+	return errors.Join(report.WriteTable(os.Stdout), m.benchOutputs.write(os.Stdout, report, err), err)
 }
 
 // complete fills in what the flags left open.

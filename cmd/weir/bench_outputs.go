@@ -13,16 +13,25 @@ import (
 type benchOutputs struct {
 	JSON     string `env:"-" name:"json" placeholder:"FILE" help:"Write everything, each sample and command included, to this file."`
 	HTML     string `env:"-" name:"html" placeholder:"FILE" help:"Write a page with charts to this file; it needs no other file and no network."`
-	Markdown string `env:"-" placeholder:"FILE" help:"Replace the figures between the markers in this file, like docs/benchmarks.md."`
+	Markdown string `env:"-" placeholder:"FILE" help:"Replace the figures between the markers in this file, like docs/benchmarks.md; not after a run that failed or was interrupted."`
 }
 
-// write writes the files asked for, and says where they are.
-func (b benchOutputs) write(said io.Writer, report *bench.Report) error {
-	return errors.Join(
+// write writes the files asked for, and says where they are. What a run measured before
+// it failed, or was interrupted, is worth a file of its own, but not the place of a whole
+// run's figures in a page.
+func (b benchOutputs) write(said io.Writer, report *bench.Report, failed error) error {
+	err := errors.Join(
 		writeFile(said, b.JSON, report.WriteJSON),
 		writeFile(said, b.HTML, report.WriteHTML),
-		b.writeMarkdown(said, report),
 	)
+	switch {
+	case b.Markdown == "":
+		return err
+	case failed != nil:
+		_, sayErr := fmt.Fprintln(said, "left as it is:", b.Markdown)
+		return errors.Join(err, sayErr)
+	}
+	return errors.Join(err, b.writeMarkdown(said, report))
 }
 
 func writeFile(said io.Writer, name string, write func(io.Writer) error) error {
@@ -41,9 +50,6 @@ func writeFile(said io.Writer, name string, write func(io.Writer) error) error {
 }
 
 func (b benchOutputs) writeMarkdown(said io.Writer, report *bench.Report) error {
-	if b.Markdown == "" {
-		return nil
-	}
 	page, err := os.ReadFile(b.Markdown)
 	if err != nil {
 		return err

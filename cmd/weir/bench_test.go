@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"os"
 	"path/filepath"
@@ -101,15 +102,24 @@ func TestBenchWritesWhatIsAskedFor(t *testing.T) {
 	report := &bench.Report{Scenarios: []bench.ScenarioReport{{}}, CellTime: "1s"}
 	out := benchOutputs{JSON: file("a.json"), HTML: file("a.html"), Markdown: file("page.md")}
 	var said strings.Builder
-	require.NoError(t, out.write(&said, report))
+	require.NoError(t, out.write(&said, report, nil))
 	for _, name := range []string{"a.json", "a.html", "page.md"} {
 		require.Contains(t, said.String(), "written: "+file(name))
 		text, err := os.ReadFile(file(name))
 		require.NoError(t, err)
 		require.Contains(t, string(text), "1s")
 	}
-	require.NoError(t, benchOutputs{}.write(io.Discard, report), "nothing asked for")
-	require.ErrorIs(t, benchOutputs{Markdown: file("a.html")}.write(io.Discard, report), bench.ErrNoMarkers)
+	require.NoError(t, benchOutputs{}.write(io.Discard, report, nil), "nothing asked for")
+	require.ErrorIs(t, benchOutputs{Markdown: file("a.html")}.write(io.Discard, report, nil), bench.ErrNoMarkers)
+
+	part := &bench.Report{Scenarios: report.Scenarios, CellTime: "2s"}
+	require.NoError(t, out.write(&said, part, context.Canceled))
+	require.Contains(t, said.String(), "left as it is: "+file("page.md"))
+	for name, cell := range map[string]string{"a.json": "2s", "page.md": "1s"} {
+		text, err := os.ReadFile(file(name))
+		require.NoError(t, err)
+		require.Contains(t, string(text), cell, "%s after a run that was interrupted", name)
+	}
 
 	require.NoError(t, (&compareCmd{file("a.json"), file("a.json")}).Run())
 	require.ErrorIs(t, (&compareCmd{file("a.json"), file("page.md")}).Run(), bench.ErrNotAReport)
