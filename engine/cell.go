@@ -67,6 +67,9 @@ func (s *shard) adopt(c *cell, op *Op, d *Decision) bool {
 
 // adopts reports whether a denied operation may put its limit in force.
 func (s *shard) adopts(c *cell, op *Op, d *Decision) bool {
+	if c.known {
+		return false // it is
+	}
 	fits := d.RetryMs >= 0 || op.canFit() // a window without end has no wait to name
 	return fits && c.live && !s.limits.at(c.e.limit()).is(&op.Limit) && s.mayRemember(&op.Limit)
 }

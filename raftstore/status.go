@@ -154,7 +154,7 @@ func (n *Node) servers() []raft.Server {
 func (n *Node) serveCalls(conn net.Conn, from peer.Identity) {
 	select {
 	case <-n.ready:
-		peer.ServeCalls(conn, from, n.answer)
+		peer.ServeCalls(conn, from, n.answer, callTerm)
 	case <-n.ctx.Done():
 	}
 }

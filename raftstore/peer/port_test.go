@@ -295,6 +295,42 @@ func TestCutWaitsForNobody(t *testing.T) {
 	require.NoError(t, <-closed)
 }
 
+// However many calls wait, one that needs no waiting is answered.
+func TestCallsAtOnceNeedNoSlot(t *testing.T) {
+	const slow, quick = 1, 2
+	caller, _ := open(t, "a", "one", "secret")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	asked, release := make(chan struct{}), make(chan struct{})
+	busy := NewPort(l, Config{
+		Secret: []byte("secret"), Self: func() Identity { return Identity{NodeID: "b", ClusterID: "one"} },
+		Logger: slog.New(slog.DiscardHandler),
+	}, func(conn net.Conn, from Identity) {
+		ServeCalls(conn, from, func(_ Identity, method byte, _ []byte) (byte, []byte) {
+			if method == slow {
+				asked <- struct{}{}
+				<-release
+			}
+			return method, nil
+		}, quick)
+	})
+	defer busy.Close()
+	client := NewClient(caller, l.Addr().String(), "b")
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	var calls sync.WaitGroup
+	for range maxCallsPerConn {
+		calls.Go(func() { _, _, _ = client.Call(ctx, slow, nil) })
+		<-asked
+	}
+	status, _, err := client.Call(ctx, quick, nil)
+	close(release)
+	calls.Wait()
+	require.NoError(t, err)
+	require.EqualValues(t, quick, status)
+}
+
 func TestHugeFramesEndTheConnection(t *testing.T) {
 	a, _ := open(t, "a", "one", "secret")
 	b, _ := open(t, "b", "one", "secret")
