@@ -258,23 +258,26 @@ func TestCallsEndWithTheConnection(t *testing.T) {
 	require.ErrorIs(t, err, ErrNotSent)
 }
 
+// serving starts a port of node b that answers calls with handle.
+func serving(t *testing.T, handle Handler, atOnce ...byte) *Port {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	return NewPort(l, Config{
+		Secret: []byte("secret"), Self: func() Identity { return Identity{NodeID: "b", ClusterID: "one"} },
+		Logger: slog.New(slog.DiscardHandler),
+	}, func(conn net.Conn, from Identity) { ServeCalls(conn, from, handle, atOnce...) })
+}
+
 // Cut ends the connections while calls are still being answered; Close waits for them.
 func TestCutWaitsForNobody(t *testing.T) {
 	caller, _ := open(t, "a", "one", "secret")
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
 	asked, release := make(chan struct{}), make(chan struct{})
-	stuck := NewPort(l, Config{
-		Secret: []byte("secret"), Self: func() Identity { return Identity{NodeID: "b", ClusterID: "one"} },
-		Logger: slog.New(slog.DiscardHandler),
-	}, func(conn net.Conn, from Identity) {
-		ServeCalls(conn, from, func(Identity, byte, []byte) (byte, []byte) {
-			close(asked)
-			<-release
-			return 0, nil
-		})
+	stuck := serving(t, func(Identity, byte, []byte) (byte, []byte) {
+		close(asked)
+		<-release
+		return 0, nil
 	})
-	client := NewClient(caller, l.Addr().String(), "b")
+	client := NewClient(caller, stuck.Addr().String(), "b")
 	defer client.Close()
 	failed := make(chan error, 1)
 	go func() {
@@ -299,23 +302,16 @@ func TestCutWaitsForNobody(t *testing.T) {
 func TestCallsAtOnceNeedNoSlot(t *testing.T) {
 	const slow, quick = 1, 2
 	caller, _ := open(t, "a", "one", "secret")
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
 	asked, release := make(chan struct{}), make(chan struct{})
-	busy := NewPort(l, Config{
-		Secret: []byte("secret"), Self: func() Identity { return Identity{NodeID: "b", ClusterID: "one"} },
-		Logger: slog.New(slog.DiscardHandler),
-	}, func(conn net.Conn, from Identity) {
-		ServeCalls(conn, from, func(_ Identity, method byte, _ []byte) (byte, []byte) {
-			if method == slow {
-				asked <- struct{}{}
-				<-release
-			}
-			return method, nil
-		}, quick)
-	})
+	busy := serving(t, func(_ Identity, method byte, _ []byte) (byte, []byte) {
+		if method == slow {
+			asked <- struct{}{}
+			<-release
+		}
+		return method, nil
+	}, quick)
 	defer busy.Close()
-	client := NewClient(caller, l.Addr().String(), "b")
+	client := NewClient(caller, busy.Addr().String(), "b")
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
