@@ -27,6 +27,7 @@ type answers struct {
 	in   io.Reader
 	buf  []byte
 	r, w int // unread is buf[r:w]
+	at   int // of it, buf[r:at] was looked at, for the reply that is being read
 }
 
 // newAnswers reads through a buffer for about so many replies.
@@ -36,8 +37,18 @@ func newAnswers(in io.Reader, replies int) *answers {
 }
 
 // next reads one reply. What is none, or none a decision could be, is
-// ErrNotADecision.
-func (a *answers) next() (reply answer, err error) {
+// ErrNotADecision. Behind an error of the connection it may be called again, and
+// begins with the same reply.
+func (a *answers) next() (answer, error) {
+	a.at = a.r
+	reply, err := a.reply()
+	if err == nil {
+		a.r = a.at
+	}
+	return reply, err
+}
+
+func (a *answers) reply() (reply answer, err error) {
 	line, err := a.line()
 	if err != nil {
 		return answer{}, err
@@ -99,12 +110,12 @@ func (a *answers) skipBulk(head []byte) error {
 	if n == -1 { // null
 		return nil
 	}
-	for a.w-a.r < int(n)+2 {
+	for a.w-a.at < int(n)+2 {
 		if err := a.more(); err != nil {
 			return err
 		}
 	}
-	a.r += int(n) + 2
+	a.at += int(n) + 2
 	return nil
 }
 
@@ -112,15 +123,15 @@ func (a *answers) skipBulk(head []byte) error {
 // next read.
 func (a *answers) line() ([]byte, error) {
 	for seen := 0; ; {
-		if at := bytes.IndexByte(a.buf[a.r+seen:a.w], '\n'); at >= 0 {
-			line := a.buf[a.r : a.r+seen+at+1]
-			a.r += len(line)
+		if end := bytes.IndexByte(a.buf[a.at+seen:a.w], '\n'); end >= 0 {
+			line := a.buf[a.at : a.at+seen+end+1]
+			a.at += len(line)
 			if len(line) < len("x\r\n") || line[len(line)-2] != '\r' {
 				return nil, fmt.Errorf("%w: %q", ErrNotADecision, line)
 			}
 			return line[:len(line)-2], nil
 		}
-		if seen = a.w - a.r; seen > maxLine {
+		if seen = a.w - a.at; seen > maxLine {
 			return nil, fmt.Errorf("%w: a line of more than %d bytes", ErrNotADecision, maxLine)
 		}
 		if err := a.more(); err != nil {
@@ -132,7 +143,7 @@ func (a *answers) line() ([]byte, error) {
 // more reads what has come, behind what is unread.
 func (a *answers) more() error {
 	a.w = copy(a.buf, a.buf[a.r:a.w])
-	a.r = 0
+	a.r, a.at = 0, a.at-a.r
 	if a.w == len(a.buf) {
 		a.buf = append(a.buf, make([]byte, len(a.buf))...)
 	}
@@ -185,23 +196,29 @@ func (t *tally) add(other tally) {
 // tallied reads one answer for each of the replies expected, each of them a decision
 // or an error. Anything else is ErrNotADecision.
 func (a *answers) tallied(expected []Reply) (t tally, err error) {
-	for i := range expected {
+	err = a.tallyOn(&t, expected)
+	return t, err
+}
+
+// tallyOn is tallied behind the answers that t has already.
+func (a *answers) tallyOn(t *tally, expected []Reply) error {
+	for _, one := range expected[t.answers:] {
 		got, err := a.next()
 		if err != nil {
-			return t, err
+			return err
 		}
 		t.answers++
 		if got.kind == '-' {
 			t.add(tally{errors: 1, said: string(got.said)})
 			continue
 		}
-		admitted, err := expected[i].Read(got)
+		admitted, err := one.Read(got)
 		if err != nil {
-			return t, err
+			return err
 		}
 		if admitted {
 			t.admitted++
 		}
 	}
-	return t, nil
+	return nil
 }

@@ -92,3 +92,29 @@ func BenchmarkAnswers(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/replies, "ns/reply")
 }
+
+// TestATallyGoesOnWhereItWas when not all answers have come yet.
+func TestATallyGoesOnWhereItWas(t *testing.T) {
+	text := yes + "-ERR no\r\n" + "*5\r\n:1\r\n$3\r\nabc\r\n+x\r\n:1\r\n:2\r\n" + no
+	var r trickle
+	a := newAnswers(&r, 1)
+	var got tally
+	for i := range text {
+		require.ErrorIs(t, a.tallyOn(&got, expected(4)), errNotYet)
+		r.come = append(r.come, text[i])
+	}
+	require.NoError(t, a.tallyOn(&got, expected(4)))
+	require.Equal(t, tally{answers: 4, admitted: 2, errors: 1, said: "ERR no"}, got)
+}
+
+// trickle reads what has come.
+type trickle struct{ come []byte }
+
+func (r *trickle) Read(b []byte) (int, error) {
+	if len(r.come) == 0 {
+		return 0, errNotYet
+	}
+	n := copy(b, r.come)
+	r.come = r.come[n:]
+	return n, nil
+}

@@ -48,7 +48,7 @@ type Outcome struct {
 // loadTimeout is many times what a cell lasts: some answer does not come.
 const loadTimeout = time.Minute
 
-// Builtin is the generator of this package: closed and open loop, on all cores.
+// Builtin is the generator of this package: closed loops on all cores, open ones on one.
 type Builtin struct {
 	Patience time.Duration // with one run, besides its length; 0 means loadTimeout
 
@@ -94,13 +94,14 @@ func (s *swarm) run(ctx context.Context, job Job) (Outcome, error) {
 	of := func(link int) *recorder { return taken[link%len(taken)] }
 	lag := newHistogram()
 	pipelines := job.Requests / s.pipeline
-	started, sent := time.Now(), pipelines
+	started, sent, threads := time.Now(), pipelines, 0
 	var err error
 	if job.Load.PerSecond > 0 {
 		plan := schedule{perSecond: job.Load.PerSecond, pipelines: pipelines}
 		err = s.open(ctx, plan, lag, func(link int, due, came time.Time, answers tally) {
 			of(link).record(came.Sub(due), answers)
 		})
+		threads = 1
 	} else {
 		if job.Lasting > 0 {
 			pipelines = maxRequests
@@ -120,7 +121,7 @@ func (s *swarm) run(ctx context.Context, job Job) (Outcome, error) {
 	return Outcome{
 		Decisions: int(all.answers), Admitted: int(all.admitted), Read: int(all.answers),
 		PerSecond: float64(all.answers) / took.Seconds(), Latency: latencyOf(latency),
-		Took: took, LagP999Ms: msAt(lag, 99.9), histogram: latency,
+		Took: took, Threads: threads, LagP999Ms: msAt(lag, 99.9), histogram: latency,
 	}, nil
 }
 

@@ -18,7 +18,7 @@ type swarm struct {
 
 // link is one connection of a swarm. One goroutine at a time sends, one receives.
 type link struct {
-	conn    net.Conn
+	conn    net.Conn // nil while an open loop has it, and behind it
 	in      *answers
 	out     *requests
 	key     func() int // chooses the next request's
@@ -51,7 +51,9 @@ func newLink(conn net.Conn, out *requests, key func() int) *link {
 func (s *swarm) close() error {
 	var errs []error
 	for _, l := range s.links {
-		errs = append(errs, l.conn.Close())
+		if l.conn != nil {
+			errs = append(errs, l.conn.Close())
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -2,6 +2,8 @@ package bench
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"runtime"
 	"time"
 
@@ -12,87 +14,21 @@ import (
 // Beyond it sending waits; what is sent late counts as late.
 const maxAhead = 1024
 
-// maxAheadInAll bounds them on all connections, by some 12 MB: room that is made before the
-// first is sent, and would hold up many connections.
+// maxAheadInAll bounds them on all connections, by some 12 MB.
 const maxAheadInAll = 1 << 19
 
-// longestPause is how long the end of a schedule may go unnoticed.
-const longestPause = 10 * time.Millisecond
+const (
+	// longestPause is how long the end of a schedule may go unnoticed.
+	longestPause = 10 * time.Millisecond
+	// fullPause is how long a connection that takes no more is left alone.
+	fullPause = 100 * time.Microsecond
+)
 
 // schedule is when pipelines are due: evenly, the connections in turn.
 type schedule struct {
 	perSecond float64 // requests
-	pipelines int     // how many in all; 0 for as long as until is open
+	pipelines int     // how many in all; 0 for as many as are due while until is open
 	until     <-chan struct{}
-	pause     func(time.Duration) // sleeps; nil for the system's clock
-}
-
-// open sends as scheduled: requests leave when they are due, whether the last are
-// answered or not, and an answer's latency counts from when its request was due. So a
-// stall shows in every request it delays. What is under way at the end is still
-// answered and recorded. lag, unless nil, takes how late pipelines left.
-func (s *swarm) open(ctx context.Context, plan schedule, lag *hdr.Histogram, record func(link int, due, came time.Time, answers tally)) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	ahead := min(maxAhead, 1+maxAheadInAll/len(s.links))
-	due := mapOf(s.links, func(*link) chan time.Time { return make(chan time.Time, ahead) })
-	paced := make(chan struct{})
-	go func() {
-		defer close(paced)
-		if err := s.pace(ctx, plan, due, lag); err != nil {
-			cancel(err)
-		}
-		for _, d := range due {
-			close(d)
-		}
-	}()
-	err := s.each(ctx, func(_ context.Context, i int, l *link) error {
-		err := l.receiveAll(due[i], func(at, came time.Time, answers tally) { record(i, at, came, answers) })
-		if err != nil {
-			cancel(err)
-		}
-		return err
-	})
-	<-paced
-	return err
-}
-
-// pace sends every pipeline when it is due, from one thread of its own: it sleeps by
-// the system's clock, which wakes it within some ten microseconds, and a runtime's
-// timer within a millisecond.
-func (s *swarm) pace(ctx context.Context, plan schedule, due []chan time.Time, lag *hdr.Histogram) error {
-	pause := plan.pause
-	if pause == nil {
-		runtime.LockOSThread() // never unlocked: the thread, changed for this, ends with us
-		sharpenSleep()
-		pause = sleep
-	}
-	every := float64(s.pipeline) / plan.perSecond * float64(time.Second)
-	started := time.Now()
-	for n := 0; plan.pipelines == 0 || n < plan.pipelines; n++ {
-		at := started.Add(time.Duration(every * float64(n)))
-		now := time.Now()
-		for ; now.Before(at) && !plan.over() && ctx.Err() == nil; now = time.Now() {
-			pause(min(at.Sub(now), longestPause))
-		}
-		if plan.over() {
-			return nil
-		}
-		if lag != nil {
-			recordTo(lag, now.Sub(at), 1)
-		}
-		l := s.links[n%len(s.links)]
-		l.nextKeys()
-		if err := l.send(now); err != nil {
-			return err
-		}
-		select {
-		case due[n%len(s.links)] <- at:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	return nil
 }
 
 // over reports whether the schedule was ended from outside.
@@ -105,14 +41,181 @@ func (p schedule) over() bool {
 	}
 }
 
-// receiveAll reads the answers to pipelines in the order in which they were sent.
-func (l *link) receiveAll(due <-chan time.Time, record func(due, came time.Time, answers tally)) error {
-	for at := range due {
-		answers, err := l.receive(time.Now())
-		if err != nil {
+// open sends as scheduled: requests leave when they are due, whether the last are
+// answered or not, and an answer's latency counts from when its request was due. So a
+// stall shows in every request it delays. What is under way at the end is still
+// answered and recorded. lag, unless nil, takes how late pipelines left. The
+// connections are closed behind it.
+func (s *swarm) open(ctx context.Context, plan schedule, lag *hdr.Histogram, record func(link int, due, came time.Time, answers tally)) error {
+	ended := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread, changed for this, ends with us
+		ended <- s.openLoop(ctx, plan, lag, record)
+	}()
+	return <-ended
+}
+
+func (s *swarm) openLoop(ctx context.Context, plan schedule, lag *hdr.Histogram, record func(int, time.Time, time.Time, tally)) error {
+	w, err := s.takeWires()
+	if err != nil {
+		return err
+	}
+	loop := openLoop{
+		ctx: ctx, wires: w, links: s.links, calls: make([]outstanding, len(s.links)),
+		ahead: min(maxAhead, 1+maxAheadInAll/len(s.links)), record: record,
+	}
+	return errors.Join(loop.run(plan, float64(s.pipeline), lag), w.close())
+}
+
+// openLoop is one run of an open loop.
+type openLoop struct {
+	ctx    context.Context
+	wires  wires
+	links  []*link
+	calls  []outstanding // by link
+	ahead  int           // pipelines that may be under way on a link
+	record func(link int, due, came time.Time, answers tally)
+
+	now    time.Time // when it last looked
+	under  int       // pipelines under way
+	looked time.Time // when it last looked for links that are stuck
+}
+
+// run sends what is due when it is, and waits for the answers to all of it.
+func (o *openLoop) run(plan schedule, pipeline float64, lag *hdr.Histogram) error {
+	every := pipeline / plan.perSecond * float64(time.Second)
+	started := time.Now()
+	o.now, o.looked = started, started
+	for n := 0; plan.pipelines == 0 || n < plan.pipelines; n++ {
+		at := started.Add(time.Duration(every * float64(n)))
+		if err := o.until(at, plan); err != nil {
 			return err
 		}
-		record(at, time.Now(), answers)
+		if plan.over() {
+			break
+		}
+		if lag != nil {
+			recordTo(lag, o.now.Sub(at), 1)
+		}
+		if err := o.send(n%len(o.links), at); err != nil {
+			return err
+		}
+	}
+	for o.under > 0 {
+		if err := o.take(longestPause); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// until takes answers until something is due, once at least.
+func (o *openLoop) until(at time.Time, plan schedule) error {
+	for {
+		if err := o.take(at.Sub(o.now)); err != nil || !o.now.Before(at) || plan.over() {
+			return err
+		}
+	}
+}
+
+// send sends the pipeline of a link that was due at a time.
+func (o *openLoop) send(i int, at time.Time) error {
+	l, calls := o.links[i], &o.calls[i]
+	for calls.count() >= o.ahead {
+		if err := o.take(longestPause); err != nil {
+			return err
+		}
+	}
+	l.nextKeys()
+	calls.push(at, o.now)
+	o.under++
+	for rest := l.out.encoded; ; {
+		n, err := o.wires.write(i, rest)
+		if rest = rest[n:]; err != nil || len(rest) == 0 {
+			return err
+		}
+		if err := o.take(fullPause); err != nil {
+			return err
+		}
+	}
+}
+
+// take waits for answers, for d at most, and records them.
+func (o *openLoop) take(d time.Duration) error {
+	ready, err := o.wires.wait(min(max(d, 0), longestPause))
+	if err != nil {
+		return err
+	}
+	for _, i := range ready {
+		if err := o.receive(i); err != nil {
+			return err
+		}
+	}
+	if o.now = time.Now(); o.now.Sub(o.looked) > deadlineEvery {
+		if err := o.lookForStuck(); err != nil {
+			return err
+		}
+	}
+	return context.Cause(o.ctx)
+}
+
+// receive records what has come on a link.
+func (o *openLoop) receive(i int) error {
+	l, calls := o.links[i], &o.calls[i]
+	for {
+		err := l.in.tallyOn(&calls.answers, l.out.expects)
+		switch {
+		case err == errNotYet:
+			return nil
+		case err != nil:
+			return err
+		case calls.count() == 0:
+			return fmt.Errorf("%w: more answers than requests", ErrNotADecision)
+		}
+		now := time.Now()
+		due, answers := calls.pop(now)
+		o.under--
+		o.record(i, due, now, answers)
+		if l.in.r == l.in.w {
+			return nil
+		}
+	}
+}
+
+// lookForStuck finds a link that answers nothing.
+func (o *openLoop) lookForStuck() error {
+	o.looked = o.now
+	for i := range o.calls {
+		if c := &o.calls[i]; c.count() > 0 && o.now.Sub(c.since) > replyTimeout {
+			return fmt.Errorf("%w: no answer for %v", ErrStuck, replyTimeout)
+		}
+	}
+	return nil
+}
+
+// outstanding are the pipelines of a link that are under way.
+type outstanding struct {
+	due     []time.Time // from next on
+	next    int
+	since   time.Time // the last was answered, or the first sent
+	answers tally     // to the next
+}
+
+func (c *outstanding) count() int { return len(c.due) - c.next }
+
+func (c *outstanding) push(at, now time.Time) {
+	if c.count() == 0 {
+		c.since = now
+	}
+	if 2*c.next >= len(c.due) { // half of it is used up
+		c.due, c.next = c.due[:copy(c.due, c.due[c.next:])], 0
+	}
+	c.due = append(c.due, at)
+}
+
+func (c *outstanding) pop(now time.Time) (due time.Time, answers tally) {
+	due, answers = c.due[c.next], c.answers
+	c.next++
+	c.since, c.answers = now, tally{}
+	return due, answers
 }

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -91,7 +92,7 @@ func steadyBeside(t *testing.T, serve func(stall func() time.Duration) func(net.
 	stop := make(chan struct{})
 	time.AfterFunc(3*time.Second-time.Millisecond, func() { close(stop) })
 	var seen recorded
-	plan := schedule{perSecond: perSecond, until: stop, pause: time.Sleep}
+	plan := schedule{perSecond: perSecond, until: stop}
 	require.NoError(t, s.open(context.Background(), plan, nil, seen.record))
 
 	require.EqualValues(t, 3*perSecond, seen.tally.answers, "the rate is kept")
@@ -145,7 +146,7 @@ func TestSteadyEndsWithItsConnections(t *testing.T) {
 				}
 			})
 			var seen recorded
-			require.ErrorIs(t, s.open(context.Background(), schedule{perSecond: 100, pause: time.Sleep}, nil, seen.record), c.want, name)
+			require.ErrorIs(t, s.open(context.Background(), schedule{perSecond: 100}, nil, seen.record), c.want, name)
 			require.EqualValues(t, 30, seen.tally.answers, name)
 		})
 	}
@@ -158,8 +159,65 @@ func TestSteadyEndsWithItsContext(t *testing.T) {
 		errEnough := errors.New("enough")
 		started := time.Now()
 		time.AfterFunc(time.Second, func() { cancel(errEnough) })
-		require.ErrorIs(t, s.open(ctx, schedule{perSecond: 100, pause: time.Sleep}, nil, new(recorded).record), errEnough)
+		require.ErrorIs(t, s.open(ctx, schedule{perSecond: 100}, nil, new(recorded).record), errEnough)
 		require.LessOrEqual(t, time.Since(started), time.Second+longestPause, "nothing is waited for")
+	})
+}
+
+// TestSteadyDoesNotWaitForTheSilent: one connection that answers nothing ends it, also
+// when all others do.
+func TestSteadyDoesNotWaitForTheSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var served atomic.Int64
+		s := pipeSwarm(t, 2, 10, func(conn net.Conn, bytes int) {
+			if served.Add(1) == 1 {
+				_, _ = io.Copy(io.Discard, conn)
+				return
+			}
+			answerAll(10, func() {}, func() {})(conn, bytes)
+		})
+		started := time.Now()
+		require.ErrorIs(t, s.open(context.Background(), schedule{perSecond: 100}, nil, new(recorded).record), ErrStuck)
+		require.InDelta(t, replyTimeout, time.Since(started), float64(2*deadlineEvery))
+	})
+}
+
+// TestSteadyWaitsForTheSlow: a connection that always has something under way is not
+// silent.
+func TestSteadyWaitsForTheSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := pipeSwarm(t, 1, 1, answerAll(1, func() {}, func() { time.Sleep(time.Second) }))
+		var seen recorded
+		require.NoError(t, s.open(context.Background(), schedule{perSecond: 2, pipelines: 150}, nil, seen.record))
+		require.EqualValues(t, 150, seen.tally.answers)
+		require.Equal(t, replyTimeout+15*time.Second+time.Second/2, slices.Max(seen.all))
+	})
+}
+
+// TestSteadyRefusesAnswersToNothing that come while nothing is under way.
+func TestSteadyRefusesAnswersToNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := pipeSwarm(t, 1, 1, func(conn net.Conn, bytes int) {
+			_, _ = io.CopyN(io.Discard, conn, int64(bytes))
+			_, _ = io.WriteString(conn, yes)
+			_, _ = io.WriteString(conn, yes)
+			_, _ = io.Copy(io.Discard, conn)
+		})
+		err := s.open(context.Background(), schedule{perSecond: 1}, nil, new(recorded).record)
+		require.ErrorContains(t, err, "more answers than requests")
+	})
+}
+
+// TestSteadyKeepsFewUnderWay on a connection whose server reads all and answers nothing.
+func TestSteadyKeepsFewUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var arrived atomic.Int64
+		s := pipeSwarm(t, 1, 1, answerAll(1, func() { arrived.Add(1) }, func() { time.Sleep(5 * time.Second) }))
+		time.AfterFunc(4*time.Second, func() { assert.EqualValues(t, maxAhead, arrived.Load()) })
+		ctx, cancel := context.WithTimeout(context.Background(), 4500*time.Millisecond)
+		defer cancel()
+		err := s.open(ctx, schedule{perSecond: maxAhead}, nil, new(recorded).record)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
 	})
 }
 

@@ -1,0 +1,43 @@
+package bench
+
+import (
+	"errors"
+	"net"
+	"time"
+)
+
+// wires are the connections of an open loop. One thread serves them all: where a thread
+// sends and wakes others to receive, the system moves them between few processors, and
+// the pauses this makes are longer than those of a server.
+type wires interface {
+	// wait waits for d, or until some connections have something to read, and returns their
+	// numbers. They are valid until the next wait. It may return early.
+	wait(d time.Duration) ([]int, error)
+	// read reads what has come; errNotYet: nothing.
+	read(i int, b []byte) (int, error)
+	// write writes as much as the connection takes now.
+	write(i int, b []byte) (int, error)
+	close() error
+}
+
+var errNotYet = errors.New("nothing has come yet")
+
+// takeWires makes the links' connections wires: the links only read from now on.
+func (s *swarm) takeWires() (wires, error) {
+	w, err := newWires(mapOf(s.links, func(l *link) net.Conn { return l.conn }))
+	if err != nil {
+		return nil, err
+	}
+	for i, l := range s.links {
+		l.conn, l.in.in = nil, wire{w, i}
+	}
+	return w, nil
+}
+
+// wire is one of them, to read from.
+type wire struct {
+	all wires
+	i   int
+}
+
+func (w wire) Read(b []byte) (int, error) { return w.all.read(w.i, b) }

@@ -1,0 +1,133 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// newWires serves connections of the system's from this thread alone, which is changed
+// for it, and all others like everywhere.
+func newWires(conns []net.Conn) (wires, error) {
+	var raw []syscall.Conn
+	for _, conn := range conns {
+		one, ok := conn.(syscall.Conn)
+		if !ok {
+			return newSpooled(conns), nil
+		}
+		raw = append(raw, one)
+	}
+	p, err := newPolled(raw)
+	for _, conn := range conns {
+		err = errors.Join(err, conn.Close()) // a duplicate stays open
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.close())
+	}
+	// Or the kernel delays the end of a wait by 50 µs, to wake several threads at once.
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
+	return p, nil
+}
+
+// polled are wires that the Go runtime knows nothing of: for each answer it would wake a
+// thread, and that one another.
+type polled struct {
+	epoll  int
+	poll   [1]unix.PollFd // of epoll
+	fds    []int
+	events []unix.EpollEvent
+	ready  []int
+}
+
+var _ wires = (*polled)(nil)
+
+// newPolled duplicates connections. It returns what is to be closed with an error, too.
+func newPolled(conns []syscall.Conn) (*polled, error) {
+	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return &polled{epoll: -1}, fmt.Errorf("epoll_create1: %w", err)
+	}
+	p := &polled{epoll: epoll, events: make([]unix.EpollEvent, len(conns))}
+	p.poll[0] = unix.PollFd{Fd: int32(epoll), Events: unix.POLLIN}
+	for i, conn := range conns {
+		fd, err := duplicate(conn)
+		if err != nil {
+			return p, err
+		}
+		p.fds = append(p.fds, fd)
+		event := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(i)}
+		if err := unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, fd, &event); err != nil {
+			return p, fmt.Errorf("epoll_ctl: %w", err)
+		}
+	}
+	return p, nil
+}
+
+func duplicate(conn syscall.Conn) (fd int, err error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	failed := raw.Control(func(open uintptr) { fd, err = unix.FcntlInt(open, unix.F_DUPFD_CLOEXEC, 0) })
+	return fd, errors.Join(failed, err)
+}
+
+// wait waits by ppoll: epoll_wait counts in milliseconds, and epoll_pwait2 is not
+// everywhere.
+func (p *polled) wait(d time.Duration) ([]int, error) {
+	if d > 0 {
+		limit := unix.NsecToTimespec(int64(d))
+		if _, err := unix.Ppoll(p.poll[:], &limit, nil); err != nil && err != unix.EINTR {
+			return nil, fmt.Errorf("ppoll: %w", err)
+		}
+	}
+	n, err := unix.EpollWait(p.epoll, p.events, 0)
+	if err != nil && err != unix.EINTR {
+		return nil, fmt.Errorf("epoll_wait: %w", err)
+	}
+	p.ready = p.ready[:0]
+	for _, event := range p.events[:max(n, 0)] {
+		p.ready = append(p.ready, int(event.Fd))
+	}
+	return p.ready, nil
+}
+
+func (p *polled) read(i int, b []byte) (int, error) {
+	n, err := unix.Read(p.fds[i], b)
+	switch {
+	case err == unix.EAGAIN || err == unix.EINTR:
+		return 0, errNotYet
+	case err != nil:
+		return 0, fmt.Errorf("read: %w", err)
+	case n == 0:
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+func (p *polled) write(i int, b []byte) (int, error) {
+	n, err := unix.Write(p.fds[i], b)
+	switch {
+	case err == unix.EAGAIN || err == unix.EINTR:
+		return 0, nil
+	case err != nil:
+		return 0, fmt.Errorf("write: %w", err)
+	}
+	return n, nil
+}
+
+func (p *polled) close() error {
+	var errs []error
+	for _, fd := range p.fds {
+		errs = append(errs, unix.Close(fd))
+	}
+	if p.epoll >= 0 {
+		errs = append(errs, unix.Close(p.epoll))
+	}
+	return errors.Join(errs...)
+}
