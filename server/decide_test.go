@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -218,7 +219,7 @@ func sessionOn(t testing.TB, lim Limiter) *session {
 }
 
 func TestAppendDecision(t *testing.T) {
-	for _, n := range []int64{0, 1, 9, 10, 42, 99, 100, 357, 999, 1000, 4095, 4096, 99999, 1 << 31, 999999999999, 1 << 53, 1<<63 - 1, -1, -1 << 63} {
+	for _, n := range []int64{0, 1, 9, 10, 42, 99, 100, 357, 999, 1000, 4095, 4096, 99999, 100000, 1234567, 99999999, 100000000, 1 << 31, 999999999999, 1 << 53, 1<<63 - 1, -1, -1 << 63} {
 		d := engine.Decision{Allowed: n, Remaining: -n, RetryMs: n, ResetMs: n, Limit: n}
 		r, rest, err := readReply(string(appendDecision([]byte{}, "*5\r\n", &d)))
 		require.NoError(t, err)
@@ -226,6 +227,17 @@ func TestAppendDecision(t *testing.T) {
 		require.Len(t, r.items, 5)
 		assert.Equal(t, decimal(n), r.items[0].text)
 		assert.Equal(t, decimal(-n), r.items[1].text)
+	}
+}
+
+// TestDigitsOf has all values of each half of the digits, which are worked out apart.
+func TestDigitsOf(t *testing.T) {
+	for half := range uint64(10_000) {
+		for _, n := range []uint64{half, half * 1e4, half + 9999e4, half*1e4 + 9999} {
+			var digits [8]byte
+			le.PutUint64(digits[:], digitsOf(n)|'0'*eachByte)
+			require.Equal(t, fmt.Sprintf("%08d", n), string(digits[:]))
+		}
 	}
 }
 

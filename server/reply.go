@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"strconv"
 
 	"github.com/tidwall/redcon"
@@ -107,10 +108,38 @@ func putInt(buf []byte, at int, v int64) int {
 	case u < 1000:
 		le.PutUint64(buf[at:], ':'|(u/100+'0')<<8|(u/10%10+'0')<<16|(u%10+'0')<<24|crlf<<32)
 		return at + 6
+	case u < 1e8:
+		return putDigits(buf, at, u)
 	}
 	line := strconv.AppendInt(append(buf[:at], ':'), v, 10)
 	line = append(line, '\r', '\n')
 	return len(line)
+}
+
+// putDigits is putInt for numbers from 1 to 1e8: times and large limits.
+func putDigits(buf []byte, at int, u uint64) int {
+	digits := digitsOf(u)
+	zeros := bits.TrailingZeros64(digits) / 8 // before the first
+	buf[at] = ':'
+	le.PutUint64(buf[at+1:], (digits|'0'*eachByte)>>(8*zeros))
+	end := at + 1 + 8 - zeros
+	le.PutUint16(buf[end:], crlf)
+	return end + 2
+}
+
+// eachByte times a byte is eight of them.
+const eachByte = 0x0101_0101_0101_0101
+
+// digitsOf returns the eight digits of a number below 1e8, the first in the lowest byte.
+// It halves them three times, all parts at once (Paul Khuong, "How to print integers
+// really fast", pvk.ca, 2017): 10486/2^20 is 1/100 as far as it matters below 1e4, and
+// 103/2^10 is 1/10 below 100.
+func digitsOf(u uint64) uint64 {
+	fours := u/1e4 | u%1e4<<32
+	hundreds := fours * 10486 >> 20 & 0x7f_0000_007f
+	twos := hundreds | (fours-100*hundreds)<<16
+	tens := twos * 103 >> 10 & 0x0f_000f_000f_000f
+	return tens | (twos-10*tens)<<8
 }
 
 var le = binary.LittleEndian

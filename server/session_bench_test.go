@@ -1,6 +1,10 @@
 package server
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/weir-project/weir/engine"
+)
 
 // BenchmarkDecision is what one pipelined decision costs above the engine and
 // below the socket: lookup, parsing, batching, reply.
@@ -26,16 +30,18 @@ func BenchmarkDecision(b *testing.B) {
 	}
 }
 
-// BenchmarkReply is the five integers alone.
+// BenchmarkReply is the five integers alone, of decisions with short and long ones.
 func BenchmarkReply(b *testing.B) {
-	lim := instant{}
-	s := sessionOn(b, lim)
-	s.do(words("RL.TOKENBUCKET user:42 10/s 100"))
-	ds := s.batch.room()
-	if err := lim.Decide(s.batch.ops, ds); err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		s.out = appendDecision(s.out[:0], "*5\r\n", &ds[0])
+	for name, ds := range map[string][2]engine.Decision{
+		"admitted": {{Allowed: 1, Remaining: 19, ResetMs: 100, Limit: 20}, {Allowed: 1, Remaining: 7, ResetMs: 1200, Limit: 20}},
+		"denied":   {{RetryMs: 3_599_000, ResetMs: 3_599_000, Limit: 1}, {RetryMs: 812, ResetMs: 1812, Limit: 1}},
+		"large":    {{Allowed: 1, Remaining: 999_999, RetryMs: -1, ResetMs: 1e9, Limit: 1e6}, {Allowed: 1, Remaining: 99_999, ResetMs: 99_000, Limit: 1e6}},
+	} {
+		b.Run(name, func(b *testing.B) {
+			var out []byte
+			for i := 0; b.Loop(); i++ {
+				out = appendDecision(out[:0], "*5\r\n", &ds[i&1])
+			}
+		})
 	}
 }
