@@ -32,9 +32,10 @@
 //
 // A swarm is connections with requests encoded once, of which only the digits of keys
 // change, and replies read in one pass over their bytes. A closed loop is a goroutine a
-// connection. An open loop sends from one thread, which sleeps by the system's clock: the
-// runtime's timers are late by up to a millisecond. Snapshots uses the same swarm to
-// measure what writing a snapshot does to latency; a decision that was under way in a
+// connection. An open loop is one thread, which sends what is due and takes answers until
+// the next is: threads that wake each other are late where the system has few processors
+// for them, and the runtime's timers by up to a millisecond. Snapshots uses the same swarm
+// to measure what writing a snapshot does to latency; a decision that was under way in a
 // snapshot counts to it, wherever it began.
 //
 // # What it leaves to others

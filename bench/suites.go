@@ -30,7 +30,7 @@ func kept(keys int) Load {
 func standard() []Scenario {
 	window, log := bucket(usualClients, 128), bucket(usualClients, 128)
 	window.Workload, log.Workload = FixedWindow, SlidingLog
-	half := beside("open-half", bucket(usualClients, 1), weirName, luaName)
+	half := beside("open-half", bucket(usualClients, 1), weirName, luaName, setName)
 	half.RateOf, half.RateShare = luaName, 0.5
 	return []Scenario{
 		beside("bucket-p128", bucket(usualClients, 128), weirName, luaName, setName, replicasName, cellName, crabName),
