@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"net"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -275,156 +273,4 @@ func TestRLSRefuses(t *testing.T) {
 	s.draining.Store(true)
 	require.Equal(t, codes.Unavailable, refused(rlsCall(entries("user", "1"))), "nothing is decided behind the last save")
 	require.Equal(t, "7", value(t, s.Server, `weir_rls_calls_total{result="failed"}`), "one was too long to be a call")
-}
-
-func TestRLSLogins(t *testing.T) {
-	users := func() (*Users, error) { return ParseUsers([]byte(someUsers)) }
-	for name, c := range map[string]struct {
-		cfg           Config
-		authorization string
-		want          codes.Code
-	}{
-		"nobody need say":      {Config{}, "", codes.OK},
-		"without the password": {Config{Password: "sesame"}, "", codes.Unauthenticated},
-		"the wrong password":   {Config{Password: "sesame"}, "Bearer x", codes.Unauthenticated},
-		"the password":         {Config{Password: "sesame"}, "Bearer sesame", codes.OK},
-		"a user":               {Config{LoadUsers: users}, "Basic YXBwOnBh", codes.OK},                   // app:pa
-		"who may not":          {Config{LoadUsers: users}, "Basic bG9va2VyOnBs", codes.PermissionDenied}, // looker:pl
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newTestServer(t, c.cfg)
-			_, envoy := serveRLS(t, s.Server)
-			ctx := t.Context()
-			if c.authorization != "" {
-				ctx = metadata.AppendToOutgoingContext(ctx, "authorization", c.authorization)
-			}
-			_, err := envoy.ShouldRateLimit(ctx, rlsCall(entries("user", "app:1")))
-			require.Equal(t, c.want, status.Code(err), err)
-		})
-	}
-}
-
-// TestRLSLogsInOnce: an Envoy that has logged in is not held back for who guesses from
-// its address.
-func TestRLSLogsInOnce(t *testing.T) {
-	s := newTestServer(t, Config{Password: "sesame"})
-	_, known := serveRLS(t, s.Server)
-	_, newcomer := serveRLS(t, s.Server)
-	ask := func(envoy rlsv3.RateLimitServiceClient) codes.Code {
-		ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer sesame")
-		_, err := envoy.ShouldRateLimit(ctx, rlsCall(entries("user", "1")))
-		return status.Code(err)
-	}
-	require.Equal(t, codes.OK, ask(known))
-	s.failed.mu.Lock()
-	s.failed.by[netip.MustParseAddr("127.0.0.1")] = &failures{count: 1000, next: time.Now().Add(time.Hour)}
-	s.failed.mu.Unlock()
-	require.Equal(t, codes.OK, ask(known))
-	require.Equal(t, codes.Unauthenticated, ask(newcomer))
-}
-
-// Where all connections are of those who were served, nobody else comes in until one ends.
-func TestRLSConnectionsAreBounded(t *testing.T) {
-	s := limited(t, Config{})
-	r, addr := startRLS(t, s.Server)
-	setRoom(r.conns, 1)
-	ask := func(ctx context.Context, conn *grpc.ClientConn) error {
-		_, err := rlsv3.NewRateLimitServiceClient(conn).ShouldRateLimit(ctx, rlsCall(entries("user", "1")), grpc.WaitForReady(ctx != t.Context()))
-		return err
-	}
-	first, second := dialRLS(t, addr), dialRLS(t, addr)
-	require.NoError(t, ask(t.Context(), first))
-	require.Equal(t, codes.Unavailable, status.Code(ask(t.Context(), second)))
-	require.Positive(t, s.stats.Rejected.Load())
-	require.NoError(t, first.Close())
-	require.Eventually(t, func() bool { return s.state.rls.conns.Load() == 0 }, testWait, time.Millisecond, "a place is free again")
-	ctx, cancel := context.WithTimeout(t.Context(), testWait)
-	defer cancel()
-	second.ResetConnectBackoff()
-	require.NoError(t, ask(ctx, second))
-	require.EqualValues(t, 1, s.state.rls.conns.Load())
-}
-
-// setRoom leaves room for fewer connections.
-func setRoom(all *rlsConns, most int) {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	all.most = most
-}
-
-// Strangers that hold all connections, with calls that never end, keep no Envoy out, and
-// push none out that was served.
-func TestRLSConnectionsCannotBeHoarded(t *testing.T) {
-	const room = 4
-	s := limited(t, Config{Password: "sesame"})
-	r, addr := startRLS(t, s.Server)
-	setRoom(r.conns, room)
-	ask := func(conn *grpc.ClientConn) error {
-		ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer sesame"), testWait)
-		defer cancel()
-		_, err := rlsv3.NewRateLimitServiceClient(conn).ShouldRateLimit(ctx, rlsCall(entries("user", "1")))
-		return err
-	}
-	known := dialRLS(t, addr)
-	require.NoError(t, ask(known))
-	for range 3 * room {
-		stranger := dialRLS(t, addr)
-		_, err := stranger.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true}, "/"+rlsService+"/ShouldRateLimit", grpc.WaitForReady(true))
-		require.NoError(t, err, "it begins a call and sends nothing")
-	}
-	require.NoError(t, ask(dialRLS(t, addr)), "a newcomer")
-	r.conns.mu.Lock()
-	opened := r.conns.opened
-	r.conns.mu.Unlock()
-	require.NoError(t, ask(known))
-	r.conns.mu.Lock()
-	defer r.conns.mu.Unlock()
-	require.Equal(t, opened, r.conns.opened, "on the connection that it had")
-}
-
-// fromAfar is a listener whose clients come from another machine.
-type fromAfar struct{ net.Listener }
-
-func (l fromAfar) Accept() (net.Conn, error) {
-	nc, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	return stranger{nc}, nil
-}
-
-func TestRLSIsProtected(t *testing.T) {
-	for _, c := range []struct {
-		cfg  Config
-		want codes.Code
-	}{{Config{ProtectedMode: true}, codes.Unavailable}, {Config{}, codes.OK}, {Config{ProtectedMode: true, Password: "p"}, codes.Unauthenticated}} {
-		s := newTestServer(t, c.cfg)
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		_, envoy := serveRLSOn(t, s.Server, fromAfar{ln})
-		_, err = envoy.ShouldRateLimit(t.Context(), rlsCall(entries("user", "1")))
-		require.Equal(t, c.want, status.Code(err), err)
-	}
-}
-
-// The calls of a connection beyond rlsMaxStreams wait until others have ended: an Envoy
-// opens another connection for them.
-func TestRLSCallsOfAConnectionAreBounded(t *testing.T) {
-	conn, _ := serveRLS(t, limited(t, Config{}).Server)
-	call := func(ctx context.Context) error { // one that is begun, and never ends by itself
-		_, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true}, "/"+rlsService+"/ShouldRateLimit")
-		return err
-	}
-	all, cancel := context.WithTimeout(t.Context(), testWait)
-	defer cancel()
-	one, end := context.WithCancel(all)
-	require.NoError(t, call(one))
-	for range 63 {
-		require.NoError(t, call(all))
-	}
-	short, cancel := context.WithTimeout(all, 50*time.Millisecond)
-	defer cancel()
-	require.Equal(t, codes.DeadlineExceeded, status.Code(call(short)), "it never began")
-	end()
-	require.NoError(t, call(all))
 }

@@ -1,0 +1,139 @@
+package engine_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// holdTraffic makes traffic of holds over a few keys and ids.
+type holdTraffic struct {
+	*rand.Rand
+	at engine.Stamp
+	n  int
+	// any says to refund to all limiters; the model knows it of buckets only.
+	any bool
+}
+
+var modelPolicies = map[string][]engine.Limit{
+	"token":   {{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 7, PerNs: 1e9}, Max: 30}},
+	"leaky":   {{Algorithm: engine.LeakyBucket, Rate: engine.Rate{Units: 11, PerNs: 3e9}, Max: 20}},
+	"fixed":   {{Algorithm: engine.FixedWindow, WindowNs: 3e9, Max: 30}},
+	"first":   {{Algorithm: engine.FixedWindow, Mode: engine.FromFirst, WindowNs: 2e9, Max: 30}},
+	"log":     {{Algorithm: engine.SlidingLog, WindowNs: 4e9, Max: 30}},
+	"counter": {{Algorithm: engine.SlidingCounter, WindowNs: 2e9, Max: 30}},
+	"several": {
+		{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 5, PerNs: 1e9}, Max: 25},
+		{Algorithm: engine.FixedWindow, WindowNs: 5e9, Max: 60}, {Algorithm: engine.SlidingLog, WindowNs: 7e9, Max: 70},
+	},
+}
+
+var modelNames = []string{"token", "leaky", "fixed", "first", "log", "counter", "several"}
+
+func (g *holdTraffic) pair() engine.Pair {
+	return engine.Pair{Policy: []byte(modelNames[g.IntN(len(modelNames))]), Key: fmt.Append(nil, "k", g.IntN(2))}
+}
+
+func (g *holdTraffic) id() []byte { return fmt.Append(nil, "id", g.IntN(1+g.n/4)%7+g.n/60*7) }
+
+func (g *holdTraffic) next() engine.Op {
+	g.n++
+	switch n := g.IntN(20); {
+	case n < 4:
+		return engine.Op{Code: engine.OpCommit, Key: g.id(), Cost: g.Int64N(20)}
+	case n < 6:
+		return engine.Op{Code: engine.OpCancel, Key: g.id(), Cost: 1}
+	case n < 7:
+		p := g.pair()
+		if g.any && g.IntN(3) > 0 {
+			return engine.Op{Code: engine.OpRefund, Key: fmt.Appendf(nil, "policy|%s|0|%s", p.Policy, p.Key), Cost: 1 + g.Int64N(19)}
+		}
+		if g.IntN(3) > 0 || string(p.Policy) == "several" {
+			return engine.Op{Code: engine.OpReset, Key: fmt.Appendf(nil, "policy|%s|0|%s", p.Policy, p.Key), Cost: 1}
+		}
+		return engine.Op{Code: engine.OpRefund, Key: fmt.Appendf(nil, "policy|token|0|%s", p.Key), Cost: 1 + g.Int64N(9)}
+	}
+	p := g.pair()
+	op := engine.Op{Code: engine.OpCheck, Text: p.Policy, Key: p.Key, Cost: g.Int64N(7)}
+	for range g.IntN(3) {
+		p := g.pair()
+		if !slices.ContainsFunc(pairsOf(&op), func(o engine.Pair) bool { return fmt.Sprint(o) == fmt.Sprint(p) }) {
+			op.Also = append(op.Also, p)
+		}
+	}
+	if g.IntN(5) > 0 {
+		op.Code, op.ID, op.Cost, op.TTLNs = engine.OpReserve, g.id(), 1+g.Int64N(20), 1+g.Int64N(1<<(20+g.IntN(13)))
+	}
+	return op
+}
+
+func (g *holdTraffic) pass() {
+	if g.IntN(2) == 0 {
+		g.at.NowNs += g.Int64N(1 << (10 + g.IntN(20)))
+	}
+	if g.IntN(100) == 0 {
+		g.at.NowNs += g.Int64N(9e9)
+	}
+}
+
+func setModelPolicies(table *engine.Table, at engine.Stamp) {
+	for _, name := range modelNames {
+		p := engine.Policy{}
+		for _, l := range modelPolicies[name] {
+			p.Limits = append(p.Limits, engine.PolicyLimit{Limit: l})
+		}
+		decideAt(table, at, setPolicy(name, p))
+	}
+}
+
+// TestHoldsAreAsTheModelSays: whatever the order of holding, settling, ending, taking,
+// refunding and resetting, each answer is that of the lists.
+func TestHoldsAreAsTheModelSays(t *testing.T) {
+	skipUnderRace(t)
+	reserved, ended := 0, 0
+	for seed := range uint64(20) {
+		g := &holdTraffic{Rand: seeded(seed), at: engine.Stamp{NowNs: 1e18 + 7}}
+		m := &holdModel{modelPolicies, map[string]*heldLimiter{}, map[string]*heldHold{}}
+		table := metaTable(8)
+		setModelPolicies(table, g.at)
+		for i := range 3000 {
+			op := g.next()
+			want, got := m.do(g.at, &op), decideAt(table, g.at, op)
+			if op.Code == engine.OpRefund || op.Code == engine.OpReset {
+				continue
+			}
+			got = engine.Decision{Status: got.Status, Allowed: got.Allowed, Remaining: got.Remaining * one(got.Allowed > 0)}
+			require.Equal(t, want, got, "seed %d, operation %d: %s id %s ttl %d", seed, i, describeCheck(&op), op.ID, op.TTLNs)
+			reserved += int(one(op.Code == engine.OpReserve && got.Allowed > 0))
+			ended += int(one(op.Code == engine.OpCommit && got.Allowed > 0))
+			g.pass()
+		}
+	}
+	require.Greater(t, reserved, 1000)
+	require.Greater(t, ended, 1000)
+}
+
+// TestReplicasAgreeOnHolds: tables of other shapes, that collect, are looked at ahead of
+// time or are restarted, decide alike and come to the same state.
+func TestReplicasAgreeOnHolds(t *testing.T) {
+	for seed := range uint64(16 / min(raceFactor, 8)) {
+		g := &holdTraffic{Rand: seeded(seed), at: engine.Stamp{NowNs: 1e18 + 7}, any: true}
+		replicas := replicasOf(t, seed)
+		for _, r := range replicas {
+			setModelPolicies(r.table, g.at)
+		}
+		for range 150 {
+			b := block{at: g.at}
+			for range 1 + g.IntN(20) {
+				b.ops = append(b.ops, g.next())
+			}
+			requireAlike(t, replicas, b)
+			g.pass()
+		}
+	}
+}
