@@ -185,7 +185,7 @@ func TestForeignAndNewerDirectoriesAreRefused(t *testing.T) {
 	}{
 		{"somebody's files", "holiday.jpg", "x", ErrForeign, `"holiday.jpg"`},
 		{"another Pebble store", "MANIFEST-000001", "x", ErrForeign, "MANIFEST"},
-		{"a newer weir", "FORMAT", "weir data format 4\n", ErrNewer, "format 4, this weir knows 3"},
+		{"a newer weir", "FORMAT", "weir data format 5\n", ErrNewer, "format 5, this weir knows 4"},
 		{"format zero", "FORMAT", "weir data format 0\n", ErrDamaged, "format 0"},
 		{"not a format file", "FORMAT", "something", ErrDamaged, `"something"`},
 		{"an endless format file", "FORMAT", strings.Repeat("9", 1<<20), ErrDamaged, "FORMAT"},

@@ -14,8 +14,9 @@ import (
 // formatVersion is the version of the data directory this program writes. It
 // covers the layout, the encoding of the clock record and that of the entries.
 // Format 2 keeps entries as a journal of their changes; see legacy.go for format 1.
-// Format 3 may keep only what a log gained.
-const formatVersion = 3
+// Format 3 may keep only what a log gained. Format 4 does not repeat what a change shares
+// with the one before; see block.
+const formatVersion = 4
 
 // The names in a data directory. freshName marks a first start that has not
 // finished: it becomes formatName once the store exists, so a crash in between

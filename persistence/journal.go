@@ -23,7 +23,7 @@ type journal struct {
 	bytes   int64  // of all items there are
 	entries int64  // in the table, when renew last asked
 	legacy  bool   // there are entries as format 1 kept them
-	lanes   [laneCount][]byte
+	lanes   [laneCount]block
 	renewal renewal
 	round   round
 }
@@ -36,9 +36,10 @@ const (
 	laneBytes = 64 << 10
 )
 
-// The first byte of an item is the lane of a block, or says whose record it is: of the
-// clock, which ends every batch of a store, or of an image.
+// The first byte of an item is the lane of a block, with shortBlock since format 4, or says
+// whose record it is: of the clock, which ends every batch of a store, or of an image.
 const (
+	shortBlock  = 0x10
 	clockRecord = 0xff
 	imageRecord = 0xfe
 )
@@ -53,39 +54,6 @@ func itemKey(number uint64) []byte {
 }
 
 func laneOf(key []byte) byte { return byte(crc32.Checksum(key, castagnoli) % laneCount) }
-
-// appendChange appends a change to a block:
-//
-//	keyLen key valueLen+1 value, or keyLen key 0 for an entry that is gone
-func appendChange(b []byte, c engine.Change) []byte {
-	b = append(binary.AppendUvarint(b, uint64(len(c.Key))), c.Key...)
-	if c.Value == nil {
-		return append(b, 0)
-	}
-	return append(binary.AppendUvarint(b, uint64(len(c.Value))+1), c.Value...)
-}
-
-// cutChange takes the first change off a block; false when there is none.
-func cutChange(b []byte) (c engine.Change, rest []byte, ok bool) {
-	if c.Key, b, ok = cutBytes(b, 0); !ok {
-		return c, nil, false
-	}
-	c.Value, b, ok = cutBytes(b, 1)
-	return c, b, ok
-}
-
-// cutBytes takes a length and as many bytes off b; lengths are stored with more added. A
-// length of less than that gives nil.
-func cutBytes(b []byte, more uint64) (cut, rest []byte, ok bool) {
-	n, size := binary.Uvarint(b)
-	if size <= 0 || n > more+uint64(len(b)-size) {
-		return nil, nil, false
-	}
-	if b = b[size:]; n < more {
-		return nil, b, true
-	}
-	return b[:n-more], b[n-more:], true
-}
 
 // write writes changes as one atomic batch.
 func (j *journal) write(changes []engine.Change, sync *pebble.WriteOptions) error {
@@ -107,8 +75,7 @@ func (j *journal) end(changes []engine.Change, kind byte, record []byte, sync *p
 
 func (j *journal) commit(changes []engine.Change, sync *pebble.WriteOptions, end func(*pebble.Batch) error) error {
 	for _, c := range changes {
-		lane := laneOf(c.Key)
-		j.lanes[lane] = appendChange(j.lanes[lane], c)
+		j.lanes[laneOf(c.Key)].add(c)
 	}
 	b := j.db.NewBatch()
 	defer b.Close()
@@ -117,6 +84,9 @@ func (j *journal) commit(changes []engine.Change, sync *pebble.WriteOptions, end
 		err = end(b)
 	}
 	if err != nil {
+		for lane := range j.lanes { // the changes will not come again, and are not ours any more
+			j.lanes[lane].clear()
+		}
 		return err
 	}
 	return b.Commit(sync)
@@ -124,16 +94,15 @@ func (j *journal) commit(changes []engine.Change, sync *pebble.WriteOptions, end
 
 // flush moves what the lanes hold into a batch.
 func (j *journal) flush(b *pebble.Batch) error {
-	for lane, block := range j.lanes {
-		if len(block) == 0 {
+	for lane := range j.lanes {
+		block := &j.lanes[lane]
+		if len(block.bytes) == 0 {
 			continue
 		}
-		if err := j.add(b, byte(lane), block, nil); err != nil {
+		if err := j.add(b, shortBlock|byte(lane), block.bytes, nil); err != nil {
 			return err
 		}
-		if j.lanes[lane] = block[:0]; cap(block) > laneBytes {
-			j.lanes[lane] = nil
-		}
+		block.clear()
 	}
 	return nil
 }

@@ -110,12 +110,20 @@ func TestAJournalWithAGapIsRefused(t *testing.T) {
 
 func TestItemsOfNoKindAreRefused(t *testing.T) {
 	for name, value := range map[string]string{
-		"no lane":                  "\x10\x01k\x02v",
+		"no lane":                  "\x20\x00\x01k\x02\x00v",
 		"empty":                    "",
-		"a block cut short":        "\x00\x05k",
-		"a value cut short":        "\x00\x01k\x09v",
-		"a length that never ends": "\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
-		"not an entry":             "\x00\x01k\x04bad",
+		"a block cut short":        "\x10\x00\x05k",
+		"a value cut short":        "\x10\x00\x01k\x09\x00v",
+		"shared with nothing":      "\x10\x01\x01k\x00",
+		"a shared value of none":   "\x10\x00\x01k\x02\x01v",
+		"no shared length":         "\x10\x00\x01k\x02",
+		"no value length":          "\x10\x00\x01k",
+		"a length that never ends": "\x10\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
+		"not an entry":             "\x10\x00\x01k\x04\x00bad",
+		"cut short, format 3":      "\x00\x05k",
+		"its value, format 3":      "\x00\x01k\x09v",
+		"endless, format 3":        "\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
+		"not an entry, format 3":   "\x00\x01k\x04bad",
 	} {
 		s, _ := mustOpen(t, vfs.NewMem(), dataDir)
 		require.NoError(t, s.db.Set(itemKey(s.journal.next), []byte(value), nil))
@@ -124,22 +132,6 @@ func TestItemsOfNoKindAreRefused(t *testing.T) {
 		require.ErrorIs(t, s.journal.load(engine.Stamp{}, newFakeTable()), ErrDamaged, name)
 		require.NoError(t, s.Close())
 	}
-}
-
-func FuzzBlock(f *testing.F) {
-	f.Add(appendChange(appendChange(nil, engine.Change{Key: []byte("lk")}), engine.Change{Key: []byte("key"), Value: []byte("value")}))
-	f.Fuzz(func(t *testing.T, block []byte) {
-		var again []byte
-		for rest := block; len(rest) > 0; {
-			c, left, ok := cutChange(rest)
-			if !ok {
-				return
-			}
-			again, rest = appendChange(again, c), left
-		}
-		require.LessOrEqual(t, len(again), len(block), "lengths may be written longer than they need")
-		_ = loadBlock(block, engine.Stamp{NowNs: 1e18}, engine.NewTable(engine.Options{}))
-	})
 }
 
 // reserving notes how many entries it was to make ready for.

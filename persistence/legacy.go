@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"encoding/binary"
 	"errors"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -44,7 +45,7 @@ func hasLegacy(db *pebble.DB) (bool, error) {
 }
 
 // readLegacy hands out the entries of format 1 as blocks of one change.
-func (j *journal) readLegacy(hand func(lane byte, block []byte) error) error {
+func (j *journal) readLegacy(hand func(kind byte, block []byte) error) error {
 	if !j.legacy {
 		return nil
 	}
@@ -57,7 +58,9 @@ func (j *journal) readLegacy(hand func(lane byte, block []byte) error) error {
 		if err == nil {
 			c := engine.Change{Key: iter.Key()[1:], Value: value}
 			j.bytes += int64(len(c.Key) + len(c.Value))
-			err = hand(laneOf(c.Key), appendChange(nil, c))
+			var one block
+			one.add(c)
+			err = hand(shortBlock|laneOf(c.Key), one.bytes)
 		}
 		if err != nil {
 			return errors.Join(err, iter.Close())
@@ -70,4 +73,30 @@ func dropLegacy(b *pebble.Batch) error {
 	return errors.Join(
 		b.DeleteRange([]byte{legacyEntry}, []byte{legacyEntry + 1}, nil),
 		b.DeleteRange([]byte{legacyMeta}, []byte{legacyMeta + 1}, nil))
+}
+
+// cutChange takes the first change off a block of formats 2 and 3, in which each has its
+// whole key and value; false when there is none:
+//
+//	change = keyLen key valueLen+1 value
+//	       | keyLen key 0                  an entry that is gone
+func cutChange(b []byte) (c engine.Change, rest []byte, ok bool) {
+	if c.Key, b, ok = cutBytes(b, 0); !ok {
+		return c, nil, false
+	}
+	c.Value, b, ok = cutBytes(b, 1)
+	return c, b, ok
+}
+
+// cutBytes takes a length and as many bytes off b; lengths are stored with more added. A
+// length of less than that gives nil.
+func cutBytes(b []byte, more uint64) (cut, rest []byte, ok bool) {
+	n, size := binary.Uvarint(b)
+	if size <= 0 || n > more+uint64(len(b)-size) {
+		return nil, nil, false
+	}
+	if b = b[size:]; n < more {
+		return nil, b, true
+	}
+	return b[:n-more], b[n-more:], true
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 
@@ -48,21 +49,51 @@ func TestADirectoryOfFormat1(t *testing.T) {
 	require.NoError(t, want.Close())
 }
 
-// TestADirectoryOfFormat2 needs nothing but the newer number: what differs says so itself.
-func TestADirectoryOfFormat2(t *testing.T) {
-	fs, src := vfs.NewMem(), &fakeSource{wall: noon}
-	n := mustStart(t, nodeOptions(t, fs, src))
-	for _, op := range takes(noon) {
-		decide(t, n, op)
-	}
-	before := look(n)
-	require.NoError(t, n.Close())
-	writeFile(t, fs, dataDir+"/FORMAT", []byte(formatText(2)))
+// TestADirectoryOfFormats2And3: their blocks say themselves what they are.
+func TestADirectoryOfFormats2And3(t *testing.T) {
+	for _, format := range []int{2, 3} {
+		fs, src := vfs.NewMem(), &fakeSource{wall: noon}
+		n := mustStart(t, nodeOptions(t, fs, src))
+		for _, op := range takes(noon) {
+			decide(t, n, op)
+		}
+		before := look(n)
+		require.NoError(t, n.Close())
+		writeBlocksWhole(t, fs)
+		writeFile(t, fs, dataDir+"/FORMAT", []byte(formatText(format)))
 
-	n = mustStart(t, nodeOptions(t, fs, src))
-	require.Equal(t, before, look(n))
-	require.Equal(t, formatText(formatVersion), string(readFile(t, fs, dataDir+"/FORMAT")), "an older weir must not start from it")
-	require.NoError(t, n.Close())
+		n = mustStart(t, nodeOptions(t, fs, src))
+		require.Equal(t, before, look(n))
+		require.Equal(t, formatText(formatVersion), string(readFile(t, fs, dataDir+"/FORMAT")), "an older weir must not start from it")
+		decide(t, n, takes(noon)[0])
+		before = look(n)
+		require.NoError(t, n.Close())
+		n = mustStart(t, nodeOptions(t, fs, src))
+		require.Equal(t, before, look(n), "what is new and what is old come back together")
+		require.NoError(t, n.Close())
+	}
+}
+
+// writeBlocksWhole writes the blocks of a directory as formats 2 and 3 had them.
+func writeBlocksWhole(t *testing.T, fs *vfs.MemFS) {
+	db, err := openPebble(dataDir+"/"+stateName, &pebble.Options{FS: fs, FormatMajorVersion: pebbleFormat})
+	require.NoError(t, err)
+	iter, err := db.NewIter(nil)
+	require.NoError(t, err)
+	blocks := 0
+	for iter.First(); iter.Valid(); iter.Next() {
+		value, err := iter.ValueAndErr()
+		require.NoError(t, err)
+		if kind := value[0]; kind&shortBlock != 0 && kind < shortBlock+laneCount {
+			changes, err := changesOf(stored{kind, value[1:]})
+			require.NoError(t, err)
+			require.NoError(t, db.Set(iter.Key(), append([]byte{kind &^ shortBlock}, wholeBlock(changes...).bytes...), pebble.Sync))
+			blocks++
+		}
+	}
+	require.NoError(t, iter.Close())
+	require.NotZero(t, blocks)
+	require.NoError(t, db.Close())
 }
 
 func TestAnImageOfFormat1(t *testing.T) {

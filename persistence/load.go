@@ -81,10 +81,10 @@ func itemNumber(key []byte) (uint64, error) {
 // its lanes. Any error means that the state must not be used.
 func (j *journal) load(at engine.Stamp, to Loader) error {
 	to.Reserve(j.expected())
-	workers := make([]chan []byte, min(runtime.GOMAXPROCS(0), laneCount))
+	workers := make([]chan stored, min(runtime.GOMAXPROCS(0), laneCount))
 	group, ctx := errgroup.WithContext(context.Background())
 	for i := range workers {
-		work := make(chan []byte, waitingBlocks)
+		work := make(chan stored, waitingBlocks)
 		workers[i] = work
 		group.Go(func() error { return loadBlocks(ctx, work, at, to) })
 	}
@@ -94,9 +94,9 @@ func (j *journal) load(at engine.Stamp, to Loader) error {
 				close(w)
 			}
 		}()
-		hand := func(lane byte, block []byte) error {
+		hand := func(kind byte, block []byte) error {
 			select {
-			case workers[int(lane)%len(workers)] <- block:
+			case workers[int(kind%laneCount)%len(workers)] <- stored{kind, block}:
 				return nil
 			case <-ctx.Done():
 				return ctx.Err()
@@ -117,7 +117,7 @@ func (j *journal) expected() int64 {
 }
 
 // read hands out the blocks in order.
-func (j *journal) read(hand func(lane byte, block []byte) error) error {
+func (j *journal) read(hand func(kind byte, block []byte) error) error {
 	iter, err := j.db.NewIter(&pebble.IterOptions{LowerBound: itemKey(0), UpperBound: []byte{journalPrefix + 1}})
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func (j *journal) read(hand func(lane byte, block []byte) error) error {
 	return iter.Close() // what the iteration ran into, too
 }
 
-func (j *journal) readItem(iter *pebble.Iterator, last uint64, hand func(lane byte, block []byte) error) (uint64, error) {
+func (j *journal) readItem(iter *pebble.Iterator, last uint64, hand func(kind byte, block []byte) error) (uint64, error) {
 	number, err := itemNumber(iter.Key())
 	if err != nil {
 		return 0, err
@@ -145,7 +145,7 @@ func (j *journal) readItem(iter *pebble.Iterator, last uint64, hand func(lane by
 	}
 	j.bytes += int64(len(iter.Key()) + len(value))
 	switch {
-	case len(value) > 0 && value[0] < laneCount:
+	case len(value) > 0 && value[0] < shortBlock+laneCount:
 		return number, hand(value[0], append([]byte{}, value[1:]...))
 	case len(value) > 0 && (value[0] == clockRecord || value[0] == imageRecord):
 		return number, nil
@@ -153,29 +153,35 @@ func (j *journal) readItem(iter *pebble.Iterator, last uint64, hand func(lane by
 	return 0, fmt.Errorf("%w (item %d is of an unknown kind)", ErrDamaged, number)
 }
 
-// loadBlocks loads what comes until there is no more.
-func loadBlocks(ctx context.Context, blocks <-chan []byte, at engine.Stamp, to Loader) error {
-	for {
-		select {
-		case block, ok := <-blocks:
-			if !ok {
-				return nil
-			}
-			if err := loadBlock(block, at, to); err != nil {
-				return err
-			}
-		case <-ctx.Done():
-			return nil
-		}
-	}
+// stored is a block as it was read, and its kind.
+type stored struct {
+	kind  byte
+	bytes []byte
 }
 
-func loadBlock(block []byte, at engine.Stamp, to Loader) (err error) {
-	for len(block) > 0 {
-		c, rest, ok := cutChange(block)
+// changes hands out the changes of a block, each until the next is asked for.
+func (b stored) changes(each func(engine.Change) error) error {
+	r, ok := newBlockReader(b.bytes), true
+	for len(r.rest) > 0 {
+		var c engine.Change
+		if b.kind >= shortBlock {
+			c, ok = r.next()
+		} else {
+			c, r.rest, ok = cutChange(r.rest)
+		}
 		if !ok {
 			return fmt.Errorf("%w (a block of changes contradicts itself)", ErrDamaged)
 		}
+		if err := each(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// load puts the changes of a block into to.
+func (b stored) load(at engine.Stamp, to Loader) error {
+	return b.changes(func(c engine.Change) (err error) {
 		if c.Value == nil {
 			err = to.Unload(c.Key)
 		} else {
@@ -184,7 +190,23 @@ func loadBlock(block []byte, at engine.Stamp, to Loader) (err error) {
 		if err != nil {
 			return fmt.Errorf("%w (entry %.64q: %v)", ErrDamaged, c.Key, err)
 		}
-		block = rest
+		return nil
+	})
+}
+
+// loadBlocks loads what comes until there is no more.
+func loadBlocks(ctx context.Context, blocks <-chan stored, at engine.Stamp, to Loader) error {
+	for {
+		select {
+		case block, ok := <-blocks:
+			if !ok {
+				return nil
+			}
+			if err := block.load(at, to); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return nil
+		}
 	}
-	return nil
 }

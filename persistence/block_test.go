@@ -1,0 +1,137 @@
+package persistence
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// blockOf is a block of changes.
+func blockOf(changes ...engine.Change) stored {
+	var b block
+	for _, c := range changes {
+		b.add(c)
+	}
+	return stored{shortBlock, b.bytes}
+}
+
+// wholeBlock is a block as formats 2 and 3 had it.
+func wholeBlock(changes ...engine.Change) (b stored) {
+	for _, c := range changes {
+		b.bytes = append(binary.AppendUvarint(b.bytes, uint64(len(c.Key))), c.Key...)
+		if c.Value == nil {
+			b.bytes = append(b.bytes, 0)
+			continue
+		}
+		b.bytes = append(binary.AppendUvarint(b.bytes, uint64(len(c.Value))+1), c.Value...)
+	}
+	return b
+}
+
+// changesOf are the changes of a block, copied.
+func changesOf(b stored) (all []engine.Change, err error) {
+	err = b.changes(func(c engine.Change) error {
+		all = append(all, engine.Change{Key: slices.Clone(c.Key), Value: slices.Clone(c.Value)})
+		return nil
+	})
+	return all, err
+}
+
+func TestBlocksKeepTheirChanges(t *testing.T) {
+	text := rapid.OneOf(
+		rapid.SliceOfN(rapid.SampledFrom([]byte("ab")), 0, 40),
+		rapid.Map(rapid.IntRange(0, 9999), func(n int) []byte { return fmt.Appendf(nil, "lkey:%012d", n) }),
+	)
+	rapid.Check(t, func(t *rapid.T) {
+		changes := rapid.SliceOf(rapid.Custom(func(t *rapid.T) engine.Change {
+			c := engine.Change{Key: append([]byte{}, text.Draw(t, "key")...)}
+			if rapid.Bool().Draw(t, "stays") {
+				c.Value = append([]byte{}, text.Draw(t, "value")...)
+			}
+			return c
+		})).Draw(t, "changes")
+		for _, b := range []stored{blockOf(changes...), wholeBlock(changes...)} {
+			got, err := changesOf(b)
+			require.NoError(t, err)
+			require.Len(t, got, len(changes))
+			for i, c := range changes {
+				require.Equal(t, string(c.Key), string(got[i].Key))
+				require.Equal(t, string(c.Value), string(got[i].Value))
+				require.Equal(t, c.Value == nil, got[i].Value == nil)
+			}
+		}
+	})
+}
+
+func TestBlocksDoNotRepeatThemselves(t *testing.T) {
+	value := []byte("a kind and a limit, state 1")
+	changes := []engine.Change{
+		{Key: []byte("lkey:000000000001"), Value: value}, {Key: []byte("lkey:000000000029"), Value: []byte("a kind and a limit, state 2")},
+		{Key: []byte("lkey:000000000020")}, {Key: []byte("lkey:000000000021"), Value: value},
+	}
+	want := 2 + 17 + 2 + len(value) + // all of the first
+		2 + 2 + 2 + 1 + // two digits, one digit
+		2 + 1 + 1 +
+		2 + 1 + 2 + 1
+	require.Len(t, blockOf(changes...).bytes, want)
+}
+
+func TestSharedLen(t *testing.T) {
+	for same := range 20 {
+		for a := range 3 {
+			for b := range 3 {
+				left, right := make([]byte, same+a), make([]byte, same+b)
+				if a > 0 {
+					left[same] = 1
+				}
+				if b > 0 {
+					right[same] = 2
+				}
+				require.Equal(t, same, sharedLen(left, right), "%v %v", left, right)
+			}
+		}
+	}
+	require.Equal(t, maxShared, sharedLen(make([]byte, 200), make([]byte, 200)))
+}
+
+// TestBlocksSayNoMoreThanTheirPart: a block that shares more than weir writes is none.
+func TestBlocksSayNoMoreThanTheirPart(t *testing.T) {
+	long := string(make([]byte, maxShared+1))
+	for shared, want := range map[int]error{maxShared: nil, maxShared + 1: ErrDamaged} {
+		text := append([]byte{0, 1, 'k', 0x81, 1, 0}, long...) // a key of a letter, a value of 128 bytes
+		text = append(text, 1, 0, 1)                           // the same key, and of a value nothing new
+		_, err := changesOf(stored{shortBlock, binary.AppendUvarint(text, uint64(shared))})
+		require.ErrorIs(t, err, want)
+	}
+}
+
+func FuzzBlock(f *testing.F) {
+	removal, change := engine.Change{Key: []byte("lk")}, engine.Change{Key: []byte("lkey"), Value: []byte("value")}
+	for kind, b := range []stored{wholeBlock(removal, change, removal), blockOf(removal, change, removal, change)} {
+		f.Add(kind == 1, b.bytes)
+	}
+	f.Fuzz(func(t *testing.T, short bool, bytes []byte) {
+		b := stored{0, bytes}
+		if short {
+			b.kind = shortBlock
+		}
+		changes, err := changesOf(b)
+		if err == nil {
+			again := wholeBlock(changes...)
+			if short {
+				again = blockOf(changes...)
+			}
+			require.LessOrEqual(t, len(again.bytes), len(bytes), "lengths may be written longer than they need")
+			same, err := changesOf(again)
+			require.NoError(t, err)
+			require.Equal(t, changes, same)
+		}
+		_ = b.load(engine.Stamp{NowNs: 1e18}, engine.NewTable(engine.Options{}))
+	})
+}
