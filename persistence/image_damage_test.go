@@ -102,7 +102,7 @@ func TestANewerImageIsRefused(t *testing.T) {
 	writeFile(t, fs, path, metaOfVersion(readFile(t, fs, path), imageVersion+1))
 	_, _, err := newest(fs)
 	require.ErrorIs(t, err, ErrNewer)
-	require.ErrorContains(t, err, "image format 4, this weir knows 3")
+	require.ErrorContains(t, err, "image format 5, this weir knows 4")
 	writeFile(t, fs, path, metaOfVersion(readFile(t, fs, path), 0))
 	_, _, err = newest(fs)
 	require.ErrorIs(t, err, ErrDamaged)

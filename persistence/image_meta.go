@@ -11,8 +11,9 @@ import (
 
 // imageVersion is the version of META, and with it of everything in an image.
 // Version 2 keeps entries as a journal of their changes; see legacy.go for version 1.
-// Version 3 may keep only what a log gained.
-const imageVersion = 3
+// Version 3 may keep only what a log gained, version 4 does not repeat what a change shares
+// with the one before: see block.
+const imageVersion = 4
 
 const (
 	// maxMetaBytes bounds the caller's own bytes in META: enough for the members of
