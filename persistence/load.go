@@ -13,7 +13,8 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Loader is what a start needs of engine.Table.
+// Loader is what a start needs of engine.Table. Keys and values are only valid until the
+// call they are handed to returns.
 type Loader interface {
 	Reserve(entries int64)
 	Load(at engine.Stamp, key, value []byte) (bool, error)
