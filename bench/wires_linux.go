@@ -14,18 +14,12 @@ import (
 // newWires serves connections of the system's from this thread alone, which is changed
 // for it, and all others like everywhere.
 func newWires(conns []net.Conn) (wires, error) {
-	var raw []syscall.Conn
 	for _, conn := range conns {
-		one, ok := conn.(syscall.Conn)
-		if !ok {
+		if _, ok := conn.(syscall.Conn); !ok {
 			return newSpooled(conns), nil
 		}
-		raw = append(raw, one)
 	}
-	p, err := newPolled(raw)
-	for _, conn := range conns {
-		err = errors.Join(err, conn.Close()) // a duplicate stays open
-	}
+	p, err := newPolled(conns)
 	if err != nil {
 		return nil, errors.Join(err, p.close())
 	}
@@ -46,8 +40,8 @@ type polled struct {
 
 var _ wires = (*polled)(nil)
 
-// newPolled duplicates connections. It returns what is to be closed with an error, too.
-func newPolled(conns []syscall.Conn) (*polled, error) {
+// newPolled takes connections over. It returns what is to be closed with an error, too.
+func newPolled(conns []net.Conn) (*polled, error) {
 	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return &polled{epoll: -1}, fmt.Errorf("epoll_create1: %w", err)
@@ -55,7 +49,7 @@ func newPolled(conns []syscall.Conn) (*polled, error) {
 	p := &polled{epoll: epoll, events: make([]unix.EpollEvent, len(conns))}
 	p.poll[0] = unix.PollFd{Fd: int32(epoll), Events: unix.POLLIN}
 	for i, conn := range conns {
-		fd, err := duplicate(conn)
+		fd, err := detach(conn)
 		if err != nil {
 			return p, err
 		}
@@ -68,13 +62,19 @@ func newPolled(conns []syscall.Conn) (*polled, error) {
 	return p, nil
 }
 
-func duplicate(conn syscall.Conn) (fd int, err error) {
-	raw, err := conn.SyscallConn()
+// detach takes a connection away from the Go runtime. It is closed there at once: a load
+// may have half as many as a process may open.
+func detach(conn net.Conn) (fd int, err error) {
+	raw, err := conn.(syscall.Conn).SyscallConn()
 	if err != nil {
 		return 0, err
 	}
 	failed := raw.Control(func(open uintptr) { fd, err = unix.FcntlInt(open, unix.F_DUPFD_CLOEXEC, 0) })
-	return fd, errors.Join(failed, err)
+	if err := errors.Join(failed, err); err != nil {
+		return 0, fmt.Errorf("dup: %w", err)
+	}
+	_ = conn.Close() // the duplicate stays open
+	return fd, nil
 }
 
 // wait waits by ppoll: epoll_wait counts in milliseconds, and epoll_pwait2 is not
