@@ -5,7 +5,7 @@
 set -eu
 
 weir=${WEIR:-bin/weir}
-dir=${WEIR_CLUSTER_DIR:-weir-data/cluster}
+dir=${WEIR_CLUSTER_DIR:-weir-data-cluster}
 port=${WEIR_FIRST_PORT:-6380} # clients at +0 +2 +4, HTTP at +1 +3 +5, nodes at +10 +11 +12
 patience=60                   # seconds until the nodes must have elected a leader
 nodes=''                      # those that run, like "a:1234 b:1235"
