@@ -112,7 +112,7 @@ func (o *openLoop) run(plan schedule, pipeline float64, lag *hdr.Histogram) erro
 // until takes answers until something is due, once at least.
 func (o *openLoop) until(at time.Time, plan schedule) error {
 	for {
-		if err := o.take(at.Sub(o.now)); err != nil || !o.now.Before(at) || plan.over() {
+		if err := o.take(time.Until(at)); err != nil || !o.now.Before(at) || plan.over() {
 			return err
 		}
 	}
@@ -159,18 +159,22 @@ func (o *openLoop) take(d time.Duration) error {
 	return context.Cause(o.ctx)
 }
 
+var errSurplus = fmt.Errorf("%w: more answers than requests", ErrNotADecision)
+
 // receive records what has come on a link.
 func (o *openLoop) receive(i int) error {
 	l, calls := o.links[i], &o.calls[i]
 	for {
 		err := l.in.tallyOn(&calls.answers, l.out.expects)
 		switch {
+		case err == errNotYet && calls.count() == 0 && (calls.answers.answers > 0 || l.in.r < l.in.w):
+			return errSurplus
 		case err == errNotYet:
 			return nil
 		case err != nil:
 			return err
 		case calls.count() == 0:
-			return fmt.Errorf("%w: more answers than requests", ErrNotADecision)
+			return errSurplus
 		}
 		now := time.Now()
 		due, answers := calls.pop(now)

@@ -197,9 +197,9 @@ func TestSteadyWaitsForTheSlow(t *testing.T) {
 // TestSteadyRefusesAnswersToNothing that come while nothing is under way.
 func TestSteadyRefusesAnswersToNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := pipeSwarm(t, 1, 1, func(conn net.Conn, bytes int) {
+		s := pipeSwarm(t, 1, 10, func(conn net.Conn, bytes int) {
 			_, _ = io.CopyN(io.Discard, conn, int64(bytes))
-			_, _ = io.WriteString(conn, yes)
+			_, _ = io.WriteString(conn, strings.Repeat(yes, 10))
 			_, _ = io.WriteString(conn, yes)
 			_, _ = io.Copy(io.Discard, conn)
 		})

@@ -76,7 +76,7 @@ func (c *confirmer) begin() {
 		return
 	}
 	r.voters = c.voters()
-	r.asked = c.quick
+	r.asked = slices.DeleteFunc(slices.Clone(c.quick), func(id string) bool { return !slices.Contains(r.voters, id) })
 	if r.few() {
 		r.asked = r.voters
 	}
@@ -103,7 +103,9 @@ func (c *confirmer) end(err error) {
 	r := c.now
 	r.err, c.now = err, nil
 	close(r.done)
-	c.enough = 0
+	if c.enough = 0; err != nil {
+		c.quick = nil // they may be why
+	}
 	left := gatherFor - time.Since(r.begun)
 	if err == nil && left > 0 {
 		c.enough = r.waiters

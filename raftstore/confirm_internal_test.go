@@ -177,6 +177,43 @@ func TestTheQuickMayHaveNoVote(t *testing.T) {
 	})
 }
 
+// TestAllAreAskedWhereOneOfTheQuickWasRemoved, and another does not answer.
+func TestAllAreAskedWhereOneOfTheQuickWasRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newElectorate(4)
+		first := e.waits(7)
+		for _, id := range []string{"n1", "n2"} {
+			e.heard(e.open(id), id, 7)
+		}
+		require.Equal(t, ended(nil), first())
+		ids := []string{"n0", "n1", "n3"} // n2 has gone
+		e.voters = func() []string { return ids }
+		second := e.waits(7)
+		e.pass(askAllAfter)
+		require.Nil(t, second())
+		e.heard(e.open("n3"), "n3", 7)
+		require.Equal(t, ended(nil), second())
+	})
+}
+
+// TestWhoDidNotAnswerIsNotAskedAlone again.
+func TestWhoDidNotAnswerIsNotAskedAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newElectorate(3)
+		first := e.waits(7)
+		e.heard(e.open("n1"), "n1", 7)
+		require.Equal(t, ended(nil), first())
+		e.pass(gatherFor)
+		second := e.waits(7)
+		time.Sleep(time.Nanosecond)
+		e.expire(0)
+		require.Equal(t, ended(ErrTryAgain), second())
+		e.waits(7)
+		require.Equal(t, []string{"n0", "n1", "n2"}, e.whom()[2])
+		e.abandon()
+	})
+}
+
 // TestARoundGathers: behind one that two shared, the next begins when two wait, or a
 // moment later.
 func TestARoundGathers(t *testing.T) {

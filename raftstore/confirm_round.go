@@ -19,15 +19,7 @@ type round struct {
 }
 
 // few reports whether those who are asked cannot make up a majority.
-func (r *round) few() bool {
-	n := 0
-	for _, id := range r.asked {
-		if slices.Contains(r.voters, id) {
-			n++
-		}
-	}
-	return n <= len(r.voters)/2
-}
+func (r *round) few() bool { return len(r.asked) <= len(r.voters)/2 }
 
 // lacks reports whether a node has a vote that was not heard yet.
 func (r *round) lacks(id string) bool {
