@@ -41,8 +41,9 @@ type Conn struct {
 	readable, writable waiter
 	ended              waiter // for who waits without reading
 
-	life sync.RWMutex // held, for reading, while fd is in use
-	fd   int          // -1: closed
+	life   sync.RWMutex // held, for reading, while fd is in use
+	fd     int          // -1: closed
+	serial int32        // tells it from others that had its fd; the group's
 }
 
 // Start lets turn be called whenever there may be something to read, on one
@@ -67,7 +68,7 @@ func (c *Conn) watch() error {
 		return net.ErrClosed
 	}
 	c.group.put(c.fd, c)
-	return c.group.watch(c.fd, interest)
+	return c.group.watch(c.fd, c.serial, interest)
 }
 
 // note remembers what an event said, and wakes who waits for it.

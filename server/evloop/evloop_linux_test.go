@@ -9,6 +9,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -103,6 +104,22 @@ func echo(c *Conn, meanwhile func()) func() bool {
 }
 
 func nothing() {}
+
+// TestAnEventOfAnotherIsNotOurs: one that was taken before its connection was closed, and is
+// looked at when another has the descriptor.
+func TestAnEventOfAnotherIsNotOurs(t *testing.T) {
+	r := newRig(t, func(c *Conn) func() bool { return echo(c, nothing) })
+	nc := r.dial(t)
+	require.NoError(t, exchange(nc, []byte("hello")))
+	c := r.all()[0]
+	stale := syscall.EpollEvent{Events: syscall.EPOLLRDHUP, Fd: int32(c.fd), Pad: c.serial - 1}
+	p := &poller{group: r.Group}
+	require.True(t, p.handle(stale))
+	require.False(t, c.ending.Load())
+	stale.Pad = c.serial
+	p.handle(stale)
+	require.True(t, c.ending.Load())
+}
 
 // exchange sends b, reads as much and compares.
 func exchange(nc net.Conn, b []byte) error {

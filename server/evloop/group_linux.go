@@ -27,8 +27,9 @@ type Group struct {
 
 	helpers atomic.Int32
 
-	mu    sync.RWMutex
-	conns []*Conn // by file descriptor
+	mu     sync.RWMutex
+	conns  []*Conn // by file descriptor
+	serial int32   // of the last
 }
 
 // New starts a group with one poller.
@@ -39,7 +40,7 @@ func New() (*Group, error) {
 	}
 	g := &Group{epoll: epoll}
 	if g.bell, err = eventFD(); err == nil {
-		err = g.watch(g.bell, syscall.EPOLLIN)
+		err = g.watch(g.bell, 0, syscall.EPOLLIN)
 	}
 	if err != nil {
 		if g.bell >= 0 {
@@ -61,8 +62,9 @@ func eventFD() (int, error) {
 	return int(fd), nil
 }
 
-func (g *Group) watch(fd int, events uint32) error {
-	err := syscall.EpollCtl(g.epoll, syscall.EPOLL_CTL_ADD, fd, &syscall.EpollEvent{Events: events, Fd: int32(fd)})
+// watch asks for the events of a descriptor, which come with its number and a serial one.
+func (g *Group) watch(fd int, serial int32, events uint32) error {
+	err := syscall.EpollCtl(g.epoll, syscall.EPOLL_CTL_ADD, fd, &syscall.EpollEvent{Events: events, Fd: int32(fd), Pad: serial})
 	if err != nil {
 		return fmt.Errorf("epoll_ctl: %w", err)
 	}
@@ -106,23 +108,31 @@ func duplicate(nc syscall.Conn) (fd int, err error) {
 	return int(dup), err
 }
 
-// put makes c the connection of its descriptor.
+// put makes c the connection of its descriptor; nil: there is none.
 func (g *Group) put(fd int, c *Conn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for fd >= len(g.conns) {
 		g.conns = append(g.conns, nil)
 	}
-	g.conns[fd] = c
+	if g.conns[fd] = c; c != nil {
+		g.serial++
+		c.serial = g.serial
+	}
 }
 
-func (g *Group) get(fd int) *Conn {
+// of returns the connection that an event is about; nil for the bell, and for one that was
+// closed meanwhile, whoever has its descriptor now.
+func (g *Group) of(e syscall.EpollEvent) *Conn {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	if fd >= len(g.conns) {
+	if int(e.Fd) >= len(g.conns) {
 		return nil
 	}
-	return g.conns[fd]
+	if c := g.conns[e.Fd]; c != nil && c.serial == e.Pad {
+		return c
+	}
+	return nil
 }
 
 // Close ends the pollers. All connections must have been closed, and their turns

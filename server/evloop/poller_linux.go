@@ -52,9 +52,9 @@ func (p *poller) run() {
 // handle runs the turn of the connection that e is about. It reports false when
 // that has taken this goroutine away from the poller.
 func (p *poller) handle(e syscall.EpollEvent) bool {
-	c := p.group.get(int(e.Fd))
+	c := p.group.of(e)
 	if c == nil {
-		return true // the bell, or a connection closed meanwhile
+		return true
 	}
 	c.note(e.Events)
 	if !c.claim() {
