@@ -14,7 +14,7 @@ import (
 // Beyond it sending waits; what is sent late counts as late.
 const maxAhead = 1024
 
-// maxAheadInAll bounds them on all connections, by some 12 MB.
+// maxAheadInAll bounds them on all connections, by some tens of MB.
 const maxAheadInAll = 1 << 19
 
 const (
@@ -62,9 +62,9 @@ func (s *swarm) openLoop(ctx context.Context, plan schedule, lag *hdr.Histogram,
 	}
 	loop := openLoop{
 		ctx: ctx, wires: w, links: s.links, calls: make([]outstanding, len(s.links)),
-		ahead: min(maxAhead, 1+maxAheadInAll/len(s.links)), record: record,
+		ahead: min(maxAhead, 1+maxAheadInAll/len(s.links)), record: record, lag: lag,
 	}
-	return errors.Join(loop.run(plan, float64(s.pipeline), lag), w.close())
+	return errors.Join(loop.run(plan, float64(s.pipeline)), w.close())
 }
 
 // openLoop is one run of an open loop.
@@ -75,6 +75,7 @@ type openLoop struct {
 	calls  []outstanding // by link
 	ahead  int           // pipelines that may be under way on a link
 	record func(link int, due, came time.Time, answers tally)
+	lag    *hdr.Histogram // or nil
 
 	now    time.Time // when it last looked
 	under  int       // pipelines under way
@@ -82,7 +83,7 @@ type openLoop struct {
 }
 
 // run sends what is due when it is, and waits for the answers to all of it.
-func (o *openLoop) run(plan schedule, pipeline float64, lag *hdr.Histogram) error {
+func (o *openLoop) run(plan schedule, pipeline float64) error {
 	every := pipeline / plan.perSecond * float64(time.Second)
 	started := time.Now()
 	o.now, o.looked = started, started
@@ -93,9 +94,6 @@ func (o *openLoop) run(plan schedule, pipeline float64, lag *hdr.Histogram) erro
 		}
 		if plan.over() {
 			break
-		}
-		if lag != nil {
-			recordTo(lag, o.now.Sub(at), 1)
 		}
 		if err := o.send(n%len(o.links), at); err != nil {
 			return err
@@ -125,6 +123,9 @@ func (o *openLoop) send(i int, at time.Time) error {
 		if err := o.take(longestPause); err != nil {
 			return err
 		}
+	}
+	if o.lag != nil {
+		recordTo(o.lag, o.now.Sub(at), 1)
 	}
 	l.nextKeys()
 	calls.push(at, o.now)

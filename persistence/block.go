@@ -9,7 +9,8 @@ import (
 
 // block is changes of one lane in the order in which they came. Of a key, and of a value,
 // it has what comes behind that which it shares with the change before: keys often begin
-// alike, and values with the same limit. The first of a block shares nothing.
+// alike, and values with the same limit. The first of a block shares nothing. Lengths are
+// those of what follows.
 //
 //	change = shared keyLen key valueLen+1 shared value
 //	       | shared keyLen key 0                        an entry that is gone
