@@ -31,10 +31,32 @@ func (p *page) takeMark() (word uint16, ok bool) {
 			continue
 		}
 		p.marks[i] &= m - 1
-		mark := uint16(i*64 + bits.TrailingZeros64(m))
-		slotWords := slotLens[p.class] / 8
-		return (mark*markWords + slotWords - 1) / slotWords * slotWords, true
+		return p.wordOf(i, m), true
 	}
 	p.marked = false
 	return 0, false
+}
+
+// wordOf returns the word that the slot of the lowest mark in m begins with; m is marks[i].
+func (p *page) wordOf(i int, m uint64) uint16 {
+	mark, slotWords := uint16(i*64+bits.TrailingZeros64(m)), slotLens[p.class]/8
+	return (mark*markWords + slotWords - 1) / slotWords * slotWords
+}
+
+// fetchMarked reads of the next n marked entries what is to be encoded. Like slab.fetch it waits
+// for nothing, so the processor loads them side by side.
+func (p *page) fetchMarked(n int) (sum uint64) {
+	for i, m := range p.marks {
+		for ; m != 0 && n > 0; m &= m - 1 {
+			sum += p.fetch(p.wordOf(i, m))
+			n--
+		}
+	}
+	return sum
+}
+
+// fetch reads the first bytes of a slot and its state.
+func (p *page) fetch(word uint16) uint64 {
+	at := int(word) * 8
+	return uint64(p.data[at]) + uint64(p.data[min(at+fetchedBytes, pageLen-1)])
 }
