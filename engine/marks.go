@@ -54,9 +54,3 @@ func (p *page) fetchMarked(n int) (sum uint64) {
 	}
 	return sum
 }
-
-// fetch reads the first bytes of a slot and its state.
-func (p *page) fetch(word uint16) uint64 {
-	at := int(word) * 8
-	return uint64(p.data[at]) + uint64(p.data[min(at+fetchedBytes, pageLen-1)])
-}

@@ -124,8 +124,14 @@ const fetchedBytes = 36
 // fetch reads what a decision needs of a slot: its first bytes, its state and the mark that
 // says it has changed, which is far away from them.
 func (s *slab) fetch(r ref) uint64 {
-	p, word := s.pages[r>>wordBits], int(r&(1<<wordBits-1))
-	return uint64(p.data[word*8]) + uint64(p.data[min(word*8+fetchedBytes, pageLen-1)]) + p.marks[word/markWords/64]
+	p, word := s.pages[r>>wordBits], uint16(r&(1<<wordBits-1))
+	return p.fetch(word) + p.marks[word/markWords/64]
+}
+
+// fetch reads the first bytes of a slot and its state.
+func (p *page) fetch(word uint16) uint64 {
+	at := int(word) * 8
+	return uint64(p.data[at]) + uint64(p.data[min(at+fetchedBytes, pageLen-1)])
 }
 
 // slot returns the slot's bytes.
