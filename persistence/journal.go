@@ -74,37 +74,38 @@ func (j *journal) end(changes []engine.Change, kind byte, record []byte, sync *p
 }
 
 func (j *journal) commit(changes []engine.Change, sync *pebble.WriteOptions, end func(*pebble.Batch) error) error {
+	defer j.clear() // also after an error: the changes will not come again, and are not ours any more
 	for _, c := range changes {
 		j.lanes[laneOf(c.Key)].add(c)
 	}
 	b := j.db.NewBatch()
 	defer b.Close()
-	err := j.flush(b)
-	if err == nil {
-		err = end(b)
+	if err := j.flush(b); err != nil {
+		return err
 	}
-	if err != nil {
-		for lane := range j.lanes { // the changes will not come again, and are not ours any more
-			j.lanes[lane].clear()
-		}
+	if err := end(b); err != nil {
 		return err
 	}
 	return b.Commit(sync)
 }
 
-// flush moves what the lanes hold into a batch.
+// flush adds what the lanes hold to a batch.
 func (j *journal) flush(b *pebble.Batch) error {
 	for lane := range j.lanes {
-		block := &j.lanes[lane]
-		if len(block.bytes) == 0 {
-			continue
+		if bytes := j.lanes[lane].bytes; len(bytes) > 0 {
+			if err := j.add(b, shortBlock|byte(lane), bytes, nil); err != nil {
+				return err
+			}
 		}
-		if err := j.add(b, shortBlock|byte(lane), block.bytes, nil); err != nil {
-			return err
-		}
-		block.clear()
 	}
 	return nil
+}
+
+// clear empties the lanes.
+func (j *journal) clear() {
+	for lane := range j.lanes {
+		j.lanes[lane].clear()
+	}
 }
 
 // add adds an item to a batch: its kind and two pieces.

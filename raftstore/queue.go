@@ -192,6 +192,7 @@ func (q *queue) expire(maxAge time.Duration) {
 			lost = append(lost, b)
 		}
 	}
+	q.changed.Broadcast() // somebody may wait for an empty queue
 	q.mu.Unlock()
 	for _, b := range stale {
 		b.finish(ErrTryAgain)
