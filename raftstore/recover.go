@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 
 	"github.com/hashicorp/raft"
 )
@@ -32,7 +33,7 @@ func (n *Node) recoverIfAsked(carrier raft.Transport) error {
 	if err != nil {
 		return err
 	}
-	servers, err := readSurvivors(f)
+	servers, err := readSurvivors(f, o.NodeID)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("%s: %w", recoverName, err)
 	}
@@ -48,7 +49,8 @@ func (n *Node) recoverIfAsked(carrier raft.Transport) error {
 	return syncDirectory(o.FS, o.DataDir)
 }
 
-func readSurvivors(r io.Reader) (servers []raft.Server, err error) {
+// readSurvivors reads the file for one of those it has to name.
+func readSurvivors(r io.Reader, self string) (servers []raft.Server, err error) {
 	var left []survivor
 	if err := json.NewDecoder(io.LimitReader(r, maxIdentity)).Decode(&left); err != nil {
 		return nil, fmt.Errorf(`want [{"id": "a", "addr": "10.0.0.1:6390"}, ...]: %w`, err)
@@ -59,8 +61,8 @@ func readSurvivors(r io.Reader) (servers []raft.Server, err error) {
 		}
 		servers = append(servers, raft.Server{ID: raft.ServerID(s.ID), Address: raft.ServerAddress(s.Addr)})
 	}
-	if len(servers) == 0 {
-		return nil, errors.New("it names no node")
+	if !slices.ContainsFunc(left, func(s survivor) bool { return s.ID == self }) {
+		return nil, fmt.Errorf("it does not name this node, %q: it would have no part in the cluster", self)
 	}
 	return servers, nil
 }

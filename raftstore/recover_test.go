@@ -37,17 +37,19 @@ func TestGoOnWithoutTheMajority(t *testing.T) {
 
 func TestABadRecoveryFileIsRefused(t *testing.T) {
 	for name, content := range map[string]string{
-		"not JSON": "a,b", "nobody": "[]", "no address": `[{"id": "a"}]`,
+		"not JSON": "a,b", "nobody": "[]", "no address": `[{"id": "a"}]`, "without this node": `[{"id": "stranger", "addr": "127.0.0.1:1"}]`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, 1, nil)
 			c.leader()
 			c.stop(0)
-			require.NoError(t, os.WriteFile(filepath.Join(c.opts[0].DataDir, "recover.json"), []byte(content), 0o600))
+			file := filepath.Join(c.opts[0].DataDir, "recover.json")
+			require.NoError(t, os.WriteFile(file, []byte(content), 0o600))
 			o := c.opts[0]
 			o.Listener = listener(t)
 			_, err := raftstore.Open(o)
 			require.ErrorContains(t, err, "recover.json")
+			require.FileExists(t, file, "it can be mended where it is")
 		})
 	}
 }
