@@ -23,6 +23,7 @@ type identity struct {
 	Joined     bool   // it has been in a committed configuration
 	JoinedAt   uint64 // the entry of the first of those
 	ClusterID  string // "" until the node has read the cluster's first entry
+	Succeeds   string `json:",omitempty"` // the cluster that is being recovered, until that is done
 	Diverged   string // why the node must not start again; "" when it may
 }
 

@@ -127,6 +127,12 @@ func (n *Node) open() error {
 	if err := n.openLog(); err != nil {
 		return err
 	}
+	if err := n.dropCoveredLog(); err != nil {
+		return err
+	}
+	if err := n.recoverIfAsked(); err != nil {
+		return err
+	}
 	n.machine = n.newMachine()
 	return n.openRaft()
 }
@@ -171,12 +177,6 @@ func (n *Node) openRaft() error {
 	var carrier raft.Transport = transport{n.transport}
 	if n.faults.HeartbeatFastPath {
 		carrier = n.transport
-	}
-	if err := n.recoverIfAsked(carrier); err != nil {
-		return err
-	}
-	if err := n.dropCoveredLog(); err != nil {
-		return err
 	}
 	cache, err := raft.NewLogCache(cachedEntries, n.logs)
 	if err != nil {

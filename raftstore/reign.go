@@ -105,8 +105,11 @@ func (n *Node) found(r *reign) bool {
 	return future.Response() == nil
 }
 
+// clusterIDLen is the length of a cluster's id, in bytes before they are hexadecimal.
+const clusterIDLen = 16
+
 func newClusterID() (string, error) {
-	var id [16]byte
+	var id [clusterIDLen]byte
 	_, err := rand.Read(id[:])
 	return hex.EncodeToString(id[:]), err
 }
