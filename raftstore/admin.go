@@ -77,15 +77,19 @@ func (n *Node) addNode(o order) error {
 	if n.member(o.ID) != nil {
 		return fmt.Errorf("node %q is a member already", o.ID)
 	}
+	if n.machine.spent(o.ID) {
+		return fmt.Errorf("%w (%q): start it with an empty directory and --join, and it takes another", ErrSpentID, o.ID)
+	}
 	return n.changed(n.raft.AddNonvoter(raft.ServerID(o.ID), raft.ServerAddress(o.Addr), 0, adminTimeout))
 }
 
 func (n *Node) removeNode(id string) error {
-	if n.member(id) == nil {
+	s := n.memberCalled(id)
+	if s == nil {
 		return fmt.Errorf("no node %q in this cluster", id)
 	}
-	n.log.Info("removing a node", "node", id)
-	return n.changed(n.raft.RemoveServer(raft.ServerID(id), 0, adminTimeout))
+	n.log.Info("removing a node", "node", s.ID)
+	return n.changed(n.raft.RemoveServer(s.ID, 0, adminTimeout))
 }
 
 func (n *Node) transfer(to string) error {
@@ -99,7 +103,7 @@ func (n *Node) transfer(to string) error {
 		}
 		return n.handOver(s)
 	}
-	s := n.member(to)
+	s := n.memberCalled(to)
 	if s == nil {
 		return fmt.Errorf("no node %q in this cluster", to)
 	}

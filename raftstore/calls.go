@@ -35,6 +35,7 @@ const (
 	refused                // not applied, for the reason in the payload
 	lostState              // the caller's id is that of a node with a past
 	oldMember              // not applied: not every member knows it
+	spentID                // the caller's id is that of a node that has left
 )
 
 // answer handles a call of another node.
@@ -89,6 +90,8 @@ func reply(payload []byte, err error) (byte, []byte) {
 		return lostState, nil
 	case errors.Is(err, ErrOldMember):
 		return oldMember, nil
+	case errors.Is(err, ErrSpentID):
+		return spentID, nil
 	case errors.Is(err, ErrUnknown):
 		return unknown, nil
 	default:
@@ -111,6 +114,8 @@ func outcomeOf(status byte, payload []byte) error {
 		return ErrLostState
 	case oldMember:
 		return ErrOldMember
+	case spentID:
+		return ErrSpentID
 	case refused:
 		return errors.New(string(payload))
 	default:

@@ -22,9 +22,13 @@ func (n *Node) stopper(onFatal func(error)) func(error) {
 func restartAdvice(err error) string {
 	switch {
 	case errors.Is(err, ErrDiverged), errors.Is(err, wal.ErrCorrupt):
-		return "no: remove the node from the cluster, empty its data directory and start it under a new id"
+		return "no: remove the node from the cluster, empty its data directory and start it again"
 	case errors.Is(err, ErrRemoved):
-		return "no: add it again under a new id, with an empty data directory"
+		return "no: to have it join again, empty its data directory first"
+	case errors.Is(err, ErrLostState):
+		return "no: remove the node of this id from the cluster first"
+	case errors.Is(err, ErrSpentID):
+		return "yes: it joins as another node"
 	case errors.Is(err, ErrNewer):
 		return "no: run the newer version"
 	default:

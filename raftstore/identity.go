@@ -113,10 +113,10 @@ func claim(on vfs.FS, dir string, want identity) (identity, error) {
 		return identity{}, ErrRestoring
 	case !ok:
 		return want, writeIdentity(on, dir, want)
-	case have.NodeID != want.NodeID:
+	case !isLifeOf(have.NodeID, want.NodeID):
 		return identity{}, fmt.Errorf("%w: it is %q, this node is to be %q", ErrOtherNode, have.NodeID, want.NodeID)
 	case have.Diverged != "":
-		return identity{}, fmt.Errorf("%w (%s): remove the node from the cluster, empty the directory and start it under a new id", ErrDiverged, have.Diverged)
+		return identity{}, fmt.Errorf("%w (%s): remove the node from the cluster, empty the directory and start it again", ErrDiverged, have.Diverged)
 	}
 	return have, nil
 }

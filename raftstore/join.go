@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
-	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -19,6 +17,8 @@ var errNotYet = errors.New("waiting for the leader that took this node in")
 type joining struct {
 	NodeID, RaftAddr string
 	Format           byte // as in status
+	KeepsPromises    bool // on a disk; false from a weir that did not say, too
+	Invited          bool // as in identity: if it is a member, it has all it promised
 }
 
 // join finds the cluster, or founds it together with others, and returns when this
@@ -29,30 +29,49 @@ type joining struct {
 // nodes as expected say that they belong to none. So two groups that cannot see
 // each other never found two.
 func (n *Node) join() {
-	for !n.closing() && !n.hasJoined() {
-		if n.member(n.options.NodeID) == nil {
-			err := n.tryJoin()
-			// One that was taken in has lost nothing: it is a member that the leader has
-			// not reached yet, for example a moment after it was invited to found.
-			if errors.Is(err, ErrLostState) && n.servesRaft() != nil {
-				n.fatal(err)
-			}
-			if err != nil {
-				n.log.Info("not in a cluster yet", "because", err)
-			}
-		}
-		select {
-		case <-time.After(joinEvery):
-		case <-n.stop:
+	told := false
+	for ; !n.closing() && !n.settled(); pause(n.ctx, joinEvery) {
+		believed, moved := n.moved()
+		switch {
+		case moved && !told:
+			n.log.Warn("the cluster knows this node at another address and has to be told", "believed", believed, "here", n.options.RaftAddr)
+			told = true
+			fallthrough
+		case moved:
+			n.attempt("not known at this address yet", n.move)
+		case n.member(n.options.NodeID) == nil:
+			n.attempt("not in a cluster yet", n.tryJoin)
 		}
 	}
+}
+
+// settled reports whether this node is a member for certain, and known where it is.
+func (n *Node) settled() bool {
+	_, moved := n.moved()
+	return n.hasJoined() && !moved
+}
+
+// attempt asks a leader for something. What it answers may end this node.
+func (n *Node) attempt(failed string, ask func() error) {
+	err := ask()
+	switch {
+	case err == nil:
+		return
+	// One that was taken in has lost nothing: it is a member that the leader has
+	// not reached yet, for example a moment after it was invited to found.
+	case errors.Is(err, ErrLostState) && n.servesRaft() != nil:
+		n.fatal(err)
+	case errors.Is(err, ErrSpentID):
+		n.beginNextLife()
+	}
+	n.log.Info(failed, "because", err)
 }
 
 func (n *Node) tryJoin() error {
 	if len(n.options.Join) == 0 && n.pristine() {
 		return n.bootstrap([]raft.Server{n.server()})
 	}
-	found := n.lookAround()
+	found := n.lookAround(n.options.Join)
 	for _, s := range found {
 		if s.LeaderAddr != "" {
 			return n.askIn(s.LeaderAddr)
@@ -127,11 +146,11 @@ func (n *Node) bootstrap(servers []raft.Server) error {
 	return err
 }
 
-// lookAround asks the other addresses of --join who is there.
-func (n *Node) lookAround() (found []status) {
-	answers := make(chan status, len(n.options.Join))
+// lookAround asks who is at the addresses that are not this node's.
+func (n *Node) lookAround(addrs []string) (found []status) {
+	answers := make(chan status, len(addrs))
 	asked := 0
-	for _, addr := range n.options.Join {
+	for _, addr := range addrs {
 		if addr == n.options.RaftAddr {
 			continue
 		}
@@ -164,7 +183,7 @@ func (n *Node) askOnce(addr string) (status, error) {
 func (n *Node) askIn(leader string) error {
 	client := peer.NewClient(n.port, leader, "")
 	defer client.Close()
-	request, err := json.Marshal(joining{n.options.NodeID, n.options.RaftAddr, n.options.Format})
+	request, err := json.Marshal(joining{n.options.NodeID, n.options.RaftAddr, n.options.Format, n.options.Durability != Memory, n.servesRaft() == nil})
 	if err != nil {
 		return err
 	}
@@ -194,16 +213,23 @@ func (n *Node) takeIn(from peer.Identity, j joining) error {
 	seen := n.configuration()
 	for _, s := range n.servers() {
 		switch {
-		case string(s.ID) != j.NodeID && strings.Contains(j.NodeID, incarnationMark) && baseOf(string(s.ID)) == baseOf(j.NodeID):
+		case string(s.ID) != j.NodeID && baseOf(string(s.ID)) == baseOf(j.NodeID) && j.KeepsPromises:
+			return fmt.Errorf("%w (%q)", ErrLostState, s.ID)
+		case string(s.ID) != j.NodeID && baseOf(string(s.ID)) == baseOf(j.NodeID) && isLater(j.NodeID):
 			err := n.removeNode(string(s.ID)) // its earlier life is over
 			return errors.Join(err, ErrTryAgain)
-		case string(s.ID) == j.NodeID && s.Suffrage == raft.Nonvoter && string(s.Address) == j.RaftAddr:
+		case string(s.ID) == j.NodeID && string(s.Address) == j.RaftAddr && (s.Suffrage == raft.Nonvoter || j.Invited):
 			return nil // it asks again before it has heard from the leader
+		case string(s.ID) == j.NodeID && j.Invited:
+			return n.relocate(j, seen)
 		case string(s.ID) == j.NodeID:
 			return fmt.Errorf("%w (%q)", ErrLostState, j.NodeID)
 		case string(s.Address) == j.RaftAddr:
-			return fmt.Errorf("the address %s belongs to node %q: remove it first", j.RaftAddr, s.ID)
+			return addressTaken(s)
 		}
+	}
+	if n.machine.spent(j.NodeID) {
+		return ErrSpentID
 	}
 	n.log.Info("a node joins", "node", j.NodeID, "address", j.RaftAddr)
 	return n.changed(n.raft.AddNonvoter(raft.ServerID(j.NodeID), raft.ServerAddress(j.RaftAddr), seen, adminTimeout))

@@ -3,6 +3,7 @@ package raftstore
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -223,13 +224,24 @@ type membership struct {
 	ids   []string
 }
 
-// StoreConfiguration takes note of a committed configuration.
+// StoreConfiguration takes note of a committed configuration, and of who left.
 func (m *machine) StoreConfiguration(index uint64, c raft.Configuration) {
 	now := &membership{index: index}
 	for _, s := range c.Servers {
 		now.ids = append(now.ids, string(s.ID))
 	}
-	m.committed.Store(now)
+	if before := m.committed.Swap(now); before != nil {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.state.Gone = gone(m.state.Gone, before.ids, now.ids)
+	}
+}
+
+// spent reports whether an id was that of a member that has left.
+func (m *machine) spent(id string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Contains(m.state.Gone, id)
 }
 
 // compare ends the process when the leader's history is not this node's.

@@ -17,7 +17,10 @@ func (c *cluster) grow(i int, change func(o *raftstore.Options)) (*raftstore.Nod
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(c.t, err)
 	o := c.options(i, l.Addr().String())
-	o.Join, o.Expect, o.Listener = []string{c.opts[0].RaftAddr, c.opts[1].RaftAddr}, 2, l
+	for _, other := range c.opts[:min(2, len(c.opts))] {
+		o.Join = append(o.Join, other.RaftAddr)
+	}
+	o.Expect, o.Listener = len(o.Join), l
 	if change != nil {
 		change(&o)
 	}

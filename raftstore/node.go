@@ -105,7 +105,6 @@ func newNode(o Options) *Node {
 		n.idLifetimeNs = int64(time.Minute)
 	}
 	n.fatal = n.stopper(o.OnFatal)
-	n.confirms = &confirmer{self: o.NodeID, term: n.term, voters: n.voters, ask: n.askFor, stop: n.stop}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	return n
 }
@@ -117,7 +116,8 @@ func (n *Node) open() error {
 	if err != nil {
 		return err
 	}
-	n.identity.identity = id
+	n.identity.identity, o.NodeID = id, id.NodeID
+	n.confirms = &confirmer{self: o.NodeID, term: n.term, voters: n.voters, ask: n.askFor, stop: n.stop}
 	n.images, err = persistence.OpenImages(persistence.StoreOptions{
 		Dir: o.FS.PathJoin(o.DataDir, tableName), FS: o.FS, Logger: n.log, OnFatal: n.fatal,
 	})

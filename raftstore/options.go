@@ -5,11 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -22,7 +19,9 @@ import (
 
 // Options say what a node is and how it finds the others.
 type Options struct {
-	NodeID  string // 1 to peer.MaxNameLen characters, unique for ever
+	// NodeID has 1 to peer.MaxNameLen characters. The node of an empty directory whose
+	// id was another's before goes by a later life of it, see Topology.Self.
+	NodeID  string
 	DataDir string
 	// Listener takes the connections of other nodes; the node owns it. RaftAddr is the
 	// address under which they reach it, ClientAddr the one under which clients reach
@@ -113,25 +112,6 @@ func (o *Options) complete() error {
 		o.Expect = max(len(o.Join), 1)
 	}
 	return o.check()
-}
-
-// incarnationMark stands between the id that a node without a disk was given and
-// what makes it a new node at each start.
-const incarnationMark = peer.IncarnationMark
-
-// forget makes a node that keeps everything in memory. What it promised before it
-// was stopped is gone, so it must not come back as the node that promised it.
-func (o *Options) forget() {
-	if o.NodeID != "" {
-		o.NodeID += incarnationMark + strconv.FormatUint(uint64(rand.Uint32()), 36)
-	}
-	o.FS, o.DataDir = vfs.NewMem(), "memory"
-}
-
-// baseOf is the id that the node with this id was given.
-func baseOf(id string) string {
-	base, _, _ := strings.Cut(id, incarnationMark)
-	return base
 }
 
 func (o *Options) check() error {

@@ -15,6 +15,8 @@ type state struct {
 	Founding    founding
 	// Format is the newest form of any entry so far; 0 where an older weir made the image.
 	Format byte `json:",omitempty"`
+	// Gone are the ids that no other node may have, see gone. The slice is never changed.
+	Gone []string `json:",omitempty"`
 }
 
 // founding is what all nodes of a cluster must agree on, from its first entry.

@@ -20,7 +20,7 @@ import (
 
 // clusterFlags make a server one of several nodes.
 type clusterFlags struct {
-	NodeID     string   `name:"node-id" placeholder:"ID" help:"Run as this node of a cluster. The id is the node's for ever: one that lost its disk comes back under a new one."`
+	NodeID     string   `name:"node-id" placeholder:"ID" help:"Run as this node of a cluster. Without its data directory it is another node: remove it, and it comes back under a name made of this one."`
 	RaftAddr   string   `default:"127.0.0.1:6390" placeholder:"HOST:PORT" help:"Address by which the other nodes reach this one. Only this machine by default; beyond it certificates or a cluster secret are required."`
 	RaftListen string   `placeholder:"HOST:PORT" help:"Where to listen for other nodes, when that is not --raft-addr, like 0.0.0.0:6390 in a container."`
 	Join       []string `placeholder:"HOST:PORT" help:"Inter-node addresses of the nodes that may be there: the same, in the same order, on every node. Ignored once this node belongs to a cluster."`

@@ -1,0 +1,99 @@
+package raftstore
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/raftstore/peer"
+)
+
+// A node that has lost its disk, or never had one, has forgotten its votes and what it
+// confirmed. To the others it must be another node, also when it is out of the
+// configuration: a member that was away since knows an older one, and could be elected
+// with a vote that the forgetful would give. So an id has lives: the first has the id
+// itself, each later one a suffix of its own.
+
+// incarnationMark stands between the id that a node was given and what tells a later
+// life from the first.
+const incarnationMark = peer.IncarnationMark
+
+// maxGone bounds the ids that are remembered as spent. Of more, the oldest are free
+// again: a member that was away all the while would have to come back for that to matter.
+const maxGone = 1024
+
+// nextLife makes the id of another life.
+func nextLife(id string) string {
+	return baseOf(id) + incarnationMark + strconv.FormatUint(uint64(rand.Uint32()), 36)
+}
+
+// baseOf is the id that the node with this id was given.
+func baseOf(id string) string {
+	base, _, _ := strings.Cut(id, incarnationMark)
+	return base
+}
+
+// isLater reports whether an id is that of a later life.
+func isLater(id string) bool { return strings.Contains(id, incarnationMark) }
+
+// isLifeOf reports whether a directory of the node id is for a node that is given want.
+func isLifeOf(id, want string) bool { return id == want || baseOf(id) == want }
+
+// forget makes a node that keeps everything in memory. What it promised before it
+// was stopped is gone, so it must not come back as the node that promised it.
+func (o *Options) forget() {
+	if o.NodeID != "" {
+		o.NodeID = nextLife(o.NodeID)
+	}
+	o.FS, o.DataDir = vfs.NewMem(), "memory"
+}
+
+// beginNextLife gives the empty directory of a node whose id is spent another id, and
+// ends the process: the id is part of everything that runs.
+func (n *Node) beginNextLife() {
+	id := nextLife(n.options.NodeID)
+	if len(id) > peer.MaxNameLen {
+		n.fatal(fmt.Errorf("%w: it needs another one", ErrSpentID))
+		return
+	}
+	n.identity.Lock()
+	n.identity.NodeID = id
+	err := writeIdentity(n.options.FS, n.options.DataDir, n.identity.identity)
+	n.identity.Unlock()
+	if err != nil {
+		n.fatal(err)
+		return
+	}
+	n.fatal(fmt.Errorf("%w: it is %q when it is started again", ErrSpentID, id))
+}
+
+// gone are the ids that have left the cluster, the oldest first. Later lives are not
+// among them: their ids are never given twice.
+func gone(before []string, was, is []string) []string {
+	now := before
+	for _, id := range was {
+		if !slices.Contains(is, id) && !isLater(id) && !slices.Contains(now, id) {
+			now = append(slices.Clip(now), id)
+		}
+	}
+	return now[max(len(now)-maxGone, 0):]
+}
+
+// memberCalled returns the member with this id, or else the later life of the node
+// that was given it.
+func (n *Node) memberCalled(id string) *raft.Server {
+	if s := n.member(id); s != nil {
+		return s
+	}
+	servers := n.servers()
+	i := slices.IndexFunc(servers, func(s raft.Server) bool { return baseOf(string(s.ID)) == id })
+	if i < 0 {
+		return nil
+	}
+	return &servers[i]
+}

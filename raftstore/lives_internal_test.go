@@ -1,0 +1,21 @@
+package raftstore
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestGone(t *testing.T) {
+	before := []string{"a"}
+	now := gone(before, []string{"a", "b", "c", "d~1"}, []string{"c"})
+	require.Equal(t, []string{"a", "b"}, now)
+	require.Equal(t, []string{"a"}, before)
+	for i := range maxGone {
+		now = gone(now, []string{fmt.Sprint(i)}, nil)
+	}
+	require.Len(t, now, maxGone)
+	require.NotContains(t, now, "b", "the oldest goes first")
+	require.Contains(t, now, fmt.Sprint(maxGone-1))
+}

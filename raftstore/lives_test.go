@@ -1,0 +1,103 @@
+package raftstore_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/raftstore"
+)
+
+// wipe stops a node, if it runs, and starts it with an empty directory.
+func (c *cluster) wipe(i int) {
+	c.t.Helper()
+	if c.nodes[i] != nil {
+		c.nodes[i].Close()
+	}
+	c.opts[i].DataDir = c.t.TempDir()
+	c.restart(i)
+}
+
+// again starts a node again that has stopped because of err.
+func (c *cluster) again(i int, err error) {
+	c.t.Helper()
+	c.died(err)
+	c.nodes[i].Close()
+	c.restart(i)
+}
+
+// died waits for a node to stop because of err.
+func (c *cluster) died(err error) {
+	c.t.Helper()
+	select {
+	case why := <-c.fatal:
+		require.ErrorIs(c.t, why, err)
+	case <-time.After(patience):
+		require.Fail(c.t, "no node stopped")
+	}
+}
+
+// TestAnIDIsSpentOnce: a node that was removed and comes with an empty directory joins
+// as another one, as often as it loses its disk.
+func TestAnIDIsSpentOnce(t *testing.T) {
+	c := newCluster(t, 3, nil)
+	leader, at := c.leader()
+	c.take(leader, "key", 10)
+	lost := (at + 1) % 3
+	id := c.opts[lost].NodeID
+	seen := map[string]bool{id: true}
+	c.stop(lost)
+	for range 2 {
+		c.wipe(lost)
+		c.died(raftstore.ErrLostState) // it is a member still
+		require.NoError(t, leader.RemoveNode(id), "by the name it was given")
+		c.sees(leader, 2, 2)
+		require.ErrorIs(t, leader.AddNode(id, c.opts[lost].RaftAddr), raftstore.ErrSpentID)
+		c.wipe(lost)
+		c.again(lost, raftstore.ErrSpentID)
+		c.sees(leader, 3, 3)
+		self := c.nodes[lost].Topology().Self
+		require.True(t, strings.HasPrefix(self, id+"~"), self)
+		require.False(t, seen[self], "a life of its own")
+		seen[self] = true
+		c.take(c.nodes[lost], "key", 10)
+		c.agree()
+	}
+	c.stop(lost)
+	c.restart(lost)
+	c.sees(leader, 3, 3)
+	require.True(t, seen[c.nodes[lost].Topology().Self], "it stays who it is")
+	c.moveTo(lost) // by the name it was given
+}
+
+// TestSpentIDsAreRemembered by the nodes that have an image, and by those that have the log.
+func TestSpentIDsAreRemembered(t *testing.T) {
+	c := newCluster(t, 4, nil)
+	leader, _ := c.leader()
+	for i := 3; i > 1; i-- {
+		if c.nodes[i] == leader {
+			leader = c.moveTo(0)
+		}
+		c.stop(i)
+		require.NoError(t, leader.RemoveNode(c.opts[i].NodeID))
+		c.sees(leader, i, i)
+		if i == 3 {
+			for _, n := range c.nodes[:i] {
+				c.take(n, "key", 10)
+				require.NoError(t, n.Snapshot())
+			}
+		}
+	}
+	for i := range 2 {
+		c.stop(i)
+	}
+	for i := range 2 {
+		c.restart(i)
+	}
+	leader, _ = c.leader()
+	for _, spent := range c.opts[2:] {
+		require.ErrorIs(t, leader.AddNode(spent.NodeID, spent.RaftAddr), raftstore.ErrSpentID)
+	}
+}

@@ -1,0 +1,57 @@
+package raftstore
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/raft"
+)
+
+// moved reports where the cluster believes this node to be, if that is not where it is.
+func (n *Node) moved() (believed string, yes bool) {
+	s := n.member(n.options.NodeID)
+	if s == nil || string(s.Address) == n.options.RaftAddr {
+		return "", false
+	}
+	return string(s.Address), true
+}
+
+// move has the leader write down where this node is since it was started at another
+// address. Until then nobody reaches it; it reaches the others.
+func (n *Node) move() error {
+	if n.reign.Load() != nil {
+		return n.relocate(joining{NodeID: n.options.NodeID, RaftAddr: n.options.RaftAddr}, n.configuration())
+	}
+	addrs := n.options.Join
+	for _, s := range n.servers() {
+		if string(s.ID) != n.options.NodeID {
+			addrs = append(addrs[:len(addrs):len(addrs)], string(s.Address))
+		}
+	}
+	for _, s := range n.lookAround(addrs) {
+		if s.LeaderAddr != "" {
+			return n.askIn(s.LeaderAddr)
+		}
+	}
+	return errors.New("nobody knows a leader")
+}
+
+// relocate writes down where a member is, in the configuration after the one seen.
+func (n *Node) relocate(j joining, seen uint64) error {
+	for _, s := range n.servers() {
+		if string(s.Address) == j.RaftAddr && string(s.ID) != j.NodeID {
+			return addressTaken(s)
+		}
+	}
+	s := n.member(j.NodeID)
+	if s == nil {
+		return fmt.Errorf("no node %q in this cluster", j.NodeID)
+	}
+	n.log.Info("a node has moved", "node", s.ID, "from", s.Address, "to", j.RaftAddr)
+	// A member that votes keeps its vote: only its address changes.
+	return n.changed(n.raft.AddNonvoter(s.ID, raft.ServerAddress(j.RaftAddr), seen, adminTimeout))
+}
+
+func addressTaken(by raft.Server) error {
+	return fmt.Errorf("the address %s belongs to node %q: remove it first", by.Address, by.ID)
+}

@@ -1,0 +1,63 @@
+package raftstore_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/raftstore"
+)
+
+// moveHouse starts a node again at another address.
+func (c *cluster) moveHouse(i int) {
+	c.t.Helper()
+	c.stop(i)
+	l := listener(c.t)
+	c.opts[i].Listener, c.opts[i].RaftAddr = l, l.Addr().String()
+	node, err := raftstore.Open(c.opts[i])
+	require.NoError(c.t, err)
+	c.nodes[i] = node
+}
+
+// knowsWhere waits until a node knows all members at the addresses they have.
+func (c *cluster) knowsWhere(n *raftstore.Node) {
+	c.t.Helper()
+	require.Eventually(c.t, func() bool {
+		return !slices.ContainsFunc(*n.Topology().Nodes, func(m raftstore.Member) bool {
+			i := slices.IndexFunc(c.opts, func(o raftstore.Options) bool { return o.NodeID == m.ID })
+			return m.RaftAddr != c.opts[i].RaftAddr || !m.Up || !m.Voter
+		})
+	}, patience, 10*time.Millisecond)
+}
+
+// TestANodeMoves: one that is started at another address takes part again, with all it
+// had, whether it followed or led; and one after the other all of them.
+func TestANodeMoves(t *testing.T) {
+	c := newCluster(t, 3, nil)
+	leader, at := c.leader()
+	c.take(leader, "key", 10)
+	for i := range 3 {
+		c.moveHouse((at + 1 + i) % 3)
+		leader, _ = c.leader()
+		c.knowsWhere(leader)
+		require.EqualValues(t, 8-i, c.take(c.nodes[(at+1+i)%3], "key", 10).Remaining)
+	}
+	c.agree()
+	require.Len(t, *leader.Topology().Nodes, 3)
+}
+
+// TestANodeAloneMoves: others find it at its new address.
+func TestANodeAloneMoves(t *testing.T) {
+	c := newCluster(t, 1, nil)
+	leader, _ := c.leader()
+	c.take(leader, "key", 10)
+	c.moveHouse(0)
+	leader, _ = c.leader()
+	c.knowsWhere(leader)
+	_, err := c.grow(1, nil)
+	require.NoError(t, err)
+	c.sees(leader, 2, 2)
+	require.EqualValues(t, 8, c.take(c.nodes[1], "key", 10).Remaining)
+}
