@@ -28,6 +28,9 @@ const (
 	stateName   = "state"
 )
 
+// NodeName is the file that marks the data directory of a node of a cluster.
+const NodeName = "NODE"
+
 const maxSmallFile = 4096 // bytes read of FORMAT and FLUSHED: each is one line
 
 // directory is a data directory on some file system.
@@ -49,6 +52,9 @@ func (d directory) inspect() (fresh bool, err error) {
 	}
 	if slices.Contains(names, formatName) {
 		return false, d.checkFormat(names)
+	}
+	if slices.Contains(names, NodeName) {
+		return false, ErrClustered
 	}
 	begun := slices.Contains(names, freshName)
 	for _, name := range names {

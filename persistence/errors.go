@@ -14,6 +14,7 @@ import (
 var (
 	ErrInUse       = errors.New("another weir is using it: stop that one, or choose another data directory")
 	ErrForeign     = errors.New("it holds something else than weir's data: choose an empty or a new directory")
+	ErrClustered   = errors.New("it is that of a node of a cluster: start it with the --node-id, or the --durability, that it was begun with")
 	ErrNewer       = errors.New("it was written by a newer weir: start that version, or choose another data directory")
 	ErrDamaged     = errors.New("it is damaged and nothing was loaded: restore a copy of it, or move it away to start without its state")
 	ErrNotWritable = errors.New("weir may not write there: check its owner, its mode and how it is mounted")
@@ -42,7 +43,7 @@ var (
 // refusal names the sentinel behind a failure to open or read the directory.
 // Failures it does not know pass unchanged.
 func refusal(err error) error {
-	for _, known := range []error{ErrInUse, ErrForeign, ErrNewer, ErrDamaged, ErrClockKind, ErrNoLinks, ErrNoImage, ErrStream} {
+	for _, known := range []error{ErrInUse, ErrForeign, ErrClustered, ErrNewer, ErrDamaged, ErrClockKind, ErrNoLinks, ErrNoImage, ErrStream} {
 		if errors.Is(err, known) {
 			return err
 		}

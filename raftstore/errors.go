@@ -25,7 +25,7 @@ var (
 	ErrDiverged    = errors.New("this node's state differs from the leader's")
 	ErrRemoved     = errors.New("this node was removed from the cluster")
 	ErrOtherNode   = errors.New("the data directory belongs to another node")
-	ErrStandalone  = errors.New("the data directory holds the state of a server that ran alone")
+	ErrStandalone  = errors.New("the data directory holds the state of a server that ran alone, which weir backup and weir restore bring into another")
 	ErrRestoring   = errors.New("a backup is being restored to the data directory, or that was interrupted: restore it again")
 	ErrLostState   = errors.New("the cluster knows a node of this id, but this data directory is empty: its promises are lost with its disk, so remove that node, and start this one again")
 	ErrSpentID     = errors.New("a node of this id has left the cluster for good")

@@ -28,7 +28,7 @@ type identity struct {
 }
 
 const (
-	identityName    = "NODE"
+	identityName    = persistence.NodeName
 	tableName       = "table" // the directory of images
 	identityVersion = 1
 	maxIdentity     = 4 << 10
@@ -101,7 +101,7 @@ func claim(on vfs.FS, dir string, want identity) (identity, error) {
 		return identity{}, err
 	}
 	if _, err := on.Stat(on.PathJoin(dir, "FORMAT")); err == nil {
-		return identity{}, fmt.Errorf("%w: use another one, or start without --node-id", ErrStandalone)
+		return identity{}, fmt.Errorf("%w: use another one, or start without --node-id and --durability", ErrStandalone)
 	} else if !errors.Is(err, os.ErrNotExist) {
 		return identity{}, err
 	}
@@ -113,7 +113,7 @@ func claim(on vfs.FS, dir string, want identity) (identity, error) {
 		return identity{}, ErrRestoring
 	case !ok:
 		return want, writeIdentity(on, dir, want)
-	case !isLifeOf(have.NodeID, want.NodeID):
+	case !IsLifeOf(have.NodeID, want.NodeID):
 		return identity{}, fmt.Errorf("%w: it is %q, this node is to be %q", ErrOtherNode, have.NodeID, want.NodeID)
 	case have.Diverged != "":
 		return identity{}, fmt.Errorf("%w (%s): remove the node from the cluster, empty the directory and start it again", ErrDiverged, have.Diverged)

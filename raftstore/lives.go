@@ -41,8 +41,8 @@ func baseOf(id string) string {
 // isLater reports whether an id is that of a later life.
 func isLater(id string) bool { return strings.Contains(id, incarnationMark) }
 
-// isLifeOf reports whether a directory of the node id is for a node that is given want.
-func isLifeOf(id, want string) bool { return id == want || baseOf(id) == want }
+// IsLifeOf reports whether a node's id is the one that was given, or that of a later life.
+func IsLifeOf(id, given string) bool { return id == given || baseOf(id) == given }
 
 // forget makes a node that keeps everything in memory. What it promised before it
 // was stopped is gone, so it must not come back as the node that promised it.

@@ -153,7 +153,7 @@ func TestDataDirectoriesAreKeptApart(t *testing.T) {
 	})
 	t.Run("a server that runs alone", func(t *testing.T) {
 		_, err := persistence.Open(persistence.Options{DataDir: c.opts[0].DataDir, Table: engine.Options{}})
-		require.Error(t, err)
+		require.ErrorIs(t, err, persistence.ErrClustered)
 	})
 	t.Run("in use", func(t *testing.T) {
 		c.restart(0)

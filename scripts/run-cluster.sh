@@ -42,7 +42,7 @@ drop_ended() {
 		wait "$pid" 2>/dev/null || status=$?
 		echo "Node $id (pid $pid) has ended with status $status. Its last words:"
 		tail -n 3 "$dir/$id.log" | sed 's/^/    /'
-		echo "The others go on. Start it again with: $weir serve --config $dir/$id.yaml"
+		echo "The others go on. Unless it was removed, start it again with: $weir serve --config $dir/$id.yaml"
 	done
 	nodes=$left
 }

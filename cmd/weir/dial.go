@@ -3,8 +3,11 @@ package main
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
+	"net"
 	"os"
+	"strings"
 
 	"github.com/gomodule/redigo/redis"
 
@@ -45,9 +48,33 @@ func (f *dialFlags) dialWith(addr, password string, config *tls.Config) (redis.C
 	}
 	conn, err := redis.Dial("tcp", addr, options...)
 	if err != nil {
-		return nil, fmt.Errorf("cannot reach a server at %s: %w", addr, err)
+		return nil, noServer(addr, err)
+	}
+	if _, err := conn.Do("PING"); err != nil && !aboutRights(err) {
+		conn.Close()
+		return nil, noServer(addr, err)
 	}
 	return conn, nil
+}
+
+// aboutRights says whether a server answered that it does not answer this: it is one.
+func aboutRights(err error) bool {
+	var said redis.Error
+	return errors.As(err, &said) && (strings.HasPrefix(string(said), "NOAUTH") || strings.HasPrefix(string(said), "NOPERM"))
+}
+
+// noServer says why there is no use in asking at an address.
+func noServer(addr string, err error) error {
+	var refused redis.Error
+	switch {
+	case errors.As(err, &refused):
+		return fmt.Errorf("the server at %s refuses: %w", addr, err)
+	case errors.As(err, new(tls.RecordHeaderError)):
+		return fmt.Errorf("what answers at %s does not speak TLS, leave --tls out: %w", addr, err)
+	case errors.As(err, new(net.Error)), errors.As(err, new(*tls.CertificateVerificationError)):
+		return fmt.Errorf("cannot reach a server at %s: %w", addr, err)
+	}
+	return fmt.Errorf("what answers at %s does not speak RESP: is it a port for TLS (--tls), or for HTTP? (%w)", addr, err)
 }
 
 // refuse says no to files for TLS where nothing says that it is to be spoken: who names

@@ -70,7 +70,7 @@ func judgeBehind(text string) []finding {
 	}
 	behind := time.Duration(ms) * time.Millisecond
 	if behind.Abs() > clockBehindMax {
-		return []finding{{doubt, "clock", fmt.Sprintf("the wall clock was set: windows of clock and calendar are %v behind it", behind),
+		return []finding{{doubt, "clock", fmt.Sprintf("windows of clock and calendar are %v behind the wall clock: it was set, or the state is of a backup or of before a long pause", behind),
 			"wait, weir makes up a second in about half an hour; see what sets the clock"}}
 	}
 	return []finding{{fine, "clock", fmt.Sprintf("windows of clock and calendar are %v behind the wall clock", behind), ""}}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 )
@@ -105,7 +106,7 @@ func (d *doctorCmd) lookAtPeers() []finding {
 	switch {
 	case len(silent) > 0:
 		return []finding{{doubt, "cluster", said + ", nobody answers at " + strings.Join(silent, ", "), "start them, or see whether they can be reached from here"}}
-	case len(d.Join)%2 == 0:
+	case len(d.Join)%2 == 0 && slices.Contains(d.Join, d.RaftAddr): // not one that joins a cluster
 		return []finding{{doubt, "cluster", said, "take an odd number: an even one stands no more failures than one less"}}
 	}
 	return []finding{{fine, "cluster", said + ", the others answer", ""}}

@@ -26,7 +26,7 @@ func (d *doctorCmd) lookAtVersions(up *running) []finding {
 func (d *doctorCmd) lookAtData() finding {
 	node, err := raftstore.OwnerOf(d.DataDir)
 	if err == nil && node != "" {
-		if want := d.nodeName(); node != want {
+		if want := d.nodeName(); !raftstore.IsLifeOf(node, want) {
 			return finding{wrong, "versions", fmt.Sprintf("%s is node %q's, this one is to be %q", d.DataDir, node, want), "give the --node-id it was begun with, or another --data-dir"}
 		}
 		return finding{fine, "versions", d.DataDir + " is this node's, in a format this weir reads", ""}

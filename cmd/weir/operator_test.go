@@ -42,6 +42,10 @@ func answering(t *testing.T, answer func(words []string) string) (addr string) {
 					for i, word := range command.Args {
 						words[i] = string(word)
 					}
+					if words[0] == "PING" { // whoever asks first sees whether this is a server
+						fmt.Fprint(c, "+PONG\r\n")
+						continue
+					}
 					fmt.Fprint(c, answer(words))
 				}
 			}()

@@ -38,7 +38,13 @@ func (r *restoreCmd) Run() error {
 		return fmt.Errorf("%s: %w", r.File, err)
 	}
 	at := time.Unix(0, made.At.WallNs).UTC()
-	_, err = fmt.Printf("%s holds the state of %s\n", r.DataDir, at.Format(time.RFC3339))
+	start := ""
+	if r.NodeID != "" {
+		start = fmt.Sprintf(": start it with --node-id %s --raft-addr %s", r.NodeID, r.RaftAddr)
+	} else if r.Durability != "" {
+		start = fmt.Sprintf(": start it with --durability %s", r.Durability)
+	}
+	_, err = fmt.Printf("%s holds the state of %s%s\n", r.DataDir, at.Format(time.RFC3339), start)
 	return err
 }
 
