@@ -121,6 +121,20 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
+// A directory may be that of a later life of the node, and one that joins need not name
+// an odd number of others.
+func TestDoctorKnowsNodesThatComeBack(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "NODE"), []byte(`{"Version":1,"NodeID":"a~1k2"}`), 0o600))
+	others, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer others.Close()
+	addr := others.Addr().String()
+	found, _ := doctor(t, "--listen", "127.0.0.1:0", "--http", freeAddr(t), "--data-dir", dir, "--node-id", "a", "--raft-addr", freeAddr(t), "--join", addr+","+addr)
+	says(t, found, fine, "versions", "this node's")
+	says(t, found, fine, "cluster", "2 nodes in --join")
+}
+
 // Beside a running server it asks that one, with its own password.
 func TestDoctorAsksTheServer(t *testing.T) {
 	password := filepath.Join(t.TempDir(), "password")
