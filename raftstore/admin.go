@@ -84,12 +84,15 @@ func (n *Node) addNode(o order) error {
 }
 
 func (n *Node) removeNode(id string) error {
-	s := n.memberCalled(id)
-	if s == nil {
+	if n.member(id) == nil {
+		// Its later life is not meant: who asks twice to be sure would remove what came back.
+		if s := n.memberCalled(id); s != nil {
+			return fmt.Errorf("no node %q in this cluster: %q came back in its place", id, s.ID)
+		}
 		return fmt.Errorf("no node %q in this cluster", id)
 	}
-	n.log.Info("removing a node", "node", s.ID)
-	return n.changed(n.raft.RemoveServer(s.ID, 0, adminTimeout))
+	n.log.Info("removing a node", "node", id)
+	return n.changed(n.raft.RemoveServer(raft.ServerID(id), 0, adminTimeout))
 }
 
 func (n *Node) transfer(to string) error {

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -87,7 +89,7 @@ func reply(payload []byte, err error) (byte, []byte) {
 	case errors.Is(err, ErrOverloaded):
 		return overloaded, nil
 	case errors.Is(err, ErrLostState):
-		return lostState, nil
+		return lostState, []byte(err.Error())
 	case errors.Is(err, ErrOldMember):
 		return oldMember, nil
 	case errors.Is(err, ErrSpentID):
@@ -111,7 +113,7 @@ func outcomeOf(status byte, payload []byte) error {
 	case overloaded:
 		return ErrOverloaded
 	case lostState:
-		return ErrLostState
+		return fmt.Errorf("%w%s", ErrLostState, strings.TrimPrefix(string(payload), ErrLostState.Error()))
 	case oldMember:
 		return ErrOldMember
 	case spentID:

@@ -1,6 +1,7 @@
 package raftstore_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -29,14 +30,15 @@ func (c *cluster) again(i int, err error) {
 }
 
 // died waits for a node to stop because of err.
-func (c *cluster) died(err error) {
+func (c *cluster) died(err error) (why error) {
 	c.t.Helper()
 	select {
-	case why := <-c.fatal:
+	case why = <-c.fatal:
 		require.ErrorIs(c.t, why, err)
 	case <-time.After(patience):
 		require.Fail(c.t, "no node stopped")
 	}
+	return why
 }
 
 // TestAnIDIsSpentOnce: a node that was removed and comes with an empty directory joins
@@ -49,16 +51,17 @@ func TestAnIDIsSpentOnce(t *testing.T) {
 	id := c.opts[lost].NodeID
 	seen := map[string]bool{id: true}
 	c.stop(lost)
-	for range 2 {
+	for self := id; len(seen) < 3; {
 		c.wipe(lost)
-		c.died(raftstore.ErrLostState) // it is a member still
-		require.NoError(t, leader.RemoveNode(id), "by the name it was given")
+		require.ErrorContains(t, c.died(raftstore.ErrLostState), fmt.Sprintf("%q", self), "it is a member still")
+		require.NoError(t, leader.RemoveNode(self))
 		c.sees(leader, 2, 2)
 		require.ErrorIs(t, leader.AddNode(id, c.opts[lost].RaftAddr), raftstore.ErrSpentID)
 		c.wipe(lost)
 		c.again(lost, raftstore.ErrSpentID)
 		c.sees(leader, 3, 3)
-		self := c.nodes[lost].Topology().Self
+		require.ErrorContains(t, leader.RemoveNode(id), "came back in its place", "who asks twice")
+		self = c.nodes[lost].Topology().Self
 		require.True(t, strings.HasPrefix(self, id+"~"), self)
 		require.False(t, seen[self], "a life of its own")
 		seen[self] = true

@@ -56,6 +56,8 @@ func (s *Simulation) act(kind string, rng *rand.Rand) {
 		by := between(rng, time.Millisecond, 2*time.Second)
 		h.clock.back(by)
 		s.event("the monotonic clock of %s goes back by %v", h.id, by)
+	case "lost disk":
+		s.lose(h)
 	case "add node", "remove node":
 		s.changeMembers(kind, hosts, rng)
 	default:

@@ -16,7 +16,7 @@ func (s *Simulation) changeMembers(kind string, hosts []*host, rng *rand.Rand) {
 		h := s.newHost()
 		s.event("%s is added", h.id)
 		h.start()
-	case kind == "remove node" && len(members) > max(s.config.Nodes-1, 2):
+	case kind == "remove node" && len(members) > max(s.config.Nodes-1, 2) && !s.losing.Load():
 		h := members[rng.IntN(len(members))]
 		p := s.anyProcess(rng)
 		if p == nil {

@@ -40,6 +40,10 @@ func (p *process) expected(err error) bool {
 		p.host.mu.Lock()
 		defer p.host.mu.Unlock()
 		return p.host.removed
+	case errors.Is(err, raftstore.ErrLostState), errors.Is(err, raftstore.ErrSpentID):
+		p.host.mu.Lock()
+		defer p.host.mu.Unlock()
+		return p.host.lost
 	case errors.Is(err, raftstore.ErrLogFailed):
 		return p.disk.hasFailed()
 	case errors.Is(err, raftstore.ErrStuck):
@@ -67,7 +71,7 @@ func kindOf(err error) string {
 		return "a handover did not end"
 	}
 	for _, known := range []error{
-		raftstore.ErrDiverged, raftstore.ErrRemoved, raftstore.ErrStuck, raftstore.ErrLogFailed, raftstore.ErrBadEntry, raftstore.ErrNewer,
+		raftstore.ErrDiverged, raftstore.ErrRemoved, raftstore.ErrLostState, raftstore.ErrSpentID, raftstore.ErrStuck, raftstore.ErrLogFailed, raftstore.ErrBadEntry, raftstore.ErrNewer,
 		persistence.ErrDisk, persistence.ErrDamagedLive, persistence.ErrDiskFullLive,
 	} {
 		if errors.Is(err, known) {

@@ -16,7 +16,7 @@ func TestWhatAFailedDiskExcuses(t *testing.T) {
 	for err, excused := range map[error]bool{
 		raftstore.ErrLogFailed: true, errCrashed: true,
 		raftstore.ErrDiverged: false, raftstore.ErrBadEntry: false, raftstore.ErrNewer: false, raftstore.ErrStuck: false,
-		raftstore.ErrRemoved: false, persistence.ErrDamagedLive: false, persistence.ErrDisk: false,
+		raftstore.ErrRemoved: false, raftstore.ErrLostState: false, raftstore.ErrSpentID: false, persistence.ErrDamagedLive: false, persistence.ErrDisk: false,
 	} {
 		require.Equal(t, excused, p.expected(err), "%v", err)
 	}

@@ -4,6 +4,8 @@ import (
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/weir-project/weir/raftstore"
 )
 
 // host is one machine: what outlives its processes.
@@ -18,7 +20,11 @@ type host struct {
 	starting bool
 	removed  bool // its removal was asked for
 	gone     bool // it must not be started again
+	lost     bool // its disk was lost, once or oftener
 }
+
+// is reports whether a node's id is this host's, in any of its lives.
+func (h *host) is(id string) bool { return raftstore.IsLifeOf(id, h.id) }
 
 // running returns the host's process, or nil.
 func (h *host) running() *process {

@@ -15,7 +15,7 @@ var everything = weights{
 	"crash": 12, "power loss": 8, "restart all": 3, "orderly restart": 6,
 	"partition": 10, "one-way partition": 8, "slow links": 8, "connection resets": 8,
 	"disk error": 8, "disk stall": 5, "snapshot": 10, "transfer": 7,
-	"add node": 3, "remove node": 3, "wall clock step": 6, "monotonic clock back": 2,
+	"add node": 3, "remove node": 3, "lost disk": 4, "wall clock step": 6, "monotonic clock back": 2,
 }
 
 // some keeps about half of the kinds, so that each run is good at something else:

@@ -134,11 +134,11 @@ func (s *Simulation) members() (members []*process) {
 			continue
 		}
 		t := p.node.Topology()
-		if t.Leader != h.id {
+		if !h.is(t.Leader) {
 			continue
 		}
 		for _, m := range *t.Nodes {
-			i := slices.IndexFunc(hosts, func(h *host) bool { return h.id == m.ID })
+			i := slices.IndexFunc(hosts, func(h *host) bool { return h.is(m.ID) })
 			q := hosts[i].running()
 			if q == nil {
 				return nil

@@ -56,6 +56,7 @@ type Simulation struct {
 
 	mute    bool        // the members did not answer
 	quiet   atomic.Bool // the clients are to stop
+	losing  atomic.Bool // a machine that lost its disk is not back yet
 	tasks   sync.WaitGroup
 	zombies sync.WaitGroup
 }
