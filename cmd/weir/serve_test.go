@@ -65,6 +65,10 @@ func TestStateSurvivesACleanRestart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	args := []string{"--data-dir=" + dir, "--test-clock"}
 	p := start(t, args...)
+	now, err := redis.Ints(p.do("TIME"), nil)
+	require.NoError(t, err)
+	// A minute into an hour, so that none of the windows ends within the test.
+	p.do("DEBUG", "CLOCK", "ADVANCE", fmt.Sprint((3600-now[0]%3600+60)*1000))
 	for _, command := range [][]any{
 		{"RL.TOKENBUCKET", "bucket", "7/m", "20", "COST", "13"},
 		{"RL.LEAKYBUCKET", "leaky", "1/m", "5"},
