@@ -24,6 +24,7 @@ var (
 	ErrNoLinks = errors.New("its file system has no hard links, which images of the state are made of: choose a data directory on a local disk")
 
 	ErrNoImage   = errors.New("there is no such image")
+	ErrImageUsed = errors.New("this image is being read")
 	ErrNotLoaded = errors.New("no state is loaded: the last load of an image failed, or its directory is closed")
 	ErrTooLarge  = errors.New("too large for an image")
 	ErrStream    = errors.New("this is not the whole stream of an image")

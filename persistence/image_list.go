@@ -170,6 +170,35 @@ func (m *Images) reap(keep string) error {
 	return nil
 }
 
+// KeepOnly removes all images but this one, the oldest first, so that the newest counts
+// until it goes. Nothing is removed while one of them is being read (ErrImageUsed), or
+// when there is none of that name (ErrNoImage).
+func (m *Images) KeepOnly(id string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	ids, err := m.ids()
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(ids, id) {
+		return fmt.Errorf("%w: %.64q", ErrNoImage, id)
+	}
+	for _, other := range ids {
+		if other != id && m.held[other] > 0 {
+			return fmt.Errorf("image %s: %w", other, ErrImageUsed)
+		}
+	}
+	for _, other := range slices.Backward(ids) {
+		if other == id {
+			continue
+		}
+		if err := m.must(m.discard(other)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // discard removes an image. It loses its name first: a crash in between leaves no
 // half of it.
 func (m *Images) discard(id string) error {

@@ -392,3 +392,44 @@ func TestNoGoroutineOutlivesImages(t *testing.T) {
 	require.NoError(t, errors.Join(r.Close(), r.Close(), m.Close()))
 	goleak.VerifyNone(t, before)
 }
+
+// KeepOnly removes the others, the newest last, unless somebody reads one.
+func TestKeepOnly(t *testing.T) {
+	var m *Images
+	newest := map[string]bool{}
+	fs := onWrites(vfs.NewMem(), func() error {
+		if m != nil {
+			ids, err := m.ids()
+			require.NoError(t, err)
+			newest[ids[0]] = true
+		}
+		return nil
+	})
+	opened := mustOpenImages(t, fs)
+	for _, n := range []uint64{2, 3, 1} {
+		seal(t, opened, n)
+	}
+	kept := imageID(1, 1)
+	reader, _, err := opened.Send(imageID(3, 1))
+	require.NoError(t, err)
+	require.ErrorIs(t, opened.KeepOnly(kept), ErrImageUsed)
+	list, err := opened.List()
+	require.NoError(t, err)
+	require.Len(t, list, 3)
+	require.NoError(t, reader.Close())
+
+	require.ErrorIs(t, opened.KeepOnly(kept), ErrNoImage, "the reader took the oldest of three along")
+	seal(t, opened, 1)
+	list, err = opened.List()
+	require.NoError(t, err)
+	require.Len(t, list, 3)
+	m = opened
+	require.NoError(t, m.KeepOnly(kept))
+	m = nil
+	list, err = opened.List()
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+	require.Equal(t, kept, list[0].ID)
+	require.Equal(t, map[string]bool{imageID(3, 1): true, kept: true}, newest)
+	require.NoError(t, opened.Close())
+}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/hashicorp/raft"
 )
@@ -74,13 +73,17 @@ func (n *Node) carryOut(o order) error {
 }
 
 func (n *Node) addNode(o order) error {
+	if err := checkGivenID(o.ID); err != nil {
+		return err
+	}
+	seen := n.configuration()
 	if n.member(o.ID) != nil {
 		return fmt.Errorf("node %q is a member already", o.ID)
 	}
 	if n.machine.spent(o.ID) {
 		return fmt.Errorf("%w (%q): start it with an empty directory and --join, and it takes another", ErrSpentID, o.ID)
 	}
-	return n.changed(n.raft.AddNonvoter(raft.ServerID(o.ID), raft.ServerAddress(o.Addr), 0, adminTimeout))
+	return n.changed(n.raft.AddNonvoter(raft.ServerID(o.ID), raft.ServerAddress(o.Addr), seen, adminTimeout))
 }
 
 func (n *Node) removeNode(id string) error {
@@ -115,10 +118,5 @@ func (n *Node) transfer(to string) error {
 
 // member returns a member of the cluster by its id, or nil.
 func (n *Node) member(id string) *raft.Server {
-	servers := n.servers()
-	i := slices.IndexFunc(servers, func(s raft.Server) bool { return string(s.ID) == id })
-	if i < 0 {
-		return nil
-	}
-	return &servers[i]
+	return serverOf(n.servers(), id)
 }

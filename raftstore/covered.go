@@ -1,5 +1,7 @@
 package raftstore
 
+import "github.com/hashicorp/raft"
+
 // dropCoveredLog empties a log that ends before the newest image. The Raft library
 // installs an image first and removes the log before it later; after a crash in
 // between, the next entry would leave a gap, which the log refuses.
@@ -8,13 +10,22 @@ func (n *Node) dropCoveredLog() error {
 	if err != nil || len(infos) == 0 {
 		return err
 	}
-	first, err := n.logs.FirstIndex()
+	last, err := n.logs.LastIndex()
+	if err != nil || last >= infos[0].Index {
+		return err
+	}
+	return emptyLog(n.logs)
+}
+
+// emptyLog removes all entries of a log, if it has any.
+func emptyLog(log raft.LogStore) error {
+	first, err := log.FirstIndex()
 	if err != nil {
 		return err
 	}
-	last, err := n.logs.LastIndex()
-	if err != nil || last == 0 || last >= infos[0].Index {
+	last, err := log.LastIndex()
+	if err != nil || last == 0 {
 		return err
 	}
-	return n.logs.DeleteRange(first, last)
+	return log.DeleteRange(first, last)
 }

@@ -23,7 +23,6 @@ type identity struct {
 	Joined     bool   // it has been in a committed configuration
 	JoinedAt   uint64 // the entry of the first of those
 	ClusterID  string // "" until the node has read the cluster's first entry
-	Succeeds   string `json:",omitempty"` // the cluster that is being recovered, until that is done
 	Diverged   string // why the node must not start again; "" when it may
 }
 
@@ -111,6 +110,8 @@ func claim(on vfs.FS, dir string, want identity) (identity, error) {
 		return identity{}, err
 	case !ok && persistence.RestoreUnfinished(on, dir):
 		return identity{}, ErrRestoring
+	case !ok && want.Durability != string(Memory) && checkGivenID(want.NodeID) != nil:
+		return identity{}, checkGivenID(want.NodeID)
 	case !ok:
 		return want, writeIdentity(on, dir, want)
 	case !IsLifeOf(have.NodeID, want.NodeID):

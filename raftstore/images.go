@@ -15,8 +15,9 @@ import (
 // persistence. An image that cannot be read is an error, never passed over: the
 // log before it is gone.
 type imageStore struct {
-	images *persistence.Images
-	faults Faults
+	images    *persistence.Images
+	faults    Faults
+	recovered bool // the images made are those of a recovery
 }
 
 var _ raft.SnapshotStore = imageStore{}
@@ -26,12 +27,20 @@ type imageMeta struct {
 	Version            raft.SnapshotVersion
 	Configuration      raft.Configuration
 	ConfigurationIndex uint64
+	Recovered          bool `json:",omitempty"` // by recoverIfAsked: nobody has agreed to it
+}
+
+func decodeImageMeta(of persistence.ImageInfo) (meta imageMeta, err error) {
+	if err := json.Unmarshal(of.Meta, &meta); err != nil {
+		return meta, fmt.Errorf("image %s: %w", of.ID, err)
+	}
+	return meta, nil
 }
 
 // Create begins a snapshot: of this node's own table (Persist seals it) or one
 // that another node sends (it is written to).
 func (s imageStore) Create(version raft.SnapshotVersion, index, term uint64, configuration raft.Configuration, configurationIndex uint64, _ raft.Transport) (raft.SnapshotSink, error) {
-	meta, err := json.Marshal(imageMeta{version, configuration, configurationIndex})
+	meta, err := json.Marshal(imageMeta{version, configuration, configurationIndex, s.recovered})
 	if err != nil {
 		return nil, err
 	}
@@ -59,9 +68,9 @@ func (s imageStore) List() ([]*raft.SnapshotMeta, error) {
 }
 
 func snapshotMeta(info persistence.ImageInfo) (*raft.SnapshotMeta, error) {
-	var meta imageMeta
-	if err := json.Unmarshal(info.Meta, &meta); err != nil {
-		return nil, fmt.Errorf("image %s: %w", info.ID, err)
+	meta, err := decodeImageMeta(info)
+	if err != nil {
+		return nil, err
 	}
 	return &raft.SnapshotMeta{
 		Version: meta.Version, ID: info.ID, Index: info.Index, Term: info.Term,
@@ -136,8 +145,26 @@ func (s *sink) Close() error {
 		return nil
 	}
 	info, err := s.incoming.Close()
+	if err != nil {
+		return err
+	}
 	s.id = info.ID
-	return err
+	return s.overrule()
+}
+
+// overrule removes the image of this node's own recovery where it is newer than the one
+// received: the survivors who met first have gone on from the latter, and what they
+// lacked has not happened.
+func (s *sink) overrule() error {
+	infos, err := s.images.List()
+	if err != nil || infos[0].ID == s.id {
+		return err
+	}
+	newest, err := decodeImageMeta(infos[0])
+	if err != nil || !newest.Recovered {
+		return err
+	}
+	return s.images.KeepOnly(s.id)
 }
 
 func (s *sink) Cancel() error {

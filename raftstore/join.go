@@ -31,24 +31,24 @@ type joining struct {
 func (n *Node) join() {
 	told := false
 	for ; !n.closing() && !n.settled(); pause(n.ctx, joinEvery) {
-		believed, moved := n.moved()
+		believed := n.believed()
 		switch {
-		case moved && !told:
+		case believed == "" && !n.hasJoined():
+			n.attempt("not in a cluster yet", n.tryJoin)
+		case believed == "" || believed == n.options.RaftAddr:
+		case !told:
 			n.log.Warn("the cluster knows this node at another address and has to be told", "believed", believed, "here", n.options.RaftAddr)
 			told = true
 			fallthrough
-		case moved:
+		default:
 			n.attempt("not known at this address yet", n.move)
-		case n.member(n.options.NodeID) == nil:
-			n.attempt("not in a cluster yet", n.tryJoin)
 		}
 	}
 }
 
 // settled reports whether this node is a member for certain, and known where it is.
 func (n *Node) settled() bool {
-	_, moved := n.moved()
-	return n.hasJoined() && !moved
+	return n.hasJoined() && n.machine.committed.Load() != nil && n.believed() == n.options.RaftAddr
 }
 
 // attempt asks a leader for something. What it answers may end this node.
@@ -61,8 +61,10 @@ func (n *Node) attempt(failed string, ask func() error) {
 	// not reached yet, for example a moment after it was invited to found.
 	case errors.Is(err, ErrLostState) && n.servesRaft() != nil:
 		n.fatal(err)
-	case errors.Is(err, ErrSpentID):
+	case errors.Is(err, ErrSpentID) && n.pristine():
 		n.beginNextLife()
+	case errors.Is(err, ErrSpentID):
+		n.fatal(ErrRemoved) // with what it has promised, it is the node that was
 	}
 	n.log.Info(failed, "because", err)
 }

@@ -23,6 +23,9 @@ import (
 // life from the first.
 const incarnationMark = peer.IncarnationMark
 
+// maxGivenID leaves room for the mark and the 32 bits behind it.
+const maxGivenID = peer.MaxNameLen - len(incarnationMark) - 7
+
 // maxGone bounds the ids that are remembered as spent. Of more, the oldest are free
 // again: a member that was away all the while would have to come back for that to matter.
 const maxGone = 1024
@@ -47,9 +50,7 @@ func IsLifeOf(id, given string) bool { return id == given || baseOf(id) == given
 // forget makes a node that keeps everything in memory. What it promised before it
 // was stopped is gone, so it must not come back as the node that promised it.
 func (o *Options) forget() {
-	if o.NodeID != "" {
-		o.NodeID = nextLife(o.NodeID)
-	}
+	o.NodeID = nextLife(o.NodeID)
 	o.FS, o.DataDir = vfs.NewMem(), "memory"
 }
 
@@ -58,7 +59,7 @@ func (o *Options) forget() {
 func (n *Node) beginNextLife() {
 	id := nextLife(n.options.NodeID)
 	if len(id) > peer.MaxNameLen {
-		n.fatal(fmt.Errorf("%w: it needs another one", ErrSpentID))
+		n.fatal(fmt.Errorf("the id %q is spent, and too long for a later life: give this node another --node-id", n.options.NodeID))
 		return
 	}
 	n.identity.Lock()

@@ -104,3 +104,47 @@ func TestSpentIDsAreRemembered(t *testing.T) {
 		require.ErrorIs(t, leader.AddNode(spent.NodeID, spent.RaftAddr), raftstore.ErrSpentID)
 	}
 }
+
+// TestARemovedNodeStaysWhoItIs: with a directory of its own it is the node that was
+// removed, also at another address, and not another one.
+func TestARemovedNodeStaysWhoItIs(t *testing.T) {
+	c := newCluster(t, 3, nil)
+	leader, at := c.leader()
+	lost := (at + 1) % 3
+	c.stop(lost)
+	require.NoError(t, leader.RemoveNode(c.opts[lost].NodeID))
+	c.sees(leader, 2, 2)
+	c.moveTo(at) // and so has an entry that the lost one lacks
+	l := listener(t)
+	c.opts[lost].RaftAddr = l.Addr().String()
+	require.NoError(t, l.Close())
+	c.restart(lost)
+	c.died(raftstore.ErrRemoved)
+	self, err := raftstore.OwnerOf(c.opts[lost].DataDir)
+	require.NoError(t, err)
+	require.Equal(t, c.opts[lost].NodeID, self)
+}
+
+// TestNamesLeaveRoomForLives to come, and are none.
+func TestNamesLeaveRoomForLives(t *testing.T) {
+	long := strings.Repeat("n", 56)
+	for id, want := range map[string]string{long: "", long + "n": "1 to 56 characters", "a~b": `no "~"`, "": "1 to"} {
+		for _, kept := range []raftstore.Durability{raftstore.Fsync, raftstore.Memory} {
+			c := &cluster{t: t}
+			o := c.options(0, "127.0.0.1:1")
+			o.NodeID, o.Durability, o.Listener = id, kept, listener(t)
+			n, err := raftstore.Open(o)
+			if want == "" {
+				require.NoError(t, err)
+				require.NoError(t, n.Close())
+				continue
+			}
+			require.ErrorContains(t, err, want)
+			_, err = raftstore.Restore(raftstore.RestoreOptions{NodeID: id, RaftAddr: "127.0.0.1:1"}, strings.NewReader(""))
+			require.ErrorContains(t, err, want)
+		}
+	}
+	c := newCluster(t, 1, nil)
+	leader, _ := c.leader()
+	require.ErrorContains(t, leader.AddNode("a~b", "127.0.0.1:1"), `no "~"`)
+}

@@ -220,20 +220,35 @@ func (m *machine) adopt(f founding) {
 
 // membership is the nodes of the cluster from one entry on.
 type membership struct {
-	index uint64
-	ids   []string
+	index   uint64
+	servers []raft.Server
+}
+
+func (m *membership) ids() []string { return idsOf(m.servers) }
+
+func idsOf(servers []raft.Server) (ids []string) {
+	for _, s := range servers {
+		ids = append(ids, string(s.ID))
+	}
+	return ids
+}
+
+// serverOf returns the server with this id, or nil.
+func serverOf(servers []raft.Server, id string) *raft.Server {
+	i := slices.IndexFunc(servers, func(s raft.Server) bool { return string(s.ID) == id })
+	if i < 0 {
+		return nil
+	}
+	return &servers[i]
 }
 
 // StoreConfiguration takes note of a committed configuration, and of who left.
 func (m *machine) StoreConfiguration(index uint64, c raft.Configuration) {
-	now := &membership{index: index}
-	for _, s := range c.Servers {
-		now.ids = append(now.ids, string(s.ID))
-	}
+	now := &membership{index, c.Clone().Servers}
 	if before := m.committed.Swap(now); before != nil {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.state.Gone = gone(m.state.Gone, before.ids, now.ids)
+		m.state.Gone = gone(m.state.Gone, before.ids(), now.ids())
 	}
 }
 

@@ -123,7 +123,7 @@ func TestRestsOfASnapshotAreBounded(t *testing.T) {
 
 // TestSnapshotsTakeTurns: nodes that count the same log do not write at the same time.
 func TestSnapshotsTakeTurns(t *testing.T) {
-	m := &membership{ids: []string{"b", "c", "a"}}
+	m := &membership{servers: []raft.Server{{ID: "b"}, {ID: "c"}, {ID: "a"}}}
 	require.EqualValues(t, 300, m.turnOf("a", 900))
 	require.EqualValues(t, 600, m.turnOf("b", 900))
 	require.EqualValues(t, 900, m.turnOf("c", 900))

@@ -1,19 +1,28 @@
 package raftstore
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
 	"github.com/hashicorp/raft"
 )
 
-// moved reports where the cluster believes this node to be, if that is not where it is.
-func (n *Node) moved() (believed string, yes bool) {
-	s := n.member(n.options.NodeID)
-	if s == nil || string(s.Address) == n.options.RaftAddr {
-		return "", false
+// believed is where the cluster believes this node to be: what it has committed, or else
+// the newest that this node has heard. "" when it is no member.
+func (n *Node) believed() string {
+	return whereIs(n.options.NodeID, n.machine.committed.Load(), n.servers())
+}
+
+func whereIs(id string, committed *membership, newest []raft.Server) string {
+	s := serverOf(newest, id)
+	if committed != nil {
+		s = cmp.Or(serverOf(committed.servers, id), s)
 	}
-	return string(s.Address), true
+	if s == nil {
+		return ""
+	}
+	return string(s.Address)
 }
 
 // move has the leader write down where this node is since it was started at another
@@ -46,6 +55,10 @@ func (n *Node) relocate(j joining, seen uint64) error {
 	s := n.member(j.NodeID)
 	if s == nil {
 		return fmt.Errorf("no node %q in this cluster", j.NodeID)
+	}
+	// Two processes with the same promises would give each of them twice.
+	if there, err := n.askOnce(string(s.Address)); err == nil && there.NodeID == j.NodeID && there.RaftAddr != j.RaftAddr {
+		return fmt.Errorf("node %q still runs at %s: stop it first", j.NodeID, s.Address)
 	}
 	n.log.Info("a node has moved", "node", s.ID, "from", s.Address, "to", j.RaftAddr)
 	// A member that votes keeps its vote: only its address changes.

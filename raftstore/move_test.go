@@ -1,7 +1,11 @@
 package raftstore_test
 
 import (
+	"bytes"
+	"log/slog"
+	"os"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -60,4 +64,43 @@ func TestANodeAloneMoves(t *testing.T) {
 	require.NoError(t, err)
 	c.sees(leader, 2, 2)
 	require.EqualValues(t, 8, c.take(c.nodes[1], "key", 10).Remaining)
+}
+
+// TestACopyDoesNotMove: while the original runs, the cluster does not take the copy of
+// its directory for it.
+func TestACopyDoesNotMove(t *testing.T) {
+	c := newCluster(t, 3, nil)
+	leader, at := c.leader()
+	i := (at + 1) % 3
+	c.stop(i)
+	copied := c.opts[i]
+	copied.DataDir = t.TempDir()
+	require.NoError(t, os.CopyFS(copied.DataDir, os.DirFS(c.opts[i].DataDir)))
+	c.restart(i)
+	c.sees(leader, 3, 3)
+	l, said := listener(t), &logged{}
+	copied.Listener, copied.RaftAddr, copied.Logger = l, l.Addr().String(), slog.New(slog.NewTextHandler(said, nil))
+	n, err := raftstore.Open(copied)
+	require.NoError(t, err)
+	defer n.Close()
+	require.Eventually(t, func() bool { return said.has("still runs at " + c.opts[i].RaftAddr) }, patience, time.Millisecond)
+	c.knowsWhere(leader)
+}
+
+// logged keeps what was logged.
+type logged struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logged) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(b)
+}
+
+func (l *logged) has(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return bytes.Contains(l.b.Bytes(), []byte(text))
 }

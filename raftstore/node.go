@@ -182,7 +182,7 @@ func (n *Node) openRaft() error {
 	if err != nil {
 		return err
 	}
-	n.raft, err = raft.NewRaft(n.raftConfig(), n.machine, cache, n.logs, imageStore{n.images, n.faults}, carrier)
+	n.raft, err = raft.NewRaft(n.raftConfig(), n.machine, cache, n.logs, imageStore{images: n.images, faults: n.faults}, carrier)
 	return err
 }
 

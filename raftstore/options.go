@@ -19,7 +19,7 @@ import (
 
 // Options say what a node is and how it finds the others.
 type Options struct {
-	// NodeID has 1 to peer.MaxNameLen characters. The node of an empty directory whose
+	// NodeID has 1 to maxGivenID characters. The node of an empty directory whose
 	// id was another's before goes by a later life of it, see Topology.Self.
 	NodeID  string
 	DataDir string
@@ -103,6 +103,9 @@ func (o *Options) complete() error {
 		o.Source = persistence.SystemSource()
 	}
 	if o.Durability == Memory {
+		if err := checkGivenID(o.NodeID); err != nil {
+			return err
+		}
 		o.forget()
 	}
 	if o.FS == nil {
@@ -148,6 +151,15 @@ func checkNode(id, raftAddr string) error {
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		return fmt.Errorf("--raft-addr must be the address by which other nodes reach this one, not %q", raftAddr)
+	}
+	return nil
+}
+
+// checkGivenID refuses an id that no new node can have: the mark tells lives apart, and
+// there must be room for it.
+func checkGivenID(id string) error {
+	if id == "" || len(id) > maxGivenID || isLater(id) {
+		return fmt.Errorf("--node-id must have 1 to %d characters and no %q, not %q", maxGivenID, incarnationMark, id)
 	}
 	return nil
 }

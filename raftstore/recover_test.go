@@ -6,11 +6,15 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/raftstore"
 )
 
@@ -49,6 +53,9 @@ func TestGoOnWithoutTheMajority(t *testing.T) {
 	leader, _ = c.leader()
 	require.EqualValues(t, 7, c.take(leader, "key", 10).Remaining)
 	require.NoFileExists(t, c.recoveryFile(at))
+	images, err := os.ReadDir(filepath.Join(c.opts[at].DataDir, "table", "images"))
+	require.NoError(t, err)
+	require.Len(t, images, 1, "what was before is not gone back to")
 	c.stop(at)
 	c.restart(at)
 	leader, _ = c.leader()
@@ -111,6 +118,16 @@ func (f killedAtRename) Rename(from, to string) error {
 	return errors.Join(f.FS.Rename(from, to), errors.New("killed"))
 }
 
+// fails starts a node that must not start.
+func (c *cluster) fails(i int, on vfs.FS) error {
+	c.t.Helper()
+	o := c.opts[i]
+	o.FS, o.Listener = on, listener(c.t)
+	_, err := raftstore.Open(o)
+	require.Error(c.t, err)
+	return err
+}
+
 // TestAnInterruptedRecovery comes to the same cluster when it is begun again, as does
 // another survivor; the next recovery to another one, though its file says the same.
 func TestAnInterruptedRecovery(t *testing.T) {
@@ -124,10 +141,7 @@ func TestAnInterruptedRecovery(t *testing.T) {
 		c.stop(0)
 		c.stop(1)
 		c.recoverWith(0, 1)
-		o := c.opts[0]
-		o.FS, o.Listener = killedAtRename{vfs.Default, round != 1}, listener(t)
-		_, err := raftstore.Open(o)
-		require.ErrorContains(t, err, "killed")
+		require.ErrorContains(t, c.fails(0, killedAtRename{vfs.Default, round != 1}), "killed")
 		c.restart(0)
 		c.restart(1)
 		c.leader()
@@ -137,21 +151,138 @@ func TestAnInterruptedRecovery(t *testing.T) {
 	require.EqualValues(t, 8, c.take(c.nodes[0], "key", 10).Remaining)
 }
 
-func TestABadRecoveryFileIsRefused(t *testing.T) {
-	for name, content := range map[string]string{
-		"not JSON": "a,b", "nobody": "[]", "no address": `[{"id": "a"}]`, "without this node": `[{"id": "stranger", "addr": "127.0.0.1:1"}]`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := newCluster(t, 1, nil)
-			c.leader()
-			c.stop(0)
-			file := c.recoveryFile(0)
-			require.NoError(t, os.WriteFile(file, []byte(content), 0o600))
-			o := c.opts[0]
-			o.Listener = listener(t)
-			_, err := raftstore.Open(o)
-			require.ErrorContains(t, err, "recover.json")
-			require.FileExists(t, file, "it can be mended where it is")
+// TestALaggardStaysOne however often its recovery was begun: the survivor that has all
+// that was answered leads.
+func TestALaggardStaysOne(t *testing.T) {
+	c := newCluster(t, 3, nil)
+	leader, at := c.leader()
+	c.take(leader, "key", 10)
+	c.agree()
+	lag := (at + 1) % 3
+	c.stop(lag)
+	require.EqualValues(t, 8, c.take(leader, "key", 10).Remaining)
+	c.stop((at + 2) % 3)
+	c.stop(at)
+	c.recoverWith(lag, at)
+	for range 3 {
+		require.ErrorContains(t, c.fails(lag, killedAtRename{vfs.Default, true}), "killed")
+	}
+	c.restart(lag)
+	c.restart(at)
+	leader, _ = c.leader()
+	require.EqualValues(t, 7, c.take(leader, "key", 10).Remaining)
+}
+
+// TestWhatIsOverruledIsForgotten: a survivor that comes late has what was never answered.
+// The others have gone on without that, and it does not come back with a restart.
+func TestWhatIsOverruledIsForgotten(t *testing.T) {
+	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Heartbeat = time.Second })
+	leader, at := c.leader()
+	c.take(leader, "key", 10)
+	require.NoError(t, leader.Snapshot())
+	c.agree()
+	term := leader.Topology().Term
+	var others []int
+	for i := range 3 {
+		if i != at {
+			c.stop(i)
+			others = append(others, i)
+		}
+	}
+	var alone sync.WaitGroup
+	for i := range 20 { // one entry each, while it leads alone
+		time.Sleep(5 * time.Millisecond)
+		alone.Go(func() {
+			out := make([]engine.Decision, 1)
+			assert.Error(t, leader.Decide([]engine.Op{{Key: fmt.Append(nil, "tail", i), Cost: 1, Limit: engine.Limit{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: int64(24 * time.Hour)}, Max: 1}}}, out))
 		})
 	}
+	alone.Wait()
+	c.stop(at)
+	c.recoverWith(0, 1, 2)
+	for _, i := range others {
+		c.restart(i)
+	}
+	leader, _ = c.leader()
+	require.Greater(t, leader.Topology().Term, term+1000, "no term of before comes again")
+	c.restart(at)
+	tail := func() bool { _, ok := c.nodes[at].Inspect([]byte("tail0")); return ok }
+	require.True(t, tail(), "it has come to its log")
+	require.Eventually(t, func() bool { return !tail() }, patience, time.Millisecond)
+	c.agree()
+	for i := range 3 {
+		c.stop(i)
+	}
+	c.restart(at)
+	require.False(t, tail())
+	info, ok := c.nodes[at].Inspect([]byte("key"))
+	require.True(t, ok)
+	require.EqualValues(t, 1, info.Used)
+	for _, i := range others {
+		c.restart(i)
+	}
+	c.leader()
+	c.agree()
+}
+
+// TestARecoveryIsCorrected: an address that was wrong in the file is mended by another.
+func TestARecoveryIsCorrected(t *testing.T) {
+	c := newCluster(t, 3, nil)
+	leader, _ := c.leader()
+	c.take(leader, "key", 10)
+	c.agree()
+	for i := range 3 {
+		c.stop(i)
+	}
+	right := c.opts[1].RaftAddr
+	c.opts[1].RaftAddr = "127.0.0.1:9"
+	c.recoverWith(0, 1)
+	c.opts[1].RaftAddr = right
+	c.restart(0)
+	require.ErrorContains(t, c.fails(1, nil), right, "where the slip is seen")
+	c.stop(0)
+	c.recoverWith(0, 1)
+	c.restart(0)
+	c.restart(1)
+	leader, _ = c.leader()
+	require.EqualValues(t, 8, c.take(leader, "key", 10).Remaining)
+	c.agree()
+}
+
+func TestABadRecoveryFileIsRefused(t *testing.T) {
+	c := newCluster(t, 1, nil)
+	leader, _ := c.leader()
+	c.take(leader, "key", 10)
+	c.stop(0)
+	file := c.recoveryFile(0)
+	for content, want := range map[string]string{
+		`a,b`:           "want [",
+		`[]`:            `does not name this node, "n0"`,
+		`[{"id": "a"}]`: "needs an id and an addr",
+		`[{"id": "stranger", "addr": "127.0.0.1:1"}]`:                           `does not name this node, "n0"`,
+		`[{"id": "n0", "addr": "127.0.0.1:1"}]`:                                 "and its --raft-addr is HERE",
+		`[{"id": "n0", "addr": "HERE"}, {"id": "n0", "addr": "127.0.0.1:1"}]`:   "there twice",
+		`[{"id": "n0", "addr": "HERE"}, {"id": "n1", "addr": "HERE"}]`:          "there twice",
+		`[{"id": "n0", "addr": "HERE"}, {"id": "no", "addr": "127.0.0.1:1"}]`:   `"no" is no node of the cluster, its nodes are n0`,
+		`[{"id": "n0", "addr": "HERE"}, {"id": "n0~a", "addr": "127.0.0.1:1"}]`: `"n0~a" is no node`,
+	} {
+		here := strings.NewReplacer("HERE", c.opts[0].RaftAddr)
+		require.NoError(t, os.WriteFile(file, []byte(here.Replace(content)), 0o600))
+		err := c.fails(0, nil)
+		require.ErrorContains(t, err, here.Replace(want))
+		require.ErrorContains(t, err, "recover.json")
+		require.FileExists(t, file, "it can be mended where it is")
+	}
+	require.NoError(t, os.Remove(file))
+	c.restart(0)
+	leader, _ = c.leader()
+	require.EqualValues(t, 8, c.take(leader, "key", 10).Remaining, "nothing has happened")
+}
+
+// TestNothingToRecover: in the directory of a node that belongs to no cluster.
+func TestNothingToRecover(t *testing.T) {
+	c := &cluster{t: t, fatal: make(chan error, 100)}
+	c.opts = []raftstore.Options{c.options(0, "127.0.0.1:6390")}
+	c.recoverWith(0)
+	require.ErrorContains(t, c.fails(0, nil), "nothing that could be recovered")
 }

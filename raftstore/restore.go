@@ -41,7 +41,7 @@ func Restore(o RestoreOptions, from io.Reader) (persistence.Contents, error) {
 		o.Store.FS = vfs.Default
 	}
 	id, err := newClusterID()
-	if err = errors.Join(err, checkNode(o.NodeID, o.RaftAddr)); err != nil {
+	if err = errors.Join(err, checkNode(o.NodeID, o.RaftAddr), checkGivenID(o.NodeID)); err != nil {
 		return persistence.Contents{}, err
 	}
 	return persistence.RestoreTo(o.Store, from, identityName, func(into string, b *persistence.Unpacked) error {
@@ -68,7 +68,7 @@ func (o *RestoreOptions) writeTable(into, clusterID string, b *persistence.Unpac
 		return err
 	}
 	alone := raft.Configuration{Servers: []raft.Server{{ID: raft.ServerID(o.NodeID), Address: raft.ServerAddress(o.RaftAddr)}}}
-	meta, err := json.Marshal(imageMeta{raft.SnapshotVersionMax, alone, restoredIndex})
+	meta, err := json.Marshal(imageMeta{Version: raft.SnapshotVersionMax, Configuration: alone, ConfigurationIndex: restoredIndex})
 	if err != nil {
 		return err
 	}

@@ -35,12 +35,12 @@ func (m *membership) turnOf(id string, bytes int64) int64 {
 		return bytes
 	}
 	turn := 1
-	for _, other := range m.ids {
-		if other < id {
+	for _, other := range m.servers {
+		if string(other.ID) < id {
 			turn++
 		}
 	}
-	return min(bytes*int64(turn)/int64(max(len(m.ids), 1)), bytes)
+	return min(bytes*int64(turn)/int64(max(len(m.servers), 1)), bytes)
 }
 
 // take makes a snapshot: first what changed, while entries go on being applied,

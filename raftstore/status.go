@@ -41,7 +41,7 @@ func (n *Node) status() status {
 	var members []string
 	var at uint64
 	if c := n.machine.committed.Load(); c != nil {
-		members, at = c.ids, c.index
+		members, at = c.ids(), c.index
 	}
 	return status{
 		NodeID: n.options.NodeID, ClusterID: n.self().ClusterID,

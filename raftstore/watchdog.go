@@ -3,7 +3,6 @@ package raftstore
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -45,7 +44,7 @@ func (n *Node) removed() bool {
 	if c == nil {
 		return false
 	}
-	if slices.Contains(c.ids, n.options.NodeID) {
+	if serverOf(c.servers, n.options.NodeID) != nil {
 		n.markJoined(c.index)
 		return n.peers.without(n.options.NodeID, c.index)
 	}
