@@ -22,11 +22,11 @@ func (p *process) fatal(err error) {
 	if !p.expected(err) {
 		s.violation("%s stopped: %v", p.host.id, err)
 	}
-	if errors.Is(err, raftstore.ErrRemoved) || errors.Is(err, raftstore.ErrDiverged) {
-		p.host.mu.Lock()
+	p.host.mu.Lock()
+	if errors.Is(err, raftstore.ErrRemoved) || errors.Is(err, raftstore.ErrDiverged) || errors.Is(err, raftstore.ErrSpentID) && p.host.removed {
 		p.host.gone = true
-		p.host.mu.Unlock()
 	}
+	p.host.mu.Unlock()
 	p.crash(fmt.Sprintf("stopped itself: %v", err), 100, 0)
 	if persistent(err) {
 		select {} // storage code panics when this returns; a violation was noted
@@ -40,10 +40,14 @@ func (p *process) expected(err error) bool {
 		p.host.mu.Lock()
 		defer p.host.mu.Unlock()
 		return p.host.removed
-	case errors.Is(err, raftstore.ErrLostState), errors.Is(err, raftstore.ErrSpentID):
+	case errors.Is(err, raftstore.ErrLostState):
 		p.host.mu.Lock()
 		defer p.host.mu.Unlock()
 		return p.host.lost
+	case errors.Is(err, raftstore.ErrSpentID): // or it was removed before it had heard that it was taken in
+		p.host.mu.Lock()
+		defer p.host.mu.Unlock()
+		return p.host.lost || p.host.removed
 	case errors.Is(err, raftstore.ErrLogFailed):
 		return p.disk.hasFailed()
 	case errors.Is(err, raftstore.ErrStuck):
