@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"text/tabwriter"
 )
 
 // Verdict says what became of a figure from one report to another.
@@ -109,9 +108,9 @@ func doubtsBetween(before, after *Report) (doubts []string) {
 			doubts = append(doubts, fmt.Sprintf("%s differs: %s, then %s", c.what, c.before, c.after))
 		}
 	}
-	for name, m := range map[string]Machine{"first": before.Machine, "second": after.Machine} {
+	for i, m := range []Machine{before.Machine, after.Machine} {
 		if m.busy() {
-			doubts = append(doubts, fmt.Sprintf("the machine was busy before the %s run (load average %.2f)", name, m.LoadAverage))
+			doubts = append(doubts, fmt.Sprintf("the machine was busy before the %s run (load average %.2f)", [...]string{"first", "second"}[i], m.LoadAverage))
 		}
 	}
 	return doubts
@@ -151,15 +150,17 @@ func (c Comparison) write(w io.Writer, v Verdict) error {
 		return nil
 	}
 	fmt.Fprintf(w, "%s:\n", v)
-	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "scenario\tentrant\tfigure\tbefore\t\tafter\t\tchange\t")
+	g := grid{Head: []string{"scenario", "entrant", "figure", "before", "after", "change"}}
 	for _, change := range some {
 		k := kindOf(change.Figure)
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%+.0f %%\t\n", change.Scenario, change.Label, k.name,
-			change.Before.columns(k.format), change.After.columns(k.format), change.percent())
+		g.Rows = append(g.Rows, append(plains(change.Scenario, change.Label, k.name),
+			change.Before.entry(k.format), change.After.entry(k.format), plain(fmt.Sprintf("%+.0f %%", change.percent()))))
 	}
-	fmt.Fprintln(table)
-	return table.Flush()
+	if err := g.writeText(w); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(w)
+	return err
 }
 
 // percent is by how much the median changed.

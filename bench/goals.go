@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"text/tabwriter"
 )
 
 // Goal is what a scenario is run for: a figure of one entrant, or its ratio to
@@ -133,11 +132,14 @@ func writeResults(w io.Writer, all []Result) error {
 		return nil
 	}
 	fmt.Fprintln(w, "\nwhat this is run for")
-	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "scenario\tfigure\tof\tover\twanted\tmeasured\t\t\t")
+	return resultsGrid(all).writeText(w)
+}
+
+func resultsGrid(all []Result) grid {
+	g := grid{Head: []string{"scenario", "figure", "of", "over", "wanted", "measured", ""}}
 	for _, r := range all {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", r.Scenario, kindOf(r.Figure).name,
-			r.Of, r.over(), r.wanted(), r.Measured.columns(r.format()), r.verdict())
+		line := plains(r.Scenario, kindOf(r.Figure).name, r.Of, r.over(), r.wanted())
+		g.Rows = append(g.Rows, append(line, r.Measured.entry(r.format()), plain(r.verdict())))
 	}
-	return table.Flush()
+	return g.withoutEmpty()
 }

@@ -10,11 +10,12 @@ import (
 //go:embed page.html
 var pageText string
 
-// pageScenario is what the page shows of a scenario.
-type pageScenario struct {
+// pageSection is a part of the page: charts, a table and what is to be said of it.
+type pageSection struct {
 	Name, About string
 	Charts      []chart
-	Table       string
+	Grid        grid
+	Remarks     []string
 }
 
 // WriteHTML writes a page that needs no other file and no network: charts, the tables of
@@ -24,26 +25,14 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var results, snapshots strings.Builder
-	if err := writeResults(&results, r.Results); err != nil {
-		return err
-	}
-	if r.Snapshots != nil {
-		if err := r.Snapshots.write(&snapshots); err != nil {
-			return err
-		}
-	}
-	var all []pageScenario
-	for _, s := range r.Scenarios {
-		var table strings.Builder
-		if err := s.write(&table); err != nil {
-			return err
-		}
-		all = append(all, pageScenario{s.Name, s.About, s.charts(), strings.TrimSpace(table.String())})
+	sections := mapOf(r.Scenarios, func(s ScenarioReport) pageSection {
+		return pageSection{s.Name, s.About + ", cells of " + s.CellTime, s.charts(), s.grid(), s.remarks()}
+	})
+	if s := r.Snapshots; s != nil {
+		sections = append(sections, pageSection{"Snapshots under load", s.about(), nil, s.grid(), s.remarks()})
 	}
 	return page.Execute(w, map[string]any{
-		"Report": r, "Scenarios": all, "Results": strings.TrimSpace(results.String()),
-		"Snapshots": strings.TrimSpace(snapshots.String()),
+		"Report": r, "Targets": r.targetsGrid(), "Results": resultsGrid(r.Results), "Sections": sections,
 	})
 }
 

@@ -35,73 +35,42 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Taken %s on %s, load average %.2f before. %s, %d repetitions of %s, interleaved; medians, in brackets the least and the greatest.\n\n",
 		r.Started.Format("2006-01-02"), r.Machine, r.Machine.LoadAverage, r.Generator, r.Repetitions, r.CellTime)
-	fmt.Fprintf(&b, "    %s\n", shellLine(r.Command))
-	r.markdownVersions(&b)
-	r.markdownResults(&b)
+	fmt.Fprintf(&b, "    %s\n\n", shellLine(r.Command))
+	r.targetsGrid().markdown(&b)
+	if len(r.Results) > 0 {
+		b.WriteString("\n### What this is run for\n\n")
+		resultsGrid(r.Results).markdown(&b)
+	}
 	for _, s := range r.Scenarios {
 		s.markdown(&b)
 	}
-	if r.Snapshots != nil {
-		var text strings.Builder
-		if err := r.Snapshots.write(&text); err != nil {
-			return err
-		}
-		b.WriteString("\n### Snapshots under load\n" + indented(text.String()) + "\n")
+	if s := r.Snapshots; s != nil {
+		fmt.Fprintf(&b, "\n### Snapshots under load\n\n%s\n\n", s.about())
+		s.grid().markdown(&b)
+		writeList(&b, s.remarks())
 	}
-	b.WriteString("\n### Notes\n\n")
-	for _, note := range r.Notes() {
-		fmt.Fprintf(&b, "- %s\n", strings.ReplaceAll(note, "*", `\*`))
-	}
+	b.WriteString("\n### Notes\n")
+	writeList(&b, r.Notes())
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// indented makes lines a block of text as it is.
-func indented(text string) string {
-	return strings.ReplaceAll("\n"+strings.TrimSpace(text), "\n", "\n    ")
-}
-
-func (r *Report) markdownVersions(b *strings.Builder) {
-	b.WriteString("\n| target | version | processes |\n|---|---|---|\n")
+func (r *Report) targetsGrid() grid {
+	g := grid{Head: []string{"target", "version", "processes"}}
 	for _, t := range r.Targets {
-		fmt.Fprintf(b, "| %s | %s | %d |\n", t.Name, t.Version, len(t.CommandLines))
+		g.Rows = append(g.Rows, plains(t.Name, t.Version, fmt.Sprint(len(t.CommandLines))))
 	}
-}
-
-func (r *Report) markdownResults(b *strings.Builder) {
-	if len(r.Results) == 0 {
-		return
-	}
-	b.WriteString("\n### What this is run for\n\n| scenario | figure | of | over | wanted | measured | |\n|---|---|---|---|---|---|---|\n")
-	for _, one := range r.Results {
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s |\n", one.Scenario, kindOf(one.Figure).name,
-			one.Of, one.over(), one.wanted(), one.Measured.brackets(one.format()), one.verdict())
-	}
+	return g
 }
 
 func (s ScenarioReport) markdown(b *strings.Builder) {
 	if len(s.Rows) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n### %s\n\n%s, cells of %s\n\n| | decisions/s | %s/this | server CPU | p50 | p90 | p99 | p99.9 | max | disk | admitted | bytes/key |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n",
-		s.Name, s.About, s.CellTime, s.Rows[0].Label)
-	for i, r := range s.Rows {
-		mark, ratio, cpu := "", "", ""
-		if r.GeneratorLimit {
-			mark = `\*`
-		}
-		if r.late() {
-			mark += "!"
-		}
-		if i > 0 {
-			ratio = r.FirstOverThis.brackets(times)
-		}
-		if v, ok := r.Figures[CPU]; ok {
-			cpu = v.brackets(micros)
-		}
-		fmt.Fprintf(b, "| %s | %s%s | %s | %s | %s | %s | %s | %s | %s | %s | %.0f %% | %s |\n", r.Label,
-			mark, r.Figures[Rate].brackets(rate), ratio, cpu, r.text(P50), r.text(P90), r.text(P99), r.text(P999),
-			r.text(Slowest), r.text(DiskBytes), 100*r.AdmittedShare, r.text(BytesPerKey))
+	fmt.Fprintf(b, "\n### %s\n\n%s, cells of %s\n\n", s.Name, s.About, s.CellTime)
+	s.grid().markdown(b)
+	if remarks := s.remarks(); remarks != nil {
+		writeList(b, remarks)
 	}
 	for _, r := range s.Rows {
 		if r.CommandLine != nil {
@@ -111,7 +80,10 @@ func (s ScenarioReport) markdown(b *strings.Builder) {
 	}
 }
 
-// brackets writes a spread as one cell of a table.
-func (s Spread) brackets(format func(float64) string) string {
-	return fmt.Sprintf("%s (%s-%s)", format(s.Median), format(s.Min), format(s.Max))
+// writeList writes lines as a list with an empty line before it.
+func writeList(b *strings.Builder, lines []string) {
+	b.WriteString("\n")
+	for _, line := range lines {
+		fmt.Fprintf(b, "- %s\n", strings.ReplaceAll(line, "*", `\*`))
+	}
 }

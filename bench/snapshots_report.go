@@ -3,7 +3,6 @@ package bench
 import (
 	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
 )
 
@@ -110,30 +109,48 @@ func (r *SnapshotReport) charge(before, after []time.Duration, lasted time.Durat
 }
 
 func (r *SnapshotReport) write(w io.Writer) error {
-	fmt.Fprintf(w, "\nsnapshots under load: %s, %d keys, -P %d -c %d, open loop at %s/s, %.0f %% of the top rate %s/s\n",
-		leaderName, r.Keys, r.Pipeline, r.Clients, rate(r.PerSecond), 100*r.Share, rate(r.TopPerSecond))
-	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "snapshot\tlasted\tdecisions/s\terrors\tp50\tp99\tp99.9\tmax\t")
-	for _, k := range r.Kinds {
-		fmt.Fprintf(table, "%s\t%.1f s\t%s\t%d\t%s\t%s\t%s\t%s\t\n", k.Kind, k.Seconds,
-			rate(float64(k.Decisions)/k.Seconds), k.Errors, millis(k.P50Ms), millis(k.P99Ms), millis(k.P999Ms), millis(k.MaxMs))
-	}
-	if err := table.Flush(); err != nil {
+	fmt.Fprintf(w, "\nsnapshots under load: %s\n", r.about())
+	if err := r.grid().writeText(w); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "p99.9 above that of all quiet seconds (wanted: at most %s): the leader's %s, all nodes' %s\n",
-		millis(mostExtraMs), r.aboveQuiet(OneSaves), r.aboveQuiet(AllSave))
-	fmt.Fprintf(w, "p99.9 above that of the quiet seconds just before: the leader's %s, all nodes' %s\n",
-		r.OneExtraMs.text(millis), r.AllExtraMs.text(millis))
-	fmt.Fprintf(w, "server CPU %s a decision, snapshots included; the load generator used %.2f of a core\n",
-		micros(r.CPUMicros), r.GeneratorBusy)
-	for _, k := range r.Kinds {
-		if k.Errors > 0 {
-			fmt.Fprintf(w, "WARNING: %d of %d requests were answered by an error, the first: %s\n",
-				k.Errors, k.Decisions+k.Errors, k.Said)
-		}
+	for _, remark := range r.remarks() {
+		fmt.Fprintln(w, remark)
 	}
 	return nil
+}
+
+// about says what was run.
+func (r *SnapshotReport) about() string {
+	return fmt.Sprintf("%s, %d keys, -P %d -c %d, open loop at %s/s, %.0f %% of the top rate %s/s",
+		leaderName, r.Keys, r.Pipeline, r.Clients, rate(r.PerSecond), 100*r.Share, rate(r.TopPerSecond))
+}
+
+func (r *SnapshotReport) grid() grid {
+	g := grid{Head: []string{"snapshot", "lasted", "decisions/s", "errors", "p50", "p99", "p99.9", "max"}}
+	for _, k := range r.Kinds {
+		g.Rows = append(g.Rows, plains(string(k.Kind), fmt.Sprintf("%.1f s", k.Seconds), rate(float64(k.Decisions)/k.Seconds),
+			fmt.Sprint(k.Errors), millis(k.P50Ms), millis(k.P99Ms), millis(k.P999Ms), millis(k.MaxMs)))
+	}
+	return g
+}
+
+// remarks are what the run was for, and what makes it doubtful.
+func (r *SnapshotReport) remarks() []string {
+	remarks := []string{
+		fmt.Sprintf("p99.9 above that of all quiet seconds (wanted: at most %s): the leader's %s, all nodes' %s",
+			millis(mostExtraMs), r.aboveQuiet(OneSaves), r.aboveQuiet(AllSave)),
+		fmt.Sprintf("p99.9 above that of the quiet seconds just before: the leader's %s, all nodes' %s",
+			r.OneExtraMs.text(millis), r.AllExtraMs.text(millis)),
+		fmt.Sprintf("server CPU %s a decision, snapshots included; the load generator used %.2f of a core",
+			micros(r.CPUMicros), r.GeneratorBusy),
+	}
+	for _, k := range r.Kinds {
+		if k.Errors > 0 {
+			remarks = append(remarks, fmt.Sprintf("WARNING: %d of %d requests were answered by an error, the first: %s",
+				k.Errors, k.Decisions+k.Errors, k.Said))
+		}
+	}
+	return remarks
 }
 
 // aboveQuiet compares the p99.9 of all snapshots of a kind with that of all quiet windows:

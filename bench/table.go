@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 )
 
 // busyLoad is the load average a core from which on a machine was busy with
@@ -44,73 +43,69 @@ func (s ScenarioReport) write(w io.Writer) error {
 		return nil
 	}
 	fmt.Fprintf(w, "\n%s: %s (cells of %s)\n", s.Name, s.About, s.CellTime)
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	var more []Figure
-	for _, f := range []Figure{BytesPerKey, IdleMemory, MostMemory} {
-		if s.has(f) {
-			more = append(more, f)
-		}
-	}
-	fmt.Fprintf(table, "\tdecisions/s\t\t%s/this\t\tserver CPU\t\tp50\tp90\tp99\tp99.9\tmax\tdisk\tadmitted\t", s.Rows[0].Label)
-	for _, f := range more {
-		fmt.Fprint(table, kindOf(f).name+"\t")
-	}
-	fmt.Fprintln(table)
-	for i, row := range s.Rows {
-		fmt.Fprint(table, row.cells(i == 0))
-		for _, f := range more {
-			fmt.Fprintf(table, "%s\t", row.text(f))
-		}
-		fmt.Fprintln(table)
-	}
-	if err := table.Flush(); err != nil {
+	if err := s.grid().writeText(w); err != nil {
 		return err
 	}
-	for _, row := range s.Rows {
-		for _, why := range row.Disturbed {
-			fmt.Fprintf(w, "%s: measured again: %s\n", row.Label, why)
-		}
+	for _, remark := range s.remarks() {
+		fmt.Fprintln(w, remark)
 	}
 	return nil
 }
 
-// has says whether any row has a figure.
-func (s ScenarioReport) has(f Figure) bool {
+// grid has a line for each row.
+func (s ScenarioReport) grid() grid {
+	if len(s.Rows) == 0 {
+		return grid{}
+	}
+	g := grid{Head: []string{"", "decisions/s", s.Rows[0].Label + "/this", "server CPU", "p50", "p90", "p99", "p99.9", "max",
+		"disk", "admitted", kindOf(BytesPerKey).name, kindOf(IdleMemory).name, kindOf(MostMemory).name}}
+	for i, r := range s.Rows {
+		rated, ratio := r.entry(Rate), entry{}
+		rated.Text = r.marks() + rated.Text
+		if i > 0 {
+			ratio = r.FirstOverThis.entry(times)
+		}
+		line := []entry{plain(r.Label), rated, ratio, r.entry(CPU)}
+		for _, f := range []Figure{P50, P90, P99, P999, Slowest, DiskBytes} {
+			line = append(line, plain(r.entry(f).Text))
+		}
+		line = append(line, plain(fmt.Sprintf("%.0f %%", 100*r.AdmittedShare)))
+		for _, f := range []Figure{BytesPerKey, IdleMemory, MostMemory} {
+			line = append(line, plain(r.entry(f).Text))
+		}
+		g.Rows = append(g.Rows, line)
+	}
+	return g.withoutEmpty()
+}
+
+// remarks say which cells were measured again.
+func (s ScenarioReport) remarks() (remarks []string) {
 	for _, row := range s.Rows {
-		if _, ok := row.Figures[f]; ok {
-			return true
+		for _, why := range row.Disturbed {
+			remarks = append(remarks, fmt.Sprintf("%s: measured again: %s", row.Label, why))
 		}
 	}
-	return false
+	return remarks
 }
 
-// cells are the columns that every table has.
-func (r Row) cells(first bool) string {
-	mark, ratio, cpu := "", "\t", "\t"
+// marks stand before a rate that says more about the generator, see Notes.
+func (r Row) marks() (marks string) {
 	if r.GeneratorLimit {
-		mark = "*"
+		marks = "*"
 	}
 	if r.late() {
-		mark += "!"
+		marks += "!"
 	}
-	if !first {
-		ratio = r.FirstOverThis.columns(times)
-	}
-	if s, ok := r.Figures[CPU]; ok {
-		cpu = s.columns(micros)
-	}
-	return fmt.Sprintf("%s\t%s%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.0f %%\t", r.Label,
-		mark, r.Figures[Rate].columns(rate), ratio, cpu,
-		r.text(P50), r.text(P90), r.text(P99), r.text(P999), r.text(Slowest), r.text(DiskBytes), 100*r.AdmittedShare)
+	return marks
 }
 
-// text is the median of a figure, empty when there is none.
-func (r Row) text(f Figure) string {
+// entry is empty for a figure that the row has not.
+func (r Row) entry(f Figure) entry {
 	s, ok := r.Figures[f]
 	if !ok {
-		return ""
+		return entry{}
 	}
-	return kindOf(f).format(s.Median)
+	return s.entry(kindOf(f).format)
 }
 
 func (r *Report) writeNotes(w io.Writer) {
@@ -180,11 +175,6 @@ func (r *Report) any(of func(Row) bool) bool {
 		}
 	}
 	return false
-}
-
-// columns writes a spread as two cells of a table.
-func (s Spread) columns(format func(float64) string) string {
-	return fmt.Sprintf("%s\t(%s-%s)", format(s.Median), format(s.Min), format(s.Max))
 }
 
 // text writes a spread as words.
