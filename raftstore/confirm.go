@@ -46,8 +46,13 @@ type confirmer struct {
 
 // wait returns nil when nobody had been elected in a term after the given one when it
 // was called, ErrTryAgain when somebody was or a majority does not answer.
-func (c *confirmer) wait(term uint64) error {
+func (c *confirmer) wait(term uint64) error { return c.settled(c.join(term), term) }
+
+// join is the first half of wait: the question may be asked while the caller does
+// something else.
+func (c *confirmer) join(term uint64) *round {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.next == nil {
 		c.next = &round{term: term, born: time.Now(), done: make(chan struct{})}
 	}
@@ -55,7 +60,11 @@ func (c *confirmer) wait(term uint64) error {
 	if mine.waiters++; c.now == nil && mine.waiters >= c.enough {
 		c.begin()
 	}
-	c.mu.Unlock()
+	return mine
+}
+
+// settled is the second half, for the round that join returned.
+func (c *confirmer) settled(mine *round, term uint64) error {
 	if mine.term != term {
 		return ErrTryAgain // one of the two is over
 	}

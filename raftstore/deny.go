@@ -12,8 +12,15 @@ import (
 // all is admitted.
 const learning = 256
 
+// surely is how many calls in a row that were denied as a whole let the next one ask
+// ahead whether this node still leads: where one is not denied that was for nothing.
+const surely = 8
+
 // denials remembers whether traffic is being denied.
-type denials struct{ left atomic.Int64 }
+type denials struct {
+	left atomic.Int64
+	row  atomic.Int32 // calls denied as a whole since the last that was not, up to surely
+}
 
 func (d *denials) likely() bool { return d.left.Load() > 0 }
 
@@ -29,10 +36,26 @@ func (d *denials) learn(ops []engine.Op, out []engine.Decision) {
 	}
 }
 
+// sure reports whether the next call will hardly be anything but denied as a whole.
+func (d *denials) sure() bool { return d.row.Load() >= surely }
+
+// saw takes note of a call that was denied as a whole, or was not.
+func (d *denials) saw(whole bool) {
+	switch {
+	case !whole && d.row.Load() > 0:
+		d.row.Store(0)
+	case whole && !d.sure():
+		d.row.Add(1)
+	}
+}
+
 // decideOrDeny answers from the state applied here what is denied by it, and puts
 // the rest into the log. Whatever is under way can only take more, so a denial
 // stays one; that this node still leads is what a majority has to confirm, after
-// the request arrived. An entry that commits confirms it too.
+// the request arrived. An entry that commits confirms it too. Where all is denied the
+// majority is asked while this node looks: it was in this term when the request arrived,
+// so all that had been answered by then is in the state that is looked at, also where
+// another has been elected in between.
 func (n *Node) decideOrDeny(ops []engine.Op, out []engine.Decision, foreign bool) error {
 	r := n.reign.Load()
 	if r == nil {
@@ -41,6 +64,10 @@ func (n *Node) decideOrDeny(ops []engine.Op, out []engine.Decision, foreign bool
 	s := scratchPool.Get().(*scratch)
 	defer scratchPool.Put(s)
 	s.fit(len(ops))
+	var asked *round
+	if n.denials.sure() {
+		asked = n.confirms.join(r.term)
+	}
 	answered := n.machine.table.Load().Denials(n.stamp(r), ops, out, s.answered)
 	if answered > 0 {
 		n.denials.left.Store(learning)
@@ -48,11 +75,18 @@ func (n *Node) decideOrDeny(ops []engine.Op, out []engine.Decision, foreign bool
 	if n.short() {
 		answered += n.refuse(ops, out, s.answered)
 	}
+	n.denials.saw(answered == len(ops))
 	switch answered {
 	case 0:
 		return n.submit(ops, out, false, foreign)
 	case len(ops):
-		return n.stillLeads(r)
+		if asked == nil {
+			return n.stillLeads(r)
+		}
+		if n.reign.Load() != r {
+			return ErrTryAgain // this clock and another's stamps may have met
+		}
+		return n.confirms.settled(asked, r.term)
 	}
 	if err := n.submitRest(s, ops, out, foreign); err != nil {
 		return err

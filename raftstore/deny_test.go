@@ -49,24 +49,27 @@ func TestDenialsNeedNoLog(t *testing.T) {
 }
 
 // TestADeposedLeaderDeniesNothing: an answer from a state that others may have
-// gone beyond is none.
+// gone beyond is none, also of a leader that asks ahead since all was denied of late.
 func TestADeposedLeaderDeniesNothing(t *testing.T) {
-	c := newCluster(t, 3, nil)
-	leader, at := c.leader()
-	c.decideOn(leader, quota("key", 1), quota("key", 1))
-	c.decideOn(leader, quota("key", 1))
-	for i := range c.nodes {
-		if i != at {
-			c.stop(i)
-		}
+	for name, denied := range map[string]int{"denies at times": 1, "denies all": 20} {
+		t.Run(name, func(t *testing.T) {
+			// It believes that it leads for a while after nobody hears it any more.
+			c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Heartbeat = 2 * time.Second })
+			leader, at := c.leader()
+			c.decideOn(leader, quota("key", 1), quota("key", 1))
+			for range denied {
+				require.Zero(t, c.decideOn(leader, quota("key", 1))[0].Allowed)
+			}
+			for i := range c.nodes {
+				if i != at {
+					c.stop(i)
+				}
+			}
+			err := leader.Decide([]engine.Op{quota("key", 1)}, make([]engine.Decision, 1))
+			require.Error(t, err)
+			require.NotErrorIs(t, err, raftstore.ErrUnknown, "nothing was proposed")
+		})
 	}
-	// An answer that a follower gave before it was stopped may still be on its way.
-	var err error
-	require.Eventually(t, func() bool {
-		err = leader.Decide([]engine.Op{quota("key", 1)}, make([]engine.Decision, 1))
-		return err != nil
-	}, patience, time.Millisecond)
-	require.NotErrorIs(t, err, raftstore.ErrUnknown, "nothing was proposed")
 }
 
 // TestMemoryIsBoundedTheSameEverywhere: what is forgotten when memory is full is in
