@@ -17,6 +17,12 @@ import (
 // heard of it when it is asked, and the old answer is all that it gets: it must not
 // take that for a confirmation and deny from the state it has.
 func TestADeposedLeaderDeniesNothing(t *testing.T) {
+	t.Run("asks when it has denied", func(t *testing.T) { deposed(t, 2) })
+	t.Run("asks ahead", func(t *testing.T) { deposed(t, 20) })
+}
+
+// deposed runs that after so many denials in a row.
+func deposed(t *testing.T, denials int) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSimulation(Config{Nodes: 3, Logger: slog.New(slog.DiscardHandler)}, NewReport())
 		s.start()
@@ -25,7 +31,7 @@ func TestADeposedLeaderDeniesNothing(t *testing.T) {
 		leader, successor, voter := s.ranks()
 
 		spent := engine.Op{Key: []byte("key"), Cost: 1, Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: 1}}
-		for range 3 { // the third denial is answered without the log
+		for range 1 + denials { // the second denial is answered without the log
 			_, err := leader.ask([]engine.Op{spent}, false)
 			require.NoError(t, err)
 		}
