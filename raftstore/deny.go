@@ -83,8 +83,8 @@ func (n *Node) decideOrDeny(ops []engine.Op, out []engine.Decision, foreign bool
 		if asked == nil {
 			return n.stillLeads(r)
 		}
-		if n.reign.Load() != r {
-			return ErrTryAgain // this clock and another's stamps may have met
+		if n.raft.CurrentTerm() != r.term {
+			return ErrTryAgain // what was looked at may have stamps of another leader's clock
 		}
 		return n.confirms.settled(asked, r.term)
 	}
