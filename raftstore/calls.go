@@ -19,6 +19,7 @@ import (
 const (
 	callStatus  byte = 's' // how are you: a status in JSON
 	callTerm    byte = 'v' // which term are you in: 8 bytes
+	callHistory byte = 'h' // the history at an entry: its index and the asker's history, 8 bytes each
 	callInvite  byte = 'i' // found a cluster with me
 	callJoin    byte = 'j' // take me in: a joining in JSON
 	callDecide  byte = 'd' // carry out a body of operations
@@ -47,6 +48,8 @@ func (n *Node) answer(from peer.Identity, method byte, payload []byte) (byte, []
 		return answered, n.status().encode()
 	case callTerm:
 		return answered, binary.LittleEndian.AppendUint64(nil, n.raft.CurrentTerm())
+	case callHistory:
+		return n.answerHistory(from, payload)
 	case callDecide:
 		return n.answerDecide(payload)
 	case callClear:

@@ -43,13 +43,19 @@ func (n *Node) decideAtomic(ops []engine.Op, out []engine.Decision, foreign bool
 }
 
 // timely turns an answer that took too long into ErrUnknown: an admission that is
-// handed out late is a burst on top of what was admitted since.
+// handed out late is a burst on top of what was admitted since. It does the same while
+// this node finds out whether its state is right.
 func (n *Node) timely(start time.Time, err error) error {
-	if err == nil && time.Since(start) > n.maxAge {
+	switch {
+	case err != nil:
+		return err
+	case time.Since(start) > n.maxAge:
 		n.counters.late.Add(1)
 		return ErrUnknown
+	case n.divergence.underWay.Load():
+		return ErrUnknown // the operation is counted, but this node may be the odd one
 	}
-	return err
+	return nil
 }
 
 // place says where the answers of some operations will be.

@@ -22,7 +22,8 @@ var (
 
 // Why a node does not start, or stops.
 var (
-	ErrDiverged    = errors.New("this node's state differs from the leader's")
+	ErrDiverged    = errors.New("this node's state differs from that of a majority of the nodes")
+	ErrDisputed    = errors.New("this node's state differs from another node's, and no majority of the voters could be asked which of them is right")
 	ErrRemoved     = errors.New("this node was removed from the cluster")
 	ErrOtherNode   = errors.New("the data directory belongs to another node")
 	ErrStandalone  = errors.New("the data directory holds the state of a server that ran alone, which weir backup and weir restore bring into another")

@@ -55,3 +55,6 @@ const QuietFor = quietFor
 
 // LeaderlessPause is how long a leader that cannot serve waits before it tries again.
 const LeaderlessPause = leaderlessPause
+
+// Dispute lets a node doubt its state, or not any more.
+func (n *Node) Dispute(doubt bool) { n.divergence.underWay.Store(doubt) }

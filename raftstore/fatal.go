@@ -29,6 +29,8 @@ func restartAdvice(err error) string {
 		return "no: remove the node of this id from the cluster first"
 	case errors.Is(err, ErrSpentID):
 		return "yes: it joins as another node"
+	case errors.Is(err, ErrDisputed):
+		return "yes, when the other nodes are up again: a majority of them tells which node is odd"
 	case errors.Is(err, ErrNewer):
 		return "no: run the newer version"
 	default:
@@ -36,16 +38,14 @@ func restartAdvice(err error) string {
 	}
 }
 
-// diverged is the machine's way to end the process: a node that went astray must
-// not start again either.
+// diverged ends the process of a node whose state a majority contradicts, and marks
+// its directory: it must not start again either.
 func (n *Node) diverged(err error) {
-	if errors.Is(err, ErrDiverged) {
-		n.identity.Lock()
-		n.identity.Diverged = err.Error()
-		if e := writeIdentity(n.options.FS, n.options.DataDir, n.identity.identity); e != nil {
-			err = errors.Join(err, e)
-		}
-		n.identity.Unlock()
+	n.identity.Lock()
+	n.identity.Diverged = err.Error()
+	if e := writeIdentity(n.options.FS, n.options.DataDir, n.identity.identity); e != nil {
+		err = errors.Join(err, e)
 	}
+	n.identity.Unlock()
 	n.fatal(err)
 }

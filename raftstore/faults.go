@@ -11,4 +11,5 @@ type Faults struct {
 	EarlyReply           bool // answer before the entry is committed
 	SnapshotWithoutStamp bool // lose limiter time in a snapshot
 	StaleIndex           bool // record an older applied index than the data has
+	OddDecisions         bool // decide otherwise than the other nodes, as an odd processor would
 }

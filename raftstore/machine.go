@@ -26,7 +26,8 @@ type machine struct {
 	images  *persistence.Images
 	find    func(nonce uint64) *batch // a batch of this node
 	fatal   func(error)
-	founded func(founding) // told when the cluster's constants are known
+	founded func(founding)   // told when the cluster's constants are known
+	differs func(difference) // told when the leader's history is not this node's; must not wait
 	faults  Faults
 	newest  byte // format of entries that can be read
 
@@ -172,6 +173,9 @@ func (m *machine) decide(s *state, h wire.Header, body []byte) error {
 		} else {
 			table.Decide(s.At, call.Ops, out)
 		}
+		if m.faults.OddDecisions && len(out) > 0 {
+			out[0].Remaining++
+		}
 		s.History = foldDecisions(s.History, out)
 		done += len(call.Ops)
 	}
@@ -259,15 +263,27 @@ func (m *machine) spent(id string) bool {
 	return slices.Contains(m.state.Gone, id)
 }
 
-// compare ends the process when the leader's history is not this node's.
+// compare reports when the history of the node that proposed an entry is not this
+// node's.
 func (m *machine) compare(h wire.Header) {
 	if h.CheckIndex == 0 {
 		return
 	}
 	mine, ok := m.samples.at(h.CheckIndex)
 	if ok && mine != h.CheckHash {
-		m.fatal(fmt.Errorf("%w: at entry %d the history is %016x here and %016x there", ErrDiverged, h.CheckIndex, mine, h.CheckHash))
+		m.differs(difference{index: h.CheckIndex, mine: mine, theirs: h.CheckHash})
 	}
+}
+
+// historyAt returns the history at an entry; false when it is not applied yet or no
+// longer remembered.
+func (m *machine) historyAt(index uint64) (uint64, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if index == m.state.Index {
+		return m.state.History, true // also right after an image was loaded
+	}
+	return m.samples.at(index)
 }
 
 // unreadable ends the process: skipping an entry that others apply would be to

@@ -49,6 +49,7 @@ type Node struct {
 	proposals     chan proposal
 	denials       denials
 	confirms      *confirmer
+	divergence    divergenceCheck
 	handover      handoverWatch
 	reign         atomic.Pointer[reign] // nil: this node does not lead, or not yet
 	lastEntry     atomic.Int64          // Unix nanoseconds of the last proposal
@@ -91,14 +92,15 @@ func newNode(o Options) *Node {
 		options: o, log: o.Logger, source: o.Source, faults: o.Faults,
 		maxAge: o.MaxDecisionAge, testClock: o.TestClock,
 		maxMemory: o.Table.MaxMemoryBytes, denyWhenFull: o.Table.WhenFull != 0, idLifetimeNs: o.Table.IDLifetimeNs,
-		queue:     newQueue(),
-		started:   time.Now(),
-		proposals: make(chan proposal, maxInFlight),
-		snapshots: make(chan chan error),
-		ready:     make(chan struct{}),
-		stop:      make(chan struct{}),
-		ended:     make(chan struct{}),
-		closeLogs: func() error { return nil },
+		queue:      newQueue(),
+		divergence: divergenceCheck{found: make(chan difference, 1)},
+		started:    time.Now(),
+		proposals:  make(chan proposal, maxInFlight),
+		snapshots:  make(chan chan error),
+		ready:      make(chan struct{}),
+		stop:       make(chan struct{}),
+		ended:      make(chan struct{}),
+		closeLogs:  func() error { return nil },
 	}
 	n.format.Store(wire.Oldest)
 	if n.idLifetimeNs == 0 {
@@ -140,7 +142,7 @@ func (n *Node) open() error {
 func (n *Node) newMachine() *machine {
 	m := newMachine(n.options.Table)
 	m.source, m.images, m.faults, m.newest = n.source, n.images, n.faults, n.options.Format
-	m.find, m.fatal, m.founded = n.queue.find, n.diverged, n.joined
+	m.find, m.fatal, m.founded, m.differs = n.queue.find, n.fatal, n.joined, n.divergence.differs
 	return m
 }
 
@@ -232,6 +234,7 @@ func (n *Node) start() {
 	n.tasks.Go(n.housekeep)
 	n.tasks.Go(n.snapshot)
 	n.tasks.Go(n.watch)
+	n.tasks.Go(n.checkDivergence)
 	n.tasks.Go(n.promotions)
 	n.tasks.Go(n.forget)
 	n.tasks.Go(n.join)

@@ -53,7 +53,7 @@ func (p *process) expected(err error) bool {
 	case errors.Is(err, raftstore.ErrStuck):
 		return p.log.hasHung() || isHandover(err)
 	}
-	for _, never := range []error{raftstore.ErrDiverged, raftstore.ErrBadEntry, raftstore.ErrNewer} {
+	for _, never := range []error{raftstore.ErrDiverged, raftstore.ErrDisputed, raftstore.ErrBadEntry, raftstore.ErrNewer} {
 		if errors.Is(err, never) {
 			return false
 		}
@@ -75,7 +75,7 @@ func kindOf(err error) string {
 		return "a handover did not end"
 	}
 	for _, known := range []error{
-		raftstore.ErrDiverged, raftstore.ErrRemoved, raftstore.ErrLostState, raftstore.ErrSpentID, raftstore.ErrStuck, raftstore.ErrLogFailed, raftstore.ErrBadEntry, raftstore.ErrNewer,
+		raftstore.ErrDiverged, raftstore.ErrDisputed, raftstore.ErrRemoved, raftstore.ErrLostState, raftstore.ErrSpentID, raftstore.ErrStuck, raftstore.ErrLogFailed, raftstore.ErrBadEntry, raftstore.ErrNewer,
 		persistence.ErrDisk, persistence.ErrDamagedLive, persistence.ErrDiskFullLive,
 	} {
 		if errors.Is(err, known) {

@@ -1,0 +1,208 @@
+package raftstore
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/raftstore/peer"
+)
+
+// divergenceCheck decides which nodes keep the right state when two of them differ.
+// The log is the same on every node, so a node whose history differs has computed
+// something else from it: its processor, its memory or its build is odd. An entry only
+// tells that the follower and the leader differ, not which of them is odd. The node asks
+// every voter for its history at one entry:
+//
+//   - A majority of the voters has this node's history: this node goes on.
+//   - A majority has one other history: this node is odd, and stops for good.
+//   - Neither within the limit, because voters are down or too many differ: a follower
+//     stops without a mark and may start again. A leader goes on; it has lost a follower.
+//
+// The question carries the asker's history, so the node that is asked begins a check of
+// its own when it differs. An odd leader stops that way.
+type divergenceCheck struct {
+	found    chan difference // holds the newest difference; capacity 1
+	underWay atomic.Bool     // answers of this node are withheld
+}
+
+// difference is an entry at which this node and another one have different histories.
+type difference struct {
+	index        uint64
+	mine, theirs uint64
+	node         string // "" for the leader that proposed the entry
+}
+
+const (
+	// askHistoryAgain is the pause before voters that lack the entry are asked again.
+	askHistoryAgain = 20 * time.Millisecond
+	// divergenceTimeouts elections bound a check: a voter that restarts can still answer.
+	divergenceTimeouts = 2
+	// historyBytes is the length of an entry's index or of a history in a call.
+	historyBytes = 8
+)
+
+// differs begins a check unless one is under way. It never waits: the Raft library's
+// goroutine and the inter-node port call it.
+func (d *divergenceCheck) differs(at difference) {
+	select {
+	case d.found <- at:
+	default:
+	}
+}
+
+// checkDivergence carries out the checks until the node closes.
+func (n *Node) checkDivergence() {
+	for {
+		select {
+		case at := <-n.divergence.found:
+			n.divergence.underWay.Store(true)
+			n.judge(at)
+			n.divergence.underWay.Store(false)
+			pause(n.ctx, n.options.Heartbeat) // an odd node needs a moment to stop
+		case <-n.stop:
+			return
+		}
+	}
+}
+
+// judge compares histories until a majority has one, or the limit has passed.
+func (n *Node) judge(at difference) {
+	n.log.Error("this node's state differs from another node's; asking all voters for theirs",
+		"entry", at.index, "here", hash(at.mine), "there", hash(at.theirs), "node", at.node)
+	ctx, cancel := context.WithTimeout(n.ctx, divergenceTimeouts*n.electionTimeout())
+	defer cancel()
+	for ctx.Err() == nil {
+		switch v := n.pollHistories(ctx); v.outcome {
+		case inMajority:
+			n.log.Error("a majority of the voters has this node's state; the odd nodes have to stop", "entry", v.index, "odd", v.others)
+			return
+		case inMinority:
+			n.diverged(fmt.Errorf("%w: at entry %d the history is %v here and %v on %v", ErrDiverged, v.index, hash(v.mine), hash(v.majority), v.others))
+			return
+		}
+		pause(ctx, askHistoryAgain)
+	}
+	if n.raft.State() != raft.Leader && !n.closing() {
+		n.fatal(fmt.Errorf("%w: at entry %d the history is %v here and %v there", ErrDisputed, at.index, hash(at.mine), hash(at.theirs)))
+	}
+}
+
+// hash is a history as logs show it.
+type hash uint64
+
+func (h hash) String() string { return fmt.Sprintf("%016x", uint64(h)) }
+
+// pollOutcome is what a poll of histories says of this node.
+type pollOutcome int
+
+const (
+	undecided pollOutcome = iota
+	inMajority
+	inMinority
+)
+
+// historyPoll is the result of one poll.
+type historyPoll struct {
+	outcome        pollOutcome
+	index          uint64
+	mine, majority uint64
+	others         []string // the voters with another history than this node's
+}
+
+// pollHistories asks all voters for their history at the newest entry this node has
+// applied. Every entry is folded into a history, so two nodes that differed once differ
+// at all later entries.
+func (n *Node) pollHistories(ctx context.Context) historyPoll {
+	index, mine := n.machine.check()
+	histories := n.askHistories(ctx, index, mine)
+	voters := n.voters()
+	if slices.Contains(voters, n.options.NodeID) {
+		histories[n.options.NodeID] = mine
+	}
+	return tally(index, mine, len(voters), histories)
+}
+
+// tally counts the histories of some voters at one entry, by node.
+func tally(index, mine uint64, voters int, histories map[string]uint64) historyPoll {
+	v := historyPoll{index: index, mine: mine}
+	count := map[uint64]int{}
+	for id, history := range histories {
+		if count[history]++; count[history] > voters/2 {
+			v.majority, v.outcome = history, inMinority
+		}
+		if history != mine {
+			v.others = append(v.others, id)
+		}
+	}
+	if v.outcome == inMinority && v.majority == mine {
+		v.outcome = inMajority
+	}
+	return v
+}
+
+// askHistories asks the other voters side by side. Only those that have applied the
+// entry, and remember it, are in the result.
+func (n *Node) askHistories(ctx context.Context, index, mine uint64) map[string]uint64 {
+	var (
+		mu        sync.Mutex
+		asking    sync.WaitGroup
+		histories = map[string]uint64{}
+	)
+	for _, id := range n.voters() {
+		client := n.peers.client(id)
+		if client == nil {
+			continue // this node
+		}
+		asking.Go(func() {
+			if history, err := askHistory(ctx, client, index, mine); err == nil {
+				mu.Lock()
+				histories[id] = history
+				mu.Unlock()
+			}
+		})
+	}
+	asking.Wait()
+	return histories
+}
+
+var errNoHistory = errors.New("the entry is not applied yet, or is no longer remembered")
+
+// askHistory returns a node's history at an entry.
+func askHistory(ctx context.Context, client *peer.Client, index, mine uint64) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	defer cancel()
+	question := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, index), mine)
+	code, answer, err := client.Call(ctx, callHistory, question)
+	switch {
+	case err != nil:
+		return 0, err
+	case code != answered || len(answer) != historyBytes:
+		return 0, errNoHistory
+	}
+	return binary.LittleEndian.Uint64(answer), nil
+}
+
+// answerHistory answers another node's question, and begins a check of its own if the
+// two differ.
+func (n *Node) answerHistory(from peer.Identity, question []byte) (byte, []byte) {
+	if len(question) != 2*historyBytes {
+		return refused, []byte("a question for a history has 16 bytes")
+	}
+	index, theirs := binary.LittleEndian.Uint64(question), binary.LittleEndian.Uint64(question[historyBytes:])
+	mine, ok := n.machine.historyAt(index)
+	if !ok {
+		return tryAgain, nil
+	}
+	if mine != theirs {
+		n.divergence.differs(difference{index, mine, theirs, from.NodeID})
+	}
+	return answered, binary.LittleEndian.AppendUint64(nil, mine)
+}

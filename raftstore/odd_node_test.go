@@ -1,0 +1,119 @@
+package raftstore_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore"
+)
+
+// newClusterWithOdd starts three nodes of which one decides otherwise than the others.
+func newClusterWithOdd(t *testing.T, odd int) *cluster {
+	c := newCluster(t, 3, nil)
+	c.leader()
+	c.stop(odd)
+	c.opts[odd].Faults.OddDecisions = true
+	c.restart(odd)
+	return c
+}
+
+// decideUntil has a node decide until it stops with a reason, and returns the reason.
+func (c *cluster) decideUntilStop(n *raftstore.Node, others ...*raftstore.Node) (reason error) {
+	c.t.Helper()
+	out := make([]engine.Decision, 1)
+	require.Eventually(c.t, func() bool {
+		for _, n := range append(others, n) {
+			n.Decide([]engine.Op{quota("key", 1_000_000)}, out)
+		}
+		select {
+		case reason = <-c.fatal:
+			return true
+		default:
+			return false
+		}
+	}, patience, 1)
+	return reason
+}
+
+// TestAnOddFollowerStopsAlone: a follower that decides otherwise stops for good, and the
+// others go on.
+func TestAnOddFollowerStopsAlone(t *testing.T) {
+	const odd = 0
+	c := newClusterWithOdd(t, odd)
+	leader := c.moveTo(1)
+	require.ErrorIs(t, c.decideUntilStop(leader), raftstore.ErrDiverged)
+	c.goOnWithout(odd)
+}
+
+// TestAnOddLeaderStopsAlone: a leader that decides otherwise stops for good, and the
+// followers, who have the same state, go on.
+func TestAnOddLeaderStopsAlone(t *testing.T) {
+	const odd = 0
+	c := newClusterWithOdd(t, odd)
+	leader := c.moveTo(odd)
+	require.ErrorIs(t, c.decideUntilStop(leader), raftstore.ErrDiverged)
+	c.goOnWithout(odd)
+}
+
+// goOnWithout ends the odd node, and sees that the others decide, also after a restart,
+// and that the odd one does not start again.
+func (c *cluster) goOnWithout(odd int) {
+	c.t.Helper()
+	c.nodes[odd].Close()
+	c.nodes[odd] = nil
+	leader, _ := c.leader()
+	c.take(leader, "after", 10)
+	for i := range c.nodes {
+		if i != odd {
+			c.stop(i)
+			c.restart(i)
+		}
+	}
+	leader, _ = c.leader()
+	require.EqualValues(c.t, 8, c.take(leader, "after", 10).Remaining)
+	c.agree()
+	require.Empty(c.t, c.fatal, "another node stopped as well")
+	o := c.opts[odd]
+	o.Listener = nil
+	_, err := raftstore.Open(o)
+	require.ErrorIs(c.t, err, raftstore.ErrDiverged)
+}
+
+// TestWhereNoMajorityCanBeAskedTheFollowerStops: with one of three nodes down, a leader
+// and a follower that differ cannot know which of them is odd. The follower stops and is
+// not marked. When all three run, the odd node is found.
+func TestWhereNoMajorityCanBeAskedTheFollowerStops(t *testing.T) {
+	const odd, down = 0, 2
+	c := newClusterWithOdd(t, odd)
+	leader := c.moveTo(1)
+	c.stop(down)
+	require.ErrorIs(t, c.decideUntilStop(leader), raftstore.ErrDisputed)
+	c.nodes[odd].Close()
+	c.nodes[odd] = nil
+	c.restart(down)
+	c.restart(odd)
+	reason := c.decideUntilStop(leader, c.nodes[down])
+	for errors.Is(reason, raftstore.ErrDisputed) { // the third node was not up yet
+		c.nodes[odd].Close()
+		c.restart(odd)
+		reason = c.decideUntilStop(leader, c.nodes[down])
+	}
+	require.ErrorIs(t, reason, raftstore.ErrDiverged)
+	c.goOnWithout(odd)
+}
+
+// TestADisputeWithholdsAnswers: while a node does not know whether its state is right,
+// it says that the outcome is unknown.
+func TestADisputeWithholdsAnswers(t *testing.T) {
+	c := newCluster(t, 1, nil)
+	leader, _ := c.leader()
+	out := make([]engine.Decision, 1)
+	require.NoError(t, leader.Decide([]engine.Op{quota("key", 5)}, out))
+	leader.Dispute(true)
+	require.ErrorIs(t, leader.Decide([]engine.Op{quota("key", 5)}, out), raftstore.ErrUnknown)
+	leader.Dispute(false)
+	require.NoError(t, leader.Decide([]engine.Op{quota("key", 5)}, out))
+}
