@@ -39,6 +39,7 @@ const (
 	lostState              // the caller's id is that of a node with a past
 	oldMember              // not applied: not every member knows it
 	spentID                // the caller's id is that of a node that has left
+	tooLarge               // certainly not applied: longer than an entry may be
 )
 
 // answer handles a call of another node.
@@ -95,6 +96,8 @@ func reply(payload []byte, err error) (byte, []byte) {
 		return lostState, []byte(err.Error())
 	case errors.Is(err, ErrOldMember):
 		return oldMember, nil
+	case errors.Is(err, ErrTooLarge):
+		return tooLarge, nil
 	case errors.Is(err, ErrSpentID):
 		return spentID, nil
 	case errors.Is(err, ErrUnknown):
@@ -119,6 +122,8 @@ func outcomeOf(status byte, payload []byte) error {
 		return fmt.Errorf("%w%s", ErrLostState, strings.TrimPrefix(string(payload), ErrLostState.Error()))
 	case oldMember:
 		return ErrOldMember
+	case tooLarge:
+		return ErrTooLarge
 	case spentID:
 		return ErrSpentID
 	case refused:

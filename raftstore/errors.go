@@ -14,6 +14,9 @@ var (
 	ErrUnsound = errors.New("an argument is out of bounds")
 	// ErrOldMember: certainly not applied.
 	ErrOldMember = errors.New("not every node of the cluster has said that its weir knows this, nothing was changed: upgrade all of them, and remove those that are gone")
+	// ErrTooLarge: operations of one step are longer than an entry may be. Nothing was
+	// counted.
+	ErrTooLarge = errors.New("the transaction is too long for the log of the cluster, nothing was counted")
 	// ErrOverloaded: shed before it was proposed.
 	ErrOverloaded = errors.New("too many commands are waiting, nothing was counted")
 	// ErrUnknown: it may have been applied.

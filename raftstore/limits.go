@@ -1,6 +1,10 @@
 package raftstore
 
-import "time"
+import (
+	"time"
+
+	"github.com/weir-project/weir/raftstore/peer"
+)
 
 const (
 	// maxEntryOps and maxEntryBytes close an entry: large enough that the cost of an
@@ -8,6 +12,10 @@ const (
 	// under a millisecond.
 	maxEntryOps   = 1024
 	maxEntryBytes = 128 << 10
+	// maxCallBytes bounds the operations of one step as the log writes them. They go into
+	// one entry, and on a follower into one call to the leader: both have the same bound,
+	// so that a transaction does not depend on the node that takes it.
+	maxCallBytes = peer.MaxPayload
 	// maxQueuedOps bounds the operations that wait to be proposed: at the slowest
 	// useful rate they are answered within the age a decision may have.
 	maxQueuedOps = 64 << 10

@@ -189,3 +189,37 @@ func quotas(maxima map[string]int64) porcupine.Model {
 	}
 	return model.ToModel()
 }
+
+// zonedPolicies are changes of policies that each carry eight time zones, with the
+// longest data a zone may have.
+func zonedPolicies(n int) []engine.Op {
+	var limits []engine.PolicyLimit
+	for i := range 8 {
+		zone := &engine.Zone{Name: fmt.Sprint("zone", i)}
+		for c := range int64(engine.MaxZoneChanges) {
+			zone.Changes = append(zone.Changes, engine.ZoneChange{AtSec: 1e9 + 15e6*c, OffsetSec: 3600 * (c % 2)})
+		}
+		limits = append(limits, engine.PolicyLimit{Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Day, Max: 5}, Zone: zone})
+	}
+	var ops []engine.Op
+	for i := range n {
+		ops = append(ops, engine.Op{Code: engine.OpPolicy, Key: fmt.Append(nil, "zoned", i), Policy: &engine.PolicyChange{Terms: &engine.Policy{Limits: limits}}})
+	}
+	return ops
+}
+
+// TestLongTransactions: the bound of a transaction is the same on a leader and on a
+// follower. What is longer is refused, and nothing of it happens.
+func TestLongTransactions(t *testing.T) {
+	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Heartbeat = time.Second })
+	_, at := c.leader()
+	fits, tooLong := zonedPolicies(400), append(zonedPolicies(1023), setPolicy("last", 1))
+	out := make([]engine.Decision, len(tooLong))
+	for _, node := range []*raftstore.Node{c.nodes[at], c.nodes[(at+1)%3]} {
+		require.Eventually(t, func() bool { return node.DecideAtomic(fits, out) == nil }, patience, time.Millisecond)
+		require.ErrorIs(t, node.DecideAtomic(tooLong, out), raftstore.ErrTooLarge)
+	}
+	c.agree()
+	require.Nil(t, c.nodes[at].Policies().Get([]byte("last")))
+	require.NotNil(t, c.nodes[at].Policies().Get([]byte("zoned399")))
+}

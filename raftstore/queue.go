@@ -46,6 +46,9 @@ func (q *queue) add(ops []engine.Op, atomic, foreign bool) (*batch, int, error) 
 		}
 		bytes += wire.Estimate(&ops[i])
 	}
+	if bytes > maxCallBytes/estimateShare && encodedBytes(ops, atomic) > maxCallBytes {
+		return nil, 0, ErrTooLarge
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
@@ -61,6 +64,16 @@ func (q *queue) add(ops []engine.Op, atomic, foreign bool) (*batch, int, error) 
 		q.changed.Broadcast()
 	}
 	return b, at, nil
+}
+
+// estimateShare is how many times longer operations may be than wire.Estimate says:
+// all numbers of an operation together are at most 150 bytes long, and 48 are assumed.
+const estimateShare = 4
+
+// encodedBytes is the length of operations in the log.
+func encodedBytes(ops []engine.Op, atomic bool) int {
+	var e wire.Encoder
+	return len(e.Call(nil, ops, atomic))
 }
 
 // open returns the batch that a call of this size goes to: the last one, or the one

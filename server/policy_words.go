@@ -2,10 +2,8 @@ package server
 
 import (
 	"fmt"
-	"sort"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/weir-project/weir/engine"
 )
@@ -141,43 +139,10 @@ func fixedLimit(args [][]byte) (l engine.PolicyLimit, err error) {
 		return l, badArgument("option", "must be FIRST or TZ zone", rest[0])
 	}
 	if calendar {
-		l.Zone, err = zoneData(zone)
+		l.Zone, err = zoneTables.get(zone)
 	}
 	return l, err
 }
-
-// zoneFrom and zoneUntil are the years whose changes of the clock a policy knows;
-// before and behind them the nearest offset holds.
-const zoneFrom, zoneUntil = 2020, 2100
-
-// zoneData writes a time zone down as this machine knows it.
-func zoneData(name []byte) (*engine.Zone, error) {
-	location, err := loadZone(name)
-	if err != nil {
-		return nil, err
-	}
-	z := &engine.Zone{Name: string(name)}
-	offsetAt := func(sec int64) int64 {
-		_, offset := time.Unix(sec, 0).In(location).Zone()
-		return int64(offset)
-	}
-	first, last := time.Date(zoneFrom, 1, 1, 0, 0, 0, 0, time.UTC).Unix(), time.Date(zoneUntil, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
-	z.Changes = append(z.Changes, engine.ZoneChange{AtSec: first, OffsetSec: offsetAt(first)})
-	// Location.ZoneBounds would say it at once, but at some turns of the year it answers
-	// a zone without length (go1.26).
-	for at := first; at < last && len(z.Changes) < engine.MaxZoneChanges; at += zoneStepSec {
-		before := offsetAt(at)
-		if offsetAt(at+zoneStepSec) == before {
-			continue
-		}
-		into := sort.Search(zoneStepSec, func(s int) bool { return offsetAt(at+int64(s)) != before })
-		z.Changes = append(z.Changes, engine.ZoneChange{AtSec: at + int64(into), OffsetSec: offsetAt(at + int64(into))})
-	}
-	return z, nil
-}
-
-// zoneStepSec is less than the time between any two changes of a clock, in seconds.
-const zoneStepSec = 7 * 24 * 3600
 
 // limitWords writes a limit as limitArgs reads it.
 func limitWords(l *engine.PolicyLimit) string {

@@ -244,6 +244,7 @@ func inServerWords(err error) error {
 		{raftstore.ErrNotLeader, server.ErrNotLeader},
 		{raftstore.ErrOverloaded, server.ErrOverloaded},
 		{raftstore.ErrOldMember, server.ErrOldMember},
+		{raftstore.ErrTooLarge, server.ErrTooLarge},
 		{raftstore.ErrUnknown, server.ErrUnknownOutcome},
 	} {
 		if errors.Is(err, pair.from) {

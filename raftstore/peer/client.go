@@ -42,7 +42,11 @@ func NewClient(port *Port, addr, id string) *Client {
 }
 
 // Call sends a request and waits for its answer or the end of ctx.
+// A payload longer than MaxPayload is not sent.
 func (c *Client) Call(ctx context.Context, method byte, payload []byte) (status byte, answer []byte, err error) {
+	if len(payload) > MaxPayload {
+		return 0, nil, fmt.Errorf("%w: %d bytes, and a call carries at most %d", ErrNotSent, len(payload), MaxPayload)
+	}
 	l, err := c.connect(ctx)
 	if err != nil {
 		return 0, nil, fmt.Errorf("%w: %w", ErrNotSent, err)

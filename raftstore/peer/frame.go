@@ -14,9 +14,12 @@ import (
 // length counts what follows it. Answers may come in any order.
 const (
 	frameHead = 9
-	// maxFrameBytes is more than the longest batch of forwarded operations: 1024
-	// operations of the longest keys, ids and texts, and their limits.
-	maxFrameBytes = 2 << 20
+	// maxFrameBytes bounds what a peer can make this node allocate. A usual batch of
+	// forwarded operations is far shorter. A transaction of policies is longer than its
+	// text, because it carries the data of their time zones.
+	maxFrameBytes = 8 << 20
+	// MaxPayload is the longest payload of a call.
+	MaxPayload = maxFrameBytes - frameHead
 	// readBufferBytes takes a usual batch in one read.
 	readBufferBytes = 64 << 10
 )
