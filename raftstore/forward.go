@@ -11,20 +11,24 @@ import (
 
 // sendToLeader sends a batch to the leader and tells its callers what became of it.
 func (n *Node) sendToLeader(b *batch) {
-	client := n.leaderClient()
+	_, leader := n.raft.LeaderWithID()
+	client := n.peers.client(string(leader))
 	if client == nil || b.kind == wire.Tick {
 		n.queue.land(b, ErrNoLeader)
 		return
 	}
-	n.tasks.Go(func() { n.queue.land(b, n.forward(client, b)) })
+	while := n.forwards.to(n.ctx, leader)
+	n.tasks.Go(func() { n.queue.land(b, n.forward(while, client, b)) })
 }
 
-func (n *Node) forward(client *peer.Client, b *batch) error {
+// forward returns an unknown outcome when the leader has not answered in time, or soon
+// after while is over.
+func (n *Node) forward(while context.Context, client *peer.Client, b *batch) error {
 	method := callDecide
 	if b.kind == wire.Clear {
 		method = callClear
 	}
-	ctx, cancel := context.WithTimeout(n.ctx, n.maxAge)
+	ctx, cancel := context.WithTimeout(while, n.maxAge)
 	defer cancel()
 	status, answer, err := client.Call(ctx, method, b.body())
 	switch {

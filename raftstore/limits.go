@@ -72,7 +72,15 @@ const (
 	joinEvery = 500 * time.Millisecond
 	// adminTimeout bounds a change of membership.
 	adminTimeout = 10 * time.Second
-	// hungAfter is how long a write to the log may take before the node gives up: a
-	// leader with a hung disk keeps its followers from electing another.
+	// hungAfter is how long a write to the log may take before the node gives up.
 	hungAfter = 5 * time.Second
+	// stuckFraction of a heartbeat's timeout is how long an append may take before a
+	// leader withholds its heartbeats: another node leads within three times the timeout,
+	// and an append that takes up to one and a half of it deposes nobody.
+	stuckFraction = 2
+	// gatePause is how often a withheld heartbeat looks whether it may go.
+	gatePause = 2 * time.Millisecond
+	// deposedFraction of a heartbeat's timeout is how long calls to a leader may go on
+	// when another leads: its answers may be on their way.
+	deposedFraction = 4
 )

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -19,19 +20,22 @@ type logStore interface {
 
 // guardedLog ends the process at the first write that fails, and lets the watchdog
 // see one that hangs. After a failed write the library's idea of the last entry is
-// wrong, and a leader whose disk hangs goes on sending heartbeats, so that nobody
-// else is elected (hashicorp/raft issues 503, 666, 614).
+// wrong.
 type guardedLog struct {
 	logStore
 	fatal  func(error)
 	writes latency.Histogram // of entries
 
+	opened  time.Time
+	storing atomic.Int64 // when the append under way began, in nanoseconds since opened; 0: none is
+
+	awake awake
 	mu    sync.Mutex
-	since map[string]time.Time // writes under way, by name
+	since map[string]time.Duration // awake when each write under way began, by name
 }
 
 func guard(store logStore, fatal func(error)) *guardedLog {
-	return &guardedLog{logStore: store, fatal: fatal, since: map[string]time.Time{}}
+	return &guardedLog{logStore: store, fatal: fatal, opened: time.Now(), since: map[string]time.Duration{}}
 }
 
 // IsMonotonic passes on that the log has no gaps.
@@ -41,8 +45,8 @@ func (g *guardedLog) IsMonotonic() bool {
 }
 
 func (g *guardedLog) watched(what string, write func() error) error {
-	g.mark(what, time.Now())
-	defer g.mark(what, time.Time{})
+	g.begin(what)
+	defer g.end(what)
 	if err := write(); err != nil {
 		g.fatal(fmt.Errorf("%w (%s): %w", ErrLogFailed, what, err))
 		return err
@@ -50,22 +54,33 @@ func (g *guardedLog) watched(what string, write func() error) error {
 	return nil
 }
 
-func (g *guardedLog) mark(what string, since time.Time) {
+func (g *guardedLog) begin(what string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if since.IsZero() {
-		delete(g.since, what)
-	} else {
-		g.since[what] = since
-	}
+	g.since[what] = g.awake.now()
 }
 
-// hung returns the write that has taken longer than limit, if there is one.
+func (g *guardedLog) end(what string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.since, what)
+}
+
+// stuckFor is how long the append under way has taken, 0 when there is none.
+func (g *guardedLog) stuckFor() time.Duration {
+	if since := g.storing.Load(); since != 0 {
+		return time.Since(g.opened) - time.Duration(since)
+	}
+	return 0
+}
+
+// hung returns the write that has taken longer than limit while this process ran, if
+// there is one.
 func (g *guardedLog) hung(limit time.Duration) (what string, yes bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for what, since := range g.since {
-		if time.Since(since) > limit {
+		if g.awake.now()-since > limit {
 			return what, true
 		}
 	}
@@ -76,7 +91,11 @@ func (g *guardedLog) StoreLog(l *raft.Log) error { return g.StoreLogs([]*raft.Lo
 
 func (g *guardedLog) StoreLogs(ls []*raft.Log) error {
 	start := time.Now()
-	defer func() { g.writes.Observe(time.Since(start), 1) }()
+	g.storing.Store(max(int64(start.Sub(g.opened)), 1))
+	defer func() {
+		g.storing.Store(0)
+		g.writes.Observe(time.Since(start), 1)
+	}()
 	return g.watched("store entries", func() error { return g.logStore.StoreLogs(ls) })
 }
 

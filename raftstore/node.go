@@ -54,6 +54,7 @@ type Node struct {
 	reign         atomic.Pointer[reign] // nil: this node does not lead, or not yet
 	lastEntry     atomic.Int64          // Unix nanoseconds of the last proposal
 	knownLeader   atomic.Pointer[string]
+	forwards      forwards
 	members       atomic.Pointer[[]Member]
 	started       time.Time
 	answering     atomic.Int64 // batches of other nodes that have no answer yet
@@ -176,7 +177,7 @@ func (n *Node) openRaft() error {
 		Timeout: max(raftTimeouts*n.options.Heartbeat, minRaftTimeout),
 		Logger:  newHclog(n.log),
 	})
-	var carrier raft.Transport = transport{n.transport}
+	var carrier raft.Transport = transport{n.transport, &gate{logs: n.logs, limit: n.options.Heartbeat / stuckFraction, stop: n.stop, log: n.log}}
 	if n.faults.HeartbeatFastPath {
 		carrier = n.transport
 	}
@@ -210,7 +211,9 @@ func (n *Node) raftConfig() *raft.Config {
 	c := raft.DefaultConfig()
 	c.LocalID = raft.ServerID(n.options.NodeID)
 	c.HeartbeatTimeout, c.ElectionTimeout = n.options.Heartbeat, n.options.Heartbeat
-	c.LeaderLeaseTimeout = n.options.Heartbeat / 2
+	// A leader that withheld its heartbeats for a moment resigns no earlier than its
+	// followers may look for another. No promise rests on the lease: see confirmer.
+	c.LeaderLeaseTimeout = n.options.Heartbeat
 	c.CommitTimeout = min(c.CommitTimeout, n.options.Heartbeat/10)
 	c.MaxAppendEntries = maxAppendEntries
 	c.BatchApplyCh = true
@@ -235,6 +238,8 @@ func (n *Node) start() {
 	n.tasks.Go(n.snapshot)
 	n.tasks.Go(n.watch)
 	n.tasks.Go(n.checkDivergence)
+	n.tasks.Go(n.watchStalled)
+	n.tasks.Go(n.followLeader)
 	n.tasks.Go(n.promotions)
 	n.tasks.Go(n.forget)
 	n.tasks.Go(n.join)

@@ -47,6 +47,22 @@ func (s *stalled) check(self string, commit uint64, members []Member) (id string
 	return "", false
 }
 
+// watchStalled looks for stalled members until the node closes. The watchdog does not:
+// a handover waits for the Raft library, which may wait for the disk.
+func (n *Node) watchStalled() {
+	tick := time.NewTicker(housekeepEvery)
+	defer tick.Stop()
+	lagging := stalled{limit: n.options.StalledAfter}
+	for {
+		select {
+		case <-tick.C:
+			n.stepAside(&lagging)
+		case <-n.stop:
+			return
+		}
+	}
+}
+
 // stepAside hands leadership over when a member has stalled.
 func (n *Node) stepAside(s *stalled) {
 	if n.reign.Load() == nil {

@@ -10,18 +10,17 @@ import (
 )
 
 // watch acts when the Raft library is stuck in one of the ways it is known for.
-// Waiting does not mend them: a restart does, or another leader.
+// Waiting does not mend them: a restart does.
 func (n *Node) watch() {
 	tick := time.NewTicker(housekeepEvery)
 	defer tick.Stop()
-	lagging := stalled{limit: n.options.StalledAfter}
 	for {
 		select {
 		case <-tick.C:
 		case <-n.stop:
 			return
 		}
-		n.stepAside(&lagging)
+		n.logs.awake.tick()
 		if what, yes := n.logs.hung(hungAfter); yes {
 			n.fatal(fmt.Errorf("%w: %s has taken more than %v; is the disk hung?", ErrStuck, what, hungAfter))
 		}
@@ -51,21 +50,41 @@ func (n *Node) removed() bool {
 	return n.joinedBefore(c.index)
 }
 
+// awake is how long this process has run, as the ticks of its watchdog tell. A pause of
+// the process, or of its virtual machine, counts as two ticks: the disk is not to blame
+// for the rest.
+type awake struct {
+	ran  atomic.Int64 // nanoseconds
+	last time.Time    // of the last tick; only the watchdog uses it
+}
+
+// tick counts the time since the last tick.
+func (a *awake) tick() {
+	now := time.Now()
+	if !a.last.IsZero() {
+		a.ran.Add(int64(min(now.Sub(a.last), 2*housekeepEvery)))
+	}
+	a.last = now
+}
+
+func (a *awake) now() time.Duration { return time.Duration(a.ran.Load()) }
+
 // handoverWatch notices a leader that refuses every entry because it believes that
 // it is handing leadership over. An idle leader proposes a tick every second, so
 // there is always something to be refused.
-type handoverWatch struct{ since atomic.Int64 } // Unix nanoseconds of the first refusal in a row; 0: none
+type handoverWatch struct{ since atomic.Pointer[time.Time] } // of the first refusal in a row, with its monotonic reading; nil: none
 
 // saw takes note of what the Raft library said of an entry.
 func (h *handoverWatch) saw(err error) {
 	if errors.Is(err, raft.ErrLeadershipTransferInProgress) {
-		h.since.CompareAndSwap(0, time.Now().UnixNano())
-	} else {
-		h.since.Store(0)
+		now := time.Now()
+		h.since.CompareAndSwap(nil, &now)
+	} else if h.since.Load() != nil {
+		h.since.Store(nil)
 	}
 }
 
 func (h *handoverWatch) stuck(limit time.Duration) bool {
 	since := h.since.Load()
-	return since != 0 && time.Since(time.Unix(0, since)) > limit
+	return since != nil && time.Since(*since) > limit
 }

@@ -26,17 +26,84 @@ func (s *slowStore) StoreLogs(ls []*raft.Log) error {
 func TestAHungWriteIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := guard(&slowStore{raft.NewInmemStore(), time.Minute}, func(err error) { t.Error(err) })
+		awake := func(d time.Duration) {
+			for ; d > 0; d -= housekeepEvery {
+				time.Sleep(housekeepEvery)
+				g.awake.tick()
+			}
+		}
+		g.awake.tick()
 		go g.StoreLog(&raft.Log{Index: 1})
-		time.Sleep(hungAfter - time.Second)
+		awake(hungAfter - time.Second)
 		_, yes := g.hung(hungAfter)
 		require.False(t, yes)
-		time.Sleep(2 * time.Second)
+		awake(2 * time.Second)
 		what, yes := g.hung(hungAfter)
 		require.True(t, yes)
 		require.Equal(t, "store entries", what)
-		time.Sleep(time.Minute)
+		awake(time.Minute)
 		_, yes = g.hung(hungAfter)
 		require.False(t, yes, "it has come to an end")
+	})
+}
+
+// While a process is paused its disk is not waited for.
+func TestAPauseIsNoHungWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := guard(&slowStore{raft.NewInmemStore(), time.Hour}, func(err error) { t.Error(err) })
+		g.awake.tick()
+		go g.StoreLog(&raft.Log{Index: 1})
+		synctest.Wait()
+		for range 3 {
+			time.Sleep(10 * hungAfter) // no tick comes while the process is paused
+			g.awake.tick()
+			_, yes := g.hung(hungAfter)
+			require.False(t, yes)
+		}
+		for range hungAfter / housekeepEvery {
+			time.Sleep(housekeepEvery)
+			g.awake.tick()
+		}
+		_, yes := g.hung(hungAfter)
+		require.True(t, yes)
+		time.Sleep(time.Hour) // the write ends
+	})
+}
+
+// A leader withholds heartbeats while an append is stuck, and no longer.
+func TestTheGateOpensWhenTheDiskAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const limit, takes = 100 * time.Millisecond, 3 * time.Second
+		g := &gate{logs: guard(&slowStore{raft.NewInmemStore(), takes}, nil), limit: limit, log: slog.New(slog.DiscardHandler)}
+		start := time.Now()
+		g.wait()
+		go g.logs.StoreLog(&raft.Log{Index: 1})
+		time.Sleep(limit)
+		g.wait()
+		require.Equal(t, limit, time.Since(start), "it waited for a disk that is in time")
+		time.Sleep(time.Millisecond)
+		g.wait()
+		require.GreaterOrEqual(t, time.Since(start), takes, "it did not wait")
+		require.Less(t, time.Since(start), takes+2*gatePause)
+		g.wait()
+		synctest.Wait()
+	})
+}
+
+func TestTheGateOpensWhenTheNodeCloses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stop := make(chan struct{})
+		g := &gate{logs: guard(&slowStore{raft.NewInmemStore(), time.Hour}, nil), stop: stop, log: slog.New(slog.DiscardHandler)}
+		go g.logs.StoreLog(&raft.Log{Index: 1})
+		time.Sleep(time.Second)
+		go func() {
+			time.Sleep(time.Second)
+			close(stop)
+		}()
+		start := time.Now()
+		g.wait()
+		require.Less(t, time.Since(start), 2*time.Second)
+		time.Sleep(time.Hour) // the write ends
 	})
 }
 

@@ -1,0 +1,67 @@
+package raftstore
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// forwards ends the calls to a leader when another node leads. A leader that is paused,
+// cut off or waits for its disk does not answer, and as many calls as may be in flight
+// would keep all later ones from the new leader until they time out.
+type forwards struct {
+	mu     sync.Mutex
+	leader raft.ServerID
+	ctx    context.Context // of the calls to leader; nil: no leader was seen yet
+	end    context.CancelFunc
+}
+
+// to returns the context for a call to a leader.
+func (f *forwards) to(parent context.Context, leader raft.ServerID) context.Context {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ctx != nil && f.leader == leader {
+		return f.ctx
+	}
+	return parent
+}
+
+// leads notes the leader, and ends the calls to the one before after a grace period.
+func (f *forwards) leads(parent context.Context, leader raft.ServerID, grace time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if leader == "" || leader == f.leader {
+		return
+	}
+	if f.end != nil {
+		time.AfterFunc(grace, f.end)
+	}
+	f.leader = leader
+	f.ctx, f.end = context.WithCancel(parent)
+}
+
+// seenLeaders bounds the changes of leadership that wait to be looked at. One that is
+// dropped costs what the calls in flight take to time out.
+const seenLeaders = 16
+
+// followLeader notes who leads until the node closes.
+func (n *Node) followLeader() {
+	seen := make(chan raft.Observation, seenLeaders)
+	observer := raft.NewObserver(seen, false, func(o *raft.Observation) bool {
+		_, is := o.Data.(raft.LeaderObservation)
+		return is
+	})
+	n.raft.RegisterObserver(observer)
+	defer n.raft.DeregisterObserver(observer)
+	for {
+		_, leader := n.raft.LeaderWithID()
+		n.forwards.leads(n.ctx, leader, n.options.Heartbeat/deposedFraction)
+		select {
+		case <-seen:
+		case <-n.stop:
+			return
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package raftstore_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore"
+)
+
+// hangingLog is a log whose appends wait while its disk hangs.
+type hangingLog struct {
+	*raft.InmemStore
+	mu    sync.Mutex
+	works chan struct{} // closed when the disk works again; nil: it works
+}
+
+func (h *hangingLog) hang() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.works = make(chan struct{})
+}
+
+func (h *hangingLog) release() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.works != nil {
+		close(h.works)
+		h.works = nil
+	}
+}
+
+func (h *hangingLog) StoreLogs(ls []*raft.Log) error {
+	h.mu.Lock()
+	works := h.works
+	h.mu.Unlock()
+	if works != nil {
+		<-works
+	}
+	return h.InmemStore.StoreLogs(ls)
+}
+
+func (h *hangingLog) StoreLog(l *raft.Log) error { return h.StoreLogs([]*raft.Log{l}) }
+
+// hangLeader starts three nodes, lets the disk of the leader hang, and returns a node
+// that does not lead. Decisions may take an hour, so that no time limit ends them.
+func hangLeader(t *testing.T) (c *cluster, at int, logs [3]*hangingLog) {
+	c = newCluster(t, 3, func(i int, o *raftstore.Options) {
+		logs[i] = &hangingLog{InmemStore: raft.NewInmemStore()}
+		o.Log, o.MaxDecisionAge = logs[i], time.Hour
+	})
+	_, at = c.leader()
+	for _, n := range c.nodes {
+		c.take(n, "before", 100)
+	}
+	logs[at].hang()
+	t.Cleanup(logs[at].release)
+	return c, at, logs
+}
+
+// awaitOther waits until a node other than one leads, for another one.
+func (c *cluster) awaitOther(at int) {
+	c.t.Helper()
+	other := c.nodes[(at+1)%3]
+	require.Eventually(c.t, func() bool {
+		leader := other.Topology().Leader
+		return len(c.fatal) > 0 || leader != "" && leader != c.opts[at].NodeID
+	}, patience, 10*time.Millisecond, "no other node leads")
+	require.Empty(c.t, c.fatal, "the node with the hung disk ended before another one led")
+}
+
+// A leader that waits for its disk lets the others elect another one.
+func TestALeaderWithAHungDiskIsReplaced(t *testing.T) {
+	c, at, logs := hangLeader(t)
+	go c.nodes[at].Confirm() // something to write, where the leader has nothing else
+	c.awaitOther(at)
+	require.EqualValues(t, 1, c.take(c.nodes[(at+1)%3], "after", 1).Allowed)
+	logs[at].release()
+	c.agree()
+	require.Zero(t, c.take(c.nodes[at], "after", 1).Allowed)
+}
+
+// Calls that wait for a leader with a hung disk end when another node leads: they would
+// keep later ones from it.
+func TestCallsToAHungLeaderEndWhenAnotherLeads(t *testing.T) {
+	c, at, _ := hangLeader(t)
+	other := c.nodes[(at+1)%3]
+	answers := make(chan error)
+	ops := []engine.Op{{Key: []byte("waits"), Cost: 1, Limit: engine.Limit{
+		Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: int64(24 * time.Hour)}, Max: 100,
+	}}}
+	go func() { answers <- other.Decide(ops, make([]engine.Decision, 1)) }()
+	require.Eventually(t, func() bool { return c.nodes[at].Forwarded() > 0 }, patience, time.Millisecond, "the leader was not asked")
+	c.awaitOther(at)
+	select {
+	case err := <-answers:
+		require.True(t, errors.Is(err, raftstore.ErrUnknown), "%v", err)
+	case <-time.After(patience):
+		t.Fatal("the call still waits")
+	}
+}
