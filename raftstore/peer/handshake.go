@@ -16,6 +16,8 @@ var (
 	ErrNotWeir  = errors.New("the other side does not speak weir's inter-node protocol")
 	ErrVersion  = errors.New("the other side speaks an inter-node protocol that is too old")
 	ErrSecret   = errors.New("the other side does not know this cluster's secret")
+	ErrEnded    = errors.New("the other side ended the connection during the handshake")
+	ErrUnproven = errors.New("the other side ended the connection before it proved that it knows this cluster's secret: it stopped, or the two secrets differ")
 	ErrCluster  = errors.New("the other side belongs to another cluster")
 	ErrSameNode = errors.New("the other side has this node's own id")
 	ErrRefused  = errors.New("refused by the other side")
@@ -155,7 +157,7 @@ func greet(conn net.Conn, secret []byte, service Service, self Identity) (Identi
 	}
 	theirs, heard, err := readGreeting(conn)
 	if err != nil {
-		return Identity{}, fmt.Errorf("%w, or has another one (%w)", ErrSecret, err)
+		return Identity{}, ended(ErrUnproven, err)
 	}
 	mac := make([]byte, macLen)
 	if _, err := io.ReadFull(conn, mac); err != nil {
@@ -165,6 +167,15 @@ func greet(conn net.Conn, secret []byte, service Service, self Identity) (Identi
 		return Identity{}, ErrSecret
 	}
 	return theirs.self, readVerdict(conn)
+}
+
+// ended says what it means that a message of the handshake did not come. A wrong secret
+// is never told in words, so a dialer cannot tell it from a node that stops.
+func ended(meaning, err error) error {
+	if errors.Is(err, io.EOF) {
+		err = io.EOF // and not a side that does not speak the protocol
+	}
+	return fmt.Errorf("%w (%w)", meaning, err)
 }
 
 func readChallenge(r io.Reader) ([]byte, error) {
@@ -198,7 +209,7 @@ func receive(conn net.Conn, secret []byte, self Identity, judge func(Service, Id
 	}
 	mac := make([]byte, macLen)
 	if _, err := io.ReadFull(conn, mac); err != nil {
-		return 0, Identity{}, fmt.Errorf("%w (%w)", ErrSecret, err)
+		return 0, Identity{}, ended(ErrEnded, err)
 	}
 	if !hmac.Equal(mac, proof(secret, "dialer", heard, challenge)) {
 		return 0, Identity{}, ErrSecret

@@ -81,8 +81,8 @@ func TestStrangersAreRefused(t *testing.T) {
 		want                error
 		logged              string
 	}{
-		"wrong secret":    {"a", "one", "guess", ErrSecret, "does not know this cluster's secret"},
-		"no secret":       {"a", "one", "", ErrSecret, "does not know this cluster's secret"},
+		"wrong secret":    {"a", "one", "guess", ErrUnproven, "does not know this cluster's secret"},
+		"no secret":       {"a", "one", "", ErrUnproven, "does not know this cluster's secret"},
 		"another cluster": {"a", "two", "secret", ErrRefused, "belongs to another cluster"},
 		"the same id":     {"b", "one", "secret", ErrRefused, "this node's own id"},
 	} {
@@ -94,6 +94,39 @@ func TestStrangersAreRefused(t *testing.T) {
 			require.Eventually(t, func() bool { return said.has(c.logged) }, patience, time.Millisecond)
 		})
 	}
+}
+
+// A node that stops during a handshake is not said to have another secret.
+func TestANodeThatStopsIsNoStranger(t *testing.T) {
+	listen, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer listen.Close()
+	go func() {
+		conn, err := listen.Accept()
+		if err == nil {
+			_, _, _ = readGreeting(conn)
+			_, _ = conn.Write(append(append([]byte(magic), protocolVersion), make([]byte, nonceLen)...))
+			_, _ = io.ReadFull(conn, make([]byte, macLen))
+			conn.Close()
+		}
+	}()
+	a, said := open(t, "a", "one", "secret")
+	_, _, err = a.Dial(context.Background(), listen.Addr().String(), CallService)
+	require.ErrorIs(t, err, ErrUnproven)
+	require.NotErrorIs(t, err, ErrSecret)
+	require.NotErrorIs(t, err, ErrNotWeir)
+
+	conn, err := net.Dial("tcp", a.Addr().String())
+	require.NoError(t, err)
+	mine, err := newGreeting(CallService, Identity{NodeID: "b"})
+	require.NoError(t, err)
+	_, err = conn.Write(mine.encode())
+	require.NoError(t, err)
+	_, err = readChallenge(conn)
+	require.NoError(t, err)
+	require.NoError(t, conn.Close())
+	require.Eventually(t, func() bool { return said.has(ErrEnded.Error()) }, patience, time.Millisecond)
+	require.False(t, said.has(ErrSecret.Error()))
 }
 
 func TestNewcomersMayBeOfNoCluster(t *testing.T) {
