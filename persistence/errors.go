@@ -34,9 +34,9 @@ var (
 	ErrBackupNewer = errors.New("a newer weir wrote this backup, and nothing was restored: restore it with that version")
 	ErrNotEmpty    = errors.New("the directory is not empty, and nothing was restored: choose an empty or a new one")
 
-	ErrDisk         = errors.New("the disk failed, so weir stops; restarting is safe once it works: at most the last second is forgotten")
-	ErrDiskFullLive = errors.New("the disk is full, so weir stops: free some space and start it again; at most the last second is forgotten")
-	ErrDamagedLive  = errors.New("what was written earlier can no longer be read; a restart will refuse it: check the disk and restore a copy")
+	ErrDisk         = errors.New("the disk failed, so weir stops")
+	ErrDiskFullLive = errors.New("the disk is full, so weir stops: free some space and start it again")
+	ErrDamagedLive  = errors.New("what was written earlier can no longer be read: check the disk")
 	ErrNoDisk       = errors.New("weir runs without a data directory")
 	ErrClosed       = errors.New("the limiter is closed")
 )

@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -31,12 +32,21 @@ func (l pebbleLogger) Fatalf(format string, args ...any) {
 	l.fatal(fmt.Errorf("%w: %s", ErrDisk, fmt.Sprintf(format, args...)))
 }
 
+// restartAdvice says whether starting a server alone again is safe. What a node of a
+// cluster forgets is another question; package raftstore answers it.
+func restartAdvice(err error) string {
+	if errors.Is(err, ErrDamagedLive) {
+		return "no: it would refuse what is damaged; restore a copy or a backup"
+	}
+	return "yes, once the cause is gone: at most the last second before it is forgotten"
+}
+
 // stopper returns the function that ends the process: onFatal, which must not
 // return, or else a log line and exit code 1.
 func stopper(log *slog.Logger, onFatal func(error)) func(error) {
 	if onFatal == nil {
 		onFatal = func(err error) {
-			log.Error("weir stops", "error", err)
+			log.Error("weir stops", "error", err, "restart", restartAdvice(err))
 			os.Exit(1)
 		}
 	}

@@ -239,6 +239,7 @@ func (n *Node) start() {
 	n.tasks.Go(n.watch)
 	n.tasks.Go(n.checkDivergence)
 	n.tasks.Go(n.watchStalled)
+	n.tasks.Go(n.watchDisk)
 	n.tasks.Go(n.followLeader)
 	n.tasks.Go(n.promotions)
 	n.tasks.Go(n.forget)

@@ -16,6 +16,35 @@ type counters struct {
 	snapshots     latency.Histogram
 }
 
+// UsedBytes is what the log, the images and all else in the data directory take on
+// disk. It looks at every file.
+func (n *Node) UsedBytes() int64 {
+	type file struct {
+		name  string
+		bytes int64
+	}
+	seen := map[file]bool{} // an image shares files with the one before, under the same name
+	var used int64
+	var visit func(dir string)
+	visit = func(dir string) {
+		names, _ := n.options.FS.List(dir) // what has just been removed takes nothing
+		for _, name := range names {
+			path := n.options.FS.PathJoin(dir, name)
+			info, err := n.options.FS.Stat(path)
+			switch {
+			case err != nil:
+			case info.IsDir():
+				visit(path)
+			case !seen[file{name, info.Size()}]:
+				seen[file{name, info.Size()}] = true
+				used += info.Size()
+			}
+		}
+	}
+	visit(n.options.DataDir)
+	return used
+}
+
 // Report is what a node has counted since it was started.
 type Report struct {
 	Writes        latency.Snapshot // appends to the log, until they are safe

@@ -28,6 +28,8 @@ func TestReport(t *testing.T) {
 	require.Positive(t, r.Snapshots.Sum)
 	require.Positive(t, r.Writes.Count)
 	require.Positive(t, r.Disk.TotalBytes)
+	require.Greater(t, first.UsedBytes(), int64(16<<20), "a file of the log is made in advance")
+	require.Less(t, first.UsedBytes(), int64(64<<20))
 	require.Zero(t, r.LeaderChanges, "the first leader is none")
 
 	wrong := []time.Duration{0, time.Hour, 0}

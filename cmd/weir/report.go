@@ -12,7 +12,7 @@ var (
 func (r *replica) Storage() (server.Storage, bool) {
 	report := r.Report()
 	return server.Storage{
-		Writes: report.Writes, FreeBytes: report.Disk.AvailBytes, SizeBytes: report.Disk.TotalBytes,
+		Writes: report.Writes, UsedBytes: uint64(r.UsedBytes()), FreeBytes: report.Disk.AvailBytes, SizeBytes: report.Disk.TotalBytes,
 	}, true
 }
 

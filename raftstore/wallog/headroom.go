@@ -1,0 +1,39 @@
+package wallog
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	walfs "github.com/hashicorp/raft-wal/fs"
+)
+
+// headroomName is a file that is there for a moment.
+const headroomName = "headroom"
+
+// HeadroomBytes is what the log takes at once when it begins its next file.
+const HeadroomBytes = segmentBytes
+
+// Headroom returns an error when the log's next file does not fit on the disk of a
+// directory. The log itself finds out when its present file is full, which may be hours
+// later. Only one call for a directory at a time.
+func Headroom(dir string) error {
+	name := filepath.Join(dir, headroomName)
+	if err := removed(name); err != nil { // a process that was killed may have left it
+		return err
+	}
+	f, err := walfs.New().Create(dir, headroomName, HeadroomBytes)
+	if err == nil {
+		err = f.Close()
+	}
+	return errors.Join(err, removed(name))
+}
+
+// removed removes a file that may not be there.
+func removed(name string) error {
+	if err := os.Remove(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
