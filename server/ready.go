@@ -39,6 +39,15 @@ func (s *Server) answerReady(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
+// Ready reports what /readyz answers.
+func (s *Server) Ready() bool {
+	if s.replica == nil {
+		return !s.draining.Load()
+	}
+	status, _ := s.replicaReady()
+	return status == http.StatusOK
+}
+
 // replicaReady asks three things: does this node serve as a member, is there a
 // leader to decide, and is the state here up to date.
 func (s *Server) replicaReady() (status int, text string) {

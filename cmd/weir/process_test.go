@@ -75,8 +75,11 @@ func launchCommand(t *testing.T, ready chan<- map[string]any, cmd *exec.Cmd, arg
 			p.log.Write(append(lines.Bytes(), '\n'))
 			p.mu.Unlock()
 			var line map[string]any
-			if json.Unmarshal(lines.Bytes(), &line) == nil && line["msg"] == "ready" {
-				ready <- line
+			if json.Unmarshal(lines.Bytes(), &line) == nil && accepts(line["msg"]) {
+				select {
+				case ready <- line:
+				default: // a node of a cluster says it twice: when it accepts clients and when it is ready
+				}
 			}
 		}
 		p.err = p.cmd.Wait()
@@ -93,6 +96,9 @@ func start(t *testing.T, args ...string) *process {
 	t.Helper()
 	return startCommand(t, exec.Command(binary), args...)
 }
+
+// accepts says whether a line of the log tells that clients are accepted.
+func accepts(msg any) bool { return msg == "ready" || msg == "accepting clients" }
 
 // startCommand is start for a command that becomes weir with more arguments.
 func startCommand(t *testing.T, cmd *exec.Cmd, args ...string) *process {

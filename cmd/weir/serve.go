@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"sync"
 	"syscall"
 	"time"
 
@@ -113,7 +114,7 @@ func (s *serveCmd) Run() error {
 	beside := server.NewHTTP(srv)
 	envoys := at.envoys(srv)
 	failed := at.serve(srv, beside, envoys)
-	s.announce(log, at)
+	defer s.announce(ctx, log, at, srv.Ready)()
 	notify(log, nowReady)
 	stopWatchdog := startWatchdog(log, at.clients().String(), node)
 
@@ -186,9 +187,10 @@ func (s *serveCmd) serverConfig(log *slog.Logger, password string, at *ports, tr
 	}
 }
 
-// announce says that the server is up and how to reach it. It is the last line of
-// the start, and the one a program may wait for.
-func (s *serveCmd) announce(log *slog.Logger, at *ports) {
+// announce logs how to reach the server. A server alone is ready then. A node of a
+// cluster accepts clients, and logs that it is ready when /readyz says so: it needs a
+// leader, and may have to stop before. The function returned ends the wait for that.
+func (s *serveCmd) announce(ctx context.Context, log *slog.Logger, at *ports, ready func() bool) (stop func()) {
 	attrs := []any{"connect", at.connect()}
 	for _, one := range []struct{ name, value string }{
 		{"listen", addrOf(at.plain)}, {"tls_listen", addrOf(at.secure)}, {"http", at.webURL()}, {"rls", addrOf(at.rls)},
@@ -200,7 +202,40 @@ func (s *serveCmd) announce(log *slog.Logger, at *ports) {
 	if s.DataDir == "" {
 		log.Warn("running without a data directory: a restart begins from nothing")
 	}
-	log.Info("ready", attrs...)
+	if !s.clustered() {
+		log.Info("ready", attrs...)
+		return func() {}
+	}
+	log.Info("accepting clients", attrs...)
+	ctx, cancel := context.WithCancel(ctx)
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		if awaitReady(ctx, ready) {
+			log.Info("ready", attrs...)
+		}
+	})
+	return func() {
+		cancel()
+		waiting.Wait()
+	}
+}
+
+// readyEvery is how often a node looks whether it is ready: seldom enough to cost
+// nothing, often enough for a person who reads the log.
+const readyEvery = 100 * time.Millisecond
+
+// awaitReady returns true when the node is ready, false when ctx ends before.
+func awaitReady(ctx context.Context, ready func() bool) bool {
+	tick := time.NewTicker(readyEvery)
+	defer tick.Stop()
+	for !ready() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
 }
 
 func (s *serveCmd) logger() *slog.Logger {

@@ -24,12 +24,12 @@ func certFlags(f certs.Files, more ...string) []string {
 	return append([]string{"--tls-cert-file=" + f.Cert, "--tls-key-file=" + f.Key}, more...)
 }
 
-// said returns a field of the line with which the server says that it is ready.
+// said returns a field of the line with which the server says that it accepts clients.
 func (p *process) said(field string) string {
 	p.t.Helper()
 	for line := range strings.Lines(p.output()) {
 		var fields map[string]any
-		if json.Unmarshal([]byte(line), &fields) == nil && fields["msg"] == "ready" {
+		if json.Unmarshal([]byte(line), &fields) == nil && accepts(fields["msg"]) {
 			value, _ := fields[field].(string)
 			return value
 		}

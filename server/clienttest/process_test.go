@@ -128,11 +128,17 @@ func (l *serverLog) read(r io.Reader) {
 		l.lines = append(l.lines, lines.Text())
 		l.mu.Unlock()
 		var entry struct{ Msg, Listen string }
-		if json.Unmarshal(lines.Bytes(), &entry) == nil && entry.Msg == "ready" {
-			l.ready <- entry.Listen
+		if json.Unmarshal(lines.Bytes(), &entry) == nil && accepts(entry.Msg) {
+			select {
+			case l.ready <- entry.Listen:
+			default: // a node of a cluster says it twice: when it accepts clients and when it is ready
+			}
 		}
 	}
 }
+
+// accepts says whether a line of the log tells that clients are accepted.
+func accepts(msg string) bool { return msg == "ready" || msg == "accepting clients" }
 
 func (l *serverLog) String() string {
 	l.mu.Lock()

@@ -27,7 +27,7 @@ const (
 func (w *weir) rlsAddr() string {
 	for line := range strings.Lines(w.log.String()) {
 		var ready struct{ Msg, RLS string }
-		if json.Unmarshal([]byte(line), &ready) == nil && ready.Msg == "ready" {
+		if json.Unmarshal([]byte(line), &ready) == nil && accepts(ready.Msg) {
 			return ready.RLS
 		}
 	}

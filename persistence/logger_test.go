@@ -1,0 +1,19 @@
+package persistence
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What a restart forgets is said by the limiter that stops, once: a server alone forgets
+// the last second, a node of a cluster nothing.
+func TestADiskErrorDoesNotSayWhatIsForgotten(t *testing.T) {
+	for _, err := range []error{ErrDisk, ErrDiskFullLive, ErrDamagedLive} {
+		require.NotContains(t, err.Error(), "forgotten")
+		require.NotContains(t, err.Error(), "restart")
+	}
+	require.Contains(t, restartAdvice(fmt.Errorf("%w: flush", ErrDiskFullLive)), "yes, once the cause is gone: at most the last second")
+	require.Contains(t, restartAdvice(fmt.Errorf("%w: read", ErrDamagedLive)), "no:")
+}
