@@ -51,6 +51,12 @@ const (
 // empty every weekly and monthly quota.
 const DefaultMaxDowntimeCredit = 24 * time.Hour
 
+// DefaultMaxCalendarStep is how far the windows of clock and calendar follow the wall
+// clock after a downtime when nothing else is said. A server that was off for a
+// holiday should begin its days at midnight; a machine that wakes in another decade
+// should not.
+const DefaultMaxCalendarStep = 365 * 24 * time.Hour
+
 // rawClock runs on the monotonic clock alone; the wall clock decides only where
 // it starts and where calendar windows lie.
 type rawClock struct {
@@ -72,18 +78,48 @@ func (s *slew) at(nowNs int64) int64 {
 
 // newRawClock starts a clock. last is the record of the flush before, nil on a
 // first start, when limiter time is the wall clock. Later it goes on from the
-// record by what the wall clock advanced since, at least 0 and at most creditNs.
-func newRawClock(source Source, last *Record, creditNs int64) *rawClock {
+// record, see Resume.
+func newRawClock(source Source, last *Record, most Downtime) *rawClock {
 	c := &rawClock{source: source, rawNs: source.MonotonicNs()}
 	wallNs := source.WallNs()
 	c.startNs = min(max(wallNs, minLimiterNs), maxLimiterNs)
+	at := engine.Stamp{NowNs: c.startNs, WallOffsetNs: wallNs - c.startNs}
 	if last != nil {
-		c.startNs = last.LimiterNs + min(max(wallNs-last.WallNs, 0), creditNs)
-		wallNs = max(wallNs, last.LimiterNs+last.OffsetNs)
+		at, _ = last.resume(wallNs, most)
 	}
-	c.offset.Store(&slew{sinceNs: c.startNs, fromNs: wallNs - c.startNs})
+	c.startNs = at.NowNs
+	c.offset.Store(&slew{sinceNs: c.startNs, fromNs: at.WallOffsetNs})
 	return c
 }
+
+// resume is where a clock goes on from a record when the wall clock shows wallNs.
+func (r *Record) resume(wallNs int64, most Downtime) (engine.Stamp, time.Duration) {
+	return most.Resume(engine.Stamp{NowNs: r.LimiterNs, WallOffsetNs: r.OffsetNs}, wallNs-r.WallNs, wallNs)
+}
+
+// Downtime bounds how far time may go forward because nothing ran.
+type Downtime struct {
+	Credit time.Duration // of limiter time: refills
+	Step   time.Duration // of the wall time of windows
+}
+
+// Resume is the rule by which time goes on after a server, or a whole cluster, was
+// down. last is the last stamp before, passedNs how much the wall clock says has
+// passed since, wallNs what it shows. Limiter time and the wall time of windows go
+// forward only, each within its bound. cut is how far that leaves the windows behind
+// the wall clock.
+func (d Downtime) Resume(last engine.Stamp, passedNs, wallNs int64) (at engine.Stamp, cut time.Duration) {
+	creditNs, stepNs := min(max(int64(d.Credit), 0), maxLimiterNs), min(max(int64(d.Step), 0), maxLimiterNs)
+	lastWallNs := last.NowNs + last.WallOffsetNs
+	goesOnNs := min(max(wallNs, lastWallNs), lastWallNs+stepNs)
+	at.NowNs = last.NowNs + min(max(passedNs, 0), creditNs)
+	at.WallOffsetNs = goesOnNs - at.NowNs
+	return at, time.Duration(max(wallNs-goesOnNs, 0))
+}
+
+// CutAdvice is what to log when Resume leaves windows behind the wall clock.
+const CutAdvice = "the wall clock went further than --max-calendar-step while nothing ran; windows of clock and calendar are behind it. " +
+	"If the wall clock is right, restart with a longer --max-calendar-step; if it is wrong, correct it"
 
 func (c *rawClock) Now() engine.Stamp {
 	now := c.startNs + c.source.MonotonicNs() - c.rawNs

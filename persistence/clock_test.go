@@ -11,14 +11,14 @@ import (
 const noon = int64(1_800_000_000) * int64(time.Second)
 
 func TestFirstStartIsTheWallClock(t *testing.T) {
-	c := newRawClock(&fakeSource{monoNs: 5, wall: noon}, nil, 0)
+	c := newRawClock(&fakeSource{monoNs: 5, wall: noon}, nil, Downtime{})
 	require.Equal(t, noon, c.Now().NowNs)
 	require.Zero(t, c.Now().WallOffsetNs)
 }
 
 func TestFirstStartWithASenselessWallClock(t *testing.T) {
 	for _, wall := range []int64{-1 << 62, 0, 1<<63 - 1} {
-		now := newRawClock(&fakeSource{wall: wall}, nil, 0).Now().NowNs
+		now := newRawClock(&fakeSource{wall: wall}, nil, Downtime{}).Now().NowNs
 		require.GreaterOrEqual(t, now, minLimiterNs)
 		require.LessOrEqual(t, now, maxLimiterNs)
 	}
@@ -26,7 +26,7 @@ func TestFirstStartWithASenselessWallClock(t *testing.T) {
 
 func TestLimiterTimeIgnoresStepsOfTheWallClock(t *testing.T) {
 	src := &fakeSource{wall: noon}
-	c := newRawClock(src, nil, 0)
+	c := newRawClock(src, nil, Downtime{})
 	src.pass(time.Second)
 	for _, step := range []time.Duration{time.Hour, -48 * time.Hour} {
 		before := c.Now().NowNs
@@ -46,11 +46,12 @@ func TestRestartCredit(t *testing.T) {
 		{"a minute down", time.Minute, time.Minute, noon + 5 + int64(time.Minute)},
 		{"no time", 0, 0, noon + 5},
 		{"wall clock stepped back", -time.Hour, 0, noon + 5},
-		{"longer than the cap", 72 * time.Hour, 24 * time.Hour, noon + 5 + int64(72*time.Hour)},
+		{"longer than the credit", 72 * time.Hour, 24 * time.Hour, noon + 5 + int64(72*time.Hour)},
+		{"longer than the step", 1000 * time.Hour, 24 * time.Hour, noon + 5 + int64(100*time.Hour)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			src := &fakeSource{wall: last.WallNs + int64(c.wallAhead)}
-			at := newRawClock(src, last, int64(24*time.Hour)).Now()
+			at := newRawClock(src, last, Downtime{24 * time.Hour, 100 * time.Hour}).Now()
 			require.Equal(t, int64(c.wantCredit), at.NowNs-last.LimiterNs)
 			require.Equal(t, c.wantWall, at.NowNs+at.WallOffsetNs)
 		})
@@ -60,7 +61,7 @@ func TestRestartCredit(t *testing.T) {
 func TestOffsetIsSlewedTowardTheWallClock(t *testing.T) {
 	for _, step := range []time.Duration{10 * time.Millisecond, -10 * time.Millisecond} {
 		src := &fakeSource{wall: noon}
-		c := newRawClock(src, nil, 0)
+		c := newRawClock(src, nil, Downtime{})
 		src.step(step)
 		for range 10 {
 			src.pass(time.Second)
@@ -83,7 +84,7 @@ func TestOffsetIsSlewedTowardTheWallClock(t *testing.T) {
 func TestWallTimeIsContinuous(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	src := &fakeSource{wall: noon}
-	c := newRawClock(src, nil, 0)
+	c := newRawClock(src, nil, Downtime{})
 	last := c.Now()
 	for range 100_000 {
 		d := time.Duration(rng.Int64N(int64(50 * time.Millisecond)))
@@ -125,5 +126,5 @@ func TestSystemSource(t *testing.T) {
 	a := src.MonotonicNs()
 	require.GreaterOrEqual(t, src.MonotonicNs(), a)
 	require.InDelta(t, float64(time.Now().UnixNano()), float64(src.WallNs()), float64(time.Minute))
-	require.False(t, newRawClock(src, nil, 0).Advance(time.Hour))
+	require.False(t, newRawClock(src, nil, Downtime{}).Advance(time.Hour))
 }

@@ -156,9 +156,9 @@ type Unpacked struct {
 }
 
 // Clock is where a clock stands now that goes on from the backup: by what the wall clock
-// advanced since, at most credit.
+// advanced since, at most credit. Windows follow the wall clock however old the backup is.
 func (b *Unpacked) Clock(source Source, credit time.Duration) engine.Stamp {
-	return newClock(Options{Source: source, TestClock: b.At.Test, MaxDowntimeCredit: credit}, &b.At).Now()
+	return newClock(Options{Source: source, TestClock: b.At.Test, MaxDowntimeCredit: credit, MaxCalendarStep: math.MaxInt64}, &b.At).Now()
 }
 
 // Entries hands the entries to write, in pieces and in no order. They are loaded into a

@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -46,6 +47,9 @@ type Options struct {
 	// MaxDowntimeCredit is how much of the time the node was down may count as
 	// passed. DefaultMaxDowntimeCredit is a sane value; 0 gives nothing back.
 	MaxDowntimeCredit time.Duration
+	// MaxCalendarStep is how far windows follow the wall clock after a downtime; 0 means
+	// DefaultMaxCalendarStep.
+	MaxCalendarStep time.Duration
 	// FlushEvery is the time between flushes; 0 means flushEvery.
 	FlushEvery time.Duration
 	Source     Source // nil: the machine's clocks
@@ -129,17 +133,35 @@ func (n *Node) load(store *Store, o Options) error {
 		last = &r
 	}
 	n.clock = newClock(o, last)
+	if last != nil && !o.TestClock {
+		n.reportResumed(last, o)
+	}
 	if err := store.Load(n.clock.Now(), n.table); err != nil {
 		return err
 	}
 	return store.Begin(n.clock.Record())
 }
 
+func (o *Options) downtime() Downtime {
+	return Downtime{Credit: o.MaxDowntimeCredit, Step: cmp.Or(o.MaxCalendarStep, DefaultMaxCalendarStep)}
+}
+
+// reportResumed logs how time went on after the downtime.
+func (n *Node) reportResumed(last *Record, o Options) {
+	at, wallNs := n.clock.Now(), o.Source.WallNs()
+	credit := time.Duration(at.NowNs - last.LimiterNs)
+	n.log.Info("time goes on by the wall clock", "limiter_time_forward", credit,
+		"windows_forward", credit+time.Duration(at.WallOffsetNs-last.OffsetNs), "max_downtime_credit", o.MaxDowntimeCredit)
+	if _, cut := last.resume(wallNs, o.downtime()); cut > 0 {
+		n.log.Warn(CutAdvice, "behind", cut, "max_calendar_step", o.downtime().Step)
+	}
+}
+
 func newClock(o Options, last *Record) Clock {
 	if o.TestClock {
 		return newTestClock(o.Source, last)
 	}
-	return newRawClock(o.Source, last, int64(o.MaxDowntimeCredit))
+	return newRawClock(o.Source, last, o.downtime())
 }
 
 // run flushes, collects and slews once a period until Close, and then flushes a

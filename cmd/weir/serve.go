@@ -29,7 +29,8 @@ type serveCmd struct {
 	Config string `placeholder:"FILE" help:"YAML file with any of these flags as keys. Flags win over WEIR_* variables, variables over the file."`
 
 	DataDir           string        `default:"weir-data" help:"Where the state is kept. Changes are saved every second and at shutdown, so a crash forgets at most the last second. Empty keeps nothing."`
-	MaxDowntimeCredit time.Duration `default:"24h" help:"How much of the time the server was down counts as passed, by the wall clock. Long enough for maintenance; short enough that a clock that wakes up years ahead does not empty weekly and monthly quotas."`
+	MaxDowntimeCredit time.Duration `default:"24h" help:"How much of the time the server was down counts as passed, by the wall clock. Long enough for maintenance; short enough that a clock that wakes up years ahead does not empty weekly and monthly quotas. A cluster that was down as a whole follows the wall clocks of a majority; give every node the same."`
+	MaxCalendarStep   time.Duration `default:"8760h" help:"How far windows of clock and calendar follow the wall clock after the server was down. A server that was off for a holiday begins its days at midnight; one that wakes up in another decade does not, and says so."`
 	TestClock         bool          `help:"Time stands still and obeys DEBUG CLOCK SET|ADVANCE, for testing against weir without sleeping. Allows DEBUG."`
 
 	HTTPCheck string `name:"http-check" default:"off" enum:"off,protected,open" help:"Decisions over HTTP for proxies, at /check on the port of --http. protected: for who gives the password, and without a password for this machine only. open: for whoever reaches the port. off, because most do without and each way in is one to look after."`
@@ -151,6 +152,7 @@ func (s *serveCmd) nodeOptions(log *slog.Logger, memory int64) persistence.Optio
 		Logger:            log,
 		TestClock:         s.TestClock,
 		MaxDowntimeCredit: s.MaxDowntimeCredit,
+		MaxCalendarStep:   s.MaxCalendarStep,
 		Table:             s.tableOptions(memory),
 	}
 }
