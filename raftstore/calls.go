@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -137,7 +136,7 @@ func outcomeOf(status byte, payload []byte) error {
 func (n *Node) answerDecide(body []byte) (byte, []byte) {
 	n.answering.Add(1)
 	defer n.answering.Add(-1)
-	defer func() { n.lastForwarded.Store(time.Now().UnixNano()) }()
+	defer func() { n.lastForwarded.Store(int64(n.uptime())) }()
 	if n.raft.State() != raft.Leader {
 		return notLeader, nil
 	}

@@ -10,6 +10,7 @@ type Faults struct {
 	CollectEarly         bool // forget entries that are not idle
 	EarlyReply           bool // answer before the entry is committed
 	SnapshotWithoutStamp bool // lose limiter time in a snapshot
+	FastestWall          bool // believe the wall clock that is farthest ahead after a cold start
 	StaleIndex           bool // record an older applied index than the data has
 	OddDecisions         bool // decide otherwise than the other nodes, as an odd processor would
 }

@@ -67,7 +67,7 @@ func (n *Node) linger() {
 	ctx, cancel := context.WithTimeout(n.ctx, lingerMost)
 	defer cancel()
 	quiet := func() bool {
-		return n.answering.Load() == 0 && time.Since(time.Unix(0, n.lastForwarded.Load())) >= quietFor
+		return n.answering.Load() == 0 && n.uptime()-time.Duration(n.lastForwarded.Load()) >= quietFor
 	}
 	for ctx.Err() == nil && !quiet() {
 		time.Sleep(leaderlessPause)

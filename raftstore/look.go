@@ -70,9 +70,9 @@ func (n *Node) Now() engine.Stamp {
 	if r := n.reign.Load(); r != nil {
 		return r.clock.Now()
 	}
-	at, appliedRawNs := n.machine.last()
+	at, arrivedRawNs := n.machine.last()
 	if !n.testClock && at.NowNs != 0 {
-		at.NowNs += max(n.source.MonotonicNs()-appliedRawNs, 0)
+		at.NowNs += max(n.source.MonotonicNs()-arrivedRawNs, 0)
 	}
 	return at
 }

@@ -28,6 +28,7 @@ type machine struct {
 	fatal   func(error)
 	founded func(founding)   // told when the cluster's constants are known
 	differs func(difference) // told when the leader's history is not this node's; must not wait
+	arrived func(index uint64) arrival
 	faults  Faults
 	newest  byte // format of entries that can be read
 
@@ -47,11 +48,10 @@ type machine struct {
 	// whole is held while an entry is applied, and while the state is read as a whole.
 	whole sync.Mutex
 
-	mu    sync.Mutex // guards what follows; only the Raft library's goroutine writes
-	state state
-	// appliedRawNs is this node's monotonic clock when it applied the last entry.
-	appliedRawNs int64
-	samples      samples
+	mu      sync.Mutex // guards what follows; only the Raft library's goroutine writes
+	state   state
+	seen    arrival // of the entry that the last stamp is of
+	samples samples
 
 	// standstill is how long the last snapshot held up entries, in nanoseconds.
 	standstill atomic.Int64
@@ -63,16 +63,24 @@ type machine struct {
 func newMachine(o engine.Options) *machine {
 	o.TrackChanges, o.MaxMemoryBytes = true, 0 // the log decides what is forgotten, not one node's memory
 	m := &machine{options: o, newest: wire.Version}
+	m.arrived = func(index uint64) arrival { return arrival{index: index, rawNs: m.source.MonotonicNs()} }
 	m.table.Store(engine.NewTable(o))
 	return m
 }
 
-// last returns the stamp of the last entry applied, and when that was on this
-// node's monotonic clock.
-func (m *machine) last() (at engine.Stamp, appliedRawNs int64) {
+// last returns the stamp of the last entry applied, and when the entry arrived, on
+// this node's monotonic clock.
+func (m *machine) last() (at engine.Stamp, arrivedRawNs int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.state.At, m.appliedRawNs
+	return m.state.At, m.seen.rawNs
+}
+
+// lastArrival returns the state at the last entry, and the arrival of its stamp.
+func (m *machine) lastArrival() (state, arrival) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.state, m.seen
 }
 
 // written returns the newest form of the entries up to the last one applied.
@@ -107,8 +115,10 @@ func (m *machine) Apply(l *raft.Log) any {
 	next.History = fold(next.History, l)
 	next.Format = max(next.Format, h.Format)
 	var answer any
+	seen := m.seen // nobody else writes it
 	if h.Term == l.Term {
-		next.At = m.advance(next.At, h.At)
+		next.advance(h.At, m)
+		seen = m.arrived(l.Index)
 		if err := m.carryOut(&next, h, body); err != nil {
 			m.unreadable(l.Index, err)
 			return err
@@ -116,28 +126,29 @@ func (m *machine) Apply(l *raft.Log) any {
 	} else {
 		answer = errVoid
 	}
-	m.commit(next)
+	m.commit(next, seen)
 	m.logBytes.Add(int64(len(l.Data)))
 	m.logEntries.Add(1)
 	return answer
 }
 
-// advance returns the time of an entry: its stamp, but never before what was.
-func (m *machine) advance(last, stamp engine.Stamp) engine.Stamp {
-	if stamp.NowNs < last.NowNs {
+// advance brings the state to the time of an entry: its stamp, but never before what
+// was. A clock that went back spoils the note of the wall clocks.
+func (s *state) advance(stamp engine.Stamp, m *machine) {
+	if stamp.NowNs < s.At.NowNs {
 		m.clamps.Add(1)
+		s.Walls = nil
 		if !m.faults.NoClamp {
-			stamp.NowNs = last.NowNs
+			stamp.NowNs = s.At.NowNs
 		}
 	}
-	return stamp
+	s.At = stamp
 }
 
-func (m *machine) commit(next state) {
-	rawNs := m.source.MonotonicNs()
+func (m *machine) commit(next state, seen arrival) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.state, m.appliedRawNs = next, rawNs
+	m.state, m.seen = next, seen
 	m.samples.add(next.Index, next.History)
 }
 
@@ -145,6 +156,8 @@ func (m *machine) carryOut(s *state, h wire.Header, body []byte) error {
 	switch h.Kind {
 	case wire.Decide:
 		return m.decide(s, h, body)
+	case wire.Tick:
+		s.noted(body)
 	case wire.Clear:
 		return m.clear()
 	case wire.Found:

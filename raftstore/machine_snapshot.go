@@ -216,7 +216,7 @@ func (m *machine) load(id string) error {
 		return err
 	}
 	m.table.Store(table)
-	m.commit(s)
+	m.commit(s, arrival{index: s.Index, rawNs: m.source.MonotonicNs()})
 	if s.Founding.ClusterID != "" {
 		m.founded(s.Founding)
 	}

@@ -39,6 +39,7 @@ type Node struct {
 	machine   *machine
 	images    *persistence.Images
 	logs      *guardedLog
+	arrivals  *arrivals
 	closeLogs func() error
 	port      *peer.Port
 	transport *raft.NetworkTransport
@@ -52,13 +53,14 @@ type Node struct {
 	divergence    divergenceCheck
 	handover      handoverWatch
 	reign         atomic.Pointer[reign] // nil: this node does not lead, or not yet
-	lastEntry     atomic.Int64          // Unix nanoseconds of the last proposal
+	lastEntry     atomic.Int64          // uptime at the last proposal
+	lastNote      atomic.Int64          // uptime when wall clocks were last noted
 	knownLeader   atomic.Pointer[string]
 	forwards      forwards
 	members       atomic.Pointer[[]Member]
 	started       time.Time
 	answering     atomic.Int64 // batches of other nodes that have no answer yet
-	lastForwarded atomic.Int64 // Unix nanoseconds of the last answer to one
+	lastForwarded atomic.Int64 // uptime at the last answer to one
 	lastSave      atomic.Int64 // Unix nanoseconds of the last snapshot; 0: never
 	counters      counters
 	format        atomic.Int32 // the newest that may be written, see agreeOnFormat
@@ -136,7 +138,11 @@ func (n *Node) open() error {
 	if err := n.recoverIfAsked(); err != nil {
 		return err
 	}
+	if n.arrivals, err = noteArrivals(n.logs, n.source); err != nil {
+		return err
+	}
 	n.machine = n.newMachine()
+	n.machine.arrived = n.arrivals.of
 	return n.openRaft()
 }
 
@@ -181,11 +187,11 @@ func (n *Node) openRaft() error {
 	if n.faults.HeartbeatFastPath {
 		carrier = n.transport
 	}
-	cache, err := raft.NewLogCache(cachedEntries, n.logs)
+	cache, err := raft.NewLogCache(cachedEntries, n.arrivals)
 	if err != nil {
 		return err
 	}
-	n.raft, err = raft.NewRaft(n.raftConfig(), n.machine, cache, n.logs, imageStore{images: n.images, faults: n.faults}, carrier)
+	n.raft, err = raft.NewRaft(n.raftConfig(), n.machine, cache, n.arrivals, imageStore{images: n.images, faults: n.faults}, carrier)
 	return err
 }
 
@@ -295,6 +301,9 @@ func closeIf(c io.Closer) error {
 	}
 	return c.Close()
 }
+
+// uptime is the time since the start, which no step of the wall clock changes.
+func (n *Node) uptime() time.Duration { return time.Since(n.started) }
 
 func (n *Node) closing() bool {
 	select {

@@ -44,6 +44,12 @@ type Options struct {
 	Heartbeat time.Duration
 	// MaxDecisionAge is how late an answer may come; 0 means two seconds.
 	MaxDecisionAge time.Duration
+	// MaxDowntimeCredit is how much of the time that the whole cluster was down may
+	// count as passed; 0 gives nothing.
+	MaxDowntimeCredit time.Duration
+	// MaxCalendarStep is how far windows follow the wall clocks after that; 0 means
+	// persistence.DefaultMaxCalendarStep.
+	MaxCalendarStep time.Duration
 	// SnapshotBytes of log make a snapshot; 0 means 64 MiB.
 	SnapshotBytes int64
 	// StalledAfter is how long a member may be up without getting entries before the
@@ -92,6 +98,9 @@ func (o *Options) complete() error {
 	}
 	if o.StalledAfter == 0 {
 		o.StalledAfter = stalledAfter
+	}
+	if o.MaxCalendarStep == 0 {
+		o.MaxCalendarStep = persistence.DefaultMaxCalendarStep
 	}
 	if o.Format == 0 {
 		o.Format = wire.Version

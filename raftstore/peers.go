@@ -97,8 +97,9 @@ func (one *peerNode) end() {
 // poll asks a node how it is until it is no member any more.
 func (p *peers) poll(ctx context.Context, one *peerNode) {
 	for ctx.Err() == nil {
+		asked := time.Now()
 		if s, err := ask(ctx, one.asker); err == nil {
-			h := p.node.hears(s)
+			h := p.node.hears(s, time.Since(asked))
 			p.mu.Lock()
 			one.heard = h
 			p.mu.Unlock()
@@ -131,6 +132,18 @@ func (p *peers) client(id string) *peer.Client {
 		return one.client
 	}
 	return nil
+}
+
+// askers returns the connections for questions to those of the nodes that are known.
+func (p *peers) askers(ids []string) (clients []*peer.Client) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, id := range ids {
+		if one := p.nodes[id]; one != nil {
+			clients = append(clients, one.asker)
+		}
+	}
+	return clients
 }
 
 // idAt returns the member that should answer at an address.

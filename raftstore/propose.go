@@ -48,15 +48,17 @@ func (n *Node) awaitLeader(b *batch) {
 func (n *Node) propose(b *batch, r *reign) {
 	n.queue.board(b)
 	n.makeRoom(b)
+	if b.kind == wire.Tick {
+		b.data = append(b.data, n.noteWalls(r)...)
+	}
 	h := wire.Header{Kind: b.kind, Format: b.format, Term: r.term, Nonce: b.nonce, At: n.stamp(r)}
 	h.CheckIndex, h.CheckHash = n.machine.check()
 	h.Put(b.data)
-	at := time.Now()
-	n.lastEntry.Store(at.UnixNano())
+	n.lastEntry.Store(int64(n.uptime()))
 	if n.faults.EarlyReply {
 		n.replyEarly(b, h.At)
 	}
-	n.proposals <- proposal{b, at, n.raft.Apply(b.data, 0)}
+	n.proposals <- proposal{b, time.Now(), n.raft.Apply(b.data, 0)}
 }
 
 // settle tells the callers of each entry, in the order of the log.

@@ -13,9 +13,10 @@ import (
 )
 
 // reign is one term in which this node leads and serves. Its clock is set once: it
-// shows the last stamp this node applied plus the time that has passed since it
-// did so on its own monotonic clock. The entry was stamped before it was applied,
-// so the clock is never ahead of the real time since then, whoever stamped it.
+// shows the last stamp this node applied plus the time that has passed on its own
+// monotonic clock since that entry arrived (arrivals.go). The entry was stamped
+// before it arrived, so the clock is never ahead of the real time since then,
+// whichever node stamped it.
 type reign struct {
 	term  uint64
 	clock persistence.Clock
@@ -47,26 +48,27 @@ func (n *Node) ascend() {
 			time.Sleep(leaderlessPause)
 			continue
 		}
-		r := &reign{term: term, clock: n.clockFrom(n.machine.last())}
+		r := &reign{term: term, clock: n.resumeClock()}
 		if !n.hasCluster() && !n.found(r) {
 			continue
 		}
 		if n.raft.CurrentTerm() != term {
 			continue
 		}
-		n.lastEntry.Store(time.Now().UnixNano())
+		n.lastEntry.Store(int64(n.uptime()))
 		n.reign.Store(r)
+		n.queue.special(wire.Tick) // notes the wall clocks; a queue that is closed needs none
 		n.log.Info("this node leads", "term", term)
 		return
 	}
 }
 
-// clockFrom sets the clock of a reign.
-func (n *Node) clockFrom(at engine.Stamp, appliedRawNs int64) persistence.Clock {
+// clockFrom goes on from a stamp by the time since its entry arrived here.
+func (n *Node) clockFrom(at engine.Stamp, arrivedRawNs int64) persistence.Clock {
 	if at.NowNs == 0 {
 		at.NowNs = min(max(n.source.WallNs(), int64(time.Second)), maxFirstNs)
 	} else if !n.testClock {
-		at.NowNs += max(n.source.MonotonicNs()-appliedRawNs, 0)
+		at.NowNs += max(n.source.MonotonicNs()-arrivedRawNs, 0)
 	}
 	if n.testClock {
 		return persistence.StartTestClock(at)
@@ -122,7 +124,8 @@ func (n *Node) keepTime() {
 		return
 	}
 	r.clock.Slew()
-	if time.Since(time.Unix(0, n.lastEntry.Load())) > tickAfter {
+	now := n.uptime()
+	if now-time.Duration(n.lastEntry.Load()) > tickAfter || now-time.Duration(n.lastNote.Load()) > noteEvery {
 		n.queue.special(wire.Tick) // a queue that is closed needs no ticks
 	}
 }

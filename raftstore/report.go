@@ -14,6 +14,9 @@ type counters struct {
 	late          atomic.Int64 // answers turned into ErrUnknown because they came late
 	leaderChanges atomic.Int64
 	snapshots     latency.Histogram
+	// coldStarts are those that this node led first after, uncredited those whose
+	// downtime refilled nothing, downtimeCredit the nanoseconds given.
+	coldStarts, uncredited, downtimeCredit atomic.Int64
 }
 
 // UsedBytes is what the log, the images and all else in the data directory take on
@@ -51,6 +54,9 @@ type Report struct {
 	Disk          vfs.DiskUsage    // of the file system of the data directory; zero: not known
 	LeaderChanges int64            // times that another node was found to lead than before
 	Clamps        int64            // entries whose stamp lay before the last one's
+	ColdStarts    int64            // full stops of the cluster after which this node was the first leader
+	Uncredited    int64            // those whose downtime refilled nothing
+	Credit        time.Duration    // limiter time given for them
 	Late          int64            // answers that came too late to be handed out
 	LogBytes      int64            // of entries since the last snapshot
 	Snapshots     latency.Snapshot
@@ -64,6 +70,7 @@ func (n *Node) Report() Report {
 	return Report{
 		Writes: n.logs.writes.Snapshot(), Disk: disk,
 		LeaderChanges: n.counters.leaderChanges.Load(), Clamps: n.machine.clamps.Load(), Late: n.counters.late.Load(),
+		ColdStarts: n.counters.coldStarts.Load(), Uncredited: n.counters.uncredited.Load(), Credit: time.Duration(n.counters.downtimeCredit.Load()),
 		LogBytes:  n.machine.logBytes.Load(),
 		Snapshots: n.counters.snapshots.Snapshot(), Standstill: time.Duration(n.machine.standstill.Load()),
 	}

@@ -24,6 +24,14 @@ type status struct {
 	MaxMemory            int64    // bytes; 0: no bound
 	MembersAt            uint64   // the entry of the configuration that Members are of
 	Members              []string // ids in the newest committed configuration it knows
+	Held                 *held    `json:",omitempty"` // nil: a weir that did not say
+}
+
+// held says since when a node has the entry of the last stamp it applied.
+type held struct {
+	Index uint64
+	Ns    int64 // on its monotonic clock
+	Live  bool  // it has been up since the entry was proposed
 }
 
 func (s status) encode() []byte {
@@ -38,6 +46,7 @@ func (s status) encode() []byte {
 func (n *Node) status() status {
 	addr, leader := n.raft.LeaderWithID()
 	index, _ := n.machine.check()
+	_, seen := n.machine.lastArrival()
 	var members []string
 	var at uint64
 	if c := n.machine.committed.Load(); c != nil {
@@ -49,6 +58,7 @@ func (n *Node) status() status {
 		Pristine: n.pristine(), Leader: string(leader), LeaderAddr: string(addr),
 		Term: n.raft.CurrentTerm(), Commit: n.raft.CommitIndex(), Index: index,
 		Format: n.options.Format, WallNs: n.source.WallNs(), MaxMemory: n.maxMemory, Members: members, MembersAt: at,
+		Held: &held{seen.index, max(n.source.MonotonicNs()-seen.rawNs, 0), seen.live},
 	}
 }
 
@@ -165,12 +175,21 @@ type heard struct {
 	at    time.Time
 	lag   uint64        // entries that this node knew to be committed and the other had not applied
 	ahead time.Duration // its wall clock, of this node's
+	// wallNs is what its wall clock showed at most, when rawNs was this node's
+	// monotonic time.
+	wallNs, rawNs int64
 }
 
-// hears compares what another node says with this one, now.
-func (n *Node) hears(s status) heard {
+// wallNow is what the other node's wall clock shows at most by now.
+func (h *heard) wallNow(rawNs int64) int64 {
+	return h.wallNs + max(rawNs-h.rawNs, int64(time.Since(h.at)))
+}
+
+// hears compares what another node says with this one, now. The question and the
+// answer took so long together.
+func (n *Node) hears(s status, took time.Duration) heard {
 	return heard{
-		status: s, at: time.Now(),
+		status: s, at: time.Now(), wallNs: s.WallNs + int64(took), rawNs: n.source.MonotonicNs(),
 		lag: behind(n.raft.CommitIndex(), s.Index), ahead: time.Duration(s.WallNs - n.source.WallNs()),
 	}
 }

@@ -88,7 +88,7 @@ func (s *serveCmd) clusterOptions(log *slog.Logger, memory int64, clients net.Ad
 		NodeID: s.NodeID, DataDir: s.DataDir, Join: s.Join, Expect: s.Expect, Secret: []byte(secret),
 		RaftAddr: s.RaftAddr, ClientAddr: s.Advertise,
 		Durability: raftstore.Durability(s.Durability), Heartbeat: s.RaftHeartbeat,
-		MaxDecisionAge: s.MaxDecisionAge, SnapshotBytes: int64(s.SnapshotBytes),
+		MaxDecisionAge: s.MaxDecisionAge, MaxDowntimeCredit: s.MaxDowntimeCredit, MaxCalendarStep: s.MaxCalendarStep, SnapshotBytes: int64(s.SnapshotBytes),
 		Table:     s.tableOptions(memory),
 		TestClock: s.TestClock, Logger: log, Faults: faults,
 	}

@@ -49,6 +49,9 @@ func (s *Simulation) act(kind string, rng *rand.Rand) {
 		s.net.resetSome(0.3 + 0.7*rng.Float64())
 		s.event("connections are reset")
 	case "wall clock step":
+		// Always that of the same machine: what a majority's wall clocks say while the whole
+		// cluster is down is believed.
+		h = hosts[s.config.Seed%uint64(s.config.Nodes)]
 		by := time.Duration(1-2*rng.IntN(2)) * time.Hour
 		h.clock.step(by)
 		s.event("the wall clock of %s steps by %v", h.id, by)

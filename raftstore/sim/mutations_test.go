@@ -28,6 +28,7 @@ var mutations = []struct {
 	{"EarlyReply", raftstore.Faults{EarlyReply: true}, weights{"crash": 3, "partition": 3, "slow links": 2}, false},
 	{"SnapshotWithoutStamp", raftstore.Faults{SnapshotWithoutStamp: true}, weights{"snapshot": 6, "restart all": 3, "crash": 3, "add node": 2}, false},
 	{"NoSync", raftstore.Faults{NoSync: true}, weights{"restart all": 3, "power loss": 2, "snapshot": 1}, false},
+	{"FastestWall", raftstore.Faults{FastestWall: true}, weights{"wall clock step": 4, "restart all": 4}, false},
 	{"StaleIndex", raftstore.Faults{StaleIndex: true}, weights{"snapshot": 6, "crash": 5, "restart all": 2}, false},
 	{"RefundWithoutID", raftstore.Faults{}, weights{"crash": 3, "connection resets": 4, "partition": 2}, true},
 }

@@ -19,6 +19,8 @@ const (
 	snapshotBytes = 6 << 10
 	// idLifetime is longer than any run.
 	idLifetime = time.Hour
+	// maxCredit and maxStep are the flags --max-downtime-credit and --max-calendar-step.
+	maxCredit, maxStep = 2 * time.Hour, 5 * time.Hour
 )
 
 // process is one life of a node.
@@ -48,7 +50,7 @@ func (p *process) open() (err error) {
 	p.node, err = openNode(raftstore.Options{
 		NodeID: h.id, DataDir: dataDir, Listener: p.end, RaftAddr: h.addr, ClientAddr: h.id,
 		Join: s.founders, Expect: len(s.founders), Secret: []byte("simulated"),
-		Heartbeat: heartbeat, SnapshotBytes: snapshotBytes,
+		Heartbeat: heartbeat, SnapshotBytes: snapshotBytes, MaxDowntimeCredit: maxCredit, MaxCalendarStep: maxStep,
 		Table:   engine.Options{Shards: 8, IDLifetimeNs: int64(idLifetime)},
 		Logger:  s.logger.With(slog.String("node", h.id)),
 		OnFatal: p.fatal, Faults: s.config.Faults,

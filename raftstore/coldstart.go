@@ -1,0 +1,134 @@
+package raftstore
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/persistence"
+)
+
+// A cold start is the election of a leader when no member that it hears has been up
+// since the last entry: the whole cluster was down. No monotonic clock then knows how
+// much time has passed, so the wall clocks are asked. See
+// persistence.Downtime for the rule.
+
+// resumeClock returns the clock of a new leader. It goes on from the last stamp by the
+// time since that entry arrived here, which is never more than has really passed.
+func (n *Node) resumeClock() persistence.Clock {
+	s, last := n.machine.lastArrival()
+	if s.At.NowNs == 0 || n.testClock || last.live {
+		return n.clockFrom(s.At, last.rawNs)
+	}
+	to := n.resume(&s, last, n.askVoters())
+	return persistence.StartClock(n.source, to)
+}
+
+// askVoters asks every voter how it is, for at most one heartbeat. It includes this
+// node.
+func (n *Node) askVoters() []status {
+	ctx, cancel := context.WithTimeout(n.ctx, n.options.Heartbeat)
+	defer cancel()
+	others := n.peers.askers(n.voters())
+	answers := make(chan *status, len(others))
+	for _, asker := range others {
+		n.tasks.Go(func() {
+			s, err := ask(ctx, asker)
+			if err != nil {
+				answers <- nil
+				return
+			}
+			answers <- &s
+		})
+	}
+	heard := []status{n.status()}
+	for range others {
+		if s := <-answers; s != nil { // the context ends each question
+			heard = append(heard, *s)
+		}
+	}
+	return heard
+}
+
+// resume returns the stamp from which limiter time goes on.
+func (n *Node) resume(s *state, last arrival, heard []status) engine.Stamp {
+	sinceNs := max(n.source.MonotonicNs()-last.rawNs, 0)
+	cold := true
+	for _, other := range heard {
+		switch h := other.Held; {
+		case h == nil:
+			cold = false // an older weir, which may have been up all the time
+		case h.Index == last.index:
+			sinceNs, cold = max(sinceNs, h.Ns), cold && !h.Live
+		}
+	}
+	at := engine.Stamp{NowNs: s.At.NowNs + sinceNs, WallOffsetNs: s.At.WallOffsetNs}
+	if !cold {
+		return at
+	}
+	return n.coldStart(s, at, heard)
+}
+
+// coldStart goes on by the wall clocks of a majority.
+func (n *Node) coldStart(s *state, at engine.Stamp, heard []status) engine.Stamp {
+	quorum := len(n.voters())/2 + 1
+	if n.faults.FastestWall {
+		quorum = 1
+	}
+	var wallsNs, passedNs []int64
+	note := s.walls()
+	for _, h := range heard {
+		wallsNs = append(wallsNs, h.WallNs)
+		if note == nil {
+			continue
+		}
+		if aheadNs, ok := note.AheadNs[h.NodeID]; ok {
+			passedNs = append(passedNs, h.WallNs-aheadNs-s.At.NowNs)
+		}
+	}
+	wallNs, _ := agreed(wallsNs, quorum)
+	passed, known := agreed(passedNs, quorum)
+	to, cut := n.downtime().Resume(s.At, max(passed, at.NowNs-s.At.NowNs), wallNs)
+	to = notBefore(to, at)
+	n.reportColdStart(s.At, to, known, cut)
+	return to
+}
+
+func (n *Node) downtime() persistence.Downtime {
+	return persistence.Downtime{Credit: n.options.MaxDowntimeCredit, Step: n.options.MaxCalendarStep}
+}
+
+// agreed returns the greatest value that a quorum reaches: with a majority of right
+// clocks it is never more than the truth, however far the others are ahead. Without a
+// quorum it is 0.
+func agreed(values []int64, quorum int) (value int64, ok bool) {
+	if len(values) < quorum {
+		return 0, false
+	}
+	slices.Sort(values)
+	return values[len(values)-quorum], true
+}
+
+// notBefore returns to, but no time in it before that of at.
+func notBefore(to, at engine.Stamp) engine.Stamp {
+	wallNs := max(to.NowNs+to.WallOffsetNs, at.NowNs+at.WallOffsetNs)
+	nowNs := max(to.NowNs, at.NowNs)
+	return engine.Stamp{NowNs: nowNs, WallOffsetNs: wallNs - nowNs}
+}
+
+func (n *Node) reportColdStart(from, to engine.Stamp, known bool, cut time.Duration) {
+	credit := time.Duration(to.NowNs - from.NowNs)
+	windows := credit + time.Duration(to.WallOffsetNs-from.WallOffsetNs)
+	n.counters.coldStarts.Add(1)
+	n.counters.downtimeCredit.Add(int64(credit))
+	n.log.Info("the whole cluster was down; time goes on by the wall clocks of a majority",
+		"limiter_time_forward", credit, "windows_forward", windows, "max_downtime_credit", n.options.MaxDowntimeCredit)
+	if !known {
+		n.counters.uncredited.Add(1)
+		n.log.Warn("the downtime of the cluster refills nothing: no majority's wall clocks were noted before it stopped; nothing is admitted too much")
+	}
+	if cut > 0 {
+		n.log.Warn(persistence.CutAdvice, "behind", cut, "max_calendar_step", n.options.MaxCalendarStep)
+	}
+}

@@ -1,0 +1,188 @@
+package sim
+
+import (
+	"fmt"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// timed runs a test of limiter time on a cluster of so many nodes, in fake time.
+func timed(t *testing.T, nodes int, test func(t *testing.T, s *Simulation)) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSimulation(Config{Nodes: nodes, Logger: slog.New(slog.DiscardHandler)}, NewReport())
+		s.start()
+		defer s.end()
+		require.True(t, s.answers())
+		test(t, s)
+	})
+}
+
+// stopAll ends every process at once, and starts them again after a while.
+func (s *Simulation) stopAll(t *testing.T, down time.Duration) {
+	for _, h := range s.machines() {
+		h.running().crash("power loss of all", 0, 0)
+	}
+	time.Sleep(down)
+	for _, h := range s.machines() {
+		h.start()
+	}
+	require.True(t, s.answers())
+}
+
+// leads returns the process that leads.
+func (s *Simulation) leads(t *testing.T) (leader *process) {
+	require.True(t, s.within(maxRecovery, func() bool {
+		for _, h := range s.machines() {
+			if p := h.running(); p != nil && p.node.Topology().Leader == p.node.Topology().Self {
+				leader = p
+				return true
+			}
+		}
+		return false
+	}))
+	return leader
+}
+
+// behind is how far the windows of clock and calendar are behind true time.
+func (p *process) behind() time.Duration {
+	at := p.node.Now()
+	return time.Duration(time.Now().UnixNano() - at.NowNs - at.WallOffsetNs)
+}
+
+// dayEnds is when the day of a quota ends, as a client is told.
+func (s *Simulation) dayEnds(t *testing.T) time.Time {
+	midnight := time.Now().UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
+	day := &engine.Calendar{EndNs: midnight.UnixNano(), NextEndNs: midnight.Add(24 * time.Hour).UnixNano()}
+	out, err := s.leads(t).ask([]engine.Op{{
+		Key: []byte("day"), Cost: 1, Calendar: day,
+		Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Day, Max: plenty},
+	}}, false)
+	require.NoError(t, err)
+	return time.Now().Add(time.Duration(out[0].ResetMs) * time.Millisecond)
+}
+
+// driftIn is how much clocks may differ after a time, and a little for the rest.
+func driftIn(d time.Duration) time.Duration { return 3*d*maxDriftPPM/1_000_000 + 20*time.Millisecond }
+
+// TestAColdStartFollowsTheWallClocks: when the whole cluster was down, the refill of
+// that time and the windows of the calendar are right again at once.
+func TestAColdStartFollowsTheWallClocks(t *testing.T) {
+	for _, nodes := range []int{1, 3} {
+		for _, down := range []time.Duration{45 * time.Second, time.Hour} {
+			t.Run(fmt.Sprintf("%d nodes, %v", nodes, down), func(t *testing.T) {
+				timed(t, nodes, func(t *testing.T, s *Simulation) {
+					time.Sleep(3 * time.Second)
+					before, began := s.leads(t).node.Now().NowNs, time.Now()
+					s.stopAll(t, down)
+					passed, given := time.Since(began), time.Duration(s.leads(t).node.Now().NowNs-before)
+					behind := s.leads(t).behind()
+					midnight := time.Now().UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
+					late := s.dayEnds(t).Sub(midnight)
+					t.Logf("refill lost %v, calendar behind %v, day resets %v late", passed-given, behind, late)
+					require.InDelta(t, passed, given, float64(driftIn(passed)), "refill")
+					require.InDelta(t, 0, behind, float64(driftIn(passed)), "calendar")
+					require.InDelta(t, 0, late, float64(driftIn(passed)), "reset of the day")
+				})
+			})
+		}
+	}
+}
+
+// lastEntryAge is how long before a crash an idle leader may have stamped its last
+// entry. A bound on the credit counts from there.
+const lastEntryAge = time.Second + 250*time.Millisecond
+
+// TestAColdStartBelievesAMajority: clocks that are wrong count for nothing while a
+// majority is right, and what a majority says is bounded.
+func TestAColdStartBelievesAMajority(t *testing.T) {
+	const down, year = time.Minute, 365 * 24 * time.Hour
+	for _, c := range []struct {
+		name   string
+		steps  []time.Duration // of the nodes' wall clocks while they are down
+		refill time.Duration
+		behind time.Duration // the windows; negative is ahead
+	}{
+		{"one is ahead", []time.Duration{year, 0, 0}, down, 0},
+		{"one is behind", []time.Duration{0, -year, 0}, down, 0},
+		{"two are ahead", []time.Duration{year, 0, year}, maxCredit, down - maxStep},
+		{"two are behind", []time.Duration{-year, -year, 0}, 0, down},
+		{"all are ahead", []time.Duration{year, year, year}, maxCredit, down - maxStep},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			timed(t, 3, func(t *testing.T, s *Simulation) {
+				time.Sleep(3 * time.Second)
+				before, began := s.leads(t).node.Now().NowNs, time.Now()
+				for i, h := range s.machines() {
+					h.clock.step(c.steps[i])
+				}
+				s.stopAll(t, down)
+				running := time.Since(began) - down
+				given := time.Duration(s.leads(t).node.Now().NowNs - before)
+				t.Logf("refill %v, calendar behind %v", given, s.leads(t).behind())
+				require.InDelta(t, c.refill, given, float64(running+lastEntryAge+driftIn(down)))
+				require.LessOrEqual(t, given, c.refill+running+driftIn(down))
+				require.InDelta(t, c.behind, s.leads(t).behind(), float64(running+lastEntryAge+driftIn(down)))
+			})
+		})
+	}
+}
+
+// TestStepsOfWallClocksGiveNothing: while a process was up all the time, no wall
+// clock counts, and a step that an idle leader saw does not count afterwards either.
+func TestStepsOfWallClocksGiveNothing(t *testing.T) {
+	for _, step := range []time.Duration{-time.Hour, time.Hour} {
+		t.Run(fmt.Sprint(step), func(t *testing.T) {
+			timed(t, 3, func(t *testing.T, s *Simulation) {
+				time.Sleep(3 * time.Second)
+				before, began := s.leads(t).node.Now().NowNs, time.Now()
+				agrees := func(when string) {
+					passed, given := time.Since(began), time.Duration(s.leads(t).node.Now().NowNs-before)
+					require.InDelta(t, passed, given, float64(driftIn(passed)+100*time.Millisecond), when)
+				}
+				for _, h := range s.machines() {
+					h.clock.step(step)
+				}
+				time.Sleep(20 * time.Second) // idle
+				agrees("idle")
+				s.leads(t).crash("killed", 100, 0)
+				time.Sleep(5 * time.Second)
+				agrees("failover")
+				for _, h := range s.machines() {
+					h.start()
+				}
+				time.Sleep(3 * time.Second)
+				s.stopAll(t, 30*time.Second)
+				agrees("cold start")
+			})
+		})
+	}
+}
+
+// TestFailoversKeepTheTime: a new leader's clock goes on from the arrival of the last
+// entry, so that the silence before its election is not lost.
+func TestFailoversKeepTheTime(t *testing.T) {
+	timed(t, 3, func(t *testing.T, s *Simulation) {
+		time.Sleep(3 * time.Second)
+		before, began := s.leads(t).node.Now().NowNs, time.Now()
+		const failovers = 100
+		for range failovers {
+			p := s.leads(t)
+			p.crash("killed", 100, 0)
+			require.True(t, s.within(maxRecovery, func() bool { return s.leads(t) != p }))
+			p.host.start()
+			require.True(t, s.answers())
+			time.Sleep(300 * time.Millisecond)
+		}
+		passed, given := time.Since(began), time.Duration(s.leads(t).node.Now().NowNs-before)
+		t.Logf("%d failovers in %v: limiter time lost %v, windows behind %v", failovers, passed, passed-given, s.leads(t).behind())
+		require.LessOrEqual(t, given, passed+driftIn(passed))
+		require.LessOrEqual(t, passed-given, 2*time.Second)
+		require.LessOrEqual(t, s.leads(t).behind().Abs(), 2*time.Second)
+	})
+}
