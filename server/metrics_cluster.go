@@ -43,6 +43,9 @@ func consensusMetrics(c Consensus) []metric {
 	return []metric{
 		counter("cluster_leader_changes_total", "Times that this node found another to lead than before.", c.LeaderChanges),
 		counter("cluster_clock_clamps_total", "Entries whose time lay before the last one's, and was held there.", c.Clamps),
+		counter("cluster_cold_starts_total", "Full stops of the cluster after which this node was the first to lead.", c.ColdStarts),
+		counter("cluster_cold_starts_uncredited_total", "Full stops whose downtime refilled nothing, because no majority's wall clocks were noted before.", c.Uncredited),
+		counter("cluster_downtime_credit_seconds_total", "Limiter time that this node gave for full stops of the cluster.", c.DowntimeCredit.Seconds()),
 		counter("cluster_late_answers_total", "Answers that came too late to be handed out, and became UNKNOWN.", c.Late),
 		gauge("cluster_log_bytes", "Entries applied since the last snapshot.", c.LogBytes),
 		gauge("cluster_snapshot_standstill_seconds", "How long the last snapshot held up decisions.", c.Standstill.Seconds()),

@@ -18,7 +18,9 @@ import (
 // reporting is a node of a cluster that tells all that one can tell.
 type reporting struct{ *fakeReplica }
 
-func (reporting) Consensus() Consensus { return Consensus{LeaderChanges: 3, Clamps: 2, Late: 1} }
+func (reporting) Consensus() Consensus {
+	return Consensus{LeaderChanges: 3, Clamps: 2, Late: 1, ColdStarts: 5, Uncredited: 4, DowntimeCredit: time.Minute}
+}
 func (reporting) Storage() (Storage, bool) {
 	return Storage{UsedBytes: 1, FreeBytes: 2, SizeBytes: 3}, true
 }
@@ -185,6 +187,9 @@ func TestMetricsOfACluster(t *testing.T) {
 		"weir_cluster_leader_changes_total":               "3",
 		"weir_cluster_clock_clamps_total":                 "2",
 		"weir_cluster_late_answers_total":                 "1",
+		"weir_cluster_cold_starts_total":                  "5",
+		"weir_cluster_cold_starts_uncredited_total":       "4",
+		"weir_cluster_downtime_credit_seconds_total":      "60",
 		"weir_cluster_voters_up":                          "3",
 		`weir_cluster_node_lag_entries{node="a"}`:         "0",
 		`weir_cluster_node_lag_entries{node="b"}`:         "1",

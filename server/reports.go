@@ -30,10 +30,14 @@ type ConsensusReporter interface{ Consensus() Consensus }
 
 // Consensus is what one node has seen since it was started.
 type Consensus struct {
-	LeaderChanges int64            // times that another node was found to lead than before
-	Clamps        int64            // entries whose time lay before the last one's, and was held there
-	Late          int64            // answers that came too late to be handed out, and became UNKNOWN
-	LogBytes      int64            // of entries since the last snapshot
-	Snapshots     latency.Snapshot // how long each took
-	Standstill    time.Duration    // how long the last one held up decisions
+	LeaderChanges int64 // times that another node was found to lead than before
+	Clamps        int64 // entries whose time lay before the last one's, and was held there
+	// ColdStarts are full stops of the cluster after which this node was the first to lead,
+	// Uncredited those whose downtime refilled nothing, DowntimeCredit what the others did.
+	ColdStarts, Uncredited int64
+	DowntimeCredit         time.Duration
+	Late                   int64            // answers that came too late to be handed out, and became UNKNOWN
+	LogBytes               int64            // of entries since the last snapshot
+	Snapshots              latency.Snapshot // how long each took
+	Standstill             time.Duration    // how long the last one held up decisions
 }

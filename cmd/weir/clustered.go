@@ -98,9 +98,7 @@ func (s *serveCmd) clusterOptions(log *slog.Logger, memory int64, clients net.Ad
 	if o.ClientAddr == "" {
 		o.ClientAddr = clients.String()
 	}
-	if s.TestWallOffset != 0 {
-		o.Source = shiftedSource{persistence.SystemSource(), int64(s.TestWallOffset)}
-	}
+	o.Source = s.source()
 	if len(s.TestDial) > 0 {
 		o.Dialer = s.dialVia
 	}
@@ -170,12 +168,20 @@ type shiftedSource struct {
 	byNs int64
 }
 
+// source is the machine's clocks.
+func (f *clusterFlags) source() persistence.Source {
+	if f.TestWallOffset != 0 {
+		return shiftedSource{persistence.SystemSource(), int64(f.TestWallOffset)}
+	}
+	return persistence.SystemSource()
+}
+
 func (s shiftedSource) WallNs() int64 { return s.Source.WallNs() + s.byNs }
 
 func faultsFrom(names []string) (f raftstore.Faults, err error) {
 	known := map[string]*bool{
 		"heartbeat-fast-path": &f.HeartbeatFastPath, "no-sync": &f.NoSync, "wall-clock": &f.WallClock, "no-clamp": &f.NoClamp,
-		"collect-early": &f.CollectEarly, "early-reply": &f.EarlyReply, "snapshot-without-stamp": &f.SnapshotWithoutStamp, "stale-index": &f.StaleIndex,
+		"collect-early": &f.CollectEarly, "early-reply": &f.EarlyReply, "snapshot-without-stamp": &f.SnapshotWithoutStamp, "stale-index": &f.StaleIndex, "fastest-wall": &f.FastestWall,
 	}
 	for _, name := range names {
 		on, ok := known[name]

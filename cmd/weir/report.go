@@ -20,6 +20,7 @@ func (r *replica) Consensus() server.Consensus {
 	report := r.Report()
 	return server.Consensus{
 		LeaderChanges: report.LeaderChanges, Clamps: report.Clamps, Late: report.Late,
+		ColdStarts: report.ColdStarts, Uncredited: report.Uncredited, DowntimeCredit: report.Credit,
 		LogBytes: report.LogBytes, Snapshots: report.Snapshots, Standstill: report.Standstill,
 	}
 }

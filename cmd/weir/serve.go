@@ -148,6 +148,7 @@ func shutdown(log *slog.Logger, srv *server.Server, beside *server.HTTP, envoys 
 
 func (s *serveCmd) nodeOptions(log *slog.Logger, memory int64) persistence.Options {
 	return persistence.Options{
+		Source:            s.source(),
 		DataDir:           s.DataDir,
 		Logger:            log,
 		TestClock:         s.TestClock,

@@ -1,0 +1,60 @@
+package raftstore_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// mayReadWallTime are the functions that may turn a time into Unix time or back, or
+// ask for the wall clock. None of them compares two wall times of this machine.
+var mayReadWallTime = []string{
+	"status.go status", // told to the others
+	"status.go hears",  // how far another machine's clock is ahead
+	"walls.go noteWalls",
+	"reign.go clockFrom",                       // limiter time of a new cluster begins at it
+	"reign.go stamp",                           // a mistake, for tests
+	"snapshot.go take", "snapshot.go LastSave", // shown
+	"watchdog.go saw", "watchdog.go stuck",
+}
+
+// TestNothingComparesWallTimes: a duration between two Unix times steps with the wall
+// clock. An idle leader stopped committing time for as long as its clock was set back.
+func TestNothingComparesWallTimes(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	for _, dir := range []string{"peer", "wallog", "wire"} {
+		more, err := filepath.Glob(dir + "/*.go")
+		require.NoError(t, err)
+		files = append(files, more...)
+	}
+	files = slices.DeleteFunc(files, func(f string) bool { return strings.HasSuffix(f, "_test.go") })
+	require.Greater(t, len(files), 50)
+	forbidden := []string{"Unix", "UnixNano", "UnixMicro", "UnixMilli", "WallNs"}
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		require.NoError(t, err)
+		for _, decl := range parsed.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok || slices.Contains(mayReadWallTime, file+" "+f.Name.Name) {
+				continue
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				call, ok := n.(*ast.CallExpr)
+				if !ok {
+					return true
+				}
+				if s, ok := call.Fun.(*ast.SelectorExpr); ok && slices.Contains(forbidden, s.Sel.Name) {
+					t.Errorf("%s: %s uses %s: measure durations by Node.uptime or a time.Time", file, f.Name.Name, s.Sel.Name)
+				}
+				return true
+			})
+		}
+	}
+}
