@@ -186,3 +186,51 @@ func TestFailoversKeepTheTime(t *testing.T) {
 		require.LessOrEqual(t, s.leads(t).behind().Abs(), 2*time.Second)
 	})
 }
+
+// TestAMemberThatStayedUpKnowsBetter: wall clocks that were set while two of three
+// nodes were down count for nothing, because the third one's monotonic clock went on.
+// Its word counts also where it does not lead.
+func TestAMemberThatStayedUpKnowsBetter(t *testing.T) {
+	timed(t, 3, func(t *testing.T, s *Simulation) {
+		time.Sleep(3 * time.Second)
+		before, began := s.leads(t).node.Now().NowNs, time.Now()
+		led := 0 // by one that was down
+		for round := range 30 {
+			stays := s.machines()[round%3]
+			for _, h := range s.machines() {
+				if h != stays {
+					h.running().crash("killed", 100, 0)
+					h.clock.step(time.Hour)
+				}
+			}
+			time.Sleep(2 * time.Second)
+			for _, h := range s.machines() {
+				h.start()
+			}
+			require.True(t, s.answers())
+			if s.leads(t).host != stays {
+				led++
+			}
+			passed, given := time.Since(began), time.Duration(s.leads(t).node.Now().NowNs-before)
+			require.LessOrEqual(t, given, passed+driftIn(passed), "round %d", round)
+			require.LessOrEqual(t, passed-given, 2*time.Second, "round %d", round)
+			time.Sleep(2 * time.Second)
+		}
+		require.Positive(t, led, "it led every time")
+		t.Logf("%d of 30 times the leader had been down", led)
+	})
+}
+
+// TestTimeFaultsGiveNoBurst: failovers, full stops and steps of a wall clock in every
+// order admit nothing beyond burst + rate x time.
+func TestTimeFaultsGiveNoBurst(t *testing.T) {
+	mix := weights{"crash": 4, "transfer": 3, "restart all": 4, "wall clock step": 4, "partition": 2, "snapshot": 1, "monotonic clock back": 1}
+	for i := range max(*seedsFlag/2, 1) {
+		seed := *seedFlag + uint64(i)
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			r := simulate(t, Config{Seed: seed, Nodes: nodesOf(seed), weights: mix})
+			require.Empty(t, r.Violations, r.Story())
+			require.Positive(t, r.Decisions)
+		})
+	}
+}
