@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -62,6 +63,13 @@ func lookingAhead(seed uint64) func(*replica, block, []engine.Decision) {
 			case 4:
 				denials := make([]engine.Decision, len(b.ops))
 				r.table.Denials(at, b.ops, denials, make([]bool, len(b.ops)))
+			case 5, 6:
+				dry := slices.Clone(b.ops)
+				dry = slices.DeleteFunc(dry, func(op engine.Op) bool { return op.Code != engine.OpTake && op.Code != engine.OpCheck })
+				for i := range dry {
+					dry[i].Dry = true
+				}
+				r.table.Explain(at, dry, make([]engine.Decision, len(dry)))
 			default:
 				r.table.Inspect(at, key)
 			}

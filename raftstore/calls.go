@@ -16,15 +16,16 @@ import (
 
 // The calls nodes make to each other.
 const (
-	callStatus  byte = 's' // how are you: a status in JSON
-	callTerm    byte = 'v' // which term are you in: 8 bytes
-	callHistory byte = 'h' // the history at an entry: its index and the asker's history, 8 bytes each
-	callInvite  byte = 'i' // found a cluster with me
-	callJoin    byte = 'j' // take me in: a joining in JSON
-	callDecide  byte = 'd' // carry out a body of operations
-	callClear   byte = 'c' // forget everything
-	callAdmin   byte = 'a' // change the cluster: an order in JSON
-	callAdvance byte = 't' // move the test clock: an order in JSON
+	callStatus    byte = 's' // how are you: a status in JSON
+	callTerm      byte = 'v' // which term are you in: 8 bytes
+	callInvite    byte = 'i' // found a cluster with me
+	callJoin      byte = 'j' // take me in: a joining in JSON
+	callDecide    byte = 'd' // carry out a body of operations
+	callClear     byte = 'c' // forget everything
+	callAdmin     byte = 'a' // change the cluster: an order in JSON
+	callAdvance   byte = 't' // move the test clock: an order in JSON
+	callReadIndex byte = 'r' // up to where must I apply the log to read: a readIndexQuestion
+	callHistory   byte = 'h' // the history at an entry: its index and the asker's history, 8 bytes each
 )
 
 // The answers. Every other byte means that the outcome is not known.
@@ -50,6 +51,11 @@ func (n *Node) answer(from peer.Identity, method byte, payload []byte) (byte, []
 		return answered, binary.LittleEndian.AppendUint64(nil, n.raft.CurrentTerm())
 	case callHistory:
 		return n.answerHistory(from, payload)
+	case callReadIndex:
+		if n.faults.NoReadIndex {
+			break
+		}
+		return n.answerReadIndex(from, payload)
 	case callDecide:
 		return n.answerDecide(payload)
 	case callClear:

@@ -10,8 +10,8 @@ import (
 )
 
 // Decide carries out a pipeline; see engine.Table.Decide. On a follower the leader
-// does. Operations that only look are answered from this node's own state, which is
-// as old as StaleFor says. An error is for all operations: none of the answers may be used.
+// does. Operations that are all Dry are answered from this node's own state: they are
+// linearizable behind a ReadIndex, else as old as StaleFor says. An error is for all operations: none of the answers may be used.
 func (n *Node) Decide(ops []engine.Op, out []engine.Decision) error {
 	return n.decide(ops, out, false)
 }
@@ -19,7 +19,7 @@ func (n *Node) Decide(ops []engine.Op, out []engine.Decision) error {
 // decide is Decide for a client of this node, or of another one.
 func (n *Node) decide(ops []engine.Op, out []engine.Decision, foreign bool) error {
 	if !slices.ContainsFunc(ops, func(op engine.Op) bool { return !op.Dry }) {
-		n.machine.table.Load().Decide(n.lastStamp(), ops, out)
+		n.machine.table.Load().Explain(n.lookStamp(), ops, out)
 		return nil
 	}
 	start := time.Now()
@@ -154,24 +154,6 @@ func (o *outcome) err() error {
 		return ErrUnknown
 	}
 	return o.first
-}
-
-// Confirm returns nil when this node leads and everything answered anywhere before
-// the call is in its state: reads that follow are linearizable, and judge by the
-// time of the call. It commits an entry, which many callers share.
-func (n *Node) Confirm() error {
-	r := n.reign.Load()
-	if r == nil {
-		return ErrNotLeader
-	}
-	b, _, err := n.queue.add(nil, false, false)
-	if err != nil {
-		return err
-	}
-	if <-b.done; b.err == nil && n.raft.CurrentTerm() != r.term {
-		return ErrTryAgain // another leader answered
-	}
-	return b.err
 }
 
 // Clear forgets everything, on all nodes.

@@ -19,6 +19,10 @@
 // the state it has applied, once a majority, asked after the request arrived,
 // confirmed that nobody was elected after it (confirm.go).
 //
+// Reads (readindex.go) need no log either: a follower asks the leader for its read index
+// and answers when it has applied it. freshness.go knows how old a read is that asks
+// nobody.
+//
 // State (machine_snapshot.go, images.go): the table lives in memory; a snapshot
 // writes what changed to package persistence's images, and a restart loads the
 // newest image and replays the log behind it.

@@ -1,6 +1,9 @@
 package raftstore
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // What a caller may hear. Any other error means that the outcome is not known.
 var (
@@ -22,6 +25,9 @@ var (
 	// ErrUnknown: it may have been applied.
 	ErrUnknown = errors.New("no answer in time, it may have been counted")
 )
+
+// errLagging: this node has not applied what it had to for a read.
+var errLagging = fmt.Errorf("%w: this node is behind the leader", ErrTryAgain)
 
 // Why a node does not start, or stops.
 var (

@@ -58,3 +58,19 @@ const LeaderlessPause = leaderlessPause
 
 // Dispute lets a node doubt its state, or not any more.
 func (n *Node) Dispute(doubt bool) { n.divergence.underWay.Store(doubt) }
+
+// Confirm commits an entry without operations, on a leader.
+func (n *Node) Confirm() error {
+	r := n.reign.Load()
+	if r == nil {
+		return ErrNotLeader
+	}
+	b, _, err := n.queue.add(nil, false, false)
+	if err != nil {
+		return err
+	}
+	if <-b.done; b.err == nil && n.raft.CurrentTerm() != r.term {
+		return ErrTryAgain // another leader answered
+	}
+	return b.err
+}

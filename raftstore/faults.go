@@ -13,4 +13,5 @@ type Faults struct {
 	FastestWall          bool // believe the wall clock that is farthest ahead after a cold start
 	StaleIndex           bool // record an older applied index than the data has
 	OddDecisions         bool // decide otherwise than the other nodes, as an odd processor would
+	NoReadIndex          bool // not know callReadIndex, as an older weir
 }

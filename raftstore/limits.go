@@ -49,6 +49,12 @@ const (
 	// maxTrailing and minTrailing bound the entries kept behind a snapshot so that a
 	// follower that was away for a moment catches up by log.
 	maxTrailing, minTrailing = 10_240, 64
+	// observeEvery is how often a node finds out up to when its state is the newest, for
+	// StaleFor, if nobody reads: a message or two in so long cost nothing that matters.
+	observeEvery = 500 * time.Millisecond
+	// maxTelling bounds the followers that are told of a commit at the same time: more
+	// than a cluster has, unless some of them do not answer.
+	maxTelling = 16
 	// statusEvery is how often nodes ask each other how they are, statusTimeout how
 	// long they wait.
 	statusEvery   = time.Second

@@ -12,31 +12,43 @@ import (
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// Looking never brings the table's time forward beyond the last entry: the entries
-// on their way carry earlier stamps, and other nodes have not looked. Confirm brings
-// it up to now.
+// Looking never brings the table's time forward: the entries on their way carry earlier
+// stamps, and other nodes have not looked. What can look without a trace judges by
+// lookStamp, everything else by the last entry.
 
 func (n *Node) lastStamp() engine.Stamp {
 	at, _ := n.machine.last()
 	return at
 }
 
-// Inspect describes a key; see engine.Table.Inspect.
-func (n *Node) Inspect(key []byte) (engine.Info, bool) {
-	return n.machine.table.Load().Inspect(n.lastStamp(), key)
+// lookStamp is the time by which reads judge: the last entry's, or the later one that
+// the leader told with a read index. A time of an earlier term does not count, because
+// the clock of the new leader may be behind it.
+func (n *Node) lookStamp() engine.Stamp {
+	at, told := n.lastStamp(), n.readTime.Load()
+	if told != nil && told.at.NowNs > at.NowNs && told.term == n.raft.CurrentTerm() {
+		return told.at
+	}
+	return at
 }
 
-// Len counts the keys that are not idle.
+// Inspect describes a key; see engine.Table.Inspect.
+func (n *Node) Inspect(key []byte) (engine.Info, bool) {
+	return n.machine.table.Load().Inspect(n.lookStamp(), key)
+}
+
+// Len counts the keys that are not idle at the last entry, which is at most about a
+// second old: it forgets idle ones, so it cannot judge by a later time.
 func (n *Node) Len() int64 { return n.machine.table.Load().Len(n.lastStamp()) }
 
 // Scan visits keys; see engine.Table.Scan.
 func (n *Node) Scan(cursor uint64, count int, visit func(key []byte, a engine.Algorithm)) uint64 {
-	return n.machine.table.Load().Scan(n.lastStamp(), cursor, count, visit)
+	return n.machine.table.Load().Scan(n.lookStamp(), cursor, count, visit)
 }
 
 // RandomKey returns some key that is not idle, or nil.
 func (n *Node) RandomKey() []byte {
-	return n.machine.table.Load().RandomKey(n.lastStamp(), rand.Uint64())
+	return n.machine.table.Load().RandomKey(n.lookStamp(), rand.Uint64())
 }
 
 // Top returns the heaviest keys of what this node has decided or applied; see
@@ -95,19 +107,6 @@ func (n *Node) advanceHere(ns int64) error {
 	}
 	<-b.done
 	return b.err
-}
-
-// StaleFor is how old the state is that this node reads: 0 on the leader; else the
-// time since it last heard a leader.
-func (n *Node) StaleFor() time.Duration {
-	if n.reign.Load() != nil {
-		return 0
-	}
-	contact := n.raft.LastContact()
-	if contact.IsZero() {
-		return time.Since(n.started)
-	}
-	return time.Since(contact)
 }
 
 // Member is one node as this one sees it.

@@ -52,6 +52,7 @@ type machine struct {
 	state   state
 	seen    arrival // of the entry that the last stamp is of
 	samples samples
+	waiters []*appliedWaiter
 
 	// standstill is how long the last snapshot held up entries, in nanoseconds.
 	standstill atomic.Int64
@@ -150,6 +151,9 @@ func (m *machine) commit(next state, seen arrival) {
 	defer m.mu.Unlock()
 	m.state, m.seen = next, seen
 	m.samples.add(next.Index, next.History)
+	if len(m.waiters) > 0 {
+		m.wakeWaiters(next.Index)
+	}
 }
 
 func (m *machine) carryOut(s *state, h wire.Header, body []byte) error {

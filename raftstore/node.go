@@ -51,6 +51,10 @@ type Node struct {
 	denials       denials
 	confirms      *confirmer
 	divergence    divergenceCheck
+	reads         *readIndexer
+	freshness     freshness
+	readTime      atomic.Pointer[readTime] // nil: no leader has told its time
+	telling       chan struct{}            // holds a token for each follower that is being told of a commit
 	handover      handoverWatch
 	reign         atomic.Pointer[reign] // nil: this node does not lead, or not yet
 	lastEntry     atomic.Int64          // uptime at the last proposal
@@ -100,6 +104,7 @@ func newNode(o Options) *Node {
 		started:    time.Now(),
 		proposals:  make(chan proposal, maxInFlight),
 		snapshots:  make(chan chan error),
+		telling:    make(chan struct{}, maxTelling),
 		ready:      make(chan struct{}),
 		stop:       make(chan struct{}),
 		ended:      make(chan struct{}),
@@ -109,6 +114,7 @@ func newNode(o Options) *Node {
 	if n.idLifetimeNs == 0 {
 		n.idLifetimeNs = int64(time.Minute)
 	}
+	n.reads = newReadIndexer(n)
 	n.fatal = n.stopper(o.OnFatal)
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	return n
@@ -249,6 +255,7 @@ func (n *Node) start() {
 	n.tasks.Go(n.followLeader)
 	n.tasks.Go(n.promotions)
 	n.tasks.Go(n.forget)
+	n.tasks.Go(n.reads.run)
 	n.tasks.Go(n.join)
 	n.peers.start()
 }

@@ -146,6 +146,17 @@ func (p *peers) askers(ids []string) (clients []*peer.Client) {
 	return clients
 }
 
+// clients returns the connections to a member for questions and for operations; nil for
+// this node and strangers.
+func (p *peers) clients(id string) (asker, client *peer.Client) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if one := p.nodes[id]; one != nil {
+		return one.asker, one.client
+	}
+	return nil, nil
+}
+
 // idAt returns the member that should answer at an address.
 func (p *peers) idAt(addr string) string {
 	p.mu.Lock()

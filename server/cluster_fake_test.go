@@ -22,7 +22,7 @@ type fakeCluster struct {
 
 	mu   sync.Mutex
 	topo Topology // without Self
-	down error    // what every node's Confirm answers instead
+	down error    // what every node's ReadIndex answers instead
 	old  time.Duration
 	did  []string // changes that were asked for
 	fail error    // what a change answers
@@ -62,7 +62,7 @@ type fakeReplica struct {
 	*fakeCluster
 	id       string
 	decided  atomic.Int64 // calls to Decide
-	confirms atomic.Int64
+	confirms atomic.Int64 // calls to ReadIndex
 }
 
 var _ Replica = (*fakeReplica)(nil)
@@ -77,16 +77,16 @@ func (r *fakeReplica) Topology() *Topology {
 
 func (r *fakeReplica) Decide(ops []engine.Op, out []engine.Decision) error {
 	r.decided.Add(1)
-	if r.Topology().Leader == "" {
+	if r.Topology().Leader == "" && !ops[0].Dry {
 		return ErrClusterDown
 	}
 	return r.fakeCluster.Decide(ops, out)
 }
 
-func (r *fakeReplica) Confirm() error {
+func (r *fakeReplica) ReadIndex() error {
 	r.confirms.Add(1)
-	if !r.Topology().leads() {
-		return ErrNotLeader
+	if r.Topology().Leader == "" {
+		return ErrClusterDown
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,9 +94,6 @@ func (r *fakeReplica) Confirm() error {
 }
 
 func (r *fakeReplica) StaleFor() time.Duration {
-	if r.Topology().leads() {
-		return 0
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.old

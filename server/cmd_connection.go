@@ -15,7 +15,7 @@ func connectionCommands() []*command {
 		{name: "SELECT", arity: 2, syntax: "0", summary: "There is one database, 0", flags: "fast loading stale", run: runSelect},
 		{name: "QUIT", arity: -1, summary: "Close the connection", flags: "noscript loading stale fast no_auth", run: runQuit, atOnce: true, pubsub: true},
 		{name: "RESET", arity: 1, summary: "Put the connection back to its beginning", flags: "noscript loading stale fast no_auth", run: runReset, atOnce: true, pubsub: true,
-			details: "Ends a transaction, subscriptions and MONITOR, goes back to RESP2 and logs out. Limiters are reset with RL.RESET."},
+			details: "Ends a transaction, subscriptions, MONITOR and READONLY, goes back to RESP2 and logs out. Limiters are reset with RL.RESET."},
 	}
 	for _, cmd := range commands {
 		cmd.group, cmd.exempt = groupConn, true
@@ -143,6 +143,7 @@ func runReset(s *session, _ [][]byte) {
 	s.setMonitor(false)
 	s.dropTopics()
 	s.mute = muteNone
+	s.setReadonly(false)
 	s.begin()
 	s.about.update(func(i *clientInfo) { i.name = "" })
 	s.speak(2)

@@ -8,10 +8,10 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-const staleField = "In a cluster also `stale_ms`: how old the answer may be, 0 from the leader."
+const staleField = "In a cluster also `stale_ms`: how old the answer may be, 0 unless `READONLY` was sent."
 
 func lookCommands() []*command {
-	inspectReply := "A map, empty for an idle key: `algorithm`, `rule` (the limit used last, as one types it), `limit`, `used` (units, rounded up), `remaining`, " +
+	inspectReply := "A map, empty for an idle key (under `READONLY` in a cluster it has `stale_ms` alone): `algorithm`, `rule` (the limit used last, as one types it), `limit`, `used` (units, rounded up), `remaining`, " +
 		"`idle_in_ms` (-1: never by itself), `blocked` (1 or 0), `blocked_ms` (-1: no end), `reason`, `penalty_ms` (what is left of a strike penalty), `holders` (slots held, or holds on the limit of a policy), `bytes`. " + staleField
 	return []*command{
 		{
@@ -41,7 +41,7 @@ func lookCommands() []*command {
 func runInspect(s *session, args [][]byte) {
 	info, ok := s.inspect(args[1])
 	if !ok {
-		s.mapOf(0)
+		s.absent()
 		return
 	}
 	s.mapOf(12 + s.staleFields())

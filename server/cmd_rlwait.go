@@ -189,7 +189,9 @@ func (r *heldRequest) giveUp() {
 	op, ds := &b.ops[0], b.room()
 	cost := op.Cost
 	op.Dry = true
-	err = r.s.decideOne(b)
+	if err = r.s.srv.readIndex(); err == nil {
+		err = r.s.decideOne(b)
+	}
 	if d := &ds[0]; err == nil && d.Allowed > 0 {
 		op.Cost = 0 // so that the numbers are those without it
 		err = r.s.decideOne(b)

@@ -20,7 +20,7 @@ func topCommand() *command {
 			"The keys come from sketches of fixed size (Space-Saving, 2048 keys for each of the two) over a sample of the decisions. A key with more than a 32nd of the units of its shard, " +
 			"one of 64 that keys are spread over, is always listed. `error` says how many of a key's units may be other keys', at most that 32nd. " +
 			"From 8192 units in a shard on, chance adds an error with a standard deviation of at most sqrt(units of the key x units of the shard) / 64.\n\n" +
-			"In a cluster every node counts what it applies itself, so `ADMITTED` is about the same everywhere. Denials are known to the leader alone, which answers most of them without " +
+			"In a cluster every node counts what it applies itself, since its start or the image it began with, so `ADMITTED` is about the same everywhere and covers all that was acknowledged before the question. Denials are known to the leader alone, which answers most of them without " +
 			"the others: any other node answers `DENIED` with `MOVED` and the leader's address. A new leader knows those since it leads, and the ones that went through the log.",
 		params: []param{{"n", "how many at most, 1 to 1000; 10 unless given"}},
 		reply:  "An array with an array for each key, the heaviest first: key, units, error.",

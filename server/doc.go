@@ -32,8 +32,9 @@
 //
 // A Limiter that is also a Replica makes this server one of several nodes. They
 // show themselves to cluster clients as one shard whose primary is the leader,
-// send operations on or answer MOVED (Config.Redirect), never READONLY, and say
-// how old what they read may be. Raft itself is not known here.
+// send operations on or answer MOVED (Config.Redirect). Reads are linearizable at each
+// of them, or say how old they may be where the client sent READONLY. Raft itself is not
+// known here.
 //
 // # What it leaves to others
 //

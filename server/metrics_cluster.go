@@ -12,7 +12,7 @@ func (s *Server) clusterMetrics() []metric {
 		gauge("cluster_term", "Raft's term.", t.Term),
 		gauge("cluster_applied_index", "The last entry of the log this node has applied.", t.AppliedIndex),
 		gauge("cluster_commit_index", "The last entry of the log this node knows to be committed.", t.CommitIndex),
-		gauge("cluster_stale_seconds", "How old the state may be that this node reads: the time since it last heard the leader, 0 on the leader.", s.replica.StaleFor().Seconds()),
+		gauge("cluster_stale_seconds", "How old the state may be that this node reads under READONLY: the time since it was last known to have applied all that was acknowledged. It is found out twice a second, also on the leader.", s.replica.StaleFor().Seconds()),
 		gauge("cluster_log_format", "The newest form of the log that every node which this one knows reads: what needs a newer one is refused.", int(t.Format)),
 		gauge("cluster_nodes", "Nodes of the cluster.", len(t.Nodes)),
 		gauge("cluster_nodes_up", "Nodes of the cluster that are up, as this one sees it.", t.count(isUp)),

@@ -1,10 +1,9 @@
 package server
 
-import "errors"
-
-// Reads in a cluster. A leader reads what is linearizable: it first has its
-// leadership confirmed, once for a run of reads that arrived together. Any other
-// node reads its own state and says how old that may be.
+// Reads in a cluster are linearizable on every node: before a node reads its own state it
+// waits until it has applied what was acknowledged anywhere (ReadIndex), once for a run
+// of reads that arrived together. READONLY opts a connection into stale reads: they ask
+// nobody, work without a leader, and tell how old they may be.
 
 // fresh prepares for a read. The error, if there is one, is the command's answer.
 func (s *session) fresh() error {
@@ -12,16 +11,23 @@ func (s *session) fresh() error {
 	if r == nil || s.confirmed {
 		return nil
 	}
-	s.staleMs = 0
-	if r.Topology().leads() {
-		err := r.Confirm()
-		if !errors.Is(err, ErrNotLeader) {
-			s.confirmed = err == nil
-			return err
-		}
+	if s.readonly {
+		s.staleMs = ceilMs(r.StaleFor()) // before the read: what is read is no older
+		return nil
 	}
-	s.staleMs = ceilMs(r.StaleFor()) // before the read: what is read is no older
-	return nil
+	s.staleMs = 0
+	err := r.ReadIndex()
+	s.confirmed = err == nil
+	return err
+}
+
+// readIndex is fresh for what answers a decision by a look, whatever the connection wants
+// of reads.
+func (s *Server) readIndex() error {
+	if s.replica == nil {
+		return nil
+	}
+	return s.replica.ReadIndex()
 }
 
 // staleFields is how many fields stale adds to a map.
@@ -33,4 +39,31 @@ func (s *session) stale() {
 	if s.srv.replica != nil {
 		s.pairInt("stale_ms", s.staleMs)
 	}
+}
+
+// absent answers a map for a key without a limiter: an empty one. A stale read tells its
+// age here as well, because the limiter may have been made since.
+func (s *session) absent() {
+	if s.srv.replica == nil || !s.readonly {
+		s.mapOf(0)
+		return
+	}
+	s.mapOf(1)
+	s.stale()
+}
+
+// setReadonly begins or ends stale reads.
+func (s *session) setReadonly(on bool) {
+	s.readonly, s.confirmed = on, false
+	s.about.update(func(i *clientInfo) { i.readonly = on })
+}
+
+func runReadonly(s *session, _ [][]byte) {
+	s.setReadonly(true)
+	s.ok()
+}
+
+func runReadwrite(s *session, _ [][]byte) {
+	s.setReadonly(false)
+	s.ok()
 }

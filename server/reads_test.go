@@ -9,60 +9,123 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// readers is every command that looks at limiters.
-var readers = []string{
-	"RL.INSPECT k", "RL.EXPLAIN RL.FIXED k FOREVER 9", "HGETALL k", "KEYS *", "SCAN 0", "TTL k", "PTTL k", "TYPE k", "EXISTS k",
-	"RANDOMKEY", "DBSIZE", "MEMORY USAGE k", "OBJECT ENCODING k", "CLUSTER COUNTKEYSINSLOT 1",
+// readers is a call of every command that looks at limiters, by its name in the command
+// table.
+var readers = map[string]string{
+	"rl.inspect": "RL.INSPECT k", "rl.explain": "RL.EXPLAIN RL.FIXED k FOREVER 9", "hgetall": "HGETALL k", "rl.top": "RL.TOP ADMITTED",
+	"rl.policy|get": "RL.POLICY GET p", "rl.policy|list": "RL.POLICY LIST",
+	"keys": "KEYS *", "scan": "SCAN 0", "ttl": "TTL k", "pttl": "PTTL k", "type": "TYPE k", "exists": "EXISTS k",
+	"randomkey": "RANDOMKEY", "dbsize": "DBSIZE", "memory|usage": "MEMORY USAGE k", "object|encoding": "OBJECT ENCODING k",
+	"cluster|countkeysinslot": "CLUSTER COUNTKEYSINSLOT 1",
 }
 
-func TestReadsAreConfirmedOnALeader(t *testing.T) {
+// TestEveryReadIsLinearizable: each command with the flag readonly asks for the read
+// index on every node, by itself and in a transaction, and is refused where nobody can
+// tell it. Under READONLY it asks nobody and is never refused.
+func TestEveryReadIsLinearizable(t *testing.T) {
 	f := newFakeCluster()
-	c, node := f.client(t, "a", Config{})
-	c.say("RL.FIXED k FOREVER 9")
-	for i, send := range readers {
-		c.sess.confirmed = false
-		assert.NotEqual(t, byte('-'), c.raw(split(send)...)[0], send)
-		assert.EqualValues(t, i+1, node.confirms.Load(), send)
+	clients, nodes := map[string]*testClient{}, map[string]*fakeReplica{}
+	for _, id := range []string{"a", "b"} { // a leads
+		clients[id], nodes[id] = f.client(t, id, Config{})
 	}
+	clients["a"].say("RL.FIXED k FOREVER 9")
+	clients["a"].say("RL.POLICY SET p LIMIT FIXED 1m 5")
+	each(clients["a"].sess.srv.state.table.all, func(cmd *command) {
+		if !cmd.has("readonly") || cmd.subs != nil {
+			return
+		}
+		send, ok := readers[cmd.full]
+		require.True(t, ok, "%s has the flag readonly: add it to readers", cmd.full)
+		for id, c := range clients {
+			requireLinearizable(t, f, c, nodes[id], send)
+			requireStale(t, f, c, nodes[id], send)
+		}
+	})
+	assert.Equal(t, "PONG", clients["b"].say("PING"), "other commands need no leader")
+}
+
+// anew sends a command as one that has just arrived.
+func (c *testClient) anew(send string) string {
+	c.sess.confirmed = false
+	return string(c.raw(split(send)...))
+}
+
+func requireLinearizable(t *testing.T, f *fakeCluster, c *testClient, node *fakeReplica, send string) {
+	before := node.confirms.Load()
+	require.NotEqual(t, byte('-'), c.anew(send)[0], send)
+	require.EqualValues(t, 1, node.confirms.Load()-before, send)
 	for word, err := range map[string]error{"-TRYAGAIN ": ErrTryAgain, "-CLUSTERDOWN ": ErrClusterDown} {
 		f.setDown(err)
-		for _, send := range readers {
-			c.sess.confirmed = false
-			assert.True(t, strings.HasPrefix(c.say(send), word), send)
-		}
+		require.True(t, strings.HasPrefix(c.anew(send), word), send)
+		require.Equal(t, "OK", c.say("MULTI"))
+		require.Equal(t, "QUEUED", c.say(send))
+		require.True(t, strings.HasPrefix(c.anew("EXEC"), "*1\r\n"+word), send)
 	}
-	assert.Equal(t, "PONG", c.say("PING"), "other commands need no leader")
-	assert.Contains(t, c.say("INFO commandstats"), "cmdstat_ttl:calls=3,")
-	assert.Contains(t, c.say("INFO commandstats"), "rejected_calls=0,failed_calls=2\r\n")
+	f.setDown(nil)
+	require.Equal(t, "OK", c.say("MULTI"))
+	require.Equal(t, "QUEUED", c.say(send))
+	before = node.confirms.Load()
+	require.NotContains(t, c.anew("EXEC"), "*1\r\n-", send)
+	require.EqualValues(t, 1, node.confirms.Load()-before, send)
 }
 
-func TestReadsOnAFollowerSayHowOldTheyAre(t *testing.T) {
+func requireStale(t *testing.T, f *fakeCluster, c *testClient, node *fakeReplica, send string) {
+	require.Equal(t, "OK", c.say("READONLY"))
+	f.setDown(ErrClusterDown)
+	before := node.confirms.Load()
+	require.NotEqual(t, byte('-'), c.anew(send)[0], send)
+	require.Zero(t, node.confirms.Load()-before, send)
+	f.setDown(nil)
+	require.Equal(t, "OK", c.say("READWRITE"))
+}
+
+// TestStaleReadsSayHowOldTheyAre: under READONLY, and only there.
+func TestStaleReadsSayHowOldTheyAre(t *testing.T) {
 	f := newFakeCluster()
 	c, node := f.client(t, "b", Config{})
 	c.say("RL.FIXED k FOREVER 9")
 	f.setAge(1500 * time.Millisecond)
-	for _, leader := range []string{"a", ""} {
-		f.lead(leader)
-		assert.Equal(t, "1500", c.value("RL.INSPECT k").get("stale_ms").text)
-		assert.Equal(t, "fixed", c.say("TYPE k"))
+	shown := func(stale string) {
+		t.Helper()
+		for _, send := range []string{"RL.INSPECT k", "HGETALL k", "RL.EXPLAIN RL.FIXED k FOREVER 9"} {
+			assert.Equal(t, stale, c.value(send).get("stale_ms").text, send)
+		}
 	}
-	assert.Zero(t, node.confirms.Load(), "a follower has nothing to confirm")
-	f.lead("a")
-	assert.Equal(t, "1500", c.value("RL.EXPLAIN RL.FIXED k FOREVER 9").get("stale_ms").text)
+	shown("0")
 	assert.Equal(t, "", c.say("RL.INSPECT idle"))
-
-	f.lead("b")
-	assert.Equal(t, "0", c.value("RL.INSPECT k").get("stale_ms").text)
-	f.setDown(ErrNotLeader) // lost while it was being confirmed
-	c.sess.confirmed = false
-	assert.Equal(t, "0", c.value("RL.INSPECT k").get("stale_ms").text, "what the limiter says")
+	assert.Contains(t, c.say("CLIENT INFO"), "flags=N ")
+	c.say("READONLY")
+	assert.Contains(t, c.say("CLIENT INFO"), "flags=r ")
+	before := node.confirms.Load()
+	for _, leader := range []string{"a", "", "b"} {
+		f.lead(leader)
+		if leader == "b" { // it may not know yet that another leads
+			f.setAge(1600 * time.Millisecond)
+			shown("1600")
+			break
+		}
+		shown("1500")
+		assert.Equal(t, "stale_ms 1500", c.say("RL.INSPECT idle"))
+	}
+	assert.Equal(t, before, node.confirms.Load())
+	for _, end := range []string{"READWRITE", "RESET"} {
+		c.say("READONLY")
+		c.say(end)
+		shown("0")
+		assert.Equal(t, "", c.say("RL.INSPECT idle"))
+	}
 }
 
-// One confirmation is enough for reads that arrived together, and none holds
+// One read index is enough for reads that arrived together, and none holds
 // beyond a decision.
-func TestReadsOfAPipelineShareAConfirmation(t *testing.T) {
-	f := newFakeCluster()
-	node := f.node("a")
+func TestReadsOfAPipelineShareAReadIndex(t *testing.T) {
+	for _, id := range []string{"a", "b"} {
+		t.Run(id, func(t *testing.T) { readsShareAReadIndex(t, id) })
+	}
+}
+
+func readsShareAReadIndex(t *testing.T, id string) {
+	node := newFakeCluster().node(id)
 	p := startWire(t, Config{}, node).dial(t)
 	round := func(send, want string, confirms int64) {
 		t.Helper()

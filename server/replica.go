@@ -10,8 +10,9 @@ import (
 // Replica is what a Limiter that is one of several nodes can also do. A Limiter
 // that does not implement it stands alone.
 //
-// Decide works on any node. A batch of operations that are all Dry (RL.EXPLAIN)
-// may be answered from this node's own state; it is then as old as StaleFor says.
+// Decide works on any node. A batch of operations that are all Dry (RL.EXPLAIN) is
+// answered from this node's own state: it is linearizable behind a ReadIndex, else as
+// old as StaleFor says.
 //
 // Of the errors of the last four ErrNotLeader sends the client to the leader,
 // ErrTryAgain and ErrClusterDown mean that nothing happened, ErrUnknownOutcome
@@ -21,13 +22,13 @@ type Replica interface {
 	// asked for at each pipeline, and shared: nobody changes what it points to. On a
 	// leader its CommitIndex covers every decision that has been answered.
 	Topology() *Topology
-	// Confirm returns nil on a leader whose leadership a majority has confirmed
-	// since the call began, with everything committed until then applied: reads that
-	// follow are linearizable. ErrNotLeader on a follower, else ErrTryAgain or
-	// ErrClusterDown.
-	Confirm() error
-	// StaleFor is how old the state may be that this node reads: 0 on a confirmed
-	// leader, on a follower the time since it last heard a leader, and its lag.
+	// ReadIndex returns nil when this node, whether it leads or not, has applied everything
+	// that was acknowledged anywhere before the call: reads that follow are linearizable.
+	// Many callers share one question to the leader. ErrClusterDown: no leader is known;
+	// else ErrTryAgain.
+	ReadIndex() error
+	// StaleFor is at least how old the state is that this node reads without ReadIndex:
+	// the time since it was last known to be the newest, also on the leader.
 	StaleFor() time.Duration
 	AddNode(id, raftAddr string) error
 	RemoveNode(id string) error

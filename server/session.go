@@ -40,10 +40,11 @@ type session struct {
 	// in no transaction, not subscribed in RESP2 and listens to its replies.
 	plain  bool
 	failed bool // the command being carried out has answered an error
-	// confirmed: reads need no other confirmation that this node leads. staleMs is how
-	// old the last read may have been.
+	// confirmed: this node has applied all that reads have to show. staleMs is how old
+	// the last read may have been. readonly: reads may be stale, see READONLY.
 	confirmed bool
 	staleMs   int64
+	readonly  bool
 	executing bool          // the commands of a transaction
 	heldFor   time.Duration // in the command being carried out, waiting in line
 	mute      muteMode

@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,6 +24,7 @@ type clientInfo struct {
 	proto, subs, psubs    int
 	queued                int // commands in MULTI, -1: none
 	monitor               bool
+	readonly              bool // READONLY
 }
 
 func (i *clientInfo) init(c client) {
@@ -81,6 +83,9 @@ func (i *clientInfo) line(now time.Time) string {
 		flags = "P"
 	case i.queued >= 0:
 		flags = "x"
+	}
+	if i.readonly {
+		flags = strings.TrimPrefix(flags, "N") + "r"
 	}
 	if cmd := i.last.Load(); cmd != nil {
 		last = cmd.full

@@ -112,7 +112,7 @@ func TestClusterMetrics(t *testing.T) {
 		return ask(NewHTTP(srv), http.MethodGet, "/metrics").Body.String()
 	}
 	leader, follower := page("a"), page("b")
-	for _, want := range []string{"weir_cluster_is_leader 1\n", "weir_cluster_stale_seconds 0\n"} {
+	for _, want := range []string{"weir_cluster_is_leader 1\n", "weir_cluster_stale_seconds 1.5\n"} {
 		assert.Contains(t, leader, want)
 	}
 	for _, want := range []string{

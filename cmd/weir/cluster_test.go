@@ -56,7 +56,7 @@ func (n *clusterNode) asked() []string {
 	return n.did
 }
 
-func (n *clusterNode) Confirm() error                     { return nil }
+func (n *clusterNode) ReadIndex() error                   { return nil }
 func (n *clusterNode) StaleFor() time.Duration            { return 5 * time.Millisecond }
 func (n *clusterNode) AddNode(id, addr string) error      { return n.do("add", id, addr) }
 func (n *clusterNode) RemoveNode(id string) error         { return n.do("remove", id) }

@@ -221,10 +221,10 @@ func (r *replica) DecideAtomic(ops []engine.Op, out []engine.Decision) error {
 	return inServerWords(r.Node.DecideAtomic(ops, out))
 }
 
-func (r *replica) Confirm() error  { return inServerWords(r.Node.Confirm()) }
-func (r *replica) Clear() error    { return inServerWords(r.Node.Clear()) }
-func (r *replica) Snapshot() error { return inServerWords(r.Node.Snapshot()) }
-func (r *replica) Save() error     { return inServerWords(r.Node.Save()) }
+func (r *replica) ReadIndex() error { return inServerWords(r.Node.ReadIndex()) }
+func (r *replica) Clear() error     { return inServerWords(r.Node.Clear()) }
+func (r *replica) Snapshot() error  { return inServerWords(r.Node.Snapshot()) }
+func (r *replica) Save() error      { return inServerWords(r.Node.Save()) }
 
 func (r *replica) Backup() (io.ReadCloser, int64, error) {
 	b, err := r.Node.Backup()

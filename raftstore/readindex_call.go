@@ -1,0 +1,186 @@
+package raftstore
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/peer"
+	"github.com/weir-project/weir/raftstore/wire"
+)
+
+// readIndexQuestion is what a follower tells the leader with its question.
+type readIndexQuestion struct {
+	term    uint64 // it is in, after the reads came that wait for the answer
+	applied uint64 // the last entry it has applied
+	last    uint64 // the last entry of its log
+}
+
+// readIndexAnswer is the leader's answer. term is 0 in that of an older weir, which tells
+// no time.
+type readIndexAnswer struct {
+	index, term uint64
+	at          engine.Stamp
+}
+
+const (
+	readIndexQuestionLen = 3 * 8
+	readIndexAnswerLen   = 4 * 8
+)
+
+func (q readIndexQuestion) encode() []byte {
+	b := binary.LittleEndian.AppendUint64(make([]byte, 0, readIndexQuestionLen), q.term)
+	b = binary.LittleEndian.AppendUint64(b, q.applied)
+	return binary.LittleEndian.AppendUint64(b, q.last)
+}
+
+// decodeReadIndexQuestion passes over what a newer weir may add.
+func decodeReadIndexQuestion(b []byte) (q readIndexQuestion, ok bool) {
+	if len(b) < readIndexQuestionLen {
+		return q, false
+	}
+	le := binary.LittleEndian
+	return readIndexQuestion{le.Uint64(b), le.Uint64(b[8:]), le.Uint64(b[16:])}, true
+}
+
+func (a readIndexAnswer) encode() []byte {
+	b := make([]byte, 0, readIndexAnswerLen)
+	for _, v := range [...]uint64{a.index, a.term, uint64(a.at.NowNs), uint64(a.at.WallOffsetNs)} {
+		b = binary.LittleEndian.AppendUint64(b, v)
+	}
+	return b
+}
+
+func decodeReadIndexAnswer(b []byte) (a readIndexAnswer, ok bool) {
+	if len(b) < readIndexAnswerLen {
+		return a, false
+	}
+	le := binary.LittleEndian
+	a.index, a.term = le.Uint64(b), le.Uint64(b[8:])
+	a.at = engine.Stamp{NowNs: int64(le.Uint64(b[16:])), WallOffsetNs: int64(le.Uint64(b[24:]))}
+	return a, true
+}
+
+// answerReadIndex answers a follower's question with the last entry applied here, if
+// this node leads and no later leader had been elected when the follower asked.
+func (n *Node) answerReadIndex(from peer.Identity, payload []byte) (byte, []byte) {
+	q, ok := decodeReadIndexQuestion(payload)
+	r := n.reign.Load()
+	switch {
+	case !ok:
+		return refused, []byte("a ReadIndex question is too short")
+	case r == nil:
+		return notLeader, nil
+	}
+	a := readIndexAnswer{term: r.term, at: n.stamp(r)}
+	var entryTerm uint64
+	a.index, entryTerm = n.machine.lastEntry()
+	n.tellCommitted(from.NodeID, q, r, a.index, entryTerm)
+	if !n.vouchedBy(from.NodeID, q.term, r) {
+		if err := n.stillLeads(r); err != nil {
+			return reply(nil, err)
+		}
+	}
+	return answered, a.encode()
+}
+
+// vouchedBy reports whether the asking node and this one are a majority in r's term: the
+// question then is the answer of a voter, asked after the reads came, and no further
+// node needs to be asked. That is so with up to three voters.
+func (n *Node) vouchedBy(id string, term uint64, r *reign) bool {
+	if term != r.term {
+		return false
+	}
+	voters, yes := n.voters(), 0
+	for _, voter := range voters {
+		if voter == id || voter == n.options.NodeID {
+			yes++
+		}
+	}
+	return yes > len(voters)/2 && n.raft.CurrentTerm() == r.term
+}
+
+// tellCommitted sends a follower that has an entry in its log, and has not applied it,
+// the message that says that it is committed: an AppendEntries without entries, as the
+// Raft library sends when its CommitTimeout is over. The library offers no way to have it
+// sent sooner but another entry, which costs each node a write. Raft allows a leader to
+// send this at any time: the sender led in that term, the entry is committed, and a
+// follower takes the commit index only up to an entry that its log has in the same term.
+func (n *Node) tellCommitted(id string, q readIndexQuestion, r *reign, index, entryTerm uint64) {
+	if q.applied >= index || q.last < index {
+		return
+	}
+	s := n.member(id)
+	if s == nil {
+		return
+	}
+	select {
+	case n.telling <- struct{}{}:
+	default:
+		return // the library's own message comes a little later
+	}
+	self := n.transport.EncodePeer(raft.ServerID(n.options.NodeID), n.transport.LocalAddr())
+	request := raft.AppendEntriesRequest{
+		RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(n.options.NodeID), Addr: self},
+		Term:      r.term, Leader: self, PrevLogEntry: index, PrevLogTerm: entryTerm, LeaderCommitIndex: index,
+	}
+	n.tasks.Go(func() {
+		defer func() { <-n.telling }()
+		var response raft.AppendEntriesResponse
+		if err := n.transport.AppendEntries(s.ID, s.Address, &request, &response); err != nil {
+			n.log.Debug("a follower could not be told that an entry is committed", "node", id, "entry", index, "error", err)
+		}
+	})
+}
+
+// callReadIndex asks the leader once.
+func (n *Node) callReadIndex(asker *peer.Client) (code byte, answer []byte, err error) {
+	index, _ := n.machine.check()
+	q := readIndexQuestion{term: n.raft.CurrentTerm(), applied: index, last: n.raft.LastIndex()}
+	ctx, cancel := n.callTimeout()
+	defer cancel()
+	return asker.Call(ctx, callReadIndex, q.encode())
+}
+
+// askReadIndex returns the read index of the leader.
+func (n *Node) askReadIndex(asker, client *peer.Client) (a readIndexAnswer, err error) {
+	code, answer, err := n.callReadIndex(asker)
+	switch {
+	case err != nil:
+		return a, ErrTryAgain
+	case code == refused:
+		return n.askOlderLeader(asker, client)
+	case code != answered:
+		return a, ErrTryAgain // a read changes nothing, whatever became of the question
+	}
+	a, ok := decodeReadIndexAnswer(answer)
+	if !ok {
+		return a, ErrTryAgain
+	}
+	return a, nil
+}
+
+// askOlderLeader returns a read index from a leader whose weir does not know
+// callReadIndex. It has the leader carry out a decision that takes nothing. What was
+// acknowledged before stands before that entry in the log, because a leader of an
+// earlier term could not commit it. The leader has applied the entry when it answers,
+// so the index that its status tells behind that is at least the entry's.
+func (n *Node) askOlderLeader(asker, client *peer.Client) (a readIndexAnswer, err error) {
+	look := engine.Op{Key: []byte("weir:readindex"), Limit: engine.Limit{
+		Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: int64(time.Second)}, Max: 1,
+	}}
+	var enc wire.Encoder
+	ctx, cancel := n.callTimeout()
+	defer cancel()
+	code, _, err := client.Call(ctx, callDecide, enc.Call(nil, []engine.Op{look}, false))
+	if err != nil || code != answered {
+		return a, ErrTryAgain
+	}
+	said, err := ask(ctx, asker)
+	if err != nil {
+		return a, ErrTryAgain
+	}
+	return readIndexAnswer{index: said.Index}, nil
+}

@@ -1,0 +1,47 @@
+package raftstore_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/raftstore"
+)
+
+// TestAFollowerShowsWhatWasDecided: behind a ReadIndex every node shows what any node has
+// acknowledged, at once.
+func TestAFollowerShowsWhatWasDecided(t *testing.T) {
+	for name, old := range map[string]bool{"all nodes ask": false, "an older leader": true} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Faults.NoReadIndex = old })
+			c.leader()
+			for i := range 60 {
+				key := fmt.Sprint("key", i)
+				c.take(c.nodes[i%3], key, 10)
+				c.requireShown(c.nodes[i/3%3], key, 1)
+			}
+		})
+	}
+}
+
+// requireShown reads a key until the node has an answer, which must be right.
+func (c *cluster) requireShown(n *raftstore.Node, key string, used int64) {
+	c.t.Helper()
+	require.Eventually(c.t, func() bool { return n.ReadIndex() == nil }, patience, time.Millisecond)
+	info, ok := n.Inspect([]byte(key))
+	require.True(c.t, ok, "%s is not there", key)
+	require.Equal(c.t, used, info.Used, key)
+}
+
+// TestReadIndexWithoutALeader: a node without a majority answers no linearizable read.
+func TestReadIndexWithoutALeader(t *testing.T) {
+	c := newCluster(t, 3, nil)
+	_, at := c.leader()
+	left := c.nodes[(at+1)%3]
+	c.stop(at)
+	c.stop((at + 2) % 3)
+	require.Eventually(t, func() bool { return left.Topology().Leader == "" }, patience, 10*time.Millisecond)
+	require.ErrorIs(t, left.ReadIndex(), raftstore.ErrNoLeader)
+}
