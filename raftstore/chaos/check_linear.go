@@ -109,6 +109,10 @@ func step(maxUnits, used int64, op *Op) (nowUsed, granted, left int64) {
 		}
 		used = max(0, used-op.Units)
 		return used, 0, maxUnits - used
+	case Inspect:
+		return used, 0, maxUnits - used
+	case Exists:
+		return used, 0, min(used, 1)
 	default: // Reset
 		return 0, 0, min(used, 1)
 	}

@@ -29,6 +29,8 @@ type Client struct {
 	timeout time.Duration
 	rng     *rand.Rand
 	tally   *Tally
+	// greeting, if there is one, is the first command of a connection.
+	greeting []string
 
 	conn *Conn
 	at   int // index of the node it talks to
@@ -94,6 +96,12 @@ func (c *Client) do(args []string) (any, error) {
 			return nil, err
 		}
 		c.conn = conn
+		if len(c.greeting) > 0 {
+			if reply, err := conn.Do(c.timeout, c.greeting...); err != nil || reply != "OK" {
+				c.Close()
+				return reply, err
+			}
+		}
 	}
 	return c.conn.Do(c.timeout, args...)
 }

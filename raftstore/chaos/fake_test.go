@@ -28,6 +28,7 @@ type fake struct {
 	held    map[string]bool
 	calls   int
 	books   *fakeBooks
+	past    map[string][]was // by key, at each change
 }
 
 // mistake is one way to be wrong, made about every mistakeEvery operations.
@@ -52,6 +53,8 @@ const (
 	slotKept                // a slot that is given back is not free
 	denySlidings            // grants nothing of a window
 	repeatRefused           // answers a repeated command with an error
+	readsBehind             // reads what was some operations ago
+	ageUnderstated          // says under READONLY that it reads what is newer
 )
 
 const mistakeEvery = 20
@@ -59,7 +62,7 @@ const mistakeEvery = 20
 func startFake(t *testing.T, m mistake) string {
 	t.Helper()
 	f := &fake{mistake: m, start: time.Now(), used: map[string]int64{}, answers: map[string][]any{},
-		tat: map[string]time.Time{}, log: map[string][]time.Time{}, held: map[string]bool{}}
+		tat: map[string]time.Time{}, log: map[string][]time.Time{}, held: map[string]bool{}, past: map[string][]was{}}
 	f.books = newFakeBooks(f)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -79,7 +82,7 @@ func startFake(t *testing.T, m mistake) string {
 
 func (f *fake) serve(c net.Conn) {
 	defer c.Close()
-	r := bufio.NewReader(c)
+	r, readOnly := bufio.NewReader(c), false
 	for {
 		request, err := readReply(r) // a command is an array like any other
 		if err != nil {
@@ -89,7 +92,16 @@ func (f *fake) serve(c net.Conn) {
 		for _, arg := range request.([]any) {
 			args = append(args, arg.(string))
 		}
-		if _, err := c.Write(appendReply(nil, f.do(args))); err != nil {
+		var reply any = "OK"
+		switch {
+		case args[0] == "READONLY":
+			readOnly = true
+		case args[0] == "RL.INSPECT", args[0] == "EXISTS":
+			reply = f.read(args[0], args[1], readOnly)
+		default:
+			reply = f.do(args)
+		}
+		if _, err := c.Write(appendReply(nil, reply)); err != nil {
 			return
 		}
 	}
@@ -181,6 +193,7 @@ func (f *fake) quota(key string, limit int64, op Op) any {
 		left = limit - f.used[key]
 	}
 	f.used[key] = used
+	f.past[key] = append(f.past[key], was{time.Now(), limit, used})
 	if op.Verb != Take {
 		return left
 	}

@@ -24,6 +24,7 @@ var (
 	repeat    = flag.Int("chaos.repeat", 3, "how often TestFailover kills the leader, and TestSilence repeats each fault")
 	silence   = flag.Bool("chaos.silence", false, "run TestSilence: how long no decision comes after frozen and slow disks, pauses, kills and power losses")
 	mutations = flag.Bool("chaos.mutations", false, "run TestMutations: servers with known mistakes, which the harness has to find")
+	reads     = flag.Duration("chaos.reads", 0, "how long TestReadSpeed reads at each kind of node; 0 skips it")
 	artifacts = flag.String("chaos.artifacts", "", "directory for logs and data of the nodes; empty takes a temporary one, which is kept when a test fails")
 	binary    = flag.String("chaos.binary", "", "server program; empty builds it from this module")
 	extra     = flag.String("chaos.args", "", "more arguments for every node, separated by spaces")

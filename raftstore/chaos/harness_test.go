@@ -49,6 +49,8 @@ func TestHarnessFindsMistakes(t *testing.T) {
 		"keeps a released slot":   {slotKept, []error{ErrSlotLost}},
 		"denies all of a window":  {denySlidings, []error{ErrUseless}},
 		"refuses what it knows":   {repeatRefused, []error{ErrNotOnce}},
+		"reads what was":          {readsBehind, []error{ErrNotLinearizable, ErrStale}},
+		"says it is fresher":      {ageUnderstated, []error{ErrUnderstated}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -66,6 +66,7 @@ func (w *Workload) Judge(keep func(name string, history fmt.Stringer)) {
 	}
 	for _, t := range append(w.Accounts.Trails(), w.Onces.Trails()...) {
 		judge(t, func(ops []Op) error { return accountedAtEnd(t.Max, ops) })
+		judge(t, func(ops []Op) error { return w.staleness(t, ops) })
 	}
 	for _, t := range w.settled() {
 		judge(t, func(ops []Op) error { return Linearizable(t.Max, ops) })
@@ -82,6 +83,14 @@ func (w *Workload) Judge(keep func(name string, history fmt.Stringer)) {
 	}
 	jobs = append(jobs, func() { w.Violations.Add(leaseKey, OverHeld(leaseSlots, w.Leases.Holds())) })
 	inParallel(jobs)
+}
+
+// staleness judges the stale reads of a limit that only grows, and counts them.
+func (w *Workload) staleness(t *Trail, ops []Op) error {
+	reads := t.StaleReads()
+	understated, err := Staleness(ops, reads)
+	w.Reads.count(func(n *ReadCounts) { n.Stale, n.Understated = n.Stale+len(reads), n.Understated+understated })
+	return err
 }
 
 // accountedAtEnd takes what is left from the last operation, which is Settle's.

@@ -11,12 +11,14 @@ import (
 type Verb uint8
 
 const (
-	Take   Verb = iota // units asked for
-	Refund             // units given back
-	Reset              // the limiter forgotten
+	Take    Verb = iota // units asked for
+	Refund              // units given back
+	Reset               // the limiter forgotten
+	Inspect             // a read of what is left
+	Exists              // a read of whether anything is used
 )
 
-func (v Verb) String() string { return [...]string{"take", "refund", "reset"}[v] }
+func (v Verb) String() string { return [...]string{"take", "refund", "reset", "inspect", "exists"}[v] }
 
 // Op is one operation as its client saw it. One that was repeated with its ID
 // runs from the first call to the last return. Operations that were certainly not
@@ -24,13 +26,14 @@ func (v Verb) String() string { return [...]string{"take", "refund", "reset"}[v]
 type Op struct {
 	Client  int
 	Verb    Verb
-	Partial bool  // Take: as many units as fit
-	Units   int64 // asked for or given back; Take of 0 looks
+	Partial bool   // Take: as many units as fit
+	Units   int64  // asked for or given back; Take of 0 looks
+	At      string // Inspect and Exists: the node that was asked
 
 	CallNs, ReturnNs int64 // the clients' shared monotonic clock, from the start of the run
 	Outcome          Outcome
 	Granted          int64 // Take, answered: units admitted, 0 for a denial
-	Left             int64 // answered: units left after it; Reset: how many limiters were forgotten
+	Left             int64 // answered: units left after it; Reset: how many limiters were forgotten; Exists: how many there are
 }
 
 // grants are the units this operation was certainly given.
@@ -57,6 +60,9 @@ func (o Op) String() string {
 	result := o.Outcome.String()
 	if o.Outcome == Answered {
 		result = fmt.Sprintf("granted %d, left %d", o.Granted, o.Left)
+	}
+	if o.At != "" {
+		result += " at " + o.At
 	}
 	return fmt.Sprintf("%12.6f .. %12.6f s  client %-3d %s %d%s: %s", time.Duration(o.CallNs).Seconds(),
 		time.Duration(o.ReturnNs).Seconds(), o.Client, o.Verb, o.Units, partial, result)

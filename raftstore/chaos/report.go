@@ -25,6 +25,7 @@ type Report struct {
 	Books      int           // histories of policies and holds
 	Entries    int           // operations in them
 	Compared   int           // digests of two nodes at one index
+	Reads      ReadCounts
 
 	Violations []Violation // the first of them
 	Broken     int         // how many there were
@@ -41,7 +42,7 @@ func (r *run) report() *Report {
 	r.mu.Unlock()
 	rep := &Report{
 		Seed: r.cfg.Seed, Nodes: len(r.cluster.Nodes), Duration: r.cfg.Duration, Faults: r.faults, SelfStops: selfStops, Skipped: r.skipped,
-		Totals: r.work.Tally.totals(), Useful: useful, Compared: r.watch.Replicas.Compared(),
+		Totals: r.work.Tally.totals(), Useful: useful, Compared: r.watch.Replicas.Compared(), Reads: r.work.Reads.Counts(),
 	}
 	rep.Leaderless, rep.NoLeader = r.watch.Leaderless()
 	for _, t := range r.work.settled() {
@@ -84,6 +85,9 @@ func (r *Report) String() string {
 	line("useful", "%.0f of %.0f units admitted in %d healthy of %d seconds", r.Useful.Admitted, r.Useful.CouldAdmit, r.Useful.Healthy, r.Useful.Seconds)
 	line("histories", "%d operations, %d keys linearized, %d digests compared", r.Operations, r.Keys, r.Compared)
 	line("policies, holds", "%d operations in %d histories", r.Entries, r.Books)
+	line("reads", "%d linearizable, %d of them at followers; %d without an answer", r.Reads.Linearizable, r.Reads.AtFollowers, r.Reads.Unanswered)
+	line("writes, then reads", "%d pairs, %d wrong", r.Reads.Pairs, r.Reads.WrongPairs)
+	line("stale reads", "%d judged, %d older than they say", r.Reads.Stale, r.Reads.Understated)
 	line("violations", "%d", r.Broken)
 	for _, v := range r.Violations {
 		fmt.Fprintf(&b, "VIOLATION %v\n", v)

@@ -68,6 +68,7 @@ func Run(ctx context.Context, cfg RunConfig) (*Report, error) {
 		r.work.quick = patientTimeout
 	}
 	r.watch = &Watch{cluster: cluster, start: r.work.start, violations: r.violations}
+	r.work.leads = r.watch.Leader
 	r.storm(ctx)
 	if err := r.calm(ctx); err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ type Trail struct {
 
 	mu      sync.Mutex
 	ops     []Op
+	stale   []StaleRead
 	begun   int
 	unknown int
 }
@@ -28,6 +29,19 @@ func (t *Trail) add(op Op) {
 		t.unknown++
 	}
 	t.ops = append(t.ops, op)
+}
+
+func (t *Trail) addStale(r StaleRead) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stale = append(t.stale, r)
+}
+
+// StaleReads are the reads under READONLY so far.
+func (t *Trail) StaleReads() []StaleRead {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return append([]StaleRead(nil), t.stale...)
 }
 
 // Ops is the history so far.
@@ -73,6 +87,16 @@ func (r *Ring) next() *Trail {
 	t := &Trail{Key: fmt.Sprintf("%s:%d", r.Prefix, len(r.trails)), Max: r.Max, begun: 1}
 	r.trails = append(r.trails, t)
 	return t
+}
+
+// latest is the key of the last operation, nil before the first.
+func (r *Ring) latest() *Trail {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.trails) == 0 {
+		return nil
+	}
+	return r.trails[len(r.trails)-1]
 }
 
 // Trails are all keys there have been.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -23,6 +24,8 @@ type Watch struct {
 	start      time.Time
 	violations *Violations
 	Replicas   Replicas
+
+	leader atomic.Pointer[Node] // that said so last
 
 	mu    sync.Mutex
 	ledAt time.Duration      // when some node last said that it leads
@@ -68,9 +71,18 @@ func (w *Watch) follow(ctx context.Context, n *Node) {
 			continue
 		}
 		if isMaster(reply) {
+			w.leader.Store(n)
 			w.saw(true)
 		}
 	}
+}
+
+// Leader is the clients' address of the node that said last that it leads, "" before.
+func (w *Watch) Leader() string {
+	if n := w.leader.Load(); n != nil {
+		return n.Addr
+	}
+	return ""
 }
 
 // saw notes that there is a leader now, or with false that the watch ends.

@@ -63,6 +63,8 @@ type Workload struct {
 	Mixed      Ring // takes and refunds with ID, resets
 	Leases     Leases
 	Books      *Books
+	Reads      Reads
+	leads      func() string // the address of the node that leads, as far as is known; nil: unknown
 }
 
 // NewWorkload prepares the clients' work on the nodes with these addresses.
@@ -118,6 +120,7 @@ func (w *Workload) Run(ctx context.Context) {
 	for _, ring := range w.Books.rings() {
 		spawn(bookClients, func(_ context.Context, c *Client) { w.keepBooks(c, ring) })
 	}
+	w.spawnReaders(ctx, &all, id)
 	all.Wait()
 }
 

@@ -1,0 +1,60 @@
+package chaos
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"time"
+)
+
+var (
+	// ErrUnderstated: a stale read is older than it says.
+	ErrUnderstated = errors.New("staleness understated")
+	// ErrUntold: a stale read does not say how old it is.
+	ErrUntold = errors.New("staleness untold")
+)
+
+// StaleRead is one read under READONLY of a limit that never refills, with its age.
+type StaleRead struct {
+	At      string // the node
+	CallNs  int64
+	Used    int64
+	StaleMs int64
+	Untold  bool // it says no age
+}
+
+// sinceNs is from when on the read may lack something.
+func (r *StaleRead) sinceNs() int64 { return r.CallNs - r.StaleMs*int64(time.Millisecond) }
+
+// Staleness compares the ages that reads tell with what they lack: a read that tells age a
+// counts every grant that was acknowledged before its call minus a. It returns how many
+// tell less than their age. Nothing may be given back to the limit.
+func Staleness(ops []Op, reads []StaleRead) (understated int, err error) {
+	grants := slices.DeleteFunc(slices.Clone(ops), func(op Op) bool { return op.grants() == 0 })
+	slices.SortFunc(grants, func(a, b Op) int { return cmp.Compare(a.ReturnNs, b.ReturnNs) })
+	sums := make([]int64, len(grants)+1) // of the grants before
+	for i, op := range grants {
+		sums[i+1] = sums[i] + op.grants()
+	}
+	var worst time.Duration
+	for _, r := range reads {
+		if r.Untold {
+			err = cmp.Or(err, fmt.Errorf("%w: by %s at %v", ErrUntold, r.At, time.Duration(r.CallNs)))
+			continue
+		}
+		known := sums[sort.Search(len(grants), func(i int) bool { return grants[i].ReturnNs > r.sinceNs() })]
+		if r.Used >= known {
+			continue
+		}
+		understated++
+		lacks := sort.Search(len(grants), func(i int) bool { return sums[i+1] > r.Used })
+		if by := time.Duration(r.sinceNs() - grants[lacks].ReturnNs); by >= worst {
+			worst = by
+			err = fmt.Errorf("%w: at %v %s tells %d ms and counts %d; %d were acknowledged before, the first it lacks %v before",
+				ErrUnderstated, time.Duration(r.CallNs), r.At, r.StaleMs, r.Used, known, by)
+		}
+	}
+	return understated, err
+}
