@@ -73,10 +73,11 @@ type MemoryStatus struct {
 
 // ClusterStatus is the cluster as this node sees it.
 type ClusterStatus struct {
-	Self   string       `json:"self"`
-	Leader string       `json:"leader"` // "": none is known
-	Term   uint64       `json:"term"`
-	Nodes  []NodeStatus `json:"nodes"`
+	Self    string       `json:"self"`     // which node answered
+	Leader  string       `json:"leader"`   // "": none is known
+	StaleMs int64        `json:"stale_ms"` // how old the limiters may be that it tells of; 0: linearizable
+	Term    uint64       `json:"term"`
+	Nodes   []NodeStatus `json:"nodes"`
 }
 
 // NodeStatus is one of its nodes; Lag is in entries of the log.
@@ -109,6 +110,7 @@ func (f *feed) status() *Status {
 }
 
 func (f *feed) make() *Status {
+	staleMs := f.srv.readForPeople() // before anything is read
 	s, stats := f.srv, f.srv.lim.Stats()
 	_, resident := processMemory()
 	decisions := s.state.stats.decisions.Snapshot()
@@ -120,7 +122,7 @@ func (f *feed) make() *Status {
 		Memory:   MemoryStatus{stats.MemoryBytes, stats.MaxMemoryBytes, resident, stats.Evicted, stats.ForgivenUnits},
 		Clients:  s.state.clients.len(),
 		Clock:    s.clockBehind().Milliseconds(),
-		Cluster:  s.clusterView(),
+		Cluster:  s.clusterView(staleMs),
 		Denials:  s.state.recent.look(),
 		Admitted: s.topKeys(engine.Admitted),
 	}
@@ -152,12 +154,12 @@ func (s *Server) policyStatuses() []PolicyStatus {
 	return views
 }
 
-func (s *Server) clusterView() *ClusterStatus {
+func (s *Server) clusterView(staleMs int64) *ClusterStatus {
 	if s.replica == nil {
 		return nil
 	}
 	t := s.replica.Topology()
-	v := &ClusterStatus{Self: t.Self, Leader: t.Leader, Term: t.Term}
+	v := &ClusterStatus{Self: t.Self, Leader: t.Leader, StaleMs: staleMs, Term: t.Term}
 	for i := range t.Nodes {
 		m := &t.Nodes[i]
 		v.Nodes = append(v.Nodes, NodeStatus{

@@ -64,6 +64,14 @@ func writeJSON(w http.ResponseWriter, v any) {
 	_ = json.NewEncoder(w).Encode(v)
 }
 
+// keyAnswer is what /key.json tells.
+type keyAnswer struct {
+	Self     string    `json:"self,omitempty"`   // which node answered; "": it stands alone
+	Leader   string    `json:"leader,omitempty"` // "": none is known
+	StaleMs  int64     `json:"stale_ms"`         // how old the answer may be; 0: linearizable
+	Limiters []keyView `json:"limiters"`
+}
+
 // keyView is one limiter of a key.
 type keyView struct {
 	Name      string `json:"name"`
@@ -80,17 +88,21 @@ type keyView struct {
 }
 
 // answerKey tells what counts against a key: its own limiter, and those that policies
-// keep for it. It is read from this node's own state.
+// keep for it.
 func (s *Server) answerKey(w http.ResponseWriter, r *http.Request) {
 	key := []byte(r.URL.Query().Get("name"))
 	if err := checkKey(key); err != nil {
 		writePlain(w, http.StatusBadRequest, errorText(err))
 		return
 	}
-	found := []keyView{}
+	answer := keyAnswer{StaleMs: s.readForPeople(), Limiters: []keyView{}}
+	if s.replica != nil {
+		t := s.replica.Topology()
+		answer.Self, answer.Leader = t.Self, t.Leader
+	}
 	add := func(name []byte) {
 		if info, ok := s.lim.Inspect(name); ok {
-			found = append(found, viewOf(name, &info))
+			answer.Limiters = append(answer.Limiters, viewOf(name, &info))
 		}
 	}
 	add(key)
@@ -99,7 +111,7 @@ func (s *Server) answerKey(w http.ResponseWriter, r *http.Request) {
 			add(p.NameOf(i, key))
 		}
 	}
-	writeJSON(w, found)
+	writeJSON(w, answer)
 }
 
 func viewOf(name []byte, info *engine.Info) keyView {

@@ -138,13 +138,46 @@ func TestKeyLookup(t *testing.T) {
 	c.say("RL.CHECK login user:42")
 	c.say("RL.TOKENBUCKET user:42 1/s 3")
 	c.say(`RL.BLOCK user:42 1h REASON abuse`)
-	var found []keyView
-	require.NoError(t, json.Unmarshal(visit(h, "/key.json?name=user:42", nil).Body.Bytes(), &found))
+	var answer keyAnswer
+	require.NoError(t, json.Unmarshal(visit(h, "/key.json?name=user:42", nil).Body.Bytes(), &answer))
+	found := answer.Limiters
 	require.Len(t, found, 3)
 	require.Equal(t, keyView{Name: "user:42", Algorithm: "tokenbucket", Rule: "1/s 3", Limit: 3, Used: 1, Remaining: 2, IdleInMs: 1000,
 		Blocked: true, BlockedMs: 3_600_000, Reason: "abuse"}, found[0])
 	require.Equal(t, "policy|login|0|user:42", found[1].Name)
-	require.Equal(t, "[]\n", visit(h, "/key.json?name=idle", nil).Body.String())
+	require.Equal(t, "{\"stale_ms\":0,\"limiters\":[]}\n", visit(h, "/key.json?name=idle", nil).Body.String())
 	require.Equal(t, http.StatusBadRequest, visit(h, "/key.json", nil).Code)
 	require.Equal(t, http.StatusBadRequest, visit(h, "/key.json?name="+strings.Repeat("x", engine.MaxKeyLen+1), nil).Code)
+}
+
+// The page asks a majority through its node, and says which node answered. Without a leader
+// it shows what its own node has, and how old that is.
+func TestPageReadsWhatWasDecided(t *testing.T) {
+	f := newFakeCluster()
+	c, node := f.client(t, "a", Config{})
+	f.setAge(1500 * time.Millisecond)
+	c.say("RL.FIXED k FOREVER 9")
+	h := NewHTTP(c.sess.srv)
+	look := func() (status Status, key keyAnswer) {
+		require.NoError(t, json.Unmarshal(visit(NewHTTP(c.sess.srv), "/status.json", nil).Body.Bytes(), &status))
+		require.NoError(t, json.Unmarshal(visit(h, "/key.json?name=k", nil).Body.Bytes(), &key))
+		require.Len(t, key.Limiters, 1)
+		return status, key
+	}
+	before := node.confirms.Load()
+	status, key := look()
+	require.EqualValues(t, 2, node.confirms.Load()-before)
+	require.Equal(t, []any{"a", "a", int64(0)}, []any{status.Cluster.Self, status.Cluster.Leader, status.Cluster.StaleMs})
+	require.Equal(t, []any{"a", "a", int64(0)}, []any{key.Self, key.Leader, key.StaleMs})
+
+	f.lead("")
+	status, key = look()
+	require.EqualValues(t, 2, node.confirms.Load()-before, "there is nobody to ask")
+	require.Equal(t, []any{"", int64(1500)}, []any{status.Cluster.Leader, status.Cluster.StaleMs})
+	require.Equal(t, []any{"", int64(1500)}, []any{key.Leader, key.StaleMs})
+
+	f.lead("b")
+	f.setDown(ErrTryAgain)
+	_, key = look()
+	require.Equal(t, []any{"b", int64(1500)}, []any{key.Leader, key.StaleMs}, "a leader that does not answer")
 }

@@ -30,6 +30,17 @@ func (s *Server) readIndex() error {
 	return s.replica.ReadIndex()
 }
 
+// readForPeople prepares for a read by the page, and returns how old the state may be
+// that is read: 0 for a linearizable read. Without a leader it is this node's own state,
+// because a dashboard helps most when something is wrong.
+func (s *Server) readForPeople() (staleMs int64) {
+	r := s.replica
+	if r == nil || r.Topology().Leader != "" && r.ReadIndex() == nil {
+		return 0
+	}
+	return ceilMs(r.StaleFor())
+}
+
 // staleFields is how many fields stale adds to a map.
 func (s *session) staleFields() int { return int(oneIf(s.srv.replica != nil)) }
 

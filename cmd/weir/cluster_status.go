@@ -71,15 +71,8 @@ func nodesOf(fields []any) ([]any, error) {
 }
 
 func (s *clusterStatus) writeTable(w io.Writer) error {
-	leader := s.Leader
-	if leader == "" {
-		leader = "none"
-		if s.LastLeader != "" {
-			leader += ", the last was " + s.LastLeader
-		}
-	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "cluster\t%s\nleader\t%s\nterm\t%d\nlog\tform %d\n", s.ClusterID, leader, s.Term, s.LogFormat)
+	fmt.Fprintf(t, "cluster\t%s\nleader\t%s\nterm\t%d\nlog\tform %d\n", s.ClusterID, s.leaderName(), s.Term, s.LogFormat)
 	fmt.Fprintf(t, "asked\t%s, committed %d, applied %d, stale %d ms\n\n", s.Node, s.CommitIndex, s.AppliedIndex, s.StaleMs)
 	fmt.Fprintln(t, "NODE\tROLE\tUP\tCLIENTS\tNODES\tAPPLIED\tREADS\tHEARD")
 	for i := range s.Nodes {
@@ -87,6 +80,16 @@ func (s *clusterStatus) writeTable(w io.Writer) error {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", n.ID, s.role(n), upText(n.Up), cmp.Or(n.ClientAddr, "unknown"), n.RaftAddr, n.AppliedIndex, n.reads(), s.heard(n))
 	}
 	return t.Flush()
+}
+
+func (s *clusterStatus) leaderName() string {
+	switch {
+	case s.Leader != "":
+		return plainText(s.Leader)
+	case s.LastLeader != "":
+		return "none, the last was " + plainText(s.LastLeader)
+	}
+	return "none"
 }
 
 func (s *clusterStatus) role(n *nodeStatus) string {

@@ -61,6 +61,9 @@ func (s *clusterStatus) judge() (found []finding) {
 	if s.Leader != "" {
 		said += ", " + s.Leader + " leads"
 	}
+	if s.Node != "" {
+		said += ", as " + s.Node + " sees it"
+	}
 	majority := voters/2 + 1
 	switch {
 	case up < majority:

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"os"
 
 	"github.com/gomodule/redigo/redis"
 )
@@ -26,7 +29,9 @@ func (r *remote) with(act func(redis.Conn) error) error {
 		if dialErr != nil {
 			return dialErr
 		}
-		err = act(conn)
+		if err = act(conn); err == nil || errors.Is(err, errDiffers) {
+			sayWhom(os.Stderr, conn, addr)
+		}
 		conn.Close()
 		to, moved := movedTo(err)
 		if !moved {
@@ -35,4 +40,18 @@ func (r *remote) with(act func(redis.Conn) error) error {
 		addr = to
 	}
 	return fmt.Errorf("the leader keeps changing, try again: %w", err)
+}
+
+// sayWhom says which node of a cluster answered, on stderr: what is piped on stays as it
+// is. A user who may not ask for that learns the address alone. A server that stands alone
+// needs no words.
+func sayWhom(w io.Writer, conn redis.Conn, addr string) {
+	reply, err := conn.Do("WEIR.CLUSTER", "STATUS")
+	if aboutRights(err) {
+		fmt.Fprintf(w, "answered by %s\n", addr)
+		return
+	}
+	if s, err := readStatus(reply); err == nil {
+		fmt.Fprintf(w, "answered by %s at %s; leader %s\n", plainText(s.Node), addr, s.leaderName())
+	}
 }

@@ -97,6 +97,10 @@ func TestTopRatesAndTimes(t *testing.T) {
 	cluster.Cluster = &server.ClusterStatus{Nodes: []server.NodeStatus{{ID: "a", Role: "follower", Up: true, Lag: 7, ClockAheadMs: -3, Addr: "h:1"}}}
 	text := squeezed((&view{"x", &cluster, nil}).text())
 	require.Contains(t, text, "NO LEADER")
+	cluster.Cluster.Self, cluster.Cluster.StaleMs = "a", 1500
+	require.Contains(t, (&view{"x", &cluster, nil}).leaderText(), "; answered by a, stale: 1.5s")
+	cluster.Cluster.Leader, cluster.Cluster.StaleMs = "b", 0
+	require.Equal(t, "b leads; answered by a", (&view{"x", &cluster, nil}).leaderText())
 	require.Contains(t, text, "NODE ROLE UP BEHIND CLOCK AHEAD CLIENTS a follower yes 7 -3 ms h:1")
 }
 

@@ -37,10 +37,18 @@ func (v *view) leaderText() string {
 	case c == nil:
 		return "one node"
 	case c.Leader == "":
-		return "NO LEADER: nothing is decided"
+		return "NO LEADER: nothing is decided; answered by " + plainText(c.Self) + staleText(c.StaleMs)
 	default:
-		return plainText(c.Leader) + " leads"
+		return plainText(c.Leader) + " leads; answered by " + plainText(c.Self) + staleText(c.StaleMs)
 	}
+}
+
+// staleText says how old an answer may be; nothing of a linearizable one.
+func staleText(ms int64) string {
+	if ms == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", stale: %v", time.Duration(ms)*time.Millisecond)
 }
 
 // table writes rows below a line of names, where there are any.

@@ -104,11 +104,14 @@ const memory = (s) => {
   say("clock", s.clock_behind_ms + " ms");
 };
 
+// whom says which node answered, and how old its answer may be.
+const whom = (c) => "answered by " + c.self + "; " + (c.leader ? "leader " + c.leader : "no leader") + (c.stale_ms ? "; stale: " + time(c.stale_ms / 1000) : "");
+
 const cluster = (s) => {
   const c = s.cluster;
   $("cluster").hidden = !c;
   if (!c) return;
-  say("term", "term " + c.term);
+  say("term", "term " + c.term + "; " + whom(c));
   rows("nodes", c.nodes.map((n) => [
     n.id + (n.id === c.self ? " (this one)" : ""), n.role, n.up ? "yes" : "no", number(n.lag),
     n.id === c.self ? "–" : (n.clock_ahead_ms > 0 ? "+" : "") + n.clock_ahead_ms + " ms", n.addr,
@@ -177,9 +180,11 @@ let limiters = []; // what counts against it
 
 const look = async () => {
   try {
-    limiters = await read("key.json?name=" + encodeURIComponent(looked));
+    const told = await read("key.json?name=" + encodeURIComponent(looked));
+    limiters = told.limiters;
     if (limiters.length) $("found").replaceChildren(...limiters.map(limiter));
     else say("found", "idle: nothing counts against " + looked);
+    if (told.self) $("found").append(Object.assign(document.createElement("p"), { className: "note", textContent: whom(told) }));
     $("act").hidden = false;
   } catch (e) {
     say("found", e.message);

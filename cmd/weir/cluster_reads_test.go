@@ -1,0 +1,69 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// startCluster starts a cluster, and returns the leader first.
+func startCluster(t *testing.T, size int) []*process {
+	t.Helper()
+	var rafts []string
+	for range size {
+		rafts = append(rafts, freeAddr(t))
+	}
+	nodes := make([]*process, size)
+	ready := make([]chan map[string]any, size)
+	for i := range size {
+		ready[i] = make(chan map[string]any, 1)
+		nodes[i] = launchCommand(t, ready[i], exec.Command(binary), fmt.Sprintf("--node-id=n%d", i), "--data-dir="+t.TempDir(),
+			"--raft-addr="+rafts[i], "--join="+strings.Join(rafts, ","), fmt.Sprintf("--expect=%d", size))
+	}
+	for i, p := range nodes {
+		select {
+		case line := <-ready[i]:
+			p.addr, p.web = line["listen"].(string), line["http"].(string)
+		case <-time.After(patience):
+			t.Fatalf("a node does not become ready:\n%s", p.output())
+		}
+	}
+	for i, p := range nodes {
+		require.Eventually(t, func() bool {
+			return (&healthcheckCmd{HTTP: strings.TrimPrefix(p.web, "http://")}).ask(io.Discard) == nil
+		}, patience, 10*time.Millisecond)
+		status, err := (&clusterCmd{Addr: p.addr}).status()
+		require.NoError(t, err)
+		if status.Leader == status.Node {
+			nodes[0], nodes[i] = nodes[i], nodes[0]
+		}
+	}
+	return nodes
+}
+
+// What apply has done at one node, diff knows at any other: the policies do not differ.
+func TestPolicyDiffAtAFollowerKnowsWhatWasApplied(t *testing.T) {
+	nodes := startCluster(t, 3)
+	path := filepath.Join(t.TempDir(), "policies.yaml")
+	for i := range 20 {
+		require.NoError(t, os.WriteFile(path, []byte(strings.Replace(loginPolicy, "5", fmt.Sprint(5+i), 1)), 0o600))
+		require.NoError(t, (&policyCmd{Addr: nodes[i%3].addr}).apply(io.Discard, path))
+		var out bytes.Buffer
+		require.NoError(t, (&policyCmd{Addr: nodes[1+i%2].addr}).diff(&out, path, false), "round %d: %s", i, &out)
+	}
+	var said bytes.Buffer
+	cmd := exec.Command(binary, "policy", "diff", "-f", path, "--addr="+nodes[1].addr)
+	cmd.Stderr = &said
+	require.NoError(t, cmd.Run())
+	leader, err := (&clusterCmd{Addr: nodes[0].addr}).status()
+	require.NoError(t, err)
+	require.Regexp(t, "^answered by n[0-2] at "+nodes[1].addr+"; leader "+leader.Leader+"\n$", said.String())
+}
