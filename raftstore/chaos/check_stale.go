@@ -21,8 +21,8 @@ type StaleRead struct {
 	At      string // the node
 	CallNs  int64
 	Used    int64
-	StaleMs int64
-	Untold  bool // it says no age
+	StaleMs int64 // below 0: the node does not know
+	Untold  bool  // it says no age
 }
 
 // sinceNs is from when on the read may lack something.
@@ -42,6 +42,9 @@ func Staleness(ops []Op, reads []StaleRead) (understated int, err error) {
 	for _, r := range reads {
 		if r.Untold {
 			err = cmp.Or(err, fmt.Errorf("%w: by %s at %v", ErrUntold, r.At, time.Duration(r.CallNs)))
+			continue
+		}
+		if r.StaleMs < 0 {
 			continue
 		}
 		known := sums[sort.Search(len(grants), func(i int) bool { return grants[i].ReturnNs > r.sinceNs() })]

@@ -15,6 +15,10 @@
 //     counted after all nodes were killed and restarted.
 //   - [Linearizable]: the history of such a key is one that a single counter could
 //     have produced, each reply with what was left (porcupine).
+//     Reads at the leader and at followers are part of that history.
+//   - [Staleness]: a read under READONLY counts every grant that was acknowledged before
+//     its call, less the age that it tells. A read after a write of the same client, at
+//     any two nodes, has the write.
 //   - [Books]: checks of several policies at once, holds, and policies that change are
 //     judged by package ledger: linearizable over all keys of a history, or explained
 //     in the end; no part of a check is taken, no unit of a hold lost or given twice, no

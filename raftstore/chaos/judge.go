@@ -89,7 +89,15 @@ func (w *Workload) Judge(keep func(name string, history fmt.Stringer)) {
 func (w *Workload) staleness(t *Trail, ops []Op) error {
 	reads := t.StaleReads()
 	understated, err := Staleness(ops, reads)
-	w.Reads.count(func(n *ReadCounts) { n.Stale, n.Understated = n.Stale+len(reads), n.Understated+understated })
+	w.Reads.count(func(n *ReadCounts) {
+		n.Stale, n.Understated = n.Stale+len(reads), n.Understated+understated
+		for _, r := range reads {
+			n.OldestMs = max(n.OldestMs, r.StaleMs)
+			if r.StaleMs < 0 {
+				n.Ageless++
+			}
+		}
+	})
 	return err
 }
 

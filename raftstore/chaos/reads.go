@@ -46,6 +46,8 @@ type ReadCounts struct {
 	WrongPairs   int // of these
 	Stale        int // under READONLY, with an age, judged
 	Understated  int // of these
+	Ageless      int // of these: the node did not know the age
+	OldestMs     int64
 }
 
 func (r *Reads) count(how func(*ReadCounts)) {

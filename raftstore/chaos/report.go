@@ -87,7 +87,7 @@ func (r *Report) String() string {
 	line("policies, holds", "%d operations in %d histories", r.Entries, r.Books)
 	line("reads", "%d linearizable, %d of them at followers; %d without an answer", r.Reads.Linearizable, r.Reads.AtFollowers, r.Reads.Unanswered)
 	line("writes, then reads", "%d pairs, %d wrong", r.Reads.Pairs, r.Reads.WrongPairs)
-	line("stale reads", "%d judged, %d older than they say", r.Reads.Stale, r.Reads.Understated)
+	line("stale reads", "%d judged, %d older than they say; %d did not know, the oldest said %d ms", r.Reads.Stale, r.Reads.Understated, r.Reads.Ageless, r.Reads.OldestMs)
 	line("violations", "%d", r.Broken)
 	for _, v := range r.Violations {
 		fmt.Fprintf(&b, "VIOLATION %v\n", v)
