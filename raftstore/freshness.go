@@ -58,6 +58,9 @@ func (f *freshness) advance(at time.Time) {
 // Until there was one since the start, it is the time by this node's wall clock since the
 // last entry was stamped, and at least the time since the start.
 func (n *Node) StaleFor() time.Duration {
+	if n.faults.FreshByContact {
+		return time.Since(n.raft.LastContact())
+	}
 	index, _ := n.machine.check()
 	if since := n.freshness.since(index); !since.IsZero() {
 		return time.Since(since)

@@ -182,6 +182,7 @@ func faultsFrom(names []string) (f raftstore.Faults, err error) {
 	known := map[string]*bool{
 		"heartbeat-fast-path": &f.HeartbeatFastPath, "no-sync": &f.NoSync, "wall-clock": &f.WallClock, "no-clamp": &f.NoClamp,
 		"collect-early": &f.CollectEarly, "early-reply": &f.EarlyReply, "snapshot-without-stamp": &f.SnapshotWithoutStamp, "stale-index": &f.StaleIndex, "fastest-wall": &f.FastestWall,
+		"read-locally": &f.ReadLocally, "fresh-by-contact": &f.FreshByContact,
 	}
 	for _, name := range names {
 		on, ok := known[name]

@@ -25,10 +25,12 @@ func TestMutations(t *testing.T) {
 		kind  Kind    // of all faults of the run
 		found []error // any of them
 	}{
-		"early-reply":   {TransferLead, []error{ErrExited, ErrDiverged, ErrForgotten, ErrNotLinearizable}},
-		"wall-clock":    {StepWall, []error{ErrOverAdmitted}},
-		"collect-early": {TransferLead, []error{ErrOverAdmitted, ErrExited, ErrDiverged}},
-		"stale-index":   {KillAll, []error{ErrOvercharged, ErrExited, ErrDiverged, ErrNotLinearizable}},
+		"early-reply":      {TransferLead, []error{ErrExited, ErrDiverged, ErrForgotten, ErrNotLinearizable}},
+		"read-locally":     {Partition, []error{ErrNotLinearizable, ErrStale}},
+		"fresh-by-contact": {KillOne, []error{ErrUnderstated}},
+		"wall-clock":       {StepWall, []error{ErrOverAdmitted}},
+		"collect-early":    {TransferLead, []error{ErrOverAdmitted, ErrExited, ErrDiverged}},
+		"stale-index":      {KillAll, []error{ErrOvercharged, ErrExited, ErrDiverged, ErrNotLinearizable}},
 	} {
 		t.Run(fault, func(t *testing.T) {
 			cfg := config(t, 3, *heartbeat)

@@ -119,3 +119,27 @@ func TestCheckCleared(t *testing.T) {
 		require.Equal(t, c.wrong, len(checkCleared("z0", c.records, c.used)) > 0, name)
 	}
 }
+
+func TestCheckReads(t *testing.T) {
+	records := []record{take(0, 1, 5, 5), take(2, 3, 3, 8), take(4, 5, 2, 0).with("", unknown), take(6, 7, 1, 0).with("", refused)}
+	linear := func(called, back time.Duration, used int64) read { return read{called: called, back: back, used: used} }
+	stale := func(called, age time.Duration, used int64) read {
+		return read{called: called, back: called, used: used, stale: true, age: age}
+	}
+	for name, c := range map[string]struct {
+		reads []read
+		wrong bool
+	}{
+		"in order":                     {[]read{linear(1, 2, 5), linear(3, 4, 8), linear(8, 9, 8)}, false},
+		"what is not known":            {[]read{linear(8, 9, 10)}, false},
+		"beside a take":                {[]read{linear(2, 3, 5), linear(2, 3, 8)}, false},
+		"the past":                     {[]read{linear(4, 5, 5)}, true},
+		"what nobody took":             {[]read{linear(8, 9, 11)}, true},
+		"back":                         {[]read{linear(6, 7, 10), linear(8, 9, 8)}, true},
+		"as old as it says":            {[]read{stale(8, 6, 5), stale(8, 8, 0), stale(8, 4, 8)}, false},
+		"older than it says":           {[]read{stale(8, 4, 5)}, true},
+		"older than one that is newer": {[]read{linear(8, 9, 8), stale(10, 8, 5)}, false},
+	} {
+		require.Equal(t, c.wrong, len(checkReads("n0", records, c.reads)) > 0, name)
+	}
+}

@@ -35,8 +35,10 @@ func (c *client) run() {
 		switch n := c.rng.IntN(100); {
 		case n < 30:
 			c.keepBooks()
-		case n < 75:
+		case n < 65:
 			c.pipeline()
+		case n < 75:
+			c.look()
 		case n < 85:
 			c.insist(c.op(c.key(once, 2), engine.OpTake, 1+c.rng.Int64N(3)))
 		case n < 94:
@@ -148,24 +150,34 @@ var errCrashed = fmt.Errorf("the connection is gone")
 
 // ask carries out operations on a process, as long as it lives.
 func (p *process) ask(ops []engine.Op, atomic bool) ([]engine.Decision, error) {
-	p.calls.Add(1)
 	out := make([]engine.Decision, len(ops))
+	err := p.do(func() error {
+		if atomic {
+			return p.node.DecideAtomic(ops, out)
+		}
+		return p.node.Decide(ops, out)
+	})
+	if err == errCrashed {
+		return nil, err // the call may still write to out
+	}
+	return out, err
+}
+
+// do makes a call to a process, as long as it lives.
+func (p *process) do(call func() error) error {
+	p.calls.Add(1)
 	done := make(chan error, 1)
 	go func() {
 		defer p.calls.Add(-1)
-		if atomic {
-			done <- p.node.DecideAtomic(ops, out)
-		} else {
-			done <- p.node.Decide(ops, out)
-		}
+		done <- call()
 	}()
 	select {
 	case err := <-done:
 		if p.over() {
-			return nil, errCrashed
+			return errCrashed
 		}
-		return out, err
+		return err
 	case <-p.dead:
-		return nil, errCrashed
+		return errCrashed
 	}
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -54,6 +55,7 @@ type history struct {
 	mu      sync.Mutex
 	records []record
 	booked  [unknown + 1]int // operations of the books, by outcome
+	reads   map[string][]read
 }
 
 // tally counts an operation of the books.
@@ -67,6 +69,37 @@ func (h *history) add(rs []record) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.records = append(h.records, rs...)
+}
+
+func (h *history) addRead(key string, r read) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.reads == nil {
+		h.reads = map[string][]read{}
+	}
+	h.reads[key] = append(h.reads[key], r)
+}
+
+// readsOf returns the reads of a key.
+func (h *history) readsOf(key string) []read {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.reads[key])
+}
+
+// countReads returns how many reads there were, and how many of them stale.
+func (h *history) countReads() (all, stale int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, reads := range h.reads {
+		for _, r := range reads {
+			all++
+			if r.stale {
+				stale++
+			}
+		}
+	}
+	return all, stale
 }
 
 // byKey groups the records of the keys with a prefix.

@@ -16,6 +16,11 @@ func (s *Simulation) judge(used func(key string) (int64, bool)) {
 			s.violations(key, checkOrder(rs), checkDenials(rs), checkSameAnswer(rs), s.counted(key, rs, used))
 		}
 	}
+	for _, kind := range []byte{counted, tight} {
+		for key, rs := range s.history.byKey(kind) {
+			s.violations(key, checkReads(key, rs, s.history.readsOf(key)))
+		}
+	}
 	for key, rs := range s.history.byKey(returned) {
 		s.violations(key, checkSameAnswer(rs), s.counted(key, rs, used))
 	}

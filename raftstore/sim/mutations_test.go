@@ -30,6 +30,8 @@ var mutations = []struct {
 	{"NoSync", raftstore.Faults{NoSync: true}, weights{"restart all": 3, "power loss": 2, "snapshot": 1}, false},
 	{"FastestWall", raftstore.Faults{FastestWall: true}, weights{"wall clock step": 4, "restart all": 4}, false},
 	{"StaleIndex", raftstore.Faults{StaleIndex: true}, weights{"snapshot": 6, "crash": 5, "restart all": 2}, false},
+	{"ReadLocally", raftstore.Faults{ReadLocally: true}, weights{"crash": 3, "partition": 3, "slow links": 2}, false},
+	{"FreshByContact", raftstore.Faults{FreshByContact: true}, weights{"crash": 3, "partition": 3, "slow links": 2}, false},
 	{"RefundWithoutID", raftstore.Faults{}, weights{"crash": 3, "connection resets": 4, "partition": 2}, true},
 }
 

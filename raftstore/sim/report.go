@@ -18,6 +18,8 @@ type Report struct {
 	Decisions  int            // acknowledged
 	Refused    int            // certainly not carried out
 	Unknown    int
+	Reads      int // answered
+	StaleReads int // of these
 	Comparison int // of the states of two nodes at one entry
 	Leaks      int // processes that could not be closed
 	Recovery   time.Duration
@@ -68,6 +70,8 @@ func (r *Report) Add(o *Report) {
 	r.Decisions += o.Decisions
 	r.Refused += o.Refused
 	r.Unknown += o.Unknown
+	r.Reads += o.Reads
+	r.StaleReads += o.StaleReads
 	r.Comparison += o.Comparison
 	r.Leaks += o.Leaks
 	r.Recovery = max(r.Recovery, o.Recovery)
@@ -89,8 +93,8 @@ func (r *Report) Story() string {
 
 // String is the report for people.
 func (r *Report) String() string {
-	return fmt.Sprintf("%d seeds, %d decisions, %d refused, %d unknown, %d state comparisons, slowest recovery %v, %d not closed, %d violations\nfaults: %s\nstopped themselves: %s",
-		r.Seeds, r.Decisions, r.Refused, r.Unknown, r.Comparison, r.Recovery, r.Leaks, len(r.Violations), figures(r.Faults), figures(r.Fatals))
+	return fmt.Sprintf("%d seeds, %d decisions, %d refused, %d unknown, %d reads, %d of them stale, %d state comparisons, slowest recovery %v, %d not closed, %d violations\nfaults: %s\nstopped themselves: %s",
+		r.Seeds, r.Decisions, r.Refused, r.Unknown, r.Reads, r.StaleReads, r.Comparison, r.Recovery, r.Leaks, len(r.Violations), figures(r.Faults), figures(r.Fatals))
 }
 
 func figures(of map[string]int) string {

@@ -83,6 +83,7 @@ func (s *Simulation) run() {
 	}
 	s.end()
 	s.report.Decisions = s.history.count(acked)
+	s.report.Reads, s.report.StaleReads = s.history.countReads()
 	s.report.Refused, s.report.Unknown = s.history.count(refused), s.history.count(unknown)
 }
 
