@@ -114,6 +114,8 @@ func TestADisputeWithholdsAnswers(t *testing.T) {
 	require.NoError(t, leader.Decide([]engine.Op{quota("key", 5)}, out))
 	leader.Dispute(true)
 	require.ErrorIs(t, leader.Decide([]engine.Op{quota("key", 5)}, out), raftstore.ErrUnknown)
+	require.ErrorIs(t, leader.ReadIndex(), raftstore.ErrTryAgain)
 	leader.Dispute(false)
+	require.NoError(t, leader.ReadIndex())
 	require.NoError(t, leader.Decide([]engine.Op{quota("key", 5)}, out))
 }

@@ -25,10 +25,14 @@ import (
 // it stays valid whoever leads by then.
 //
 // ErrNoLeader: no leader is known. ErrTryAgain: the leader, its majority or this node's
-// own log did not get there in time.
+// own log did not get there in time, or this node is finding out whether its state is
+// right.
 func (n *Node) ReadIndex() error {
 	if n.faults.ReadLocally {
 		return nil
+	}
+	if n.divergence.underWay.Load() {
+		return ErrTryAgain
 	}
 	if r := n.reign.Load(); r != nil {
 		err := n.readAsLeader(r, true)
