@@ -85,6 +85,11 @@ CHAOS ?=
 chaos: ## Run three real nodes under faults for half an hour, and judge what clients saw
 	$(GO) test -count=1 -timeout 90m -v -run '^TestChaos$$' ./raftstore/chaos -chaos.duration=30m $(CHAOS)
 
+# Needs root on Linux, for loop devices.
+.PHONY: test-silence
+test-silence: ## Measure how long three real nodes decide nothing when the leader's disk freezes or is slow, and more, ten times each
+	$(GO) test -count=1 -timeout 60m -v -run '^TestSilence$$' ./raftstore/chaos -chaos.silence -chaos.repeat=10 $(CHAOS)
+
 # The types of Kubernetes are fetched through the ordinary Go proxy.
 .PHONY: test-kubernetes
 test-kubernetes: ## Check the manifests for Kubernetes against its own types, and against weir
