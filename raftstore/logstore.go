@@ -25,6 +25,7 @@ type guardedLog struct {
 	logStore
 	fatal  func(error)
 	writes latency.Histogram // of entries
+	times  appendTimes
 
 	opened  time.Time
 	storing atomic.Int64 // when the append under way began, in nanoseconds since opened; 0: none is
@@ -94,7 +95,9 @@ func (g *guardedLog) StoreLogs(ls []*raft.Log) error {
 	g.storing.Store(max(int64(start.Sub(g.opened)), 1))
 	defer func() {
 		g.storing.Store(0)
-		g.writes.Observe(time.Since(start), 1)
+		took := time.Since(start)
+		g.writes.Observe(took, 1)
+		g.times.add(took)
 	}()
 	return g.watched("store entries", func() error { return g.logStore.StoreLogs(ls) })
 }

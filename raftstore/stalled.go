@@ -47,16 +47,18 @@ func (s *stalled) check(self string, commit uint64, members []Member) (id string
 	return "", false
 }
 
-// watchStalled looks for stalled members until the node closes. The watchdog does not:
+// watchStalled looks for stalled members and a slow disk until the node closes. The watchdog does not:
 // a handover waits for the Raft library, which may wait for the disk.
 func (n *Node) watchStalled() {
 	tick := time.NewTicker(housekeepEvery)
 	defer tick.Stop()
 	lagging := stalled{limit: n.options.StalledAfter}
+	var disk slowDisk
 	for {
 		select {
 		case <-tick.C:
 			n.stepAside(&lagging)
+			n.leaveSlowDisk(&disk)
 		case <-n.stop:
 			return
 		}

@@ -21,6 +21,7 @@ type status struct {
 	Term, Commit, Index  uint64
 	Format               byte // the newest it can read; 0, of a weir that did not say, is wire.Oldest
 	WallNs               int64
+	AppendNs             int64    // the median of its last appends to the log; 0: it has not said
 	MaxMemory            int64    // bytes; 0: no bound
 	MembersAt            uint64   // the entry of the configuration that Members are of
 	Members              []string // ids in the newest committed configuration it knows
@@ -57,7 +58,7 @@ func (n *Node) status() status {
 		RaftAddr: n.options.RaftAddr, ClientAddr: n.options.ClientAddr,
 		Pristine: n.pristine(), Leader: string(leader), LeaderAddr: string(addr),
 		Term: n.raft.CurrentTerm(), Commit: n.raft.CommitIndex(), Index: index,
-		Format: n.options.Format, WallNs: n.source.WallNs(), MaxMemory: n.maxMemory, Members: members, MembersAt: at,
+		Format: n.options.Format, WallNs: n.source.WallNs(), AppendNs: int64(n.logs.times.median()), MaxMemory: n.maxMemory, Members: members, MembersAt: at,
 		Held: &held{seen.index, max(n.source.MonotonicNs()-seen.rawNs, 0), seen.live},
 	}
 }
