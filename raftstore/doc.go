@@ -10,10 +10,11 @@
 // there and wakes its callers.
 //
 // Limiter time (reign.go): only the leader stamps. A new leader goes on from the
-// last stamp it applied, by the time that has passed on its own monotonic clock
-// since it applied it, which is never more than has really passed. An entry says
-// for which term its stamp holds and is void in any other. Nothing here feeds a
-// wall clock into a refill.
+// last stamp, by the time that has passed on its own monotonic clock since that entry
+// arrived in its log (arrivals.go), which is never more than has really passed. An
+// entry says for which term its stamp holds and is void in any other. After a cold
+// start (coldstart.go), and only then, the wall clocks of a majority say how much time
+// has passed, by what the last leader noted of them (walls.go).
 //
 // Denials (deny.go) change nothing and need no log: the leader answers them from
 // the state it has applied, once a majority, asked after the request arrived,
