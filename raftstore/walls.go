@@ -28,10 +28,10 @@ const (
 
 // noteWalls returns the body of a Tick. An older weir reads none.
 func (n *Node) noteWalls(r *reign) []byte {
+	n.lastNote.Store(int64(n.uptime()))
 	if n.testClock {
 		return nil
 	}
-	n.lastNote.Store(int64(n.uptime()))
 	limiterNs, rawNs := r.clock.Now().NowNs, n.source.MonotonicNs()
 	note := wallNote{AheadNs: map[string]int64{}}
 	for _, id := range n.voters() {

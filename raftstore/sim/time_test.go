@@ -234,3 +234,18 @@ func TestTimeFaultsGiveNoBurst(t *testing.T) {
 		})
 	}
 }
+
+// TestTicksArePaced: an idle leader commits the time about once a second, also when
+// its wall clock is set back.
+func TestTicksArePaced(t *testing.T) {
+	timed(t, 3, func(t *testing.T, s *Simulation) {
+		leader := s.leads(t)
+		time.Sleep(3 * time.Second)
+		for _, step := range []time.Duration{0, -time.Hour, time.Hour} {
+			leader.host.clock.step(step)
+			before := leader.node.Topology().AppliedIndex
+			time.Sleep(20 * time.Second)
+			require.InDelta(t, 18, leader.node.Topology().AppliedIndex-before, 4, "after a step of %v", step)
+		}
+	})
+}
