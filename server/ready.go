@@ -1,16 +1,17 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 )
 
-// maxReadyStale is how old the state of a node may be that calls itself ready:
-// several elections long, so that a failover sends no node away, and short
-// enough that nobody is sent to one that is still catching up.
-const maxReadyStale = 10 * time.Second
+// readyWait is how long /readyz waits until this node has applied what was committed: a
+// read index takes a few round trips, and probes give up after a second by default.
+const readyWait = time.Second
 
 // readiness is one line of /readyz.
 type readiness struct {
@@ -48,8 +49,8 @@ func (s *Server) Ready() bool {
 	return status == http.StatusOK
 }
 
-// replicaReady asks three things: does this node serve as a member, is there a
-// leader to decide, and is the state here up to date.
+// replicaReady asks three things: does this node serve as a member, is there a leader to
+// decide, and has this node applied what was committed when it was asked.
 func (s *Server) replicaReady() (status int, text string) {
 	status = http.StatusOK
 	var lines []string
@@ -63,7 +64,7 @@ func (s *Server) replicaReady() (status int, text string) {
 }
 
 func (s *Server) readiness() []readiness {
-	t, stale := s.replica.Topology(), s.replica.StaleFor()
+	t := s.replica.Topology()
 	node := readiness{"node", true, "ok"}
 	switch {
 	case s.draining.Load():
@@ -78,9 +79,78 @@ func (s *Server) readiness() []readiness {
 			leader = readiness{"leader", false, fmt.Sprintf("%s, whose address for clients is not known yet", t.Leader)}
 		}
 	}
-	state := readiness{"state", true, "ok"}
-	if stale > maxReadyStale {
-		state = readiness{"state", false, fmt.Sprintf("%v old", stale.Round(time.Second))}
+	return []readiness{node, leader, s.stateReady()}
+}
+
+// stateReady reports whether this node has applied what was committed when it was asked.
+func (s *Server) stateReady() readiness {
+	err := s.probe.ask(s.replica.ReadIndex, readyWait)
+	why := fmt.Sprintf("this node has not applied within %v what was committed", readyWait)
+	switch {
+	case err == nil:
+		return readiness{"state", true, "ok"}
+	case errors.Is(err, ErrClusterDown):
+		why = "no leader can be asked"
+	case !errors.Is(err, errNotApplied):
+		why = "the leader was not confirmed by a majority, or this node lags behind it"
 	}
-	return []readiness{node, leader, state}
+	return readiness{"state", false, fmt.Sprintf("may be %d ms old: %s", ceilMs(s.replica.StaleFor()), why)}
+}
+
+// readyProbe shares a question among all probes. Anybody may ask /readyz, so there is one
+// question under way at a time, and the next one serves all that came meanwhile.
+type readyProbe struct {
+	mu      sync.Mutex
+	next    *probeRound // nil: no probe waits
+	running bool
+}
+
+// probeRound is one question and the probes that wait for its answer.
+type probeRound struct {
+	done chan struct{}
+	err  error
+}
+
+var errNotApplied = errors.New("no answer in time")
+
+// ask joins the next question, and waits for its answer for so long.
+func (p *readyProbe) ask(question func() error, wait time.Duration) error {
+	mine := p.join(question)
+	late := time.NewTimer(wait)
+	defer late.Stop()
+	select {
+	case <-mine.done:
+		return mine.err
+	case <-late.C:
+		return errNotApplied
+	}
+}
+
+func (p *readyProbe) join(question func() error) *probeRound {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.next == nil {
+		p.next = &probeRound{done: make(chan struct{})}
+	}
+	if !p.running {
+		p.running = true
+		go p.run(question)
+	}
+	return p.next
+}
+
+// run asks until no probe waits. Each question has an end of its own.
+func (p *readyProbe) run(question func() error) {
+	for r := p.take(); r != nil; r = p.take() {
+		r.err = question()
+		close(r.done)
+	}
+}
+
+func (p *readyProbe) take() *probeRound {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.next
+	p.next, p.running = nil, r != nil
+	return r
 }

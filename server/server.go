@@ -60,6 +60,7 @@ type Server struct {
 	lim Limiter
 	// replica is lim where it is one of several nodes, else nil.
 	replica   Replica
+	probe     readyProbe
 	redirects bool // of Config.Redirect, and only in a cluster
 	log       *slog.Logger
 	pools     bufferPools

@@ -3,7 +3,10 @@ package server
 import (
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -74,6 +77,35 @@ func TestWeirClusterErrors(t *testing.T) {
 	}
 }
 
+// TestProbesShareAQuestion: however many probes there are, one question is under way, and
+// each probe hears the answer to one that began behind it, or gives up.
+func TestProbesShareAQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var p readyProbe
+		var under, most, asked atomic.Int64
+		question := func() error {
+			asked.Add(1)
+			most.Store(max(most.Load(), under.Add(1)))
+			time.Sleep(time.Second / 2)
+			under.Add(-1)
+			return nil
+		}
+		var probes sync.WaitGroup
+		for range 100 {
+			probes.Go(func() { assert.NoError(t, p.ask(question, time.Minute)) })
+			time.Sleep(time.Millisecond)
+		}
+		probes.Wait()
+		assert.EqualValues(t, 1, most.Load())
+		assert.EqualValues(t, 2, asked.Load())
+		assert.ErrorIs(t, p.ask(func() error { time.Sleep(time.Minute); return nil }, time.Second), errNotApplied)
+		time.Sleep(time.Hour)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		assert.False(t, p.running, "who asks ends")
+	})
+}
+
 func TestClusterReadiness(t *testing.T) {
 	f := newFakeCluster()
 	srv, err := New(silent(Config{}), f.node("b"))
@@ -88,11 +120,13 @@ func TestClusterReadiness(t *testing.T) {
 	}
 	ready(http.StatusOK, "[+]node ok\n[+]leader ok (a)\n[+]state ok\n")
 	f.lead("")
-	ready(http.StatusServiceUnavailable, "[+]node ok\n[-]leader none\n[+]state ok\n")
+	f.setAge(1500 * time.Millisecond)
+	ready(http.StatusServiceUnavailable, "[+]node ok\n[-]leader none\n[-]state may be 1500 ms old: no leader can be asked\n")
 	f.lead("c")
-	f.setAge(maxReadyStale + time.Second)
-	ready(http.StatusServiceUnavailable, "[+]node ok\n[+]leader ok (c)\n[-]state 11s old\n")
-	f.setAge(0)
+	ready(http.StatusOK, "[+]node ok\n[+]leader ok (c)\n[+]state ok\n")
+	f.setDown(ErrTryAgain)
+	ready(http.StatusServiceUnavailable, "[+]node ok\n[+]leader ok (c)\n[-]state may be 1500 ms old: the leader was not confirmed by a majority, or this node lags behind it\n")
+	f.setDown(nil)
 	f.lead("a")
 	f.change(func(t *Topology) { t.Nodes = t.Nodes[:1] })
 	ready(http.StatusServiceUnavailable, "[-]node not a member yet\n[+]leader ok (a)\n[+]state ok\n")

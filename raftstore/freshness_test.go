@@ -1,0 +1,114 @@
+package raftstore_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/raftstore"
+)
+
+// written remembers when each write to a key was acknowledged: the first to the first
+// element.
+type written struct {
+	mu sync.Mutex
+	at []time.Time
+}
+
+func (w *written) add(at time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.at = append(w.at, at)
+}
+
+// requireAge reads a key as READONLY does, and requires that every write acknowledged
+// before the time that the age tells is seen.
+func (w *written) requireAge(t *testing.T, n *raftstore.Node, key string) {
+	t.Helper()
+	asked := time.Now()
+	age := n.StaleFor()
+	info, _ := n.Inspect([]byte(key))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, at := range w.at {
+		if at.Before(asked.Add(-age)) {
+			require.GreaterOrEqual(t, info.Used, int64(i+1), "the state says that it is %v old, and a write acknowledged %v ago is missing", age, asked.Sub(at))
+		}
+	}
+}
+
+// TestARestartedNodeSaysHowOldItsStateIs: after a restart, and while it is cut off, a node
+// tells an age that is not less than the true one, before and behind its catching up.
+func TestARestartedNodeSaysHowOldItsStateIs(t *testing.T) {
+	c := newCluster(t, 3, nil)
+	leader, at := c.leader()
+	var w written
+	write := func() {
+		c.take(leader, "key", 1000)
+		w.add(time.Now())
+	}
+	behind := (at + 1) % 3
+	write()
+	c.requireShown(c.nodes[behind], "key", 1)
+	c.stop(behind)
+	missed := time.Now()
+	for range 30 {
+		write()
+	}
+	c.restart(behind)
+	node := c.nodes[behind]
+	require.Greater(t, node.StaleFor(), time.Since(missed)-time.Millisecond, "it knows nothing of what it missed")
+	caughtUp := func() bool {
+		w.requireAge(t, node, "key")
+		info, _ := node.Inspect([]byte("key"))
+		return info.Used == 31 && node.StaleFor() < time.Since(missed)
+	}
+	require.Eventually(t, caughtUp, patience, time.Millisecond)
+
+	c.stop(at)
+	c.stop((at + 2) % 3)
+	alone := time.Now()
+	require.Eventually(t, func() bool { return node.Topology().Leader == "" }, patience, 10*time.Millisecond)
+	require.GreaterOrEqual(t, node.StaleFor(), time.Since(alone)-time.Millisecond)
+}
+
+// TestAStaleReadIsAsOldAsItSays reads all nodes while others write and nodes are stopped,
+// restarted and made the leader.
+func TestAStaleReadIsAsOldAsItSays(t *testing.T) {
+	c := newCluster(t, 3, nil)
+	for round := range 6 {
+		leader, at := c.leader()
+		key := fmt.Sprint("key", round)
+		var w written
+		stop, done := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(done)
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				c.take(leader, key, 1_000_000)
+				w.add(time.Now())
+			}
+		}()
+		victim := (at + 1) % 3
+		if round%2 == 0 {
+			c.stop(victim)
+			c.restart(victim)
+		}
+		for range 300 {
+			for _, n := range c.nodes {
+				w.requireAge(t, n, key)
+			}
+			time.Sleep(time.Millisecond) // between two looks
+		}
+		close(stop)
+		<-done
+		c.moveTo(victim)
+	}
+}
