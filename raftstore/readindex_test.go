@@ -45,3 +45,34 @@ func TestReadIndexWithoutALeader(t *testing.T) {
 	require.Eventually(t, func() bool { return left.Topology().Leader == "" }, patience, 10*time.Millisecond)
 	require.ErrorIs(t, left.ReadIndex(), raftstore.ErrNoLeader)
 }
+
+// TestARollingRestartLosesNoRead restarts one node after the other and waits until each is
+// ready, as /readyz says: from then on also its own state has all that was acknowledged
+// before, so no node is restarted while another still catches up.
+func TestARollingRestartLosesNoRead(t *testing.T) {
+	c := newCluster(t, 3, nil)
+	c.leader()
+	writes := int64(0)
+	write := func(but int) {
+		for i := range 3 {
+			if i != but {
+				c.take(c.nodes[i], "key", 1000)
+				writes++
+			}
+		}
+	}
+	for i := range c.nodes {
+		write(-1)
+		c.stop(i)
+		for range 20 {
+			write(i)
+		}
+		c.restart(i)
+		require.Eventually(t, func() bool { return c.nodes[i].ReadIndex() == nil }, patience, time.Millisecond)
+		info, _ := c.nodes[i].Inspect([]byte("key"))
+		require.Equal(t, writes, info.Used, "it called itself ready")
+		for _, n := range c.nodes {
+			c.requireShown(n, "key", writes)
+		}
+	}
+}

@@ -15,7 +15,7 @@ import (
 // TestADeposedLeaderDeniesNothing: while a heartbeat's answer is on its way to the
 // leader, its successor is elected and gives a spent quota back. The leader has not
 // heard of it when it is asked, and the old answer is all that it gets: it must not
-// take that for a confirmation and deny from the state it has.
+// take that for a confirmation and deny, or answer a read, from the state it has.
 func TestADeposedLeaderDeniesNothing(t *testing.T) {
 	t.Run("asks when it has denied", func(t *testing.T) { deposed(t, 2) })
 	t.Run("asks ahead", func(t *testing.T) { deposed(t, 20) })
@@ -56,10 +56,17 @@ func deposed(t *testing.T, denials int) {
 			_, err := leader.ask([]engine.Op{spent}, false)
 			denial <- err
 		}()
+		read := make(chan error, 1)
+		go func() { read <- leader.node.ReadIndex() }()
 		synctest.Wait()
+		require.Empty(t, read, "nobody has confirmed that it leads")
 		s.net.setCut(voter.host.addr, leader.host.addr, false)
 		require.ErrorIs(t, <-denial, raftstore.ErrTryAgain)
 		s.net.heal()
+		if <-read == nil { // it has asked its successor
+			_, used := leader.node.Inspect(spent.Key)
+			require.False(t, used, "what the successor gave back is missing")
+		}
 		<-handover
 	})
 }
