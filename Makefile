@@ -95,6 +95,10 @@ test-silence: ## Measure how long three real nodes decide nothing when the leade
 test-kubernetes: ## Check the manifests for Kubernetes against its own types, and against weir
 	cd docker/kubernetes && $(GO) test -count=1 ./...
 
+.PHONY: test-reads
+test-reads: ## Read behind 10,000 writes at random nodes under faults
+	$(GO) test -count=1 -timeout 30m -v -run '^TestReadsUnderFaults$$' ./raftstore -read-pairs=10000
+
 .PHONY: test-day
 test-day: ## Let 24 simulated hours pass with six million keys coming and going, and see that nothing grows
 	WEIR_TEST_DAY=1 $(GO) test -count=1 -timeout 30m -v -run '^TestADay' ./cmd/weir

@@ -20,7 +20,7 @@ type Info struct {
 	Penalty    time.Duration // what is left of a strike's
 	Holders    int64
 	Bytes      int64
-	Stale      time.Duration // in a cluster: how old this may be
+	Stale      time.Duration // how old this may be: 0 unless the connection sent READONLY
 }
 
 // Inspect describes the limiter of a key.
