@@ -15,7 +15,7 @@ type PolicyInfo struct {
 	RetryAfter                 time.Duration // the least that a denial says
 	Reserved                   string        // the part kept for high priority, like "10%"
 	Admitted, Denied, Shadowed int64         // checks, on the node that answers
-	Stale                      time.Duration // in a cluster: how old this may be
+	Stale                      time.Duration // how old this may be: 0 unless the connection sent READONLY
 }
 
 // PolicyOverride is other limits for the keys that match a pattern.

@@ -142,3 +142,14 @@ func readsShareAReadIndex(t *testing.T, id string) {
 	round("DBSIZE\r\nMULTI\r\nRL.FIXED k FOREVER 9\r\nDBSIZE\r\nDBSIZE\r\nEXEC\r\n",
 		":0\r\n+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*3\r\n"+one+":1\r\n:1\r\n", 2)
 }
+
+// TestADenialBehindAWaitIsNoStaleRead: the numbers that RL.WAIT ends with come from a look,
+// which is linearizable also where the connection reads stale.
+func TestADenialBehindAWaitIsNoStaleRead(t *testing.T) {
+	c, node := newFakeCluster().client(t, "b", Config{})
+	c.say("READONLY")
+	c.say("RL.TOKENBUCKET k 1/h 1")
+	before := node.confirms.Load()
+	assert.Equal(t, "0", strings.Fields(c.say("RL.WAIT RL.TOKENBUCKET k 1/h 1 TIMEOUT 1ms"))[0])
+	assert.EqualValues(t, 1, node.confirms.Load()-before)
+}
