@@ -53,21 +53,21 @@ func (f *freshness) advance(at time.Time) {
 	}
 }
 
+// UnknownAge is what StaleFor returns while the age is not known: more than any state's.
+const UnknownAge = 100 * 365 * 24 * time.Hour
+
 // StaleFor is at least how old the state is that this node reads: the time since the
 // last moment for which it is known that everything acknowledged then has been applied.
-// Until there was one since the start, it is the time by this node's wall clock since the
-// last entry was stamped, and at least the time since the start.
+// Until there was one since the start, it is UnknownAge: only the wall clock could tell how
+// long this node was down, and it may have been set.
 func (n *Node) StaleFor() time.Duration {
 	if n.faults.FreshByContact {
 		return time.Since(n.raft.LastContact())
 	}
 	index, _ := n.machine.check()
-	if since := n.freshness.since(index); !since.IsZero() {
-		return time.Since(since)
+	since := n.freshness.since(index)
+	if since.IsZero() {
+		return UnknownAge
 	}
-	age := time.Since(n.started)
-	if at := n.lastStamp(); !n.testClock {
-		age = max(age, time.Duration(n.source.WallNs()-at.NowNs-at.WallOffsetNs))
-	}
-	return age
+	return time.Since(since)
 }

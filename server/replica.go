@@ -28,7 +28,7 @@ type Replica interface {
 	// else ErrTryAgain.
 	ReadIndex() error
 	// StaleFor is at least how old the state is that this node reads without ReadIndex:
-	// the time since it was last known to be the newest, also on the leader.
+	// the time since it was last known to be the newest, also on the leader; a hundred years while that is not known.
 	StaleFor() time.Duration
 	AddNode(id, raftAddr string) error
 	RemoveNode(id string) error

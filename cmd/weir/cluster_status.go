@@ -73,7 +73,7 @@ func nodesOf(fields []any) ([]any, error) {
 func (s *clusterStatus) writeTable(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "cluster\t%s\nleader\t%s\nterm\t%d\nlog\tform %d\n", s.ClusterID, s.leaderName(), s.Term, s.LogFormat)
-	fmt.Fprintf(t, "asked\t%s, committed %d, applied %d, stale %d ms\n\n", s.Node, s.CommitIndex, s.AppliedIndex, s.StaleMs)
+	fmt.Fprintf(t, "asked\t%s, committed %d, applied %d%s\n\n", s.Node, s.CommitIndex, s.AppliedIndex, staleText(s.StaleMs))
 	fmt.Fprintln(t, "NODE\tROLE\tUP\tCLIENTS\tNODES\tAPPLIED\tREADS\tHEARD")
 	for i := range s.Nodes {
 		n := &s.Nodes[i]

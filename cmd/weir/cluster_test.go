@@ -107,7 +107,7 @@ func TestClusterStatus(t *testing.T) {
 		lines[i] = strings.Join(strings.Fields(line), " ")
 	}
 	require.Equal(t, []string{
-		"cluster c1", "leader a", "term 3", "log form 1", "asked b, committed 9, applied 8, stale 5 ms", "",
+		"cluster c1", "leader a", "term 3", "log form 1", "asked b, committed 9, applied 8, stale: 5ms", "",
 		"NODE ROLE UP CLIENTS NODES APPLIED READS HEARD",
 		"a leader yes " + nodes["a"].addr + " 127.0.0.1:7 9 form 2 0s ago",
 		"b follower yes " + nodes["b"].addr + " 127.0.0.1:8 8 form 1 this node",

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/raftstore"
 	"github.com/weir-project/weir/server"
 )
 
@@ -99,6 +100,8 @@ func TestTopRatesAndTimes(t *testing.T) {
 	require.Contains(t, text, "NO LEADER")
 	cluster.Cluster.Self, cluster.Cluster.StaleMs = "a", 1500
 	require.Contains(t, (&view{"x", &cluster, nil}).leaderText(), "; answered by a, stale: 1.5s")
+	cluster.Cluster.StaleMs = raftstore.UnknownAge.Milliseconds()
+	require.Contains(t, (&view{"x", &cluster, nil}).leaderText(), "; answered by a, stale: age unknown")
 	cluster.Cluster.Leader, cluster.Cluster.StaleMs = "b", 0
 	require.Equal(t, "b leads; answered by a", (&view{"x", &cluster, nil}).leaderText())
 	require.Contains(t, text, "NODE ROLE UP BEHIND CLOCK AHEAD CLIENTS a follower yes 7 -3 ms h:1")

@@ -6,6 +6,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/weir-project/weir/raftstore"
 	"github.com/weir-project/weir/server"
 )
 
@@ -45,8 +46,11 @@ func (v *view) leaderText() string {
 
 // staleText says how old an answer may be; nothing of a linearizable one.
 func staleText(ms int64) string {
-	if ms == 0 {
+	switch {
+	case ms == 0:
 		return ""
+	case ms >= raftstore.UnknownAge.Milliseconds():
+		return ", stale: age unknown"
 	}
 	return fmt.Sprintf(", stale: %v", time.Duration(ms)*time.Millisecond)
 }

@@ -3,6 +3,7 @@
 // the page as text and never as markup.
 "use strict";
 
+const unknownMs = 3153600000000; // what stale_ms is while a node cannot know it
 const every = 1000, shown = 120, window_ = 10; // ms; seconds in the chart; seconds of quantiles
 const seen = []; // statuses, oldest first
 let paused = false;
@@ -105,7 +106,7 @@ const memory = (s) => {
 };
 
 // whom says which node answered, and how old its answer may be.
-const whom = (c) => "answered by " + c.self + "; " + (c.leader ? "leader " + c.leader : "no leader") + (c.stale_ms ? "; stale: " + time(c.stale_ms / 1000) : "");
+const whom = (c) => "answered by " + c.self + "; " + (c.leader ? "leader " + c.leader : "no leader") + (c.stale_ms ? "; stale: " + (c.stale_ms < unknownMs ? time(c.stale_ms / 1000) : "age unknown") : "");
 
 const cluster = (s) => {
   const c = s.cluster;
