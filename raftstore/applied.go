@@ -1,5 +1,7 @@
 package raftstore
 
+import "time"
+
 // appliedWaiter waits until the machine has applied an entry.
 type appliedWaiter struct {
 	index uint64
@@ -7,12 +9,12 @@ type appliedWaiter struct {
 }
 
 // whenApplied returns a channel that is closed when the entry at index has been applied.
-// The caller calls forget when it waits no more. Only readIndexer waits, so there are few.
+// The caller calls forget when it waits no more.
 func (m *machine) whenApplied(index uint64) (done <-chan struct{}, forget func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	w := &appliedWaiter{index, make(chan struct{})}
-	if m.state.Index >= index {
+	if m.through() >= index {
 		close(w.done)
 		return w.done, func() {}
 	}
@@ -42,6 +44,52 @@ func (m *machine) wakeWaiters(index uint64) {
 		close(w.done)
 	}
 	m.waiters = left
+}
+
+// passTo takes note that all entries up to index are carried out.
+func (m *machine) passTo(index uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.passLocked(index)
+}
+
+// passLocked is passTo for a caller that holds mu.
+func (m *machine) passLocked(index uint64) {
+	if m.passed = max(m.passed, index); len(m.waiters) > 0 {
+		m.wakeWaiters(m.passed)
+	}
+}
+
+// through returns the last entry that is known to be carried out. The caller holds mu.
+func (m *machine) through() uint64 { return max(m.passed, m.state.Index) }
+
+// hasPassed reports whether all entries up to index are carried out.
+func (m *machine) hasPassed(index uint64) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.through() >= index
+}
+
+// awaitCommitted waits until this leader has applied what was committed when it was
+// called. A follower applies an entry as soon as it knows that it is committed, which may
+// be before the leader has applied it. A read of the follower then shows the entry, and
+// what the leader answers afterwards must not be older.
+func (n *Node) awaitCommitted() error {
+	commit := n.raft.CommitIndex()
+	if n.machine.hasPassed(commit) {
+		return nil
+	}
+	applied, forget := n.machine.whenApplied(commit)
+	defer forget()
+	timer := time.NewTimer(n.maxAge)
+	defer timer.Stop()
+	select {
+	case <-applied:
+		return nil
+	case <-timer.C:
+	case <-n.stop:
+	}
+	return ErrTryAgain
 }
 
 // lastEntry returns the index and the term of the last entry applied.

@@ -55,7 +55,8 @@ func (d *denials) saw(whole bool) {
 // the request arrived. An entry that commits confirms it too. Where all is denied the
 // majority is asked while this node looks: it was in this term when the request arrived,
 // so all that had been answered by then is in the state that is looked at, also where
-// another has been elected in between.
+// another has been elected in between. What was committed when the request arrived is
+// applied first, because a read of a follower may have shown it.
 func (n *Node) decideOrDeny(ops []engine.Op, out []engine.Decision, foreign bool) error {
 	r := n.reign.Load()
 	if r == nil {
@@ -67,6 +68,9 @@ func (n *Node) decideOrDeny(ops []engine.Op, out []engine.Decision, foreign bool
 	var asked *round
 	if n.denials.sure() {
 		asked = n.confirms.join(r.term)
+	}
+	if err := n.awaitCommitted(); err != nil {
+		return err
 	}
 	answered := n.machine.table.Load().Denials(n.stamp(r), ops, out, s.answered)
 	if answered > 0 {

@@ -74,3 +74,9 @@ func (n *Node) Confirm() error {
 	}
 	return b.err
 }
+
+// HoldApply keeps the node from applying entries until release is called.
+func (n *Node) HoldApply() (release func()) {
+	n.machine.whole.Lock()
+	return n.machine.whole.Unlock
+}

@@ -53,6 +53,8 @@ type machine struct {
 	seen    arrival // of the entry that the last stamp is of
 	samples samples
 	waiters []*appliedWaiter
+	// passed is the last entry of any kind that is known to be carried out.
+	passed uint64
 
 	// standstill is how long the last snapshot held up entries, in nanoseconds.
 	standstill atomic.Int64
@@ -151,9 +153,7 @@ func (m *machine) commit(next state, seen arrival) {
 	defer m.mu.Unlock()
 	m.state, m.seen = next, seen
 	m.samples.add(next.Index, next.History)
-	if len(m.waiters) > 0 {
-		m.wakeWaiters(next.Index)
-	}
+	m.passLocked(next.Index)
 }
 
 func (m *machine) carryOut(s *state, h wire.Header, body []byte) error {
@@ -265,6 +265,7 @@ func serverOf(servers []raft.Server, id string) *raft.Server {
 
 // StoreConfiguration takes note of a committed configuration, and of who left.
 func (m *machine) StoreConfiguration(index uint64, c raft.Configuration) {
+	defer m.passTo(index)
 	now := &membership{index, c.Clone().Servers}
 	if before := m.committed.Swap(now); before != nil {
 		m.mu.Lock()

@@ -15,8 +15,8 @@ import (
 // works on any node and writes nothing to the log (D. Ongaro, "Consensus: Bridging
 // Theory and Practice", section 6.4).
 //
-// The read index is the last entry that the leader has applied when the question
-// arrives. A leader acknowledges a write after it has applied it, and applies all that
+// The read index is the last entry that the leader has applied, after it has applied
+// what was committed when the question arrived (see awaitCommitted). A leader acknowledges a write after it has applied it, and applies all that
 // earlier leaders committed before it serves (becomes a reign). So the read index covers
 // every acknowledged write, unless a later leader was elected before the call. A
 // majority rules that out: each of its nodes, asked after the call, was still in the
@@ -46,6 +46,9 @@ func (n *Node) ReadIndex() error {
 // readAsLeader is ReadIndex where this node leads. forRead says that reads follow.
 func (n *Node) readAsLeader(r *reign, forRead bool) error {
 	asked, at := time.Now(), n.stamp(r)
+	if err := n.awaitCommitted(); err != nil {
+		return err
+	}
 	if err := n.stillLeads(r); err != nil {
 		return err
 	}

@@ -75,6 +75,9 @@ func (n *Node) answerReadIndex(from peer.Identity, payload []byte) (byte, []byte
 		return notLeader, nil
 	}
 	a := readIndexAnswer{term: r.term, at: n.stamp(r)}
+	if err := n.awaitCommitted(); err != nil {
+		return reply(nil, err)
+	}
 	var entryTerm uint64
 	a.index, entryTerm = n.machine.lastEntry()
 	n.tellCommitted(from.NodeID, q, r, a.index, entryTerm)

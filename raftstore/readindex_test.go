@@ -2,11 +2,13 @@ package raftstore_test
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/raftstore"
 )
 
@@ -75,4 +77,44 @@ func TestARollingRestartLosesNoRead(t *testing.T) {
 			c.requireShown(n, "key", writes)
 		}
 	}
+}
+
+// TestALeaderShowsWhatAFollowerHasShown: a follower may apply an entry before the leader
+// does. While the leader has not, it answers neither a read nor a denial.
+func TestALeaderShowsWhatAFollowerHasShown(t *testing.T) {
+	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.MaxDecisionAge = 300 * time.Millisecond })
+	leader, at := c.leader()
+	follower := c.nodes[(at+1)%3]
+	for range 2 {
+		c.take(leader, "denied", 1) // the second is, and the next ones are looked at first
+	}
+	release := sync.OnceFunc(leader.HoldApply())
+	defer release()
+	taken := make(chan struct{})
+	go func() {
+		defer close(taken)
+		_, _ = takeOnce(leader, "k")
+	}()
+	require.Eventually(t, func() bool {
+		_, shown := follower.Inspect([]byte("k"))
+		return shown
+	}, patience, time.Millisecond)
+	require.ErrorIs(t, leader.ReadIndex(), raftstore.ErrTryAgain)
+	require.ErrorIs(t, follower.ReadIndex(), raftstore.ErrTryAgain)
+	_, err := takeOnce(leader, "denied")
+	require.Error(t, err)
+	release()
+	<-taken
+	c.requireShown(leader, "k", 1)
+}
+
+// takeOnce asks once for the only unit of a bucket.
+func takeOnce(n *raftstore.Node, key string) (engine.Decision, error) {
+	ops := []engine.Op{{
+		Key: []byte(key), Cost: 1,
+		Limit: engine.Limit{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: int64(24 * time.Hour)}, Max: 1},
+	}}
+	out := make([]engine.Decision, 1)
+	err := n.Decide(ops, out)
+	return out[0], err
 }

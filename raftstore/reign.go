@@ -48,6 +48,7 @@ func (n *Node) ascend() {
 			time.Sleep(leaderlessPause)
 			continue
 		}
+		n.machine.passTo(n.raft.CommitIndex()) // the barrier, which the machine does not see
 		r := &reign{term: term, clock: n.resumeClock()}
 		if !n.hasCluster() && !n.found(r) {
 			continue
