@@ -41,7 +41,7 @@ func openLog(d *disk, noSync bool, dead <-chan struct{}, broke func()) (*faultyL
 	}
 	files := walFiles{d, noSync}
 	segments, meta := segment.NewFiler(logDir, files), &walMeta{on: d}
-	if err := wallog.Mend(logDir, files, segments, meta); err != nil {
+	if err := wallog.Mend(logDir, files, segments, meta, noSync); err != nil {
 		return nil, fmt.Errorf("log: %w", err)
 	}
 	w, err := wal.Open(logDir,

@@ -56,7 +56,7 @@ func TestSealedTail(t *testing.T) {
 
 	crashed = mem.CrashClone(vfs.CrashCloneCfg{})
 	files := walFiles{on: crashed}
-	require.NoError(t, wallog.Mend(logDir, files, segment.NewFiler(logDir, files), &walMeta{on: crashed}))
+	require.NoError(t, wallog.Mend(logDir, files, segment.NewFiler(logDir, files), &walMeta{on: crashed}, false))
 	w = openTestLog(t, crashed, &walMeta{on: crashed})
 	require.NoError(t, store(w))
 	for i := uint64(1); i <= last; i++ {

@@ -11,43 +11,58 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 )
 
-// Mend puts right what a crash left of the last segment, where raft-wal (v0.4.2) does not.
-// It is to be called before the library opens the log: first what was not appended
-// completely goes, then a rotation that was interrupted is finished.
-func Mend(dir string, files types.VFS, segments types.SegmentFiler, meta types.MetaStore) error {
+// Mend verifies a log, and puts right what a crash left of its last segment, where raft-wal
+// (v0.4.2) does not. It is to be called before the library opens the log. It changes nothing
+// of a log that is damaged. loose says that appends were never synced: what of the last
+// segment is not whole was lost with the machine then.
+func Mend(dir string, files types.VFS, segments types.SegmentFiler, meta types.MetaStore, loose bool) error {
 	state, err := meta.Load(dir)
-	if err != nil || len(state.Segments) == 0 {
+	if err != nil {
 		return err
 	}
-	tail := state.Segments[len(state.Segments)-1]
-	if !tail.SealTime.IsZero() {
-		return nil
-	}
-	err = wipeTorn(dir, files, tail)
+	v := verifier{dir: dir, files: files, state: state, loose: loose}
+	end, err := v.verify()
 	if err == nil {
-		err = finishRotation(state, segments, meta)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it was noted, but not made: the library knows this case
+		_, err = mend(&v, end, segments, meta)
 	}
 	return err
 }
 
-// wipeTorn clears what lies behind the last commit of a segment. A process that is killed
+// mend puts right what a crash left of a log that is verified. It returns the last segment
+// and where its last batch ends, for the mark.
+func mend(v *verifier, end int, segments types.SegmentFiler, meta types.MetaStore) (mark, error) {
+	all := v.state.Segments
+	if len(all) == 0 || !all[len(all)-1].SealTime.IsZero() {
+		return v.mark, nil
+	}
+	tail := all[len(all)-1]
+	err := wipeTorn(v.dir, v.files, tail, int64(end), v.rest)
+	if err == nil {
+		err = finishRotation(v.state, segments, meta)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil // it was noted, but not made: the library knows this case
+	}
+	m := v.mark
+	m.segment, m.end = tail.ID, uint64(end)
+	return m, err
+}
+
+// wipeTorn clears what lies behind the last batch of a segment. A process that is killed
 // in a write leaves its first pages, and power that fails any of them. The library begins
 // its next append there, but takes what it finds behind that append for frames at the next
 // opening, and believes in an index without a commit: the segment then counts as full, with
-// an index that leads to nothing, and the node can never read its log again.
-func wipeTorn(dir string, files types.VFS, tail types.SegmentInfo) error {
+// an index that leads to nothing, and the node can never read its log again. The batch that
+// a killed process wrote last is synced, as it will be acknowledged from now on.
+func wipeTorn(dir string, files types.VFS, tail types.SegmentInfo, end int64, rest int) error {
 	f, err := files.OpenWriter(dir, segment.FileName(tail))
 	if err != nil {
 		return err
 	}
-	end, err := endOfCommits(f)
-	if err == nil {
-		err = wipe(f, end)
+	if rest > 0 {
+		_, err = f.WriteAt(make([]byte, rest), end)
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return fmt.Errorf("%s: %w", segment.FileName(tail), err)
 	}
 	return nil

@@ -6,11 +6,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
-	wal "github.com/hashicorp/raft-wal"
 	"github.com/hashicorp/raft-wal/fs"
-	"github.com/hashicorp/raft-wal/metadb"
 	"github.com/hashicorp/raft-wal/segment"
 	"github.com/hashicorp/raft-wal/types"
 	"github.com/stretchr/testify/require"
@@ -53,12 +50,9 @@ func (f *tornFile) WriteAt(b []byte, at int64) (int, error) {
 }
 
 // openWith opens a log of small segments as Open does.
-func openWith(t *testing.T, dir string, files types.VFS) *wal.WAL {
+func openWith(t *testing.T, dir string, files types.VFS) *wallog.Log {
 	t.Helper()
-	segments, meta := segment.NewFiler(dir, files), &metadb.BoltMetaDB{}
-	require.NoError(t, wallog.Mend(dir, files, segments, meta))
-	require.NoError(t, meta.Close())
-	w, err := wal.Open(dir, wal.WithSegmentFiler(segments), wal.WithSegmentSize(4<<10), wal.WithLogger(hclog.NewNullLogger()))
+	w, err := wallog.OpenOn(dir, files, 4<<10, true, "this boot")
 	require.NoError(t, err)
 	return w
 }
@@ -76,9 +70,9 @@ func entries(from, n uint64, size int) (all []*raft.Log) {
 // all that was stored before, and takes more.
 func TestTheLogOpensAgainAfterATornWrite(t *testing.T) {
 	const stored = 20
-	for name, write := range map[string]func(*wal.WAL) error{
-		"append":   func(w *wal.WAL) error { return w.StoreLogs(entries(stored+1, 3, 64)) },
-		"truncate": func(w *wal.WAL) error { return w.DeleteRange(stored-2, stored) },
+	for name, write := range map[string]func(*wallog.Log) error{
+		"append":   func(w *wallog.Log) error { return w.StoreLogs(entries(stored+1, 3, 64)) },
+		"truncate": func(w *wallog.Log) error { return w.DeleteRange(stored-2, stored) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			torn := 0

@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 	wal "github.com/hashicorp/raft-wal"
 	"github.com/hashicorp/raft-wal/fs"
-	"github.com/hashicorp/raft-wal/metadb"
 	"github.com/hashicorp/raft-wal/segment"
 	"github.com/hashicorp/raft-wal/types"
 
@@ -21,30 +20,68 @@ const segmentBytes = 16 << 20
 
 // Open opens the log in a directory, which it makes. sync says whether an append is
 // on disk when it returns; the library's metadata, where term and vote are kept
-// too, always are.
+// too, always are. A log that is damaged is refused, with a CorruptError, and left as it is.
 func Open(dir string, sync bool, log hclog.Logger) (*Log, error) {
+	l, err := openOn(dir, fs.New(), settings{sync: sync, boot: bootID(), segmentBytes: segmentBytes, log: log})
+	if err != nil {
+		return nil, fmt.Errorf("log in %s: %w", dir, err)
+	}
+	return l, nil
+}
+
+type settings struct {
+	sync         bool
+	boot         string
+	segmentBytes int
+	log          hclog.Logger
+}
+
+func openOn(dir string, files types.VFS, s settings) (*Log, error) {
 	if err := persistence.MakeDirectory(vfs.Default, dir); err != nil {
 		return nil, err
 	}
-	var files types.VFS = fs.New()
-	if !sync {
+	if !s.sync {
 		files = noSyncFiles{files}
 	}
-	removing := newRemovals(files, log)
-	w, err := open(dir, removing, log)
+	state, stable, err := readMeta(dir)
 	if err != nil {
-		removing.close()
-		return nil, fmt.Errorf("log in %s: %w", dir, err)
-	}
-	return &Log{w, removing}, nil
-}
-
-func open(dir string, files types.VFS, log hclog.Logger) (*wal.WAL, error) {
-	segments, meta := segment.NewFiler(dir, files), &metadb.BoltMetaDB{}
-	if err := errors.Join(Mend(dir, files, segments, meta), meta.Close()); err != nil {
 		return nil, err
 	}
-	return wal.Open(dir, wal.WithSegmentFiler(segments), wal.WithSegmentSize(segmentBytes), wal.WithLogger(log))
+	v := verifier{dir: dir, files: files, state: state, loose: !s.sync}
+	if v.mark, err = readMark(dir, s.boot, s.sync); err != nil {
+		return nil, err
+	}
+	end, err := v.verify()
+	if err != nil {
+		return nil, err
+	}
+	return openVerified(&v, end, stable, s)
+}
+
+// openVerified opens a log that is valid. From here on, its files change.
+func openVerified(v *verifier, end int, stable map[string][]byte, s settings) (l *Log, err error) {
+	l = &Log{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, l.Close())
+		}
+	}()
+	meta, err := openMeta(v.dir, v.state, stable)
+	if err != nil {
+		return l, err
+	}
+	l.meta = meta
+	at, err := mend(v, end, segment.NewFiler(v.dir, v.files), meta)
+	if err != nil {
+		return l, err
+	}
+	if l.marker, err = newMarker(v.dir, s.boot, at, s.sync); err != nil {
+		return l, err
+	}
+	l.files = newRemovals(markedFiles{v.files, l.marker}, s.log)
+	l.WAL, err = wal.Open(v.dir, wal.WithMetaStore(meta), wal.WithSegmentFiler(segment.NewFiler(v.dir, l.files)),
+		wal.WithSegmentSize(s.segmentBytes), wal.WithLogger(s.log))
+	return l, err
 }
 
 // noSyncFiles leaves writing to disk to the operating system.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-	wal "github.com/hashicorp/raft-wal"
 	"github.com/hashicorp/raft-wal/types"
 )
 
@@ -23,21 +22,6 @@ const (
 	shrinkBytes = 1 << 20
 	shrinkPause = 5 * time.Millisecond
 )
-
-// Log is raft-wal without the wait for the removal of files. The library removes them
-// while appends wait, and each costs a write of the file system's journal: together
-// some tens of milliseconds behind each snapshot, in which nothing is decided.
-type Log struct {
-	*wal.WAL
-	files *removals
-}
-
-// Close ends the log and returns when nothing of it runs.
-func (l *Log) Close() error {
-	err := l.WAL.Close()
-	l.files.close()
-	return err
-}
 
 // removals carries out the removal of files in the background, one after the other.
 // What a crash leaves undone the library removes when it opens the log: it knows its

@@ -1,0 +1,121 @@
+package wallog
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// markName is the file, beside the segments, of the acknowledged mark.
+const markName = "acknowledged"
+
+// The file has two slots, written in turn, each with a checksum, so that a torn write leaves
+// the slot before. They lie on pages of their own.
+const (
+	slotBytes  = 72
+	slotStride = 4096
+	markBytes  = 2 * slotStride
+	bootBytes  = 36
+)
+
+// mark is the acknowledged mark: up to where appends have returned. Without it, damage to the
+// last write of the log looks like a write that a crash has torn.
+type mark struct {
+	seq     uint64 // 0: there is none
+	segment uint64 // the ID of the last segment that was appended to
+	end     uint64 // where the last append to it ended
+	boot    string // of the machine
+
+	thisBoot bool // no page cache was lost since
+	exact    bool // nothing was acknowledged behind it
+	damaged  bool // the file is there, and says nothing
+}
+
+// acknowledged is where the last acknowledged batch of a segment ends, as far as is known.
+func (m mark) acknowledged(id uint64) int {
+	if m.seq == 0 || id != m.segment {
+		return 0
+	}
+	return int(m.end)
+}
+
+// isLast reports whether it is certain that nothing was acknowledged behind end.
+func (m mark) isLast(id uint64, end int) bool {
+	return m.exact && m.acknowledged(id) == end && id >= m.segment
+}
+
+func (m mark) encode() []byte {
+	b := make([]byte, slotBytes)
+	binary.LittleEndian.PutUint64(b[0:], m.seq)
+	binary.LittleEndian.PutUint64(b[8:], m.segment)
+	binary.LittleEndian.PutUint64(b[16:], m.end)
+	copy(b[24:24+bootBytes], m.boot)
+	binary.LittleEndian.PutUint32(b[slotBytes-4:], crc32.Checksum(b[:slotBytes-4], castagnoli))
+	return b
+}
+
+func decodeMark(b []byte) (m mark, ok bool) {
+	if len(b) < slotBytes || binary.LittleEndian.Uint32(b[slotBytes-4:]) != crc32.Checksum(b[:slotBytes-4], castagnoli) {
+		return mark{}, false
+	}
+	m = mark{
+		seq: binary.LittleEndian.Uint64(b[0:]), segment: binary.LittleEndian.Uint64(b[8:]), end: binary.LittleEndian.Uint64(b[16:]),
+		boot: strings.TrimRight(string(b[24:24+bootBytes]), "\x00"),
+	}
+	return m, m.seq > 0
+}
+
+// readMark reads the mark of a directory. A directory of an earlier weir has none. What a
+// mark says of appends that are not synced ends with the boot of the machine.
+func readMark(dir, boot string, sync bool) (mark, error) {
+	b, err := os.ReadFile(filepath.Join(dir, markName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return mark{}, nil
+	} else if err != nil {
+		return mark{}, err
+	}
+	m := newestMark(b)
+	m.thisBoot = m.seq > 0 && boot != "" && m.boot == boot
+	m.exact = m.exact && m.thisBoot
+	if !sync && !m.thisBoot {
+		m.end = 0
+	}
+	return m, nil
+}
+
+// newestMark is the newer one of the slots. It is exact when the other one is the one before
+// it, which a kill always leaves.
+func newestMark(b []byte) mark {
+	var slots [2]mark
+	var valid [2]bool
+	for i := range slots {
+		slots[i], valid[i] = decodeMark(b[min(i*slotStride, len(b)):])
+	}
+	newer := slots[0]
+	if slots[1].seq > slots[0].seq {
+		newer = slots[1]
+	}
+	switch {
+	case valid[0] && valid[1]:
+		newer.exact = slots[0].seq+slots[1].seq == 2*newer.seq-1
+	case !valid[0] && !valid[1]:
+		newer.damaged = true
+	}
+	return newer
+}
+
+// bootID names this boot of the machine, "" where that is not known.
+func bootID() string {
+	f, err := os.Open("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	b, _ := io.ReadAll(io.LimitReader(f, bootBytes))
+	return strings.TrimSpace(string(b))
+}

@@ -1,0 +1,150 @@
+package wallog
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/hashicorp/raft-wal/metadb"
+	"github.com/hashicorp/raft-wal/types"
+	"go.etcd.io/bbolt"
+)
+
+// metadata are the library's (metadb.BoltMetaDB), with a checksum of all of them, and of
+// term and vote, in each transaction: bbolt has none for its data. An earlier weir reads and
+// writes the same file; what it wrote last has no checksum.
+type metadata struct{ db *bbolt.DB }
+
+var (
+	metaBucket   = []byte(metadb.MetaBucket)
+	metaKey      = []byte(metadb.MetaKey)
+	stableBucket = []byte(metadb.StableBucket)
+	sumBucket    = []byte("weir-sum")
+	sumKey       = []byte("s")
+)
+
+const sumBytes = 12 // the transaction, and the CRC32C of what it left
+
+// sumOf is the checksum of all keys and values.
+func sumOf(tx *bbolt.Tx) (uint32, error) {
+	all := buckets{}
+	for _, name := range [][]byte{metaBucket, stableBucket} {
+		values := map[string][]byte{}
+		err := tx.Bucket(name).ForEach(func(k, v []byte) error {
+			values[string(k)] = v
+			return nil
+		})
+		if err != nil {
+			return 0, err
+		}
+		all[string(name)] = values
+	}
+	return all.sum(), nil
+}
+
+// update changes one value, and the checksum with it.
+func (m *metadata) update(bucket, key, value []byte) error {
+	return m.db.Update(func(tx *bbolt.Tx) error {
+		if err := tx.Bucket(bucket).Put(key, value); err != nil {
+			return err
+		}
+		return seal(tx)
+	})
+}
+
+func seal(tx *bbolt.Tx) error {
+	sum, err := sumOf(tx)
+	if err != nil {
+		return err
+	}
+	sums, err := tx.CreateBucketIfNotExists(sumBucket)
+	if err != nil {
+		return err
+	}
+	b := binary.LittleEndian.AppendUint64(nil, uint64(tx.ID()))
+	return sums.Put(sumKey, binary.LittleEndian.AppendUint32(b, sum))
+}
+
+// Load returns what the log knows of its segments.
+func (m *metadata) Load(string) (types.PersistentState, error) {
+	var state types.PersistentState
+	err := m.db.View(func(tx *bbolt.Tx) error { return loadState(tx, &state) })
+	return state, err
+}
+
+func loadState(tx *bbolt.Tx, state *types.PersistentState) error {
+	if raw := tx.Bucket(metaBucket).Get(metaKey); raw != nil {
+		return json.Unmarshal(raw, state)
+	}
+	return nil
+}
+
+// CommitState replaces it.
+func (m *metadata) CommitState(state types.PersistentState) error {
+	b, err := json.Marshal(state)
+	if err != nil {
+		return err
+	}
+	return m.update(metaBucket, metaKey, b)
+}
+
+// GetStable returns a value of the Raft library, nil when there is none.
+func (m *metadata) GetStable(key []byte) (value []byte, err error) {
+	err = m.db.View(func(tx *bbolt.Tx) error {
+		value = bytes.Clone(tx.Bucket(stableBucket).Get(key))
+		return nil
+	})
+	return value, err
+}
+
+// SetStable stores one.
+func (m *metadata) SetStable(key, value []byte) error { return m.update(stableBucket, key, value) }
+
+// Close lets go of the file.
+func (m *metadata) Close() error { return m.db.Close() }
+
+// openMeta opens the metadata, of which readMeta has found that they are valid, and puts them
+// into a new file: what is damaged of the file's own administration is left behind.
+func openMeta(dir string, state types.PersistentState, stable map[string][]byte) (*metadata, error) {
+	path := filepath.Join(dir, metadb.FileName)
+	if err := os.RemoveAll(path + ".tmp"); err != nil {
+		return nil, err
+	}
+	db, err := bbolt.Open(path+".tmp", 0o600, &bbolt.Options{NoSync: true, NoGrowSync: true})
+	if err != nil {
+		return nil, err
+	}
+	err = db.Update(func(tx *bbolt.Tx) error { return fill(tx, state, stable) })
+	if err = errors.Join(err, db.Sync(), db.Close()); err != nil {
+		return nil, err
+	}
+	if err = errors.Join(os.Rename(path+".tmp", path), syncDir(dir)); err != nil {
+		return nil, err
+	}
+	if db, err = bbolt.Open(path, 0o600, nil); err != nil {
+		return nil, err
+	}
+	return &metadata{db}, nil
+}
+
+func fill(tx *bbolt.Tx, state types.PersistentState, stable map[string][]byte) error {
+	meta, err := tx.CreateBucketIfNotExists(metaBucket)
+	if err != nil {
+		return err
+	}
+	bucket, err := tx.CreateBucketIfNotExists(stableBucket)
+	if err != nil {
+		return err
+	}
+	b, err := json.Marshal(state)
+	if state.NextSegmentID > 0 {
+		err = errors.Join(err, meta.Put(metaKey, b))
+	}
+	for k, v := range stable {
+		err = errors.Join(err, bucket.Put([]byte(k), v))
+	}
+	return errors.Join(err, seal(tx))
+}

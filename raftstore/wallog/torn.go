@@ -1,0 +1,87 @@
+package wallog
+
+import (
+	"hash/crc32"
+
+	"github.com/hashicorp/raft-wal/segment"
+)
+
+const (
+	// sectorBytes is what a disk writes whole or not at all.
+	sectorBytes = 512
+	// maxSearchBytes bounds the checksums that laterBatch computes: a tenth of a second. What
+	// a crash leaves needs a hundredth of it.
+	maxSearchBytes = 1 << 30
+)
+
+// torn says why what follows the last whole batch of a segment cannot be a torn write, or ""
+// when it can. Only the last write can be torn, and a torn write lacks whole sectors: the
+// segment was made of zeros, and each sector of the write arrived or is still zero.
+func torn(b []byte, s scan) string {
+	end := min(s.end+(lastNonzero(b[s.end:])+frameHeadBytes-1)/frameHeadBytes*frameHeadBytes, len(b))
+	if laterBatch(b[:end], s.end) {
+		return s.why + ", and later entries are whole"
+	}
+	if s.summed {
+		end = s.at + frameHeadBytes
+	}
+	if last, ok := frameAt(b, end-frameHeadBytes); ok && last.kind == segment.FrameCommit && !lacksSector(b, s.end, end) {
+		return s.why + ", and no sector of the write is missing"
+	}
+	if !s.summed && s.at < len(b) && !lacksSector(b, max(s.end, s.at/sectorBytes*sectorBytes), s.at+1) {
+		return s.why + ", in a sector that was written"
+	}
+	return ""
+}
+
+// lacksSector reports whether, of a write of [from, to), some sector is zero.
+func lacksSector(b []byte, from, to int) bool {
+	for at := from; at < to; {
+		next := (at/sectorBytes + 1) * sectorBytes
+		if lastNonzero(b[at:min(next, len(b))]) == 0 {
+			return true
+		}
+		at = next
+	}
+	return false
+}
+
+// laterBatch reports whether a batch whose checksum holds begins behind from. One write has
+// one commit frame, so that whatever stands before such a batch was written and synced.
+func laterBatch(b []byte, from int) bool {
+	const none = -1
+	commits := make([]int32, (len(b)-from)/frameHeadBytes+1) // by frame: which commit it leads to
+	commitOf := func(at int) int {
+		if i := (at - from) / frameHeadBytes; i < len(commits) {
+			return int(commits[i])
+		}
+		return none
+	}
+	for i := len(commits) - 1; i >= 0; i-- {
+		at := from + i*frameHeadBytes
+		f, ok := frameAt(b, at)
+		switch {
+		case !ok:
+			commits[i] = none
+		case f.kind == segment.FrameCommit:
+			commits[i] = int32(at)
+		default:
+			commits[i] = int32(commitOf(at + f.size()))
+		}
+	}
+	left := maxSearchBytes
+	for i := 1; i < len(commits); i++ {
+		at, commit := from+i*frameHeadBytes, int(commits[i])
+		if commit <= at {
+			continue
+		}
+		f, _ := frameAt(b, commit)
+		if crc32.Checksum(b[at:commit], castagnoli) == f.value {
+			return true
+		}
+		if left -= commit - at; left < 0 {
+			return true // it cannot be ruled out
+		}
+	}
+	return false
+}
