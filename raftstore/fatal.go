@@ -13,18 +13,44 @@ func (n *Node) stopper(onFatal func(error)) func(error) {
 		return onFatal
 	}
 	return func(err error) {
-		n.log.Error("this node cannot go on", "error", err, "restart", restartAdvice(err))
+		n.log.Error("this node cannot go on", "error", err, "restart", restartAdvice(err, n.alone()))
 		os.Exit(1)
 	}
 }
 
-// restartAdvice says whether starting the node again is safe.
-func restartAdvice(err error) string {
+// What to do about a directory that must not be used as it is. It may be the only copy of
+// what was acknowledged, so no advice removes one.
+const (
+	adviceAlone = "keep this data directory: it may be the only copy. Restore the newest backup into another one " +
+		"(docs/operations.md#a-file-is-damaged)"
+	adviceRejoin = "first see that a majority serves without this node (weir cluster status at another one). Then remove this node " +
+		"(weir cluster remove), move its data directory away and start it again: it joins from the others. Without a majority, " +
+		"keep the directories of all nodes (docs/clustering.md#a-damaged-log)"
+)
+
+// damageAdvice says what to do when this node's copy is of no use.
+func damageAdvice(alone bool) string {
+	if alone {
+		return adviceAlone
+	}
+	return adviceRejoin
+}
+
+// alone reports whether no other node has this one's state.
+func (n *Node) alone() bool {
+	if members := n.members.Load(); members != nil && len(*members) > 0 {
+		return len(*members) == 1
+	}
+	return n.options.Expect <= 1 && len(n.options.Join) <= 1
+}
+
+// restartAdvice says whether starting the node again is safe, and what to do otherwise.
+func restartAdvice(err error, alone bool) string {
 	switch {
 	case errors.Is(err, ErrDiverged), errors.Is(err, wal.ErrCorrupt):
-		return "no: remove the node from the cluster, empty its data directory and start it again"
+		return "no: " + damageAdvice(alone)
 	case errors.Is(err, ErrRemoved):
-		return "no: to have it join again, empty its data directory first"
+		return "no: to have it join again, move its data directory away first"
 	case errors.Is(err, ErrLostState):
 		return "no: remove the node of this id from the cluster first"
 	case errors.Is(err, ErrSpentID):

@@ -117,7 +117,7 @@ func claim(on vfs.FS, dir string, want identity) (identity, error) {
 	case !IsLifeOf(have.NodeID, want.NodeID):
 		return identity{}, fmt.Errorf("%w: it is %q, this node is to be %q", ErrOtherNode, have.NodeID, want.NodeID)
 	case have.Diverged != "":
-		return identity{}, fmt.Errorf("%w (%s): remove the node from the cluster, empty the directory and start it again", ErrDiverged, have.Diverged)
+		return identity{}, fmt.Errorf("%w (%s): %s", ErrDiverged, have.Diverged, adviceRejoin)
 	}
 	return have, nil
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+	wal "github.com/hashicorp/raft-wal"
 
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/peer"
@@ -168,7 +169,9 @@ func (n *Node) openLog() error {
 		default:
 			dir := filepath.Join(n.options.DataDir, "log")
 			w, err := wallog.Open(dir, n.options.Durability == Fsync && !n.faults.NoSync, newHclog(n.log))
-			if err != nil {
+			if errors.Is(err, wal.ErrCorrupt) {
+				return fmt.Errorf("%w; this node does not start, and has changed nothing: %s", err, damageAdvice(n.alone()))
+			} else if err != nil {
 				return err
 			}
 			n.closeLogs, store = w.Close, w

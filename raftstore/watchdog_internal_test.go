@@ -3,6 +3,7 @@ package raftstore
 import (
 	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -148,7 +149,33 @@ func TestAStalledMemberIsSeen(t *testing.T) {
 func TestFatalErrorsSayWhetherToRestart(t *testing.T) {
 	n := &Node{log: slog.New(slog.DiscardHandler)}
 	require.NotNil(t, n.stopper(nil))
-	require.Contains(t, restartAdvice(ErrDiverged), "no:")
-	require.Contains(t, restartAdvice(ErrLogFailed), "yes")
-	require.Contains(t, restartAdvice(fmt.Errorf("%w: %w", ErrLogFailed, wal.ErrCorrupt)), "no:", "it would only stop again")
+	corrupt := fmt.Errorf("%w: %w", ErrLogFailed, wal.ErrCorrupt)
+	require.Contains(t, restartAdvice(ErrDiverged, false), "no:")
+	require.Contains(t, restartAdvice(ErrLogFailed, false), "yes")
+	require.Contains(t, restartAdvice(corrupt, false), "no:", "it would only stop again")
+}
+
+// No advice has anybody delete what may be the only copy of the state.
+func TestNoAdviceDeletesAnything(t *testing.T) {
+	for _, alone := range []bool{true, false} {
+		for _, err := range []error{ErrDiverged, ErrRemoved, ErrLostState, ErrSpentID, ErrNewer, ErrLogFailed, wal.ErrCorrupt, ErrStuck} {
+			advice := restartAdvice(err, alone)
+			for _, word := range []string{"empty", "delete", "erase", "wipe"} {
+				require.NotContains(t, advice, word, "%v", err)
+			}
+		}
+	}
+	alone := restartAdvice(wal.ErrCorrupt, true)
+	require.Contains(t, alone, "backup")
+	require.Contains(t, alone, "keep this data directory")
+	require.NotContains(t, alone, "remove")
+	others := restartAdvice(wal.ErrCorrupt, false)
+	require.Less(t, strings.Index(others, "majority serves"), strings.Index(others, "remove this node"), "what to see first comes first")
+
+	n := &Node{options: Options{Expect: 1}}
+	require.True(t, n.alone())
+	n.members.Store(&[]Member{{ID: "a"}, {ID: "b"}})
+	require.False(t, n.alone(), "it has grown since")
+	n = &Node{options: Options{Expect: 3, Join: []string{"a", "b", "c"}}}
+	require.False(t, n.alone())
 }

@@ -305,6 +305,26 @@ func TestATornWriteIsNoDamage(t *testing.T) {
 	}
 }
 
+// An entry that is damaged while the log is open is not passed on as another one.
+func TestAnEntryDamagedMeanwhileIsCorrupt(t *testing.T) {
+	dir := t.TempDir()
+	w, err := wallog.OpenOn(dir, fs.New(), smallSegment, true, "boot")
+	require.NoError(t, err)
+	defer w.Close()
+	(&kept{data: map[uint64]string{}}).store(t, w, 1, 100)
+	path := filepath.Join(dir, fmt.Sprintf("%020d-%016x.wal", 1, 0))
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	for at, value := range map[int]byte{40: 2, 43: 0xff} { // the entry's index, and the length of its data
+		hurt := slices.Clone(b)
+		hurt[at] = value
+		require.NoError(t, os.WriteFile(path, hurt, 0o600))
+		err := w.GetLog(1, new(raft.Log))
+		require.ErrorIs(t, err, wal.ErrCorrupt)
+		require.ErrorContains(t, err, "log entry 1 is corrupt")
+	}
+}
+
 // Without a mark, as an earlier weir leaves a log, a flipped bit is still told from a write
 // that was torn: a torn write lacks whole sectors.
 func TestALogWithoutAMark(t *testing.T) {

@@ -43,7 +43,7 @@ func (l *Log) Close() error {
 func (l *Log) GetLog(index uint64, entry *raft.Log) (err error) {
 	defer func() {
 		if p := recover(); p != nil { // the library decodes what it finds
-			err = &CorruptError{File: "segment", Entry: index, Reason: fmt.Sprint(p)}
+			err = &CorruptError{File: "while it was read", Entry: index, Reason: fmt.Sprint(p)}
 		}
 	}()
 	err = l.WAL.GetLog(index, entry)
@@ -52,9 +52,9 @@ func (l *Log) GetLog(index uint64, entry *raft.Log) (err error) {
 	case errors.Is(err, raft.ErrLogNotFound), errors.Is(err, wal.ErrClosed), errors.As(err, &failed):
 		return err
 	case err != nil:
-		return &CorruptError{File: "segment", Entry: index, Reason: err.Error()}
+		return &CorruptError{File: "while it was read", Entry: index, Reason: err.Error()}
 	case entry.Index != index:
-		return &CorruptError{File: "segment", Entry: index, Reason: fmt.Sprintf("entry %d is in its place", entry.Index)}
+		return &CorruptError{File: "while it was read", Entry: index, Reason: fmt.Sprintf("entry %d is in its place", entry.Index)}
 	}
 	return nil
 }

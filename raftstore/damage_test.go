@@ -1,0 +1,99 @@
+package raftstore_test
+
+import (
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	wal "github.com/hashicorp/raft-wal"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/raftstore"
+)
+
+// damagedStarts is how many bits are flipped, each in a copy of its own.
+const damagedStarts = 6
+
+// logFile is the segment that a node writes, and how much of it is used.
+func logFile(t *testing.T, dataDir string) (path string, b []byte, used int) {
+	names, err := filepath.Glob(filepath.Join(dataDir, "log", "*.wal"))
+	require.NoError(t, err)
+	require.NotEmpty(t, names)
+	path = names[len(names)-1]
+	b, err = os.ReadFile(path)
+	require.NoError(t, err)
+	for used = len(b); used > 0 && b[used-1] == 0; used-- {
+	}
+	return path, b, used
+}
+
+// refuses starts a node whose directory is damaged, and sees that it refuses, with the entry
+// and the advice, and without changing the log.
+func (c *cluster) refuses(o raftstore.Options, advice string) {
+	c.t.Helper()
+	path, before, _ := logFile(c.t, o.DataDir)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(c.t, err)
+	o.RaftAddr, o.Listener = l.Addr().String(), l
+	node, err := raftstore.Open(o)
+	if err == nil {
+		require.NoError(c.t, node.Close())
+	}
+	require.ErrorIs(c.t, err, wal.ErrCorrupt)
+	require.ErrorContains(c.t, err, filepath.Base(path))
+	require.ErrorContains(c.t, err, "log entry ")
+	require.ErrorContains(c.t, err, advice)
+	after, err := os.ReadFile(path)
+	require.NoError(c.t, err)
+	require.True(c.t, slices.Equal(before, after), "nothing is wiped")
+}
+
+// A single node refuses to start with a log of which one bit, anywhere, is another.
+func TestADamagedNodeRefusesToStart(t *testing.T) {
+	c := newCluster(t, 1, nil)
+	n, _ := c.leader()
+	for range 60 {
+		require.EqualValues(t, 1, c.take(n, "k", 1000).Allowed)
+	}
+	c.stop(0)
+	o := c.opts[0]
+	for range damagedStarts {
+		copied := t.TempDir()
+		require.NoError(t, os.CopyFS(copied, os.DirFS(o.DataDir)))
+		path, b, used := logFile(t, copied)
+		at := rand.IntN(used)
+		b[at] ^= 1 << rand.IntN(8)
+		require.NoError(t, os.WriteFile(path, b, 0o600))
+		hurt := o
+		hurt.DataDir = copied
+		c.refuses(hurt, "Restore the newest backup")
+	}
+}
+
+// Of three nodes two hold all that was acknowledged. One of them is damaged, the other is
+// away: the third does not go on without what was acknowledged.
+func TestADamagedMajorityForgetsNothing(t *testing.T) {
+	c := newCluster(t, 3, nil)
+	c.leader()
+	c.sees(c.nodes[0], 3, 3)
+	c.stop(2)
+	n, _ := c.leader()
+	for range 40 {
+		require.EqualValues(t, 1, c.take(n, "k", 1000).Allowed)
+	}
+	c.stop(0)
+	c.stop(1)
+	path, b, used := logFile(t, c.opts[1].DataDir)
+	b[used/2] ^= 4
+	require.NoError(t, os.WriteFile(path, b, 0o600))
+	c.refuses(c.opts[1], "see that a majority serves")
+
+	// The others have a majority, and everything.
+	c.restart(0)
+	c.restart(2)
+	n, _ = c.leader()
+	require.EqualValues(t, 1000-41, c.take(n, "k", 1000).Remaining)
+}
