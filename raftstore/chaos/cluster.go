@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -38,6 +39,8 @@ type Cluster struct {
 	Nodes []*Node
 	Mesh  *Mesh
 	Disk  *SmallDisk // of the last node; nil if there is none
+
+	Refused atomic.Int64 // damaged logs that a node has refused, with the reason
 
 	closing sync.Once
 }

@@ -20,6 +20,7 @@ const (
 	StepWall     Kind = "step-wall-clock"
 	TransferLead Kind = "transfer"
 	FillDisk     Kind = "fill-disk"
+	DamageLog    Kind = "damage-log"
 )
 
 // The faults of the network.
@@ -35,7 +36,7 @@ const (
 // ProcessKinds and NetworkKinds are the two tracks of a run: a node dies while
 // another is cut off, and neither fault waits for the other.
 func ProcessKinds() []Kind {
-	return []Kind{KillOne, KillLeader, KillAll, PauseOne, PauseLeader, Roll, StepWall, TransferLead, FillDisk}
+	return []Kind{KillOne, KillLeader, KillAll, PauseOne, PauseLeader, Roll, StepWall, TransferLead, FillDisk, DamageLog}
 }
 
 func NetworkKinds() []Kind {
@@ -64,6 +65,7 @@ var faults = map[Kind]func(context.Context, hand) error{
 	StepWall:     func(ctx context.Context, h hand) error { return h.stepWall(ctx) },
 	TransferLead: func(_ context.Context, h hand) error { return h.transfer() },
 	FillDisk:     func(ctx context.Context, h hand) error { return h.fillDisk(ctx) },
+	DamageLog:    func(ctx context.Context, h hand) error { return h.damageLog(ctx) },
 
 	Partition:     func(ctx context.Context, h hand) error { return h.cut(ctx, h.halves) },
 	PartitionOne:  func(ctx context.Context, h hand) error { return h.cut(ctx, h.oneWay) },

@@ -14,6 +14,7 @@ type Report struct {
 	Nodes      int
 	Duration   time.Duration
 	Faults     map[Kind]int
+	Refused    int64          // damaged logs that a node has refused, with the reason
 	SelfStops  map[string]int // nodes that stopped by themselves and may be restarted, by reason
 	Skipped    []string       // faults that could not be done here, and why
 	Totals     Totals
@@ -41,7 +42,7 @@ func (r *run) report() *Report {
 	selfStops := maps.Clone(r.selfStops) // the nodes are still up
 	r.mu.Unlock()
 	rep := &Report{
-		Seed: r.cfg.Seed, Nodes: len(r.cluster.Nodes), Duration: r.cfg.Duration, Faults: r.faults, SelfStops: selfStops, Skipped: r.skipped,
+		Seed: r.cfg.Seed, Refused: r.cluster.Refused.Load(), Nodes: len(r.cluster.Nodes), Duration: r.cfg.Duration, Faults: r.faults, SelfStops: selfStops, Skipped: r.skipped,
 		Totals: r.work.Tally.totals(), Useful: useful, Compared: r.watch.Replicas.Compared(), Reads: r.work.Reads.Counts(),
 	}
 	rep.Leaderless, rep.NoLeader = r.watch.Leaderless()
@@ -70,6 +71,9 @@ func (r *Report) String() string {
 	}
 	fmt.Fprintf(&b, "chaos: %d nodes, %v, seed %d\n", r.Nodes, r.Duration, r.Seed)
 	line("faults", "%d: %s", sum(r.Faults), counts(r.Faults))
+	if damaged := r.Faults[DamageLog]; damaged > 0 {
+		line("damaged logs", "%d, %d of them refused with the reason, and the node replaced", damaged, r.Refused)
+	}
 	for _, skipped := range r.Skipped {
 		line("SKIPPED", "%s", skipped)
 	}
