@@ -30,7 +30,7 @@ func TestAFullDiskIsNoticedBeforeTheLogIsFull(t *testing.T) {
 	require.NoError(t, syscall.Statfs(dir, &disk))
 	free := int(disk.Bavail) * int(disk.Bsize)
 	require.Greater(t, free, 16<<20)
-	require.NoError(t, os.WriteFile(ballast, make([]byte, free-1<<20), 0o600)) // small writes go on
+	require.NoError(t, os.WriteFile(ballast, make([]byte, free-8<<20), 0o600)) // small writes go on
 	var err error
 	select { // nothing is decided meanwhile
 	case err = <-c.fatal:
