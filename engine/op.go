@@ -30,6 +30,7 @@ const (
 	OpReserve               // as OpCheck, and keep what was taken for a hold named ID, for TTLNs
 	OpCommit                // settle the hold that Key names: Cost is what was used of it
 	OpCancel                // call off the hold that Key names
+	NumOps
 )
 
 // Op is one operation on one key. Its slices belong to the caller and are not

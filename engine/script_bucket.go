@@ -55,5 +55,5 @@ func springTake(r *scriptRun) {
 	if ttlS := BucketTTLSeconds(r.arg[0], r.arg[1]); ttlS > 0 {
 		r.keepBucket(tokens, nowS, ttlS)
 	}
-	r.answers(oneIf(r.admitted), truncate(tokens))
+	r.answers(oneIf(r.admitted), Truncate(tokens))
 }

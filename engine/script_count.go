@@ -35,7 +35,7 @@ func (r *scriptRun) incrBy(by int64) int64 {
 }
 
 // whole is an argument that is a whole number.
-func (r *scriptRun) whole(i int) int64 { return truncate(r.arg[i]) }
+func (r *scriptRun) whole(i int) int64 { return Truncate(r.arg[i]) }
 
 // seconds is an argument in whole seconds, as milliseconds.
 func (r *scriptRun) seconds(i int) int64 { return secondsToMs(r.arg[i]) }

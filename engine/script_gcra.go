@@ -28,12 +28,12 @@ func redisGCRA(r *scriptRun) {
 	default:
 		r.admitted = true
 	}
-	resetMs := truncate(math.Ceil(nextMs - nowMs))
+	resetMs := Truncate(math.Ceil(nextMs - nowMs))
 	if r.admitted && incrementMs > 0 {
 		r.put(toBits(nextMs))
 		r.expireMs(resetMs)
 	}
-	r.gcraAnswers(diffMs, emissionMs, truncate(remaining), resetMs)
+	r.gcraAnswers(diffMs, emissionMs, Truncate(remaining), resetMs)
 }
 
 func (r *scriptRun) gcraAnswers(diffMs, emissionMs float64, remaining, resetMs int64) {

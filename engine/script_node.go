@@ -89,13 +89,13 @@ func (r *scriptRun) fastifyHit(begins bool) {
 	switch {
 	case begins || r.arg[2] != 0 && exceeds:
 	case r.arg[3] != 0 && exceeds:
-		windowMs = math.Min(float64(windowMs*math.Pow(2, float64(hits)-most-1)), maxSafe)
+		windowMs = math.Min(float64(windowMs*exp2(float64(hits)-most-1)), maxSafe)
 	default:
 		r.answers(hits, r.pttl())
 		return
 	}
-	r.expireMs(truncate(windowMs))
-	r.answers(hits, truncate(windowMs))
+	r.expireMs(Truncate(windowMs))
+	r.answers(hits, Truncate(windowMs))
 }
 
 // fastifyRead answers zeros where there is nothing.

@@ -104,13 +104,15 @@ func fromBits(w int64) float64 { return math.Float64frombits(uint64(w)) }
 // secondsToMs turns whole seconds into milliseconds, at most Never.
 func secondsToMs(s float64) int64 {
 	if ms := float64(s * 1e3); ms < 1<<62 {
-		return truncate(ms)
+		return Truncate(ms)
 	}
 	return Never
 }
 
-// truncate turns a double into the integer Redis answers for it.
-func truncate(f float64) int64 {
+// Truncate turns a double into the integer that Redis answers for it: cut off, or the
+// least integer for what 64 bits do not hold. Go leaves that to the processor: no other
+// function may convert a double to an integer.
+func Truncate(f float64) int64 {
 	if f >= -1<<63 && f < 1<<63 {
 		return int64(f)
 	}

@@ -74,7 +74,7 @@ func (r *scriptRun) redisRateAdmitted(g *redisRate, tatS, cost, remaining float6
 		r.expireMs(secondsToMs(math.Ceil(resetS)))
 	}
 	r.admitted = true
-	r.answer = [4]int64{truncate(cost), truncate(remaining), toBits(-1), toBits(resetS)}
+	r.answer = [4]int64{Truncate(cost), Truncate(remaining), toBits(-1), toBits(resetS)}
 }
 
 // redisRateBlocked denies for as long as the block lasts.

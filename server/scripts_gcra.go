@@ -36,7 +36,7 @@ func replyRedisGCRA(s *session, words [4]int64) {
 	s.array(6)
 	s.int(int64(oneIf(emissionMs < 0)))
 	s.int(words[2])
-	s.int(int64(math.Ceil(max(-diffMs, 0))))
+	s.int(engine.Truncate(math.Ceil(max(-diffMs, 0))))
 	s.int(words[3])
 	s.luaNumber(words[0])
 	s.luaNumber(int64(math.Float64bits(math.Abs(emissionMs))))

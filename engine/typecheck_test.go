@@ -1,0 +1,51 @@
+package engine_test
+
+import (
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// typeCheck reads a package, without its tests.
+func typeCheck(t *testing.T, room string) *floatRules {
+	r := newFloatRules()
+	for _, name := range goList(t, "-f", `{{join .GoFiles "\n"}}`, "./"+room) {
+		r.parse(t, filepath.Join("..", room, name), nil)
+	}
+	r.check(t, "./"+room)
+	return r
+}
+
+func newFloatRules() *floatRules {
+	return &floatRules{fset: token.NewFileSet(), Info: types.Info{
+		Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{},
+	}}
+}
+
+func (r *floatRules) parse(t *testing.T, name string, source any) {
+	file, err := parser.ParseFile(r.fset, name, source, parser.SkipObjectResolution)
+	require.NoError(t, err)
+	r.files = append(r.files, file)
+}
+
+// check finds the types in what was parsed, which imports no more than the packages do.
+func (r *floatRules) check(t *testing.T, packages ...string) {
+	exports := make(map[string]string)
+	for _, line := range goList(t, append([]string{"-export", "-deps", "-f", "{{.ImportPath}}={{.Export}}"}, packages...)...) {
+		path, file, _ := strings.Cut(line, "=")
+		exports[path] = file
+	}
+	open := func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) }
+	config := types.Config{Importer: importer.ForCompiler(r.fset, "gc", open)}
+	_, err := config.Check("checked", r.fset, r.files, &r.Info)
+	require.NoError(t, err)
+}
