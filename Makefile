@@ -61,6 +61,22 @@ redis-tools:
 	  else false; fi; \
 	} || echo "redis-cli or redis-server is missing: the tests that need it are skipped (on Debian: apt install redis-tools redis-server)"
 
+# Half of its two minutes is the build for the other architecture. ARCHITECTURES may also
+# name s390x riscv64 ppc64le loong64.
+ARCHITECTURES ?= arm64
+.PHONY: test-processors
+test-processors: emulators ## Compare every answer and state between processors, and between architectures (ARCHITECTURES, arm64)
+	WEIR_PROCESSOR_COMMANDS=300000 WEIR_PROCESSOR_ARCHITECTURES="$(ARCHITECTURES)" $(GO) test -count=1 -timeout 60m -v -run '^TestSameOnOtherProcessors$$' ./server
+
+.PHONY: emulators
+emulators:
+	@command -v qemu-aarch64 >/dev/null || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "installing qemu-user"; \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends qemu-user; \
+	  else false; fi; \
+	} || echo "qemu-user is missing: other architectures are not compared (on Debian: apt install qemu-user)"
+
 .PHONY: test-clients
 test-clients: ## Run Redis clients and limiter libraries of Python, Node, Java, Go and Rust against weir; skips those without their toolchain
 	WEIR_TEST_CLIENTS=1 $(GO) test -count=1 -timeout 60m -v -run '^Test(Foreign|NodeExamples|GoLibraries)' ./server/clienttest

@@ -17,6 +17,7 @@ const (
 	zeroToken  = "b7bb2fcc82b9c8fc49850e9223e78667a5387dbc"
 
 	redisGCRASum = "868f66d2db4929999a50c5ed5f57985f3cff7461"
+	fastifySum   = "b8a19d47785922bb04e7a9fdb49e90d89be1b8af"
 )
 
 // TestScriptErrors: what is not recognised, or not as its library sends it, changes
