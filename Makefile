@@ -115,7 +115,7 @@ test-kubernetes: ## Check the manifests for Kubernetes against its own types, an
 test-reads: ## Read behind 10,000 writes at random nodes under faults
 	$(GO) test -count=1 -timeout 30m -v -run '^TestReadsUnderFaults$$' ./raftstore -read-pairs=10000
 
-# About a quarter of an hour.
+# Half an hour on two busy cores.
 .PHONY: test-damage
 test-damage: ## Damage every byte of replicated logs in every way, and see that nothing acknowledged is lost without a word
 	$(GO) test -count=1 -timeout 2h -v -run '^Test(ADamagedLogIsRefused|ALogWithoutAMark)$$' ./raftstore/wallog -wallog.damage

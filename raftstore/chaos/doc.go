@@ -2,7 +2,7 @@
 //
 // It starts real server processes with real disks on loopback, puts a TCP proxy
 // of its own into every directed link between them, and lets many clients decide
-// while nodes are killed, paused, cut off, slowed, filled up and moved in time.
+// while nodes are killed, paused, cut off, slowed, filled up, damaged and moved in time.
 // Every answer is written down with the client's monotonic clock, and pure
 // functions judge the histories afterwards: nothing the server says about itself
 // is taken for proof.
