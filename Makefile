@@ -117,7 +117,8 @@ test-reads: ## Read behind 10,000 writes at random nodes under faults
 
 # Half an hour on two busy cores.
 .PHONY: test-damage
-test-damage: ## Damage every byte of replicated logs in every way, and see that nothing acknowledged is lost without a word
+test-damage: ## Damage every byte of every file that weir keeps, and see that nothing acknowledged is lost without a word
+	WEIR_TEST_DAMAGE=1 $(GO) test -count=1 -timeout 60m -v -run '^TestDamage' ./persistence ./raftstore
 	$(GO) test -count=1 -timeout 2h -v -run '^Test(ADamagedLogIsRefused|ALogWithoutAMark)$$' ./raftstore/wallog -wallog.damage
 
 .PHONY: test-day

@@ -86,10 +86,15 @@ func flipPoints(n int) (points []int) {
 	return points
 }
 
+// kindOf is what kind of file a path is, without numbers.
 func kindOf(path string) string {
 	base := vfs.Default.PathBase(path)
 	kind, _, _ := strings.Cut(base, "-")
-	if i := strings.LastIndexByte(kind, '.'); i > 0 && !strings.HasPrefix(kind, "marker") {
+	if name, ok := strings.CutPrefix(base, "marker."); ok {
+		name, _, _ = strings.Cut(name, ".")
+		return "marker." + name
+	}
+	if i := strings.LastIndexByte(kind, '.'); i > 0 {
 		kind = kind[i+1:]
 	}
 	return kind
@@ -185,7 +190,7 @@ func TestForeignAndNewerDirectoriesAreRefused(t *testing.T) {
 	}{
 		{"somebody's files", "holiday.jpg", "x", ErrForeign, `"holiday.jpg"`},
 		{"another Pebble store", "MANIFEST-000001", "x", ErrForeign, "MANIFEST"},
-		{"a newer weir", "FORMAT", "weir data format 5\n", ErrNewer, "format 5, this weir knows 4"},
+		{"a newer weir", "FORMAT", "weir data format 6\n", ErrNewer, "format 6, this weir knows 5"},
 		{"format zero", "FORMAT", "weir data format 0\n", ErrDamaged, "format 0"},
 		{"not a format file", "FORMAT", "something", ErrDamaged, `"something"`},
 		{"an endless format file", "FORMAT", strings.Repeat("9", 1<<20), ErrDamaged, "FORMAT"},

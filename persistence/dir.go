@@ -15,8 +15,12 @@ import (
 // covers the layout, the encoding of the clock record and that of the entries.
 // Format 2 keeps entries as a journal of their changes; see legacy.go for format 1.
 // Format 3 may keep only what a log gained. Format 4 does not repeat what a change shares
-// with the one before; see block.
-const formatVersion = 4
+// with the one before; see block. Format 5 says in each clock record where the journal
+// begins, and keeps marks in slots; see mark.
+const formatVersion = 5
+
+// markedFormat is the first format whose directories always have a FLUSHED file.
+const markedFormat = 5
 
 // The names in a data directory. freshName marks a first start that has not
 // finished: it becomes formatName once the store exists, so a crash in between
@@ -56,9 +60,12 @@ func (d directory) inspect() (fresh bool, err error) {
 	if slices.Contains(names, NodeName) {
 		return false, ErrClustered
 	}
+	if slices.Contains(names, flushedName) && !slices.Contains(names, freshName) {
+		return false, fmt.Errorf("%w (its %s file is missing)", ErrDamaged, formatName)
+	}
 	begun := slices.Contains(names, freshName)
 	for _, name := range names {
-		ours := begun && (name == stateName || name == freshName)
+		ours := begun && slices.Contains([]string{stateName, freshName, flushedName, flushedName + ".new"}, name)
 		if !ours && name != "lost+found" { // every new ext4 volume has one
 			return false, fmt.Errorf("%w (found %q and no %s file)", ErrForeign, name, formatName)
 		}

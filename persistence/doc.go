@@ -21,7 +21,7 @@
 // # The data directory
 //
 //	FORMAT    the version of everything below, as text
-//	FLUSHED   a mark the state is held against: see mark
+//	FLUSHED   two slots with marks that the state is held against: see mark
 //	state/    a Pebble store that is a journal of changes: see journal
 //
 // A flush writes its changes in batches, each atomic and each ending with a clock record
@@ -51,8 +51,10 @@
 // Redis's append-only file can sync every write; here a decision is never waited
 // for. Who needs every decision on disk before its answer runs a cluster of one.
 //
-// A flipped byte anywhere in a directory that was closed cleanly is found. After a
-// crash the newest write-ahead log has a ragged end by nature: damage there may
-// pass for it, and costs the flushes behind it. So may damage to what Pebble's
-// list of files gained in the last minute.
+// # Damage
+//
+// Any damage of one file, after a crash too, is harmless or refuses the start: the store
+// is opened for reading only, each item of the journal from the first to the one that
+// FLUSHED promises must be there, and only then is the directory changed. A write-ahead
+// log has a ragged end after a crash, so what is torn behind the last mark is no damage.
 package persistence

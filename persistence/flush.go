@@ -34,10 +34,13 @@ func (s *Store) Flush(from Drainer, now func() Record, force bool) error {
 	if err := s.commit(nil, end, pebble.Sync); err != nil {
 		return err
 	}
-	if s.last.Flush%markEvery == 0 {
-		return s.dir.writeMark(s.last.Flush)
-	}
-	return nil
+	return s.writeMark()
+}
+
+// writeMark notes outside of the store that it contains everything committed so far,
+// which must be synced.
+func (s *Store) writeMark() error {
+	return s.marks.write(mark{Flush: s.last.Flush, Item: s.journal.next})
 }
 
 // inBatches writes a chunk in pieces that are not too large for a batch.

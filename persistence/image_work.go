@@ -72,9 +72,11 @@ func (m *Images) openWork(from directory, files []imageFile) (record []byte, err
 			return nil, err
 		}
 	}
-	o := m.workOptions(&m.loaded)
-	o.ErrorIfNotExists = len(files) > 0
-	if m.db, err = openPebble(work.path, o); err != nil {
+	open := openPebble
+	if len(files) > 0 {
+		open = openExisting
+	}
+	if m.db, err = open(work.path, m.workOptions(&m.loaded)); err != nil {
 		m.db = nil
 		return nil, err
 	}

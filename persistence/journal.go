@@ -19,6 +19,7 @@ import (
 // what was changed again, or is gone, stays until a round has renewed everything: see round.
 type journal struct {
 	db      *pebble.DB
+	first   uint64 // the number of the first item; 0: not known, see head
 	next    uint64 // the number of the next item
 	bytes   int64  // of all items there are
 	entries int64  // in the table, when renew last asked
@@ -69,8 +70,24 @@ func (j *journal) end(changes []engine.Change, kind byte, record []byte, sync *p
 				return err
 			}
 		}
-		return j.add(b, kind, binary.AppendUvarint(nil, uint64(j.entries)), record)
+		return j.add(b, kind, j.head(kind), record)
 	})
+}
+
+// head is what comes before a record: how many entries there are, and, before the record
+// of the clock since format 5, where the journal begins: twice the number of its first
+// item, and 1 more while there are entries of format 1. Without that, a journal whose
+// first files were lost would look like one that was renewed.
+func (j *journal) head(kind byte) []byte {
+	head := binary.AppendUvarint(nil, uint64(j.entries))
+	if kind != clockRecord {
+		return head
+	}
+	begin := j.first << 1
+	if j.legacy {
+		begin |= 1
+	}
+	return binary.AppendUvarint(head, begin)
 }
 
 func (j *journal) commit(changes []engine.Change, sync *pebble.WriteOptions, end func(*pebble.Batch) error) error {

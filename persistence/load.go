@@ -28,7 +28,7 @@ const waitingBlocks = 8
 // openJournal finds the end of the journal in a store and the last record of a kind: that
 // of format 1 if there is no journal yet, nil if there is neither.
 func openJournal(db *pebble.DB, kind byte, r renewal) (j journal, record []byte, err error) {
-	j = journal{db: db, next: 1, renewal: r}
+	j = journal{db: db, first: 1, next: 1, renewal: r}
 	if record, err = readLegacyRecord(db, kind); err != nil {
 		return j, nil, err
 	}
@@ -52,7 +52,7 @@ func (j *journal) readLast(iter *pebble.Iterator, kind byte) (record []byte, err
 	if err != nil {
 		return nil, err
 	}
-	j.next = number + 1
+	j.first, j.next = 0, number+1
 	for ; iter.Valid(); iter.Prev() {
 		value, err := iter.ValueAndErr()
 		if err != nil {
@@ -64,10 +64,26 @@ func (j *journal) readLast(iter *pebble.Iterator, kind byte) (record []byte, err
 		entries, size := binary.Uvarint(value[1:])
 		if value[0] == kind && size > 0 {
 			j.entries = int64(entries)
-			return append([]byte{}, value[1+size:]...), nil
+			return j.cutBegin(kind, append([]byte{}, value[1+size:]...))
 		}
 	}
 	return nil, fmt.Errorf("%w (item %d does not end it)", ErrDamaged, number)
+}
+
+// cutBegin takes what the head of a clock record says of the journal's begin off it.
+func (j *journal) cutBegin(kind byte, record []byte) ([]byte, error) {
+	if kind != clockRecord || len(record) <= recordLen {
+		return record, nil
+	}
+	begin, size := binary.Uvarint(record)
+	if size <= 0 {
+		return nil, fmt.Errorf("%w (its clock record does not say where it begins)", ErrDamaged)
+	}
+	if begin&1 == 1 && !j.legacy {
+		return nil, fmt.Errorf("%w (the entries of format 1 are missing)", ErrDamaged)
+	}
+	j.first = begin >> 1
+	return record[size:], nil
 }
 
 func itemNumber(key []byte) (uint64, error) {
@@ -136,6 +152,12 @@ func (j *journal) readItem(iter *pebble.Iterator, last uint64, hand func(kind by
 	number, err := itemNumber(iter.Key())
 	if err != nil {
 		return 0, err
+	}
+	if last == 0 && j.first == 0 {
+		j.first = number
+	}
+	if last == 0 && number != j.first {
+		return 0, fmt.Errorf("%w (it begins at item %d, not %d)", ErrDamaged, number, j.first)
 	}
 	if last > 0 && number != last+1 {
 		return 0, fmt.Errorf("%w (the items between %d and %d are missing)", ErrDamaged, last, number)

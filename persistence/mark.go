@@ -1,91 +1,112 @@
 package persistence
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"io/fs"
+	"strings"
 
-	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// mark is what the FLUSHED file says: the state contains flush number Flush, and
-// the first Bytes bytes of Pebble's list of files have a checksum. Pebble takes a
-// broken frame in that list for the trace of a crash and goes on with the files
-// named before it; the mark tells the difference.
-type mark struct {
-	Flush    uint64
-	Manifest uint64 // the number in the list's name
-	Bytes    int64
-	Sum      uint32
+// mark is a promise about the store, kept outside of it: the store contains flush number
+// Flush, and its journal every item below Item. Pebble takes damage at the end of its
+// write-ahead log, or of its list of files, for a torn write and goes on with what comes
+// before; only the mark tells the difference.
+type mark struct{ Flush, Item uint64 }
+
+// The FLUSHED file has a slot for each of the last two marks, each in a sector of its own:
+// a torn write of one leaves the other.
+const (
+	markSlots = 2
+	slotBytes = 512
+)
+
+// slot is the mark as a line of text with its checksum, filled up with zeros.
+func (m mark) slot() []byte {
+	slot := make([]byte, slotBytes)
+	copy(slot, withChecksum(fmt.Sprintf("flush %d item %d", m.Flush, m.Item)))
+	return slot
 }
 
-// text is the whole content of the FLUSHED file.
-func (m mark) text() string {
-	line := fmt.Sprintf("flush %d manifest %d bytes %d sum %d", m.Flush, m.Manifest, m.Bytes, m.Sum)
+// withChecksum is a line of text with its checksum, for a small file.
+func withChecksum(line string) string {
 	return fmt.Sprintf("%s checksum %08x\n", line, crc32.Checksum([]byte(line), castagnoli))
 }
 
-// writeMark notes that the store contains flush n.
-func (d directory) writeMark(n uint64) error {
-	m, err := d.measure(n, -1)
-	if err != nil {
-		return err
-	}
-	return d.write(flushedName+".new", flushedName, m.text())
+// cutChecksum is the inverse of withChecksum, whatever follows the line; false when the
+// checksum is wrong.
+func cutChecksum(text string) (line string, ok bool) {
+	line, _, _ = strings.Cut(text, " checksum ")
+	return line, strings.HasPrefix(text, withChecksum(line))
 }
 
-// checkMark holds the store's list of files against the last mark and returns the
-// flush the store must at least contain; 0 when there is no mark yet.
-func (d directory) checkMark() (uint64, error) {
+// readSlot returns the mark of a slot; false when its checksum is wrong. Before format 5
+// a mark had no item, and the file was a single line.
+func readSlot(slot string) (m mark, ok bool) {
+	line, ok := cutChecksum(slot)
+	if !ok {
+		return m, false
+	}
+	n, _ := fmt.Sscanf(line, "flush %d item %d", &m.Flush, &m.Item)
+	return m, n > 0
+}
+
+// readMark returns the newest mark. A directory from before format 5 may have none, if
+// its first start was cut short.
+func (d directory) readMark() (newest mark, err error) {
 	text, err := d.read(flushedName)
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
+		if version, err := d.format(); err != nil || version < markedFormat {
+			return newest, err
+		}
+		return newest, fmt.Errorf("%w (its %s file is missing)", ErrDamaged, flushedName)
 	} else if err != nil {
-		return 0, err
+		return newest, err
 	}
-	var m mark
-	_, err = fmt.Sscanf(text, "flush %d manifest %d bytes %d sum %d", &m.Flush, &m.Manifest, &m.Bytes, &m.Sum)
-	if err != nil || m.text() != text {
-		return 0, fmt.Errorf("%w (its %s file says %q)", ErrDamaged, flushedName, text)
+	found := false
+	for from := 0; from < len(text); from += slotBytes {
+		m, ok := readSlot(text[from:min(from+slotBytes, len(text))])
+		if ok && (!found || m.Flush >= newest.Flush && m.Item >= newest.Item) {
+			newest, found = m, true
+		}
 	}
-	found, err := d.measure(m.Flush, m.Bytes)
-	if err != nil {
-		return 0, err
+	if !found {
+		return newest, fmt.Errorf("%w (its %s file has no mark with a right checksum: %.80q)", ErrDamaged, flushedName, text)
 	}
-	// A later list begins with a copy of the whole, written when Pebble opened.
-	if found != m && found.Manifest <= m.Manifest {
-		return 0, fmt.Errorf("%w (its list of files is not the one that was written)", ErrDamaged)
-	}
-	return m.Flush, nil
+	return newest, nil
 }
 
-// measure makes the mark of flush n over the first size bytes of the present list
-// of files, or all of them when size is negative.
-func (d directory) measure(n uint64, size int64) (mark, error) {
-	m := mark{Flush: n}
-	store, err := pebble.Peek(d.file(stateName), d.fs)
-	if err != nil {
-		return m, err
+// markFile writes marks into their slots by turns.
+type markFile struct {
+	file vfs.File
+	slot int64 // to write next
+}
+
+// openMarks replaces the FLUSHED file by one with the given mark in every slot.
+func (d directory) openMarks(m mark) (*markFile, error) {
+	all := bytes.Repeat(m.slot(), markSlots)
+	if err := d.write(flushedName+".new", flushedName, string(all)); err != nil {
+		return nil, err
 	}
-	if !store.Exists {
-		return m, fmt.Errorf("%w (%s is empty)", ErrDamaged, stateName)
+	f, err := d.fs.OpenReadWrite(d.file(flushedName), vfs.WriteCategoryUnspecified)
+	return &markFile{file: f}, err
+}
+
+// write puts a mark in place of the older one; it is on disk when write returns.
+func (f *markFile) write(m mark) error {
+	if _, err := f.file.WriteAt(m.slot(), f.slot*slotBytes); err != nil {
+		return err
 	}
-	if _, err := fmt.Sscanf(d.fs.PathBase(store.ManifestFilename), "MANIFEST-%d", &m.Manifest); err != nil {
-		return m, err
+	f.slot = (f.slot + 1) % markSlots
+	return f.file.SyncData()
+}
+
+func (f *markFile) close() error {
+	if f == nil {
+		return nil
 	}
-	f, err := d.fs.Open(store.ManifestFilename)
-	if err != nil {
-		return m, err
-	}
-	defer f.Close()
-	var list io.Reader = f
-	if size >= 0 {
-		list = io.LimitReader(f, size)
-	}
-	sum := crc32.New(castagnoli)
-	m.Bytes, err = io.Copy(sum, list)
-	m.Sum = sum.Sum32()
-	return m, err
+	return f.file.Close()
 }

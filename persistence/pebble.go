@@ -47,6 +47,18 @@ func openPebble(path string, o *pebble.Options) (db *pebble.DB, err error) {
 	return pebble.Open(path, o)
 }
 
+// openExisting opens a Pebble store that must be there. What fails for another reason than
+// the machine's is damage: Pebble says so of some of its files only.
+func openExisting(path string, o *pebble.Options) (*pebble.DB, error) {
+	o.ErrorIfNotExists = true
+	db, err := openPebble(path, o)
+	var machine syscall.Errno
+	if err != nil && !errors.As(err, &machine) {
+		err = fmt.Errorf("%w (%w)", ErrDamaged, err)
+	}
+	return db, err
+}
+
 // lockDirectory keeps every other process out, and every other store of this one.
 func lockDirectory(path string, on vfs.FS) (*pebble.Lock, error) {
 	lock, err := pebble.LockDirectory(path, on)

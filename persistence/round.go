@@ -107,6 +107,7 @@ func (j *journal) drop(b *pebble.Batch) error {
 		j.legacy = false
 	}
 	err := b.DeleteRange(itemKey(0), itemKey(r.drops), nil)
+	j.first = r.drops
 	j.bytes -= r.dropsBytes
 	r.written -= r.dropsBytes
 	r.drops, r.dropsBytes = 0, 0

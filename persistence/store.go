@@ -19,9 +19,6 @@ const (
 	// maxBatchBytes splits a chunk of large entries (sliding logs of megabytes):
 	// a batch is held in memory twice while it commits.
 	maxBatchBytes = 4 << 20
-	// markEvery is how many flushes pass between two marks: once a minute costs
-	// nothing.
-	markEvery = 60
 	// idleRecordNs is how old the clock record may get while nothing changes. A
 	// restart makes up for it from the wall clock, and an idle disk can sleep.
 	idleRecordNs = int64(10e9)
@@ -55,7 +52,8 @@ func (o *StoreOptions) ready() {
 // Store keeps entries and the clock record in a data directory. Load comes first;
 // then one goroutine at a time may flush or clear.
 type Store struct {
-	db      *pebble.DB
+	db      *pebble.DB // for reading only before Begin, but in a new directory
+	options func() *pebble.Options
 	journal journal
 	spread  spread
 	dir     directory
@@ -64,7 +62,8 @@ type Store struct {
 	fatal   func(error)
 	loaded  atomic.Bool // from here on damage found in the background is fatal
 	fresh   bool        // the first start is not finished
-	marked  uint64      // the flush the mark promises
+	marked  mark        // what the store promised when it was opened
+	marks   *markFile   // nil before Begin
 	last    Record      // the newest record written or read
 	hasLast bool
 }
@@ -92,27 +91,59 @@ func (s *Store) open(from StoreOptions) (err error) {
 		}
 	}
 	state := s.dir.file(stateName)
-	if err := s.dir.make(state); err != nil {
-		return err
+	if s.fresh {
+		if err := s.dir.make(state); err != nil {
+			return err
+		}
 	}
 	if s.lock, err = lockDirectory(state, s.dir.fs); err != nil {
 		return err
 	}
 	if !s.fresh {
-		if s.marked, err = s.dir.checkMark(); err != nil {
+		if s.marked, err = s.dir.readMark(); err != nil {
 			return err
 		}
 	}
+	s.options = func() *pebble.Options {
+		o := pebbleOptions(s.dir.fs, from.Logger, s.fatal, &s.loaded)
+		o.Lock = s.lock
+		return o
+	}
+	o, open := s.options(), openPebble
+	if !s.fresh {
+		o.ReadOnly, open = true, openExisting
+	}
+	if s.db, err = open(state, o); err != nil {
+		return err
+	}
+	s.guard.armed.Store(s.fresh)
+	return s.readRecord(from.renewal)
+}
+
+// reopen makes a store that was found complete one that can be written to. Opened for
+// that, Pebble rewrites its list of files and its log and removes what they do not
+// name: not before everything was read and held against its checksum.
+func (s *Store) reopen() (err error) {
+	if s.fresh {
+		return nil
+	}
+	if err := s.db.Close(); err != nil {
+		return err
+	}
+	s.db = nil
 	if err := s.dropBackup(); err != nil {
 		return err
 	}
-	o := pebbleOptions(s.dir.fs, from.Logger, s.fatal, &s.loaded)
-	o.Lock, o.ErrorIfNotExists = s.lock, !s.fresh
-	if s.db, err = openPebble(state, o); err != nil {
+	if s.db, err = openExisting(s.dir.file(stateName), s.options()); err != nil {
 		return err
 	}
+	again, _, err := openJournal(s.db, clockRecord, s.journal.renewal)
+	if err == nil && again.next != s.journal.next {
+		err = fmt.Errorf("%w (read again it ends at item %d, not %d)", ErrDamaged, again.next-1, s.journal.next-1)
+	}
+	s.journal.db = s.db
 	s.guard.armed.Store(true)
-	return s.readRecord(from.renewal)
+	return err
 }
 
 // Load puts every stored entry into to, judged at the given stamp, with as many
@@ -137,8 +168,9 @@ func (s *Store) readRecord(r renewal) error {
 		return fmt.Errorf("%w (it has no clock record)", ErrDamaged)
 	}
 	s.journal = j
-	if s.last.Flush < s.marked {
-		return fmt.Errorf("%w (it ends at flush %d, but flush %d was written)", ErrDamaged, s.last.Flush, s.marked)
+	if s.last.Flush < s.marked.Flush || j.next < s.marked.Item {
+		return fmt.Errorf("%w (it ends at flush %d, item %d, but flush %d was written, item %d its last)",
+			ErrDamaged, s.last.Flush, j.next-1, s.marked.Flush, max(s.marked.Item, 1)-1)
 	}
 	return nil
 }
@@ -149,23 +181,35 @@ func (s *Store) Last() (Record, bool) { return s.last, s.hasLast }
 // Begin writes the first record of this run and makes a new directory a real one.
 // Call it once, after Load.
 func (s *Store) Begin(now Record) error {
-	s.last.Flush++
-	if !s.fresh {
-		if err := s.dir.upgrade(); err != nil {
-			return refusal(err)
-		}
-	}
-	if err := s.commit(nil, now, pebble.Sync); err != nil {
+	if err := s.begin(now); err != nil {
 		return refusal(err)
 	}
 	s.loaded.Store(true)
-	if s.fresh {
-		if err := s.dir.finish(); err != nil {
-			return refusal(err)
-		}
-		s.fresh = false
+	return nil
+}
+
+// begin makes the marks before the directory is one that must have them.
+func (s *Store) begin(now Record) (err error) {
+	if err := s.reopen(); err != nil {
+		return err
 	}
-	return refusal(s.dir.writeMark(s.last.Flush))
+	if s.marks, err = s.dir.openMarks(mark{Flush: s.last.Flush, Item: s.journal.next}); err != nil {
+		return err
+	}
+	if !s.fresh {
+		if err := s.dir.upgrade(); err != nil {
+			return err
+		}
+	}
+	s.last.Flush++
+	if err := s.commit(nil, now, pebble.Sync); err != nil {
+		return err
+	}
+	if err := s.writeMark(); err != nil || !s.fresh {
+		return err
+	}
+	s.fresh = false
+	return s.dir.finish()
 }
 
 // Clear has the next flush forget every entry that was written before it.
@@ -178,16 +222,16 @@ func (s *Store) Close() error {
 	err = errors.Join(err, s.db.Close())
 	s.db = nil
 	if err == nil {
-		err = s.dir.writeMark(s.last.Flush)
+		err = s.writeMark()
 	}
 	return errors.Join(err, s.abandon())
 }
 
 // abandon lets go of the directory without writing more.
 func (s *Store) abandon() error {
-	var err error
+	err := s.marks.close()
 	if s.db != nil {
-		err = s.db.Close()
+		err = errors.Join(err, s.db.Close())
 	}
 	if s.lock != nil {
 		err = errors.Join(err, s.lock.Close())

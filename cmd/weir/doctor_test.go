@@ -148,7 +148,7 @@ func TestDoctorAsksTheServer(t *testing.T) {
 	says(t, found, fine, "ports", p.addr+" for clients: weir answers")
 	says(t, found, fine, "ports", web+" for probes answers ok")
 	says(t, found, fine, "versions", "and so is the server")
-	says(t, found, fine, "versions", "data format 4")
+	says(t, found, fine, "versions", "data format 5")
 	says(t, found, fine, "limits", "the server takes 77 clients, 1 are connected")
 	says(t, found, fine, "clock", "behind the wall clock")
 
@@ -162,7 +162,7 @@ func TestDoctorAsksTheServer(t *testing.T) {
 	p.stop()
 	found, _ = doctor(t, append(flags, "--requirepass-file", password)...)
 	says(t, found, fine, "ports", p.addr+" for clients is free")
-	says(t, found, fine, "versions", "data format 4")
+	says(t, found, fine, "versions", "data format 5")
 }
 
 // A server with nothing but TLS is asked when it shows the certificate of the flags.
