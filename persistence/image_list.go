@@ -137,6 +137,9 @@ func (m *Images) publish(temp string, meta imageMeta) (ImageInfo, error) {
 		err = m.images().sync()
 	}
 	if err == nil {
+		err = m.raiseNewest(id)
+	}
+	if err == nil {
 		err = m.reap(id)
 	}
 	return meta.info(), err
@@ -187,6 +190,9 @@ func (m *Images) KeepOnly(id string) error {
 		if other != id && m.held[other] > 0 {
 			return fmt.Errorf("image %s: %w", other, ErrImageUsed)
 		}
+	}
+	if err := m.must(m.writeNewest(id)); err != nil {
+		return err
 	}
 	for _, other := range slices.Backward(ids) {
 		if other == id {

@@ -50,5 +50,7 @@ func (m *Images) loadHeld(id string, meta imageMeta, begin func([]byte) (engine.
 		return err
 	}
 	m.loaded.Store(true)
-	return nil
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.must(m.raiseNewest(id)) // an older weir made the image
 }

@@ -44,6 +44,7 @@ type ImageInfo struct {
 //
 //	work/    a Pebble store without a log of its own, wiped at every start
 //	images/  a directory for each image: Pebble's files in state/, and META
+//	NEWEST   which image is the newest, see checkNewest
 //
 // Changes go into work/ at any time; Seal makes an image of it. An image shares
 // its unchanged files with work/ and the image before by hard links, so it costs
@@ -68,9 +69,10 @@ type Images struct {
 	// changes a table it has written, so their checksums need no second reading.
 	known []imageFile
 
-	mu    sync.Mutex
-	held  map[string]int // images being read: they stay
-	temps int            // temporary directories made so far
+	mu     sync.Mutex
+	newest string         // what the NEWEST file says
+	held   map[string]int // images being read: they stay
+	temps  int            // temporary directories made so far
 }
 
 // OpenImages makes or opens the directory of images. What a crash left unfinished
@@ -92,6 +94,9 @@ func (m *Images) open() (err error) {
 	if err := m.inspect(); err != nil {
 		return err
 	}
+	if err := m.checkNewest(); err != nil {
+		return err
+	}
 	if err := m.dir.make(m.images().path); err != nil {
 		return err
 	}
@@ -99,9 +104,6 @@ func (m *Images) open() (err error) {
 		return err
 	}
 	if err := m.removeLeftovers(); err != nil {
-		return err
-	}
-	if _, err := m.ids(); err != nil {
 		return err
 	}
 	if _, err := m.openWork(directory{}, nil); err != nil {

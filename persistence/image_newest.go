@@ -1,0 +1,51 @@
+package persistence
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+)
+
+// newestName is the file beside the images that names the newest one. The log before that
+// image is gone: were the image lost, an older one would pass for the state.
+const newestName = "NEWEST"
+
+// checkNewest refuses the directory, before anything in it is changed, when the image that
+// the NEWEST file names is not there, nor a newer one. An older weir wrote no such file.
+func (m *Images) checkNewest() error {
+	ids, err := m.ids()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	text, err := m.dir.read(newestName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	line, ok := cutChecksum(text)
+	id, named := strings.CutPrefix(line, "image ")
+	if _, _, isID := parseImageID(id); !ok || !named || !isID {
+		return fmt.Errorf("%w (its %s file says %.80q)", ErrDamaged, newestName, text)
+	}
+	if len(ids) == 0 || ids[0] < id {
+		return fmt.Errorf("%w (image %s is missing)", ErrDamaged, id)
+	}
+	m.newest = id
+	return nil
+}
+
+// raiseNewest notes that there is an image of this name. Held: mu.
+func (m *Images) raiseNewest(id string) error {
+	if id <= m.newest {
+		return nil
+	}
+	return m.writeNewest(id)
+}
+
+// writeNewest is on disk when it returns. Held: mu.
+func (m *Images) writeNewest(id string) error {
+	m.newest = id
+	return m.dir.write(newestName+tempSuffix, newestName, withChecksum("image "+id))
+}
