@@ -15,9 +15,7 @@ import (
 // whichever file of its images is damaged. The image before that is never its substitute,
 // because the log between the two is gone.
 func TestDamageLosesNoImage(t *testing.T) {
-	fs, _ := twoImages(t)
-	_, want, err := newest(fs)
-	require.NoError(t, err)
+	fs, want := smallImages(t)
 	require.NoError(t, fs.RemoveAll(fs.PathJoin(dataDir, workName))) // wiped at every start
 	counts := newTallies()
 	sweepDirectory(t, fs, counts, func(broken *vfs.MemFS) verdict {
@@ -32,6 +30,21 @@ func TestDamageLosesNoImage(t *testing.T) {
 		return verdict{}
 	})
 	counts.log(t)
+}
+
+// smallImages makes two images of a few entries, and returns those of the newest.
+func smallImages(t *testing.T) (*vfs.MemFS, map[string]string) {
+	fs := vfs.NewMem()
+	m, table := mustOpenImages(t, fs), newFakeTable()
+	for n := range 2 {
+		for i := range 6 {
+			table.set(fmt.Sprintf("k%d", i), fmt.Sprint(n, i))
+		}
+		write(t, m, table)
+		seal(t, m, uint64(n+1))
+	}
+	require.NoError(t, m.Close())
+	return fs, table.state()
 }
 
 // forgetWork removes what every start makes anew, which is no part of the state.

@@ -1,6 +1,27 @@
 package raftstore
 
-import "github.com/hashicorp/raft"
+import (
+	"fmt"
+
+	"github.com/hashicorp/raft"
+)
+
+// checkKept refuses a member that has nothing of what it had: neither an image nor an
+// entry of the log. With a log that is not synced, a loss of power may have taken it.
+func (n *Node) checkKept() error {
+	if !n.identity.Joined || n.options.Durability != Fsync {
+		return nil
+	}
+	infos, err := n.images.List()
+	if err != nil || len(infos) > 0 {
+		return err
+	}
+	last, err := n.logs.LastIndex()
+	if err == nil && last == 0 {
+		err = fmt.Errorf("%w (it is a member's since entry %d, and has neither an image nor a log entry)", ErrDamaged, n.identity.JoinedAt)
+	}
+	return err
+}
 
 // dropCoveredLog empties a log that ends before the newest image. The Raft library
 // installs an image first and removes the log before it later; after a crash in

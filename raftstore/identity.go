@@ -1,7 +1,6 @@
 package raftstore
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -29,6 +28,7 @@ type identity struct {
 const (
 	identityName    = persistence.NodeName
 	tableName       = "table" // the directory of images
+	logName         = "log"   // the directory of the log
 	identityVersion = 1
 	maxIdentity     = 4 << 10
 )
@@ -47,20 +47,13 @@ func readIdentity(on vfs.FS, dir string) (identity, bool, error) {
 	if err != nil {
 		return identity{}, false, err
 	}
-	var id identity
-	if err := json.Unmarshal(b, &id); err != nil {
-		return identity{}, false, fmt.Errorf("%s: %w", identityName, err)
-	}
-	if id.Version != identityVersion {
-		return identity{}, false, fmt.Errorf("%s: %w: format %d, this one reads %d", identityName, ErrNewer, id.Version, identityVersion)
-	}
-	return id, true, nil
+	id, err := decodeIdentity(b)
+	return id, err == nil, err
 }
 
 // writeIdentity replaces what the directory says, in one step.
 func writeIdentity(on vfs.FS, dir string, id identity) error {
-	id.Version = identityVersion
-	b, err := json.Marshal(id)
+	b, err := id.encode()
 	if err != nil {
 		return err
 	}
@@ -110,6 +103,8 @@ func claim(on vfs.FS, dir string, want identity) (identity, error) {
 		return identity{}, err
 	case !ok && persistence.RestoreUnfinished(on, dir):
 		return identity{}, ErrRestoring
+	case !ok && hasState(on, dir):
+		return identity{}, fmt.Errorf("%w (its %s file is missing)", ErrDamaged, identityName)
 	case !ok && want.Durability != string(Memory) && checkGivenID(want.NodeID) != nil:
 		return identity{}, checkGivenID(want.NodeID)
 	case !ok:
@@ -119,5 +114,16 @@ func claim(on vfs.FS, dir string, want identity) (identity, error) {
 	case have.Diverged != "":
 		return identity{}, fmt.Errorf("%w (%s): %s", ErrDiverged, have.Diverged, adviceRejoin)
 	}
-	return have, nil
+	return have, writeIdentity(on, dir, have) // an older weir wrote it without a checksum
+}
+
+// hasState reports whether there is a log, or images, which a node begins only after it
+// has written its identity.
+func hasState(on vfs.FS, dir string) bool {
+	for _, name := range []string{logName, tableName} {
+		if _, err := on.Stat(on.PathJoin(dir, name)); err == nil {
+			return true
+		}
+	}
+	return false
 }

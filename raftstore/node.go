@@ -139,6 +139,9 @@ func (n *Node) open() error {
 	if err := n.openLog(); err != nil {
 		return err
 	}
+	if err := n.checkKept(); err != nil {
+		return err
+	}
 	if err := n.dropCoveredLog(); err != nil {
 		return err
 	}
@@ -167,7 +170,7 @@ func (n *Node) openLog() error {
 		case Memory:
 			store = raft.NewInmemStore()
 		default:
-			dir := filepath.Join(n.options.DataDir, "log")
+			dir := filepath.Join(n.options.DataDir, logName)
 			w, err := wallog.Open(dir, n.options.Durability == Fsync && !n.faults.NoSync, newHclog(n.log))
 			if errors.Is(err, wal.ErrCorrupt) {
 				return fmt.Errorf("%w; this node does not start, and has changed nothing: %s", err, damageAdvice(n.alone()))

@@ -1,0 +1,54 @@
+package raftstore
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+)
+
+// The file of an identity is JSON whose last member is the CRC-32C of everything before
+// it. An older weir ignores the checksum, and writes none.
+const (
+	sumMember = `,"Checksum":"`
+	sumEnd    = `"}`
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// encode returns the identity in the form of its file.
+func (id identity) encode() ([]byte, error) {
+	id.Version = identityVersion
+	b, err := json.Marshal(id)
+	if err != nil {
+		return nil, err
+	}
+	body := b[:len(b)-1] // the rest is the brace
+	return fmt.Appendf(bytes.Clone(body), "%s%08x%s", sumMember, crc32.Checksum(body, castagnoli), sumEnd), nil
+}
+
+// decodeIdentity reads what encode, or an older weir, wrote: ErrNewer for another version,
+// ErrDamaged for anything else. Without a checksum only the members that an older weir
+// wrote are taken, so that a damaged checksum does not pass for none.
+func decodeIdentity(b []byte) (id identity, err error) {
+	i := bytes.LastIndex(b, []byte(sumMember))
+	if i >= 0 && string(b[i:]) != fmt.Sprintf("%s%08x%s", sumMember, crc32.Checksum(b[:i], castagnoli), sumEnd) {
+		return id, fmt.Errorf("%w (the checksum of %s is wrong)", ErrDamaged, identityName)
+	}
+	read := json.NewDecoder(bytes.NewReader(b))
+	if i >= 0 {
+		read = json.NewDecoder(bytes.NewReader(append(bytes.Clone(b[:i]), '}')))
+	} else {
+		read.DisallowUnknownFields()
+	}
+	if err := read.Decode(&id); err != nil {
+		return identity{}, fmt.Errorf("%w (%s: %w)", ErrDamaged, identityName, err)
+	}
+	if read.More() {
+		return identity{}, fmt.Errorf("%w (%s goes on after its end)", ErrDamaged, identityName)
+	}
+	if id.Version != identityVersion {
+		return identity{}, fmt.Errorf("%s: %w: format %d, this one reads %d", identityName, ErrNewer, id.Version, identityVersion)
+	}
+	return id, nil
+}
