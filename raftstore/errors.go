@@ -34,7 +34,7 @@ var (
 	ErrDiverged    = errors.New("this node's state differs from that of a majority of the nodes")
 	ErrDisputed    = errors.New("this node's state differs from another node's, and no majority of the voters could be asked which of them is right")
 	ErrRemoved     = errors.New("this node was removed from the cluster")
-	ErrDamaged     = errors.New("the data directory is damaged, and nothing in it was changed: keep it, and let this node rejoin with an empty directory; where no other node has the state, restore a backup: docs/operations.md#a-damaged-file")
+	ErrDamaged     = errors.New("the data directory is damaged, and nothing in it was changed: keep it, and let this node rejoin with an empty directory; where no other node has the state, restore a backup: docs/operations.md#a-file-is-damaged")
 	ErrOtherNode   = errors.New("the data directory belongs to another node")
 	ErrStandalone  = errors.New("the data directory holds the state of a server that ran alone, which weir backup and weir restore bring into another")
 	ErrRestoring   = errors.New("a backup is being restored to the data directory, or that was interrupted: restore it again")

@@ -80,3 +80,38 @@ func (n *Node) HoldApply() (release func()) {
 	n.machine.whole.Lock()
 	return n.machine.whole.Unlock
 }
+
+// LogEntries is how many entries the log on disk has.
+func (n *Node) LogEntries() uint64 {
+	first, err := n.logs.FirstIndex()
+	last, errLast := n.logs.LastIndex()
+	if err != nil || errLast != nil || last == 0 {
+		return 0
+	}
+	return last - first + 1
+}
+
+// SendNewestImage sends a leader's newest image to a member, as the Raft library does.
+func (n *Node) SendNewestImage(to string) (success bool, err error) {
+	images := imageStore{images: n.images}
+	metas, err := images.List()
+	if err != nil {
+		return false, err
+	}
+	meta, stream, err := images.Open(metas[0].ID)
+	if err != nil {
+		return false, err
+	}
+	defer stream.Close()
+	member := n.member(to)
+	self := n.transport.EncodePeer(raft.ServerID(n.options.NodeID), n.transport.LocalAddr())
+	request := raft.InstallSnapshotRequest{
+		RPCHeader:       raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(n.options.NodeID), Addr: self},
+		SnapshotVersion: meta.Version, Term: n.raft.CurrentTerm(), Leader: self,
+		LastLogIndex: meta.Index, LastLogTerm: meta.Term, Size: meta.Size,
+		Configuration: raft.EncodeConfiguration(meta.Configuration), ConfigurationIndex: meta.ConfigurationIndex,
+	}
+	var response raft.InstallSnapshotResponse
+	err = transport{NetworkTransport: n.transport}.InstallSnapshot(member.ID, member.Address, &request, &response, stream)
+	return response.Success, err
+}

@@ -18,6 +18,8 @@ type imageStore struct {
 	images    *persistence.Images
 	faults    Faults
 	recovered bool // the images made are those of a recovery
+	// holds reports whether this node has all entries up to one; see Node.holds.
+	holds func(index, term uint64) bool
 }
 
 var _ raft.SnapshotStore = imageStore{}
@@ -47,7 +49,22 @@ func (s imageStore) Create(version raft.SnapshotVersion, index, term uint64, con
 	if s.faults.StaleIndex {
 		index -= min(index-1, 50)
 	}
-	return &sink{images: s.images, index: index, term: term, meta: meta, faults: s.faults}, nil
+	return &sink{images: s.images, index: index, term: term, meta: meta, faults: s.faults, late: func() bool { return s.late(index, term) }}, nil
+}
+
+// late reports whether an image that another node sends must not be installed, because
+// this node has all its entries and perhaps more. An image that overrules this node's own
+// recovery is never late.
+func (s imageStore) late(index, term uint64) bool {
+	if s.holds == nil || !s.holds(index, term) {
+		return false
+	}
+	infos, err := s.images.List()
+	if err != nil || len(infos) == 0 || infos[0].Index <= index {
+		return true
+	}
+	newest, err := decodeImageMeta(infos[0])
+	return err != nil || !newest.Recovered
 }
 
 // List returns the images, newest first.
@@ -114,6 +131,7 @@ type sink struct {
 	index, term uint64
 	meta        []byte
 	faults      Faults
+	late        func() bool           // see imageStore.late
 	incoming    *persistence.Incoming // nil until the first byte from another node
 	id          string
 }
@@ -132,6 +150,9 @@ func (s *sink) seal(of state) error {
 
 func (s *sink) Write(b []byte) (int, error) {
 	if s.incoming == nil {
+		if s.late() {
+			return 0, errHasImage
+		}
 		var err error
 		if s.incoming, err = s.images.Receive(s.index, s.term, s.meta); err != nil {
 			return 0, err

@@ -3,7 +3,9 @@ package raftstore_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -15,6 +17,10 @@ import (
 func TestAMemberWithoutLogAndImagesIsRefused(t *testing.T) {
 	c := newCluster(t, 1, nil)
 	c.leader()
+	require.Eventually(t, func() bool {
+		b, err := os.ReadFile(filepath.Join(c.opts[0].DataDir, "NODE"))
+		return err == nil && strings.Contains(string(b), `"Joined":true`)
+	}, patience, time.Millisecond)
 	require.NoError(t, c.nodes[0].Close())
 	c.nodes[0] = nil
 	for _, name := range []string{"log", "table"} {

@@ -25,7 +25,9 @@ type guardedLog struct {
 	logStore
 	fatal  func(error)
 	writes latency.Histogram // of entries
-	times  appendTimes
+	// newestImage returns the last entry of the newest image, or 0.
+	newestImage func() uint64
+	times       appendTimes
 
 	opened  time.Time
 	storing atomic.Int64 // when the append under way began, in nanoseconds since opened; 0: none is
@@ -36,7 +38,7 @@ type guardedLog struct {
 }
 
 func guard(store logStore, fatal func(error)) *guardedLog {
-	return &guardedLog{logStore: store, fatal: fatal, opened: time.Now(), since: map[string]time.Duration{}}
+	return &guardedLog{logStore: store, fatal: fatal, opened: time.Now(), since: map[string]time.Duration{}, newestImage: func() uint64 { return 0 }}
 }
 
 // IsMonotonic passes on that the log has no gaps.
@@ -102,8 +104,14 @@ func (g *guardedLog) StoreLogs(ls []*raft.Log) error {
 	return g.watched("store entries", func() error { return g.logStore.StoreLogs(ls) })
 }
 
+// DeleteRange removes entries. Where they reach from within the newest image to behind it,
+// the Raft library has installed the image, and needs a restart: see errLogReplaced.
 func (g *guardedLog) DeleteRange(low, high uint64) error {
-	return g.watched("delete entries", func() error { return g.logStore.DeleteRange(low, high) })
+	err := g.watched("delete entries", func() error { return g.logStore.DeleteRange(low, high) })
+	if image := g.newestImage(); err == nil && low <= image && image < high {
+		g.fatal(fmt.Errorf("%w: %w (image of entry %d, log up to entry %d)", ErrStuck, errLogReplaced, image, high))
+	}
+	return err
 }
 
 func (g *guardedLog) Set(key, value []byte) error {

@@ -181,6 +181,7 @@ func (n *Node) openLog() error {
 		}
 	}
 	n.logs = guard(store, n.fatal)
+	n.logs.newestImage = n.newestImage
 	return nil
 }
 
@@ -203,7 +204,7 @@ func (n *Node) openRaft() error {
 	if err != nil {
 		return err
 	}
-	n.raft, err = raft.NewRaft(n.raftConfig(), n.machine, cache, n.arrivals, imageStore{images: n.images, faults: n.faults}, carrier)
+	n.raft, err = raft.NewRaft(n.raftConfig(), n.machine, cache, n.arrivals, imageStore{images: n.images, faults: n.faults, holds: n.holds}, carrier)
 	return err
 }
 

@@ -13,7 +13,7 @@ import (
 // The directories of a machine.
 const (
 	dataDir  = "/data"
-	logDir   = "/data/log"
+	logDir   = "/log"
 	tableDir = "/data/table"
 )
 

@@ -51,7 +51,7 @@ func (p *process) expected(err error) bool {
 	case errors.Is(err, raftstore.ErrLogFailed):
 		return p.disk.hasFailed()
 	case errors.Is(err, raftstore.ErrStuck):
-		return p.log.hasHung() || isHandover(err)
+		return p.log.hasHung() || isHandover(err) || isReplacedLog(err)
 	}
 	for _, never := range []error{raftstore.ErrDiverged, raftstore.ErrDisputed, raftstore.ErrBadEntry, raftstore.ErrNewer} {
 		if errors.Is(err, never) {
@@ -65,6 +65,10 @@ func (p *process) expected(err error) bool {
 // any transfer of leadership may meet.
 func isHandover(err error) bool { return strings.Contains(err.Error(), "handover") }
 
+// isReplacedLog tells the restart that the Raft library needs after it has installed an
+// image over a log that goes on differently behind it.
+func isReplacedLog(err error) bool { return strings.Contains(err.Error(), "replaced the end of the log") }
+
 func persistent(err error) bool {
 	return errors.Is(err, persistence.ErrDisk) || errors.Is(err, persistence.ErrDiskFullLive) || errors.Is(err, persistence.ErrDamagedLive)
 }
@@ -73,6 +77,9 @@ func persistent(err error) bool {
 func kindOf(err error) string {
 	if isHandover(err) {
 		return "a handover did not end"
+	}
+	if isReplacedLog(err) {
+		return "an image replaced the end of the log"
 	}
 	for _, known := range []error{
 		raftstore.ErrDiverged, raftstore.ErrDisputed, raftstore.ErrRemoved, raftstore.ErrLostState, raftstore.ErrSpentID, raftstore.ErrStuck, raftstore.ErrLogFailed, raftstore.ErrBadEntry, raftstore.ErrNewer,

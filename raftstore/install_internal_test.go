@@ -1,0 +1,38 @@
+package raftstore
+
+import (
+	"testing"
+
+	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+)
+
+// TestAReplacedLogEndsTheNode: when an image was installed over a log that goes on behind
+// it, the library needs a restart. Removing what an image covers, or a tail behind it that
+// another leader has overruled, is ordinary.
+func TestAReplacedLogEndsTheNode(t *testing.T) {
+	const image = 50
+	for name, c := range map[string]struct {
+		low, high uint64
+		ends      bool
+	}{
+		"the whole log, which goes on behind the image": {10, 60, true},
+		"up to the image":                  {10, 50, false},
+		"a tail behind the image":          {51, 60, false},
+		"a log that ends before the image": {10, 40, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var ended []error
+			g := guard(raft.NewInmemStore(), func(err error) { ended = append(ended, err) })
+			g.newestImage = func() uint64 { return image }
+			require.NoError(t, g.DeleteRange(c.low, c.high))
+			if !c.ends {
+				require.Empty(t, ended)
+				return
+			}
+			require.Len(t, ended, 1)
+			require.ErrorIs(t, ended[0], ErrStuck)
+			require.Contains(t, restartAdvice(ended[0], false), "yes")
+		})
+	}
+}

@@ -1,0 +1,34 @@
+package raftstore_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/raftstore"
+)
+
+// TestALateImageRemovesNoEntry: an image that the leader sent long ago arrives when the
+// follower has acknowledged entries behind it. The follower keeps them, and the leader
+// goes on as if the image had been installed.
+func TestALateImageRemovesNoEntry(t *testing.T) {
+	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Heartbeat = time.Second })
+	leader, at := c.leader()
+	follower := c.nodes[(at+1)%3]
+	c.take(leader, "key", 100)
+	require.NoError(t, leader.Snapshot())
+	for range 20 {
+		c.take(leader, "key", 100)
+	}
+	c.agree()
+	before := follower.LogEntries()
+	require.Greater(t, before, uint64(20))
+	success, err := leader.SendNewestImage(c.opts[(at+1)%3].NodeID)
+	require.NoError(t, err)
+	require.True(t, success, "a leader that hears of a failure sends the image again")
+	require.GreaterOrEqual(t, follower.LogEntries(), before)
+	require.EqualValues(t, 78, c.take(follower, "key", 100).Remaining)
+	c.agree()
+	require.Empty(t, c.fatal)
+}
