@@ -16,7 +16,7 @@ var (
 	ErrForeign     = errors.New("it holds something else than weir's data: choose an empty or a new directory")
 	ErrClustered   = errors.New("it is that of a node of a cluster: start it with the --node-id, or the --durability, that it was begun with")
 	ErrNewer       = errors.New("it was written by a newer weir: start that version, or choose another data directory")
-	ErrDamaged     = errors.New("it is damaged, and nothing was loaded or changed: keep it, and restore a backup into another directory, or have a member of a cluster rejoin with an empty one: docs/operations.md#a-damaged-file")
+	ErrDamaged     = errors.New("it is damaged, and nothing was loaded or changed: keep it, and restore a backup into another directory, or have a member of a cluster rejoin with an empty one: docs/operations.md#a-file-is-damaged")
 	ErrNotWritable = errors.New("weir may not write there: check its owner, its mode and how it is mounted")
 	ErrDiskFull    = errors.New("the disk is full: free some space and start again")
 	ErrClockKind   = errors.New("its time comes from the other kind of clock: real and test clocks do not mix in one data directory")

@@ -5,6 +5,8 @@ import (
 	"os"
 
 	wal "github.com/hashicorp/raft-wal"
+
+	"github.com/weir-project/weir/persistence"
 )
 
 // stopper returns what ends the process at a fault that a node cannot live with.
@@ -47,7 +49,7 @@ func (n *Node) alone() bool {
 // restartAdvice says whether starting the node again is safe, and what to do otherwise.
 func restartAdvice(err error, alone bool) string {
 	switch {
-	case errors.Is(err, ErrDiverged), errors.Is(err, wal.ErrCorrupt):
+	case errors.Is(err, ErrDiverged), errors.Is(err, wal.ErrCorrupt), errors.Is(err, persistence.ErrDamagedLive):
 		return "no: " + damageAdvice(alone)
 	case errors.Is(err, ErrRemoved):
 		return "no: to have it join again, move its data directory away first"

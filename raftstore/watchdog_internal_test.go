@@ -11,6 +11,8 @@ import (
 	"github.com/hashicorp/raft"
 	wal "github.com/hashicorp/raft-wal"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/persistence"
 )
 
 // slowStore takes as long as it is told to.
@@ -158,13 +160,14 @@ func TestFatalErrorsSayWhetherToRestart(t *testing.T) {
 // No advice has anybody delete what may be the only copy of the state.
 func TestNoAdviceDeletesAnything(t *testing.T) {
 	for _, alone := range []bool{true, false} {
-		for _, err := range []error{ErrDiverged, ErrRemoved, ErrLostState, ErrSpentID, ErrNewer, ErrLogFailed, wal.ErrCorrupt, ErrStuck} {
+		for _, err := range []error{ErrDiverged, ErrRemoved, ErrLostState, ErrSpentID, ErrNewer, ErrLogFailed, wal.ErrCorrupt, ErrStuck, ErrDisputed, persistence.ErrDamagedLive} {
 			advice := restartAdvice(err, alone)
 			for _, word := range []string{"empty", "delete", "erase", "wipe"} {
 				require.NotContains(t, advice, word, "%v", err)
 			}
 		}
 	}
+	require.True(t, strings.HasPrefix(restartAdvice(persistence.ErrDamagedLive, false), "no: "), "what is damaged does not mend by itself")
 	alone := restartAdvice(wal.ErrCorrupt, true)
 	require.Contains(t, alone, "backup")
 	require.Contains(t, alone, "keep this data directory")

@@ -67,7 +67,9 @@ func isHandover(err error) bool { return strings.Contains(err.Error(), "handover
 
 // isReplacedLog tells the restart that the Raft library needs after it has installed an
 // image over a log that goes on differently behind it.
-func isReplacedLog(err error) bool { return strings.Contains(err.Error(), "replaced the end of the log") }
+func isReplacedLog(err error) bool {
+	return strings.Contains(err.Error(), "replaced the end of the log")
+}
 
 func persistent(err error) bool {
 	return errors.Is(err, persistence.ErrDisk) || errors.Is(err, persistence.ErrDiskFullLive) || errors.Is(err, persistence.ErrDamagedLive)
