@@ -77,6 +77,8 @@ var docsNotRun = map[string]string{
 	"clustering.md: [{\"id\": \"a\", \"addr\": \"10.0.0.1:6390\"}]": "a file; raftstore's recover_test.go writes such ones",
 	"clustering.md: [+]node ok":                                     "output; TestClusterProcesses of raftstore/chaos and server's probes read it",
 
+	"operations.md: log entry 812 is corrupt (00000000000000000001-0000000000000000.wal at offset 48120): checksum mismatch, and later entries are whole": "output; TestADamagedNodeRefusesToStart of raftstore reads such a line",
+
 	"http.md: upstream weir { server 127.0.0.1:6381; keepalive 16; }": "TestNginx of examples, which holds it against this page",
 	"http.md: http://127.0.0.1:8080 {":                                "TestCaddy of examples, the same",
 	"http.md: http:":                                                  "TestTraefik of examples, the same",

@@ -121,6 +121,7 @@ func (s *serveCmd) Run() error {
 
 	select {
 	case <-ctx.Done():
+		stop() // before the log says what the next signal does
 		log.Info("stopping: answering what has been received, then saving; a second signal stops at once")
 	case err = <-failed:
 	}
