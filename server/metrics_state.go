@@ -38,7 +38,7 @@ func (s *Server) timeMetrics() []metric {
 	}
 	return []metric{
 		gauge("last_save_timestamp_seconds", "When the state was last on disk in full, 0: never.", saved),
-		gauge("clock_behind_seconds", "How far the windows of clock and calendar are behind the wall clock; made up by 0.05 percent of the time that passes, and at once when nothing ran.", s.clockBehind().Seconds()),
+		gauge("clock_behind_seconds", "How far the windows of clock and calendar are behind the wall clock; made up by 0.05 percent of the time that passes, and at once after a downtime.", s.clockBehind().Seconds()),
 	}
 }
 
