@@ -22,14 +22,14 @@ func exp2(y float64) float64 {
 
 const (
 	exp2InBits   = 53
-	mantissaBits = 52 // of a double, without the leading one
+	mantissaBits = 52 // of a double, without the implicit leading 1
 )
 
 // exp2Ln2 is the natural logarithm of 2 in units of 2^-128, rounded down.
 var exp2Ln2 = wide{0xb17217f7d1cf79ab, 0xc9e3b39803f2f6af}
 
-// exp2Mantissa is 2^(fraction/2^64), rounded, in units of 2^-mantissaBits. It adds up the
-// series of exp(x), x = fraction·ln 2, in units of 2^-127.
+// exp2Mantissa returns 2^(fraction/2^64), rounded, in units of 2^-mantissaBits. It adds up
+// the series of exp(x), x = fraction/2^64·ln 2, in units of 2^-127.
 //
 // The sum is off by less than 2^-120. 2^y of a double y is at least 2^-113 away from the
 // middle between two doubles (Lefèvre and Muller, "Worst cases for correct rounding of the

@@ -1,7 +1,7 @@
 package engine
 
-// Explain answers operations that are all Dry, each by itself, as Decide would at a stamp
-// that may lie ahead of the last decision's. It leaves no trace, see look.
+// Explain answers operations that are all Dry as Decide would, each by itself. The stamp may
+// be later than the last decision's. Explain leaves no trace; see look.
 func (t *Table) Explain(at Stamp, ops []Op, out []Decision) {
 	var few [2 * MaxPairs]int
 	for i := range ops {

@@ -109,9 +109,9 @@ func secondsToMs(s float64) int64 {
 	return Never
 }
 
-// Truncate turns a double into the integer that Redis answers for it: cut off, or the
-// least integer for what 64 bits do not hold. Go leaves that to the processor: no other
-// function may convert a double to an integer.
+// Truncate converts a double to the integer that Redis answers for it: truncated towards
+// zero, or the least 64-bit integer if the value does not fit. Go leaves the latter to the
+// processor, so no other function may convert a double to an integer.
 func Truncate(f float64) int64 {
 	if f >= -1<<63 && f < 1<<63 {
 		return int64(f)

@@ -52,7 +52,7 @@ const (
 const DefaultMaxDowntimeCredit = 24 * time.Hour
 
 // DefaultMaxCalendarStep is how far the windows of clock and calendar follow the wall
-// clock after a downtime when nothing else is said. A server that was off for a
+// clock after a downtime by default. A server that was off for a
 // holiday should begin its days at midnight; a machine that wakes in another decade
 // should not.
 const DefaultMaxCalendarStep = 365 * 24 * time.Hour
@@ -78,7 +78,7 @@ func (s *slew) at(nowNs int64) int64 {
 
 // newRawClock starts a clock. last is the record of the flush before, nil on a
 // first start, when limiter time is the wall clock. Later it goes on from the
-// record, see Resume.
+// record; see Downtime.Resume.
 func newRawClock(source Source, last *Record, most Downtime) *rawClock {
 	c := &rawClock{source: source, rawNs: source.MonotonicNs()}
 	wallNs := source.WallNs()
@@ -92,21 +92,21 @@ func newRawClock(source Source, last *Record, most Downtime) *rawClock {
 	return c
 }
 
-// resume is where a clock goes on from a record when the wall clock shows wallNs.
+// resume applies Downtime.Resume to a record when the wall clock shows wallNs.
 func (r *Record) resume(wallNs int64, most Downtime) (engine.Stamp, time.Duration) {
 	return most.Resume(engine.Stamp{NowNs: r.LimiterNs, WallOffsetNs: r.OffsetNs}, wallNs-r.WallNs, wallNs)
 }
 
-// Downtime bounds how far time may go forward because nothing ran.
+// Downtime bounds how far time may go forward after a downtime.
 type Downtime struct {
 	Credit time.Duration // of limiter time: refills
 	Step   time.Duration // of the wall time of windows
 }
 
-// Resume is the rule by which time goes on after a server, or a whole cluster, was
-// down. last is the last stamp before, passedNs how much the wall clock says has
-// passed since, wallNs what it shows. Limiter time and the wall time of windows go
-// forward only, each within its bound. cut is how far that leaves the windows behind
+// Resume is the rule by which time goes on after a downtime of a server or of a whole
+// cluster. last is the last stamp before the downtime, passedNs the time since then by the
+// wall clock, and wallNs the wall clock. Limiter time and the wall time of windows go
+// forward only, each within its bound. cut is how far the bound leaves the windows behind
 // the wall clock.
 func (d Downtime) Resume(last engine.Stamp, passedNs, wallNs int64) (at engine.Stamp, cut time.Duration) {
 	creditNs, stepNs := min(max(int64(d.Credit), 0), maxLimiterNs), min(max(int64(d.Step), 0), maxLimiterNs)
@@ -117,7 +117,7 @@ func (d Downtime) Resume(last engine.Stamp, passedNs, wallNs int64) (at engine.S
 	return at, time.Duration(max(wallNs-goesOnNs, 0))
 }
 
-// CutAdvice is what to log when Resume leaves windows behind the wall clock.
+// CutAdvice is the log message for when Resume leaves windows behind the wall clock.
 const CutAdvice = "the wall clock went further than --max-calendar-step while nothing ran; windows of clock and calendar are behind it. " +
 	"If the wall clock is right, restart with a longer --max-calendar-step; if it is wrong, correct it"
 

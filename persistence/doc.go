@@ -53,8 +53,8 @@
 //
 // # Damage
 //
-// Any damage of one file, after a crash too, is harmless or refuses the start: the store
-// is opened for reading only, each item of the journal from the first to the one that
-// FLUSHED promises must be there, and only then is the directory changed. A write-ahead
-// log has a ragged end after a crash, so what is torn behind the last mark is no damage.
+// Damage to one file, also after a crash, is harmless or refuses the start. The store is
+// opened for reading only, and each item of the journal, from the first to the last that
+// FLUSHED promises, must be there; only then does weir change the directory. A write that
+// a crash has torn after the last mark is not damage.
 package persistence

@@ -37,8 +37,8 @@ func (s *Store) Flush(from Drainer, now func() Record, force bool) error {
 	return s.writeMark()
 }
 
-// writeMark notes outside of the store that it contains everything committed so far,
-// which must be synced.
+// writeMark records in FLUSHED that the store contains everything committed so far, which
+// must be synced.
 func (s *Store) writeMark() error {
 	return s.marks.write(mark{Flush: s.last.Flush, Item: s.journal.next})
 }

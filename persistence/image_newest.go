@@ -7,12 +7,13 @@ import (
 	"strings"
 )
 
-// newestName is the file beside the images that names the newest one. The log before that
-// image is gone: were the image lost, an older one would pass for the state.
+// newestName is the file beside the images that names the newest image. The log before that
+// image is compacted: without this file, an older image would pass for the state if the
+// newest were lost.
 const newestName = "NEWEST"
 
-// checkNewest refuses the directory, before anything in it is changed, when the image that
-// the NEWEST file names is not there, nor a newer one. An older weir wrote no such file.
+// checkNewest refuses the directory, before anything in it is changed, if neither the image
+// that the NEWEST file names nor a newer one is there. An older weir wrote no such file.
 func (m *Images) checkNewest() error {
 	ids, err := m.ids()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -36,7 +37,7 @@ func (m *Images) checkNewest() error {
 	return nil
 }
 
-// raiseNewest notes that there is an image of this name. Held: mu.
+// raiseNewest records an image as the newest, unless a newer one is recorded. Held: mu.
 func (m *Images) raiseNewest(id string) error {
 	if id <= m.newest {
 		return nil
@@ -44,7 +45,7 @@ func (m *Images) raiseNewest(id string) error {
 	return m.writeNewest(id)
 }
 
-// writeNewest is on disk when it returns. Held: mu.
+// writeNewest records an image as the newest, on disk. Held: mu.
 func (m *Images) writeNewest(id string) error {
 	m.newest = id
 	return m.dir.write(newestName+tempSuffix, newestName, withChecksum("image "+id))

@@ -19,7 +19,7 @@ import (
 // what was changed again, or is gone, stays until a round has renewed everything: see round.
 type journal struct {
 	db      *pebble.DB
-	first   uint64 // the number of the first item; 0: not known, see head
+	first   uint64 // the number of the first item; 0: not known (see head)
 	next    uint64 // the number of the next item
 	bytes   int64  // of all items there are
 	entries int64  // in the table, when renew last asked
@@ -74,10 +74,10 @@ func (j *journal) end(changes []engine.Change, kind byte, record []byte, sync *p
 	})
 }
 
-// head is what comes before a record: how many entries there are, and, before the record
-// of the clock since format 5, where the journal begins: twice the number of its first
-// item, and 1 more while there are entries of format 1. Without that, a journal whose
-// first files were lost would look like one that was renewed.
+// head returns the bytes before a record: the number of entries, and, since format 5 and
+// only before a clock record, where the journal begins. That is twice the number of its
+// first item, plus 1 while there are entries of format 1. Without it, a journal that lost
+// its first files would look like one that was rewritten.
 func (j *journal) head(kind byte) []byte {
 	head := binary.AppendUvarint(nil, uint64(j.entries))
 	if kind != clockRecord {

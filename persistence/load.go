@@ -70,7 +70,7 @@ func (j *journal) readLast(iter *pebble.Iterator, kind byte) (record []byte, err
 	return nil, fmt.Errorf("%w (item %d does not end it)", ErrDamaged, number)
 }
 
-// cutBegin takes what the head of a clock record says of the journal's begin off it.
+// cutBegin removes the journal's begin (see head) from a clock record, and stores it.
 func (j *journal) cutBegin(kind byte, record []byte) ([]byte, error) {
 	if kind != clockRecord || len(record) <= recordLen {
 		return record, nil

@@ -32,8 +32,8 @@ func (l pebbleLogger) Fatalf(format string, args ...any) {
 	l.fatal(fmt.Errorf("%w: %s", ErrDisk, fmt.Sprintf(format, args...)))
 }
 
-// restartAdvice says whether starting a server alone again is safe. What a node of a
-// cluster forgets is another question; package raftstore answers it.
+// restartAdvice returns whether it is safe to start a server that runs alone again. Package
+// raftstore has the advice for nodes of a cluster.
 func restartAdvice(err error) string {
 	if errors.Is(err, ErrDamagedLive) {
 		return "no: it would refuse what is damaged; restore a copy or a backup"

@@ -11,10 +11,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// mark is a promise about the store, kept outside of it: the store contains flush number
-// Flush, and its journal every item below Item. Pebble takes damage at the end of its
-// write-ahead log, or of its list of files, for a torn write and goes on with what comes
-// before; only the mark tells the difference.
+// mark is a promise about the store, in a file outside of it: the store contains flush
+// number Flush, and its journal every item below Item. Pebble takes damage at the end of
+// its write-ahead log, or of its list of files, for a torn write and ignores the rest; only
+// the mark tells the two apart.
 type mark struct{ Flush, Item uint64 }
 
 // The FLUSHED file has a slot for each of the last two marks, each in a sector of its own:
@@ -24,27 +24,27 @@ const (
 	slotBytes = 512
 )
 
-// slot is the mark as a line of text with its checksum, filled up with zeros.
+// slot returns the mark as a line of text with its checksum, padded with zeros.
 func (m mark) slot() []byte {
 	slot := make([]byte, slotBytes)
 	copy(slot, withChecksum(fmt.Sprintf("flush %d item %d", m.Flush, m.Item)))
 	return slot
 }
 
-// withChecksum is a line of text with its checksum, for a small file.
+// withChecksum returns a line of text with its checksum, for a small file.
 func withChecksum(line string) string {
 	return fmt.Sprintf("%s checksum %08x\n", line, crc32.Checksum([]byte(line), castagnoli))
 }
 
-// cutChecksum is the inverse of withChecksum, whatever follows the line; false when the
-// checksum is wrong.
+// cutChecksum is the inverse of withChecksum, and ignores anything after the line. It returns
+// false if the checksum is wrong.
 func cutChecksum(text string) (line string, ok bool) {
 	line, _, _ = strings.Cut(text, " checksum ")
 	return line, strings.HasPrefix(text, withChecksum(line))
 }
 
-// readSlot returns the mark of a slot; false when its checksum is wrong. Before format 5
-// a mark had no item, and the file was a single line.
+// readSlot returns the mark of a slot, or false if its checksum is wrong. Before format 5 a
+// mark had no item, and the file was a single line.
 func readSlot(slot string) (m mark, ok bool) {
 	line, ok := cutChecksum(slot)
 	if !ok {
@@ -54,8 +54,8 @@ func readSlot(slot string) (m mark, ok bool) {
 	return m, n > 0
 }
 
-// readMark returns the newest mark. A directory from before format 5 may have none, if
-// its first start was cut short.
+// readMark returns the newest mark. A directory from before format 5 has none if its first
+// start was interrupted.
 func (d directory) readMark() (newest mark, err error) {
 	text, err := d.read(flushedName)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -79,7 +79,7 @@ func (d directory) readMark() (newest mark, err error) {
 	return newest, nil
 }
 
-// markFile writes marks into their slots by turns.
+// markFile writes marks into the slots alternately.
 type markFile struct {
 	file vfs.File
 	slot int64 // to write next
@@ -95,7 +95,7 @@ func (d directory) openMarks(m mark) (*markFile, error) {
 	return &markFile{file: f}, err
 }
 
-// write puts a mark in place of the older one; it is on disk when write returns.
+// write replaces the older mark, on disk.
 func (f *markFile) write(m mark) error {
 	if _, err := f.file.WriteAt(m.slot(), f.slot*slotBytes); err != nil {
 		return err

@@ -47,8 +47,8 @@ func openPebble(path string, o *pebble.Options) (db *pebble.DB, err error) {
 	return pebble.Open(path, o)
 }
 
-// openExisting opens a Pebble store that must be there. What fails for another reason than
-// the machine's is damage: Pebble says so of some of its files only.
+// openExisting opens a Pebble store that must exist. Any error that is not one of the
+// operating system counts as damage: Pebble reports damage only for some of its files.
 func openExisting(path string, o *pebble.Options) (*pebble.DB, error) {
 	o.ErrorIfNotExists = true
 	db, err := openPebble(path, o)

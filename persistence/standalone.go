@@ -146,7 +146,7 @@ func (o *Options) downtime() Downtime {
 	return Downtime{Credit: o.MaxDowntimeCredit, Step: cmp.Or(o.MaxCalendarStep, DefaultMaxCalendarStep)}
 }
 
-// reportResumed logs how time went on after the downtime.
+// reportResumed logs how far time went forward after the downtime.
 func (n *Node) reportResumed(last *Record, o Options) {
 	at, wallNs := n.clock.Now(), o.Source.WallNs()
 	credit := time.Duration(at.NowNs - last.LimiterNs)

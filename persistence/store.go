@@ -52,7 +52,7 @@ func (o *StoreOptions) ready() {
 // Store keeps entries and the clock record in a data directory. Load comes first;
 // then one goroutine at a time may flush or clear.
 type Store struct {
-	db      *pebble.DB // for reading only before Begin, but in a new directory
+	db      *pebble.DB // read-only before Begin, unless the directory is new
 	options func() *pebble.Options
 	journal journal
 	spread  spread
@@ -62,7 +62,7 @@ type Store struct {
 	fatal   func(error)
 	loaded  atomic.Bool // from here on damage found in the background is fatal
 	fresh   bool        // the first start is not finished
-	marked  mark        // what the store promised when it was opened
+	marked  mark        // the newest mark when the store was opened
 	marks   *markFile   // nil before Begin
 	last    Record      // the newest record written or read
 	hasLast bool
@@ -120,9 +120,9 @@ func (s *Store) open(from StoreOptions) (err error) {
 	return s.readRecord(from.renewal)
 }
 
-// reopen makes a store that was found complete one that can be written to. Opened for
-// that, Pebble rewrites its list of files and its log and removes what they do not
-// name: not before everything was read and held against its checksum.
+// reopen opens a store for writing, after all of it was read and verified. Pebble, opened
+// for writing, rewrites its list of files and its log, and removes files that they do not
+// name.
 func (s *Store) reopen() (err error) {
 	if s.fresh {
 		return nil
@@ -188,7 +188,7 @@ func (s *Store) Begin(now Record) error {
 	return nil
 }
 
-// begin makes the marks before the directory is one that must have them.
+// begin writes the marks before it raises the directory's format to one that requires them.
 func (s *Store) begin(now Record) (err error) {
 	if err := s.reopen(); err != nil {
 		return err

@@ -9,7 +9,7 @@ type appliedWaiter struct {
 }
 
 // whenApplied returns a channel that is closed when the entry at index has been applied.
-// The caller calls forget when it waits no more.
+// The caller must call forget when it stops waiting.
 func (m *machine) whenApplied(index uint64) (done <-chan struct{}, forget func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -33,7 +33,7 @@ func (m *machine) forgetWaiter(gone *appliedWaiter) {
 	}
 }
 
-// wakeWaiters wakes those that wait for an entry up to index. The caller holds mu.
+// wakeWaiters wakes the waiters for entries up to index. The caller holds mu.
 func (m *machine) wakeWaiters(index uint64) {
 	left := m.waiters[:0]
 	for _, w := range m.waiters {
@@ -46,7 +46,7 @@ func (m *machine) wakeWaiters(index uint64) {
 	m.waiters = left
 }
 
-// passTo takes note that all entries up to index are carried out.
+// passTo notes that all entries up to index, of any kind, are carried out.
 func (m *machine) passTo(index uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

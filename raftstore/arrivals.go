@@ -8,10 +8,10 @@ import (
 	"github.com/weir-project/weir/persistence"
 )
 
-// arrivals is the log, and remembers when each entry reached this node. A new
-// leader's clock goes on from the arrival of the last entry. A follower applies an
-// entry only when it knows that it is committed, which for the last entries of a dead
-// leader is after the next election.
+// arrivals is a log store that records when each entry reached this node. A new
+// leader's clock goes on from the arrival of the last entry, not from when the entry was
+// applied: a follower applies the last entries of a dead leader only after the next
+// election.
 type arrivals struct {
 	*guardedLog
 	source persistence.Source
@@ -19,21 +19,21 @@ type arrivals struct {
 	mu          sync.Mutex
 	term        uint64 // the newest term that was stored
 	openedRawNs int64
-	openedWith  uint64 // entries up to here were in the log when it was opened
+	openedWith  uint64 // entries up to this index were in the log when it was opened
 	ring        [maxArrivals]arrival
 }
 
-// maxArrivals bounds the entries whose arrival is remembered: as many as can be
-// between the end of the log and the last entry applied. An older one counts as
-// arrived when it is applied, which gives less time and never more.
+// maxArrivals bounds the entries whose arrival is remembered: as many as there can be
+// between the end of the log and the last entry applied. An older entry counts as
+// arrived when it is applied, which gives limiters less time and never more.
 const maxArrivals = 4096
 
 // arrival says when an entry reached this node, on its monotonic clock.
 type arrival struct {
 	index uint64
 	rawNs int64
-	// live entries arrived in the term that they were proposed in. Others were stamped
-	// long before, or in an earlier process.
+	// live: the entry arrived in the term in which it was proposed. Any other entry was
+	// stamped long before it arrived, or arrived in an earlier process.
 	live bool
 }
 
@@ -42,7 +42,7 @@ func noteArrivals(log *guardedLog, source persistence.Source) (*arrivals, error)
 	if err != nil {
 		return nil, err
 	}
-	term, _ := log.GetUint64(keyCurrentTerm) // none in a new log; the library meets any other error
+	term, _ := log.GetUint64(keyCurrentTerm) // a new log has no term; the library reports any other error
 	return &arrivals{guardedLog: log, source: source, term: term, openedRawNs: source.MonotonicNs(), openedWith: last}, nil
 }
 
@@ -68,13 +68,13 @@ func (a *arrivals) note(ls []*raft.Log) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, l := range ls {
-		a.openedWith = min(a.openedWith, l.Index-1) // what was there from here on is replaced
+		a.openedWith = min(a.openedWith, l.Index-1) // this write replaces what followed
 		a.ring[l.Index%maxArrivals] = arrival{l.Index, rawNs, l.Term == a.term}
 	}
 }
 
-// of returns when an entry arrived that is being applied. An entry was stamped before
-// it was sent, so the time since its arrival is never more than the time since its
+// of returns the arrival of an entry that is being applied. The leader stamps an entry
+// before it sends it, so the time since the arrival is never more than the time since the
 // stamp.
 func (a *arrivals) of(index uint64) arrival {
 	a.mu.Lock()

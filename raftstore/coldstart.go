@@ -9,10 +9,9 @@ import (
 	"github.com/weir-project/weir/persistence"
 )
 
-// A cold start is the election of a leader when no member that it hears has been up
-// since the last entry: the whole cluster was down. No monotonic clock then knows how
-// much time has passed, so the wall clocks are asked. See
-// persistence.Downtime for the rule.
+// A cold start is the election of a leader when no voter that it hears has been up since
+// the last entry: the whole cluster was down. No monotonic clock then tells how much time
+// has passed, so the wall clocks of a majority do. persistence.Downtime has the rule.
 
 // resumeClock returns the clock of a new leader. It goes on from the last stamp by the
 // time since that entry arrived here, which is never more than has really passed.
@@ -25,8 +24,8 @@ func (n *Node) resumeClock() persistence.Clock {
 	return persistence.StartClock(n.source, to)
 }
 
-// askVoters asks every voter how it is, for at most one heartbeat. It includes this
-// node.
+// askVoters returns the status of this node and of every voter that answers within one
+// heartbeat.
 func (n *Node) askVoters() []status {
 	ctx, cancel := context.WithTimeout(n.ctx, n.options.Heartbeat)
 	defer cancel()
@@ -44,21 +43,22 @@ func (n *Node) askVoters() []status {
 	}
 	heard := []status{n.status()}
 	for range others {
-		if s := <-answers; s != nil { // the context ends each question
+		if s := <-answers; s != nil { // ctx bounds each question
 			heard = append(heard, *s)
 		}
 	}
 	return heard
 }
 
-// resume returns the stamp from which limiter time goes on.
+// resume returns the stamp from which limiter time goes on: by the longest time that any
+// voter has held the last entry, or, after a cold start, by the wall clocks.
 func (n *Node) resume(s *state, last arrival, heard []status) engine.Stamp {
 	sinceNs := max(n.source.MonotonicNs()-last.rawNs, 0)
 	cold := true
 	for _, other := range heard {
 		switch h := other.Held; {
 		case h == nil:
-			cold = false // an older weir, which may have been up all the time
+			cold = false // an older weir does not tell; it may have been up all the time
 		case h.Index == last.index:
 			sinceNs, cold = max(sinceNs, h.Ns), cold && !h.Live
 		}
@@ -70,7 +70,8 @@ func (n *Node) resume(s *state, last arrival, heard []status) engine.Stamp {
 	return n.coldStart(s, at, heard)
 }
 
-// coldStart goes on by the wall clocks of a majority.
+// coldStart returns the stamp from which limiter time goes on by the wall clocks of a
+// majority, but none before at.
 func (n *Node) coldStart(s *state, at engine.Stamp, heard []status) engine.Stamp {
 	quorum := len(n.voters())/2 + 1
 	if n.faults.FastestWall {
@@ -99,9 +100,9 @@ func (n *Node) downtime() persistence.Downtime {
 	return persistence.Downtime{Credit: n.options.MaxDowntimeCredit, Step: n.options.MaxCalendarStep}
 }
 
-// agreed returns the greatest value that a quorum reaches: with a majority of right
-// clocks it is never more than the truth, however far the others are ahead. Without a
-// quorum it is 0.
+// agreed returns the greatest value that a quorum of values reaches. While a majority of
+// the clocks is right, it is never more than the true value, however far the others are
+// ahead. Without a quorum of values it returns 0 and false.
 func agreed(values []int64, quorum int) (value int64, ok bool) {
 	if len(values) < quorum {
 		return 0, false
@@ -110,7 +111,7 @@ func agreed(values []int64, quorum int) (value int64, ok bool) {
 	return values[len(values)-quorum], true
 }
 
-// notBefore returns to, but no time in it before that of at.
+// notBefore returns to with neither its limiter time nor its wall time before at's.
 func notBefore(to, at engine.Stamp) engine.Stamp {
 	wallNs := max(to.NowNs+to.WallOffsetNs, at.NowNs+at.WallOffsetNs)
 	nowNs := max(to.NowNs, at.NowNs)

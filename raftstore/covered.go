@@ -6,8 +6,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// checkKept refuses a member that has nothing of what it had: neither an image nor an
-// entry of the log. With a log that is not synced, a loss of power may have taken it.
+// checkKept refuses a member that has lost both its images and its log. It judges only
+// Fsync: a loss of power may take a log that is not synced.
 func (n *Node) checkKept() error {
 	if !n.identity.Joined || n.options.Durability != Fsync {
 		return nil

@@ -10,8 +10,9 @@ import (
 )
 
 // Decide carries out a pipeline; see engine.Table.Decide. On a follower the leader
-// does. Operations that are all Dry are answered from this node's own state: they are
-// linearizable behind a ReadIndex, else as old as StaleFor says. An error is for all operations: none of the answers may be used.
+// does. If all operations are Dry, this node answers them from its own state: they are
+// linearizable after a ReadIndex, else as old as StaleFor says. An error is for all
+// operations: none of the answers may be used.
 func (n *Node) Decide(ops []engine.Op, out []engine.Decision) error {
 	return n.decide(ops, out, false)
 }
@@ -44,7 +45,7 @@ func (n *Node) decideAtomic(ops []engine.Op, out []engine.Decision, foreign bool
 
 // timely turns an answer that took too long into ErrUnknown: an admission that is
 // handed out late is a burst on top of what was admitted since. It does the same while
-// this node finds out whether its state is right.
+// a divergence check of this node is under way.
 func (n *Node) timely(start time.Time, err error) error {
 	switch {
 	case err != nil:
@@ -53,7 +54,7 @@ func (n *Node) timely(start time.Time, err error) error {
 		n.counters.late.Add(1)
 		return ErrUnknown
 	case n.divergence.underWay.Load():
-		return ErrUnknown // the operation is counted, but this node may be the odd one
+		return ErrUnknown // the operation is counted, but this node's state may be wrong
 	}
 	return nil
 }

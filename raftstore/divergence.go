@@ -17,20 +17,20 @@ import (
 
 // divergenceCheck decides which nodes keep the right state when two of them differ.
 // The log is the same on every node, so a node whose history differs has computed
-// something else from it: its processor, its memory or its build is odd. An entry only
-// tells that the follower and the leader differ, not which of them is odd. The node asks
-// every voter for its history at one entry:
+// different results from it: its processor, its memory or its build is at fault. An entry
+// only tells that the follower and the leader differ, not which of them is wrong. The node
+// asks every voter for its history at one entry:
 //
 //   - A majority of the voters has this node's history: this node goes on.
-//   - A majority has one other history: this node is odd, and stops for good.
+//   - A majority has one other history: this node is wrong, and stops for good.
 //   - Neither within the limit, because voters are down or too many differ: a follower
 //     stops without a mark and may start again. A leader goes on; it has lost a follower.
 //
 // The question carries the asker's history, so the node that is asked begins a check of
-// its own when it differs. An odd leader stops that way.
+// its own when it differs. That is how a leader with a wrong state stops.
 type divergenceCheck struct {
 	found    chan difference // holds the newest difference; capacity 1
-	underWay atomic.Bool     // answers of this node are withheld
+	underWay atomic.Bool     // a check is under way: this node withholds its answers
 }
 
 // difference is an entry at which this node and another one have different histories.
@@ -66,7 +66,7 @@ func (n *Node) checkDivergence() {
 			n.divergence.underWay.Store(true)
 			n.judge(at)
 			n.divergence.underWay.Store(false)
-			pause(n.ctx, n.options.Heartbeat) // an odd node needs a moment to stop
+			pause(n.ctx, n.options.Heartbeat) // a node with a wrong state needs a moment to stop
 		case <-n.stop:
 			return
 		}
@@ -100,7 +100,7 @@ type hash uint64
 
 func (h hash) String() string { return fmt.Sprintf("%016x", uint64(h)) }
 
-// pollOutcome is what a poll of histories says of this node.
+// pollOutcome is the verdict of a poll of histories about this node.
 type pollOutcome int
 
 const (

@@ -26,7 +26,7 @@ var (
 	ErrUnknown = errors.New("no answer in time, it may have been counted")
 )
 
-// errLagging: this node has not applied what it had to for a read.
+// errLagging: this node has not applied the read index in time.
 var errLagging = fmt.Errorf("%w: this node is behind the leader", ErrTryAgain)
 
 // Why a node does not start, or stops.

@@ -20,8 +20,8 @@ func (n *Node) stopper(onFatal func(error)) func(error) {
 	}
 }
 
-// What to do about a directory that must not be used as it is. It may be the only copy of
-// what was acknowledged, so no advice removes one.
+// The advice about a data directory that must not be used as it is. The directory may be
+// the only copy of what was acknowledged, so no advice deletes it.
 const (
 	adviceAlone = "keep this data directory: it may be the only copy. Restore the newest backup into another one " +
 		"(docs/operations.md#a-file-is-damaged)"
@@ -30,7 +30,7 @@ const (
 		"keep the directories of all nodes (docs/clustering.md#a-damaged-log)"
 )
 
-// damageAdvice says what to do when this node's copy is of no use.
+// damageAdvice returns what to do when this node cannot use its own copy of the state.
 func damageAdvice(alone bool) string {
 	if alone {
 		return adviceAlone

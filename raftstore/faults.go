@@ -13,7 +13,7 @@ type Faults struct {
 	FastestWall          bool // believe the wall clock that is farthest ahead after a cold start
 	StaleIndex           bool // record an older applied index than the data has
 	OddDecisions         bool // decide otherwise than the other nodes, as an odd processor would
-	ReadLocally          bool // read what this node has for what was decided
-	FreshByContact       bool // take the time since the leader was heard for the age of the state
-	NoReadIndex          bool // not know callReadIndex, as an older weir
+	ReadLocally          bool // skip ReadIndex: take this node's own state for the newest
+	FreshByContact       bool // take the time since the last contact with the leader for the age of the state
+	NoReadIndex          bool // refuse callReadIndex, as an older weir does
 }

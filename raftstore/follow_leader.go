@@ -9,8 +9,8 @@ import (
 )
 
 // forwards ends the calls to a leader when another node leads. A leader that is paused,
-// cut off or waits for its disk does not answer, and as many calls as may be in flight
-// would keep all later ones from the new leader until they time out.
+// cut off or waiting for its disk does not answer. Calls to it would fill the in-flight
+// window and keep later calls from the new leader until they time out.
 type forwards struct {
 	mu     sync.Mutex
 	leader raft.ServerID
@@ -42,8 +42,8 @@ func (f *forwards) leads(parent context.Context, leader raft.ServerID, grace tim
 	f.ctx, f.end = context.WithCancel(parent)
 }
 
-// seenLeaders bounds the changes of leadership that wait to be looked at. One that is
-// dropped costs what the calls in flight take to time out.
+// seenLeaders bounds the queue of observed changes of leadership. If one is dropped, the
+// calls in flight run until they time out.
 const seenLeaders = 16
 
 // followLeader notes who leads until the node closes.

@@ -21,8 +21,8 @@ func (n *Node) sendToLeader(b *batch) {
 	n.tasks.Go(func() { n.queue.land(b, n.forward(while, client, b)) })
 }
 
-// forward returns an unknown outcome when the leader has not answered in time, or soon
-// after while is over.
+// forward sends a batch to the leader. The outcome is unknown if the leader does not
+// answer within maxAge, or when while ends first.
 func (n *Node) forward(while context.Context, client *peer.Client, b *batch) error {
 	method := callDecide
 	if b.kind == wire.Clear {

@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// freshness knows since when this node's state has been the newest acknowledged one at
-// the latest: the time, on this node's monotonic clock, before a ReadIndex question whose
-// index has been applied since.
+// freshness records the last moment for which this node has provably applied everything
+// that was acknowledged until then: when it asked a ReadIndex question whose index it has
+// applied since. The moment is on this node's monotonic clock.
 type freshness struct {
 	mu      sync.Mutex
-	at      time.Time // zero: never since the start
+	at      time.Time // that moment; zero: none since the start
 	pending struct {  // the oldest question whose index has not been applied
 		at    time.Time
 		index uint64
 	}
 }
 
-// saw takes note of an index that covers all that was acknowledged at a time, and of the
-// last entry applied.
+// saw notes that index covers everything acknowledged until at; applied is the last entry
+// that this node has applied.
 func (f *freshness) saw(at time.Time, index, applied uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -30,7 +30,7 @@ func (f *freshness) saw(at time.Time, index, applied uint64) {
 	}
 }
 
-// since returns the time, given the last entry applied.
+// since returns the moment, given the last entry applied.
 func (f *freshness) since(applied uint64) time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -53,12 +53,13 @@ func (f *freshness) advance(at time.Time) {
 	}
 }
 
-// UnknownAge is what StaleFor returns while the age is not known: more than any state's.
+// UnknownAge is what StaleFor returns while the age is not known: longer than any state
+// can be old.
 const UnknownAge = 100 * 365 * 24 * time.Hour
 
-// StaleFor is at least how old the state is that this node reads: the time since the
-// last moment for which it is known that everything acknowledged then has been applied.
-// Until there was one since the start, it is UnknownAge: only the wall clock could tell how
+// StaleFor returns an upper bound of the age of this node's state: the time since the last
+// moment for which this node has applied everything acknowledged until then. Before the
+// first such moment after a start it returns UnknownAge: only the wall clock could tell how
 // long this node was down, and it may have been set.
 func (n *Node) StaleFor() time.Duration {
 	if n.faults.FreshByContact {

@@ -15,7 +15,7 @@ type gate struct {
 	limit time.Duration // an append that takes longer is stuck
 	stop  <-chan struct{}
 	log   *slog.Logger
-	told  atomic.Int64 // the append that was last logged, as guardedLog.storing has it
+	told  atomic.Int64 // guardedLog.storing of the append that was logged last
 }
 
 // wait returns when no append is stuck, or the node closes.
@@ -35,7 +35,7 @@ func (g *gate) wait() {
 	}
 }
 
-// tell logs an append that is stuck, once.
+// tell logs that an append is stuck, once for each append.
 func (g *gate) tell() {
 	append := g.logs.storing.Load()
 	if append != 0 && g.told.Swap(append) != append {

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// headroomEvery is how often a node looks whether its log can go on: often enough
-	// that a disk that fills up at 50 MB/s is noticed while the log's present file has room.
+	// headroomEvery is how often a node checks that its log's next file fits: often enough
+	// to notice a disk that fills up at 50 MB/s while the log's current file has room.
 	headroomEvery = time.Second
-	// tightBytes are free where the system's word is no longer enough: it does not know of
-	// quotas, and counts what only root may use.
+	// tightBytes of free space are so little that the file system's figure is not enough:
+	// it ignores quotas and counts blocks reserved for root. The node then makes a file.
 	tightBytes = 4 * wallog.HeadroomBytes
 )
 
-// watchDisk ends the node while everything it promised is on its disk, when the log's
-// next file does not fit.
+// watchDisk ends the node when the log's next file does not fit on the disk, before a write
+// fails: everything acknowledged is on the disk then.
 func (n *Node) watchDisk() {
 	if n.options.Log != nil || n.options.Durability == Memory {
 		return
@@ -40,7 +40,7 @@ func (n *Node) watchDisk() {
 	}
 }
 
-// headroom returns an error when the disk is full, as far as the log is concerned.
+// headroom returns an error when the disk has no room for the log's next file.
 func (n *Node) headroom() error {
 	disk, err := n.options.FS.GetDiskUsage(n.options.DataDir)
 	if err == nil && disk.AvailBytes > tightBytes {
@@ -50,5 +50,5 @@ func (n *Node) headroom() error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return fmt.Errorf("%w: %s has no room for the next file of the log, %d MiB (%w)", persistence.ErrDiskFullLive, n.options.DataDir, wallog.HeadroomBytes>>20, err)
 	}
-	return nil // other errors are for the log to find
+	return nil // the log reports any other error itself
 }

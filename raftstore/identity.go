@@ -114,11 +114,11 @@ func claim(on vfs.FS, dir string, want identity) (identity, error) {
 	case have.Diverged != "":
 		return identity{}, fmt.Errorf("%w (%s): %s", ErrDiverged, have.Diverged, adviceRejoin)
 	}
-	return have, writeIdentity(on, dir, have) // an older weir wrote it without a checksum
+	return have, writeIdentity(on, dir, have) // adds the checksum to the file of an older weir
 }
 
-// hasState reports whether there is a log, or images, which a node begins only after it
-// has written its identity.
+// hasState reports whether there is a log or a directory of images. A node makes them only
+// after it has written its identity.
 func hasState(on vfs.FS, dir string) bool {
 	for _, name := range []string{logName, tableName} {
 		if _, err := on.Stat(on.PathJoin(dir, name)); err == nil {

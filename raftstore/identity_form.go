@@ -7,8 +7,8 @@ import (
 	"hash/crc32"
 )
 
-// The file of an identity is JSON whose last member is the CRC-32C of everything before
-// it. An older weir ignores the checksum, and writes none.
+// The identity file is JSON whose last member is the CRC-32C of everything before it. An
+// older weir ignores the checksum, and writes none.
 const (
 	sumMember = `,"Checksum":"`
 	sumEnd    = `"}`
@@ -23,13 +23,13 @@ func (id identity) encode() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := b[:len(b)-1] // the rest is the brace
+	body := b[:len(b)-1] // without the closing brace
 	return fmt.Appendf(bytes.Clone(body), "%s%08x%s", sumMember, crc32.Checksum(body, castagnoli), sumEnd), nil
 }
 
 // decodeIdentity reads what encode, or an older weir, wrote: ErrNewer for another version,
-// ErrDamaged for anything else. Without a checksum only the members that an older weir
-// wrote are taken, so that a damaged checksum does not pass for none.
+// ErrDamaged for anything else. Without a checksum it accepts only the members that an
+// older weir wrote, so that a damaged checksum does not pass for a missing one.
 func decodeIdentity(b []byte) (id identity, err error) {
 	i := bytes.LastIndex(b, []byte(sumMember))
 	if i >= 0 && string(b[i:]) != fmt.Sprintf("%s%08x%s", sumMember, crc32.Checksum(b[:i], castagnoli), sumEnd) {

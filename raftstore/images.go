@@ -18,7 +18,7 @@ type imageStore struct {
 	images    *persistence.Images
 	faults    Faults
 	recovered bool // the images made are those of a recovery
-	// holds reports whether this node has all entries up to one; see Node.holds.
+	// holds reports whether this node has all entries up to an index; see Node.holds.
 	holds func(index, term uint64) bool
 }
 

@@ -9,10 +9,10 @@ import (
 )
 
 // The Raft library installs any image that a leader of this term sends, and then removes
-// the whole log. An image may come late: the leader gave up waiting, sent another one and
-// entries behind it, and the first one still lies in the receive buffer. To install it
-// would remove entries that this node has acknowledged, and a committed entry could be
-// lost with the next leader. Raft keeps the entries that follow an image if the log has
+// the whole log. An image may arrive late: the leader gave up waiting, sent another image
+// and the entries after it, and the first image is still in the receive buffer. If this
+// node installed it, it would remove entries that it has acknowledged, and the next leader
+// could lack a committed entry. Raft keeps the entries that follow an image if the log has
 // the image's last entry (D. Ongaro and J. Ousterhout, "In Search of an Understandable
 // Consensus Algorithm", figure 13, rule 6). So this node refuses such an image, and the
 // leader takes the refusal for a success: the follower has everything in the image.
@@ -21,7 +21,7 @@ import (
 var errHasImage = errors.New("this node has all entries of the image")
 
 // holds reports whether this node has an entry and all entries before it. Only the Raft
-// library's main loop may rely on a no, because no other goroutine appends to the log.
+// library's main loop may rely on false, because no other goroutine appends to the log.
 func (n *Node) holds(index, term uint64) bool {
 	select {
 	case <-n.ready:
@@ -35,7 +35,7 @@ func (n *Node) holds(index, term uint64) bool {
 	return n.logs.GetLog(index, &l) == nil && l.Term == term
 }
 
-// newestImage returns the last entry of the newest image, or 0.
+// newestImage returns the index of the last entry in the newest image, or 0.
 func (n *Node) newestImage() uint64 {
 	infos, err := n.images.List()
 	if err != nil || len(infos) == 0 {
@@ -44,8 +44,8 @@ func (n *Node) newestImage() uint64 {
 	return infos[0].Index
 }
 
-// InstallSnapshot sends an image. A follower that refuses it because it has all its
-// entries goes on behind it.
+// InstallSnapshot sends an image. It reports success when the follower refuses the image
+// because it has all entries: the leader then sends the entries after the image.
 func (t transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
 	err := t.NetworkTransport.InstallSnapshot(id, target, args, resp, data)
 	if err != nil && strings.Contains(err.Error(), errHasImage.Error()) {
@@ -55,7 +55,7 @@ func (t transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, 
 	return err
 }
 
-// errLogReplaced ends the process after an image was installed over a log that goes on
-// differently behind it. The Raft library then still takes the last removed entry for the
-// end of its log: it would refuse all that follows, or panic (seen in the simulation).
+// errLogReplaced ends the process after an image was installed over a log with conflicting
+// later entries. The Raft library then still takes the last removed entry for the end of its
+// log: it would refuse all later entries, or panic (seen in the simulation).
 var errLogReplaced = errors.New("an image of the leader has replaced the end of the log, and the Raft library needs a restart to know it")

@@ -49,11 +49,11 @@ const (
 	// maxTrailing and minTrailing bound the entries kept behind a snapshot so that a
 	// follower that was away for a moment catches up by log.
 	maxTrailing, minTrailing = 10_240, 64
-	// observeEvery is how often a node finds out up to when its state is the newest, for
-	// StaleFor, if nobody reads: a message or two in so long cost nothing that matters.
+	// observeEvery is how often a node asks for the read index when no read does, so that
+	// StaleFor has an age: a message or two per node cost little.
 	observeEvery = 500 * time.Millisecond
-	// maxTelling bounds the followers that are told of a commit at the same time: more
-	// than a cluster has, unless some of them do not answer.
+	// maxTelling bounds the messages about commits that are under way: more than a cluster
+	// has followers, so it is reached only when some do not answer.
 	maxTelling = 16
 	// statusEvery is how often nodes ask each other how they are, statusTimeout how
 	// long they wait.
@@ -80,13 +80,13 @@ const (
 	adminTimeout = 10 * time.Second
 	// hungAfter is how long a write to the log may take before the node gives up.
 	hungAfter = 5 * time.Second
-	// stuckFraction of a heartbeat's timeout is how long an append may take before a
-	// leader withholds its heartbeats: another node leads within three times the timeout,
-	// and an append that takes up to one and a half of it deposes nobody.
+	// stuckFraction of the heartbeat timeout (half of it) is how long an append may take
+	// before a leader withholds its heartbeats. Another node leads within three timeouts;
+	// an append of up to one and a half timeouts deposes no leader.
 	stuckFraction = 2
-	// gatePause is how often a withheld heartbeat looks whether it may go.
+	// gatePause is how often a withheld heartbeat checks whether the append has ended.
 	gatePause = 2 * time.Millisecond
-	// deposedFraction of a heartbeat's timeout is how long calls to a leader may go on
-	// when another leads: its answers may be on their way.
+	// deposedFraction of the heartbeat timeout (a quarter) is how long calls to a leader may
+	// go on after another node leads: answers may be on their way.
 	deposedFraction = 4
 )

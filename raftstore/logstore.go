@@ -25,7 +25,7 @@ type guardedLog struct {
 	logStore
 	fatal  func(error)
 	writes latency.Histogram // of entries
-	// newestImage returns the last entry of the newest image, or 0.
+	// newestImage returns the index of the last entry in the newest image, or 0.
 	newestImage func() uint64
 	times       appendTimes
 
@@ -69,7 +69,7 @@ func (g *guardedLog) end(what string) {
 	delete(g.since, what)
 }
 
-// stuckFor is how long the append under way has taken, 0 when there is none.
+// stuckFor returns how long the append under way has taken, or 0.
 func (g *guardedLog) stuckFor() time.Duration {
 	if since := g.storing.Load(); since != 0 {
 		return time.Since(g.opened) - time.Duration(since)
@@ -77,8 +77,8 @@ func (g *guardedLog) stuckFor() time.Duration {
 	return 0
 }
 
-// hung returns the write that has taken longer than limit while this process ran, if
-// there is one.
+// hung returns a write that has taken longer than limit, not counting pauses of this
+// process.
 func (g *guardedLog) hung(limit time.Duration) (what string, yes bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -104,8 +104,8 @@ func (g *guardedLog) StoreLogs(ls []*raft.Log) error {
 	return g.watched("store entries", func() error { return g.logStore.StoreLogs(ls) })
 }
 
-// DeleteRange removes entries. Where they reach from within the newest image to behind it,
-// the Raft library has installed the image, and needs a restart: see errLogReplaced.
+// DeleteRange removes entries. If the range begins inside the newest image and ends after
+// it, the Raft library has installed that image and needs a restart: see errLogReplaced.
 func (g *guardedLog) DeleteRange(low, high uint64) error {
 	err := g.watched("delete entries", func() error { return g.logStore.DeleteRange(low, high) })
 	if image := g.newestImage(); err == nil && low <= image && image < high {

@@ -12,18 +12,18 @@ import (
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// Looking never brings the table's time forward: the entries on their way carry earlier
-// stamps, and other nodes have not looked. What can look without a trace judges by
-// lookStamp, everything else by the last entry.
+// A read never advances the table's time: entries in flight carry earlier stamps, and the
+// other nodes have not read. Reads that leave no trace judge by lookStamp, all others by
+// the stamp of the last entry.
 
 func (n *Node) lastStamp() engine.Stamp {
 	at, _ := n.machine.last()
 	return at
 }
 
-// lookStamp is the time by which reads judge: the last entry's, or the later one that
-// the leader told with a read index. A time of an earlier term does not count, because
-// the clock of the new leader may be behind it.
+// lookStamp returns the time by which reads judge: the last entry's, or the later one that
+// came with a read index. It ignores a time of an earlier term, because the clock of the
+// new leader may be behind it.
 func (n *Node) lookStamp() engine.Stamp {
 	at, told := n.lastStamp(), n.readTime.Load()
 	if told != nil && told.at.NowNs > at.NowNs && told.term == n.raft.CurrentTerm() {
@@ -37,8 +37,8 @@ func (n *Node) Inspect(key []byte) (engine.Info, bool) {
 	return n.machine.table.Load().Inspect(n.lookStamp(), key)
 }
 
-// Len counts the keys that are not idle at the last entry, which is at most about a
-// second old: it forgets idle ones, so it cannot judge by a later time.
+// Len counts the keys that are not idle at the time of the last entry, which is at most
+// about a second old. It removes idle keys, so it cannot judge by a later time.
 func (n *Node) Len() int64 { return n.machine.table.Load().Len(n.lastStamp()) }
 
 // Scan visits keys; see engine.Table.Scan.

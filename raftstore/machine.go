@@ -26,8 +26,8 @@ type machine struct {
 	images  *persistence.Images
 	find    func(nonce uint64) *batch // a batch of this node
 	fatal   func(error)
-	founded func(founding)   // told when the cluster's constants are known
-	differs func(difference) // told when the leader's history is not this node's; must not wait
+	founded func(founding)   // called when the cluster's constants are known
+	differs func(difference) // called when the leader's history is not this node's; must not block
 	arrived func(index uint64) arrival
 	faults  Faults
 	newest  byte // format of entries that can be read
@@ -50,7 +50,7 @@ type machine struct {
 
 	mu      sync.Mutex // guards what follows; only the Raft library's goroutine writes
 	state   state
-	seen    arrival // of the entry that the last stamp is of
+	seen    arrival // of the entry that has the last stamp
 	samples samples
 	waiters []*appliedWaiter
 	// passed is the last entry of any kind that is known to be carried out.
@@ -118,7 +118,7 @@ func (m *machine) Apply(l *raft.Log) any {
 	next.History = fold(next.History, l)
 	next.Format = max(next.Format, h.Format)
 	var answer any
-	seen := m.seen // nobody else writes it
+	seen := m.seen // only this goroutine writes it
 	if h.Term == l.Term {
 		next.advance(h.At, m)
 		seen = m.arrived(l.Index)
@@ -135,8 +135,8 @@ func (m *machine) Apply(l *raft.Log) any {
 	return answer
 }
 
-// advance brings the state to the time of an entry: its stamp, but never before what
-// was. A clock that went back spoils the note of the wall clocks.
+// advance sets the state's time to the stamp of an entry, but never back. A stamp that
+// goes back invalidates the note of the wall clocks.
 func (s *state) advance(stamp engine.Stamp, m *machine) {
 	if stamp.NowNs < s.At.NowNs {
 		m.clamps.Add(1)

@@ -55,7 +55,7 @@ type Node struct {
 	reads         *readIndexer
 	freshness     freshness
 	readTime      atomic.Pointer[readTime] // nil: no leader has told its time
-	telling       chan struct{}            // holds a token for each follower that is being told of a commit
+	telling       chan struct{}            // holds a token for each message about a commit that is under way
 	handover      handoverWatch
 	reign         atomic.Pointer[reign] // nil: this node does not lead, or not yet
 	lastEntry     atomic.Int64          // uptime at the last proposal
@@ -230,8 +230,8 @@ func (n *Node) raftConfig() *raft.Config {
 	c := raft.DefaultConfig()
 	c.LocalID = raft.ServerID(n.options.NodeID)
 	c.HeartbeatTimeout, c.ElectionTimeout = n.options.Heartbeat, n.options.Heartbeat
-	// A leader that withheld its heartbeats for a moment resigns no earlier than its
-	// followers may look for another. No promise rests on the lease: see confirmer.
+	// A leader that withheld its heartbeats for a moment must not resign before its
+	// followers may elect another. No promise depends on the leader lease: see confirmer.
 	c.LeaderLeaseTimeout = n.options.Heartbeat
 	c.CommitTimeout = min(c.CommitTimeout, n.options.Heartbeat/10)
 	c.MaxAppendEntries = maxAppendEntries
@@ -316,7 +316,7 @@ func closeIf(c io.Closer) error {
 	return c.Close()
 }
 
-// uptime is the time since the start, which no step of the wall clock changes.
+// uptime returns the monotonic time since the start.
 func (n *Node) uptime() time.Duration { return time.Since(n.started) }
 
 func (n *Node) closing() bool {

@@ -134,7 +134,8 @@ func (p *peers) client(id string) *peer.Client {
 	return nil
 }
 
-// askers returns the connections for questions to those of the nodes that are known.
+// askers returns the connections for questions to the given nodes; it leaves out nodes
+// that are not known, and this one.
 func (p *peers) askers(ids []string) (clients []*peer.Client) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

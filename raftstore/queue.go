@@ -66,11 +66,11 @@ func (q *queue) add(ops []engine.Op, atomic, foreign bool) (*batch, int, error) 
 	return b, at, nil
 }
 
-// estimateShare is how many times longer operations may be than wire.Estimate says:
-// all numbers of an operation together are at most 150 bytes long, and 48 are assumed.
+// estimateShare is how many times longer encoded operations may be than wire.Estimate
+// says: it assumes 48 bytes for the numbers of an operation, and they take at most 150.
 const estimateShare = 4
 
-// encodedBytes is the length of operations in the log.
+// encodedBytes returns the length of operations as the log writes them.
 func encodedBytes(ops []engine.Op, atomic bool) int {
 	var e wire.Encoder
 	return len(e.Call(nil, ops, atomic))

@@ -16,17 +16,18 @@ import (
 // Theory and Practice", section 6.4).
 //
 // The read index is the last entry that the leader has applied, after it has applied
-// what was committed when the question arrived (see awaitCommitted). A leader acknowledges a write after it has applied it, and applies all that
-// earlier leaders committed before it serves (becomes a reign). So the read index covers
-// every acknowledged write, unless a later leader was elected before the call. A
-// majority rules that out: each of its nodes, asked after the call, was still in the
-// leader's term, and a node enters the later term before it votes in it (see confirmer).
-// A follower then waits until it has applied the read index, which is committed, so that
-// it stays valid whoever leads by then.
+// what was committed when the question arrived (see awaitCommitted). A leader
+// acknowledges a write after it has applied it, and before it serves (ascend) it applies
+// everything that earlier leaders committed. So the read index covers every acknowledged
+// write, unless a later leader was elected before the call. A majority rules that out:
+// each of its nodes, asked after the call, was still in the leader's term, and a node
+// enters a later term before it votes in it (see confirmer). A follower then waits until
+// it has applied the read index. That entry is committed, so it stays valid whichever
+// node leads by then.
 //
-// ErrNoLeader: no leader is known. ErrTryAgain: the leader, its majority or this node's
-// own log did not get there in time, or this node is finding out whether its state is
-// right.
+// ErrNoLeader: no leader is known. ErrTryAgain: the leader or its majority did not answer
+// in time, this node did not apply the read index in time, or a divergence check of this
+// node is under way.
 func (n *Node) ReadIndex() error {
 	if n.faults.ReadLocally {
 		return nil
@@ -60,8 +61,8 @@ func (n *Node) readAsLeader(r *reign, forRead bool) error {
 }
 
 // readIndexer asks the leader for the read index, for all reads of a follower. One
-// question is under way at a time. The next one serves all reads that came meanwhile,
-// as in etcd's linearizableReadLoop.
+// question is under way at a time. The next question serves all reads that arrived
+// meanwhile, as in etcd's linearizableReadLoop.
 type readIndexer struct {
 	node *Node
 	wake chan struct{} // holds one token: a read waits
@@ -129,8 +130,9 @@ func (q *readIndexer) run() {
 	}
 }
 
-// ask asks until there is an answer. It rides out a handover of leadership, and no
-// more: an election takes longer than clients wait for a read.
+// ask repeats the question until it is answered, for at most half a heartbeat: long enough
+// for a handover of leadership, and not for an election, which takes longer than clients
+// wait for a read.
 func (q *readIndexer) ask(forRead bool) error {
 	began := time.Now()
 	for {
@@ -197,7 +199,7 @@ type readTime struct {
 	at   engine.Stamp
 }
 
-// advanceReadTime lets reads of this node judge by a time that a leader told.
+// advanceReadTime sets the time by which reads of this node judge, but never back.
 func (n *Node) advanceReadTime(t readTime) {
 	for {
 		known := n.readTime.Load()

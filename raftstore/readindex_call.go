@@ -13,13 +13,12 @@ import (
 
 // readIndexQuestion is what a follower tells the leader with its question.
 type readIndexQuestion struct {
-	term    uint64 // it is in, after the reads came that wait for the answer
+	term    uint64 // the follower's term, read after the waiting reads arrived
 	applied uint64 // the last entry it has applied
 	last    uint64 // the last entry of its log
 }
 
-// readIndexAnswer is the leader's answer. term is 0 in that of an older weir, which tells
-// no time.
+// readIndexAnswer is the leader's answer. Without a time, as from an older weir, term is 0.
 type readIndexAnswer struct {
 	index, term uint64
 	at          engine.Stamp
@@ -36,7 +35,7 @@ func (q readIndexQuestion) encode() []byte {
 	return binary.LittleEndian.AppendUint64(b, q.last)
 }
 
-// decodeReadIndexQuestion passes over what a newer weir may add.
+// decodeReadIndexQuestion ignores fields that a newer weir may append.
 func decodeReadIndexQuestion(b []byte) (q readIndexQuestion, ok bool) {
 	if len(b) < readIndexQuestionLen {
 		return q, false
@@ -89,9 +88,9 @@ func (n *Node) answerReadIndex(from peer.Identity, payload []byte) (byte, []byte
 	return answered, a.encode()
 }
 
-// vouchedBy reports whether the asking node and this one are a majority in r's term: the
-// question then is the answer of a voter, asked after the reads came, and no further
-// node needs to be asked. That is so with up to three voters.
+// vouchedBy reports whether the asking node and this one are a majority in r's term, as
+// they can be with up to three voters. The question then proves what confirmer would ask:
+// the follower was still in this term after the reads arrived.
 func (n *Node) vouchedBy(id string, term uint64, r *reign) bool {
 	if term != r.term {
 		return false
@@ -105,9 +104,9 @@ func (n *Node) vouchedBy(id string, term uint64, r *reign) bool {
 	return yes > len(voters)/2 && n.raft.CurrentTerm() == r.term
 }
 
-// tellCommitted sends a follower that has an entry in its log, and has not applied it,
-// the message that says that it is committed: an AppendEntries without entries, as the
-// Raft library sends when its CommitTimeout is over. The library offers no way to have it
+// tellCommitted tells a follower that has an entry in its log, and has not applied it, that
+// the entry is committed. It sends an AppendEntries without entries, as the Raft library
+// does when its CommitTimeout is over. The library offers no way to have it
 // sent sooner but another entry, which costs each node a write. Raft allows a leader to
 // send this at any time: the sender led in that term, the entry is committed, and a
 // follower takes the commit index only up to an entry that its log has in the same term.
@@ -122,7 +121,7 @@ func (n *Node) tellCommitted(id string, q readIndexQuestion, r *reign, index, en
 	select {
 	case n.telling <- struct{}{}:
 	default:
-		return // the library's own message comes a little later
+		return // the library's own message follows a little later
 	}
 	self := n.transport.EncodePeer(raft.ServerID(n.options.NodeID), n.transport.LocalAddr())
 	request := raft.AppendEntriesRequest{
@@ -166,10 +165,10 @@ func (n *Node) askReadIndex(asker, client *peer.Client) (a readIndexAnswer, err 
 }
 
 // askOlderLeader returns a read index from a leader whose weir does not know
-// callReadIndex. It has the leader carry out a decision that takes nothing. What was
-// acknowledged before stands before that entry in the log, because a leader of an
-// earlier term could not commit it. The leader has applied the entry when it answers,
-// so the index that its status tells behind that is at least the entry's.
+// callReadIndex. It has the leader carry out a decision that takes nothing. Everything
+// acknowledged before precedes that entry in the log, because a leader of an earlier term
+// could not commit the entry. The leader has applied the entry when it answers, so the
+// index that its status tells afterwards is at least the entry's.
 func (n *Node) askOlderLeader(asker, client *peer.Client) (a readIndexAnswer, err error) {
 	look := engine.Op{Key: []byte("weir:readindex"), Limit: engine.Limit{
 		Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: int64(time.Second)}, Max: 1,

@@ -48,7 +48,7 @@ func (n *Node) ascend() {
 			time.Sleep(leaderlessPause)
 			continue
 		}
-		n.machine.passTo(n.raft.CommitIndex()) // the barrier, which the machine does not see
+		n.machine.passTo(n.raft.CommitIndex()) // the library's barrier entry does not reach the machine
 		r := &reign{term: term, clock: n.resumeClock()}
 		if !n.hasCluster() && !n.found(r) {
 			continue
@@ -58,13 +58,14 @@ func (n *Node) ascend() {
 		}
 		n.lastEntry.Store(int64(n.uptime()))
 		n.reign.Store(r)
-		n.queue.special(wire.Tick) // notes the wall clocks; a queue that is closed needs none
+		n.queue.special(wire.Tick) // notes the wall clocks; a closed queue needs no note
 		n.log.Info("this node leads", "term", term)
 		return
 	}
 }
 
-// clockFrom goes on from a stamp by the time since its entry arrived here.
+// clockFrom returns a clock that goes on from a stamp, by the time since its entry arrived
+// here.
 func (n *Node) clockFrom(at engine.Stamp, arrivedRawNs int64) persistence.Clock {
 	if at.NowNs == 0 {
 		at.NowNs = min(max(n.source.WallNs(), int64(time.Second)), maxFirstNs)

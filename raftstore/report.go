@@ -14,13 +14,13 @@ type counters struct {
 	late          atomic.Int64 // answers turned into ErrUnknown because they came late
 	leaderChanges atomic.Int64
 	snapshots     latency.Histogram
-	// coldStarts are those that this node led first after, uncredited those whose
-	// downtime refilled nothing, downtimeCredit the nanoseconds given.
+	// coldStarts counts the full stops of the cluster after which this node was the first
+	// leader, uncredited those of them whose downtime refilled nothing. downtimeCredit is
+	// the limiter time given, in nanoseconds.
 	coldStarts, uncredited, downtimeCredit atomic.Int64
 }
 
-// UsedBytes is what the log, the images and all else in the data directory take on
-// disk. It looks at every file.
+// UsedBytes returns the size of all files in the data directory. It stats every file.
 func (n *Node) UsedBytes() int64 {
 	type file struct {
 		name  string
@@ -30,7 +30,7 @@ func (n *Node) UsedBytes() int64 {
 	var used int64
 	var visit func(dir string)
 	visit = func(dir string) {
-		names, _ := n.options.FS.List(dir) // what has just been removed takes nothing
+		names, _ := n.options.FS.List(dir) // a file that has just been removed counts for nothing
 		for _, name := range names {
 			path := n.options.FS.PathJoin(dir, name)
 			info, err := n.options.FS.Stat(path)

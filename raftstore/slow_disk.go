@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	// recentAppends are the appends whose median says how fast a disk is: one hiccup does
-	// not move it, and a disk that became slow is known after five appends.
+	// recentAppends is how many appends the median is of: one slow append does not move
+	// it, and five show that a disk has become slow.
 	recentAppends = 9
-	// slowAppend is slower than any disk that is in order, slowerThan how many times
-	// slower the leader's disk must be than another's to hand leadership over.
+	// slowAppend is longer than an append takes on any healthy disk. slowerThan is how
+	// many times slower the leader's disk must be than another's to hand leadership over.
 	slowAppend = 100 * time.Millisecond
 	slowerThan = 4
-	// slowFor is how long that must be so: every member says how fast it is once a second.
+	// slowFor is how long that must last: each member tells its median once a second.
 	slowFor = 2 * statusEvery
 )
 
@@ -32,7 +32,7 @@ func (a *appendTimes) add(took time.Duration) {
 	a.n++
 }
 
-// median is 0 until there have been enough appends.
+// median returns 0 until there have been recentAppends appends.
 func (a *appendTimes) median() time.Duration {
 	a.mu.Lock()
 	last, n := a.last, a.n
@@ -50,10 +50,10 @@ type slowDisk struct {
 	moved time.Time // when leadership was last handed over for this
 }
 
-// leaves takes note of how fast this leader's disk is and the fastest of the others, 0
-// where that is not known. It returns true when this one has been much slower for
-// slowFor, so that others on disks that became slow as well have said so, and not within
-// handOverAgain, so that slow disks do not pass leadership round.
+// leaves takes the median append of this leader and of the fastest other member, 0 if it
+// is not known. It returns true when this disk has been much slower for slowFor: by then
+// the others have told if theirs became slow as well. It does not return true again within
+// handOverAgain, so that nodes with slow disks do not pass leadership round.
 func (s *slowDisk) leaves(mine, theirs time.Duration) bool {
 	if theirs == 0 || mine < slowAppend || mine < slowerThan*theirs {
 		s.since = time.Time{}
@@ -88,8 +88,8 @@ func (n *Node) leaveSlowDisk(s *slowDisk) {
 	}
 }
 
-// fastestDisk returns the member that votes, is up and appends fastest; 0: no member has
-// said how fast it does.
+// fastestDisk returns the voter that is up and appends fastest, and its median append; 0
+// if no member has told one.
 func (n *Node) fastestDisk() (id string, took time.Duration) {
 	for _, m := range *n.members.Load() {
 		last, heard := n.peers.last(m.ID)

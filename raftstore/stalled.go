@@ -47,8 +47,9 @@ func (s *stalled) check(self string, commit uint64, members []Member) (id string
 	return "", false
 }
 
-// watchStalled looks for stalled members and a slow disk until the node closes. The watchdog does not:
-// a handover waits for the Raft library, which may wait for the disk.
+// watchStalled looks for stalled members and a slow disk until the node closes. The
+// watchdog must not do this: a handover waits for the Raft library, which may wait for the
+// disk.
 func (n *Node) watchStalled() {
 	tick := time.NewTicker(housekeepEvery)
 	defer tick.Stop()

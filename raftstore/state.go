@@ -15,7 +15,7 @@ type state struct {
 	Founding    founding
 	// Format is the newest form of any entry so far; 0 where an older weir made the image.
 	Format byte `json:",omitempty"`
-	// Walls is the newest note of the members' wall clocks. It is never changed.
+	// Walls is the newest note of the members' wall clocks. What it points to never changes.
 	Walls *wallNote `json:",omitempty"`
 	// Gone are the ids that no other node may have, see gone. The slice is never changed.
 	Gone []string `json:",omitempty"`

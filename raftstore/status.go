@@ -21,17 +21,17 @@ type status struct {
 	Term, Commit, Index  uint64
 	Format               byte // the newest it can read; 0, of a weir that did not say, is wire.Oldest
 	WallNs               int64
-	AppendNs             int64    // the median of its last appends to the log; 0: it has not said
+	AppendNs             int64    // the median of its last appends to the log; 0: not known
 	MaxMemory            int64    // bytes; 0: no bound
 	MembersAt            uint64   // the entry of the configuration that Members are of
 	Members              []string // ids in the newest committed configuration it knows
-	Held                 *held    `json:",omitempty"` // nil: a weir that did not say
+	Held                 *held    `json:",omitempty"` // nil: an older weir does not tell
 }
 
-// held says since when a node has the entry of the last stamp it applied.
+// held tells how long a node has had the entry whose stamp it applied last.
 type held struct {
 	Index uint64
-	Ns    int64 // on its monotonic clock
+	Ns    int64 // since the entry arrived, by the node's monotonic clock
 	Live  bool  // it has been up since the entry was proposed
 }
 
@@ -176,18 +176,18 @@ type heard struct {
 	at    time.Time
 	lag   uint64        // entries that this node knew to be committed and the other had not applied
 	ahead time.Duration // its wall clock, of this node's
-	// wallNs is what its wall clock showed at most, when rawNs was this node's
-	// monotonic time.
+	// wallNs is an upper bound of its wall clock at the moment when this node's monotonic
+	// clock showed rawNs.
 	wallNs, rawNs int64
 }
 
-// wallNow is what the other node's wall clock shows at most by now.
+// wallNow returns an upper bound of what the other node's wall clock shows now.
 func (h *heard) wallNow(rawNs int64) int64 {
 	return h.wallNs + max(rawNs-h.rawNs, int64(time.Since(h.at)))
 }
 
-// hears compares what another node says with this one, now. The question and the
-// answer took so long together.
+// hears compares another node's status with this node's, now. took is the round trip of
+// the question.
 func (n *Node) hears(s status, took time.Duration) heard {
 	return heard{
 		status: s, at: time.Now(), wallNs: s.WallNs + int64(took), rawNs: n.source.MonotonicNs(),

@@ -5,28 +5,28 @@ import (
 	"time"
 )
 
-// wallNote is what a leader noted of the members' wall clocks, in a Tick. After a
-// cold start each member's own clock then says how much time has passed: a clock
-// that is wrong by a constant is right about that.
+// wallNote is a leader's record of the voters' wall clocks, in a Tick. After a cold start
+// each voter's own clock then tells how much time has passed, even a clock that is wrong
+// by a constant.
 type wallNote struct {
 	Term uint64 // in which it was noted
 	AtNs int64  // limiter time of the note
-	// AheadNs is by how much the wall clock of a node, by its id, was at most ahead of
-	// limiter time.
+	// AheadNs is, by node id, an upper bound of how far a wall clock was ahead of limiter
+	// time.
 	AheadNs map[string]int64
 }
 
 const (
-	// noteEvery is how often a busy leader notes the wall clocks; an idle one does it
-	// with each tick. What steps a wall clock in between is taken for passed time if
-	// the whole cluster stops right after.
+	// noteEvery is how often a busy leader notes the wall clocks; an idle leader does it
+	// with each tick. A step of a wall clock after the last note counts as time that passed
+	// if the whole cluster then stops.
 	noteEvery = 2 * time.Second
-	// noteLife is how old a note may be that counts after a cold start: several notes
-	// may be missed, and no pause of a whole cluster goes unnoticed for long.
+	// noteLife bounds the age of a note that counts after a cold start: long enough that
+	// several notes may be missed.
 	noteLife = 15 * time.Second
 )
 
-// noteWalls returns the body of a Tick. An older weir reads none.
+// noteWalls returns the body of a Tick. An older weir ignores it.
 func (n *Node) noteWalls(r *reign) []byte {
 	n.lastNote.Store(int64(n.uptime()))
 	if n.testClock {
@@ -48,8 +48,8 @@ func (n *Node) noteWalls(r *reign) []byte {
 	return body
 }
 
-// noted takes the note of a Tick over. It must not fail: an older leader writes none,
-// and a newer one may write more.
+// noted stores the note of a Tick in the state. It must not fail: an older leader writes
+// no note, and a newer one may write more.
 func (s *state) noted(body []byte) {
 	var ahead map[string]int64
 	if len(body) == 0 || json.Unmarshal(body, &ahead) != nil {
@@ -58,9 +58,9 @@ func (s *state) noted(body []byte) {
 	s.Walls = &wallNote{Term: s.Term, AtNs: s.At.NowNs, AheadNs: ahead}
 }
 
-// walls returns the note that was made last, or nil when it is too old to say how
-// limiter time and wall clocks stood at the last entry. Time that a failover lost in
-// between would count twice, so a note is of its own term only.
+// walls returns the newest note, or nil if it is too old for the last entry. A note counts
+// in its own term only: limiter time that a failover lost after the note would be taken
+// for downtime.
 func (s *state) walls() *wallNote {
 	if s.Walls == nil || s.Walls.Term != s.Term || s.At.NowNs-s.Walls.AtNs > int64(noteLife) {
 		return nil

@@ -50,9 +50,9 @@ func (n *Node) removed() bool {
 	return n.joinedBefore(c.index)
 }
 
-// awake is how long this process has run, as the ticks of its watchdog tell. A pause of
-// the process, or of its virtual machine, counts as two ticks: the disk is not to blame
-// for the rest.
+// awake measures how long this process has run, by the ticks of its watchdog. A pause of
+// the process, or of its virtual machine, counts as at most two ticks, so that a pause does
+// not look like a hung disk.
 type awake struct {
 	ran  atomic.Int64 // nanoseconds
 	last time.Time    // of the last tick; only the watchdog uses it

@@ -73,9 +73,9 @@ type MemoryStatus struct {
 
 // ClusterStatus is the cluster as this node sees it.
 type ClusterStatus struct {
-	Self    string       `json:"self"`     // which node answered
+	Self    string       `json:"self"`     // the node that answered
 	Leader  string       `json:"leader"`   // "": none is known
-	StaleMs int64        `json:"stale_ms"` // how old the limiters may be that it tells of; 0: linearizable
+	StaleMs int64        `json:"stale_ms"` // how old the limiters in this status may be; 0: linearizable
 	Term    uint64       `json:"term"`
 	Nodes   []NodeStatus `json:"nodes"`
 }

@@ -64,9 +64,9 @@ func writeJSON(w http.ResponseWriter, v any) {
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-// keyAnswer is what /key.json tells.
+// keyAnswer is the answer of /key.json.
 type keyAnswer struct {
-	Self     string    `json:"self,omitempty"`   // which node answered; "": it stands alone
+	Self     string    `json:"self,omitempty"`   // the node that answered; "": a server that runs alone
 	Leader   string    `json:"leader,omitempty"` // "": none is known
 	StaleMs  int64     `json:"stale_ms"`         // how old the answer may be; 0: linearizable
 	Limiters []keyView `json:"limiters"`

@@ -2,8 +2,8 @@ package server
 
 // Reads in a cluster are linearizable on every node: before a node reads its own state it
 // waits until it has applied what was acknowledged anywhere (ReadIndex), once for a run
-// of reads that arrived together. READONLY opts a connection into stale reads: they ask
-// nobody, work without a leader, and tell how old they may be.
+// of reads that arrived together. READONLY opts a connection into stale reads: they ask no
+// other node, work without a leader, and tell how old they may be.
 
 // fresh prepares for a read. The error, if there is one, is the command's answer.
 func (s *session) fresh() error {
@@ -21,8 +21,8 @@ func (s *session) fresh() error {
 	return err
 }
 
-// readIndex is fresh for what answers a decision by a look, whatever the connection wants
-// of reads.
+// readIndex is fresh for a decision that is answered by a dry run. It ignores READONLY,
+// which is about reads only.
 func (s *Server) readIndex() error {
 	if s.replica == nil {
 		return nil
@@ -30,9 +30,9 @@ func (s *Server) readIndex() error {
 	return s.replica.ReadIndex()
 }
 
-// readForPeople prepares for a read by the page, and returns how old the state may be
-// that is read: 0 for a linearizable read. Without a leader it is this node's own state,
-// because a dashboard helps most when something is wrong.
+// readForPeople prepares for a read by the page, and returns how old the state may be: 0
+// for a linearizable read. Without a leader the page shows this node's own state, because
+// a dashboard is needed most when something is wrong.
 func (s *Server) readForPeople() (staleMs int64) {
 	r := s.replica
 	if r == nil || r.Topology().Leader != "" && r.ReadIndex() == nil {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// readyWait is how long /readyz waits until this node has applied what was committed: a
-// read index takes a few round trips, and probes give up after a second by default.
+// readyWait is how long /readyz waits until this node has applied what was committed. A
+// ReadIndex takes a few round trips, and probes give up after a second by default.
 const readyWait = time.Second
 
 // readiness is one line of /readyz.
@@ -40,7 +40,7 @@ func (s *Server) answerReady(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// Ready reports what /readyz answers.
+// Ready reports whether /readyz answers 200.
 func (s *Server) Ready() bool {
 	if s.replica == nil {
 		return !s.draining.Load()
@@ -49,8 +49,8 @@ func (s *Server) Ready() bool {
 	return status == http.StatusOK
 }
 
-// replicaReady asks three things: does this node serve as a member, is there a leader to
-// decide, and has this node applied what was committed when it was asked.
+// replicaReady checks three things: this node serves as a member, there is a leader, and
+// this node has applied what was committed when it was asked.
 func (s *Server) replicaReady() (status int, text string) {
 	status = http.StatusOK
 	var lines []string
@@ -97,8 +97,8 @@ func (s *Server) stateReady() readiness {
 	return readiness{"state", false, fmt.Sprintf("may be %d ms old: %s", ceilMs(s.replica.StaleFor()), why)}
 }
 
-// readyProbe shares a question among all probes. Anybody may ask /readyz, so there is one
-// question under way at a time, and the next one serves all that came meanwhile.
+// readyProbe shares a question among all probes. Anybody may ask /readyz, so one question
+// is under way at a time, and the next question serves all probes that arrived meanwhile.
 type readyProbe struct {
 	mu      sync.Mutex
 	next    *probeRound // nil: no probe waits
@@ -113,7 +113,7 @@ type probeRound struct {
 
 var errNotApplied = errors.New("no answer in time")
 
-// ask joins the next question, and waits for its answer for so long.
+// ask joins the next question, and waits at most wait for its answer.
 func (p *readyProbe) ask(question func() error, wait time.Duration) error {
 	mine := p.join(question)
 	late := time.NewTimer(wait)
@@ -139,7 +139,7 @@ func (p *readyProbe) join(question func() error) *probeRound {
 	return p.next
 }
 
-// run asks until no probe waits. Each question has an end of its own.
+// run asks until no probe waits. Each question must bound its own time.
 func (p *readyProbe) run(question func() error) {
 	for r := p.take(); r != nil; r = p.take() {
 		r.err = question()

@@ -10,8 +10,8 @@ import (
 // Replica is what a Limiter that is one of several nodes can also do. A Limiter
 // that does not implement it stands alone.
 //
-// Decide works on any node. A batch of operations that are all Dry (RL.EXPLAIN) is
-// answered from this node's own state: it is linearizable behind a ReadIndex, else as
+// Decide works on any node. This node answers a batch of operations that are all Dry
+// (RL.EXPLAIN) from its own state: the answer is linearizable after a ReadIndex, else as
 // old as StaleFor says.
 //
 // Of the errors of the last four ErrNotLeader sends the client to the leader,
@@ -27,8 +27,9 @@ type Replica interface {
 	// Many callers share one question to the leader. ErrClusterDown: no leader is known;
 	// else ErrTryAgain.
 	ReadIndex() error
-	// StaleFor is at least how old the state is that this node reads without ReadIndex:
-	// the time since it was last known to be the newest, also on the leader; a hundred years while that is not known.
+	// StaleFor is an upper bound of the age of the state that this node reads without
+	// ReadIndex: the time since it was last known to have applied everything acknowledged,
+	// also on the leader; a hundred years while that is not known.
 	StaleFor() time.Duration
 	AddNode(id, raftAddr string) error
 	RemoveNode(id string) error

@@ -32,8 +32,9 @@ type ConsensusReporter interface{ Consensus() Consensus }
 type Consensus struct {
 	LeaderChanges int64 // times that another node was found to lead than before
 	Clamps        int64 // entries whose time lay before the last one's, and was held there
-	// ColdStarts are full stops of the cluster after which this node was the first to lead,
-	// Uncredited those whose downtime refilled nothing, DowntimeCredit what the others did.
+	// ColdStarts counts the full stops of the cluster after which this node was the first
+	// leader, Uncredited those of them whose downtime refilled nothing. DowntimeCredit is the
+	// limiter time given for the others.
 	ColdStarts, Uncredited int64
 	DowntimeCredit         time.Duration
 	Late                   int64            // answers that came too late to be handed out, and became UNKNOWN

@@ -40,8 +40,8 @@ type session struct {
 	// in no transaction, not subscribed in RESP2 and listens to its replies.
 	plain  bool
 	failed bool // the command being carried out has answered an error
-	// confirmed: this node has applied all that reads have to show. staleMs is how old
-	// the last read may have been. readonly: reads may be stale, see READONLY.
+	// confirmed: a ReadIndex for this run of reads has succeeded. staleMs is how old the
+	// last read may have been. readonly: READONLY was sent, so reads may be stale.
 	confirmed bool
 	staleMs   int64
 	readonly  bool

@@ -8,8 +8,8 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// zoneTables are the time zones that policies of this process have asked for. The
-// host's database is searched once for each.
+// zoneTables caches the time zones that policies of this process have named. The host's
+// database is searched once for each.
 var zoneTables zoneCache
 
 // zoneCache remembers the table of up to maxZones time zones, by name. A table does not
@@ -44,7 +44,7 @@ func (c *zoneCache) get(name []byte) (*engine.Zone, error) {
 // before and behind them the nearest offset holds.
 const zoneFrom, zoneUntil = 2020, 2100
 
-// zoneTable writes a time zone down as this machine knows it.
+// zoneTable returns a time zone's table, from this machine's database.
 func zoneTable(name string, location *time.Location) *engine.Zone {
 	z := &engine.Zone{Name: name}
 	offsetAt := func(sec int64) int64 {

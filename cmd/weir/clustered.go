@@ -168,7 +168,7 @@ type shiftedSource struct {
 	byNs int64
 }
 
-// source is the machine's clocks.
+// source returns the machine's clocks, with --test-wall-offset applied.
 func (f *clusterFlags) source() persistence.Source {
 	if f.TestWallOffset != 0 {
 		return shiftedSource{persistence.SystemSource(), int64(f.TestWallOffset)}

@@ -42,9 +42,9 @@ func (r *remote) with(act func(redis.Conn) error) error {
 	return fmt.Errorf("the leader keeps changing, try again: %w", err)
 }
 
-// sayWhom says which node of a cluster answered, on stderr: what is piped on stays as it
-// is. A user who may not ask for that learns the address alone. A server that stands alone
-// needs no words.
+// sayWhom writes to w which node of a cluster answered, and which leads. The caller passes
+// stderr, so that stdout can be piped. A user without the right to ask for the status learns
+// only the address. For a server that runs alone it writes nothing.
 func sayWhom(w io.Writer, conn redis.Conn, addr string) {
 	reply, err := conn.Do("WEIR.CLUSTER", "STATUS")
 	if aboutRights(err) {

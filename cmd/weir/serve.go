@@ -191,9 +191,9 @@ func (s *serveCmd) serverConfig(log *slog.Logger, password string, at *ports, tr
 	}
 }
 
-// announce logs how to reach the server. A server alone is ready then. A node of a
-// cluster accepts clients, and logs that it is ready when /readyz says so: it needs a
-// leader, and may have to stop before. The function returned ends the wait for that.
+// announce logs how to reach the server. A server that runs alone is ready then. A node of
+// a cluster logs that it accepts clients, and logs that it is ready when /readyz says so.
+// It may never become ready; the function returned ends the wait.
 func (s *serveCmd) announce(ctx context.Context, log *slog.Logger, at *ports, ready func() bool) (stop func()) {
 	attrs := []any{"connect", at.connect()}
 	for _, one := range []struct{ name, value string }{
@@ -224,11 +224,11 @@ func (s *serveCmd) announce(ctx context.Context, log *slog.Logger, at *ports, re
 	}
 }
 
-// readyEvery is how often a node looks whether it is ready: seldom enough to cost
+// readyEvery is how often a node checks whether it is ready: seldom enough to cost
 // nothing, often enough for a person who reads the log.
 const readyEvery = 100 * time.Millisecond
 
-// awaitReady returns true when the node is ready, false when ctx ends before.
+// awaitReady returns true when the node is ready, or false when ctx ends first.
 func awaitReady(ctx context.Context, ready func() bool) bool {
 	tick := time.NewTicker(readyEvery)
 	defer tick.Stop()

@@ -44,7 +44,7 @@ func (v *view) leaderText() string {
 	}
 }
 
-// staleText says how old an answer may be; nothing of a linearizable one.
+// staleText returns how old an answer may be, or "" for a linearizable answer.
 func staleText(ms int64) string {
 	switch {
 	case ms == 0:

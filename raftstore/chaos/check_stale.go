@@ -21,16 +21,16 @@ type StaleRead struct {
 	At      string // the node
 	CallNs  int64
 	Used    int64
-	StaleMs int64 // below 0: the node does not know
-	Untold  bool  // it says no age
+	StaleMs int64 // below 0: not known
+	Untold  bool  // the reply has no age
 }
 
-// sinceNs is from when on the read may lack something.
+// sinceNs returns the time after which the read may lack grants.
 func (r *StaleRead) sinceNs() int64 { return r.CallNs - r.StaleMs*int64(time.Millisecond) }
 
 // Staleness compares the ages that reads tell with what they lack: a read that tells age a
 // counts every grant that was acknowledged before its call minus a. It returns how many
-// tell less than their age. Nothing may be given back to the limit.
+// tell less than their true age. No unit of the limit may have been refunded.
 func Staleness(ops []Op, reads []StaleRead) (understated int, err error) {
 	grants := slices.DeleteFunc(slices.Clone(ops), func(op Op) bool { return op.grants() == 0 })
 	slices.SortFunc(grants, func(a, b Op) int { return cmp.Compare(a.ReturnNs, b.ReturnNs) })

@@ -40,7 +40,7 @@ type Cluster struct {
 	Mesh  *Mesh
 	Disk  *SmallDisk // of the last node; nil if there is none
 
-	Refused atomic.Int64 // damaged logs that a node has refused, with the reason
+	Refused atomic.Int64 // damaged logs that nodes have refused with a reason
 
 	closing sync.Once
 }

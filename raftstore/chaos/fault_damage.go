@@ -16,8 +16,8 @@ const (
 	// logDirName and identityName are where a node keeps its log, and who it is.
 	logDirName   = "log"
 	identityName = "NODE"
-	// replaceTimeout is for a node that is removed and joins again, while the network is
-	// faulty, too.
+	// replaceTimeout bounds the removal of a node and its joining again, also while the
+	// network is faulty.
 	replaceTimeout = 60 * time.Second
 )
 
@@ -28,11 +28,12 @@ var (
 	ErrNotReplaced = errors.New("a node with a damaged log could not be replaced")
 )
 
-// refusal is how a node says which file and which entry of its log is damaged.
+// refusal matches the message in which a node names the damaged entry and file of its log.
 var refusal = regexp.MustCompile(`log entry \d+ is corrupt \(\S+\.wal[^)]*\): [^;]+; this node does not start, and has changed nothing: `)
 
-// damageLog flips a bit in the log of a node that is down, and starts it. The node comes up
-// with all that it had, or it refuses and is replaced as clustering.md says.
+// damageLog flips a bit in the log of a node that is down, and starts the node. The node
+// comes up with everything it had, or it refuses to start and is replaced as clustering.md
+// says.
 func (h hand) damageLog(ctx context.Context) error {
 	n := h.Nodes[h.anyone()]
 	if err := poll(ctx, replaceTimeout, h.whole); err != nil {
@@ -66,7 +67,7 @@ func (h hand) damageLog(ctx context.Context) error {
 	return h.replace(n)
 }
 
-// flipBit changes one bit of what is used of the newest file of a log.
+// flipBit flips one bit in the used part of the newest file of a log.
 func (h hand) flipBit(dir string) (what string, err error) {
 	names, err := filepath.Glob(filepath.Join(dir, "*.wal"))
 	if err != nil {
@@ -91,8 +92,8 @@ func (h hand) flipBit(dir string) (what string, err error) {
 	return "", fmt.Errorf("%s: nothing to damage: %w", dir, os.ErrNotExist)
 }
 
-// replace has a node that refused removed, takes its directory's content away, and starts it
-// until it is a member that votes. It ends what it has begun, also when a run is over.
+// replace removes a node that refused to start from the cluster, empties its directory, and
+// starts it until it is a voter. It finishes even when the run is over.
 func (h hand) replace(n *Node) error {
 	id, err := identityIn(n.Dir)
 	if err != nil {
@@ -136,7 +137,7 @@ func (h hand) whole() bool {
 	return err == nil && strings.Contains(fmt.Sprint(info), fmt.Sprintf("raft_voters:%d\r\n", len(h.Nodes)))
 }
 
-// identityIn is who the node of a directory is.
+// identityIn returns the id of the node that a directory belongs to.
 func identityIn(dir string) (string, error) {
 	b, err := os.ReadFile(filepath.Join(dir, identityName))
 	if err != nil {

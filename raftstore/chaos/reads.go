@@ -10,23 +10,23 @@ import (
 )
 
 const (
-	// readClients read each kind of account beside the clients that change it: few, so that
-	// most of a history stays decisions.
+	// readClients is how many clients read each kind of account: few, so that most of a
+	// history is decisions.
 	readClients = 1
 	// staleClients read under READONLY.
 	staleClients = 2
 	// pairClients write and then read what they have written.
 	pairClients = 2
-	// pairMax is more than a run takes.
+	// pairMax is more units than a run takes.
 	pairMax = 1 << 40
-	// maxPairsShown of those that are wrong are shown, to leave room for other violations.
+	// maxPairsShown bounds the wrong pairs that are shown, to leave room for other violations.
 	maxPairsShown = 5
 )
 
 var (
 	// ErrStale: a linearizable read lacks what its own client had been told before.
 	ErrStale = errors.New("a read lacks what was acknowledged before it")
-	// ErrNoStaleRead: READONLY asks for no leader.
+	// ErrNoStaleRead: a read under READONLY was refused, although it needs no leader.
 	ErrNoStaleRead = errors.New("a read under READONLY was refused")
 )
 
@@ -124,7 +124,7 @@ func (w *Workload) read(r *reader, t *Trail) {
 	}
 }
 
-// ask carries a linearizable read out; false: it has no answer, which says nothing.
+// ask carries out a linearizable read. It returns false if there is no answer.
 func (w *Workload) ask(c *Client, op *Op, key string, most int64) (Answer, bool) {
 	command := "RL.INSPECT"
 	if op.Verb == Exists {

@@ -169,11 +169,11 @@ func greet(conn net.Conn, secret []byte, service Service, self Identity) (Identi
 	return theirs.self, readVerdict(conn)
 }
 
-// ended says what it means that a message of the handshake did not come. A wrong secret
-// is never told in words, so a dialer cannot tell it from a node that stops.
+// ended returns the error for a message of the handshake that did not arrive. A node does
+// not say that a secret is wrong, so a dialer cannot tell that from a node that stops.
 func ended(meaning, err error) error {
 	if errors.Is(err, io.EOF) {
-		err = io.EOF // and not a side that does not speak the protocol
+		err = io.EOF // without a wrapper that says that the other side does not speak the protocol
 	}
 	return fmt.Errorf("%w (%w)", meaning, err)
 }

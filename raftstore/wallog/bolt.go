@@ -16,12 +16,13 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 )
 
-// bbolt believes what it reads: a damaged page makes it panic, loop, or take the transaction
-// before. So the file is read here, and bbolt only opens what is written anew. The metadata
-// are so few that each bucket is one page, or lies within the page of the root.
+// bbolt does not verify its pages: a damaged page makes it panic, loop, or return the
+// transaction before. So this file reads and verifies the metadata, and bbolt opens only a
+// new copy of them (openMeta). The metadata are so small that each bucket is one leaf page,
+// or is inline in the root page.
 const (
 	boltPageHead = 16
-	boltMetaHead = 56 // of a head page, before its checksum
+	boltMetaHead = 56 // bytes of a meta page before its checksum
 	boltElement  = 16
 	boltMagic    = 0xED0CDAED
 	boltLeaf     = 2
@@ -30,10 +31,10 @@ const (
 
 var errBolt = errors.New("a page is not valid")
 
-// buckets are the metadata by bucket and key.
+// buckets holds the metadata by bucket and key.
 type buckets map[string]map[string][]byte
 
-// sum is the checksum of the library's metadata and of term and vote.
+// sum returns the checksum of the library's metadata and of term and vote.
 func (m buckets) sum() uint32 {
 	sum := crc32.New(castagnoli)
 	for _, name := range []string{metadb.MetaBucket, metadb.StableBucket} {
@@ -48,7 +49,8 @@ func (m buckets) sum() uint32 {
 	return sum.Sum32()
 }
 
-// readMeta reads and verifies the metadata without changing anything. None is a new log's.
+// readMeta reads and verifies the metadata without changing anything. It returns no error
+// when there is no file: the log is new.
 func readMeta(dir string) (state types.PersistentState, stable map[string][]byte, err error) {
 	b, err := os.ReadFile(filepath.Join(dir, metadb.FileName))
 	if errors.Is(err, os.ErrNotExist) {
@@ -68,8 +70,8 @@ func readMeta(dir string) (state types.PersistentState, stable map[string][]byte
 	return state, all[metadb.StableBucket], nil
 }
 
-// readBolt returns what a file holds, once its checksum holds, if the last transaction has
-// one: that of an earlier weir has none.
+// readBolt returns the content of a file. It verifies the checksum if the last transaction
+// has one; an earlier weir writes none.
 func readBolt(b []byte) (buckets, error) {
 	root, txid, pageSize, err := boltRoot(b)
 	if err != nil {
@@ -86,7 +88,7 @@ func readBolt(b []byte) (buckets, error) {
 		if flags != boltIsBucket || len(value) < boltPageHead {
 			return errBolt
 		}
-		in := value[boltPageHead:] // the bucket's page is inline, unless it has a number
+		in := value[boltPageHead:] // the bucket's page is inline unless it has a page number
 		if id := binary.NativeEndian.Uint64(value); id != 0 {
 			in = page(id)
 		}
@@ -110,9 +112,9 @@ func readBolt(b []byte) (buckets, error) {
 	return all, nil
 }
 
-// boltRoot verifies both head pages of a file, and that it is as long as they say. bbolt
-// takes one that is valid: if the newer one is damaged, a vote that was given would be
-// forgotten. A crash damages none, for what is used of it lies within one sector.
+// boltRoot verifies both meta pages of a file, and its length. bbolt accepts a file with one
+// valid meta page: if the newer one were damaged, it would forget a vote. A crash damages
+// neither, because the used part of a meta page lies within one sector.
 func boltRoot(b []byte) (root, txid uint64, pageSize int, err error) {
 	pages := uint64(0)
 	for i := range 2 {
@@ -137,7 +139,7 @@ func boltRoot(b []byte) (root, txid uint64, pageSize int, err error) {
 	return root, txid, pageSize, nil
 }
 
-// eachBolt goes over the elements of a leaf page, of which b begins with.
+// eachBolt visits the elements of the leaf page at the start of b.
 func eachBolt(b []byte, visit func(flags uint32, key, value []byte) error) error {
 	if len(b) < boltPageHead || binary.NativeEndian.Uint16(b[8:]) != boltLeaf {
 		return errBolt

@@ -6,11 +6,11 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 )
 
-// CorruptError says what of a log is damaged. It is a types.ErrCorrupt.
+// CorruptError names the damaged place in a log. It wraps types.ErrCorrupt.
 type CorruptError struct {
 	File   string
 	Offset int64
-	Entry  uint64 // the first that is concerned; 0: not one entry
+	Entry  uint64 // the first damaged entry; 0: the damage is not in an entry
 	Reason string
 }
 
@@ -25,5 +25,5 @@ func (e *CorruptError) Error() string {
 	return fmt.Sprintf("log is corrupt (%s): %s", what, e.Reason)
 }
 
-// Unwrap makes it a types.ErrCorrupt.
+// Unwrap returns types.ErrCorrupt.
 func (e *CorruptError) Unwrap() error { return types.ErrCorrupt }

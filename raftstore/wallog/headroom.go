@@ -9,15 +9,15 @@ import (
 	walfs "github.com/hashicorp/raft-wal/fs"
 )
 
-// headroomName is a file that is there for a moment.
+// headroomName is the file by which Headroom tries whether a log file fits.
 const headroomName = "headroom"
 
-// HeadroomBytes is what the log takes at once when it begins its next file.
+// HeadroomBytes is the size of the log's next file, which the log allocates at once.
 const HeadroomBytes = segmentBytes
 
 // Headroom returns an error when the log's next file does not fit on the disk of a
-// directory. The log itself finds out when its present file is full, which may be hours
-// later. Only one call for a directory at a time.
+// directory. The log itself would notice only when its current file is full, which may be
+// hours later. The caller must not call it twice at a time for one directory.
 func Headroom(dir string) error {
 	name := filepath.Join(dir, headroomName)
 	if err := removed(name); err != nil { // a process that was killed may have left it

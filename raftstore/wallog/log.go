@@ -9,10 +9,10 @@ import (
 	wal "github.com/hashicorp/raft-wal"
 )
 
-// Log is raft-wal without the wait for the removal of files, and with a mark of what was
-// acknowledged. The library removes files while appends wait, and each costs a write of the
-// file system's journal: together some tens of milliseconds behind each snapshot, in which
-// nothing is decided.
+// Log is raft-wal with a mark of what was acknowledged, and with files removed in the
+// background. The library removes files while appends wait, and each removal costs a write
+// of the file system's journal: together some tens of milliseconds without a decision after
+// each snapshot.
 type Log struct {
 	*wal.WAL
 	meta   *metadata
@@ -20,7 +20,7 @@ type Log struct {
 	marker *marker
 }
 
-// Close ends the log and returns when nothing of it runs.
+// Close closes the log and waits for its goroutines.
 func (l *Log) Close() error {
 	var err error
 	switch {
@@ -38,11 +38,11 @@ func (l *Log) Close() error {
 	return err
 }
 
-// GetLog reads an entry. It returns a CorruptError when another one, or none, is found in
-// its place.
+// GetLog reads an entry. It returns a CorruptError if the entry cannot be decoded, or if
+// another entry is in its place.
 func (l *Log) GetLog(index uint64, entry *raft.Log) (err error) {
 	defer func() {
-		if p := recover(); p != nil { // the library decodes what it finds
+		if p := recover(); p != nil { // the library may panic on damaged bytes
 			err = &CorruptError{File: "while it was read", Entry: index, Reason: fmt.Sprint(p)}
 		}
 	}()

@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// markName is the file, beside the segments, of the acknowledged mark.
+// markName is the file of the acknowledged mark, beside the segments.
 const markName = "acknowledged"
 
-// The file has two slots, written in turn, each with a checksum, so that a torn write leaves
-// the slot before. They lie on pages of their own.
+// The file has two slots with a checksum each, written alternately, so that a torn write
+// leaves the older slot. Each slot lies in a page of its own.
 const (
 	slotBytes  = 72
 	slotStride = 4096
@@ -23,20 +23,21 @@ const (
 	bootBytes  = 36
 )
 
-// mark is the acknowledged mark: up to where appends have returned. Without it, damage to the
-// last write of the log looks like a write that a crash has torn.
+// mark is the acknowledged mark: where the last acknowledged append ended. Without it, damage
+// to the last write of the log would look like a torn write.
 type mark struct {
 	seq     uint64 // 0: there is none
 	segment uint64 // the ID of the last segment that was appended to
 	end     uint64 // where the last append to it ended
-	boot    string // of the machine
+	boot    string // boot ID of the machine when the mark was written
 
-	thisBoot bool // no page cache was lost since
-	exact    bool // nothing was acknowledged behind it
-	damaged  bool // the file is there, and says nothing
+	thisBoot bool // written since the machine booted, so no page cache was lost
+	exact    bool // nothing was acknowledged after it
+	damaged  bool // the file exists, and neither slot is valid
 }
 
-// acknowledged is where the last acknowledged batch of a segment ends, as far as is known.
+// acknowledged returns where the last acknowledged batch of a segment ends, or 0 if the mark
+// does not tell.
 func (m mark) acknowledged(id uint64) int {
 	if m.seq == 0 || id != m.segment {
 		return 0
@@ -44,7 +45,7 @@ func (m mark) acknowledged(id uint64) int {
 	return int(m.end)
 }
 
-// isLast reports whether it is certain that nothing was acknowledged behind end.
+// isLast reports whether certainly nothing was acknowledged after end.
 func (m mark) isLast(id uint64, end int) bool {
 	return m.exact && m.acknowledged(id) == end && id >= m.segment
 }
@@ -70,8 +71,8 @@ func decodeMark(b []byte) (m mark, ok bool) {
 	return m, m.seq > 0
 }
 
-// readMark reads the mark of a directory. A directory of an earlier weir has none. What a
-// mark says of appends that are not synced ends with the boot of the machine.
+// readMark reads the mark of a directory. A directory of an earlier weir has none. Without
+// sync, a mark is valid only until the machine boots again.
 func readMark(dir, boot string, sync bool) (mark, error) {
 	b, err := os.ReadFile(filepath.Join(dir, markName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -88,8 +89,8 @@ func readMark(dir, boot string, sync bool) (mark, error) {
 	return m, nil
 }
 
-// newestMark is the newer one of the slots. It is exact when the other one is the one before
-// it, which a kill always leaves.
+// newestMark returns the newer slot. The mark is exact if the other slot is its predecessor,
+// as it always is after a kill.
 func newestMark(b []byte) mark {
 	var slots [2]mark
 	var valid [2]bool
@@ -109,7 +110,7 @@ func newestMark(b []byte) mark {
 	return newer
 }
 
-// bootID names this boot of the machine, "" where that is not known.
+// bootID returns an ID of this boot of the machine, or "" if it is not known.
 func bootID() string {
 	f, err := os.Open("/proc/sys/kernel/random/boot_id")
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 )
 
-// A mark is synced in the background, so that it costs appends no wait. It takes at most a
-// twentieth of the disk's time, as a slow one would be felt otherwise.
+// The mark is synced in the background, so that appends do not wait for it. Its syncs take
+// at most a twentieth of the disk's time, because on a slow disk they would delay appends.
 const (
 	markSyncEvery = 100 * time.Millisecond
 	markSyncShare = 20
@@ -22,24 +22,24 @@ const (
 type marker struct {
 	file   vfs.File
 	boot   string
-	dirty  chan struct{} // has room for one
+	dirty  chan struct{} // holds one token: the mark is not synced
 	stop   chan struct{}
 	syncer sync.WaitGroup
 
 	mu   sync.Mutex
 	last mark
-	err  error // of the syncer
+	err  error // of the background sync
 }
 
-// newMarker writes a mark, with which the log was found, and keeps it from then on. With sync
-// it is brought to the disk.
+// newMarker writes the mark of the log as it was found, and keeps it up to date. With sync it
+// also syncs later marks, in the background.
 func newMarker(dir, boot string, found mark, sync bool) (*marker, error) {
 	f, err := openMark(filepath.Join(dir, markName), dir)
 	if err != nil {
 		return nil, err
 	}
 	m := &marker{file: f, boot: boot, dirty: make(chan struct{}, 1), stop: make(chan struct{}), last: found}
-	for range 2 { // both slots, so that the next opening finds one before the newest
+	for range 2 { // both slots, so that the next opening finds a predecessor
 		err = errors.Join(err, m.set(found.segment, found.end))
 	}
 	if err = errors.Join(err, f.SyncData()); err != nil {
@@ -51,7 +51,7 @@ func newMarker(dir, boot string, found mark, sync bool) (*marker, error) {
 	return m, nil
 }
 
-// openMark opens the file, which it makes with its whole length.
+// openMark opens the file, and makes it with its full length if need be.
 func openMark(path, dir string) (vfs.File, error) {
 	f, err := vfs.Default.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
@@ -76,7 +76,7 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// set notes that an append to a segment has ended at end.
+// set marks that an append to a segment has ended at end.
 func (m *marker) set(segment, end uint64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -125,7 +125,7 @@ func (m *marker) close() error {
 	return errors.Join(m.file.SyncData(), m.file.Close())
 }
 
-// markedFiles note each append that is synced.
+// markedFiles sets the mark after each synced append.
 type markedFiles struct {
 	types.VFS
 	marker *marker

@@ -11,10 +11,10 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 )
 
-// Mend verifies a log, and puts right what a crash left of its last segment, where raft-wal
-// (v0.4.2) does not. It is to be called before the library opens the log. It changes nothing
-// of a log that is damaged. loose says that appends were never synced: what of the last
-// segment is not whole was lost with the machine then.
+// Mend verifies a log, and repairs what a crash left of its last segment where raft-wal
+// (v0.4.2) does not. Call it before the library opens the log. It changes nothing in a
+// damaged log. loose says that appends were never synced: a batch of the last segment that
+// is not whole may then have been lost with the machine.
 func Mend(dir string, files types.VFS, segments types.SegmentFiler, meta types.MetaStore, loose bool) error {
 	state, err := meta.Load(dir)
 	if err != nil {
@@ -28,8 +28,8 @@ func Mend(dir string, files types.VFS, segments types.SegmentFiler, meta types.M
 	return err
 }
 
-// mend puts right what a crash left of a log that is verified. It returns the last segment
-// and where its last batch ends, for the mark.
+// mend repairs what a crash left of a verified log. It returns the mark of the last segment
+// and of the end of its last batch.
 func mend(v *verifier, end int, segments types.SegmentFiler, meta types.MetaStore) (mark, error) {
 	all := v.state.Segments
 	if len(all) == 0 || !all[len(all)-1].SealTime.IsZero() {
@@ -41,7 +41,7 @@ func mend(v *verifier, end int, segments types.SegmentFiler, meta types.MetaStor
 		err = finishRotation(v.state, segments, meta)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		err = nil // it was noted, but not made: the library knows this case
+		err = nil // the metadata name a file that was not made yet: the library makes it
 	}
 	m := v.mark
 	m.segment, m.end = tail.ID, uint64(end)
@@ -52,8 +52,9 @@ func mend(v *verifier, end int, segments types.SegmentFiler, meta types.MetaStor
 // in a write leaves its first pages, and power that fails any of them. The library begins
 // its next append there, but takes what it finds behind that append for frames at the next
 // opening, and believes in an index without a commit: the segment then counts as full, with
-// an index that leads to nothing, and the node can never read its log again. The batch that
-// a killed process wrote last is synced, as it will be acknowledged from now on.
+// an index that leads to nothing, and the node can never read its log again. wipeTorn also
+// syncs the last batch: a killed process may have written it without a sync, and from now on
+// it counts as acknowledged.
 func wipeTorn(dir string, files types.VFS, tail types.SegmentInfo, end int64, rest int) error {
 	f, err := files.OpenWriter(dir, segment.FileName(tail))
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// metadata are the library's (metadb.BoltMetaDB), with a checksum of all of them, and of
-// term and vote, in each transaction: bbolt has none for its data. An earlier weir reads and
-// writes the same file; what it wrote last has no checksum.
+// metadata takes the place of the library's metadb.BoltMetaDB. Each transaction adds a
+// checksum of all metadata, and of term and vote, because bbolt has none for its data. An
+// earlier weir reads and writes the same file, but writes no checksum.
 type metadata struct{ db *bbolt.DB }
 
 var (
@@ -26,7 +26,7 @@ var (
 	sumKey       = []byte("s")
 )
 
-const sumBytes = 12 // the transaction, and the CRC32C of what it left
+const sumBytes = 12 // the transaction's ID, and the CRC32C of the data after it
 
 // sumOf is the checksum of all keys and values.
 func sumOf(tx *bbolt.Tx) (uint32, error) {
@@ -45,7 +45,7 @@ func sumOf(tx *bbolt.Tx) (uint32, error) {
 	return all.sum(), nil
 }
 
-// update changes one value, and the checksum with it.
+// update changes one value and the checksum.
 func (m *metadata) update(bucket, key, value []byte) error {
 	return m.db.Update(func(tx *bbolt.Tx) error {
 		if err := tx.Bucket(bucket).Put(key, value); err != nil {
@@ -68,7 +68,7 @@ func seal(tx *bbolt.Tx) error {
 	return sums.Put(sumKey, binary.LittleEndian.AppendUint32(b, sum))
 }
 
-// Load returns what the log knows of its segments.
+// Load returns the list of segments.
 func (m *metadata) Load(string) (types.PersistentState, error) {
 	var state types.PersistentState
 	err := m.db.View(func(tx *bbolt.Tx) error { return loadState(tx, &state) })
@@ -82,7 +82,7 @@ func loadState(tx *bbolt.Tx, state *types.PersistentState) error {
 	return nil
 }
 
-// CommitState replaces it.
+// CommitState replaces the list of segments.
 func (m *metadata) CommitState(state types.PersistentState) error {
 	b, err := json.Marshal(state)
 	if err != nil {
@@ -91,7 +91,7 @@ func (m *metadata) CommitState(state types.PersistentState) error {
 	return m.update(metaBucket, metaKey, b)
 }
 
-// GetStable returns a value of the Raft library, nil when there is none.
+// GetStable returns a value that the Raft library has stored, or nil.
 func (m *metadata) GetStable(key []byte) (value []byte, err error) {
 	err = m.db.View(func(tx *bbolt.Tx) error {
 		value = bytes.Clone(tx.Bucket(stableBucket).Get(key))
@@ -100,14 +100,14 @@ func (m *metadata) GetStable(key []byte) (value []byte, err error) {
 	return value, err
 }
 
-// SetStable stores one.
+// SetStable stores a value of the Raft library.
 func (m *metadata) SetStable(key, value []byte) error { return m.update(stableBucket, key, value) }
 
-// Close lets go of the file.
+// Close closes the file.
 func (m *metadata) Close() error { return m.db.Close() }
 
-// openMeta opens the metadata, of which readMeta has found that they are valid, and puts them
-// into a new file: what is damaged of the file's own administration is left behind.
+// openMeta writes the metadata that readMeta has verified into a new file, and opens it.
+// Damage to pages that readMeta does not read, such as the freelist, stays behind.
 func openMeta(dir string, state types.PersistentState, stable map[string][]byte) (*metadata, error) {
 	path := filepath.Join(dir, metadb.FileName)
 	if err := os.RemoveAll(path + ".tmp"); err != nil {

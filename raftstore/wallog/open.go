@@ -20,7 +20,7 @@ const segmentBytes = 16 << 20
 
 // Open opens the log in a directory, which it makes. sync says whether an append is
 // on disk when it returns; the library's metadata, where term and vote are kept
-// too, always are. A log that is damaged is refused, with a CorruptError, and left as it is.
+// too, always are. Open refuses a damaged log with a CorruptError, and leaves it as it is.
 func Open(dir string, sync bool, log hclog.Logger) (*Log, error) {
 	l, err := openOn(dir, fs.New(), settings{sync: sync, boot: bootID(), segmentBytes: segmentBytes, log: log})
 	if err != nil {
@@ -58,7 +58,7 @@ func openOn(dir string, files types.VFS, s settings) (*Log, error) {
 	return openVerified(&v, end, stable, s)
 }
 
-// openVerified opens a log that is valid. From here on, its files change.
+// openVerified opens a log that was verified. From here on, its files change.
 func openVerified(v *verifier, end int, stable map[string][]byte, s settings) (l *Log, err error) {
 	l = &Log{}
 	defer func() {

@@ -22,25 +22,25 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// scan is what the batches of a segment say, from its first byte up to the first batch that
-// is not whole.
+// scan describes the batches of a segment, from its first byte up to the first batch that is
+// not whole.
 type scan struct {
 	end     int      // where the last batch ends whose checksum holds; 0: none
 	offsets []uint32 // of the entries up to end
 	batches int      // up to end
 	index   int      // where the array of the sealing index begins; 0: not sealed
-	at      int      // the first byte behind end that is not as it should be
-	why     string   // what is wrong there
-	summed  bool     // there is a commit behind end, at, and its checksum does not hold
+	at      int      // the first byte after end that is not valid
+	why     string   // what is wrong at that byte
+	summed  bool     // at is a commit frame whose checksum does not hold
 }
 
-// frame is the header of one.
+// frame is the header of a frame.
 type frame struct {
 	kind  uint8
 	value uint32 // length, or checksum of a commit
 }
 
-// frameAt decodes a frame's header. It reports false when there is none of a known type.
+// frameAt decodes a frame's header. It returns false if the type is not known.
 func frameAt(b []byte, at int) (frame, bool) {
 	if at+frameHeadBytes > len(b) || b[at+1]|b[at+2]|b[at+3] != 0 {
 		return frame{}, false
@@ -54,7 +54,7 @@ func frameAt(b []byte, at int) (frame, bool) {
 	}
 }
 
-// size is how many bytes the frame takes.
+// size returns the length of the frame with its header and padding.
 func (f frame) size() int {
 	if f.kind == segment.FrameCommit {
 		return frameHeadBytes
@@ -62,8 +62,8 @@ func (f frame) size() int {
 	return frameHeadBytes + (int(f.value)+frameHeadBytes-1)/frameHeadBytes*frameHeadBytes
 }
 
-// scanSegment verifies every batch of a segment whose first entry is base: its checksum, its
-// frames, and that its entries follow one another.
+// scanSegment verifies every batch of a segment whose first entry is base: the checksum, the
+// frames, and that the entries are consecutive.
 func scanSegment(b []byte, base uint64) scan {
 	var s scan
 	var offsets []uint32
@@ -104,7 +104,7 @@ func scanSegment(b []byte, base uint64) scan {
 	}
 }
 
-// readAll reads a file into a buffer, or a longer one.
+// readAll reads a file into a buffer, which it extends if the file is longer.
 func readAll(f io.ReaderAt, buf []byte) ([]byte, error) {
 	n, err := f.ReadAt(buf, 0)
 	if n < len(buf) {
@@ -119,7 +119,7 @@ func readAll(f io.ReaderAt, buf []byte) ([]byte, error) {
 
 var zeros [4096]byte
 
-// lastNonzero is how many bytes there are up to the last that is not zero.
+// lastNonzero returns the length of b without its trailing zeros.
 func lastNonzero(b []byte) int {
 	for len(b) >= len(zeros) && bytes.Equal(b[len(b)-len(zeros):], zeros[:]) {
 		b = b[:len(b)-len(zeros)]

@@ -7,16 +7,17 @@ import (
 )
 
 const (
-	// sectorBytes is what a disk writes whole or not at all.
+	// sectorBytes is the unit that a disk writes whole or not at all.
 	sectorBytes = 512
-	// maxSearchBytes bounds the checksums that laterBatch computes: a tenth of a second. What
-	// a crash leaves needs a hundredth of it.
+	// maxSearchBytes bounds the bytes that laterBatch checksums: a tenth of a second. After a
+	// crash it needs a hundredth of that.
 	maxSearchBytes = 1 << 30
 )
 
-// torn says why what follows the last whole batch of a segment cannot be a torn write, or ""
-// when it can. Only the last write can be torn, and a torn write lacks whole sectors: the
-// segment was made of zeros, and each sector of the write arrived or is still zero.
+// torn returns "" if the bytes after the last whole batch of a segment can be a torn write,
+// else the reason why not. Only the last write can be torn, and a torn write lacks whole
+// sectors: the segment was made of zeros, and each sector of the write either reached the
+// disk or is still zero.
 func torn(b []byte, s scan) string {
 	end := min(s.end+(lastNonzero(b[s.end:])+frameHeadBytes-1)/frameHeadBytes*frameHeadBytes, len(b))
 	if laterBatch(b[:end], s.end) {
@@ -34,7 +35,7 @@ func torn(b []byte, s scan) string {
 	return ""
 }
 
-// lacksSector reports whether, of a write of [from, to), some sector is zero.
+// lacksSector reports whether a sector of a write of [from, to) is all zeros.
 func lacksSector(b []byte, from, to int) bool {
 	for at := from; at < to; {
 		next := (at/sectorBytes + 1) * sectorBytes
@@ -46,11 +47,11 @@ func lacksSector(b []byte, from, to int) bool {
 	return false
 }
 
-// laterBatch reports whether a batch whose checksum holds begins behind from. One write has
-// one commit frame, so that whatever stands before such a batch was written and synced.
+// laterBatch reports whether a batch whose checksum holds begins after from. One write has
+// one commit frame, so everything before such a batch was written and synced.
 func laterBatch(b []byte, from int) bool {
 	const none = -1
-	commits := make([]int32, (len(b)-from)/frameHeadBytes+1) // by frame: which commit it leads to
+	commits := make([]int32, (len(b)-from)/frameHeadBytes+1) // by frame position: the commit frame that follows
 	commitOf := func(at int) int {
 		if i := (at - from) / frameHeadBytes; i < len(commits) {
 			return int(commits[i])
@@ -80,7 +81,7 @@ func laterBatch(b []byte, from int) bool {
 			return true
 		}
 		if left -= commit - at; left < 0 {
-			return true // it cannot be ruled out
+			return true // unknown: take it for damage
 		}
 	}
 	return false

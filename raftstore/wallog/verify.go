@@ -12,8 +12,8 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 )
 
-// verifier reads a whole log before anything of it is changed, and tells a torn write, which
-// nobody was told of, from damage to entries that may have been acknowledged.
+// verifier reads a whole log before any of it is changed. It tells a torn write, which was
+// never acknowledged, from damage to entries that may have been.
 type verifier struct {
 	dir   string
 	files types.VFS
@@ -23,11 +23,11 @@ type verifier struct {
 	// the machine. A batch of the last segment that is not whole then ends the log.
 	loose bool
 	buf   []byte
-	rest  int // of the last segment: how many bytes behind its last whole batch are not zero
+	rest  int // length of the non-zero bytes after the last whole batch of the last segment
 }
 
-// verify checks every segment. It returns where the last whole batch of the last one ends,
-// when that one is not sealed.
+// verify checks every segment. If the last segment is not sealed, it returns where its last
+// whole batch ends.
 func (v *verifier) verify() (tailEnd int, err error) {
 	if err := v.segments(); err != nil {
 		return 0, err
@@ -53,7 +53,7 @@ func (v *verifier) verify() (tailEnd int, err error) {
 	return tailEnd, nil
 }
 
-// segments checks the metadata against themselves, the mark and the files.
+// segments checks that the metadata are consistent, and agree with the mark and the files.
 func (v *verifier) segments() error {
 	all := v.state.Segments
 	bad := func(format string, args ...any) error {
@@ -84,7 +84,8 @@ func (v *verifier) segments() error {
 	return err
 }
 
-// read returns a segment. The file of the last one may be missing before its first append.
+// read returns the bytes of a segment. The file of the last segment may be missing before
+// its first append.
 func (v *verifier) read(info types.SegmentInfo) ([]byte, error) {
 	name := segment.FileName(info)
 	f, err := v.files.OpenReader(v.dir, name)
@@ -101,7 +102,8 @@ func (v *verifier) read(info types.SegmentInfo) ([]byte, error) {
 	return v.buf, errors.Join(err, f.Close())
 }
 
-// sealed checks a segment that takes no more entries: all of it must be there.
+// sealed checks a segment that takes no more entries: all its entries and its index must be
+// whole.
 func (v *verifier) sealed(info types.SegmentInfo, b []byte, s scan) error {
 	switch {
 	case info.BaseIndex+uint64(len(s.offsets)) <= info.MaxIndex:
@@ -136,7 +138,7 @@ func (v *verifier) tail(info types.SegmentInfo, b []byte, s scan) error {
 	return nil
 }
 
-// content checks what the file says of itself, and the index of its entries.
+// content checks the file header and the index of entries.
 func (v *verifier) content(info types.SegmentInfo, b []byte, s scan) error {
 	head := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
 	if head(8) != info.BaseIndex || head(16) != info.ID || head(24) != info.Codec {
