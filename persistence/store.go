@@ -169,7 +169,7 @@ func (s *Store) readRecord(r renewal) error {
 	}
 	s.journal = j
 	if s.last.Flush < s.marked.Flush || j.next < s.marked.Item {
-		return fmt.Errorf("%w (it ends at flush %d, item %d, but flush %d was written, item %d its last)",
+		return fmt.Errorf("%w (it ends at flush %d with item %d, but flush %d with item %d was written)",
 			ErrDamaged, s.last.Flush, j.next-1, s.marked.Flush, max(s.marked.Item, 1)-1)
 	}
 	return nil

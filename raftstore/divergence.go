@@ -82,7 +82,7 @@ func (n *Node) judge(at difference) {
 	for ctx.Err() == nil {
 		switch v := n.pollHistories(ctx); v.outcome {
 		case inMajority:
-			n.log.Error("a majority of the voters has this node's state; the odd nodes have to stop", "entry", v.index, "odd", v.others)
+			n.log.Error("a majority of the voters has this node's state; the nodes that differ must stop", "entry", v.index, "differ", v.others)
 			return
 		case inMinority:
 			n.diverged(fmt.Errorf("%w: at entry %d the history is %v here and %v on %v", ErrDiverged, v.index, hash(v.mine), hash(v.majority), v.others))

@@ -39,7 +39,7 @@ func (v *verifier) verify() (tailEnd int, err error) {
 		}
 		s := scanSegment(b, info.BaseIndex)
 		if s.end < v.mark.acknowledged(info.ID) {
-			return 0, v.corrupt(info, s, s.why+", in what was acknowledged")
+			return 0, v.corrupt(info, s, s.why+", before the end of what was acknowledged")
 		}
 		if i < len(v.state.Segments)-1 || !info.SealTime.IsZero() {
 			err = v.sealed(info, b, s)
@@ -57,20 +57,20 @@ func (v *verifier) verify() (tailEnd int, err error) {
 func (v *verifier) segments() error {
 	all := v.state.Segments
 	bad := func(format string, args ...any) error {
-		return &CorruptError{File: "metadata", Reason: fmt.Sprintf(format, args...)}
+		return &CorruptError{File: "wal-meta.db", Reason: fmt.Sprintf(format, args...)}
 	}
 	for i, s := range all {
 		switch {
 		case s.ID >= v.state.NextSegmentID:
-			return bad("segment %d is newer than the newest", s.ID)
+			return bad("it lists segment %d, which it has not allocated", s.ID)
 		case i < len(all)-1 && s.SealTime.IsZero():
-			return bad("segment %d is not sealed and not the last", s.ID)
+			return bad("segment %d is neither sealed nor the last", s.ID)
 		case i > 0 && s.BaseIndex != all[i-1].MaxIndex+1:
-			return bad("segment %d begins with entry %d, the one before ends with %d", s.ID, s.BaseIndex, all[i-1].MaxIndex)
+			return bad("segment %d begins with entry %d, but the segment before ends with entry %d", s.ID, s.BaseIndex, all[i-1].MaxIndex)
 		}
 	}
 	if v.mark.end > 0 && v.mark.segment >= v.state.NextSegmentID {
-		return bad("entries were acknowledged in segment %d, which they do not know", v.mark.segment)
+		return bad("entries were acknowledged in segment %d, which it does not list", v.mark.segment)
 	}
 	if v.state.NextSegmentID > 0 || len(all) > 0 {
 		return nil
@@ -78,7 +78,7 @@ func (v *verifier) segments() error {
 	names, err := v.files.ListDir(v.dir)
 	for _, name := range names {
 		if strings.HasSuffix(name, ".wal") {
-			return bad("they know no segment, and there is %s", name)
+			return bad("it lists no segment, but there is %s", name)
 		}
 	}
 	return err
@@ -120,7 +120,7 @@ func (v *verifier) tail(info types.SegmentInfo, b []byte, s scan) error {
 	switch {
 	case v.rest == 0, v.mark.isLast(info.ID, s.end), v.loose && !v.mark.thisBoot:
 	case v.mark.damaged:
-		return v.corrupt(info, s, s.why+", and so is the record of what was acknowledged")
+		return v.corrupt(info, s, s.why+", and the record of what was acknowledged is damaged, too")
 	default:
 		if why := torn(b, s); why != "" {
 			return v.corrupt(info, s, why)
@@ -133,7 +133,7 @@ func (v *verifier) tail(info types.SegmentInfo, b []byte, s scan) error {
 		return err
 	}
 	if s.batches > 1 { // the first sync has stored the length
-		return v.corrupt(info, s, "the file is shorter than it was made")
+		return v.corrupt(info, s, "the file is shorter than when it was made")
 	}
 	return nil
 }
@@ -142,11 +142,11 @@ func (v *verifier) tail(info types.SegmentInfo, b []byte, s scan) error {
 func (v *verifier) content(info types.SegmentInfo, b []byte, s scan) error {
 	head := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
 	if head(8) != info.BaseIndex || head(16) != info.ID || head(24) != info.Codec {
-		return &CorruptError{File: segment.FileName(info), Entry: info.MinIndex, Reason: "it is another segment of this or another log"}
+		return &CorruptError{File: segment.FileName(info), Entry: info.MinIndex, Reason: "the file header is that of another segment"}
 	}
 	for i, at := range s.offsets {
 		if s.index > 0 && binary.LittleEndian.Uint32(b[s.index+4*i:]) != at {
-			return &CorruptError{File: segment.FileName(info), Offset: int64(s.index), Entry: info.BaseIndex + uint64(i), Reason: "the index leads elsewhere"}
+			return &CorruptError{File: segment.FileName(info), Offset: int64(s.index), Entry: info.BaseIndex + uint64(i), Reason: "the index does not match the entries"}
 		}
 	}
 	return nil
