@@ -28,11 +28,11 @@ func clusterCommands() []*command {
 				countKeysCommand(),
 			},
 		},
-		{name: "READONLY", arity: 1, summary: "Let this connection read what this node has", group: groupCluster, flags: "loading stale fast",
-			details: "From here on reads ask no other node: they are answered from this node's own state, also while there is no leader, and may be stale. Maps tell how stale in `stale_ms`, " +
-				"also that of `RL.INSPECT` for an idle key. `READWRITE` and `RESET` end it. Decisions and changes are not affected.", run: runReadonly},
-		{name: "READWRITE", arity: 1, summary: "End READONLY", group: groupCluster, flags: "loading stale fast",
-			details: "Reads of this connection show again everything that was acknowledged, by any node, before they came.", run: runReadwrite},
+		{name: "READONLY", arity: 1, summary: "Allow stale reads on this connection", group: groupCluster, flags: "loading stale fast",
+			details: "From here on this node answers reads from its own state, also while there is no leader. They may be stale; maps tell how stale in `stale_ms`, " +
+				"also that of `RL.INSPECT` for an idle key. `READWRITE` and `RESET` end this. Decisions and changes are not affected.", run: runReadonly},
+		{name: "READWRITE", arity: 1, summary: "End stale reads on this connection", group: groupCluster, flags: "loading stale fast",
+			details: "Reads of this connection are linearizable again: they show everything that any node acknowledged before they were sent.", run: runReadwrite},
 		accept("ASKING", "Accepted without effect"),
 	}
 }

@@ -31,7 +31,7 @@ var groupTitles = [...]struct{ group, title, intro string }{
 	{groupPolicy, "Policies", "Limits that have a name, are kept by the server and change while it runs; see [policies](policies.md)."},
 	{groupSettle, "Settling", "Give back, forget, forbid. All of them take effect at once."},
 	{groupLook, "Looking", "None of these changes a limiter, but FLUSHALL and FLUSHDB. A key is there while its limiter is not idle; scans skip idle keys. In a cluster reads are linearizable at every node: " +
-		"they show all that was acknowledged before they came. `READONLY` opts a connection into stale reads of the node's own state, which tell their age."},
+		"they show everything that any node acknowledged before they were sent. `READONLY` opts a connection into stale reads of the node's own state, which tell their age."},
 	{groupDialect, "Dialects", "Commands of other limiters, so that programs written for them need no change. They share keys with `RL.TOKENBUCKET`, but for INCREX, which has counters of its own."},
 	{groupMulti, "Transactions", ""},
 	{groupPubSub, "Listening", ""},
