@@ -67,13 +67,22 @@ type kept struct {
 
 func (k *kept) store(t testing.TB, w *wallog.Log, term uint64, sizes ...int) {
 	t.Helper()
-	var batch []*raft.Log
-	for _, size := range sizes {
-		k.last++
+	var all [][]byte
+	for n, size := range sizes {
 		data := make([]byte, size)
 		for i := range data {
-			data[i] = byte(k.last*31 + uint64(i)*7 + term + 1)
+			data[i] = byte((k.last+uint64(n)+1)*31 + uint64(i)*7 + term + 1)
 		}
+		all = append(all, data)
+	}
+	k.storeData(t, w, term, all...)
+}
+
+func (k *kept) storeData(t testing.TB, w *wallog.Log, term uint64, all ...[]byte) {
+	t.Helper()
+	var batch []*raft.Log
+	for _, data := range all {
+		k.last++
 		batch = append(batch, &raft.Log{Index: k.last, Term: term, Data: data})
 		k.data[k.last] = fmt.Sprint(term, data)
 	}

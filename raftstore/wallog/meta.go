@@ -16,7 +16,12 @@ import (
 // metadata takes the place of the library's metadb.BoltMetaDB. Each transaction adds a
 // checksum of all metadata, and of term and vote, because bbolt has none for its data. An
 // earlier weir reads and writes the same file, but writes no checksum.
-type metadata struct{ db *bbolt.DB }
+type metadata struct {
+	db *bbolt.DB
+	// syncSegment syncs a segment that was completed; nil: each append was synced.
+	syncSegment func(types.SegmentInfo) error
+	sealed      uint64 // no segment of a smaller ID has to be synced
+}
 
 var (
 	metaBucket   = []byte(metadb.MetaBucket)
@@ -82,13 +87,33 @@ func loadState(tx *bbolt.Tx, state *types.PersistentState) error {
 	return nil
 }
 
-// CommitState replaces the list of segments.
+// CommitState replaces the list of segments. What it lists as completed is on disk before: a
+// loss of power may then take the end of the log, and never a part of its middle.
 func (m *metadata) CommitState(state types.PersistentState) error {
+	if err := m.syncSealed(state.Segments); err != nil {
+		return err
+	}
 	b, err := json.Marshal(state)
 	if err != nil {
 		return err
 	}
 	return m.update(metaBucket, metaKey, b)
+}
+
+// syncSealed syncs the segments that were completed since it was called last.
+func (m *metadata) syncSealed(segments []types.SegmentInfo) error {
+	for _, s := range segments {
+		if s.SealTime.IsZero() || s.ID < m.sealed {
+			continue
+		}
+		if m.syncSegment != nil {
+			if err := m.syncSegment(s); err != nil {
+				return err
+			}
+		}
+		m.sealed = s.ID + 1
+	}
+	return nil
 }
 
 // GetStable returns a value that the Raft library has stored, or nil.
@@ -127,7 +152,13 @@ func openMeta(dir string, state types.PersistentState, stable map[string][]byte)
 	if db, err = bbolt.Open(path, 0o600, nil); err != nil {
 		return nil, err
 	}
-	return &metadata{db}, nil
+	m := &metadata{db: db}
+	for _, s := range state.Segments {
+		if !s.SealTime.IsZero() {
+			m.sealed = s.ID + 1
+		}
+	}
+	return m, nil
 }
 
 func fill(tx *bbolt.Tx, state types.PersistentState, stable map[string][]byte) error {

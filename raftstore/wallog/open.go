@@ -30,6 +30,7 @@ func Open(dir string, sync bool, log hclog.Logger) (*Log, error) {
 }
 
 type settings struct {
+	files        types.VFS // sync when they are asked to
 	sync         bool
 	boot         string
 	segmentBytes int
@@ -40,7 +41,7 @@ func openOn(dir string, files types.VFS, s settings) (*Log, error) {
 	if err := persistence.MakeDirectory(vfs.Default, dir); err != nil {
 		return nil, err
 	}
-	if !s.sync {
+	if s.files = files; !s.sync {
 		files = noSyncFiles{files}
 	}
 	state, stable, err := readMeta(dir)
@@ -70,7 +71,9 @@ func openVerified(v *verifier, end int, stable map[string][]byte, s settings) (l
 	if err != nil {
 		return l, err
 	}
-	l.meta = meta
+	if l.meta = meta; !s.sync {
+		meta.syncSegment = func(info types.SegmentInfo) error { return syncSegment(s.files, v.dir, info) }
+	}
 	at, err := mend(v, end, segment.NewFiler(v.dir, v.files), meta)
 	if err != nil {
 		return l, err
@@ -82,6 +85,14 @@ func openVerified(v *verifier, end int, stable map[string][]byte, s settings) (l
 	l.WAL, err = wal.Open(v.dir, wal.WithMetaStore(meta), wal.WithSegmentFiler(segment.NewFiler(v.dir, l.files)),
 		wal.WithSegmentSize(s.segmentBytes), wal.WithLogger(s.log))
 	return l, err
+}
+
+func syncSegment(files types.VFS, dir string, info types.SegmentInfo) error {
+	f, err := files.OpenWriter(dir, segment.FileName(info))
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // noSyncFiles leaves writing to disk to the operating system.

@@ -1,6 +1,7 @@
 package wallog
 
 import (
+	"encoding/binary"
 	"hash/crc32"
 
 	"github.com/hashicorp/raft-wal/segment"
@@ -18,21 +19,38 @@ const (
 // else the reason why not. Only the last write can be torn, and a torn write lacks whole
 // sectors: the segment was made of zeros, and each sector of the write either reached the
 // disk or is still zero.
-func torn(b []byte, s scan) string {
+// next is the entry that the write began with.
+func torn(b []byte, s scan, next uint64) string {
 	end := min(s.end+(lastNonzero(b[s.end:])+frameHeadBytes-1)/frameHeadBytes*frameHeadBytes, len(b))
-	if laterBatch(b[:end], s.end) {
+	if laterBatch(b[:end], s.end, next) {
 		return s.why + ", and later entries are whole"
 	}
 	if s.summed {
 		end = s.at + frameHeadBytes
 	}
-	if last, ok := frameAt(b, end-frameHeadBytes); ok && last.kind == segment.FrameCommit && !lacksSector(b, s.end, end) {
+	// A write of which the first sectors arrived ends within an entry, whose data may look like
+	// a commit frame.
+	whole := s.summed || s.at < end
+	if last, ok := frameAt(b, end-frameHeadBytes); ok && whole && last.kind == segment.FrameCommit && !lacksSector(b, s.end, end) {
 		return s.why + ", and no sector of the write is missing"
 	}
 	if !s.summed && s.at < len(b) && !lacksSector(b, max(s.end, s.at/sectorBytes*sectorBytes), s.at+1) {
 		return s.why + ", in a sector that was written"
 	}
 	return ""
+}
+
+// leastEntryBytes is the length of the shortest entry with its frame header.
+const leastEntryBytes = 2 * frameHeadBytes
+
+// beginsBatch reports whether there is an entry whose index lies within bounds.
+func beginsBatch(b []byte, at int, least, most uint64) bool {
+	f, ok := frameAt(b, at)
+	if !ok || f.kind != segment.FrameEntry {
+		return false
+	}
+	index, _ := binary.Uvarint(b[at+frameHeadBytes : min(at+f.size(), len(b))])
+	return least <= index && index <= most
 }
 
 // lacksSector reports whether a sector of a write of [from, to) is all zeros.
@@ -48,8 +66,9 @@ func lacksSector(b []byte, from, to int) bool {
 }
 
 // laterBatch reports whether a batch whose checksum holds begins after from. One write has
-// one commit frame, so everything before such a batch was written and synced.
-func laterBatch(b []byte, from int) bool {
+// one commit frame, so everything before such a batch was written and synced. A batch begins
+// with an entry that can follow next, so that the data of an entry hardly pass for a batch.
+func laterBatch(b []byte, from int, next uint64) bool {
 	const none = -1
 	commits := make([]int32, (len(b)-from)/frameHeadBytes+1) // by frame position: the commit frame that follows
 	commitOf := func(at int) int {
@@ -73,7 +92,7 @@ func laterBatch(b []byte, from int) bool {
 	left := maxSearchBytes
 	for i := 1; i < len(commits); i++ {
 		at, commit := from+i*frameHeadBytes, int(commits[i])
-		if commit <= at {
+		if commit <= at || !beginsBatch(b, at, next, next+uint64((at-from)/leastEntryBytes)) {
 			continue
 		}
 		f, _ := frameAt(b, commit)
