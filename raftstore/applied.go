@@ -53,6 +53,14 @@ func (m *machine) passTo(index uint64) {
 	m.passLocked(index)
 }
 
+// backTo takes note that an image was loaded, which may be older than what was there: the
+// image of a recovery that overrules this node's own.
+func (m *machine) backTo(index uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.passed = index
+}
+
 // passLocked is passTo for a caller that holds mu.
 func (m *machine) passLocked(index uint64) {
 	if m.passed = max(m.passed, index); len(m.waiters) > 0 {

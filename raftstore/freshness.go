@@ -38,6 +38,13 @@ func (f *freshness) since(applied uint64) time.Time {
 	return f.at
 }
 
+// reset forgets what was known, because the state has been replaced.
+func (f *freshness) reset() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.at, f.pending.index = time.Time{}, 0
+}
+
 // resolve ends the wait of the pending question if its index has been applied. The caller
 // holds mu.
 func (f *freshness) resolve(applied uint64) {

@@ -29,8 +29,10 @@ type machine struct {
 	founded func(founding)   // called when the cluster's constants are known
 	differs func(difference) // called when the leader's history is not this node's; must not block
 	arrived func(index uint64) arrival
-	faults  Faults
-	newest  byte // format of entries that can be read
+	// reloaded is told when an image has taken the place of the state.
+	reloaded func()
+	faults   Faults
+	newest   byte // format of entries that can be read
 
 	table   atomic.Pointer[engine.Table]
 	decoder wire.Decoder
@@ -66,6 +68,7 @@ type machine struct {
 func newMachine(o engine.Options) *machine {
 	o.TrackChanges, o.MaxMemoryBytes = true, 0 // the log decides what is forgotten, not one node's memory
 	m := &machine{options: o, newest: wire.Version}
+	m.reloaded = func() {}
 	m.arrived = func(index uint64) arrival { return arrival{index: index, rawNs: m.source.MonotonicNs()} }
 	m.table.Store(engine.NewTable(o))
 	return m

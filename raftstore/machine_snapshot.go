@@ -217,6 +217,8 @@ func (m *machine) load(id string) error {
 	}
 	m.table.Store(table)
 	m.commit(s, arrival{index: s.Index, rawNs: m.source.MonotonicNs()})
+	m.backTo(s.Index)
+	m.reloaded()
 	if s.Founding.ClusterID != "" {
 		m.founded(s.Founding)
 	}

@@ -159,7 +159,7 @@ func (n *Node) open() error {
 func (n *Node) newMachine() *machine {
 	m := newMachine(n.options.Table)
 	m.source, m.images, m.faults, m.newest = n.source, n.images, n.faults, n.options.Format
-	m.find, m.fatal, m.founded, m.differs = n.queue.find, n.fatal, n.joined, n.divergence.differs
+	m.find, m.fatal, m.founded, m.differs, m.reloaded = n.queue.find, n.fatal, n.joined, n.divergence.differs, n.freshness.reset
 	return m
 }
 

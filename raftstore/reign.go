@@ -43,12 +43,15 @@ func (n *Node) lead() {
 func (n *Node) ascend() {
 	for n.raft.State() == raft.Leader && !n.closing() {
 		term := n.raft.CurrentTerm()
-		if err := n.await(n.raft.Barrier(n.electionTimeout())); err != nil {
+		barrier := n.raft.Barrier(n.electionTimeout())
+		if err := n.await(barrier); err != nil {
 			n.log.Warn("this node was elected but cannot serve yet", "term", term, "error", err)
 			time.Sleep(leaderlessPause)
 			continue
 		}
-		n.machine.passTo(n.raft.CommitIndex()) // the library's barrier entry does not reach the machine
+		if entry, ok := barrier.(interface{ Index() uint64 }); ok {
+			n.machine.passTo(entry.Index()) // the library's barrier entry does not reach the machine
+		}
 		r := &reign{term: term, clock: n.resumeClock()}
 		if !n.hasCluster() && !n.found(r) {
 			continue

@@ -1,0 +1,35 @@
+package raftstore_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore"
+)
+
+// slowWall is a machine's clocks with a wall clock that an hour was taken from.
+type slowWall struct{ persistence.Source }
+
+func (s slowWall) WallNs() int64 { return s.Source.WallNs() - int64(time.Hour) }
+
+// A node that was down cannot know for how long while it finds no leader, least of all by a
+// wall clock that was set back meanwhile. Once it has one, it knows.
+func TestTheAgeIsUnknownUntilALeaderIsFound(t *testing.T) {
+	c := newCluster(t, 3, nil)
+	c.leader()
+	c.take(c.nodes[0], "k", 10)
+	for i := range c.nodes {
+		c.stop(i)
+	}
+	c.opts[0].Source = slowWall{persistence.SystemSource()}
+	c.restart(0)
+	require.Equal(t, raftstore.UnknownAge, c.nodes[0].StaleFor())
+	c.restart(1)
+	require.Eventually(t, func() bool { return c.nodes[0].StaleFor() < raftstore.UnknownAge }, patience, time.Millisecond)
+	require.NoError(t, c.nodes[0].ReadIndex())
+	_, found := c.nodes[0].Inspect([]byte("k"))
+	require.True(t, found)
+}
