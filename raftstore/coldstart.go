@@ -61,6 +61,8 @@ func (n *Node) resume(s *state, last arrival, heard []status) engine.Stamp {
 			cold = false // an older weir does not tell; it may have been up all the time
 		case h.Index == last.index:
 			sinceNs, cold = max(sinceNs, h.Ns), cold && !h.Live
+		case h.Index < last.index && h.Live:
+			cold = false // it was up before the last entry, and is up still
 		}
 	}
 	at := engine.Stamp{NowNs: s.At.NowNs + sinceNs, WallOffsetNs: s.At.WallOffsetNs}
