@@ -111,8 +111,8 @@ func (n *Node) vouchedBy(id string, term uint64, r *reign) bool {
 // send this at any time: the sender led in that term, the entry is committed, and a
 // follower takes the commit index only up to an entry that its log has in the same term.
 func (n *Node) tellCommitted(id string, q readIndexQuestion, r *reign, index, entryTerm uint64) {
-	if q.applied >= index || q.last < index {
-		return
+	if q.applied >= index || q.last < index || n.logs.stuckFor() > n.options.Heartbeat/stuckFraction {
+		return // in the last case the follower may look for another leader, see gate
 	}
 	s := n.member(id)
 	if s == nil {
