@@ -6,11 +6,24 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// checkKept refuses a member that has lost both its images and its log. It judges only
-// Fsync: a loss of power may take a log that is not synced.
+// checkKept refuses a member that has lost its log, and its term and vote with it, or both
+// its images and its entries. It judges only Fsync: a loss of power may take a log that is
+// not synced.
 func (n *Node) checkKept() error {
 	if !n.identity.Joined || n.options.Durability != Fsync {
 		return nil
+	}
+	lost := func(what string) error {
+		return fmt.Errorf("%w (it is a member's since entry %d, and has %s)", ErrDamaged, n.identity.JoinedAt, what)
+	}
+	switch term, _ := n.logs.GetUint64(keyCurrentTerm); {
+	case term == 0 && !n.identity.Restored:
+		return lost("no term in its log")
+	case term > 0 && n.identity.Restored:
+		n.identity.Restored = false
+		if err := writeIdentity(n.options.FS, n.options.DataDir, n.identity.identity); err != nil {
+			return err
+		}
 	}
 	infos, err := n.images.List()
 	if err != nil || len(infos) > 0 {
@@ -18,7 +31,7 @@ func (n *Node) checkKept() error {
 	}
 	last, err := n.logs.LastIndex()
 	if err == nil && last == 0 {
-		err = fmt.Errorf("%w (it is a member's since entry %d, and has neither an image nor a log entry)", ErrDamaged, n.identity.JoinedAt)
+		err = lost("neither an image nor a log entry")
 	}
 	return err
 }

@@ -21,8 +21,11 @@ type identity struct {
 	Invited    bool   // a founder or a leader has taken it in; before, it takes no part in elections
 	Joined     bool   // it has been in a committed configuration
 	JoinedAt   uint64 // the entry of the first of those
+	Restored   bool   `json:",omitempty"` // it is from a backup and has not led or followed since, so it has no log
 	ClusterID  string // "" until the node has read the cluster's first entry
 	Diverged   string // why the node must not start again; "" when it may
+
+	unsummed bool // the file has no checksum: an older weir wrote it
 }
 
 const (
@@ -114,7 +117,11 @@ func claim(on vfs.FS, dir string, want identity) (identity, error) {
 	case have.Diverged != "":
 		return identity{}, fmt.Errorf("%w (%s): %s", ErrDiverged, have.Diverged, adviceRejoin)
 	}
-	return have, writeIdentity(on, dir, have) // adds the checksum to the file of an older weir
+	if have.unsummed {
+		have.unsummed = false
+		return have, writeIdentity(on, dir, have)
+	}
+	return have, nil
 }
 
 // hasState reports whether there is a log or a directory of images. A node makes them only

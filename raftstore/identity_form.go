@@ -50,5 +50,6 @@ func decodeIdentity(b []byte) (id identity, err error) {
 	if id.Version != identityVersion {
 		return identity{}, fmt.Errorf("%s: %w: format %d, this one reads %d", identityName, ErrNewer, id.Version, identityVersion)
 	}
+	id.unsummed = i < 0
 	return id, nil
 }

@@ -17,7 +17,7 @@ func identityIn(t *testing.T, file []byte) vfs.FS {
 	fs := vfs.NewMem()
 	require.NoError(t, fs.MkdirAll(fs.PathJoin("data", logName), 0o750))
 	if file != nil {
-		require.NoError(t, writeFile(fs, fs.PathJoin("data", identityName), file))
+		require.NoError(t, writeFile(fs, fs.PathJoin("data", identityName), bytes.Clone(file)))
 	}
 	return fs
 }

@@ -12,23 +12,36 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// A member that has lost its log and its images does not start as if it were new, not even
-// when its identity is there: what it promised is gone.
-func TestAMemberWithoutLogAndImagesIsRefused(t *testing.T) {
+// TestAMemberThatLostItsLogIsRefused: a member whose identity is there, and whose term, vote
+// or entries are not, does not start as if it had promised nothing.
+func TestAMemberThatLostItsLogIsRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		lost []string
+		says string
+	}{
+		"log and images": {[]string{"log", "table"}, "no term in its log"},
+		"log":            {[]string{"log"}, "no term in its log"},
+	} {
+		t.Run(name, func(t *testing.T) { refusesWithout(t, c.says, c.lost...) })
+	}
+}
+
+func refusesWithout(t *testing.T, says string, lost ...string) {
 	c := newCluster(t, 1, nil)
 	c.leader()
 	require.Eventually(t, func() bool {
 		b, err := os.ReadFile(filepath.Join(c.opts[0].DataDir, "NODE"))
 		return err == nil && strings.Contains(string(b), `"Joined":true`)
 	}, patience, time.Millisecond)
+	require.NoError(t, c.nodes[0].Snapshot())
 	require.NoError(t, c.nodes[0].Close())
 	c.nodes[0] = nil
-	for _, name := range []string{"log", "table"} {
+	for _, name := range lost {
 		require.NoError(t, os.RemoveAll(filepath.Join(c.opts[0].DataDir, name)))
 	}
 	o := c.opts[0]
 	o.Listener = listener(t)
 	_, err := raftstore.Open(o)
 	require.ErrorIs(t, err, raftstore.ErrDamaged)
-	require.ErrorContains(t, err, "neither an image nor a log entry")
+	require.ErrorContains(t, err, says)
 }

@@ -50,7 +50,7 @@ func Restore(o RestoreOptions, from io.Reader) (persistence.Contents, error) {
 		}
 		return writeIdentity(o.Store.FS, into, identity{
 			NodeID: o.NodeID, Durability: string(o.Durability), ClusterID: id,
-			Invited: true, Joined: true, JoinedAt: restoredIndex,
+			Invited: true, Joined: true, JoinedAt: restoredIndex, Restored: true,
 		})
 	})
 }
