@@ -21,9 +21,14 @@ type StaleRead struct {
 	At      string // the node
 	CallNs  int64
 	Used    int64
-	StaleMs int64 // below 0: not known
+	StaleMs int64 // unknownAgeMs: not known
 	Untold  bool  // the reply has no age
 }
+
+// unknownAgeMs is what a node tells that does not know the age: a hundred years.
+const unknownAgeMs = 100 * 365 * 24 * 3600 * 1000
+
+func (r *StaleRead) ageless() bool { return r.StaleMs >= unknownAgeMs }
 
 // sinceNs returns the time after which the read may lack grants.
 func (r *StaleRead) sinceNs() int64 { return r.CallNs - r.StaleMs*int64(time.Millisecond) }
@@ -44,7 +49,7 @@ func Staleness(ops []Op, reads []StaleRead) (understated int, err error) {
 			err = cmp.Or(err, fmt.Errorf("%w: by %s at %v", ErrUntold, r.At, time.Duration(r.CallNs)))
 			continue
 		}
-		if r.StaleMs < 0 {
+		if r.ageless() {
 			continue
 		}
 		known := sums[sort.Search(len(grants), func(i int) bool { return grants[i].ReturnNs > r.sinceNs() })]

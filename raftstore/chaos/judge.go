@@ -92,9 +92,10 @@ func (w *Workload) staleness(t *Trail, ops []Op) error {
 	w.Reads.count(func(n *ReadCounts) {
 		n.Stale, n.Understated = n.Stale+len(reads), n.Understated+understated
 		for _, r := range reads {
-			n.OldestMs = max(n.OldestMs, r.StaleMs)
-			if r.StaleMs < 0 {
+			if r.ageless() {
 				n.Ageless++
+			} else {
+				n.OldestMs = max(n.OldestMs, r.StaleMs)
 			}
 		}
 	})
