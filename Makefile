@@ -10,7 +10,7 @@ GOTESTSUM = $(GO) run gotest.tools/gotestsum@v1.13.0 --format pkgname-and-test-f
 
 # Packages whose code is shared between goroutines: tested a second time under the
 # race detector.
-RACE = ./client/... ./engine/... ./server/... ./persistence/... ./bench/... ./raftstore ./raftstore/wire ./raftstore/peer ./certs ./latency ./policyfile
+RACE = ./client/... ./engine/... ./server/... ./persistence/... ./bench/... ./raftstore ./raftstore/wallog ./raftstore/wire ./raftstore/peer ./certs ./latency ./policyfile
 
 .DEFAULT_GOAL := help
 

@@ -28,10 +28,8 @@ func torn(b []byte, s scan, next uint64) string {
 	if s.summed {
 		end = s.at + frameHeadBytes
 	}
-	// A write of which the first sectors arrived ends within an entry, whose data may look like
-	// a commit frame.
-	whole := s.summed || s.at < end
-	if last, ok := frameAt(b, end-frameHeadBytes); ok && whole && last.kind == segment.FrameCommit && !lacksSector(b, s.end, end) {
+	if last, ok := frameAt(b, end-frameHeadBytes); ok && last.kind == segment.FrameCommit && !lacksSector(b, s.end, end) &&
+		(s.summed || s.at < end || endsWrite(b[s.end:end], s.end, last.value)) {
 		return s.why + ", and no sector of the write is missing"
 	}
 	if !s.summed && s.at < len(b) && !lacksSector(b, max(s.end, s.at/sectorBytes*sectorBytes), s.at+1) {
@@ -51,6 +49,36 @@ func beginsBatch(b []byte, at int, least, most uint64) bool {
 	}
 	index, _ := binary.Uvarint(b[at+frameHeadBytes : min(at+f.size(), len(b))])
 	return least <= index && index <= most
+}
+
+// endsWrite reports whether the last frame of a write of which no sector is missing is its
+// commit frame; from is where it begins. A write of which the first sectors arrived ends within an entry, whose data may
+// look like a commit frame; but then it ends with a sector, and no single flipped bit explains
+// the checksum.
+func endsWrite(b []byte, from int, sum uint32) bool {
+	if len(b) < frameHeadBytes {
+		return false // the file ends within a frame
+	}
+	data := b[:len(b)-frameHeadBytes]
+	return (from+len(b))%sectorBytes != 0 || oneBitFlipped(len(data), crc32.Checksum(data, castagnoli)^sum)
+}
+
+// oneBitFlipped reports whether two checksums of so many bytes differ as they do when one bit
+// differs. A CRC is linear: the difference depends only on the place of the bit.
+func oneBitFlipped(bytes int, difference uint32) bool {
+	var of [8]uint32 // of each bit of a byte
+	for i := range of {
+		of[i] = castagnoli[1<<i]
+	}
+	for range bytes {
+		for i, d := range of {
+			if d == difference {
+				return true
+			}
+			of[i] = castagnoli[byte(d)] ^ d>>8
+		}
+	}
+	return false
 }
 
 // lacksSector reports whether a sector of a write of [from, to) is all zeros.
