@@ -126,7 +126,7 @@ func (n *Node) tellCommitted(id string, q readIndexQuestion, r *reign, index, en
 	self := n.transport.EncodePeer(raft.ServerID(n.options.NodeID), n.transport.LocalAddr())
 	request := raft.AppendEntriesRequest{
 		RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(n.options.NodeID), Addr: self},
-		Term:      r.term, Leader: self, PrevLogEntry: index, PrevLogTerm: entryTerm, LeaderCommitIndex: index,
+		Term:      r.term, PrevLogEntry: index, PrevLogTerm: entryTerm, LeaderCommitIndex: index,
 	}
 	n.tasks.Go(func() {
 		defer func() { <-n.telling }()
