@@ -26,6 +26,7 @@ type RunConfig struct {
 	Meanwhile func(context.Context, *Cluster) error
 	Restless  bool                             // faults follow each other too quickly for usefulness to be judged
 	Patient   bool                             // no caller gives up soon: a timeout is the cluster's, not a slow machine's
+	StaleOnly bool                             // followers of a weir before ReadIndex take part: no read is judged
 	Logf      func(format string, args ...any) // what happens, as it happens
 }
 
@@ -64,6 +65,7 @@ func Run(ctx context.Context, cfg RunConfig) (*Report, error) {
 		return nil, fmt.Errorf("%w\n%s", err, cluster.Nodes[0].LogTail())
 	}
 	r.work = NewWorkload(cluster.Addrs(), cfg.Seed, r.violations)
+	r.work.staleOnly = cfg.StaleOnly
 	if cfg.Patient {
 		r.work.quick = patientTimeout
 	}

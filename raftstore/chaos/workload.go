@@ -64,6 +64,7 @@ type Workload struct {
 	Leases     Leases
 	Books      *Books
 	Reads      Reads
+	staleOnly  bool          // no read is judged
 	leads      func() string // the address of the node that leads, as far as is known; nil: unknown
 }
 
@@ -120,7 +121,9 @@ func (w *Workload) Run(ctx context.Context) {
 	for _, ring := range w.Books.rings() {
 		spawn(bookClients, func(_ context.Context, c *Client) { w.keepBooks(c, ring) })
 	}
-	w.spawnReaders(ctx, &all, id)
+	if !w.staleOnly {
+		w.spawnReaders(ctx, &all, id)
+	}
 	all.Wait()
 }
 
