@@ -181,6 +181,16 @@ func (c *cluster) transfer(to string) {
 	})
 }
 
+// awaitReady waits until a node has a leader and has applied what was committed: a
+// linearizable read tells. Leadership is handed to no other.
+func (c *cluster) awaitReady(id string) {
+	c.t.Helper()
+	until(c.t, id+" is not ready", func() bool {
+		_, err := c.nodes[id].ask("RL.INSPECT", "no such key")
+		return err == nil
+	})
+}
+
 // calls says how often clients have sent a node RL.FIXED, which all load is made of.
 func (w *weir) calls() (n int) {
 	w.t.Helper()

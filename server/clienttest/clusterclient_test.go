@@ -116,7 +116,10 @@ func testFollowsLeader(t *testing.T, kind clientKind, redirect string) {
 		settled()
 	})
 	counted()
-	l.during(t, "it comes back", c.nodes[victim].start)
+	l.during(t, "it comes back", func() {
+		c.nodes[victim].start()
+		c.awaitReady(victim)
+	})
 	l.worries.expectDeath(kind.remembersDeath)
 	kind.quiet(t, true)
 
