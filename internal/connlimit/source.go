@@ -1,0 +1,118 @@
+package connlimit
+
+import (
+	"container/list"
+	"net/netip"
+)
+
+// sourceBits is how much of an IPv6 address names a source: a client that has one address
+// has the whole /64, and could else be a new source with each connection.
+const sourceBits = 64
+
+// SourceOf returns the source of a connection from host:port: an IPv4 address or an IPv6
+// network. The zero Addr stands for everything else, which is on this machine.
+func SourceOf(remote string) netip.Addr {
+	from, err := netip.ParseAddrPort(remote)
+	if err != nil {
+		return netip.Addr{}
+	}
+	ip := from.Addr().Unmap().WithZone("")
+	if ip.Is6() {
+		network, _ := ip.Prefix(sourceBits) // the error is for too many bits
+		return network.Addr()
+	}
+	return ip
+}
+
+// source is an address, or network, with connections in a table; nil is one without. The
+// table's mu guards it.
+type source struct {
+	addr  netip.Addr
+	open  int              // all of its connections, also busy ones
+	slots [kinds]list.List // of *Slot, oldest first: those that can be evicted
+	rank  [kinds]int       // index in Table.ranked
+}
+
+// unranked is the rank of a source without connections of a kind.
+const unranked = -1
+
+func (s *source) total() int {
+	if s == nil {
+		return 0
+	}
+	return s.open
+}
+
+func (s *source) count(k kind) int {
+	if s == nil {
+		return 0
+	}
+	return s.slots[k].Len()
+}
+
+// oldest returns the slot of a kind that has been of it for longest, nil where none is.
+func (s *source) oldest(k kind) *Slot {
+	if s.count(k) == 0 {
+		return nil
+	}
+	return s.slots[k].Front().Value.(*Slot)
+}
+
+// victim returns the slot that a new connection of the source itself takes over.
+func (s *source) victim() *Slot {
+	if silent := s.oldest(unproven); silent != nil {
+		return silent
+	}
+	return s.oldest(idle)
+}
+
+// ranking is a heap (container/heap) of the sources that have connections of a kind. The
+// first has most; among equals, the oldest.
+type ranking struct {
+	kind    kind
+	sources []*source
+}
+
+// heaviest returns the source that has most connections, nil where none has any. A tie is
+// lost by own, which is about to have one more.
+func (r *ranking) heaviest(own *source) *source {
+	if len(r.sources) == 0 {
+		return nil
+	}
+	if first := r.sources[0]; own.count(r.kind) < first.count(r.kind) {
+		return first
+	}
+	return own
+}
+
+func (r *ranking) Len() int { return len(r.sources) }
+
+func (r *ranking) Less(i, j int) bool {
+	a, b := r.sources[i], r.sources[j]
+	if n, m := a.count(r.kind), b.count(r.kind); n != m {
+		return n > m
+	}
+	return a.oldest(r.kind).since < b.oldest(r.kind).since
+}
+
+func (r *ranking) Swap(i, j int) {
+	s := r.sources
+	s[i], s[j] = s[j], s[i]
+	s[i].rank[r.kind], s[j].rank[r.kind] = i, j
+}
+
+// Push and Pop are for package heap.
+func (r *ranking) Push(x any) {
+	s := x.(*source)
+	s.rank[r.kind] = len(r.sources)
+	r.sources = append(r.sources, s)
+}
+
+func (r *ranking) Pop() any {
+	last := len(r.sources) - 1
+	s := r.sources[last]
+	r.sources[last] = nil
+	r.sources = r.sources[:last]
+	s.rank[r.kind] = unranked
+	return s
+}

@@ -1,0 +1,172 @@
+// Package connlimit bounds the connections of a port, so that no source of connections
+// keeps the others out.
+//
+// A Table knows of each connection whether it is unproven (no request, handshake or login
+// is complete yet), idle (it has proved itself and no request is in flight) or busy. When
+// the table is full, a new connection evicts the oldest unproven one of the source that
+// has most of them, else the longest idle one of the source that has most of those. Busy
+// connections are never evicted. A few slots are reserved: no source gets the last ones.
+package connlimit
+
+import (
+	"container/heap"
+	"errors"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+)
+
+// Errors of Admit.
+var (
+	ErrFull       = errors.New("every connection that could be evicted is busy")
+	ErrSourceFull = errors.New("the source has all the connections it may have, and all are busy")
+)
+
+const (
+	// reservedFraction of the slots of a table is beyond the reach of any one source: a
+	// table of 128 keeps 8 for others. A table of fewer than 16 reserves none.
+	reservedFraction = 16
+	// maxReserved bounds the reserved slots, so that one proxy that connects every client
+	// to a large table loses little.
+	maxReserved = 64
+)
+
+// Table is the connection table of one port. Its methods may be called from any goroutine.
+type Table struct {
+	most      int // connections
+	perSource int // connections of one source; 0: all but the reserved slots
+	evicted   *atomic.Int64
+
+	mu      sync.Mutex
+	open    int
+	arrived uint64 // connections and their idle times, numbered in the order of their beginning
+	sources map[netip.Addr]*source
+	ranked  [kinds]ranking
+}
+
+// New returns a table of so many connections, and so many of one source; perSource 0 is
+// no bound of its own. The table counts in evicted the connections that it cuts.
+func New(most, perSource int, evicted *atomic.Int64) *Table {
+	t := &Table{most: most, perSource: perSource, evicted: evicted, sources: make(map[netip.Addr]*source)}
+	for k := range t.ranked {
+		t.ranked[k].kind = kind(k)
+	}
+	return t
+}
+
+// Admit gives a connection from a source a slot. Where that takes a slot from another
+// connection, Admit calls the cut of that one, which closes it and must not block. The
+// owner of an admitted connection calls Release when it is closed, also after a cut.
+func (t *Table) Admit(from netip.Addr, cut func()) (*Slot, error) {
+	t.mu.Lock()
+	victim, err := t.makeRoom(from)
+	if err != nil {
+		t.mu.Unlock()
+		return nil, err
+	}
+	if victim != nil {
+		t.evicted.Add(1)
+		t.drop(victim)
+	}
+	s := t.add(from, cut)
+	t.mu.Unlock()
+	if victim != nil {
+		victim.cut()
+	}
+	return s, nil
+}
+
+// makeRoom returns the slot that a connection from a source takes over, nil where one is
+// free. The caller holds mu.
+func (t *Table) makeRoom(from netip.Addr) (victim *Slot, err error) {
+	own := t.sources[from]
+	switch bound := t.most - min(t.most/reservedFraction, maxReserved); {
+	case t.perSource > 0 && own.total() >= t.perSource:
+		victim, err = own.victim(), ErrSourceFull
+	case own.total() >= bound:
+		victim, err = own.victim(), ErrFull
+	case t.open >= t.most:
+		victim, err = t.victim(own), ErrFull
+	}
+	if victim != nil {
+		err = nil
+	}
+	return victim, err
+}
+
+// victim returns the slot that a connection of the source own takes over in a full table,
+// nil where all are busy. The caller holds mu.
+func (t *Table) victim(own *source) *Slot {
+	silent, hoarder := t.ranked[unproven].heaviest(own), t.ranked[idle].heaviest(own)
+	// The only unproven connection of a source may be about to send its request: a source
+	// with several idle ones can better spare one.
+	if silent == nil || silent.count(unproven) == 1 && hoarder.count(idle) > 1 {
+		return hoarder.oldest(idle)
+	}
+	return silent.oldest(unproven)
+}
+
+// add gives out a free slot. The caller holds mu.
+func (t *Table) add(from netip.Addr, cut func()) *Slot {
+	of := t.sources[from]
+	if of == nil {
+		of = &source{addr: from, rank: [kinds]int{unranked, unranked}}
+		t.sources[from] = of
+	}
+	of.open++
+	t.open++
+	s := &Slot{table: t, of: of, cut: cut}
+	t.list(s, unproven)
+	return s
+}
+
+// drop frees a slot, once. The caller holds mu.
+func (t *Table) drop(s *Slot) {
+	if s.freed {
+		return
+	}
+	s.freed = true
+	t.unlist(s)
+	t.open--
+	if s.of.open--; s.of.open == 0 {
+		delete(t.sources, s.of.addr)
+	}
+}
+
+// list makes a slot one that can be evicted. The caller holds mu.
+func (t *Table) list(s *Slot, as kind) {
+	t.arrived++
+	s.since, s.kind = t.arrived, as
+	s.at = s.of.slots[as].PushBack(s)
+	t.rerank(s.of, as)
+}
+
+// unlist makes a slot one that cannot be evicted. The caller holds mu.
+func (t *Table) unlist(s *Slot) {
+	if s.at == nil {
+		return
+	}
+	s.of.slots[s.kind].Remove(s.at)
+	s.at = nil
+	t.rerank(s.of, s.kind)
+}
+
+// rerank follows a change of a source's slots of a kind. The caller holds mu.
+func (t *Table) rerank(of *source, k kind) {
+	ranked := &t.ranked[k]
+	switch at, n := of.rank[k], of.count(k); {
+	case at == unranked && n > 0:
+		heap.Push(ranked, of)
+	case at != unranked && n == 0:
+		heap.Remove(ranked, at)
+	case at != unranked:
+		heap.Fix(ranked, at)
+	}
+}
+
+// Len is the number of connections.
+func (t *Table) Len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.open
+}

@@ -1,0 +1,245 @@
+package connlimit
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// port is a table whose connections are numbered in the order of admission.
+type port struct {
+	t       require.TestingT
+	table   *Table
+	evicted atomic.Int64
+	slots   []*Slot
+	cut     []int
+}
+
+func newPort(t require.TestingT, most, perSource int) *port {
+	p := &port{t: t}
+	p.table = New(most, perSource, &p.evicted)
+	return p
+}
+
+func from(n int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, byte(n >> 8), byte(n)}) }
+
+func (p *port) try(source int) (number int, err error) {
+	number = len(p.slots)
+	s, err := p.table.Admit(from(source), func() { p.cut = append(p.cut, number) })
+	if err == nil {
+		p.slots = append(p.slots, s)
+	}
+	return number, err
+}
+
+// admit lets a number of connections of a source in, and returns their slots.
+func (p *port) admit(source, n int) []*Slot {
+	for range n {
+		_, err := p.try(source)
+		require.NoError(p.t, err)
+	}
+	return p.slots[len(p.slots)-n:]
+}
+
+// requireCut checks which connections were evicted since the last call.
+func (p *port) requireCut(numbers ...int) {
+	require.Equal(p.t, numbers, p.cut)
+	p.cut = nil
+}
+
+// idleAll completes a request on each connection.
+func idleAll(slots []*Slot) {
+	for _, s := range slots {
+		s.Begin()
+		s.End()
+	}
+}
+
+func beginAll(slots []*Slot) {
+	for _, s := range slots {
+		s.Begin()
+	}
+}
+
+const stranger, client, other = 1, 2, 3
+
+// The table has 16 slots in these tests, one of which is reserved.
+func TestAFloodEvictsItself(t *testing.T) {
+	p := newPort(t, 16, 0)
+	p.admit(stranger, 15)
+	p.requireCut()
+	p.admit(stranger, 2)
+	p.requireCut(0, 1) // the oldest, while one slot is free
+	p.admit(client, 1)
+	p.requireCut()
+	p.admit(stranger, 1)
+	p.requireCut(2)
+	p.admit(client, 3)
+	p.requireCut(3, 4, 5)
+	require.EqualValues(t, 6, p.evicted.Load())
+	require.Equal(t, 16, p.table.Len())
+}
+
+func TestSilentConnectionsAreEvictedBeforeIdleOnes(t *testing.T) {
+	p := newPort(t, 16, 0)
+	idleAll(p.admit(client, 13))
+	p.admit(stranger, 3)
+	p.admit(other, 1)
+	p.requireCut(13)
+	p.admit(other, 1)
+	p.requireCut(14)
+	p.admit(other, 1) // it has two and the stranger one: its own goes
+	p.requireCut(16)
+}
+
+// One connection without a request yet is no hoard; idle ones of one source are.
+func TestAHoardOfIdleConnectionsSparesAnotherSourcesOnlyOne(t *testing.T) {
+	p := newPort(t, 16, 0)
+	hoard := p.admit(stranger, 15)
+	idleAll(hoard)
+	idleAll(hoard[:1]) // the longest idle is the second now
+	p.admit(client, 1)
+	p.admit(other, 1)
+	p.requireCut(1)
+}
+
+func TestIdleConnectionsAreEvictedFairly(t *testing.T) {
+	p := newPort(t, 16, 0)
+	idleAll(p.admit(client, 7))
+	idleAll(p.admit(stranger, 9))
+	idleAll(p.admit(other, 1))
+	p.requireCut(7)
+	idleAll(p.admit(other, 1))
+	p.requireCut(8)
+	p.admit(stranger, 1) // of two that have seven, the newcomer's own source loses one
+	p.requireCut(9)
+}
+
+func TestBusyConnectionsAreNotEvicted(t *testing.T) {
+	p := newPort(t, 16, 0)
+	busy := p.admit(stranger, 15)
+	beginAll(busy)
+	_, err := p.try(stranger)
+	require.ErrorIs(t, err, ErrFull, "one slot is reserved for others")
+	beginAll(p.admit(client, 1))
+	_, err = p.try(other)
+	require.ErrorIs(t, err, ErrFull)
+	require.Zero(t, p.evicted.Load())
+
+	busy[3].Begin() // two requests are in flight
+	busy[3].End()
+	_, err = p.try(other)
+	require.ErrorIs(t, err, ErrFull)
+	busy[3].End()
+	p.admit(other, 1)
+	p.requireCut(3)
+
+	busy[4].Release()
+	busy[4].Release()
+	p.admit(other, 1)
+	p.requireCut()
+	require.Equal(t, 16, p.table.Len())
+}
+
+// Where all sources are alike, the oldest connection goes.
+func TestTheOldestOfEqualsIsEvicted(t *testing.T) {
+	p := newPort(t, 16, 0)
+	for i := range 20 {
+		p.admit(100+i, 1)
+	}
+	p.requireCut(0, 1, 2, 3)
+}
+
+func TestBoundOfASource(t *testing.T) {
+	p := newPort(t, 16, 2)
+	first := p.admit(client, 2)
+	first[1].Begin()
+	p.admit(client, 1)
+	p.requireCut(0)
+	p.slots[2].Begin()
+	_, err := p.try(client)
+	require.ErrorIs(t, err, ErrSourceFull)
+	p.admit(other, 2)
+	p.requireCut()
+}
+
+// An evicted connection may be answered meanwhile, and is closed some time later.
+func TestAnEvictedConnectionFreesNothingMore(t *testing.T) {
+	p := newPort(t, 2, 0)
+	gone := p.admit(client, 3)[0]
+	p.requireCut(0)
+	gone.Begin()
+	gone.End()
+	gone.Release()
+	require.Equal(t, 2, p.table.Len())
+	require.Empty(t, p.table.ranked[idle].sources)
+	p.admit(other, 1)
+	p.requireCut(1)
+}
+
+func TestATableForgetsSources(t *testing.T) {
+	p := newPort(t, 16, 0)
+	for i := range 100 {
+		slot := p.admit(i, 1)[0]
+		if i%2 == 0 {
+			idleAll([]*Slot{slot})
+		}
+		slot.Release()
+	}
+	require.Empty(t, p.table.sources)
+	require.Empty(t, p.table.ranked[unproven].sources)
+	require.Empty(t, p.table.ranked[idle].sources)
+}
+
+// Whatever one source does, others with no more connections than there are reserved slots
+// always get in, and none of theirs is cut.
+func TestOneSourceKeepsNobodyOut(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		const most, reserved = 64, 4
+		p := newPort(rt, most, 0)
+		var honest []int // numbers of connections
+		for range rapid.IntRange(1, 500).Draw(rt, "steps") {
+			switch rapid.IntRange(0, 9).Draw(rt, "what") {
+			case 0: // a client comes, after one has gone
+				if len(honest) == reserved {
+					p.slots[honest[0]].Release()
+					honest = honest[1:]
+				}
+				n, err := p.try(client + rapid.IntRange(0, 2).Draw(rt, "client"))
+				require.NoError(rt, err)
+				honest = append(honest, n)
+			case 1, 2:
+				if len(p.slots) > 0 {
+					beginAll(p.slots[rapid.IntRange(0, len(p.slots)-1).Draw(rt, "busy"):][:1])
+				}
+			case 3:
+				if len(p.slots) > 0 {
+					idleAll(p.slots[rapid.IntRange(0, len(p.slots)-1).Draw(rt, "idle"):][:1])
+				}
+			default:
+				_, err := p.try(stranger)
+				require.True(rt, err == nil || err == ErrFull)
+			}
+			require.LessOrEqual(rt, p.table.Len(), most)
+			require.False(rt, slices.ContainsFunc(p.cut, func(n int) bool { return slices.Contains(honest, n) }),
+				"%v of %v", p.cut, honest)
+			p.cut = nil
+		}
+	})
+}
+
+func BenchmarkFlood(b *testing.B) {
+	for _, sources := range []int{1, 10_000} {
+		b.Run(fmt.Sprint(sources), func(b *testing.B) {
+			p := newPort(b, 10_000, 0)
+			for i := 0; b.Loop(); i++ {
+				_, _ = p.table.Admit(from(i%sources), func() {})
+			}
+		})
+	}
+}
