@@ -6,17 +6,19 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/weir-project/weir/internal/connlimit"
 )
 
 const (
 	// handshakeTimeout bounds the handshake on both sides: a few round trips.
 	handshakeTimeout = 5 * time.Second
-	// maxHandshakes bounds the connections that have not proved who they are. One more
-	// ends the oldest: silent strangers must not keep nodes out.
-	maxHandshakes = 64
+	// MaxHandshakes bounds the connections that have not proved who they are: a few from
+	// every node of a large cluster. One more evicts one of the address that has most.
+	MaxHandshakes = 64
 	// complaintsEvery bounds how often a refusal is logged.
 	complaintsEvery = time.Second
 	// acceptPause is how long a failing Accept waits: the usual cause is a lack of
@@ -48,10 +50,12 @@ type Port struct {
 	done   chan struct{}
 	tasks  sync.WaitGroup
 
+	handshakes *connlimit.Table
+	evicted    atomic.Int64 // of them
+
 	mu     sync.Mutex
 	closed bool
 	conns  map[net.Conn]struct{} // accepted ones and those in the hands of the Raft library
-	greets []net.Conn            // in a handshake, oldest first
 	told   time.Time             // when a refusal was last logged
 }
 
@@ -69,12 +73,16 @@ func NewPort(listen net.Listener, config Config, serve func(conn net.Conn, from 
 		done:  make(chan struct{}),
 		conns: map[net.Conn]struct{}{},
 	}
+	p.handshakes = connlimit.New(MaxHandshakes, 0, &p.evicted)
 	p.tasks.Go(p.accept)
 	return p
 }
 
 // Addr is the address of the listener.
 func (p *Port) Addr() net.Addr { return p.listen.Addr() }
+
+// Evicted counts the connections that were cut in their handshake to make room for others.
+func (p *Port) Evicted() int64 { return p.evicted.Load() }
 
 // Close ends every connection and returns when nothing of the port runs.
 func (p *Port) Close() error {
@@ -110,27 +118,13 @@ func (p *Port) accept() {
 				continue
 			}
 		}
-		p.begin(conn)
-		p.tasks.Go(func() { p.welcome(conn) })
+		slot, err := p.handshakes.Admit(connlimit.SourceOf(conn.RemoteAddr().String()), func() { conn.Close() })
+		if err != nil { // it does not happen: every handshake can be evicted
+			conn.Close()
+			continue
+		}
+		p.tasks.Go(func() { p.welcome(conn, slot) })
 	}
-}
-
-// begin makes room for one more handshake.
-func (p *Port) begin(conn net.Conn) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.greets) == maxHandshakes {
-		p.greets[0].Close()
-		p.greets = p.greets[1:]
-	}
-	p.greets = append(p.greets, conn)
-}
-
-// end notes that a handshake is over.
-func (p *Port) end(conn net.Conn) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.greets = slices.DeleteFunc(p.greets, func(c net.Conn) bool { return c == conn })
 }
 
 // complain logs what is wrong with another node, now and then.
@@ -145,14 +139,15 @@ func (p *Port) complain(what string, node net.Addr, err error) {
 }
 
 // welcome hands an accepted connection to its service.
-func (p *Port) welcome(raw net.Conn) {
+func (p *Port) welcome(raw net.Conn, handshake *connlimit.Slot) {
+	defer handshake.Release()
 	conn, ok := p.track(raw)
 	if !ok {
 		return
 	}
 	raw.SetDeadline(time.Now().Add(handshakeTimeout))
 	service, from, err := p.meet(conn)
-	p.end(raw)
+	handshake.Release()
 	if err != nil {
 		p.complain("a connection to the inter-node port was refused", raw.RemoteAddr(), err)
 		conn.Close()

@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/rand"
@@ -235,7 +236,7 @@ func TestSilentStrangersAreBounded(t *testing.T) {
 	b, _ := open(t, "b", "one", "secret")
 	cut := 0
 	var silent []net.Conn
-	for range maxHandshakes + 20 {
+	for range MaxHandshakes + 20 {
 		conn, err := net.Dial("tcp", b.Addr().String())
 		require.NoError(t, err)
 		defer conn.Close()
@@ -388,25 +389,48 @@ func FuzzGreeting(f *testing.F) {
 	})
 }
 
-// TestTheOldestHandshakeGoes: when strangers hold every place, the one that came
-// first has to make room.
-func TestTheOldestHandshakeGoes(t *testing.T) {
-	var p Port
-	var conns []net.Conn
-	for range maxHandshakes + 1 {
-		conn, far := net.Pipe()
-		defer conn.Close()
-		defer far.Close()
-		conns = append(conns, conn)
-		p.begin(conn)
+// dialAs connects from one of this machine's addresses.
+func dialAs(t *testing.T, from, to string) net.Conn {
+	conn, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}).Dial("tcp", to)
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// However many handshakes strangers begin, one that a node has begun from another address
+// goes on, and a connection whose handshake is complete stays, also one from their address.
+func TestStrangersEndNoHandshakeOfANode(t *testing.T) {
+	b, _ := open(t, "b", "one", "secret")
+	conn := dialAs(t, "127.0.0.1", b.Addr().String())
+	conn.SetDeadline(time.Now().Add(patience))
+	mine, err := newGreeting(CallService, Identity{NodeID: "a", ClusterID: "one"})
+	require.NoError(t, err)
+	_, err = conn.Write(mine.encode())
+	require.NoError(t, err)
+	challenge, err := readChallenge(conn)
+	require.NoError(t, err)
+	for i := range 2 * MaxHandshakes {
+		stranger := dialAs(t, "127.0.0.2", b.Addr().String())
+		_, _ = stranger.Write(mine.encode()[:i%len(magic)]) // it may be cut already
 	}
-	for i, conn := range conns {
-		require.Equal(t, i == 0, errors.Is(conn.SetDeadline(time.Time{}), io.ErrClosedPipe), "stranger %d", i)
+	require.Eventually(t, func() bool { return b.Evicted() >= MaxHandshakes }, patience, time.Millisecond)
+	require.LessOrEqual(t, b.handshakes.Len(), MaxHandshakes)
+	_, err = conn.Write(proof([]byte("secret"), "dialer", mine.encode(), challenge))
+	require.NoError(t, err)
+	_, _, err = readGreeting(conn)
+	require.NoError(t, err)
+	_, err = io.CopyN(io.Discard, conn, int64(macLen))
+	require.NoError(t, err)
+	require.NoError(t, readVerdict(conn))
+
+	evicted := b.Evicted()
+	for range 2 * MaxHandshakes {
+		dialAs(t, "127.0.0.1", b.Addr().String())
 	}
-	p.end(conns[5])
-	conn, far := net.Pipe()
-	defer conn.Close()
-	defer far.Close()
-	p.begin(conn)
-	require.NoError(t, conns[1].SetDeadline(time.Time{}), "there was room")
+	require.Eventually(t, func() bool { return b.Evicted() >= evicted+MaxHandshakes }, patience, time.Millisecond)
+	_, err = conn.Write(appendFrame(nil, frame{number: 1, kind: 2, payload: []byte("x")}))
+	require.NoError(t, err)
+	answer, err := readFrame(bufio.NewReader(conn))
+	require.NoError(t, err)
+	require.Equal(t, "a:x", string(answer.payload))
 }
