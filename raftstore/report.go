@@ -61,6 +61,7 @@ type Report struct {
 	LogBytes      int64            // of entries since the last snapshot
 	Snapshots     latency.Snapshot
 	Standstill    time.Duration // of the last snapshot
+	Evicted       int64         // connections of the inter-node port that were cut in their handshake to make room
 }
 
 // Report describes this node.
@@ -73,5 +74,6 @@ func (n *Node) Report() Report {
 		ColdStarts: n.counters.coldStarts.Load(), Uncredited: n.counters.uncredited.Load(), Credit: time.Duration(n.counters.downtimeCredit.Load()),
 		LogBytes:  n.machine.logBytes.Load(),
 		Snapshots: n.counters.snapshots.Snapshot(), Standstill: time.Duration(n.machine.standstill.Load()),
+		Evicted: n.port.Evicted(),
 	}
 }

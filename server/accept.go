@@ -3,13 +3,9 @@ package server
 import (
 	"errors"
 	"net"
-	"net/netip"
 	"time"
-)
 
-var (
-	errMaxClients   = errors.New("max number of clients reached")
-	errMaxPerSource = errors.New("max number of clients of one address reached")
+	"github.com/weir-project/weir/internal/connlimit"
 )
 
 // What a client that is turned away reads.
@@ -95,10 +91,10 @@ func (s *Server) take(nc net.Conn) {
 	case nil:
 		s.stats.Accepted.Add(1)
 		c.start()
-	case errMaxClients:
+	case connlimit.ErrFull:
 		s.stats.Rejected.Add(1)
 		turnAway(c.nc, tooManyClients)
-	case errMaxPerSource:
+	case connlimit.ErrSourceFull:
 		s.stats.Rejected.Add(1)
 		turnAway(c.nc, tooManyOfYou)
 	default:
@@ -110,16 +106,15 @@ func (s *Server) take(nc net.Conn) {
 func (s *Server) enroll(c *conn) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.draining.Load():
+	if s.draining.Load() {
 		return ErrServerClosed
-	case len(s.conns) >= s.cfg.MaxClients:
-		return errMaxClients
-	case s.crowded(c.source):
-		return errMaxPerSource
 	}
+	slot, err := s.table.Admit(connlimit.SourceOf(c.remote), c.Kill)
+	if err != nil {
+		return err
+	}
+	c.slot = slot
 	s.conns[c] = struct{}{}
-	s.sources[c.source]++
 	s.running.Add(1)
 	return nil
 }
@@ -128,16 +123,9 @@ func (s *Server) enroll(c *conn) error {
 func (s *Server) forget(c *conn) {
 	s.mu.Lock()
 	delete(s.conns, c)
-	if s.sources[c.source]--; s.sources[c.source] == 0 {
-		delete(s.sources, c.source)
-	}
 	s.mu.Unlock()
+	c.slot.Release()
 	s.running.Done()
-}
-
-// crowded says whether a source has all the connections it may have. The caller holds mu.
-func (s *Server) crowded(source netip.Addr) bool {
-	return s.cfg.MaxPerSource > 0 && s.sources[source] >= s.cfg.MaxPerSource
 }
 
 // turnAway tells a client why, without waiting for it, and hangs up.

@@ -23,7 +23,7 @@ func TestInfo(t *testing.T) {
 	for _, want := range []string{
 		"# Server\r\nredis_version:7.4.0\r\nweir_version:0.1.0-test\r\nredis_mode:standalone\r\n", "tcp_port:7000\r\n", "run_id:", "process_id:", "uptime_in_seconds:", "os:linux",
 		"# Clients\r\nconnected_clients:1\r\n", "blocked_clients:0\r\n", "used_memory:", "maxmemory:0\r\n", "loading:0\r\n", "rdb_last_bgsave_status:ok\r\n",
-		"total_connections_received:0\r\n", "total_commands_processed:4\r\n", "total_net_input_bytes:0\r\n", "rejected_connections:0\r\n", "expired_keys:0\r\n", "evicted_keys:0\r\n",
+		"total_connections_received:0\r\n", "total_commands_processed:4\r\n", "total_net_input_bytes:0\r\n", "rejected_connections:0\r\n", "evicted_clients:0\r\n", "expired_keys:0\r\n", "evicted_keys:0\r\n",
 		"keyspace_hits:0\r\n", "role:master\r\n", "connected_slaves:0\r\n", "master_repl_offset:0\r\n", "master_replid:", "used_cpu_user:",
 		"cmdstat_rl.fixed:calls=2,usec=", ",rejected_calls=1,failed_calls=0\r\n", "cmdstat_rl.sliding:calls=1,usec=", "rejected_calls=0,failed_calls=1\r\n",
 		"cmdstat_client|setname:calls=1,", "errorstat_ERR:count=1\r\n", "errorstat_WRONGTYPE:count=1\r\n", "cluster_enabled:0\r\n",

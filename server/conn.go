@@ -3,12 +3,12 @@ package server
 import (
 	"io"
 	"net"
-	"net/netip"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/weir-project/weir/internal/connlimit"
 	"github.com/weir-project/weir/server/evloop"
 )
 
@@ -23,13 +23,14 @@ type conn struct {
 	stream io.ReadWriter // nc as its turns use it
 	id     int64
 	remote string
-	source netip.Addr // who is counted for it
+	slot   *connlimit.Slot // in the server's table
 
 	sess   *session
 	in     readBuffer
 	frames framer
 	authed bool      // as the session last said
 	authBy time.Time // while not authed: cut then
+	proven bool      // a command has arrived whole from a client that may send it: not to be evicted
 	sound  int       // bytes of sess.out that are whole replies
 
 	// What follows is shared with other goroutines.
@@ -41,7 +42,6 @@ type conn struct {
 
 func newConn(srv *Server, nc net.Conn) *conn {
 	c := &conn{srv: srv, nc: nc, stream: nc, polled: srv.poll(nc), id: srv.lastID.Add(1), remote: nc.RemoteAddr().String()}
-	c.source = sourceOf(c.remote)
 	if c.polled != nil {
 		c.nc, c.stream = c.polled, c.polled.Turn()
 	}
@@ -81,6 +81,14 @@ func (c *conn) guard(f func()) {
 	f()
 }
 
+// prove keeps the connection from being evicted, once it has sent a command and may.
+func (c *conn) prove() {
+	if c.authed && !c.proven {
+		c.proven = true
+		c.slot.Begin()
+	}
+}
+
 // batch carries out the commands that have arrived whole. It settles and writes
 // before it returns, so the read buffer may move afterwards.
 func (c *conn) batch() (more, polite bool) {
@@ -102,9 +110,11 @@ func (c *conn) batch() (more, polite bool) {
 			s.out = c.pushes.take(s.out) // what was pushed before this command comes before its reply
 		}
 		c.sound = len(s.out)
+		c.prove()
 		s.do(args)
 		if authed := s.authed(); authed != c.authed {
 			c.setAuthed(authed)
+			c.prove()
 		}
 		if s.pending() >= MaxBatch || len(s.out) >= flushBytes {
 			if !c.flush() {

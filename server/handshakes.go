@@ -2,64 +2,50 @@ package server
 
 import (
 	"net"
-	"net/netip"
-	"slices"
 	"sync"
+	"sync/atomic"
+
+	"github.com/weir-project/weir/internal/connlimit"
 )
 
 // handshakes are the connections whose TLS handshake is under way: at most
 // MaxHandshakes.
 type handshakes struct {
+	table   *connlimit.Table
 	running sync.WaitGroup // their goroutines
 
 	mu     sync.Mutex
 	closed bool
-	all    []handshake // oldest first
+	all    map[net.Conn]struct{}
 }
 
-type handshake struct {
-	nc   net.Conn
-	from netip.Addr
+func newHandshakes(evicted *atomic.Int64) *handshakes {
+	return &handshakes{table: connlimit.New(MaxHandshakes, 0, evicted), all: make(map[net.Conn]struct{})}
 }
 
 // begin counts a connection in, and makes room for it where there is none. It reports
 // false when the server stops; the caller starts the goroutine otherwise.
-func (h *handshakes) begin(nc net.Conn) bool {
+func (h *handshakes) begin(nc net.Conn) (*connlimit.Slot, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
-		return false
+		return nil, false
 	}
-	if len(h.all) == MaxHandshakes {
-		at := h.victim()
-		_ = h.all[at].nc.Close()
-		h.all = slices.Delete(h.all, at, at+1)
+	slot, err := h.table.Admit(connlimit.SourceOf(nc.RemoteAddr().String()), func() { _ = nc.Close() })
+	if err != nil { // it does not happen: every handshake can be evicted
+		return nil, false
 	}
-	h.all = append(h.all, handshake{nc, sourceOf(nc.RemoteAddr().String())})
+	h.all[nc] = struct{}{}
 	h.running.Add(1)
-	return true
+	return slot, true
 }
 
-// victim is the oldest handshake of the client that has most: one that has a few is
-// not pushed out by one that floods.
-func (h *handshakes) victim() (at int) {
-	count := make(map[netip.Addr]int, MaxHandshakes)
-	for _, one := range h.all {
-		count[one.from]++
-	}
-	for i, one := range h.all {
-		if count[one.from] > count[h.all[at].from] {
-			at = i
-		}
-	}
-	return at
-}
-
-// end counts a connection out; it may be out already.
-func (h *handshakes) end(nc net.Conn) {
+// end counts a connection out.
+func (h *handshakes) end(nc net.Conn, slot *connlimit.Slot) {
+	slot.Release()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.all = slices.DeleteFunc(h.all, func(one handshake) bool { return one.nc == nc })
+	delete(h.all, nc)
 }
 
 // close ends all of them, and lets none begin.
@@ -67,7 +53,7 @@ func (h *handshakes) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.closed = true
-	for _, one := range h.all {
-		_ = one.nc.Close()
+	for nc := range h.all {
+		_ = nc.Close()
 	}
 }

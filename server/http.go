@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -42,7 +41,7 @@ const (
 //	/check    decisions for proxies, where Config.HTTPCheck allows them
 type HTTP struct {
 	server *http.Server
-	conns  webConns
+	conns  *webConns
 	check  *httpCheck // nil: off
 	// commands are those that people send from the page.
 	commands *pageCommander
@@ -62,20 +61,20 @@ func NewHTTP(s *Server) *HTTP {
 		MaxRequestsInFlight: httpScrapes,
 	}))
 	h := &HTTP{
-		conns: webConns{idle: make(map[net.Conn]struct{}), most: HTTPMaxConns},
 		check: newHTTPCheck(s), commands: &pageCommander{srv: s},
 	}
 	s.handlePage(mux, h.commands)
-	headerBytes := httpHeaderBytes
+	most, headerBytes := HTTPMaxConns, httpHeaderBytes
 	if h.check != nil {
 		mux.Handle(checkPath, h.check)
 		mux.Handle(checkPath+"/", h.check)
-		h.conns.most, headerBytes = HTTPCheckMaxConns, httpCheckHeaderBytes
+		most, headerBytes = HTTPCheckMaxConns, httpCheckHeaderBytes
 	}
+	h.conns = newWebConns(most, &s.stats.EvictedHTTP)
 	h.server = &http.Server{
-		ConnContext:       withLogin,
+		ConnContext:       h.conns.admit,
 		ConnState:         h.conns.changed,
-		Handler:           mux,
+		Handler:           h.conns.serve(mux),
 		ReadHeaderTimeout: httpHeaderTimeout,
 		ReadTimeout:       httpReadTimeout,
 		WriteTimeout:      httpWriteTimeout,
@@ -84,41 +83,6 @@ func NewHTTP(s *Server) *HTTP {
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	return h
-}
-
-// webConns keeps the connections within most: a new one takes the place of
-// one that is idle, so that hoarding them keeps no probe out.
-type webConns struct {
-	most int
-	mu   sync.Mutex
-	open int
-	idle map[net.Conn]struct{}
-}
-
-func (w *webConns) changed(nc net.Conn, state http.ConnState) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.idle, nc)
-	switch state {
-	case http.StateNew:
-		if w.open++; w.open > w.most {
-			w.closeOne(nc)
-		}
-	case http.StateIdle:
-		w.idle[nc] = struct{}{}
-	case http.StateClosed:
-		w.open--
-	}
-}
-
-// closeOne closes some idle connection, or the new one.
-func (w *webConns) closeOne(fresh net.Conn) {
-	for nc := range w.idle {
-		delete(w.idle, nc)
-		_ = nc.Close()
-		return
-	}
-	_ = fresh.Close()
 }
 
 // Serve answers requests from ln until Close, and returns nil then.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/connlimit"
 )
 
 // errNotThisMachine: nobody needs a password, so only who is on this machine is let in.
@@ -34,7 +35,7 @@ func (s *Server) httpUser(r *http.Request) (*user, error) {
 	if name == "" {
 		name = defaultUser
 	}
-	from, login := sourceOf(r.RemoteAddr), loginOf(r)
+	from, login := connlimit.SourceOf(r.RemoteAddr), loginOf(r)
 	if !login.recalls(credentials) {
 		if err := s.awaitLogin(s.failed.turn(from, time.Now())); err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"net"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -56,7 +57,7 @@ func TestOverHTTPAConnectionLogsInOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, _ := checked(t, Config{Password: "sesame", HTTPCheck: HTTPCheckProtected})
 		connect := func() func(password string) (status int, waited time.Duration) {
-			ctx := h.server.ConnContext(t.Context(), nil)
+			ctx := h.server.ConnContext(t.Context(), &addressed{from: &net.TCPAddr{}})
 			return func(password string) (int, time.Duration) {
 				began := time.Now()
 				w := visit(h, "/check/api?cost=0&key=k", func(r *http.Request) {

@@ -98,34 +98,3 @@ func TestHTTPLimits(t *testing.T) {
 	// net/http holds a refused connection half a second longer.
 	require.Eventually(t, func() bool { return goleak.Find(before) == nil }, time.Minute, 10*time.Millisecond)
 }
-
-// Connections beyond the bound take the place of idle ones, so that hoarding them
-// shuts no probe out; where all are busy the new one goes.
-func TestHTTPConnectionsAreBounded(t *testing.T) {
-	w := webConns{idle: make(map[net.Conn]struct{}), most: HTTPMaxConns}
-	open := func() net.Conn {
-		nc, other := net.Pipe()
-		t.Cleanup(func() { _, _ = nc.Close(), other.Close() })
-		w.changed(nc, http.StateNew)
-		return nc
-	}
-	closed := func(nc net.Conn) bool { return nc.SetDeadline(time.Time{}) != nil }
-	idle := open()
-	w.changed(idle, http.StateActive)
-	w.changed(idle, http.StateIdle)
-	for range HTTPMaxConns - 1 {
-		w.changed(open(), http.StateActive)
-	}
-	require.False(t, closed(idle))
-
-	fresh := open()
-	require.True(t, closed(idle))
-	require.False(t, closed(fresh))
-	w.changed(idle, http.StateClosed)
-	w.changed(fresh, http.StateActive)
-
-	fresh = open()
-	require.True(t, closed(fresh))
-	w.changed(fresh, http.StateClosed)
-	require.Equal(t, HTTPMaxConns, w.open)
-}

@@ -110,6 +110,7 @@ func infoStats(s *Server, w *infoWriter) {
 	w.field("total_net_input_bytes", s.stats.InputBytes.Load())
 	w.field("total_net_output_bytes", s.stats.OutputBytes.Load())
 	w.field("rejected_connections", s.stats.Rejected.Load()+s.stats.Denied.Load())
+	w.field("evicted_clients", s.stats.EvictedClients.Load()+s.stats.EvictedHandshakes.Load())
 	w.field("expired_keys", stats.Expired)
 	w.field("evicted_keys", stats.Evicted)
 	w.field("keyspace_hits", 0)

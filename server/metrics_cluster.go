@@ -47,6 +47,7 @@ func consensusMetrics(c Consensus) []metric {
 		counter("cluster_cold_starts_uncredited_total", "Full stops whose downtime refilled nothing, because there was no recent note of a majority's wall clocks.", c.Uncredited),
 		counter("cluster_downtime_credit_seconds_total", "Limiter time that this node gave for full stops of the cluster.", c.DowntimeCredit.Seconds()),
 		counter("cluster_late_answers_total", "Answers that came too late to be handed out, and became UNKNOWN.", c.Late),
+		counter("connections_evicted_total", evictedHelp, c.Evicted).with("port", "nodes"),
 		gauge("cluster_log_bytes", "Entries applied since the last snapshot.", c.LogBytes),
 		gauge("cluster_snapshot_standstill_seconds", "How long the last snapshot held up decisions.", c.Standstill.Seconds()),
 	}

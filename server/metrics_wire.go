@@ -1,5 +1,9 @@
 package server
 
+// evictedHelp is of a metric that the inter-node port has a share in.
+const evictedHelp = "Connections cut to make room on a full port: silent ones of the address that had most of them, then idle ones. " +
+	"By port; tls: during the handshake with clients, nodes: during the handshake with other nodes."
+
 // wireMetrics are the counters of what happens below the commands.
 func (s *Server) wireMetrics() []metric {
 	s.mu.Lock()
@@ -12,6 +16,10 @@ func (s *Server) wireMetrics() []metric {
 		counter("connections_total", "Clients served since the start.", w.Accepted.Load()),
 		counter("tls_handshake_failures_total", "TLS handshakes with clients that did not come about.", w.BadHandshakes.Load()),
 		counter("connections_rejected_total", "Clients turned away: too many, in all or from one address.", w.Rejected.Load()),
+		counter("connections_evicted_total", evictedHelp, w.EvictedClients.Load()).with("port", "clients"),
+		counter("connections_evicted_total", evictedHelp, w.EvictedHandshakes.Load()).with("port", "tls"),
+		counter("connections_evicted_total", evictedHelp, w.EvictedHTTP.Load()).with("port", "http"),
+		counter("connections_evicted_total", evictedHelp, w.EvictedRLS.Load()).with("port", "rls"),
 		counter("connections_denied_total", "Clients turned away: protected mode.", w.Denied.Load()),
 		counter("accept_errors_total", "Errors of accept.", w.AcceptErrors.Load()),
 		counter("protocol_errors_total", "Connections closed over malformed input.", w.ProtocolErrors.Load()),

@@ -24,8 +24,7 @@ import (
 
 // The limits of the rate limit service.
 const (
-	// RLSMaxConns bounds connections: each worker of an Envoy keeps one. See rlsConns for
-	// who has to go.
+	// RLSMaxConns bounds connections: each worker of an Envoy keeps one.
 	RLSMaxConns = 512
 	// rlsMaxStreams bounds the calls of one connection that wait for their answers. Envoy
 	// opens another connection beyond it.
@@ -65,7 +64,7 @@ type rlsStats struct {
 // NewRLS returns the rate limit service of s; a nil config is no TLS. Where config
 // requires certificates, these stand in for a password in protected mode.
 func NewRLS(s *Server, config *tls.Config) *RLS {
-	r := &RLS{srv: s, cmd: s.state.table.find([]byte("RL.CHECK")), conns: newRLSConns(RLSMaxConns, &s.state.rls.conns)}
+	r := &RLS{srv: s, cmd: s.state.table.find([]byte("RL.CHECK")), conns: newRLSConns(RLSMaxConns, s.state.rls, &s.stats.EvictedRLS)}
 	options := []grpc.ServerOption{
 		grpc.MaxConcurrentStreams(rlsMaxStreams),
 		grpc.MaxRecvMsgSize(rlsMaxBytes),
@@ -133,7 +132,7 @@ func (r *RLS) answer(ctx context.Context, in *rlspb.Request) (out *rlspb.Respons
 	if err != nil {
 		return nil, status.Error(codes.Unauthenticated, errorText(err))
 	}
-	wasServed(ctx)
+	defer inFlight(ctx)()
 	q, err := readRLS(in)
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, errorText(err))

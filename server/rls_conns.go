@@ -7,30 +7,30 @@ import (
 	"sync/atomic"
 
 	"google.golang.org/grpc/stats"
+
+	"github.com/weir-project/weir/internal/connlimit"
 )
 
-// rlsConns are the open connections of Envoys. Where there are too many, the oldest that was
-// never served makes room: who may not ask can open connections, and begin calls that never
-// end, but cannot keep Envoys out by them.
+// rlsConns are the open connections of Envoys. A connection is proven once a call of a user
+// who may ask has arrived whole on it: who may not ask can open connections, and begin calls
+// that never end, but cannot keep Envoys out by them.
 type rlsConns struct {
-	most  int
 	count *atomic.Int64 // as many as are open
 
-	mu     sync.Mutex
-	open   map[string]*rlsConn // by the client's address
-	opened uint64              // connections, ever
+	mu    sync.Mutex
+	table *connlimit.Table
+	open  map[string]*rlsConn // by the client's address
 }
 
-func newRLSConns(most int, count *atomic.Int64) *rlsConns {
-	return &rlsConns{most: most, count: count, open: map[string]*rlsConn{}}
+func newRLSConns(most int, stats *rlsStats, evicted *atomic.Int64) *rlsConns {
+	return &rlsConns{count: &stats.conns, table: connlimit.New(most, 0, evicted), open: map[string]*rlsConn{}}
 }
 
-// rlsConn is a connection that leaves its room when it is closed.
+// rlsConn is a connection that frees its slot when it is closed.
 type rlsConn struct {
 	net.Conn
-	of     *rlsConns
-	number uint64 // in the order of opening
-	served atomic.Bool
+	of   *rlsConns
+	slot *connlimit.Slot
 }
 
 func (c *rlsConn) Close() error {
@@ -38,52 +38,25 @@ func (c *rlsConn) Close() error {
 	return c.Conn.Close()
 }
 
-// add takes a connection in, or returns nil when all that there is room for have been
-// served.
+// add takes a connection in, or returns nil when all others are busy.
 func (all *rlsConns) add(nc net.Conn) *rlsConn {
 	c := &rlsConn{Conn: nc, of: all}
 	all.mu.Lock()
-	victim, ok := all.makeRoom()
-	if !ok {
-		all.mu.Unlock()
+	defer all.mu.Unlock()
+	slot, err := all.table.Admit(connlimit.SourceOf(nc.RemoteAddr().String()), func() { _ = nc.Close() })
+	if err != nil {
 		return nil
 	}
-	all.opened++
-	c.number = all.opened
+	c.slot = slot
 	all.open[nc.RemoteAddr().String()] = c
 	all.count.Add(1)
-	all.mu.Unlock()
-	if victim != nil {
-		_ = victim.Conn.Close()
-	}
 	return c
 }
 
-// makeRoom returns who is to be closed, if anyone, and whether there is room then. The
-// caller holds mu.
-func (all *rlsConns) makeRoom() (victim *rlsConn, ok bool) {
-	if len(all.open) < all.most {
-		return nil, true
-	}
-	for _, c := range all.open {
-		if !c.served.Load() && (victim == nil || c.number < victim.number) {
-			victim = c
-		}
-	}
-	if victim != nil {
-		all.drop(victim)
-	}
-	return victim, victim != nil
-}
-
 func (all *rlsConns) remove(c *rlsConn) {
+	c.slot.Release()
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	all.drop(c)
-}
-
-// drop forgets a connection, once. The caller holds mu.
-func (all *rlsConns) drop(c *rlsConn) {
 	if addr := c.RemoteAddr().String(); all.open[addr] == c {
 		delete(all.open, addr)
 		all.count.Add(-1)
@@ -118,11 +91,14 @@ func (l *rlsListener) Accept() (net.Conn, error) {
 
 type rlsConnKey struct{}
 
-// wasServed notes that the connection of a call is of somebody who may ask.
-func wasServed(ctx context.Context) {
-	if c, ok := ctx.Value(rlsConnKey{}).(*rlsConn); ok {
-		c.served.Store(true)
+// inFlight keeps the connection of a call from being evicted until done.
+func inFlight(ctx context.Context) (done func()) {
+	c, ok := ctx.Value(rlsConnKey{}).(*rlsConn)
+	if !ok {
+		return func() {}
 	}
+	c.slot.Begin()
+	return c.slot.End
 }
 
 // rlsTags gives each connection its memory of logins, and each call its connection. It is

@@ -2,8 +2,10 @@ package server
 
 import (
 	"context"
+	"maps"
 	"net"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,6 +15,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	"github.com/weir-project/weir/internal/connlimit"
 )
 
 func TestRLSLogins(t *testing.T) {
@@ -61,17 +65,22 @@ func TestRLSLogsInOnce(t *testing.T) {
 	require.Equal(t, codes.Unauthenticated, ask(newcomer))
 }
 
-// Where all connections are of those who were served, nobody else comes in until one ends.
+// Where every connection has a call in flight, no other is let in until one ends.
 func TestRLSConnectionsAreBounded(t *testing.T) {
 	s := limited(t, Config{})
 	r, addr := startRLS(t, s.Server)
-	setRoom(r.conns, 1)
+	setRoom(r, 1)
 	ask := func(ctx context.Context, conn *grpc.ClientConn) error {
 		_, err := rlsv3.NewRateLimitServiceClient(conn).ShouldRateLimit(ctx, rlsCall(entries("user", "1")), grpc.WaitForReady(ctx != t.Context()))
 		return err
 	}
 	first, second := dialRLS(t, addr), dialRLS(t, addr)
 	require.NoError(t, ask(t.Context(), first))
+	r.conns.mu.Lock()
+	for _, c := range r.conns.open {
+		c.slot.Begin()
+	}
+	r.conns.mu.Unlock()
 	require.Equal(t, codes.Unavailable, status.Code(ask(t.Context(), second)))
 	require.Positive(t, s.stats.Rejected.Load())
 	require.NoError(t, first.Close())
@@ -84,10 +93,10 @@ func TestRLSConnectionsAreBounded(t *testing.T) {
 }
 
 // setRoom leaves room for fewer connections.
-func setRoom(all *rlsConns, most int) {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	all.most = most
+func setRoom(r *RLS, most int) {
+	r.conns.mu.Lock()
+	defer r.conns.mu.Unlock()
+	r.conns.table = connlimit.New(most, 0, &r.srv.stats.EvictedRLS)
 }
 
 // Strangers that hold all connections, with calls that never end, keep no Envoy out, and
@@ -96,7 +105,7 @@ func TestRLSConnectionsCannotBeHoarded(t *testing.T) {
 	const room = 4
 	s := limited(t, Config{Password: "sesame"})
 	r, addr := startRLS(t, s.Server)
-	setRoom(r.conns, room)
+	setRoom(r, room)
 	ask := func(conn *grpc.ClientConn) error {
 		ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer sesame"), testWait)
 		defer cancel()
@@ -105,19 +114,23 @@ func TestRLSConnectionsCannotBeHoarded(t *testing.T) {
 	}
 	known := dialRLS(t, addr)
 	require.NoError(t, ask(known))
+	before := openRLS(r)
 	for range 3 * room {
 		stranger := dialRLS(t, addr)
 		_, err := stranger.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true}, "/"+rlsService+"/ShouldRateLimit", grpc.WaitForReady(true))
 		require.NoError(t, err, "it begins a call and sends nothing")
 	}
 	require.NoError(t, ask(dialRLS(t, addr)), "a newcomer")
-	r.conns.mu.Lock()
-	opened := r.conns.opened
-	r.conns.mu.Unlock()
 	require.NoError(t, ask(known))
+	require.Subset(t, openRLS(r), before, "on the connection that it had")
+	require.Positive(t, s.stats.EvictedRLS.Load())
+}
+
+// openRLS returns the addresses of the clients that are connected.
+func openRLS(r *RLS) []string {
 	r.conns.mu.Lock()
 	defer r.conns.mu.Unlock()
-	require.Equal(t, opened, r.conns.opened, "on the connection that it had")
+	return slices.Collect(maps.Keys(r.conns.open))
 }
 
 // fromAfar is a listener whose clients come from another machine.

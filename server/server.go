@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-project/weir/internal/connlimit"
 )
 
 // Errors of the server itself.
@@ -69,7 +70,7 @@ type Server struct {
 	state     serverState
 
 	pollers    pollers
-	handshakes handshakes
+	handshakes *handshakes
 
 	users  atomic.Pointer[Users]
 	failed *failedLogins
@@ -80,11 +81,12 @@ type Server struct {
 	draining atomic.Bool
 	stop     chan struct{} // closed when draining begins
 
+	table *connlimit.Table // of conns
+
 	mu        sync.Mutex
 	listeners map[net.Listener]struct{}
 	conns     map[*conn]struct{}
-	sources   map[netip.Addr]int // how many of them come from where
-	running   sync.WaitGroup     // connections, pushers, the sweeper
+	running   sync.WaitGroup // connections, pushers, the sweeper
 	stopOnce  sync.Once
 	sweepOnce sync.Once
 
@@ -93,19 +95,21 @@ type Server struct {
 
 // wireStats counts what happens below the commands.
 type wireStats struct {
-	Accepted       atomic.Int64 // connections served since the start
-	Rejected       atomic.Int64 // turned away: max clients, in all or from one source
-	Denied         atomic.Int64 // turned away: protected mode
-	ProtocolErrors atomic.Int64
-	CrossProtocol  atomic.Int64 // HTTP sent to a RESP port
-	AuthTimeouts   atomic.Int64
-	BadHandshakes  atomic.Int64 // TLS that did not come about
-	SlowReaders    atomic.Int64 // cut because they did not read their replies
-	PushOverflows  atomic.Int64 // cut because pushed messages piled up
-	Panics         atomic.Int64
-	AcceptErrors   atomic.Int64
-	InputBytes     atomic.Int64
-	OutputBytes    atomic.Int64
+	Accepted atomic.Int64 // connections served since the start
+	Rejected atomic.Int64 // turned away: max clients, in all or from one source
+	Denied   atomic.Int64 // turned away: protected mode
+	// Evicted ones were cut to make room for others, on each port.
+	EvictedClients, EvictedHandshakes, EvictedHTTP, EvictedRLS atomic.Int64
+	ProtocolErrors                                             atomic.Int64
+	CrossProtocol                                              atomic.Int64 // HTTP sent to a RESP port
+	AuthTimeouts                                               atomic.Int64
+	BadHandshakes                                              atomic.Int64 // TLS that did not come about
+	SlowReaders                                                atomic.Int64 // cut because they did not read their replies
+	PushOverflows                                              atomic.Int64 // cut because pushed messages piled up
+	Panics                                                     atomic.Int64
+	AcceptErrors                                               atomic.Int64
+	InputBytes                                                 atomic.Int64
+	OutputBytes                                                atomic.Int64
 }
 
 // New returns a server that decides with lim. It fails with ErrBadConfig when a
@@ -127,9 +131,10 @@ func New(cfg Config, lim Limiter) (*Server, error) {
 		stop:          make(chan struct{}),
 		listeners:     make(map[net.Listener]struct{}),
 		conns:         make(map[*conn]struct{}),
-		sources:       make(map[netip.Addr]int),
 		failed:        newFailedLogins(),
 	}
+	s.table = connlimit.New(cfg.MaxClients, cfg.MaxPerSource, &s.stats.EvictedClients)
+	s.handshakes = newHandshakes(&s.stats.EvictedHandshakes)
 	if err := s.ReloadUsers(); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,8 @@ package server
 import (
 	"net/netip"
 	"time"
+
+	"github.com/weir-project/weir/internal/connlimit"
 )
 
 // begin makes the session one that has just come: the user default where that needs no
@@ -35,7 +37,7 @@ func (s *session) become(u *user) {
 // login checks a user and password, after a pause where the client's address has failed
 // before. Whoever has logged in stays who he was when it fails.
 func (s *session) login(name, password []byte) error {
-	from := sourceOf(s.client.RemoteAddr())
+	from := connlimit.SourceOf(s.client.RemoteAddr())
 	if err := s.srv.awaitLogin(s.srv.failed.turn(from, time.Now())); err != nil {
 		return err
 	}

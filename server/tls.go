@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net"
 	"time"
+
+	"github.com/weir-project/weir/internal/connlimit"
 )
 
 // plainReply is what a client reads that sends anything but TLS to a TLS port.
@@ -19,33 +21,26 @@ func (s *Server) ServeTLS(ln net.Listener, config *tls.Config) error {
 		case !known && s.protects(nc):
 			s.stats.Denied.Add(1)
 			_ = nc.Close()
-		case s.isCrowded(nc):
-			s.stats.Rejected.Add(1)
-			_ = nc.Close()
-		case !s.handshakes.begin(nc):
-			_ = nc.Close()
 		default:
+			slot, ok := s.handshakes.begin(nc)
+			if !ok {
+				_ = nc.Close()
+				return
+			}
 			keepAlive(nc)
-			go s.shake(nc, config)
+			go s.shake(nc, slot, config)
 		}
 	})
 }
 
-// isCrowded says, before a handshake is spent on it, whether a client has no room.
-func (s *Server) isCrowded(nc net.Conn) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.crowded(sourceOf(nc.RemoteAddr().String()))
-}
-
 // shake carries a handshake out, and begins to serve the client. It runs on a
 // goroutine of its own, whose end handshakes waits for.
-func (s *Server) shake(nc net.Conn, config *tls.Config) {
+func (s *Server) shake(nc net.Conn, slot *connlimit.Slot, config *tls.Config) {
 	defer s.handshakes.running.Done()
 	secure := tls.Server(nc, config)
 	_ = nc.SetDeadline(time.Now().Add(handshakeTimeout))
 	err := secure.Handshake()
-	s.handshakes.end(nc)
+	s.handshakes.end(nc, slot)
 	if err != nil {
 		s.refuseHandshake(nc, err)
 		return

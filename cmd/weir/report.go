@@ -22,5 +22,6 @@ func (r *replica) Consensus() server.Consensus {
 		LeaderChanges: report.LeaderChanges, Clamps: report.Clamps, Late: report.Late,
 		ColdStarts: report.ColdStarts, Uncredited: report.Uncredited, DowntimeCredit: report.Credit,
 		LogBytes: report.LogBytes, Snapshots: report.Snapshots, Standstill: report.Standstill,
+		Evicted: report.Evicted,
 	}
 }
