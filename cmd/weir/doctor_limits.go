@@ -27,7 +27,7 @@ func (d *doctorCmd) lookAtFiles(up *running) finding {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
 		return finding{doubt, "limits", "the limit on file descriptors: " + err.Error(), "see ulimit -n"}
 	}
-	return judgeFiles(d.withoutEnvoys(uint64(files.Cur)), d.MaxClients)
+	return judgeFiles(d.besidesPorts(uint64(files.Cur)), d.MaxClients)
 }
 
 func judgeFiles(files uint64, clients int) finding {

@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/peer"
 	"github.com/weir-project/weir/server"
 )
 
@@ -14,6 +15,11 @@ import (
 // those of probes and scrapers, TLS handshakes, and a few for listeners, locks and logs. A store
 // that cannot open a file ends the process, so no number of clients may cause it.
 const spareFiles = persistence.MaxOpenFiles + server.HTTPMaxConns + server.MaxHandshakes + 32
+
+// peerFiles are the file descriptors of connections with other nodes, besides those of
+// handshakes: of a cluster of nine, each of which keeps up to eight with another for Raft and
+// for calls either way.
+const peerFiles = 64
 
 var errFewFiles = errors.New("too few file descriptors: raise the limit (ulimit -n)")
 
@@ -24,7 +30,7 @@ func (s *serveCmd) fitFiles(log *slog.Logger) error {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
 		return fmt.Errorf("the limit on file descriptors: %w", err)
 	}
-	room, err := clientRoom(s.withoutEnvoys(uint64(files.Cur)))
+	room, err := clientRoom(s.besidesPorts(uint64(files.Cur)))
 	if err != nil {
 		return err
 	}
@@ -36,12 +42,19 @@ func (s *serveCmd) fitFiles(log *slog.Logger) error {
 	return nil
 }
 
-// withoutEnvoys is what they leave of the file descriptors.
-func (s *serveCmd) withoutEnvoys(files uint64) uint64 {
-	if s.RLS == "" {
-		return files
+// besidesPorts is what the ports that not every server has leave of the file descriptors.
+func (s *serveCmd) besidesPorts(files uint64) uint64 {
+	taken := uint64(0)
+	if s.RLS != "" {
+		taken += server.RLSMaxConns
 	}
-	return files - min(files, server.RLSMaxConns)
+	if s.HTTP != "" && s.HTTPCheck != server.HTTPCheckOff {
+		taken += server.HTTPCheckMaxConns - server.HTTPMaxConns
+	}
+	if s.clustered() {
+		taken += peer.MaxHandshakes + peerFiles
+	}
+	return files - min(files, taken)
 }
 
 // clientRoom returns how many clients a number of file descriptors suffices for.

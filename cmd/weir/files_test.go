@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/raftstore/peer"
+	"github.com/weir-project/weir/server"
 )
 
 func TestClientRoom(t *testing.T) {
@@ -43,4 +46,24 @@ func TestConnectionsLeaveFilesToTheStore(t *testing.T) {
 	require.NotContains(t, p.output(), "too many open files")
 	p.stop() // it saves, so the store opens new files
 	require.Contains(t, p.output(), `"msg":"stopped"`)
+}
+
+// Each port that has connections of its own leaves fewer file descriptors to clients.
+func TestPortsTakeFiles(t *testing.T) {
+	for _, c := range []struct {
+		flags []string
+		taken int
+	}{
+		{nil, 0},
+		{[]string{"--rls=127.0.0.1:0"}, server.RLSMaxConns},
+		{[]string{"--http-check=open"}, server.HTTPCheckMaxConns - server.HTTPMaxConns},
+		{[]string{"--http-check=open", "--http="}, 0},
+		{[]string{"--node-id=a"}, peer.MaxHandshakes + peerFiles},
+		{[]string{"--rls=127.0.0.1:0", "--node-id=a"}, server.RLSMaxConns + peer.MaxHandshakes + peerFiles},
+	} {
+		s, err := parse(c.flags...)
+		require.NoError(t, err)
+		require.EqualValues(t, 10_000-c.taken, s.besidesPorts(10_000), c.flags)
+		require.Zero(t, s.besidesPorts(uint64(c.taken)), c.flags)
+	}
 }
