@@ -10,7 +10,7 @@ GOTESTSUM = $(GO) run gotest.tools/gotestsum@v1.13.0 --format pkgname-and-test-f
 
 # Packages whose code is shared between goroutines: tested a second time under the
 # race detector.
-RACE = ./client/... ./engine/... ./server/... ./persistence/... ./bench/... ./raftstore ./raftstore/wallog ./raftstore/wire ./raftstore/peer ./certs ./latency ./policyfile
+RACE = ./client/... ./engine/... ./server/... ./persistence/... ./bench/... ./raftstore ./raftstore/wallog ./raftstore/wire ./raftstore/peer ./internal/connlimit ./certs ./latency ./policyfile
 
 .DEFAULT_GOAL := help
 
@@ -110,6 +110,10 @@ test-silence: ## Measure how long three real nodes decide nothing when the leade
 .PHONY: test-kubernetes
 test-kubernetes: ## Check the manifests for Kubernetes against its own types, and against weir
 	cd docker/kubernetes && $(GO) test -count=1 ./...
+
+.PHONY: test-strangers
+test-strangers: ## Hold 5,000 silent, half-open or idle connections of each port, and see that nobody else is kept out
+	WEIR_TEST_STRANGERS=5000 $(GO) test -count=1 -timeout 20m -v -run '^TestStrangersKeep' ./cmd/weir
 
 .PHONY: test-reads
 test-reads: ## Read behind 10,000 writes at random nodes under faults
