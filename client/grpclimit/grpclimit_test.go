@@ -123,6 +123,8 @@ func TestBadOptions(t *testing.T) {
 		"none": {}, "no slash": {Methods: method("shop.Orders/Create")}, "no service": {Methods: method("/shop.Orders")},
 		"too deep": {Methods: method("/a/b/c")}, "twice": {Methods: append(method(check), method(check)...)},
 		"excluded": {Methods: method(watch), Exclude: []string{watch}}, "no key": {Methods: []grpclimit.Method{{Name: "/", Rule: rule}}},
+		"star": {Methods: method("/shop.Orders/*")}, "star excluded": {Methods: method("/"), Exclude: []string{"/*/Create"}},
+		"empty service": {Methods: method("//Create")}, "query": {Methods: method("/shop.Orders/Create?x")}, "blank": {Methods: method("/shop.Orders/Create ")},
 		"bad rule": {Methods: []grpclimit.Method{{Name: "/", Rule: client.Fixed(0, 1), Key: grpclimit.ByPeer()}}},
 	} {
 		_, err := grpclimit.New(c, o)

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
+	"regexp"
 
 	"github.com/weir-project/weir/client"
 	"github.com/weir-project/weir/httpfields"
@@ -70,9 +70,12 @@ func New(c *client.Client, o Options) (*Limiter, error) {
 // longestName leaves room for the key behind it.
 const longestName = 256
 
+// methodName is what calls can have: a full method, or all methods of a service. A star
+// stands for nothing, and a call's service is never empty.
+var methodName = regexp.MustCompile(`^/([^/*?\s]+/[^/*?\s]*)?$`)
+
 func (l *Limiter) add(name string, m *Method) error {
-	_, twice := l.methods[name]
-	if slashes := strings.Count(name, "/"); !strings.HasPrefix(name, "/") || slashes > 2 || slashes == 1 && name != "/" || len(name) > longestName || twice {
+	if _, twice := l.methods[name]; twice || len(name) > longestName || !methodName.MatchString(name) {
 		return fmt.Errorf("%w: a method must be like /shop.Orders/Create, /shop.Orders/ or /, at most %d bytes, and there once, not %q", ErrBadOptions, longestName, name)
 	}
 	l.methods[name] = m

@@ -247,7 +247,7 @@ func TestMistakesDoNotSwitchLimitsOff(t *testing.T) {
 		"a route":          {},
 		"a Rule and a Key": {Routes: []httplimit.Route{{Pattern: "/", Rule: rule}}},
 		"bad rule":         {Routes: []httplimit.Route{{Pattern: "/", Rule: client.Fixed(0, 0), Key: httplimit.ByRoute()}}},
-		"parsing":          {Routes: []httplimit.Route{{Pattern: "GET", Rule: rule, Key: httplimit.ByRoute()}}},
+		"no path":          {Routes: []httplimit.Route{{Pattern: "GET", Rule: rule, Key: httplimit.ByRoute()}}},
 		"conflicts":        {Routes: []httplimit.Route{{Pattern: "/a", Rule: rule, Key: httplimit.ByRoute()}}, Exclude: []string{"/a"}},
 		"the name must":    {Routes: []httplimit.Route{{Pattern: "/" + strings.Repeat("a", 200), Rule: rule, Key: httplimit.ByRoute()}}},
 	} {

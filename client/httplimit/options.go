@@ -17,7 +17,8 @@ var ErrBadOptions = errors.New("httplimit: bad options")
 
 // Route is requests that are limited in one way.
 type Route struct {
-	// Pattern is one of http.ServeMux: "POST /login", "/api/", "/" for everything else.
+	// Pattern is one of http.ServeMux: "POST /login", "/api/", "/users/{id}", "/" for
+	// everything else. New refuses one that would match nothing, like "/api/*".
 	Pattern string
 	Rule    *client.Rule
 	Key     Key
@@ -63,8 +64,9 @@ func (o *Options) complete() error {
 		return fmt.Errorf("%w: there must be a route", ErrBadOptions)
 	}
 	for i := range o.Routes {
-		if err := o.Routes[i].complete(); err != nil {
-			return fmt.Errorf("%w: route %q: %w", ErrBadOptions, o.Routes[i].Pattern, err)
+		r := &o.Routes[i]
+		if err := cmp.Or(r.complete(), o.checkPreflight(r.Pattern)); err != nil {
+			return fmt.Errorf("%w: route %q: %w", ErrBadOptions, r.Pattern, err)
 		}
 	}
 	return nil
@@ -131,9 +133,12 @@ func newRoutes(o *Options) (routes, error) {
 
 // add turns the mux' panic over a pattern that is wrong, or twice there, into an error.
 func (r routes) add(pattern string, route *Route) (err error) {
+	if err := checkPattern(pattern); err != nil {
+		return fmt.Errorf("%w: pattern %q: %w", ErrBadOptions, pattern, err)
+	}
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v", ErrBadOptions, p)
+			err = fmt.Errorf("%w: %s", ErrBadOptions, muxComplaint(p))
 		}
 	}()
 	r.mux.Handle(pattern, target{route})

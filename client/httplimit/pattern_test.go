@@ -1,0 +1,102 @@
+package httplimit_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/client"
+	"github.com/weir-project/weir/client/httplimit"
+	"github.com/weir-project/weir/internal/weirtest"
+)
+
+// routesOf are routes of one rule.
+func routesOf(patterns ...string) (all []httplimit.Route) {
+	for _, p := range patterns {
+		all = append(all, httplimit.Route{Pattern: p, Name: "login", Rule: client.FixedFirst(time.Hour, 2), Key: httplimit.ByRoute()})
+	}
+	return all
+}
+
+// A pattern that would match nothing, or other requests than it seems to, is refused, and
+// the error shows what is right.
+func TestPatternsThatLimitNothing(t *testing.T) {
+	for pattern, hint := range map[string]string{
+		"**/login": "'/{name}/login'", "**/login**": "'/{name}/login'", "/**/login": "'/{name}/login'", "/**/login**": "'/{name}/login'",
+		"*/login*": "'/{name}/login'", "/login*": "'/api/'", "/api/*": "'/api/'", "/api/**": "'/api/'", "/*": "'/api/'", "*": "no path",
+		"POST /v*/login": "'/{name}/login'", "/files/*.css": "'/files/{name...}'", "*.example.com/login": "'/{name}/login'",
+		"/users/:id": `"/users/{id}"`, "/users/<id>": "{name}", "/users/[id]": "%5B", "^/login": "a path begins with a slash", "/login$": `"/login"`,
+		"/a|/b": "%7C", "/users/id}": "%7D", "/users/{id:[0-9]+}": "bad wildcard",
+		"api/login": `"/api/login"`, "login/": `"/login/"`, "Example.com/": "small letters", "example.com:8080/": "no port",
+		"https://example.com/login": "no scheme", "login": `"/login"`, "GET": `"/login"`, "": `"/login"`,
+		"get /login": `"GET /login"`, "Post /login": `"POST /login"`, "ANY /login": `"/login"`, "* /login": `"/login"`,
+		"GET|POST /login": `"GET /login"`, "GET,POST /login": "method", "M1 /login": `"POST /login"`,
+		"OPTIONS /login": "LimitPreflight", "/login?next=1": "%3F", "/login#top": "%23",
+		"/login ": "no path", "POST /login ": "%20", "/my login": "no path", "/my login/x": "method", "//login": `"/login"`, "/a/../login": `"/login"`, "/login/.": `"/login"`,
+	} {
+		_, err := httplimit.New(nil, httplimit.Options{Routes: routesOf(pattern)})
+		require.ErrorIs(t, err, httplimit.ErrBadOptions, pattern)
+		require.ErrorContains(t, err, hint, pattern)
+		require.NotContains(t, err.Error(), ".go:", pattern)
+		if !strings.HasPrefix(pattern, "OPTIONS") {
+			_, err = httplimit.New(nil, httplimit.Options{Routes: routesOf("/other"), Exclude: []string{pattern}})
+			require.ErrorContains(t, err, hint, "excluded: %s", pattern)
+		}
+	}
+}
+
+// A route that another one, or an exclusion, leaves nothing to is refused.
+func TestPatternsThatAreShadowed(t *testing.T) {
+	for _, o := range []httplimit.Options{
+		{Routes: routesOf("/login", "/login")},
+		{Routes: routesOf("/users/{id}", "/users/{name}")},
+		{Routes: routesOf("/api/", "/api/{rest...}")},
+		{Routes: routesOf("POST /login"), Exclude: []string{"POST /login"}},
+		{Routes: routesOf("/users/{id}"), Exclude: []string{"/users/{user}"}},
+	} {
+		_, err := httplimit.New(nil, o)
+		require.ErrorIs(t, err, httplimit.ErrBadOptions)
+		require.ErrorContains(t, err, "conflicts with")
+		require.NotContains(t, err.Error(), ".go:")
+	}
+}
+
+// What http.ServeMux can match stays right, and limits what it says.
+func TestPatternsThatLimit(t *testing.T) {
+	s := weirtest.Start(t)
+	c := newClient(t, s, client.Options{})
+	for pattern, path := range map[string]string{
+		"/": "/x", "/login": "/login", "POST /login": "/login", "POST\t /login": "/login", " /login": "/login", "/api/": "/api/a/b",
+		"/users/{id}": "/users/7", "/users/{id}/keys": "/users/7/keys", "/files/{rest...}": "/files/a/b", "/home/{$}": "/home/", "/{$}": "/",
+		"example.com/": "/x", "www.example.com/login": "/login", "localhost/x": "/x", "127.0.0.1/x": "/x", "::1/x": "/x",
+		"/v1/items:batch": "/v1/items:batch", "/$metadata": "/$metadata", "/a%2Fb": "/a%2Fb", "/my%20file": "/my%20file", "/%2A": "/*",
+		"/käse": "/k%C3%A4se", "/a(b)": "/a(b)", "/~u": "/~u", "/a+b": "/a+b", "M-SEARCH /x": "/x", "PROPFIND /x": "/x",
+	} {
+		routes := routesOf(pattern)
+		routes[0].Name = pattern
+		limit, err := httplimit.New(c, httplimit.Options{Routes: routes})
+		require.NoError(t, err, pattern)
+		method, host := http.MethodPost, "example.com"
+		if before, _, found := strings.Cut(pattern, " "); found && before != "" {
+			method = strings.TrimSpace(before)
+		}
+		if before, _, _ := strings.Cut(pattern, "/"); before != "" && !strings.ContainsAny(before, " \t") {
+			host = before
+		}
+		if host == "::1" {
+			host = "[::1]:8080"
+		}
+		h := limit(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		for i, want := range []int{200, 200, 429} {
+			r := httptest.NewRequestWithContext(t.Context(), method, path, nil)
+			r.Host = host
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			require.Equal(t, want, w.Code, "%s: request %d", pattern, i)
+		}
+	}
+}
