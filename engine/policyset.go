@@ -29,6 +29,15 @@ func (p *Policy) NameOf(limit int, key []byte) []byte {
 	return append([]byte(p.prefixes[limit]), key...)
 }
 
+// Names tells of every name, in no order, until told to stop.
+func (s *Policies) Names(each func(name string) (more bool)) {
+	for name := range s.byName {
+		if !each(name) {
+			return
+		}
+	}
+}
+
 // All returns the policies by name.
 func (s *Policies) All() []*Policy {
 	return slices.SortedFunc(maps.Values(s.byName), func(a, b *Policy) int { return cmp.Compare(a.Name, b.Name) })

@@ -56,11 +56,11 @@ func TestConfig(t *testing.T) {
 		{"CONFIG SET slowlog-log-slower-than 5 SLOWLOG-MAX-LEN 3", "OK"}, {"CONFIG GET slowlog-*", "slowlog-log-slower-than 5 slowlog-max-len 3"},
 		{"CONFIG SET slowlog-max-len x", "-ERR slowlog-max-len must be a whole number from 0 to 10000, not 'x'"},
 		{"CONFIG SET slowlog-log-slower-than -2", "-ERR slowlog-log-slower-than must be a whole number from -1 to 3600000000, not '-2'"},
-		{"CONFIG SET nonsense 1", "-ERR Unknown option or number of arguments for CONFIG SET - 'nonsense'"},
+		{"CONFIG SET nonsense 1", "-ERR Unknown option or number of arguments for CONFIG SET - 'nonsense': parameter must be one of CONFIG GET *"},
 		{"CONFIG SET slowlog-max-len 9 maxclients 9", "-ERR CONFIG SET failed (possibly related to argument 'maxclients') - can't set immutable config"},
 		{"CONFIG GET slowlog-max-len", "slowlog-max-len 3"},
-		{"CONFIG SET a", "-ERR wrong number of arguments for 'config|set' command"},
-		{"CONFIG SET slowlog-max-len 1 x", "-ERR wrong number of arguments for 'config|set' command"},
+		{"CONFIG SET a", "-ERR wrong number of arguments for 'config|set' command: CONFIG SET name value [name value ...]"},
+		{"CONFIG SET slowlog-max-len 1 x", "-ERR wrong number of arguments for 'config|set' command: CONFIG SET name value [name value ...]"},
 	} {
 		assert.Equal(t, test.want, c.say(test.send), test.send)
 	}
@@ -118,7 +118,7 @@ func TestSaving(t *testing.T) {
 	assert.Contains(t, c.say("INFO persistence"), "rdb_last_bgsave_status:err\r\n")
 	srv.lim.saveErr = ErrNoDisk
 	assert.Equal(t, "-ERR this server keeps its state in memory only, it was started without a data directory", c.say("SAVE"))
-	assert.Equal(t, "-ERR syntax error", c.say("BGSAVE NOW"))
+	assert.Equal(t, "-ERR syntax error: BGSAVE [SCHEDULE]", c.say("BGSAVE NOW"))
 
 	srv.lim.mu.Lock() // Save now waits
 	assert.Equal(t, "Background saving started", c.say("BGSAVE"))
@@ -158,7 +158,7 @@ func TestPauseHoldsCommandsBack(t *testing.T) {
 		srv := newTestServer(t, Config{})
 		a, b := srv.client(t), srv.client(t)
 		assert.Equal(t, "-ERR timeout must be a whole number from 0 to 3600000, not 'x'", a.say("CLIENT PAUSE x"))
-		assert.Equal(t, "-ERR syntax error", a.say("CLIENT PAUSE 1 SOME"))
+		assert.Equal(t, "-ERR syntax error: CLIENT PAUSE ms [WRITE|ALL]", a.say("CLIENT PAUSE 1 SOME"))
 		assert.Equal(t, "OK", a.say("CLIENT PAUSE 5000 WRITE"))
 		start := time.Now()
 		b.say("TTL k")

@@ -120,7 +120,7 @@ func TestClusterSubcommands(t *testing.T) {
 	c.say("RL.FIXED y FOREVER 9")
 	require.Equal(t, "16287", c.say("CLUSTER KEYSLOT x"))
 	for send, want := range map[string]string{
-		"16287": "2", "0": "0", "16384": "-ERR Invalid or out of range slot", "-1": "-ERR Invalid or out of range slot", "x": "-ERR Invalid or out of range slot",
+		"16287": "2", "0": "0", "16384": "-ERR Invalid or out of range slot: slot must be a whole number from 0 to 16383", "-1": "-ERR Invalid or out of range slot: slot must be a whole number from 0 to 16383", "x": "-ERR Invalid or out of range slot: slot must be a whole number from 0 to 16383",
 	} {
 		assert.Equal(t, want, c.say("CLUSTER COUNTKEYSINSLOT "+send), send)
 	}

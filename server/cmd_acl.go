@@ -137,7 +137,7 @@ func runACLCat(s *session, args [][]byte) {
 	}
 	commands, ok := byCategory[lower(args[2])]
 	if !ok {
-		s.fail(replyError("ERR Unknown category '" + printable(args[2], maxQuotedBytes) + "'"))
+		s.fail(replyError("ERR Unknown category '" + printable(args[2], maxQuotedBytes) + "': category must be one of ACL CAT"))
 		return
 	}
 	s.strings(commands)

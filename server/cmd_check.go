@@ -65,7 +65,7 @@ func (s *session) morePairs(op *engine.Op, args [][]byte) (rest [][]byte, err er
 	first := len(s.batch.pairs)
 	for len(args) > 0 && !isOption(args[0], checkOptions) {
 		if len(args) == 1 {
-			return nil, replyError("ERR policy " + quote(args[0]) + " needs a key")
+			return nil, replyError("ERR policy " + quote(args[0]) + " needs a key: policies and keys come in pairs")
 		}
 		pair := engine.Pair{Policy: args[0], Key: args[1]}
 		if err := checkPair(op, s.batch.pairs[first:], pair); err != nil {

@@ -56,7 +56,7 @@ func runSetName(s *session, args [][]byte) {
 func runSetInfo(s *session, args [][]byte) {
 	attr := strings.ToLower(string(args[2]))
 	if attr != "lib-name" && attr != "lib-ver" {
-		s.fail(replyError("ERR Unrecognized option '" + printable(args[2], maxQuotedBytes) + "'"))
+		s.fail(replyError("ERR Unrecognized option '" + printable(args[2], maxQuotedBytes) + "': attribute must be LIB-NAME or LIB-VER"))
 		return
 	}
 	if !s.guarded(checkClientText(attr, args[3])) {
@@ -88,7 +88,7 @@ func runClientList(s *session, args [][]byte) {
 		for _, a := range args[3:] {
 			id, ok := parseInt(a)
 			if !ok || id < 1 {
-				s.fail(replyError("ERR Invalid client ID"))
+				s.fail(replyError("ERR Invalid client ID: id must be a whole number from 1, not " + quote(a)))
 				return
 			}
 			ids[id] = true
@@ -117,7 +117,7 @@ func isClientType(kind string) bool {
 }
 
 func unknownClientType(got []byte) error {
-	return replyError("ERR Unknown client type '" + printable(got, maxQuotedBytes) + "'")
+	return replyError("ERR Unknown client type '" + printable(got, maxQuotedBytes) + "': type must be normal, master, replica, slave or pubsub")
 }
 
 func runClientReply(s *session, args [][]byte) {

@@ -77,7 +77,7 @@ func killTest(users *Users, word, value []byte, self *bool) (func(*session) bool
 	case isWord(word, "ID"):
 		id, ok := parseInt(value)
 		if !ok || id < 1 {
-			return nil, replyError("ERR client-id should be greater than 0")
+			return nil, replyError("ERR client-id should be greater than 0: ID must be a whole number, not " + quote(value))
 		}
 		return func(c *session) bool { return c.about.id == id }, nil
 	case isWord(word, "ADDR"):
@@ -92,7 +92,7 @@ func killTest(users *Users, word, value []byte, self *bool) (func(*session) bool
 		return func(c *session) bool { return c.about.kind() == kind }, nil
 	case isWord(word, "USER"):
 		if users.byName[text] == nil {
-			return nil, replyError("ERR No such user '" + printable(value, maxQuotedBytes) + "'")
+			return nil, replyError("ERR No such user '" + printable(value, maxQuotedBytes) + "': username must be one of ACL LIST")
 		}
 		return func(c *session) bool { return c.about.userName() == text }, nil
 	case isWord(word, "MAXAGE"):

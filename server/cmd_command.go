@@ -180,13 +180,13 @@ func (s *session) keysIn(args [][]byte) (keys [][]byte, cmd *command, err error)
 	cmd, err = s.srv.state.table.resolve(args)
 	switch {
 	case cmd == nil:
-		return nil, nil, replyError("ERR Invalid command specified")
+		return nil, nil, replyError("ERR Invalid command specified: command must be one of COMMAND LIST, not " + quote(args[0]))
 	case err != nil:
-		return nil, nil, replyError("ERR Invalid number of arguments specified for command")
+		return nil, nil, replyError("ERR Invalid number of arguments specified for command: it must be " + cmd.usage())
 	case cmd.has("movablekeys"):
 		n, ok := parseInt(args[2])
 		if !ok || n < 1 || n > int64(len(args)-3) {
-			return nil, nil, replyError("ERR Invalid arguments specified for command")
+			return nil, nil, replyError("ERR Invalid arguments specified for command: it must be " + cmd.usage())
 		}
 		return args[3 : 3+n], cmd, nil
 	case cmd.keys.first == 0:

@@ -26,7 +26,7 @@ func connectionCommands() []*command {
 func runPing(s *session, args [][]byte) {
 	switch {
 	case len(args) > 2:
-		s.fail(replyError("ERR wrong number of arguments for 'ping' command"))
+		s.fail(wrongArity(s.srv.state.table.find([]byte("PING"))))
 	case s.onlyTopics():
 		s.array(2)
 		s.bulk("pong")
@@ -85,7 +85,7 @@ func runHello(s *session, args [][]byte) {
 				return
 			}
 		default:
-			s.fail(replyError("ERR Syntax error in HELLO option '" + printable(rest[0], maxQuotedBytes) + "'"))
+			s.fail(replyError("ERR Syntax error in HELLO option '" + printable(rest[0], maxQuotedBytes) + "': option must be AUTH username password or SETNAME name"))
 			return
 		}
 	}
@@ -125,7 +125,7 @@ func (s *session) introduce() {
 func runSelect(s *session, args [][]byte) {
 	switch n, ok := parseInt(args[1]); {
 	case !ok:
-		s.fail(errNotInteger)
+		s.fail(notInteger("db", "must be 0", args[1]))
 	case n != 0:
 		s.fail(errDBIndex)
 	default:

@@ -194,7 +194,7 @@ func (l *keyList) sift() {
 func runScan(s *session, args [][]byte) {
 	cursor, err := strconv.ParseUint(string(args[1]), 10, 64)
 	if err != nil || cursor > math.MaxInt64 {
-		s.fail(replyError("ERR invalid cursor"))
+		s.fail(replyError("ERR invalid cursor: cursor must be 0, or what SCAN answered, not " + quote(args[1])))
 		return
 	}
 	count, keep, err := scanOptions(args[2:])

@@ -106,7 +106,7 @@ func runExplain(s *session, args [][]byte) {
 	op.Dry = true
 	err = s.srv.lim.Decide(b.ops, ds)
 	if err == nil && ds[0].Status != engine.OK {
-		err = statusError(op, &ds[0])
+		err = s.statusError(op, &ds[0])
 	}
 	if !s.guarded(err) {
 		return
@@ -123,7 +123,10 @@ func runExplain(s *session, args [][]byte) {
 // these codes, in a batch that the caller gives back.
 func (s *session) planDecision(args [][]byte, codes ...engine.OpCode) (cmd *command, b *batch, err error) {
 	if cmd, err = s.srv.state.table.resolve(args); err != nil {
-		return nil, nil, err
+		if cmd == nil {
+			err = notDecision(args[0])
+		}
+		return nil, nil, s.nearCommands(args, err)
 	}
 	if cmd.plan == nil {
 		return nil, nil, notDecision(args[0])

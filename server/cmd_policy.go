@@ -96,7 +96,7 @@ func runPolicyList(s *session, _ [][]byte) {
 func runPolicyGet(s *session, args [][]byte) {
 	p := s.srv.lim.Policies().Get(args[2])
 	if p == nil {
-		s.fail(noPolicy(args[2]))
+		s.fail(s.nearPolicies(noPolicy(args[2]), args[2]))
 		return
 	}
 	counts := p.Counts()

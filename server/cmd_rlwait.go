@@ -80,7 +80,7 @@ type heldRequest struct {
 func (s *session) held(args [][]byte) (*heldRequest, error) {
 	n := len(args) - 2
 	if !isWord(args[n], "TIMEOUT") {
-		return nil, replyError("ERR RL.WAIT ends with TIMEOUT and a duration")
+		return nil, replyError("ERR RL.WAIT must end with TIMEOUT and a duration, like TIMEOUT 2s")
 	}
 	ns, err := durationArg("TIMEOUT", args[n+1])
 	if err == nil && ns > int64(maxTimeout) {

@@ -88,7 +88,7 @@ func (s *session) planScript(sc *script, args [][]byte) error {
 	keys := args[1:]
 	switch {
 	case !ok:
-		return errNotInteger
+		return notInteger("numkeys", "must be the number of keys", args[0])
 	case n < 0:
 		return errNegKeys
 	case n > int64(len(keys)):

@@ -25,8 +25,12 @@ func waitCommand() *command {
 func runWait(s *session, args [][]byte) {
 	want, okWant := parseInt(args[1])
 	timeoutMs, okTimeout := parseInt(args[2])
-	if !okWant || !okTimeout || want < 0 || timeoutMs < 0 {
-		s.fail(errNotInteger)
+	switch {
+	case !okWant || want < 0:
+		s.fail(notInteger("replicas", "must be a whole number from 0", args[1]))
+		return
+	case !okTimeout || timeoutMs < 0:
+		s.fail(notInteger("timeout", "must be milliseconds from 0", args[2]))
 		return
 	}
 	timeout := maxWait

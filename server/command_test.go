@@ -112,15 +112,15 @@ func TestCommandCommand(t *testing.T) {
 	assert.NotContains(t, c.say("COMMAND LIST FILTERBY ACLCAT ratelimit"), "ping")
 	assert.Equal(t, "rl.reserve rl.release rl.renew rl.refund rl.reset", c.say("COMMAND LIST FILTERBY PATTERN rl.re*"))
 	assert.Equal(t, "", c.say("COMMAND LIST FILTERBY MODULE x"))
-	assert.Equal(t, "-ERR syntax error", c.say("COMMAND LIST FILTERBY x y"))
+	assert.Equal(t, "-ERR syntax error: COMMAND LIST [FILTERBY ACLCAT category|PATTERN pattern|MODULE name]", c.say("COMMAND LIST FILTERBY x y"))
 }
 
 func TestGetKeys(t *testing.T) {
 	c := defaultClient(t)
 	for _, test := range []struct{ send, want string }{
 		{"rl.tokenbucket k 10/s 5", "k"}, {"DEL a b c", "a b c"}, {"RL.EXPLAIN RL.FIXED k 1m 5", "k"}, {"MEMORY USAGE k", "k"},
-		{"PING", "-ERR The command has no key arguments"}, {"LPUSH k", "-ERR Invalid command specified"},
-		{"RL.FIXED k", "-ERR Invalid number of arguments specified for command"},
+		{"PING", "-ERR The command has no key arguments"}, {"LPUSH k", "-ERR Invalid command specified: command must be one of COMMAND LIST, not 'LPUSH'"},
+		{"RL.FIXED k", "-ERR Invalid number of arguments specified for command: it must be RL.FIXED key window|DAY|WEEK|MONTH|YEAR|FOREVER max [COST n] [PARTIAL] [FIRST] [TZ zone] [ID token]"},
 	} {
 		assert.Equal(t, test.want, c.say("COMMAND GETKEYS "+test.send), test.send)
 	}

@@ -128,7 +128,7 @@ func runConfigSet(s *session, args [][]byte) {
 		at := slices.IndexFunc(all, func(set setting) bool { return strings.EqualFold(set.name, string(args[i])) })
 		switch {
 		case at < 0:
-			s.fail(replyError("ERR Unknown option or number of arguments for CONFIG SET - '" + printable(args[i], maxQuotedBytes) + "'"))
+			s.fail(replyError("ERR Unknown option or number of arguments for CONFIG SET - '" + printable(args[i], maxQuotedBytes) + "': parameter must be one of CONFIG GET *"))
 			return
 		case all[at].set == nil:
 			s.fail(replyError("ERR CONFIG SET failed (possibly related to argument '" + all[at].name + "') - can't set immutable config"))

@@ -16,11 +16,11 @@ func TestHello(t *testing.T) {
 	assert.Equal(t, "server redis version 7.4.0 proto 2 id 1 mode standalone role master modules ", c.say("HELLO 2 SETNAME me"))
 	assert.Equal(t, "me", c.say("CLIENT GETNAME"))
 	for send, want := range map[string]string{
-		"HELLO 4":                   "-NOPROTO unsupported protocol version",
-		"HELLO 1":                   "-NOPROTO unsupported protocol version",
-		"HELLO three":               "-ERR Protocol version is not an integer or out of range",
-		"HELLO 3 AUTH default":      "-ERR Syntax error in HELLO option 'AUTH'",
-		"HELLO 3 WHAT":              "-ERR Syntax error in HELLO option 'WHAT'",
+		"HELLO 4":                   "-NOPROTO unsupported protocol version: protover must be 2 or 3",
+		"HELLO 1":                   "-NOPROTO unsupported protocol version: protover must be 2 or 3",
+		"HELLO three":               "-ERR Protocol version is not an integer or out of range: protover must be 2 or 3",
+		"HELLO 3 AUTH default":      "-ERR Syntax error in HELLO option 'AUTH': option must be AUTH username password or SETNAME name",
+		"HELLO 3 WHAT":              "-ERR Syntax error in HELLO option 'WHAT': option must be AUTH username password or SETNAME name",
 		`HELLO 3 SETNAME "a b"`:     "-ERR Client names cannot contain spaces, newlines or special characters.",
 		"HELLO 3 AUTH other secret": "-WRONGPASS invalid username-password pair or user is disabled.",
 	} {
@@ -48,7 +48,7 @@ func TestAuthentication(t *testing.T) {
 	assert.Equal(t, "-"+string(errNoAuth), c.say("PING"), "RESET logs out")
 	assert.Equal(t, "OK", c.say("AUTH secret"))
 	assert.Equal(t, "1 9 0 100 10", c.say("RL.TOKENBUCKET k 10/s 10"))
-	assert.Equal(t, "-ERR syntax error", c.say("AUTH a b c"))
+	assert.Equal(t, "-ERR syntax error: AUTH [user] password", c.say("AUTH a b c"))
 	assert.Contains(t, c.say("INFO stats"), "acl_access_denied_auth:7\r\n")
 
 	c = srv.client(t)
@@ -67,13 +67,13 @@ func TestAuthentication(t *testing.T) {
 func TestSmallTalk(t *testing.T) {
 	c := defaultClient(t)
 	for _, test := range []struct{ send, want string }{
-		{"PING", "PONG"}, {"ping hello", "hello"}, {"PING a b", "-ERR wrong number of arguments for 'ping' command"},
+		{"PING", "PONG"}, {"ping hello", "hello"}, {"PING a b", "-ERR wrong number of arguments for 'ping' command: PING [message]"},
 		{"ECHO 16-bytes-exactly", "16-bytes-exactly"}, {"SELECT 0", "OK"},
 		{"READONLY", "OK"}, {"READWRITE", "OK"}, {"ASKING", "OK"}, {"WAIT 0 100", "0"}, {"ROLE", "master 0 "},
 		{"TIME", "1795262400 0"}, {"LASTSAVE", "0"},
 		{"LATENCY LATEST", ""}, {"LATENCY HISTORY command", ""}, {"LATENCY RESET", "0"}, {"LATENCY HISTOGRAM", ""},
 		{"ACL WHOAMI", "default"}, {"ACL USERS", "default"}, {"ACL LIST", "user default on nopass sanitize-payload ~* &* +@all"},
-		{"ACL CAT nope", "-ERR Unknown category 'nope'"}, {"ACL GETUSER nobody", "nil"},
+		{"ACL CAT nope", "-ERR Unknown category 'nope': category must be one of ACL CAT"}, {"ACL GETUSER nobody", "nil"},
 		{"ACL GETUSER default", "flags on nopass sanitize-payload passwords  commands +@all keys ~* channels &* selectors "},
 		{"CLUSTER SLOTS", "-ERR This instance has cluster support disabled"}, {"CLUSTER NODES", "-ERR This instance has cluster support disabled"},
 		{"CLUSTER SHARDS", "-ERR This instance has cluster support disabled"}, {"CLUSTER COUNTKEYSINSLOT 1", "-ERR This instance has cluster support disabled"},
@@ -81,7 +81,7 @@ func TestSmallTalk(t *testing.T) {
 		{"CLUSTER KEYSLOT 123456789", "12739"}, {"CLUSTER KEYSLOT {user1000}.following", "3443"}, {"CLUSTER KEYSLOT foo{}{bar}", "8363"},
 		{"UNWATCH", "OK"}, {"WATCH k", "-" + string(errWatch)}, {"PUBLISH a b", "-" + string(errPublish)},
 		{"CONFIG REWRITE", "-" + string(errNoConfigFile)}, {"SHUTDOWN", "-" + string(errNoShutdown)}, {"SHUTDOWN ABORT", "-" + string(errNotStopping)},
-		{"SHUTDOWN LATER", "-ERR syntax error"},
+		{"SHUTDOWN LATER", "-ERR syntax error: SHUTDOWN [NOSAVE|SAVE] [NOW] [FORCE] [ABORT]"},
 	} {
 		assert.Equal(t, test.want, c.say(test.send), test.send)
 	}
@@ -132,7 +132,7 @@ func TestClientCommands(t *testing.T) {
 	assert.Equal(t, "-ERR Client names cannot contain spaces, newlines or special characters.", a.say(`CLIENT SETNAME "a b"`))
 	assert.Equal(t, "OK", a.say("CLIENT SETINFO LIB-NAME go-redis(,go1.26)"))
 	assert.Equal(t, "OK", a.say("client setinfo lib-ver 9.23.0"))
-	assert.Equal(t, "-ERR Unrecognized option 'lib-x'", a.say("CLIENT SETINFO lib-x y"))
+	assert.Equal(t, "-ERR Unrecognized option 'lib-x': attribute must be LIB-NAME or LIB-VER", a.say("CLIENT SETINFO lib-x y"))
 	assert.Equal(t, "-ERR lib-ver cannot contain spaces, newlines or special characters.", a.say(`CLIENT SETINFO lib-ver "y z"`))
 	for _, line := range []string{"CLIENT TRACKING ON OPTIN", "CLIENT CAPA redirect", "CLIENT NO-EVICT ON", "CLIENT NO-TOUCH ON", "CLIENT REPLY ON", "CLIENT UNPAUSE"} {
 		assert.Equal(t, "OK", a.say(line), line)
@@ -146,9 +146,9 @@ func TestClientCommands(t *testing.T) {
 	assert.Contains(t, list, "cmd=client|getredir user=default redir=-1 resp=2 lib-name=go-redis(,go1.26) lib-ver=9.23.0\n")
 	assert.Equal(t, 1, strings.Count(b.say("CLIENT LIST ID 1 7"), "\n"))
 	assert.Equal(t, 2, strings.Count(b.say("CLIENT LIST TYPE normal"), "\n"))
-	assert.Equal(t, "-ERR Unknown client type 'odd'", b.say("CLIENT LIST TYPE odd"))
-	assert.Equal(t, "-ERR Invalid client ID", b.say("CLIENT LIST ID x"))
-	assert.Equal(t, "-ERR syntax error", b.say("CLIENT LIST SOME"))
+	assert.Equal(t, "-ERR Unknown client type 'odd': type must be normal, master, replica, slave or pubsub", b.say("CLIENT LIST TYPE odd"))
+	assert.Equal(t, "-ERR Invalid client ID: id must be a whole number from 1, not 'x'", b.say("CLIENT LIST ID x"))
+	assert.Equal(t, "-ERR syntax error: CLIENT LIST [TYPE type] [ID id ...]", b.say("CLIENT LIST SOME"))
 
 	a.sess.close()
 	assert.Equal(t, 1, strings.Count(b.say("CLIENT LIST"), "\n"))
@@ -160,11 +160,11 @@ func TestClientKill(t *testing.T) {
 	for send, want := range map[string]string{
 		"CLIENT KILL 1.2.3.4:5":        "-ERR No such client",
 		"CLIENT KILL ID 99":            "0",
-		"CLIENT KILL ID x":             "-ERR client-id should be greater than 0",
-		"CLIENT KILL TYPE odd":         "-ERR Unknown client type 'odd'",
-		"CLIENT KILL TYPE odd x":       "-ERR syntax error",
-		"CLIENT KILL USER nobody":      "-ERR No such user 'nobody'",
-		"CLIENT KILL SKIPME maybe":     "-ERR syntax error",
+		"CLIENT KILL ID x":             "-ERR client-id should be greater than 0: ID must be a whole number, not 'x'",
+		"CLIENT KILL TYPE odd":         "-ERR Unknown client type 'odd': type must be normal, master, replica, slave or pubsub",
+		"CLIENT KILL TYPE odd x":       "-ERR syntax error: CLIENT KILL [address] [ID id] [TYPE type] [USER user] [ADDR address] [LADDR address] [SKIPME YES|NO] [MAXAGE seconds]",
+		"CLIENT KILL USER nobody":      "-ERR No such user 'nobody': username must be one of ACL LIST",
+		"CLIENT KILL SKIPME maybe":     "-ERR syntax error: CLIENT KILL [address] [ID id] [TYPE type] [USER user] [ADDR address] [LADDR address] [SKIPME YES|NO] [MAXAGE seconds]",
 		"CLIENT KILL MAXAGE 1000":      "0",
 		"CLIENT KILL TYPE pubsub":      "0",
 		"CLIENT KILL LADDR 1.1.1.1:1":  "0",
@@ -197,7 +197,7 @@ func TestClientReply(t *testing.T) {
 	assert.Empty(t, c.raw("NOPE"))
 	assert.Equal(t, "OK", c.say("CLIENT REPLY ON"))
 	assert.Equal(t, "1 1 0 -1 5", c.say("RL.FIXED k FOREVER 5"), "it was counted")
-	assert.Equal(t, "-ERR syntax error", c.say("CLIENT REPLY MAYBE"))
+	assert.Equal(t, "-ERR syntax error: CLIENT REPLY ON|OFF|SKIP", c.say("CLIENT REPLY MAYBE"))
 
 	c.sess.do(words("RL.FIXED k FOREVER 5"))
 	c.sess.do(words("CLIENT REPLY SKIP"))

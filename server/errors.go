@@ -45,12 +45,12 @@ const (
 	errNoKey        replyError = "NOPERM No permissions to access a key"
 	errLoginsWait   replyError = "ERR too many failed logins from this address, try again in a while"
 	errNoUsersFile  replyError = "ERR this server has no users file to load, it was started without --users-file"
-	errNoProto      replyError = "NOPROTO unsupported protocol version"
-	errProtoInteger replyError = "ERR Protocol version is not an integer or out of range"
-	errDBIndex      replyError = "ERR DB index is out of range"
+	errNoProto      replyError = "NOPROTO unsupported protocol version: protover must be 2 or 3"
+	errProtoInteger replyError = "ERR Protocol version is not an integer or out of range: protover must be 2 or 3"
+	errDBIndex      replyError = "ERR DB index is out of range: db must be 0, there is one"
 	errNoSuchClient replyError = "ERR No such client"
 	errNoCluster    replyError = "ERR This instance has cluster support disabled"
-	errBadSlot      replyError = "ERR Invalid or out of range slot"
+	errBadSlot      replyError = "ERR Invalid or out of range slot: slot must be a whole number from 0 to 16383"
 
 	errMultiNested   replyError = "ERR MULTI calls can not be nested"
 	errExecNoMulti   replyError = "ERR EXEC without MULTI"
@@ -137,11 +137,15 @@ func statusError(op *engine.Op, d *engine.Decision) error {
 	case d.Status != engine.UnknownPolicy:
 		return statusErrors[d.Status]
 	}
-	name := op.Key
+	return noPolicy(unknownPolicy(op, d))
+}
+
+// unknownPolicy is the name that an operation gave to no policy.
+func unknownPolicy(op *engine.Op, d *engine.Decision) []byte {
 	if op.Code == engine.OpCheck || op.Code == engine.OpReserve {
-		name = op.PairAt(int(d.Pair)).Policy
+		return op.PairAt(int(d.Pair)).Policy
 	}
-	return noPolicy(name)
+	return op.Key
 }
 
 // badArgument names an argument, says what is accepted ("must be ...") and
@@ -150,8 +154,17 @@ func badArgument(name, accepted string, got []byte) error {
 	return replyError("ERR " + name + " " + accepted + ", not " + quote(got))
 }
 
+// wrongArity is Redis' own text, which clients compare with, and the usage behind it.
 func wrongArity(cmd *command) error {
-	return replyError("ERR wrong number of arguments for '" + cmd.full + "' command")
+	return replyError("ERR wrong number of arguments for '" + cmd.full + "' command: " + cmd.usage())
+}
+
+// syntaxError is Redis' own text, and the usage behind it.
+func syntaxError(cmd *command) error { return errSyntax + replyError(": "+cmd.usage()) }
+
+// notInteger is Redis' own text, and which argument it is about.
+func notInteger(name, accepted string, got []byte) error {
+	return errNotInteger + replyError(": "+name+" "+accepted+", not "+quote(got))
 }
 
 func unknownSubcommand(parent *command, sub []byte) error {

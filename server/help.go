@@ -137,4 +137,10 @@ func (c *command) writeReference(b *strings.Builder) {
 
 func (c *command) title() string { return strings.ToUpper(strings.ReplaceAll(c.full, "|", " ")) }
 
-func (c *command) usage() string { return strings.TrimSpace(c.title() + " " + c.syntax) }
+// usage is the command with its arguments; of a container it names the way to more.
+func (c *command) usage() string {
+	if len(c.subs) > 0 && c.syntax == "" {
+		return c.title() + " subcommand [argument ...]; " + c.title() + " HELP lists them"
+	}
+	return strings.TrimSpace(c.title() + " " + c.syntax)
+}

@@ -176,7 +176,7 @@ func strikeSteps(steps *[engine.MaxSteps]engine.Step, args [][]byte) (n int, res
 			return 0, nil, badArgument("threshold", "must be above the one before it", args[0])
 		}
 		if len(args) < 2 {
-			return 0, nil, replyError("ERR threshold " + strconv.FormatInt(step.Threshold, 10) + " needs a penalty")
+			return 0, nil, replyError("ERR threshold " + strconv.FormatInt(step.Threshold, 10) + " needs a penalty, like 30s")
 		}
 		if step.PenaltyNs, err = spanArg("penalty", args[1]); err != nil {
 			return 0, nil, err

@@ -49,7 +49,7 @@ func (s *session) options(op *engine.Op, args [][]byte, allowed option) (seen op
 		case seen&bit != 0:
 			return 0, nil, replyError("ERR " + word + " is given twice")
 		case takesValue && len(args) < 2:
-			return 0, nil, replyError("ERR " + word + " needs a value")
+			return 0, nil, replyError("ERR " + word + " needs a value: " + usageOf(bit))
 		}
 		seen |= bit
 		if !takesValue {
@@ -88,6 +88,16 @@ func applyOption(op *engine.Op, bit option, value []byte) (err error) {
 		op.ID, err = value, checkText("ID", value, engine.MaxIDLen)
 	}
 	return err
+}
+
+// usageOf is an option as it is written.
+func usageOf(bit option) string {
+	for _, o := range optionWords {
+		if o.bit == bit {
+			return strings.TrimSpace(o.word + " " + o.value)
+		}
+	}
+	return ""
 }
 
 func unknownOption(got []byte, allowed option) error {

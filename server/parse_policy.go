@@ -62,7 +62,7 @@ func termsArgs(args [][]byte) (p *engine.Policy, reset bool, err error) {
 			used += int(oneIf(len(args) > 1 && isWord(args[1], "USAGE")))
 		case "RETRYAFTER", "RESERVED":
 			if len(args) < 2 {
-				return nil, false, replyError("ERR " + word + " needs a value")
+				return nil, false, replyError("ERR " + word + " needs a value, " + map[string]string{"RETRYAFTER": "like RETRYAFTER 30s", "RESERVED": "like RESERVED 20%"}[word])
 			}
 			if used++; word == "RESERVED" {
 				p.Reserved, err = reservedArg(args[1])

@@ -67,6 +67,9 @@ func (s *session) pairInt(name string, value int64) { s.bulk(name); s.int(value)
 
 // fail answers err and counts its word.
 func (s *session) fail(err error) {
+	if err == errSyntax && s.running != nil {
+		err = syntaxError(s.running)
+	}
 	text := errorText(err)
 	s.srv.state.stats.countError(text)
 	s.failed = true

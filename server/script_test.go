@@ -30,7 +30,7 @@ func TestScriptErrors(t *testing.T) {
 		{"EVALSHA " + none + " 0", string(errNoScript)},
 		{"EVALSHA abc 0", string(errNoScript)},
 		{"EVALSHA " + none[1:] + "x 1 k", string(errNoScript)},
-		{"EVALSHA " + allowN + " x", string(errNotInteger)},
+		{"EVALSHA " + allowN + " x", string(errNotInteger) + ": numkeys must be the number of keys, not 'x'"},
 		{"EVALSHA " + allowN + " -1", string(errNegKeys)},
 		{"EVALSHA " + allowN + " 2 k", string(errFewKeys)},
 		{"EVALSHA " + allowN + " 0 10 1 1 1", "ERR allowN takes 1 keys and 4 arguments"},
@@ -69,7 +69,7 @@ func TestScriptKnown(t *testing.T) {
 	assert.Equal(t, "OK", c.say("SCRIPT FLUSH"))
 	assert.Equal(t, "1", c.say("SCRIPT EXISTS "+allowN))
 	assert.Equal(t, "a b", c.say("COMMAND GETKEYS EVALSHA "+spring+" 2 a b 1 2 3 4"))
-	assert.Equal(t, "-ERR Invalid arguments specified for command", c.say("COMMAND GETKEYS EVAL x 2 a"))
+	assert.Equal(t, "-ERR Invalid arguments specified for command: it must be EVAL script numkeys [key ...] [arg ...]", c.say("COMMAND GETKEYS EVAL x 2 a"))
 }
 
 // TestScriptReplies shows one reply of each form.

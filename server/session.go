@@ -38,8 +38,9 @@ type session struct {
 	user, limits *user
 	// plain: decisions need no more than parsing, because the client is logged in,
 	// in no transaction, not subscribed in RESP2 and listens to its replies.
-	plain  bool
-	failed bool // the command being carried out has answered an error
+	plain   bool
+	failed  bool     // the command being carried out has answered an error
+	running *command // the one being carried out that is no operation
 	// confirmed: a ReadIndex for this run of reads has succeeded. staleMs is how old the
 	// last read may have been. readonly: READONLY was sent, so reads may be stale.
 	confirmed bool

@@ -82,6 +82,9 @@ func (s *session) plan(cmd *command, args [][]byte) error {
 	}
 	if err != nil {
 		b.truncate(before)
+		if err == errSyntax {
+			err = syntaxError(cmd)
+		}
 		return err
 	}
 	b.queue = append(b.queue, deferred{cmd, len(b.ops) - before})
@@ -122,7 +125,7 @@ func (s *session) answer(cmd *command, ops []engine.Op, ds []engine.Decision, er
 	if err == nil {
 		for i := range ds {
 			if ds[i].Status != engine.OK {
-				err = statusError(&ops[i], &ds[i])
+				err = s.statusError(&ops[i], &ds[i])
 				break
 			}
 		}

@@ -29,6 +29,8 @@ func (s *session) dispatch(args [][]byte) {
 	}
 	if s.user == nil && (cmd == nil || !cmd.noAuth) {
 		err = errNoAuth
+	} else if err != nil && s.user != nil {
+		err = s.nearCommands(args, err)
 	}
 	if err == nil {
 		err = s.allowed(cmd, args)
@@ -80,7 +82,8 @@ func (s *session) carryOut(cmd *command, args [][]byte) {
 		defer func() { <-s.srv.state.bulky }()
 	}
 	start := time.Now()
-	s.failed = false
+	s.failed, s.running = false, cmd
+	defer func() { s.running = nil }()
 	if s.prepared(cmd) {
 		cmd.run(s, args)
 	}

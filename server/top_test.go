@@ -28,12 +28,12 @@ func TestTop(t *testing.T) {
 	c.say("FLUSHALL")
 	assert.Equal(t, "", c.say("RL.TOP ADMITTED"))
 	for send, want := range map[string]string{
-		"RL.TOP":                 "-ERR wrong number of arguments for 'rl.top' command",
+		"RL.TOP":                 "-ERR wrong number of arguments for 'rl.top' command: RL.TOP ADMITTED|DENIED [n]",
 		"RL.TOP ALL":             "-ERR what to list must be ADMITTED or DENIED, not 'ALL'",
 		"RL.TOP DENIED 0":        "-ERR n must be a whole number from 1 to 1000, not '0'",
 		"RL.TOP ADMITTED 1001":   "-ERR n must be a whole number from 1 to 1000, not '1001'",
 		"RL.TOP ADMITTED ten":    "-ERR n must be a whole number from 1 to 1000, not 'ten'",
-		"RL.TOP ADMITTED 10 now": "-" + string(errSyntax),
+		"RL.TOP ADMITTED 10 now": "-" + string(errSyntax) + ": RL.TOP ADMITTED|DENIED [n]",
 	} {
 		assert.Equal(t, want, c.say(send), send)
 	}

@@ -34,7 +34,7 @@ func TestWait(t *testing.T) {
 			assert.Equal(t, test.took, d, test.name)
 		}
 		for _, wrong := range []string{"WAIT x 0", "WAIT -1 0", "WAIT 1 -1", "WAIT 1 x"} {
-			assert.Equal(t, "-"+string(errNotInteger), c.say(wrong), wrong)
+			assert.Contains(t, c.say(wrong), "-"+string(errNotInteger)+": ", wrong)
 		}
 		c.say("MULTI")
 		c.say("WAIT 2 0")

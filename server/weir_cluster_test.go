@@ -45,9 +45,9 @@ func TestWeirClusterChanges(t *testing.T) {
 		`ADD "a b" host:1`:                  "-ERR Node ids cannot contain spaces, newlines or special characters.",
 		"REMOVE " + strings.Repeat("x", 65): "-ERR id must be 1 to 64 bytes, not 65",
 		`TRANSFER ""`:                       "-ERR id must be 1 to 64 bytes, not 0",
-		"TRANSFER a b":                      "-" + string(errSyntax),
+		"TRANSFER a b":                      "-" + string(errSyntax) + ": WEIR.CLUSTER TRANSFER [id]",
 		"SPLIT":                             "-ERR unknown subcommand 'SPLIT'. Try WEIR.CLUSTER HELP.",
-		"REMOVE":                            "-ERR wrong number of arguments for 'weir.cluster|remove' command",
+		"REMOVE":                            "-ERR wrong number of arguments for 'weir.cluster|remove' command: WEIR.CLUSTER REMOVE id",
 	} {
 		assert.Equal(t, want, leader.say("WEIR.CLUSTER "+send), send)
 	}
