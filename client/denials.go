@@ -1,6 +1,7 @@
 package client
 
 import (
+	"strings"
 	"sync"
 	"time"
 )
@@ -106,6 +107,18 @@ func (m *denials) recall(q *Request, clock func() time.Time) (Decision, bool) {
 		d.ResetAfter = max(d.ResetAfter-now.Sub(kept.at), d.RetryAfter)
 	}
 	return d, true
+}
+
+// forgetBehind drops what is known of a key and of those that end in '|' and this one.
+func (m *denials) forgetBehind(key string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.keys, key)
+	for other := range m.keys {
+		if strings.HasSuffix(other, "|"+key) {
+			delete(m.keys, other)
+		}
+	}
 }
 
 // forget drops what is known of keys that this client has changed.

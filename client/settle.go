@@ -3,7 +3,10 @@ package client
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"time"
+
+	"github.com/weir-project/weir/client/internal/keys"
 )
 
 // The commands below change limiters. While weir is not reached they fail with
@@ -31,22 +34,36 @@ func (c *Client) Reset(ctx context.Context, keys ...string) (int64, error) {
 // Block denies every decision on a key for a time, or with Never until Unblock. The
 // reason, up to 128 bytes, may be empty.
 func (c *Client) Block(ctx context.Context, key string, d time.Duration, reason string) error {
+	return c.block(ctx, key, d, reason)
+}
+
+// BlockEverywhere is Block on the key and on every key that ends in '|' and this one, as
+// those of routes without a policy do. An address is blocked by its AddressKey.
+func (c *Client) BlockEverywhere(ctx context.Context, key string, d time.Duration, reason string) error {
+	return c.block(ctx, key, d, reason, "EVERYWHERE")
+}
+
+// AddressKey is the key of a client by its address, as packages httplimit and grpclimit
+// make it: of an IPv6 address its /64 counts. It is empty for no address.
+func AddressKey(addr netip.Addr) string { return keys.Addr(addr) }
+
+func (c *Client) block(ctx context.Context, key string, d time.Duration, reason string, how ...any) error {
 	until := "FOREVER"
 	if d != Never {
 		until = duration(d)
 	}
-	args := []any{"RL.BLOCK", key, until}
+	args := append([]any{"RL.BLOCK", key, until}, how...)
 	if reason != "" {
 		args = append(args, "REASON", reason)
 	}
-	defer c.denials.forget(key) // their retry times are from before
+	defer c.denials.forgetBehind(key) // their retry times are from before
 	_, err := c.do(ctx, true, append(args, "ID", newID())...)
 	return err
 }
 
-// Unblock lifts a block, and says whether there was one.
+// Unblock lifts a block, of the key alone or everywhere, and says whether there was one.
 func (c *Client) Unblock(ctx context.Context, key string) (bool, error) {
-	defer c.denials.forget(key)
+	defer c.denials.forgetBehind(key)
 	n, err := c.integer(ctx, "RL.UNBLOCK", key)
 	return n == 1, err
 }

@@ -164,6 +164,7 @@ func (s *shard) remove(c *cell) {
 	if s.hasPartner(c) {
 		s.counts.blocked--
 	}
+	s.noteBlock(c.e, false)
 	s.counts.entries[c.e.kind()]--
 	s.changes.gone(c.e)
 	s.freeState(c.e)

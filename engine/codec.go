@@ -65,6 +65,9 @@ func (s *shard) appendState(b []byte, e entry) []byte {
 		return append(b, st[:x.len()]...)
 	case kindBlock:
 		untilNs, reason := readBlock(st)
+		if isEverywhere(st) {
+			untilNs = ^untilNs // below zero, which versions refuse that do not know it
+		}
 		return append(binary.AppendVarint(b, untilNs), reason...)
 	case uint8(TokenBucket), uint8(LeakyBucket):
 		var all [longBucketLen]byte

@@ -11,7 +11,7 @@ func (t *Table) Decide(at Stamp, ops []Op, out []Decision) {
 	var held turn
 	defer held.leave()
 	for len(ops) > 0 {
-		n := narrow(ops)
+		n := t.narrow(ops)
 		switch n {
 		case 0:
 			n = 1
@@ -31,10 +31,10 @@ func (t *Table) Decide(at Stamp, ops []Op, out []Decision) {
 
 // narrow is how many operations, at most those of a round, come before the first that
 // is wide.
-func narrow(ops []Op) int {
+func (t *Table) narrow(ops []Op) int {
 	n := min(len(ops), roundOps)
 	for i := range n {
-		if ops[i].wide() {
+		if ops[i].wide() || t.changesEverywhere(&ops[i]) {
 			return i
 		}
 	}
@@ -75,7 +75,7 @@ func (op *Op) wide() bool { return op.Code == OpPolicy || len(op.Also) > 0 || op
 // that order, so none waits for another in a circle.
 func (t *Table) involved(ops []Op, list []int) []int {
 	for i := range ops {
-		if ops[i].Code == OpPolicy {
+		if ops[i].Code == OpPolicy || t.changesEverywhere(&ops[i]) {
 			return t.everyShard(list[:0])
 		}
 		list = append(list, t.placeOf(ops[i].Key))

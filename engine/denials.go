@@ -16,7 +16,7 @@ func (t *Table) Denials(at Stamp, ops []Op, out []Decision, denied []bool) (n in
 	l := denialLook{t: t, at: at}
 	defer l.held.leave()
 	for len(ops) > 0 {
-		k := policyless(ops)
+		k := t.policyless(ops)
 		if k > 0 {
 			n += l.round(ops[:k], out, denied)
 		} else if k, denied[0] = 1, l.check(&ops[0], &out[0]); denied[0] {
@@ -34,14 +34,15 @@ type denialLook struct {
 	held         turn
 	waiting      keySet // of operations that are not answered
 	policiesWait bool   // behind a change of one
+	allWait      bool   // behind a change of what is blocked everywhere
 }
 
 // policyless is how many operations, at most those of a round, come before the first that
-// knows of policies.
-func policyless(ops []Op) int {
+// knows of policies, or changes what is blocked everywhere.
+func (t *Table) policyless(ops []Op) int {
 	n := min(len(ops), roundOps)
 	for i := range n {
-		if c := ops[i].Code; c == OpCheck || c == OpPolicy || c >= OpReserve {
+		if c := ops[i].Code; c == OpCheck || c == OpPolicy || c >= OpReserve || t.changesEverywhere(&ops[i]) {
 			return i
 		}
 	}
@@ -73,7 +74,7 @@ func (l *denialLook) plain(s *shard, h uint64, op *Op, d *Decision) bool {
 		home = l.t.hashKey(homeOf(op.Key))
 	}
 	c := cell{hash: h, key: op.Key}
-	if l.waiting.has(home) || !op.mayBeDenial() || !s.denies(&c, op, d) {
+	if l.allWait || l.waiting.has(home) || !op.mayBeDenial() || !s.denies(&c, op, d) {
 		l.waiting.add(home)
 		return false
 	}
@@ -84,11 +85,12 @@ func (l *denialLook) plain(s *shard, h uint64, op *Op, d *Decision) bool {
 
 // check is plain for an operation that knows of policies.
 func (l *denialLook) check(op *Op, d *Decision) bool {
-	if !l.policiesWait && l.t.deniesCheck(l.at, op, d, &l.held, &l.waiting) {
+	if !l.allWait && !l.policiesWait && l.t.deniesCheck(l.at, op, d, &l.held, &l.waiting) {
 		return true
 	}
 	l.t.await(&l.waiting, op)
 	// A hold is settled on keys that are not known here.
+	l.allWait = l.allWait || l.t.changesEverywhere(op)
 	l.policiesWait = l.policiesWait || op.Code != OpCheck && op.Code != OpReserve
 	return false
 }

@@ -75,7 +75,7 @@ func (s *shard) carryOut(h uint64, op *Op, d *Decision) bool {
 		return false
 	}
 	changed := false
-	if s.counts.entries[kindBlock] == 0 || !s.denyBlocked(&c, op, d) {
+	if !s.anyBlock() || !s.denyBlocked(&c, op, d) {
 		changed = s.take(&c, op, d)
 	}
 	if d.Status == OK && op.Cost > 0 && !op.Dry {

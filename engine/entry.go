@@ -27,7 +27,7 @@ func entryLen(keyLen, stateLen int) int { return max(entryHead+keyLen+stateLen, 
 
 // The kind of an entry is its algorithm, or one of these.
 const (
-	kindBlock  = uint8(NoAlgorithm)   // an administrative block: until(8) reasonLen(1) reason
+	kindBlock  = uint8(NoAlgorithm)   // an administrative block: until(8), its sign says everywhere; reasonLen(1) reason
 	kindToken  = uint8(numAlgorithms) // the remembered answer to an ID
 	kindHold   = kindToken + 1        // a hold, by its id
 	kindClaims = kindToken + 2        // what holds may give back to a limiter
@@ -116,11 +116,20 @@ func (e entry) init(kind uint8, key []byte, stateLen int) {
 
 // readBlock returns the content of a block's state: when it ends and why it is there.
 func readBlock(state []byte) (untilNs int64, reason []byte) {
-	return int64(le.Uint64(state)), state[blockLen : blockLen+int(state[8])]
+	return int64(le.Uint64(state) &^ everywhereBit), state[blockLen : blockLen+int(state[8])]
 }
 
-func writeBlock(state []byte, untilNs int64, reason []byte) {
-	le.PutUint64(state, uint64(untilNs))
+// everywhereBit of the time at which a block ends says that it holds everywhere.
+const everywhereBit = 1 << 63
+
+func isEverywhere(state []byte) bool { return le.Uint64(state)&everywhereBit != 0 }
+
+func writeBlock(state []byte, untilNs int64, everywhere bool, reason []byte) {
+	until := uint64(untilNs)
+	if everywhere {
+		until |= everywhereBit
+	}
+	le.PutUint64(state, until)
 	state[8] = uint8(len(reason))
 	copy(state[blockLen:], reason)
 }

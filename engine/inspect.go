@@ -15,6 +15,9 @@ type Info struct {
 	Blocked   bool
 	BlockedMs int64
 	Reason    string
+	BlockedBy string // the key of the block: another than this one if it holds everywhere
+	// Everywhere: the block of this key holds everywhere.
+	Everywhere bool
 	// PenaltyMs is what is left of a strike penalty.
 	PenaltyMs int64
 	Holders   int // leases, or holds on the limit of a policy
@@ -36,7 +39,8 @@ type Stats struct {
 	Lockouts       int64 // of them those of the last threshold
 }
 
-// Inspect describes key, or reports false when it is idle and not blocked.
+// Inspect describes key, or reports false when it is idle and not blocked by itself. A block
+// everywhere on another key is told of all the same.
 func (t *Table) Inspect(at Stamp, key []byte) (Info, bool) {
 	h, s := t.find(key)
 	s.mu.Lock()
@@ -53,10 +57,18 @@ func (s *shard) inspect(h uint64, key []byte) (info Info, found bool) {
 	if c.live {
 		s.describe(&c, &info)
 	}
+	lastNs := int64(0)
 	if b.live {
 		untilNs, reason := readBlock(b.e.state())
 		info.Blocked, info.BlockedMs, info.Reason = true, s.spanMs(untilNs), string(reason)
+		info.BlockedBy, info.Everywhere = string(key), isEverywhere(b.e.state())
 		info.Bytes += s.slab.len(b.r) + indexBytes
+		lastNs = untilNs
+	}
+	if all := s.t.everywhere.Load(); all != nil {
+		if by, x := all.on(key, s.nowNs); x.untilNs > lastNs {
+			info.Blocked, info.BlockedMs, info.Reason, info.BlockedBy = true, s.spanMs(x.untilNs), x.reason, by
+		}
 	}
 	return info, c.live || b.live
 }

@@ -175,10 +175,15 @@ func (s *shard) loadState(e entry, d *decoder) {
 	case kindHold:
 		copy(st, d.bytes(int64(len(d.b))))
 	case kindBlock:
-		untilNs := d.within(0, Never)
+		untilNs := d.varint()
+		everywhere := untilNs < 0
+		if everywhere {
+			untilNs = ^untilNs
+		}
 		reason := d.bytes(int64(len(d.b)))
 		if d.bad = d.bad || len(reason) > MaxReasonLen; !d.bad {
-			writeBlock(st, untilNs, reason)
+			writeBlock(st, untilNs, everywhere, reason)
+			s.noteBlock(e, true)
 		}
 	case uint8(TokenBucket), uint8(LeakyBucket):
 		if b := d.bytes(longBucketLen); !d.bad {

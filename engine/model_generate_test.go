@@ -201,7 +201,7 @@ func (g *generator) op() engine.Op {
 			op.ID = nil // with one it would only drop what is remembered of it
 		}
 	case roll < 6:
-		op.Code, op.TTLNs, op.Text = engine.OpBlock, g.duration(), []byte("abuse")
+		op.Code, op.TTLNs, op.Text = pick(g, engine.OpBlock, engine.OpBlockEverywhere), g.duration(), []byte("abuse")
 		if g.chance(20) {
 			op.TTLNs = engine.Never
 		}
@@ -248,7 +248,14 @@ func (g *generator) decision(op *engine.Op, a engine.Algorithm) {
 
 func (g *generator) key() []byte {
 	n := g.IntN(g.keys)
-	return []byte{'k', byte(n), byte(n >> 8)}
+	key := []byte{'k', byte(n), byte(n >> 8)}
+	switch {
+	case g.chance(8): // what a block everywhere reaches
+		return append([]byte("a|b|"), key...)
+	case g.chance(16):
+		return append([]byte("b|"), key...)
+	}
+	return key
 }
 
 func (g *generator) holder() []byte { return []byte{'h', byte(g.IntN(6))} }

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"math"
 	"math/big"
+	"strings"
 
 	"github.com/weir-project/weir/engine"
 )
@@ -64,7 +65,30 @@ type modelState struct {
 	rule           rule
 	counter        *counter
 	blockedUntilNs int64
+	everywhere     bool
 	reason         string
+	elsewhere      elsewhere // found anew for each operation
+}
+
+// elsewhere is the block everywhere, on another key, that holds for this one.
+type elsewhere struct {
+	untilNs     int64
+	key, reason string
+}
+
+// elsewhere finds the block that lasts longest of those with a key behind the last bar, or
+// any other bar, of this one.
+func (m *model) elsewhere(at engine.Stamp, key string) (found elsewhere) {
+	for other, k := range m.keys {
+		s := &k.state
+		if !s.everywhere || !s.blockedItself(at) || !strings.HasSuffix(key, "|"+other) {
+			continue
+		}
+		if s.blockedUntilNs > found.untilNs || s.blockedUntilNs == found.untilNs && len(other) > len(found.key) {
+			found = elsewhere{s.blockedUntilNs, other, s.reason}
+		}
+	}
+	return found
 }
 
 type remembered struct {
@@ -90,6 +114,7 @@ func (m *model) do(at engine.Stamp, op *engine.Op) engine.Decision {
 		return r.answer
 	}
 	next := k.state.settled(at)
+	next.elsewhere = m.elsewhere(at, string(op.Key))
 	answer, _ := next.do(at, op)
 	if op.Dry {
 		return answer
@@ -106,7 +131,7 @@ func (m *model) len(at engine.Stamp) (n int64) {
 	at.NowNs = max(m.nowNs, at.NowNs)
 	for _, k := range m.keys {
 		s := k.state.settled(at)
-		if s.algorithm() != engine.NoAlgorithm || s.blocked(at) {
+		if s.algorithm() != engine.NoAlgorithm || s.blockedItself(at) {
 			n++
 		}
 	}
@@ -117,11 +142,13 @@ func (m *model) len(at engine.Stamp) (n int64) {
 func (m *model) inspect(at engine.Stamp, key []byte) (info engine.Info, ok bool) {
 	at.NowNs = max(m.nowNs, at.NowNs)
 	s := m.keys[string(key)].state.settled(at)
-	if s.blocked(at) {
-		info.Blocked, info.Reason, info.BlockedMs = true, s.reason, -1
-		if s.blockedUntilNs != engine.Never {
-			info.BlockedMs = msUp(num(s.blockedUntilNs - at.NowNs))
-		}
+	if s.blockedItself(at) {
+		info.Blocked, info.Reason, info.BlockedMs = true, s.reason, leftMs(at, s.blockedUntilNs)
+		info.BlockedBy, info.Everywhere = string(key), s.everywhere
+	}
+	own := info.Blocked
+	if x := m.elsewhere(at, string(key)); x.untilNs > 0 && (!own || x.untilNs > s.blockedUntilNs) {
+		info.Blocked, info.Reason, info.BlockedMs, info.BlockedBy = true, x.reason, leftMs(at, x.untilNs), x.key
 	}
 	info.Algorithm = s.algorithm()
 	switch {
@@ -142,7 +169,7 @@ func (m *model) inspect(at engine.Stamp, key []byte) (info engine.Info, ok bool)
 	case strikes:
 		info.PenaltyMs = msUp(num(max(0, r.blockedUntilNs-at.NowNs)))
 	}
-	return info, info.Blocked || info.Algorithm != engine.NoAlgorithm
+	return info, own || info.Algorithm != engine.NoAlgorithm
 }
 
 // settled is s without what has become idle.
@@ -166,21 +193,34 @@ func (s *modelState) algorithm() engine.Algorithm {
 	return engine.NoAlgorithm
 }
 
-func (s *modelState) blocked(at engine.Stamp) bool { return at.NowNs < s.blockedUntilNs }
+func (s *modelState) blockedItself(at engine.Stamp) bool { return at.NowNs < s.blockedUntilNs }
+
+func (s *modelState) blocked(at engine.Stamp) bool { return at.NowNs < s.endsNs() }
+
+// endsNs is when the last block that holds for the key ends.
+func (s *modelState) endsNs() int64 { return max(s.blockedUntilNs, s.elsewhere.untilNs) }
+
+func leftMs(at engine.Stamp, untilNs int64) int64 {
+	if untilNs == engine.Never {
+		return -1
+	}
+	return msUp(num(untilNs - at.NowNs))
+}
 
 // do carries out op on s and reports whether anything changed.
 func (s *modelState) do(at engine.Stamp, op *engine.Op) (engine.Decision, bool) {
 	switch op.Code {
 	case engine.OpTake:
 		return s.take(at, op)
-	case engine.OpBlock:
+	case engine.OpBlock, engine.OpBlockEverywhere:
+		s.everywhere = op.Code == engine.OpBlockEverywhere
 		s.blockedUntilNs, s.reason = engine.Never, string(op.Text)
 		if op.TTLNs != engine.Never {
 			s.blockedUntilNs = at.NowNs + op.TTLNs
 		}
 		return engine.Decision{Allowed: 1}, true
 	case engine.OpUnblock:
-		was := s.blocked(at)
+		was := s.blockedItself(at)
 		s.blockedUntilNs = 0
 		return engine.Decision{Allowed: one(was)}, was
 	case engine.OpReset, engine.OpForget:
@@ -244,11 +284,8 @@ func (s *modelState) adopt(at engine.Stamp, op *engine.Op, denied engine.Decisio
 // idle when the block is over and the limiter is, as the operation's limit sees it.
 func (s *modelState) denyBlocked(at engine.Stamp, op *engine.Op, r rule) engine.Decision {
 	own, _ := r.take(at, &engine.Op{Limit: op.Limit, Calendar: op.Calendar})
-	leftMs := int64(-1)
-	if s.blockedUntilNs != engine.Never {
-		leftMs = msUp(num(s.blockedUntilNs - at.NowNs))
-	}
-	return engine.Decision{RetryMs: leftMs, ResetMs: later(leftMs, own.ResetMs), Limit: op.Limit.Max}
+	left := leftMs(at, s.endsNs())
+	return engine.Decision{RetryMs: left, ResetMs: later(left, own.ResetMs), Limit: op.Limit.Max}
 }
 
 // look is what COST 0 under the limiter's own limit answers.

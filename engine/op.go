@@ -15,21 +15,22 @@ type OpCode uint8
 
 // The operations.
 const (
-	OpTake    OpCode = iota // decide under Limit (every RL.* decision)
-	OpRelease               // give back the lease of Holder
-	OpRenew                 // keep the lease of Holder for TTLNs from now
-	OpRefund                // give back Cost units
-	OpReset                 // forget the limiter (an administrative block stays)
-	OpBlock                 // deny every decision for TTLNs (Never: until unblocked); Text is the reason
-	OpUnblock               // lift the block
-	OpIncr                  // add to a Counter as Incr says
-	OpForget                // give the limiter up for room: OpReset, but counted as an eviction; with an ID only what is remembered of it
-	OpCheck                 // decide under policies: Text for Key, and Also
-	OpPolicy                // change the policy that Key names as Policy says; TTLNs is how long an override lasts, 0 for ever
-	OpScript                // do what the script of another library does
-	OpReserve               // as OpCheck, and keep what was taken for a hold named ID, for TTLNs
-	OpCommit                // settle the hold that Key names: Cost is what was used of it
-	OpCancel                // call off the hold that Key names
+	OpTake            OpCode = iota // decide under Limit (every RL.* decision)
+	OpRelease                       // give back the lease of Holder
+	OpRenew                         // keep the lease of Holder for TTLNs from now
+	OpRefund                        // give back Cost units
+	OpReset                         // forget the limiter (an administrative block stays)
+	OpBlock                         // deny every decision for TTLNs (Never: until unblocked); Text is the reason
+	OpUnblock                       // lift the block
+	OpIncr                          // add to a Counter as Incr says
+	OpForget                        // give the limiter up for room: OpReset, but counted as an eviction; with an ID only what is remembered of it
+	OpCheck                         // decide under policies: Text for Key, and Also
+	OpPolicy                        // change the policy that Key names as Policy says; TTLNs is how long an override lasts, 0 for ever
+	OpScript                        // do what the script of another library does
+	OpReserve                       // as OpCheck, and keep what was taken for a hold named ID, for TTLNs
+	OpCommit                        // settle the hold that Key names: Cost is what was used of it
+	OpCancel                        // call off the hold that Key names
+	OpBlockEverywhere               // as OpBlock, and on every key that ends in '|' and this one
 	NumOps
 )
 
@@ -111,6 +112,7 @@ const (
 	PoliciesFull          // the policies would exceed MaxPolicies, MaxPolicyBytes, or one its overrides
 	NoHold                // there is no such hold, or it is over for too long
 	OtherTerms            // the hold was made, or settled, on other terms
+	BlocksFull            // MaxBlocksEverywhere are in force
 )
 
 // Decision answers an Op.

@@ -164,8 +164,12 @@ func (m *policyModel) check(at engine.Stamp, op *engine.Op) engine.Decision {
 		if !known {
 			return engine.Decision{Status: engine.UnknownPolicy, Pair: uint8(i)}
 		}
-		if k := m.limiters.keys[string(pair.Key)]; k != nil && k.state.blocked(at) {
-			left := msUp(num(k.state.blockedUntilNs - at.NowNs))
+		state := modelState{elsewhere: m.limiters.elsewhere(at, string(pair.Key))}
+		if k := m.limiters.keys[string(pair.Key)]; k != nil {
+			state.blockedUntilNs = k.state.blockedUntilNs
+		}
+		if state.blocked(at) {
+			left := msUp(num(state.endsNs() - at.NowNs))
 			if !anyBlocked || left > blocked.RetryMs {
 				blocked = engine.Decision{RetryMs: left, ResetMs: left, Limit: p.Limits[0].Limit.Max, Pair: uint8(i), Part: engine.NoPart}
 			}

@@ -50,7 +50,9 @@ func (g *policyTraffic) limits(most int) (limits []engine.PolicyLimit) {
 	return limits
 }
 
-func (g *policyTraffic) key() []byte    { return fmt.Append(nil, "k", g.IntN(4)) }
+func (g *policyTraffic) key() []byte {
+	return fmt.Append(nil, []string{"", "", "k0|", "k1|"}[g.IntN(4)], "k", g.IntN(4))
+}
 func (g *policyTraffic) policy() []byte { return fmt.Append(nil, "p", g.IntN(4)) }
 
 func (g *policyTraffic) next() engine.Op {
@@ -82,7 +84,7 @@ func (g *policyTraffic) next() engine.Op {
 		name := fmt.Appendf(nil, "policy|%s|%d|%s", g.policy(), g.IntN(3), g.key())
 		return engine.Op{Code: []engine.OpCode{engine.OpReset, engine.OpRefund}[g.IntN(2)], Key: name, Cost: 1 + g.Int64N(3)}
 	case n < 6:
-		return engine.Op{Code: []engine.OpCode{engine.OpBlock, engine.OpUnblock}[g.IntN(2)], Key: g.key(), TTLNs: 1e9}
+		return engine.Op{Code: []engine.OpCode{engine.OpBlock, engine.OpUnblock, engine.OpBlockEverywhere}[g.IntN(3)], Key: g.key(), TTLNs: 1e9}
 	}
 	op := engine.Op{Code: engine.OpCheck, Key: g.key(), Text: g.policy(), Cost: g.Int64N(4), Partial: g.IntN(4) == 0, High: g.IntN(3) == 0, Dry: g.IntN(10) == 0}
 	if g.IntN(20) == 0 {

@@ -29,7 +29,7 @@ func (p *Policy) NameOf(limit int, key []byte) []byte {
 	return append([]byte(p.prefixes[limit]), key...)
 }
 
-// Names tells of every name, in no order, until told to stop.
+// Names tells of every name, in no order, until told to stop: for texts, not for decisions.
 func (s *Policies) Names(each func(name string) (more bool)) {
 	for name := range s.byName {
 		if !each(name) {

@@ -151,7 +151,7 @@ func trace(history []step, idLifetimeNs int64) string {
 	return b.String()
 }
 
-var opNames = []string{"take", "release", "renew", "refund", "reset", "block", "unblock", "incr", "forget"}
+var opNames = []string{"take", "release", "renew", "refund", "reset", "block", "unblock", "incr", "forget", "check", "policy", "script", "reserve", "commit", "cancel", "block everywhere"}
 
 func describe(op engine.Op) string {
 	s := fmt.Sprintf("%s %x cost %d", opNames[op.Code], op.Key, op.Cost)

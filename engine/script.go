@@ -180,14 +180,9 @@ func (s *shard) leave(c *cell, run *scriptRun, d *Decision) bool {
 // blockedMs is how long an administrative block on the key still lasts, -1 without
 // end, and whether there is one.
 func (s *shard) blockedMs(c *cell) (leftMs int64, blocked bool) {
-	if s.counts.entries[kindBlock] == 0 {
+	untilNs, blocked := s.blockedUntil(c.hash, c.key)
+	if !blocked {
 		return 0, false
 	}
-	b := cell{hash: c.hash, key: c.key, ns: blocks}
-	s.open(&b)
-	if !b.live {
-		return 0, false
-	}
-	untilNs, _ := readBlock(b.e.state())
 	return s.spanMs(untilNs), true
 }

@@ -3,14 +3,14 @@ package engine
 // settle carries out the operations that are no decisions.
 func (s *shard) settle(h uint64, op *Op, d *Decision) bool {
 	c := cell{hash: h, key: op.Key}
-	if op.Code == OpBlock || op.Code == OpUnblock {
+	if op.Code == OpBlock || op.Code == OpUnblock || op.Code == OpBlockEverywhere {
 		c.ns = blocks
 	}
 	if s.open(&c); c.ns == limiters {
 		s.bringUp(&c)
 	}
 	switch op.Code {
-	case OpBlock:
+	case OpBlock, OpBlockEverywhere:
 		return s.block(&c, op, d)
 	case OpIncr:
 		return s.counter(&c, op, d)
@@ -44,12 +44,19 @@ func (s *shard) settle(h uint64, op *Op, d *Decision) bool {
 }
 
 func (s *shard) block(c *cell, op *Op, d *Decision) bool {
+	everywhere := op.Code == OpBlockEverywhere
+	if everywhere && !s.mayBlockEverywhere(op.Key) {
+		d.Status = BlocksFull
+		return false
+	}
 	if !s.ensure(c, kindBlock, blockLen+len(op.Text)) {
 		d.Status = OutOfMemory
 		return false
 	}
 	d.Allowed = 1
-	writeBlock(c.e.state(), addNs(s.nowNs, op.TTLNs), op.Text)
+	s.noteBlock(c.e, false)
+	writeBlock(c.e.state(), addNs(s.nowNs, op.TTLNs), everywhere, op.Text)
+	s.noteBlock(c.e, true)
 	c.relink = true
 	s.touched(c)
 	return true
@@ -79,18 +86,21 @@ func (s *shard) isBlocked(c *cell) bool {
 	return blocked
 }
 
-// blockedUntil returns when the administrative block of a key ends, if one is in
-// force.
+// blockedUntil returns when the last administrative block of a key ends, its own or one
+// everywhere, if one is in force.
 func (s *shard) blockedUntil(hash uint64, key []byte) (untilNs int64, blocked bool) {
-	if s.counts.entries[kindBlock] == 0 {
-		return 0, false
+	if s.counts.entries[kindBlock] > 0 {
+		b := cell{hash: hash, key: key, ns: blocks}
+		s.open(&b)
+		if b.live {
+			untilNs, _ = readBlock(b.e.state())
+		}
 	}
-	b := cell{hash: hash, key: key, ns: blocks}
-	s.open(&b)
-	if b.live {
-		untilNs, _ = readBlock(b.e.state())
+	if all := s.t.everywhere.Load(); all != nil {
+		_, x := all.on(key, s.nowNs)
+		untilNs = max(untilNs, x.untilNs)
 	}
-	return untilNs, b.live
+	return untilNs, untilNs > 0
 }
 
 // counter carries out OpIncr on a key that holds a counter or nothing. On a blocked

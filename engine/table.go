@@ -65,6 +65,9 @@ type Table struct {
 	policies        atomic.Pointer[Policies]
 	policyMu        sync.Mutex          // guards what follows
 	policiesChanged map[string]struct{} // since the last Drain
+
+	everywhere   atomic.Pointer[blocksEverywhere] // nil: there is none
+	everywhereMu sync.Mutex                       // held to change it, behind a shard's
 }
 
 // NewTable returns an empty table.
@@ -133,6 +136,7 @@ func (t *Table) Clear() {
 	t.eachShard(Stamp{}, func(s *shard) {
 		t.used.Add(-s.slab.bytes() - s.index.bytes() - s.limits.bytes())
 		totals := s.counts
+		s.forgetEverywhere()
 		s.init(t)
 		totals.entries, totals.blocked = s.counts.entries, 0
 		s.counts = totals

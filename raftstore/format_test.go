@@ -13,13 +13,9 @@ import (
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// strikePolicy makes a policy that only wire format 2 has.
-func strikePolicy(name string) engine.Op {
-	steps := engine.MakeSteps([]engine.Step{{Threshold: 2, PenaltyNs: int64(time.Minute)}})
-	limit := engine.Limit{Algorithm: engine.Strike, WindowNs: int64(time.Minute), Max: 2, Steps: steps}
-	op := setPolicy(name)
-	op.Policy.Terms.Limits = []engine.PolicyLimit{{Limit: limit}}
-	return op
+// blockEverywhere is an operation that only wire format 3 has.
+func blockEverywhere(key string) engine.Op {
+	return engine.Op{Code: engine.OpBlockEverywhere, Key: []byte(key), Cost: 1, TTLNs: engine.Never}
 }
 
 // TestFormatsAreAgreedOn: while one member is of an older weir, what that could not read is
@@ -41,8 +37,8 @@ func TestFormatsAreAgreedOn(t *testing.T) {
 		}
 		require.EqualValues(t, older, n.AgreeOnFormat())
 		out := make([]engine.Decision, 2)
-		require.ErrorIs(t, n.Decide([]engine.Op{quota("key", 10), strikePolicy("p")}, out), raftstore.ErrOldMember)
-		require.ErrorIs(t, n.DecideAtomic([]engine.Op{strikePolicy("p")}, out), raftstore.ErrOldMember)
+		require.ErrorIs(t, n.Decide([]engine.Op{quota("key", 10), blockEverywhere("p")}, out), raftstore.ErrOldMember)
+		require.ErrorIs(t, n.DecideAtomic([]engine.Op{blockEverywhere("p")}, out), raftstore.ErrOldMember)
 	}
 	requireShown(t, c.nodes[1], older, older, wire.Version, wire.Version)
 	require.EqualValues(t, 9, c.decideOn(c.nodes[2], quota("key", 10))[0].Remaining, "nothing of the rest was counted")
@@ -78,8 +74,8 @@ func TestFormatsAreAgreedOn(t *testing.T) {
 	leader = c.moveTo(1)
 	require.Eventually(t, func() bool { return leader.AgreeOnFormat() == wire.Version }, patience, 10*time.Millisecond)
 	c.stop(0)
-	require.Equal(t, engine.OK, c.decideOn(leader, strikePolicy("p"))[0].Status)
-	require.Zero(t, c.decideOn(leader, check(2, "p", "key"))[0].Allowed, "both strikes")
+	require.Equal(t, engine.OK, c.decideOn(leader, blockEverywhere("p"))[0].Status)
+	require.Zero(t, c.decideOn(leader, quota("r|p", 10))[0].Allowed)
 	c.opts[0].Format = older
 	c.restart(0)
 	select {
@@ -125,7 +121,7 @@ func TestWhatTheLogHasMayBeWrittenAgain(t *testing.T) {
 	c.restart(2)
 	leader, _ = c.leader()
 	require.Eventually(t, func() bool { return leader.AgreeOnFormat() == wire.Version }, patience, 10*time.Millisecond)
-	require.Equal(t, engine.OK, c.decideOn(leader, strikePolicy("p"))[0].Status)
+	require.Equal(t, engine.OK, c.decideOn(leader, blockEverywhere("p"))[0].Status)
 	c.agree()
 
 	c.stop(2)
@@ -136,6 +132,6 @@ func TestWhatTheLogHasMayBeWrittenAgain(t *testing.T) {
 	}
 	leader, _ = c.leader()
 	require.False(t, leader.Heard("n2"))
-	require.Equal(t, engine.OK, c.decideOn(leader, strikePolicy("q"))[0].Status)
+	require.Equal(t, engine.OK, c.decideOn(leader, blockEverywhere("q"))[0].Status)
 	c.agree()
 }

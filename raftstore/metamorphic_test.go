@@ -49,7 +49,8 @@ func randomOp(r *rand.Rand) engine.Op {
 		{Algorithm: engine.Strike, WindowNs: 9e9, Max: 4, Steps: engine.MakeSteps([]engine.Step{{Threshold: 2, PenaltyNs: 1e9}, {Threshold: 4, PenaltyNs: 5e9}})},
 	}
 	which := r.IntN(len(limits))
-	op := engine.Op{Key: fmt.Appendf(nil, "%d:%d", which, r.IntN(6)), Limit: limits[which], Cost: int64(r.IntN(3)), Text: []byte("h"), TTLNs: 4e9}
+	bar := []string{"", "", "r|"}[r.IntN(3)] // what a block everywhere reaches
+	op := engine.Op{Key: fmt.Appendf(nil, "%s%d:%d", bar, which, r.IntN(6)), Limit: limits[which], Cost: int64(r.IntN(3)), Text: []byte("h"), TTLNs: 4e9}
 	if op.Limit.Algorithm != engine.Concurrency {
 		op.Text, op.TTLNs = nil, 0
 	}
@@ -60,7 +61,7 @@ func randomOp(r *rand.Rand) engine.Op {
 	case 0:
 		op = engine.Op{Code: engine.OpReset, Key: op.Key, Cost: 1}
 	case 1:
-		op = engine.Op{Code: engine.OpBlock, Key: op.Key, Cost: 1, TTLNs: 3e9}
+		op = engine.Op{Code: []engine.OpCode{engine.OpBlock, engine.OpBlockEverywhere, engine.OpUnblock}[r.IntN(3)], Key: op.Key, Cost: 1, TTLNs: 3e9}
 	case 2:
 		op = engine.Op{Code: engine.OpRefund, Key: op.Key, Cost: 1}
 	case 3, 4, 5:

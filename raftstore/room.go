@@ -116,7 +116,7 @@ func grows(op *engine.Op, table *engine.Table, at engine.Stamp) bool {
 	switch {
 	case len(op.ID) > 0:
 		return true
-	case op.Code == engine.OpBlock || op.Code == engine.OpIncr || op.Code == engine.OpScript:
+	case op.Code == engine.OpBlock || op.Code == engine.OpBlockEverywhere || op.Code == engine.OpIncr || op.Code == engine.OpScript:
 		return !table.Has(at, op.Key)
 	case op.Code == engine.OpCheck:
 		return !op.Dry && op.Cost > 0 && table.CheckGrows(at, op)

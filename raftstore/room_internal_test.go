@@ -39,6 +39,7 @@ func TestWhatGrows(t *testing.T) {
 		"a look":                 {with(take("new", engine.TokenBucket), func(op *engine.Op) { op.Dry = true }), false},
 		"a look at a log":        {with(take("known", engine.SlidingLog), func(op *engine.Op) { op.Cost = 0 }), false},
 		"a block of a new key":   {engine.Op{Code: engine.OpBlock, Key: []byte("new")}, true},
+		"a block everywhere":     {engine.Op{Code: engine.OpBlockEverywhere, Key: []byte("new")}, true},
 		"a block of a known key": {engine.Op{Code: engine.OpBlock, Key: []byte("known")}, false},
 		"a new count":            {engine.Op{Code: engine.OpIncr, Key: []byte("new")}, true},
 		"a known count":          {engine.Op{Code: engine.OpIncr, Key: []byte("known")}, false},

@@ -139,7 +139,7 @@ func (s *session) explainCheck(op *engine.Op, d *engine.Decision) {
 	p := s.srv.lim.Policies().Get(pair.Policy)
 	switch {
 	case info.Blocked:
-		reason = why(op, d, info)
+		reason = blockText(pair.Key, &info)
 	case p == nil || int(d.Part) >= len(p.LimitsFor(s.srv.lim.Now(), pair.Key)):
 		reason = "no limit is in force: the policy is disabled, or an override lifts it"
 	default:

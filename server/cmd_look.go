@@ -11,14 +11,14 @@ import (
 const staleField = "In a cluster also `stale_ms`: how old the answer may be, 0 unless `READONLY` was sent."
 
 func lookCommands() []*command {
-	inspectReply := "A map, empty for an idle key (under `READONLY` in a cluster it has `stale_ms` alone): `algorithm`, `rule` (the limit used last, as one types it), `limit`, `used` (units, rounded up), `remaining`, " +
-		"`idle_in_ms` (-1: never by itself), `blocked` (1 or 0), `blocked_ms` (-1: no end), `reason`, `penalty_ms` (what is left of a strike penalty), `holders` (slots held, or holds on the limit of a policy), `bytes`. " + staleField
+	inspectReply := "A map, empty for an idle key that nothing blocks (under `READONLY` in a cluster it has `stale_ms` alone): `algorithm`, `rule` (the limit used last, as one types it), `limit`, `used` (units, rounded up), `remaining`, " +
+		"`idle_in_ms` (-1: never by itself), `blocked` (1 or 0), `blocked_ms` (-1: no end), `blocked_by` (the key of the block: another one for a block `EVERYWHERE`), `reason`, `penalty_ms` (what is left of a strike penalty), `holders` (slots held, or holds on the limit of a policy), `bytes`. " + staleField
 	return []*command{
 		{
 			name: "RL.INSPECT", arity: 2, syntax: "key", group: groupLook, flags: "readonly fast", keys: oneKey,
 			summary: "Describe one limiter", reply: inspectReply,
 			shown: []example{{"RL.TOKENBUCKET user:42 10/s 100 COST 30", "1 70 0 3000 100", ""},
-				{"RL.INSPECT user:42", "algorithm tokenbucket rule 10/s 100 limit 100 used 30 remaining 70 idle_in_ms 3000 blocked 0 blocked_ms 0 reason  penalty_ms 0 holders 0 bytes *", ""}},
+				{"RL.INSPECT user:42", "algorithm tokenbucket rule 10/s 100 limit 100 used 30 remaining 70 idle_in_ms 3000 blocked 0 blocked_ms 0 blocked_by  reason  penalty_ms 0 holders 0 bytes *", ""}},
 			run: runInspect,
 		},
 		{
@@ -40,11 +40,11 @@ func lookCommands() []*command {
 
 func runInspect(s *session, args [][]byte) {
 	info, ok := s.inspect(args[1])
-	if !ok {
+	if !ok && !info.Blocked {
 		s.absent()
 		return
 	}
-	s.mapOf(12 + s.staleFields())
+	s.mapOf(13 + s.staleFields())
 	s.pair("algorithm", info.Algorithm.String())
 	s.pair("rule", ruleText(info.Limit))
 	s.pairInt("limit", info.Limit.Max)
@@ -53,6 +53,7 @@ func runInspect(s *session, args [][]byte) {
 	s.pairInt("idle_in_ms", info.IdleInMs)
 	s.pairInt("blocked", int64(oneIf(info.Blocked)))
 	s.pairInt("blocked_ms", info.BlockedMs)
+	s.pair("blocked_by", info.BlockedBy)
 	s.pair("reason", info.Reason)
 	s.pairInt("penalty_ms", info.PenaltyMs)
 	s.pairInt("holders", int64(info.Holders))
@@ -164,7 +165,7 @@ func (s *session) explanation(op *engine.Op, d *engine.Decision, info engine.Inf
 func why(op *engine.Op, d *engine.Decision, info engine.Info) string {
 	switch {
 	case info.Blocked:
-		return "the key is blocked" + forHowLong(info.BlockedMs) + reasonText(info.Reason)
+		return blockText(op.Key, &info)
 	case d.Allowed == 0 && info.PenaltyMs > 0:
 		return "too many strikes: the key is blocked" + forHowLong(info.PenaltyMs)
 	case d.Allowed == 0 && op.Limit.Algorithm == engine.Strike:
@@ -184,6 +185,15 @@ func why(op *engine.Op, d *engine.Decision, info engine.Info) string {
 	default:
 		return fmt.Sprintf("it needs %s, which leaves %d of %d", units(op.Cost), d.Remaining, d.Limit)
 	}
+}
+
+// blockText says which block denies the decisions on a key.
+func blockText(key []byte, info *engine.Info) string {
+	by := ""
+	if info.BlockedBy != string(key) {
+		by = " by RL.BLOCK " + quote([]byte(info.BlockedBy)) + " EVERYWHERE"
+	}
+	return "the key is blocked" + by + forHowLong(info.BlockedMs) + reasonText(info.Reason)
 }
 
 func units(n int64) string {

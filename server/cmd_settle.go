@@ -43,17 +43,24 @@ func settleCommands() []*command {
 			keys:    keySpec{1, -1, 1}, plan: planReset, answer: answerSum,
 		},
 		{
-			name: "RL.BLOCK", arity: -3, syntax: "key duration|FOREVER [REASON text] [ID token]",
+			name: "RL.BLOCK", arity: -3, syntax: "key duration|FOREVER [EVERYWHERE] [REASON text] [ID token]",
 			summary: "Deny every decision on a key",
+			details: "A block denies the decisions on exactly its key, under every policy. `EVERYWHERE` denies those on every key that ends in `|` and this " +
+				"one as well, and that is the way to block an address: `RL.BLOCK ip:192.0.2.66 1h EVERYWHERE` reaches `ip:192.0.2.66`, which policies are asked about, and " +
+				"`login|ip:192.0.2.66`, which the middleware of the Go client asks about for a route without a policy. An IPv6 client is its /64 there: " +
+				"`ip:2001:db8:0:7::/64`. A block takes the place of the one that the key has. At most 1000 blocks `EVERYWHERE` are in force; " +
+				"only a user who may use all keys may set one, and it needs every node of a cluster to know it.",
 			params: []param{paramKey, {"duration", "how long, from now; `FOREVER`: until `RL.UNBLOCK`"},
+				{"EVERYWHERE", "on every key that ends in `|` and this one, too"},
 				{"REASON text", "shown by RL.INSPECT and RL.EXPLAIN; 1 to 128 bytes"}, paramID},
 			reply: "OK.",
-			shown: []example{{"RL.BLOCK user:13 1h REASON abuse", "OK", ""}, {"RL.TOKENBUCKET user:13 10/s 100", "0 0 3600000 3600000 100", ""}},
-			plan:  planBlock, answer: answerOK,
+			shown: []example{{"RL.BLOCK user:13 1h REASON abuse", "OK", ""}, {"RL.TOKENBUCKET user:13 10/s 100", "0 0 3600000 3600000 100", ""},
+				{"RL.BLOCK ip:192.0.2.66 1h EVERYWHERE", "OK", ""}, {"RL.TOKENBUCKET login|ip:192.0.2.66 10/s 100", "0 0 3600000 3600000 100", "another key, blocked as well"}},
+			plan: planBlock, answer: answerOK,
 		},
 		{
 			name: "RL.UNBLOCK", arity: -2, syntax: "key [ID token]",
-			summary: "Lift a block",
+			summary: "Lift a block, of this key alone or everywhere",
 			params:  []param{paramKey, paramID},
 			reply:   "1, or 0 when the key was not blocked.",
 			shown:   []example{{"RL.BLOCK user:13 FOREVER", "OK", ""}, {"RL.UNBLOCK user:13", "1", ""}},

@@ -74,6 +74,7 @@ const (
 	errNoHold         replyError = "NOHOLD there is no hold with this id: it was denied, or has been over for more than 60 seconds; nothing was charged"
 	errOtherTerms     replyError = "ERR the id names a hold on other terms, nothing was taken"
 	errOtherActual    replyError = "ERR the hold is settled with another actual, nothing was changed"
+	errBlocksFull     replyError = "ERR at most 1000 blocks EVERYWHERE may be in force, nothing was blocked: RL.UNBLOCK one, or block single keys"
 	errOverflow       replyError = "ERR increment or decrement would overflow"
 	errTooManyKeys    replyError = "ERR KEYS matches more than 10000 keys, use SCAN"
 	errPatternLong    replyError = "ERR pattern must be at most 512 bytes"
@@ -123,6 +124,7 @@ var statusErrors = [...]replyError{
 	engine.PoliciesFull:   errPoliciesFull,
 	engine.NoHold:         errNoHold,
 	engine.OtherTerms:     errOtherTerms,
+	engine.BlocksFull:     errBlocksFull,
 }
 
 // statusError is the reply to an operation that the engine did not carry out.

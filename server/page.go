@@ -83,6 +83,7 @@ type keyView struct {
 	IdleInMs  int64  `json:"idle_in_ms"`
 	Blocked   bool   `json:"blocked"`
 	BlockedMs int64  `json:"blocked_ms"`
+	BlockedBy string `json:"blocked_by,omitempty"`
 	Reason    string `json:"reason"`
 	PenaltyMs int64  `json:"penalty_ms"`
 }
@@ -118,6 +119,6 @@ func viewOf(name []byte, info *engine.Info) keyView {
 	return keyView{
 		Name: string(name), Algorithm: info.Algorithm.String(), Rule: ruleText(info.Limit), Limit: info.Limit.Max,
 		Used: info.Used, Remaining: info.Remaining, IdleInMs: info.IdleInMs,
-		Blocked: info.Blocked, BlockedMs: info.BlockedMs, Reason: info.Reason, PenaltyMs: info.PenaltyMs,
+		Blocked: info.Blocked, BlockedMs: info.BlockedMs, BlockedBy: info.BlockedBy, Reason: info.Reason, PenaltyMs: info.PenaltyMs,
 	}
 }

@@ -19,6 +19,7 @@ const (
 	optReason
 	optID
 	optPriority
+	optEverywhere
 )
 
 var optionWords = [...]struct {
@@ -29,7 +30,7 @@ var optionWords = [...]struct {
 	{"COST", optCost, "n"}, {"ID", optID, "token"}, {"PARTIAL", optPartial, ""},
 	{"MAXWAIT", optMaxWait, "duration"}, {"FIRST", optFirst, ""}, {"TZ", optZone, "zone"},
 	{"HOLDER", optHolder, "id"}, {"REASON", optReason, "text"},
-	{"PRIORITY", optPriority, "high|normal"},
+	{"PRIORITY", optPriority, "high|normal"}, {"EVERYWHERE", optEverywhere, ""},
 }
 
 // options reads the options of op, in any order and each at most once. It

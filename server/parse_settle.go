@@ -55,7 +55,10 @@ func planBlock(s *session, args [][]byte) error {
 	} else if op.TTLNs, err = spanArg("duration", args[2]); err != nil {
 		return orWords(err, "FOREVER", "duration", args[2])
 	}
-	_, _, err = s.options(op, args[3:], optReason|optID)
+	seen, _, err := s.options(op, args[3:], optReason|optID|optEverywhere)
+	if seen&optEverywhere != 0 {
+		op.Code = engine.OpBlockEverywhere
+	}
 	return err
 }
 

@@ -96,7 +96,9 @@ func (l *waitLines) given(ops []engine.Op) {
 	}
 	for i := range ops {
 		switch ops[i].Code {
-		case engine.OpRelease, engine.OpRefund, engine.OpReset, engine.OpUnblock:
+		case engine.OpUnblock: // it may have held for other keys as well
+			l.callAll()
+		case engine.OpRelease, engine.OpRefund, engine.OpReset:
 			l.callKey(lineOfLimiter(ops[i].Key))
 		}
 	}

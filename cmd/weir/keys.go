@@ -51,8 +51,9 @@ type keysResetCmd struct{ keysChosen }
 
 type keysBlockCmd struct {
 	keysChosen
-	For    string `env:"-" default:"FOREVER" placeholder:"DURATION" help:"How long, like 90s or 1h; until it is lifted, unless given."`
-	Reason string `env:"-" help:"Why, for those who look."`
+	Everywhere bool   `env:"-" help:"Also on every key that ends in | and this one: the way to block an address, like ip:192.0.2.66."`
+	For        string `env:"-" default:"FOREVER" placeholder:"DURATION" help:"How long, like 90s or 1h; until it is lifted, unless given."`
+	Reason     string `env:"-" help:"Why, for those who look."`
 }
 
 type keysUnblockCmd struct{ keysChosen }
@@ -71,6 +72,9 @@ func (r *keysResetCmd) Run(k *keysCmd) error {
 
 func (b *keysBlockCmd) Run(k *keysCmd) error {
 	how := []any{b.For}
+	if b.Everywhere {
+		how = append(how, "EVERYWHERE")
+	}
 	if b.Reason != "" {
 		how = append(how, "REASON", b.Reason)
 	}

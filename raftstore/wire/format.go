@@ -11,6 +11,8 @@ func FormatOf(op *engine.Op) byte {
 	switch {
 	case op.Code == engine.OpPolicy && strikes(op.Policy), op.Code == engine.OpScript && op.Script.ID >= engine.RedisGCRA:
 		return 2
+	case op.Code == engine.OpBlockEverywhere:
+		return 3
 	}
 	return Oldest
 }

@@ -12,8 +12,9 @@ import (
 // Oldest and Version are the formats of entries that this package writes and reads. A
 // node stops at an entry of a newer one.
 //
-// Format 2 has policies with strikes and the script of redis-gcra, see FormatOf.
-const Oldest, Version = 1, 2
+// Format 2 has policies with strikes and the script of redis-gcra, format 3 blocks
+// everywhere; see FormatOf.
+const Oldest, Version = 1, 3
 
 // HeaderLen is the length of an encoded header.
 const HeaderLen = 2 + 6*8

@@ -23,7 +23,7 @@ func Sound(op *engine.Op) bool {
 			(op.Limit.Mode < engine.Day || op.Limit.Mode > engine.Year || op.Calendar != nil)
 	case engine.OpRelease, engine.OpRenew:
 		return ok && within(int64(len(op.Text)), 1, engine.MaxHolderLen)
-	case engine.OpBlock:
+	case engine.OpBlock, engine.OpBlockEverywhere:
 		return ok && len(op.Text) <= engine.MaxReasonLen
 	case engine.OpIncr:
 		return ok && op.Incr != nil && op.Incr.Expire <= engine.ExpireNone
@@ -44,7 +44,7 @@ func Sound(op *engine.Op) bool {
 }
 
 // lastCode is the newest operation this version knows.
-const lastCode = engine.OpCancel
+const lastCode = engine.OpBlockEverywhere
 
 // soundPairs reports whether a check names policies and keys, none of them twice: a
 // look at both would find room for either.

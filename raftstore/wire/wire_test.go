@@ -41,7 +41,7 @@ func TestHeaderRefuses(t *testing.T) {
 func genOp(t *rapid.T) engine.Op {
 	units := rapid.Int64Range(0, engine.MaxUnits)
 	op := engine.Op{
-		Code: engine.OpCode(rapid.IntRange(int(engine.OpTake), int(engine.OpCancel)).Draw(t, "code")),
+		Code: engine.OpCode(rapid.IntRange(int(engine.OpTake), int(engine.OpBlockEverywhere)).Draw(t, "code")),
 		Key:  rapid.SliceOfN(rapid.Byte(), 1, engine.MaxKeyLen).Draw(t, "key"),
 		Cost: units.Draw(t, "cost"), Partial: rapid.Bool().Draw(t, "partial"), Dry: rapid.Bool().Draw(t, "dry"),
 		WaitNs: rapid.Int64Range(0, engine.Never).Draw(t, "wait"), TTLNs: rapid.Int64Range(0, engine.Never).Draw(t, "ttl"),
@@ -235,6 +235,7 @@ func FuzzBody(f *testing.F) {
 		}}}},
 		{Code: engine.OpReserve, Key: []byte("k"), Text: []byte("p"), Cost: 2, TTLNs: 5, ID: []byte("id"), Also: []engine.Pair{{Policy: []byte("p"), Key: []byte("j")}}},
 		{Code: engine.OpCommit, Key: []byte("id"), Cost: 3}, {Code: engine.OpCancel, Key: []byte("id"), Cost: 1},
+		{Code: engine.OpBlockEverywhere, Key: []byte("k"), Cost: 1, TTLNs: 5, Text: []byte("why")},
 	}, true))
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0x0f})
 	f.Fuzz(func(t *testing.T, body []byte) {

@@ -172,7 +172,8 @@ const limiter = (l) => {
   line("used", number(l.used) + (l.limit ? " of " + number(l.limit) + ", " + number(l.remaining) + " left" : ""));
   line("idle in", wait(l.idle_in_ms));
   if (l.penalty_ms) line("penalty", wait(l.penalty_ms));
-  if (l.blocked) line("blocked", (l.blocked_ms < 0 ? "until it is unblocked" : "for " + wait(l.blocked_ms)) + (l.reason ? ": " + l.reason : ""));
+  if (l.blocked) line("blocked", (l.blocked_ms < 0 ? "until it is unblocked" : "for " + wait(l.blocked_ms)) +
+    (l.blocked_by !== looked ? " by the block of " + l.blocked_by + " everywhere" : "") + (l.reason ? ": " + l.reason : ""));
   return dl;
 };
 
@@ -211,8 +212,9 @@ const actions = {
   },
   block: async () => {
     const why = $("block-why").value;
-    await send("RL.BLOCK", looked, $("block-for").value, ...(why ? ["REASON", why] : []));
-    return looked + " is blocked";
+    const everywhere = $("block-everywhere").checked;
+    await send("RL.BLOCK", looked, $("block-for").value, ...(everywhere ? ["EVERYWHERE"] : []), ...(why ? ["REASON", why] : []));
+    return looked + " is blocked" + (everywhere ? " everywhere" : "");
   },
   unblock: async () => looked + (await send("RL.UNBLOCK", looked) ? " is blocked no more" : " was not blocked"),
 };
