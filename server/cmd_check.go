@@ -31,7 +31,7 @@ func checkCommand() *command {
 			{"RL.POLICY SET bot LIMIT TOKENBUCKET 30/s 30", "1", "the bot as a whole"},
 			{"RL.CHECK chat 42 bot global", "1 29 0 34 30 bot", "of all limits the bot's has the least left"},
 			{"RL.CHECK chat 42 bot global COST 30", "0 29 34 34 30 bot", "denied by the bot's: nothing is taken from the chat's either"},
-			{"RL.INSPECT policy|chat|1|42", "algorithm fixed rule 1h 1000 FIRST limit 1000 used 1 remaining 999 idle_in_ms 3600000 blocked 0 blocked_ms 0 reason  penalty_ms 0 holders 0 bytes *", ""},
+			{"RL.INSPECT policy|chat|1|42", "algorithm fixed rule 1h 1000 FIRST limit 1000 used 1 remaining 999 idle_in_ms 3600000 blocked 0 blocked_ms 0 blocked_by  reason  penalty_ms 0 holders 0 bytes *", ""},
 		},
 		plan: planCheck, answer: answerCheck,
 	}

@@ -19,10 +19,10 @@ func TestLookingAtKeys(t *testing.T) {
 		{"TTL k", "2"}, {"PTTL k", "1500"}, {"TYPE k", "tokenbucket"}, {"EXISTS k k x", "2"}, {"RANDOMKEY", "k"}, {"DBSIZE", "1"},
 		{"KEYS *", "k"}, {"KEYS x*", ""}, {"OBJECT ENCODING k", "packed"}, {"OBJECT FREQ k", "-ERR unknown subcommand 'FREQ'. Try OBJECT HELP."},
 		{"RL.FIXED f FOREVER 5", "1 4 0 -1 5"}, {"TTL f", "-1"}, {"PTTL f", "-1"}, {"TYPE f", "fixed"},
-		{"RL.INSPECT f", "algorithm fixed rule FOREVER 5 limit 5 used 1 remaining 4 idle_in_ms -1 blocked 0 blocked_ms 0 reason  penalty_ms 0 holders 0 bytes *"},
+		{"RL.INSPECT f", "algorithm fixed rule FOREVER 5 limit 5 used 1 remaining 4 idle_in_ms -1 blocked 0 blocked_ms 0 blocked_by  reason  penalty_ms 0 holders 0 bytes *"},
 		{"DEBUG CLOCK ADVANCE 1500", "OK"}, {"EXISTS k", "0"}, {"DBSIZE", "1"}, {"TYPE k", "none"},
 		{"RL.BLOCK b FOREVER REASON x", "OK"},
-		{"HGETALL b", "algorithm none rule  limit 0 used 0 remaining 0 idle_in_ms 0 blocked 1 blocked_ms -1 reason x penalty_ms 0 holders 0 bytes *"},
+		{"HGETALL b", "algorithm none rule  limit 0 used 0 remaining 0 idle_in_ms 0 blocked 1 blocked_ms -1 blocked_by b reason x penalty_ms 0 holders 0 bytes *"},
 		{"TTL b", "-1"}, {"RL.BLOCK b 90s", "OK"}, {"TTL b", "90"}, {"RL.FIXED b 1h 5", "0 0 90000 90000 5"}, {"PTTL b", "90000"},
 		{"FLUSHDB ASYNC", "OK"}, {"DBSIZE", "0"}, {"FLUSHALL", "OK"}, {"FLUSHALL sync", "OK"},
 	} {

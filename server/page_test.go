@@ -143,7 +143,7 @@ func TestKeyLookup(t *testing.T) {
 	found := answer.Limiters
 	require.Len(t, found, 3)
 	require.Equal(t, keyView{Name: "user:42", Algorithm: "tokenbucket", Rule: "1/s 3", Limit: 3, Used: 1, Remaining: 2, IdleInMs: 1000,
-		Blocked: true, BlockedMs: 3_600_000, Reason: "abuse"}, found[0])
+		Blocked: true, BlockedMs: 3_600_000, BlockedBy: "user:42", Reason: "abuse"}, found[0])
 	require.Equal(t, "policy|login|0|user:42", found[1].Name)
 	require.Equal(t, "{\"stale_ms\":0,\"limiters\":[]}\n", visit(h, "/key.json?name=idle", nil).Body.String())
 	require.Equal(t, http.StatusBadRequest, visit(h, "/key.json", nil).Code)
