@@ -201,7 +201,8 @@ func (w *watched) trouble() (stop func()) {
 	}
 	// Errors are part of the trouble: leadership moves and clients are turned away.
 	again(func(int) { _, _ = w.do("a", "RL.CHECK", "login", "42") })
-	again(func(i int) { _, _ = w.do("a", "RL.STRIKE", fmt.Sprint("auth:", i), "15m", "1", "15m") })
+	_, _ = w.do("a", "RL.POLICY", "SET", "failed-logins", "LIMIT", "STRIKE", "15m", "1", "15m")
+	again(func(i int) { _, _ = w.do("a", "RL.CHECK", "failed-logins", fmt.Sprint("auth:", i)) })
 	again(func(int) { _, _ = w.do("solo", "AUTH", "wrong") })
 	again(func(i int) {
 		if i%50 == 0 {

@@ -35,6 +35,7 @@ type Stats struct {
 	ForgivenUnits  int64 // units in use that evictions forgot
 	Admitted       [numAlgorithms]int64
 	Denied         [numAlgorithms]int64
+	Strikes        int64 // that were counted
 	Penalties      int64 // that strikes began
 	Lockouts       int64 // of them those of the last threshold
 }

@@ -27,6 +27,7 @@ func (s *shard) takeStrike(c *cell, op *Op, d *Decision) bool {
 		return false
 	}
 	s.record(c, op.Limit.WindowNs, units)
+	s.counts.strikes += units
 	if blockedNs > s.nowNs {
 		s.counts.penalties++
 		s.counts.lockouts += oneIf(count >= op.Limit.Max)

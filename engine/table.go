@@ -163,6 +163,7 @@ func (t *Table) Stats(at Stamp) (st Stats) {
 		st.Expired += s.counts.expired
 		st.Evicted += s.counts.evicted
 		st.ForgivenUnits += s.counts.forgiven
+		st.Strikes += s.counts.strikes
 		st.Penalties += s.counts.penalties
 		st.Lockouts += s.counts.lockouts
 	})

@@ -14,7 +14,8 @@ func tableMetrics(stats engine.Stats) []metric {
 		counter("expired_keys_total", "Idle limiters collected.", stats.Expired),
 		counter("evicted_keys_total", "Limiters given up because memory was full.", stats.Evicted),
 		counter("forgiven_units_total", "Units in use that evictions forgot.", stats.ForgivenUnits),
-		counter("strike_penalties_total", "Times that RL.STRIKE put a key under a penalty.", stats.Penalties),
+		counter("strikes_total", "Strikes counted, by RL.STRIKE and by policies with STRIKE.", stats.Strikes),
+		counter("strike_penalties_total", "Times that strikes put a key under a penalty.", stats.Penalties),
 		counter("strike_lockouts_total", "Of them, those of the last threshold.", stats.Lockouts),
 	}
 	const decided = "Decisions this node carried out, by algorithm and result. In a cluster every node carries out all that is admitted."

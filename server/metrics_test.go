@@ -138,6 +138,7 @@ func TestMetricsRequests(t *testing.T) {
 		`weir_connections_total`:                                  "0",
 		`weir_auth_failures_total`:                                "0",
 		`weir_strike_lockouts_total`:                              "0",
+		`weir_strikes_total`:                                      "0",
 		`weir_memory_max_bytes`:                                   "0",
 		`weir_decision_duration_seconds_bucket{le="+Inf"}`:        "10",
 	} {
@@ -179,6 +180,25 @@ func TestMetricsStrikes(t *testing.T) {
 	require.Equal(t, "2", value(t, srv.Server, "weir_strike_penalties_total"))
 	require.Equal(t, "1", value(t, srv.Server, "weir_strike_lockouts_total"))
 	require.Equal(t, "3", value(t, srv.Server, `weir_requests_total{command="rl.strike",result="limited"}`))
+	require.Equal(t, "2", value(t, srv.Server, "weir_strikes_total"), "one was denied while the penalty runs")
+}
+
+// Strikes and lock-outs count whatever brings them: a check of a policy, alone or beside
+// another limit that binds more.
+func TestMetricsStrikesThroughPolicies(t *testing.T) {
+	srv := newTestServer(t, Config{})
+	c := srv.client(t)
+	c.say("RL.POLICY SET login LIMIT STRIKE 15m 2 1m 3 15m")
+	c.say("RL.POLICY SET both LIMIT TOKENBUCKET 1/h 5 LIMIT STRIKE 15m 9 15m")
+	for range 3 {
+		c.say("RL.CHECK login 42")
+		srv.lim.Advance(time.Minute)
+	}
+	c.say("RL.CHECK both 43")
+	c.say("RL.CHECK both 43 COST 0")
+	require.Equal(t, "4", value(t, srv.Server, "weir_strikes_total"))
+	require.Equal(t, "2", value(t, srv.Server, "weir_strike_penalties_total"))
+	require.Equal(t, "1", value(t, srv.Server, "weir_strike_lockouts_total"))
 }
 
 func TestMetricsOfACluster(t *testing.T) {
