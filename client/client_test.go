@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -341,6 +342,31 @@ func TestBlocksForgetDenials(t *testing.T) {
 	}
 	require.NoError(t, c.Block(t.Context(), "k", time.Hour, ""))
 	require.Equal(t, time.Hour, decide(t, c, client.Request{Rule: probe, Key: "k"}).RetryAfter)
+}
+
+// A block of an address everywhere reaches routes without a policy, and denials from before
+// it and behind it are forgotten.
+func TestBlockEverywhere(t *testing.T) {
+	c := newClient(t, weirtest.Start(t), client.Options{})
+	key := client.AddressKey(netip.MustParseAddr("2001:DB8:0:7:ffff::1"))
+	require.Equal(t, "ip:2001:db8:0:7::/64", key)
+	require.Equal(t, "ip:192.0.2.66", client.AddressKey(netip.MustParseAddr("::ffff:192.0.2.66")))
+	ask := func(key string) client.Decision { return decide(t, c, client.Request{Rule: probe, Key: key}) }
+	asked := []string{key, "login|" + key, "2001:db8:0:7::/64", "web|2001:db8:0:7::/64"}
+	for _, key := range asked {
+		require.True(t, ask(key).Allowed)
+		require.False(t, ask(key).Allowed)
+	}
+	require.NoError(t, c.BlockEverywhere(t.Context(), key, time.Hour, "abuse"))
+	for _, key := range asked {
+		require.Equal(t, time.Hour, ask(key).RetryAfter, key)
+	}
+	was, err := c.Unblock(t.Context(), key)
+	require.NoError(t, err)
+	require.True(t, was)
+	for _, key := range asked {
+		require.Less(t, ask(key).RetryAfter, time.Hour, key)
+	}
 }
 
 // Who holds a slot renews it by asking again, so a lost answer may be asked for again.

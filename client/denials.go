@@ -109,13 +109,13 @@ func (m *denials) recall(q *Request, clock func() time.Time) (Decision, bool) {
 	return d, true
 }
 
-// forgetBehind drops what is known of a key and of those that end in '|' and this one.
+// forgetBehind drops what is known of the keys that a block of this one may hold for.
 func (m *denials) forgetBehind(key string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.keys, key)
+	addr := strings.TrimPrefix(key, "ip:")
 	for other := range m.keys {
-		if strings.HasSuffix(other, "|"+key) {
+		if other == key || other == addr || strings.HasSuffix(other, "|"+key) || strings.HasSuffix(other, "|"+addr) {
 			delete(m.keys, other)
 		}
 	}

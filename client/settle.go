@@ -38,7 +38,8 @@ func (c *Client) Block(ctx context.Context, key string, d time.Duration, reason 
 }
 
 // BlockEverywhere is Block on the key and on every key that ends in '|' and this one, as
-// those of routes without a policy do. An address is blocked by its AddressKey.
+// those of routes without a policy do. An address is blocked by its AddressKey, for those
+// who ask about the address alone as well.
 func (c *Client) BlockEverywhere(ctx context.Context, key string, d time.Duration, reason string) error {
 	return c.block(ctx, key, d, reason, "EVERYWHERE")
 }

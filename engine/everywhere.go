@@ -1,49 +1,77 @@
 package engine
 
 import (
-	"bytes"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // A block everywhere denies the decisions on its key, and on every key that ends in '|'
-// and its key: one address stands behind the names of many routes and limits. Like any
-// block it is an entry under its key. Beside that, the table has all of them in one set
-// that never changes, so that a decision on any shard finds it: an operation that changes
-// the set holds all shards, and comes between those before and behind it in the log.
+// and its key: one address stands behind the names of many routes and limits. Some write
+// the address alone where others write "ip:" in front, so a block of "ip:A" holds for A
+// as well. Like any block it is an entry under its key. Beside that, the table has all of
+// them in one set that never changes, so that a decision on any shard finds it: an
+// operation that changes the set holds all shards, and comes between those before and
+// behind it in the log.
 
-// MaxBlocksEverywhere is how many blocks everywhere may be in force. A decision on a key
-// with a '|' compares its end with their lengths, and each change copies the set.
+// MaxBlocksEverywhere is how many blocks everywhere may be in force. A decision compares
+// the length of its key's ends with theirs, and each change copies the set.
 const MaxBlocksEverywhere = 1000
+
+// addressKind is what keys of addresses begin with, where they name what they are.
+const addressKind = "ip:"
 
 // blocksEverywhere is a set of blocks everywhere, never empty: without any there is none.
 type blocksEverywhere struct {
 	byKey map[string]blockEverywhere
-	lens  []int // of the keys, each once
+	byEnd map[string]blockEverywhere // by the ends of keys they hold for: the last to end
+	lens  []int                      // of these ends, each once
 }
 
 type blockEverywhere struct {
+	key     string
 	untilNs int64
 	reason  string
 }
 
-// on returns the block in force on a key that ends in '|' and its own: of several the one
-// that lasts longest, and of those the one with the longest key.
-func (b *blocksEverywhere) on(key []byte, nowNs int64) (by string, found blockEverywhere) {
-	if bytes.IndexByte(key, '|') < 0 {
-		return "", found
-	}
+// outlasts orders the blocks of one key, so that all tables name the same one.
+func (b *blockEverywhere) outlasts(other *blockEverywhere) bool {
+	return b.untilNs > other.untilNs || b.untilNs == other.untilNs && b.key > other.key
+}
+
+// on returns the block in force on a key that outlasts the others; none ends at 0.
+func (b *blocksEverywhere) on(key []byte, nowNs int64) (found blockEverywhere) {
 	for _, n := range b.lens {
 		at := len(key) - n
-		if at < 1 || key[at-1] != '|' {
+		if at < 0 || at > 0 && key[at-1] != '|' {
 			continue
 		}
-		x, there := b.byKey[string(key[at:])]
-		if there && x.untilNs > nowNs && x.untilNs >= found.untilNs {
-			by, found = string(key[at:]), x
+		if x, there := b.byEnd[string(key[at:])]; there && x.untilNs > nowNs && x.outlasts(&found) {
+			found = x
 		}
 	}
-	return by, found
+	return found
+}
+
+// index makes what on needs.
+func (b *blocksEverywhere) index() {
+	b.byEnd = make(map[string]blockEverywhere, len(b.byKey))
+	add := func(end string, x blockEverywhere) {
+		if old, there := b.byEnd[end]; !there {
+			b.lens = append(b.lens, len(end))
+		} else if old.outlasts(&x) {
+			return
+		}
+		b.byEnd[end] = x
+	}
+	for key, x := range b.byKey {
+		add(key, x)
+		if addr, ok := strings.CutPrefix(key, addressKind); ok && addr != "" {
+			add(addr, x)
+		}
+	}
+	slices.Sort(b.lens)
+	b.lens = slices.Compact(b.lens)
 }
 
 // inForce counts the blocks that have not ended, but for that of one key.
@@ -65,14 +93,11 @@ func (t *Table) changeEverywhere(change func(byKey map[string]blockEverywhere)) 
 	if old := t.everywhere.Load(); old != nil {
 		next.byKey = maps.Clone(old.byKey)
 	}
-	change(next.byKey)
-	for key := range next.byKey {
-		next.lens = append(next.lens, len(key))
+	if change(next.byKey); len(next.byKey) == 0 {
+		t.everywhere.Store(nil)
+		return
 	}
-	slices.Sort(next.lens)
-	if next.lens = slices.Compact(next.lens); len(next.lens) == 0 {
-		next = nil
-	}
+	next.index()
 	t.everywhere.Store(next)
 }
 
@@ -84,7 +109,7 @@ func (s *shard) noteBlock(e entry, there bool) {
 	s.t.changeEverywhere(func(byKey map[string]blockEverywhere) {
 		if delete(byKey, string(e.key())); there {
 			untilNs, reason := readBlock(e.state())
-			byKey[string(e.key())] = blockEverywhere{untilNs, string(reason)}
+			byKey[string(e.key())] = blockEverywhere{string(e.key()), untilNs, string(reason)}
 		}
 	})
 }

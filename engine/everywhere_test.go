@@ -32,7 +32,7 @@ func TestABlockEverywhereReaches(t *testing.T) {
 	ask(policy, everywhere("ip:192.0.2.66", 60e9))
 	for key, blocked := range map[string]bool{
 		"ip:192.0.2.66": true, "login|ip:192.0.2.66": true, "a|b|ip:192.0.2.66": true, "|ip:192.0.2.66": true,
-		"ip:192.0.2.6": false, "login|ip:192.0.2.67": false, "xip:192.0.2.66": false, "login|ip:192.0.2.66|x": false, "login|192.0.2.66": false,
+		"192.0.2.66": true, "web|192.0.2.66": true, "ip:192.0.2.6": false, "login|ip:192.0.2.67": false, "xip:192.0.2.66": false, "login|ip:192.0.2.66|x": false, "user:192.0.2.66": false, "92.0.2.66": false,
 	} {
 		check := engine.Op{Code: engine.OpCheck, Key: []byte(key), Text: []byte("p"), Cost: 1}
 		hold := engine.Op{Code: engine.OpReserve, Key: []byte(key), Text: []byte("p"), Cost: 1, TTLNs: 1e9, ID: []byte("h" + key)}

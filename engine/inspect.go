@@ -67,8 +67,8 @@ func (s *shard) inspect(h uint64, key []byte) (info Info, found bool) {
 		lastNs = untilNs
 	}
 	if all := s.t.everywhere.Load(); all != nil {
-		if by, x := all.on(key, s.nowNs); x.untilNs > lastNs {
-			info.Blocked, info.BlockedMs, info.Reason, info.BlockedBy = true, s.spanMs(x.untilNs), x.reason, by
+		if x := all.on(key, s.nowNs); x.untilNs > lastNs {
+			info.Blocked, info.BlockedMs, info.Reason, info.BlockedBy = true, s.spanMs(x.untilNs), x.reason, x.key
 		}
 	}
 	return info, c.live || b.live

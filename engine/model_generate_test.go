@@ -252,6 +252,8 @@ func (g *generator) key() []byte {
 	switch {
 	case g.chance(8): // what a block everywhere reaches
 		return append([]byte("a|b|"), key...)
+	case g.chance(8):
+		return append([]byte("ip:"), key...)
 	case g.chance(16):
 		return append([]byte("b|"), key...)
 	}

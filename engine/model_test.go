@@ -76,15 +76,16 @@ type elsewhere struct {
 	key, reason string
 }
 
-// elsewhere finds the block that lasts longest of those with a key behind the last bar, or
-// any other bar, of this one.
+func endsIn(key, end string) bool { return key == end || strings.HasSuffix(key, "|"+end) }
+
+// elsewhere finds the block that lasts longest of those that hold for this key.
 func (m *model) elsewhere(at engine.Stamp, key string) (found elsewhere) {
 	for other, k := range m.keys {
 		s := &k.state
-		if !s.everywhere || !s.blockedItself(at) || !strings.HasSuffix(key, "|"+other) {
+		if !s.everywhere || !s.blockedItself(at) || !endsIn(key, other) && !endsIn(key, strings.TrimPrefix(other, "ip:")) {
 			continue
 		}
-		if s.blockedUntilNs > found.untilNs || s.blockedUntilNs == found.untilNs && len(other) > len(found.key) {
+		if s.blockedUntilNs > found.untilNs || s.blockedUntilNs == found.untilNs && other > found.key {
 			found = elsewhere{s.blockedUntilNs, other, s.reason}
 		}
 	}

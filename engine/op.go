@@ -30,7 +30,7 @@ const (
 	OpReserve                       // as OpCheck, and keep what was taken for a hold named ID, for TTLNs
 	OpCommit                        // settle the hold that Key names: Cost is what was used of it
 	OpCancel                        // call off the hold that Key names
-	OpBlockEverywhere               // as OpBlock, and on every key that ends in '|' and this one
+	OpBlockEverywhere               // as OpBlock, and on every key that ends in '|' and this one; see blocksEverywhere
 	NumOps
 )
 

@@ -51,7 +51,7 @@ func (g *policyTraffic) limits(most int) (limits []engine.PolicyLimit) {
 }
 
 func (g *policyTraffic) key() []byte {
-	return fmt.Append(nil, []string{"", "", "k0|", "k1|"}[g.IntN(4)], "k", g.IntN(4))
+	return fmt.Append(nil, []string{"", "", "k0|", "ip:", "k1|ip:"}[g.IntN(5)], "k", g.IntN(4))
 }
 func (g *policyTraffic) policy() []byte { return fmt.Append(nil, "p", g.IntN(4)) }
 

@@ -26,7 +26,7 @@ var exactMath = []string{
 // what they do changes nothing.
 var (
 	converters = []string{"Truncate"}
-	anyOrder   = []string{"Names", "bytes", "changeEverywhere", "drainPolicies", "inForce", "policies"}
+	anyOrder   = []string{"Names", "bytes", "changeEverywhere", "drainPolicies", "inForce", "index", "policies"}
 )
 
 // replicated are the files whose results all nodes of a cluster must agree on.

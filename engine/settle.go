@@ -97,8 +97,7 @@ func (s *shard) blockedUntil(hash uint64, key []byte) (untilNs int64, blocked bo
 		}
 	}
 	if all := s.t.everywhere.Load(); all != nil {
-		_, x := all.on(key, s.nowNs)
-		untilNs = max(untilNs, x.untilNs)
+		untilNs = max(untilNs, all.on(key, s.nowNs).untilNs)
 	}
 	return untilNs, untilNs > 0
 }

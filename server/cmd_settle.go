@@ -46,12 +46,13 @@ func settleCommands() []*command {
 			name: "RL.BLOCK", arity: -3, syntax: "key duration|FOREVER [EVERYWHERE] [REASON text] [ID token]",
 			summary: "Deny every decision on a key",
 			details: "A block denies the decisions on exactly its key, under every policy. `EVERYWHERE` denies those on every key that ends in `|` and this " +
-				"one as well, and that is the way to block an address: `RL.BLOCK ip:192.0.2.66 1h EVERYWHERE` reaches `ip:192.0.2.66`, which policies are asked about, and " +
-				"`login|ip:192.0.2.66`, which the middleware of the Go client asks about for a route without a policy. An IPv6 client is its /64 there: " +
-				"`ip:2001:db8:0:7::/64`. A block takes the place of the one that the key has. At most 1000 blocks `EVERYWHERE` are in force; " +
-				"only a user who may use all keys may set one, and it needs every node of a cluster to know it.",
+				"one as well; and on a key that begins with `ip:` it does the same for the address behind that. So there is one way to block an address: " +
+				"`RL.BLOCK ip:192.0.2.66 1h EVERYWHERE`. It reaches `ip:192.0.2.66` and `login|ip:192.0.2.66`, which the middleware of the Go client asks about, " +
+				"with a policy and without, and `192.0.2.66`, which proxies and Envoy ask about. An IPv6 client is its /64 to all of them: `ip:2001:db8:0:7::/64`.\n\n" +
+				"A block takes the place of the one that its key has. At most 1000 blocks `EVERYWHERE` are in force. Only a user who may use all keys may set one, " +
+				"and in a cluster every node has to know it.",
 			params: []param{paramKey, {"duration", "how long, from now; `FOREVER`: until `RL.UNBLOCK`"},
-				{"EVERYWHERE", "on every key that ends in `|` and this one, too"},
+				{"EVERYWHERE", "also on every key that ends in `|` and this one; of `ip:` and an address also on the address alone"},
 				{"REASON text", "shown by RL.INSPECT and RL.EXPLAIN; 1 to 128 bytes"}, paramID},
 			reply: "OK.",
 			shown: []example{{"RL.BLOCK user:13 1h REASON abuse", "OK", ""}, {"RL.TOKENBUCKET user:13 10/s 100", "0 0 3600000 3600000 100", ""},

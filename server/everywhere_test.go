@@ -19,7 +19,7 @@ func TestBlockEverywhere(t *testing.T) {
 	require.Equal(t, "OK", c.say("RL.BLOCK ip:192.0.2.66 1h REASON abuse everywhere"))
 	for _, send := range []string{
 		"RL.TOKENBUCKET login|ip:192.0.2.66 1/s 10", "RL.TOKENBUCKET ip:192.0.2.66 1/s 10", "RL.CHECK p ip:192.0.2.66", "RL.CHECK p a|ip:192.0.2.66",
-		"RL.FIXED new|ip:192.0.2.66 1h 9", "RL.STRIKE s|ip:192.0.2.66 1h 3 1m", "RL.RESERVE p ip:192.0.2.66 1 1m",
+		"RL.CHECK p 192.0.2.66", "RL.FIXED web|192.0.2.66 1h 9", "RL.FIXED new|ip:192.0.2.66 1h 9", "RL.STRIKE s|ip:192.0.2.66 1h 3 1m", "RL.RESERVE p ip:192.0.2.66 1 1m",
 	} {
 		require.Contains(t, c.say(send), "0 0 3600000 ", send)
 	}
@@ -33,7 +33,7 @@ func TestBlockEverywhere(t *testing.T) {
 	}
 	require.Equal(t, "0", c.say("EXISTS idle|ip:192.0.2.66"))
 	require.Equal(t, "1", c.say("RL.UNBLOCK ip:192.0.2.66"))
-	require.Equal(t, "1 9 0 1000 10", c.say("RL.TOKENBUCKET login|ip:192.0.2.66 1/s 10"))
+	require.Equal(t, "1 8 0 2000 10", c.say("RL.TOKENBUCKET login|ip:192.0.2.66 1/s 10"))
 	require.Equal(t, "", c.say("RL.INSPECT idle|ip:192.0.2.66"))
 }
 

@@ -45,6 +45,11 @@ var docScripts = map[string]docScript{
 		before: `weir serve & await weir healthcheck; redis-cli -p 6380 RL.FIXED user:42 1m 5`,
 		after:  `weir keys list 'user:*' > left; test ! -s left || ! grep user:42 left`,
 	},
+	"security.md: redis-cli -p 6380 RL.BLOCK ip:192.0.2.66 1h EVERYWHERE REASON 'guesses passwords'": {
+		before: `weir serve & await weir healthcheck`,
+		after: `redis-cli -p 6380 RL.FIXED 'login|ip:192.0.2.66' 1m 5 | head -n 1 | grep -x 1
+			redis-cli -p 6380 RL.FIXED 'login|ip:2001:db8:0:7::/64' 1m 5 | head -n 1 | grep -x 0`,
+	},
 	"clustering.md: weir serve --node-id a --listen 10.0.0.1:6380 --requirepass-file pass --raft-addr 10.0.0.1:6390 \\": {
 		before: `echo s > pass; echo s > secret`,
 		after: `for n in b:2 c:3; do

@@ -51,7 +51,7 @@ type keysResetCmd struct{ keysChosen }
 
 type keysBlockCmd struct {
 	keysChosen
-	Everywhere bool   `env:"-" help:"Also on every key that ends in | and this one: the way to block an address, like ip:192.0.2.66."`
+	Everywhere bool   `env:"-" help:"Also on every key that ends in | and this one, and of ip: and an address on the address alone: the way to block an address."`
 	For        string `env:"-" default:"FOREVER" placeholder:"DURATION" help:"How long, like 90s or 1h; until it is lifted, unless given."`
 	Reason     string `env:"-" help:"Why, for those who look."`
 }

@@ -1,0 +1,44 @@
+package raftstore_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// TestBlockEverywhereOnEveryNode: what one node blocks everywhere every node denies, after a
+// restart and a snapshot as well, until any node lifts it.
+func TestBlockEverywhereOnEveryNode(t *testing.T) {
+	c := newCluster(t, 3, nil)
+	leader, at := c.leader()
+	for _, other := range c.nodes {
+		if other != leader {
+			require.Eventually(t, func() bool { return other.Heard(c.opts[at].NodeID) }, patience, 10*time.Millisecond)
+		}
+	}
+	require.Eventually(t, func() bool { return leader.AgreeOnFormat() >= 3 }, patience, 10*time.Millisecond)
+	follower := c.nodes[(at+1)%3]
+	require.Eventually(t, func() bool { return follower.AgreeOnFormat() >= 3 }, patience, 10*time.Millisecond)
+	require.EqualValues(t, 1, c.decideOn(follower, blockEverywhere("ip:192.0.2.66"))[0].Allowed)
+	denied := func(when string) {
+		for i, n := range c.nodes {
+			out := c.decideOn(n, quota("login|ip:192.0.2.66", 10), quota("ip:192.0.2.66", 10), quota("login|ip:192.0.2.67", 1000))
+			require.Equal(t, []int64{0, 0, 1}, []int64{out[0].Allowed, out[1].Allowed, out[2].Allowed}, "%s: node %d", when, i)
+		}
+	}
+	denied("at once")
+	last := (at + 2) % 3
+	require.NoError(t, c.nodes[last].Snapshot())
+	c.stop(last)
+	c.restart(last)
+	c.agree()
+	denied("after a restart from an image")
+	require.EqualValues(t, 1, c.decideOn(c.nodes[last], engine.Op{Code: engine.OpUnblock, Key: []byte("ip:192.0.2.66"), Cost: 1})[0].Allowed)
+	for _, n := range c.nodes {
+		require.EqualValues(t, 1, c.decideOn(n, quota("login|ip:192.0.2.66", 10))[0].Allowed)
+	}
+	c.agree()
+}
