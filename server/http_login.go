@@ -2,9 +2,7 @@ package server
 
 import (
 	"errors"
-	"net"
 	"net/http"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -12,13 +10,13 @@ import (
 	"github.com/weir-project/weir/internal/connlimit"
 )
 
-// errNotThisMachine: nobody needs a password, so only who is on this machine is let in.
-var errNotThisMachine = errors.New("without a password this answers the machine alone that weir runs on")
+// errNotThisMachine refuses a request that no password vouches for.
+var errNotThisMachine = errors.New("without a password weir answers here only requests from its own machine, to localhost or to an address of it: set a password")
 
 // httpUser is who sent a request: by Basic authentication, or with the password of the
-// user default as a Bearer token. Where that user needs no password everybody is he.
-// Guesses are held back as on the other ports, and as there a connection that has logged
-// in waits no more.
+// user default as a Bearer token. Where that user needs no password everybody is he; a user
+// without one (nopass) has proved nothing, whatever the request says. Guesses are held back
+// as on the other ports, and as there a connection that has logged in waits no more.
 func (s *Server) httpUser(r *http.Request) (*user, error) {
 	users := s.users.Load()
 	credentials := r.Header.Get("Authorization")
@@ -58,24 +56,6 @@ func refuseLogin(w http.ResponseWriter, err error) {
 	}
 	w.Header().Set("WWW-Authenticate", `Basic realm="weir", charset="UTF-8"`)
 	writePlain(w, http.StatusUnauthorized, "this needs a user of this server and the password; the user without a name is "+defaultUser)
-}
-
-// isThisMachine says whether a request comes from this machine, and was meant for it:
-// a page of some other host that had its name point here must not read.
-func isThisMachine(r *http.Request) bool {
-	host, _, err := net.SplitHostPort(r.Host)
-	if err != nil {
-		host = r.Host
-	}
-	_, err = netip.ParseAddr(host)
-	return (err == nil || host == "localhost") && fromThisMachine(r)
-}
-
-// fromThisMachine says whether a request comes from this machine, whatever host it
-// was meant for: a proxy hands on the name that it was asked by.
-func fromThisMachine(r *http.Request) bool {
-	from, err := netip.ParseAddrPort(r.RemoteAddr)
-	return err == nil && from.Addr().Unmap().IsLoopback()
 }
 
 // mayCallAll says whether the user may send a command about any key.

@@ -61,6 +61,10 @@ func (h *httpCheck) close() {
 // ServeHTTP decides. A check that is not understood is never an admission.
 func (h *httpCheck) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
+	if forAnotherSite(r) && mayBeBrowsers(r) {
+		h.reject(w, http.StatusForbidden, errAnotherSite)
+		return
+	}
 	u, err := h.asker(r)
 	if err != nil {
 		refuseLogin(w, err)
@@ -92,6 +96,10 @@ func (h *httpCheck) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// errAnotherSite refuses what a page of another site had a browser send.
+const errAnotherSite = replyError("ERR a browser sent this for a page of another site: only proxies ask here, and a proxy that hands on " +
+	"its client's Connection header must add X-Forwarded-For or X-Original-URI")
+
 // asker is who asks; nil: anybody may. Where nobody needs a password the Authorization
 // is not weir's: proxies hand on what their clients say to the server behind.
 func (h *httpCheck) asker(r *http.Request) (*user, error) {
@@ -99,7 +107,7 @@ func (h *httpCheck) asker(r *http.Request) (*user, error) {
 	switch {
 	case h.srv.cfg.HTTPCheck == HTTPCheckOpen:
 		return nil, nil
-	case users.open() && !fromThisMachine(r):
+	case users.open() && (!fromThisMachine(r) || !namesThisMachine(r) && mayBeBrowsers(r)):
 		return nil, errNotThisMachine
 	case users.open():
 		return users.byName[defaultUser], nil

@@ -43,11 +43,10 @@ func (s *Server) forUsers(handle func(http.ResponseWriter, *http.Request, *user)
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cache-Control", "no-store")
-		if s.cfg.ProtectedMode && s.users.Load().open() && !isThisMachine(r) {
-			refuseLogin(w, errNotThisMachine)
-			return
-		}
 		u, err := s.httpUser(r)
+		if err == nil && u.nopass && s.cfg.ProtectedMode && !isThisMachine(r) {
+			err = errNotThisMachine
+		}
 		switch {
 		case err != nil:
 			refuseLogin(w, err)

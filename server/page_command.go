@@ -47,8 +47,8 @@ func (p *pageCommander) close() {
 // need an Origin of this one, and leave to send JSON.
 func (p *pageCommander) answer(w http.ResponseWriter, r *http.Request, u *user) {
 	switch {
-	case r.Header.Get("Authorization") == "" && !isThisMachine(r):
-		writePlain(w, http.StatusForbidden, "without a password only this machine may change something here")
+	case u.nopass && !isThisMachine(r):
+		writePlain(w, http.StatusForbidden, errNotThisMachine.Error())
 		return
 	case http.NewCrossOriginProtection().Check(r) != nil:
 		writePlain(w, http.StatusForbidden, "this came from a page of another host")

@@ -1,9 +1,12 @@
 package server
 
 import (
+	"context"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -22,6 +25,12 @@ func order(h *HTTP, change func(*http.Request), args ...string) *httptest.Respon
 	w := httptest.NewRecorder()
 	h.server.Handler.ServeHTTP(w, r)
 	return w
+}
+
+// receivedAt is a request that came to an address of this machine.
+func receivedAt(r *http.Request, addr string) *http.Request {
+	local := net.TCPAddrFromAddrPort(netip.MustParseAddrPort(addr))
+	return r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(local)))
 }
 
 func TestPageCommands(t *testing.T) {
@@ -93,6 +102,42 @@ func TestPageCommandsAreGuarded(t *testing.T) {
 			login("right")(r)
 			r.Header.Set("Sec-Fetch-Site", "cross-site")
 		}, http.StatusForbidden},
+		{"the right one, by whatever name", Config{Password: "right"}, func(r *http.Request) {
+			login("right")(r)
+			from("10.0.0.9:5", "weir.example:6381")(r)
+		}, http.StatusOK},
+		{"a password where none is needed, rebound", Config{}, func(r *http.Request) {
+			from("127.0.0.1:5", "evil.example")(r)
+			r.Header.Set("Origin", "http://evil.example")
+			r.Header.Set("Authorization", "Bearer x")
+		}, http.StatusForbidden},
+		{"a password where none is needed, another machine", Config{}, func(r *http.Request) {
+			from("10.0.0.9:5", "10.0.0.1:6381")(r)
+			login("x")(r)
+		}, http.StatusForbidden},
+		{"an empty login where none is needed", Config{}, func(r *http.Request) {
+			from("10.0.0.9:5", "10.0.0.1:6381")(r)
+			r.SetBasicAuth("", "")
+		}, http.StatusForbidden},
+		{"another scheme of login", Config{}, func(r *http.Request) {
+			from("10.0.0.9:5", "10.0.0.1:6381")(r)
+			r.Header.Set("Authorization", "Digest x")
+		}, http.StatusForbidden},
+		{"this machine, a login that proves nothing", Config{}, header("Authorization", "Bearer x"), http.StatusOK},
+		{"a proxy on this machine", Config{}, header("X-Forwarded-For", "10.0.0.9"), http.StatusForbidden},
+		{"a proxy that says so by Forwarded", Config{}, header("Forwarded", "for=10.0.0.9"), http.StatusForbidden},
+		{"another address of this machine", Config{}, func(r *http.Request) {
+			*r = *receivedAt(r, "10.0.0.1:6381")
+			r.Host = "10.0.0.1:6381"
+		}, http.StatusOK},
+		{"an address that it was not received at", Config{}, func(r *http.Request) {
+			*r = *receivedAt(r, "10.0.0.1:6381")
+			r.Host = "10.0.0.2:6381"
+		}, http.StatusForbidden},
+		{"no host", Config{}, from("127.0.0.1:5", ""), http.StatusForbidden},
+		{"an address without a port", Config{}, from("[::1]:5", "[::1]"), http.StatusOK},
+		{"localhost without a port", Config{}, from("[::1]:5", "localhost"), http.StatusOK},
+		{"a name that begins like an address", Config{}, from("127.0.0.1:5", "127.0.0.1.evil.example:6381"), http.StatusForbidden},
 	} {
 		srv := newTestServer(t, tt.cfg)
 		w := order(NewHTTP(srv.Server), tt.how, "RL.BLOCK", "user:42", "1h")
@@ -104,6 +149,30 @@ func TestPageCommandsAreGuarded(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, order(h, nil, strings.Repeat("x", maxPageCommand)).Code)
 	require.Equal(t, http.StatusBadRequest, order(h, nil, strings.Split(strings.Repeat("x,", maxPageArgs), ",")...).Code)
 	require.Equal(t, http.StatusMethodNotAllowed, visit(h, "/command.json", nil).Code)
+}
+
+// A user who needs no password has proved nothing: such a login opens the page on this
+// machine only, under whatever name. One with a password opens it from everywhere.
+func TestPageLoginsThatProveNothing(t *testing.T) {
+	const text = "user default on nopass ~* +@all\nuser guest on nopass ~* +@all\n"
+	users := func() (*Users, error) { return ParseUsers([]byte(text + "user boss on " + hashOf("ps") + " ~* +@all")) }
+	h := NewHTTP(newTestServer(t, Config{ProtectedMode: true, LoadUsers: users}).Server)
+	for _, user := range []string{"", "default", "guest", "boss"} {
+		for _, from := range []string{"127.0.0.1:5", "10.0.0.9:5"} {
+			sent := func(r *http.Request) {
+				r.RemoteAddr = from
+				if user != "" {
+					r.SetBasicAuth(user, "ps")
+				}
+			}
+			want := http.StatusForbidden
+			if user == "boss" || from == "127.0.0.1:5" {
+				want = http.StatusOK
+			}
+			require.Equal(t, want, visit(h, "/status.json", sent).Code, "%q from %s looks", user, from)
+			require.Equal(t, want, order(h, sent, "RL.BLOCK", "k", "1h").Code, "%q from %s acts", user, from)
+		}
+	}
 }
 
 // A user of the page may do there what he may do elsewhere.
