@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -31,13 +30,6 @@ type checkRequest struct {
 	denyStatus  int
 	errorStatus int
 	style       httpfields.Style
-}
-
-// checkParams are the parameters besides key. A header counts only where the proxy's own
-// configuration names it: clients send whatever headers they like.
-var checkParams = map[string]bool{
-	"policy": true, "policy_header": true, "key_header": true, "cost": true, "cost_header": true,
-	"deny_status": true, "error_status": true, "fields": true,
 }
 
 // checkStyles are the values of fields.
@@ -86,44 +78,6 @@ func (q *checkRequest) readAnswers(params map[string]string) (err error) {
 	}
 	q.style = style
 	return nil
-}
-
-// checkQuery reads the parameters. key is the last: it is everything behind its name, so
-// that no client whose words a proxy puts there can add parameters.
-func checkQuery(raw string) (params map[string]string, key string, err error) {
-	raw, key = cutKey(raw)
-	values, err := url.ParseQuery(raw)
-	if err != nil {
-		return nil, "", replyError("ERR the query is malformed")
-	}
-	params = make(map[string]string, len(values))
-	for name, list := range values {
-		if !checkParams[name] {
-			return nil, "", badArgument("parameter", "must be policy, key, cost, deny_status, error_status, fields, or policy_header, key_header, cost_header", []byte(name))
-		}
-		if len(list) > 1 {
-			return nil, "", replyError("ERR " + name + " is given twice")
-		}
-		params[name] = list[0]
-	}
-	return params, key, nil
-}
-
-// cutKey splits a query at its key, which is unescaped where it is escaped well.
-func cutKey(raw string) (rest, key string) {
-	const name = "key="
-	rest, key = "", raw
-	if !strings.HasPrefix(raw, name) {
-		var found bool
-		if rest, key, found = strings.Cut(raw, "&"+name); !found {
-			return raw, ""
-		}
-	}
-	key = strings.TrimPrefix(key, name)
-	if plain, err := url.PathUnescape(key); err == nil {
-		key = plain
-	}
-	return rest, key
 }
 
 // checkKeyOf folds addresses: an IPv6 client is its /64.

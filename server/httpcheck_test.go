@@ -74,8 +74,11 @@ func TestHTTPCheckKeys(t *testing.T) {
 		headers []string
 		key     string // that counts
 	}{
-		"as it stands":                   {"/check/api?key=a&b=c&cost=0", nil, "a&b=c&cost=0"},
-		"escaped":                        {"/check/api?key=a%26b+c", nil, "a&b+c"},
+		"the rest":                       {"/check/api?key_rest=a&b=c&cost=0", nil, "a&b=c&cost=0"},
+		"the rest, behind others":        {"/check/api?cost=1&key_rest=a&key=b&key_rest=c", nil, "a&key=b&key_rest=c"},
+		"the rest, escaped":              {"/check/api?key_rest=a%26b+c", nil, "a&b+c"},
+		"the rest, escaped badly":        {"/check/api?key_rest=50%&x", nil, "50%&x"},
+		"escaped":                        {"/check/api?cost=1&key=a%26cost=0+c", nil, "a&cost=0+c"},
 		"escaped badly":                  {"/check/api?key=50%", nil, "50%"},
 		"IPv6":                           {"/check/api?key=2001:db8:1:2:3::4", nil, "2001:db8:1:2::/64"},
 		"IPv4 in IPv6":                   {"/check/api?key=::ffff:192.0.2.7", nil, "192.0.2.7"},
@@ -126,6 +129,35 @@ func TestHTTPCheckIsAccountedFor(t *testing.T) {
 	} {
 		require.Equal(t, want, value(t, s.Server, series), series)
 	}
+}
+
+// A proxy cannot escape what its client sent. A client that sends an & can neither set a
+// parameter nor choose another key: the request is refused, and says what to write instead.
+func TestHTTPCheckTakesNoParameterFromAKey(t *testing.T) {
+	const behind = " stands behind key: put it before; or write key_rest=, when everything behind it is the key\n"
+	h, s := checked(t, Config{HTTPCheck: HTTPCheckProtected})
+	for url, want := range map[string]string{
+		"/check/api?key=ip:1&cost=2":           "ERR cost" + behind,
+		"/check/api?key=ip:1&cost=0":           "ERR cost" + behind,
+		"/check/api?cost=2&key=ip:1&cost=0":    "ERR cost" + behind,
+		"/check/api?key=ip:1&key=other":        "ERR key" + behind,
+		"/check/api?key=ip:1&key_rest=other":   "ERR key_rest" + behind,
+		"/check/api?key=ip:1&policy=slow":      "ERR policy" + behind,
+		"/check/api?key=ip:1&error_status=200": "ERR error_status" + behind,
+		"/check/api?key=ip:1&b=c":              "ERR b" + behind,
+		"/check/api?key=ip:1&%63ost=0":         "ERR %63ost" + behind,
+		"/check/api?k%65y=ip:1&cost=0":         "ERR cost" + behind,
+		"/check/api?key=ip:1&":                 "ERR something" + behind,
+		"/check/api?key=ip:1&=":                "ERR something" + behind,
+		"/check/api?key&cost=0":                "ERR cost" + behind,
+		"/check/api?cost=1&cost=0&key=ip:1":    "ERR cost is given twice\n",
+		"/check/api?kee=1&key=ip:1":            "ERR parameter must be policy, key or key_rest, cost, deny_status, error_status, fields, or policy_header, key_header, cost_header, not 'kee'\n",
+	} {
+		w := askFrom(h, here, url)
+		require.Equal(t, want, w.Body.String(), url)
+		require.Equal(t, http.StatusBadRequest, w.Code, url)
+	}
+	require.Equal(t, "0", s.client(t).say("DBSIZE"), "nothing was counted")
 }
 
 // What is not understood is refused: a proxy takes anything but 2xx for a denial.
