@@ -179,6 +179,9 @@ func runCommandList(s *session, args [][]byte) {
 func (s *session) keysIn(args [][]byte) (keys [][]byte, cmd *command, err error) {
 	cmd, err = s.srv.state.table.resolve(args)
 	switch {
+	case err == nil && cmd.carried != nil:
+		keys, _, err = s.keysIn(cmd.carried(args))
+		return keys, cmd, err
 	case cmd == nil:
 		return nil, nil, replyError("ERR Invalid command specified: command must be one of COMMAND LIST, not " + quote(args[0]))
 	case err != nil:
@@ -193,6 +196,9 @@ func (s *session) keysIn(args [][]byte) (keys [][]byte, cmd *command, err error)
 		return nil, nil, replyError("ERR The command has no key arguments")
 	}
 	for _, at := range cmd.keysOf(len(args)) {
+		if cmd.keys.step > 1 && isOption(args[at-1], checkOptions) {
+			break // the pairs of policies and keys end here
+		}
 		keys = append(keys, args[at])
 	}
 	return keys, cmd, nil

@@ -22,9 +22,9 @@ func lookCommands() []*command {
 			run: runInspect,
 		},
 		{
-			name: "RL.EXPLAIN", arity: -2, syntax: "command [argument ...]", group: groupLook, flags: "readonly fast", keys: keySpec{2, 2, 1}, carries: true,
+			name: "RL.EXPLAIN", arity: -2, syntax: "command [argument ...]", group: groupLook, flags: "readonly fast movablekeys", carried: func(args [][]byte) [][]byte { return args[1:] },
 			summary: "What a decision would answer now, and why, without taking anything",
-			details: "Takes any decision command with its arguments.",
+			details: "Takes any decision command with its arguments. Its user needs leave for the keys and for `RL.EXPLAIN`, but none for the decision: nothing is decided.",
 			params:  []param{{"command", "a decision, for example `RL.TOKENBUCKET user:42 10/s 100 COST 5`"}},
 			reply:   "A map: the five integers by name, `algorithm`, `rule`, and `why` in words. " + staleField,
 			shown:   []example{{"RL.EXPLAIN RL.TOKENBUCKET user:42 10/s 100 COST 101", "allowed 0 remaining 100 retry_after_ms -1 reset_after_ms 0 limit 100 algorithm tokenbucket rule 10/s 100 why the cost of 101 is above the limit of 100: no wait helps", ""}},
@@ -95,7 +95,7 @@ func fixedText(l engine.Limit) string {
 }
 
 func runExplain(s *session, args [][]byte) {
-	_, b, err := s.planDecision(args[1:], engine.OpTake, engine.OpCheck, engine.OpReserve)
+	_, b, err := s.planDecision(s.lookup(args[0]), args, engine.OpTake, engine.OpCheck, engine.OpReserve)
 	if !s.guarded(err) {
 		return
 	}
@@ -120,9 +120,11 @@ func runExplain(s *session, args [][]byte) {
 	s.explanation(op, &ds[0], info)
 }
 
-// planDecision makes the operation of a command that must be a decision with one of
-// these codes, in a batch that the caller gives back.
-func (s *session) planDecision(args [][]byte, codes ...engine.OpCode) (cmd *command, b *batch, err error) {
+// planDecision makes the operation of the command that args of by carry, which must be a
+// decision with one of these codes, in a batch that the caller gives back. The user must be
+// allowed to send it, unless by only looks.
+func (s *session) planDecision(by *command, args [][]byte, codes ...engine.OpCode) (cmd *command, b *batch, err error) {
+	args = by.carried(args)
 	if cmd, err = s.srv.state.table.resolve(args); err != nil {
 		if cmd == nil {
 			err = notDecision(args[0])
@@ -131,6 +133,11 @@ func (s *session) planDecision(args [][]byte, codes ...engine.OpCode) (cmd *comm
 	}
 	if cmd.plan == nil {
 		return nil, nil, notDecision(args[0])
+	}
+	if !by.reads {
+		if err = s.allowed(cmd, args); err != nil {
+			return nil, nil, err
+		}
 	}
 	err = s.plan(cmd, args)
 	b, s.batch = s.batch, nil

@@ -20,9 +20,10 @@ var (
 
 func rlWaitCommand() *command {
 	return &command{
-		name: "RL.WAIT", arity: -5, syntax: "command argument [argument ...] TIMEOUT duration", group: groupDecide, flags: "write denyoom blocking no_multi noscript", keys: keySpec{2, 2, 1},
+		name: "RL.WAIT", arity: -5, syntax: "command argument [argument ...] TIMEOUT duration", group: groupDecide, flags: "write denyoom blocking no_multi noscript movablekeys",
+		carried: func(args [][]byte) [][]byte { return args[1 : len(args)-2] }, // and TIMEOUT
 		summary: "Decide, and when denied hold the request until it is admitted or the time is up",
-		details: "Takes any decision with its arguments, but an `ID`. A request that is denied waits on the server, without polling, in the line of its key (of `RL.CHECK`: of its first policy and key): " +
+		details: "Takes any decision that its user may send, with its arguments, but an `ID`. A request that is denied waits on the server, without polling, in the line of its key (of `RL.CHECK`: of its first policy and key): " +
 			"first come, first served among those who wait on this node, also when a later one asks for less. It is tried when it is first in line and as soon as its limit " +
 			"says that it fits (`retry_after_ms`), or sooner when something on its key is released, refunded, reset or unblocked through this node. Decisions without `RL.WAIT` do not stand in line and may take the units first.\n\n" +
 			"Each try is an ordinary decision, and counted as one. A request that no wait helps (`retry_after_ms` -1) is denied when its turn comes, without waiting for the end. A client that has gone, or sends no more, leaves the line and takes nothing; " +
@@ -89,7 +90,7 @@ func (s *session) held(args [][]byte) (*heldRequest, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &heldRequest{s: s, by: s.lookup(args[0]), args: args[1:n], until: time.Now().Add(time.Duration(ns))}
+	r := &heldRequest{s: s, by: s.lookup(args[0]), args: args, until: time.Now().Add(time.Duration(ns))}
 	b, err := r.plan()
 	if err != nil {
 		return nil, err
@@ -109,7 +110,7 @@ func (s *session) held(args [][]byte) (*heldRequest, error) {
 // plan makes the operation of the request, anew each time: what it means may depend
 // on the time, and nobody who waits holds a batch.
 func (r *heldRequest) plan() (b *batch, err error) {
-	r.cmd, b, err = r.s.planDecision(r.args, engine.OpTake, engine.OpCheck)
+	r.cmd, b, err = r.s.planDecision(r.by, r.args, engine.OpTake, engine.OpCheck)
 	return b, err
 }
 

@@ -31,6 +31,10 @@ type command struct {
 	answer func(s *session, ops []engine.Op, ds []engine.Decision)
 	run    func(s *session, args [][]byte)
 	subs   []*command
+	// carried returns the command that the arguments carry, for a command that carries one.
+	// Its keys, and unless it is only looked at its user's leave, are checked when it is
+	// planned.
+	carried func(args [][]byte) [][]byte
 	// bulky: its work or its reply grows with the server, so few run at a time.
 	bulky bool
 	// instant: it never waits for anything, not even at a pause (exempt), so it needs no
@@ -52,7 +56,6 @@ type command struct {
 	write   bool   // held back by CLIENT PAUSE WRITE
 	reads   bool   // looks at limiters: see session.fresh
 	exempt  bool   // not held back by CLIENT PAUSE ALL
-	carries bool   // an argument is another command, whose keys are checked when it is planned
 
 	categories []string // of the ACL, each with its @
 }

@@ -121,11 +121,21 @@ func TestGetKeys(t *testing.T) {
 		{"rl.tokenbucket k 10/s 5", "k"}, {"DEL a b c", "a b c"}, {"RL.EXPLAIN RL.FIXED k 1m 5", "k"}, {"MEMORY USAGE k", "k"},
 		{"PING", "-ERR The command has no key arguments"}, {"LPUSH k", "-ERR Invalid command specified: command must be one of COMMAND LIST, not 'LPUSH'"},
 		{"RL.FIXED k", "-ERR Invalid number of arguments specified for command: it must be RL.FIXED key window|DAY|WEEK|MONTH|YEAR|FOREVER max [COST n] [PARTIAL] [FIRST] [TZ zone] [ID token]"},
+		{"RL.WAIT RL.TOKENBUCKET k 10/s 5 TIMEOUT 1s", "k"}, {"RL.WAIT RL.CHECK p k q j COST 2 TIMEOUT 1s", "k j"}, {"RL.CHECK p k PARTIAL", "k"},
+		{"RL.EXPLAIN RL.CHECK p k", "k"}, {"RL.EXPLAIN EVALSHA " + strings.Repeat("0", 40) + " 1 k 5", "k"},
+		{"RL.WAIT PING now TIMEOUT 1s", "-ERR The command has no key arguments"}, {"RL.WAIT NOPE now TIMEOUT 1s", "-ERR Invalid command specified: command must be one of COMMAND LIST, not 'NOPE'"},
 	} {
 		assert.Equal(t, test.want, c.say("COMMAND GETKEYS "+test.send), test.send)
 	}
 	assert.Equal(t, "a RW ACCESS UPDATE b RW ACCESS UPDATE", c.say("COMMAND GETKEYSANDFLAGS DEL a b"))
 	assert.Equal(t, "a RO ACCESS", c.say("COMMAND GETKEYSANDFLAGS TTL a"))
+	assert.Equal(t, "k RW ACCESS UPDATE", c.say("COMMAND GETKEYSANDFLAGS RL.WAIT RL.CHECK p k TIMEOUT 1s"))
+	assert.Equal(t, "k RO ACCESS", c.say("COMMAND GETKEYSANDFLAGS RL.EXPLAIN RL.CHECK p k"))
+	for _, carrier := range c.value("COMMAND INFO RL.WAIT RL.EXPLAIN").items { // the keys are where the command has them that it carries
+		assert.Contains(t, carrier.items[2].flat(), "movablekeys")
+		assert.Equal(t, "0 0 0", carrier.items[3].text+" "+carrier.items[4].text+" "+carrier.items[5].text)
+		assert.Empty(t, carrier.items[8].items)
+	}
 }
 
 func TestCommandDocs(t *testing.T) {

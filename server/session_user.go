@@ -114,7 +114,7 @@ func (s *session) allowed(cmd *command, args [][]byte) error {
 	if !u.mayCall(cmd) {
 		return s.refused(replyError("NOPERM User " + u.name + " has no permissions to run the '" + cmd.full + "' command"))
 	}
-	if cmd.plan != nil || cmd.carries {
+	if cmd.plan != nil || cmd.carried != nil {
 		return nil
 	}
 	for _, at := range cmd.keysOf(len(args)) {

@@ -130,6 +130,28 @@ func TestKeysOfLooks(t *testing.T) {
 	assert.Contains(t, c.say("RL.EXPLAIN RL.TOKENBUCKET app:1 1/s 1"), "allowed 1")
 }
 
+// RL.WAIT decides, so its user needs leave for the decision, and for its keys alone.
+func TestWhoMayWait(t *testing.T) {
+	srv, _ := usersServer(t, "", "user all on nopass ~* +@all\nuser wait on nopass ~app:* -@all +rl.wait\nuser both on nopass ~app:* +@all\n"+
+		"user decide on nopass ~app:* +@decide -rl.wait\n")
+	srv.client(t).as("all", "x").say("RL.POLICY SET p LIMIT TOKENBUCKET 10/s 10")
+	noKey := "-" + string(errNoKey)
+	for _, test := range []struct{ user, send, want string }{
+		{"wait", "RL.WAIT RL.TOKENBUCKET app:1 10/s 10 TIMEOUT 0", "-NOPERM User wait has no permissions to run the 'rl.tokenbucket' command"},
+		{"wait", "RL.WAIT RL.CHECK p app:1 TIMEOUT 0", "-NOPERM User wait has no permissions to run the 'rl.check' command"},
+		{"decide", "RL.WAIT RL.CHECK p app:1 TIMEOUT 0", "-NOPERM User decide has no permissions to run the 'rl.wait' command"},
+		{"both", "RL.WAIT RL.TOKENBUCKET app:1 10/s 10 TIMEOUT 0", "1 9 0 100 10"},
+		{"both", "RL.WAIT RL.CHECK p app:2 TIMEOUT 0", "1 9 0 100 10 p"},
+		{"both", "RL.WAIT RL.CHECK app:1 other TIMEOUT 0", noKey},
+		{"both", "RL.WAIT RL.CHECK p app:2 p other TIMEOUT 0", noKey},
+		{"both", "RL.WAIT RL.TOKENBUCKET other 10/s 10 TIMEOUT 0", noKey},
+	} {
+		assert.Equal(t, test.want, srv.client(t).as(test.user, "x").say(test.send), "%s: %s", test.user, test.send)
+	}
+	_, taken := srv.lim.Inspect([]byte("other"))
+	assert.False(t, taken)
+}
+
 // No script runs on a key that its user may not use.
 func TestKeysOfScripts(t *testing.T) {
 	srv, _ := usersServer(t, "", "user a on nopass ~app:* +@decide")
