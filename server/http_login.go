@@ -63,7 +63,15 @@ func (s *Server) mayCallAll(u *user, command string) bool {
 	return !u.limited || u.allKeys && u.mayCall(s.state.table.find([]byte(command)))
 }
 
-// mayCheck says whether the user may send RL.CHECK with this operation.
-func (s *Server) mayCheck(u *user, op *engine.Op) bool {
-	return !u.limited || u.mayCall(s.state.table.find([]byte("RL.CHECK"))) && u.mayUse(op.Key)
+// mayCheck refuses, and counts, an operation that the user may not send by RL.CHECK.
+func (s *Server) mayCheck(u *user, cmd *command, op *engine.Op) error {
+	switch {
+	case !u.limited:
+		return nil
+	case !u.mayCall(cmd):
+		return s.refused(noLeave(u, cmd))
+	case !u.mayUse(op.Key):
+		return s.refused(errNoKey)
+	}
+	return nil
 }

@@ -75,10 +75,11 @@ func (h *httpCheck) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.reject(w, http.StatusBadRequest, err)
 		return
 	}
-	if u != nil && !h.srv.mayCheck(u, &q.op) {
-		h.srv.state.stats.noPermission.Add(1)
-		h.reject(w, http.StatusForbidden, errNoKey)
-		return
+	if u != nil {
+		if err := h.srv.mayCheck(u, h.cmd, &q.op); err != nil {
+			h.reject(w, http.StatusForbidden, err)
+			return
+		}
 	}
 	h.srv.heed(r.RemoteAddr, h.cmd, string(q.op.Text), &q.op)
 	d, err := h.decide(r, q)

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net"
 	"net/http"
@@ -15,7 +17,11 @@ import (
 
 // order sends a command as the page does.
 func order(h *HTTP, change func(*http.Request), args ...string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(http.MethodPost, "/command.json", strings.NewReader(`{"args":["`+strings.Join(args, `","`)+`"]}`))
+	body, err := json.Marshal(map[string][]string{"args": args})
+	if err != nil {
+		panic(err) // strings always can be
+	}
+	r := httptest.NewRequest(http.MethodPost, "/command.json", bytes.NewReader(body))
 	r.Host, r.RemoteAddr = "127.0.0.1:6381", "127.0.0.1:50000"
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Sec-Fetch-Site", "same-origin")

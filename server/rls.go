@@ -138,9 +138,8 @@ func (r *RLS) answer(ctx context.Context, in *rlspb.Request) (out *rlspb.Respons
 		return nil, status.Error(codes.InvalidArgument, errorText(err))
 	}
 	for i := range q.ops {
-		if !r.srv.mayCheck(u, &q.ops[i]) {
-			r.srv.state.stats.noPermission.Add(1)
-			return nil, status.Error(codes.PermissionDenied, "this user may not ask about this key")
+		if err := r.srv.mayCheck(u, r.cmd, &q.ops[i]); err != nil {
+			return nil, status.Error(codes.PermissionDenied, errorText(err))
 		}
 	}
 	return r.decide(q, request.RemoteAddr)

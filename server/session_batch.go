@@ -78,7 +78,7 @@ func (s *session) plan(cmd *command, args [][]byte) error {
 	before := len(b.ops)
 	err := cmd.plan(s, args)
 	if err == nil && s.limits != nil && cmd.keyed && !s.limits.mayDecide(b.ops[before:]) {
-		err = s.refused(errNoKey)
+		err = s.srv.refused(errNoKey)
 	}
 	if err != nil {
 		b.truncate(before)

@@ -112,22 +112,27 @@ func (s *session) allowed(cmd *command, args [][]byte) error {
 		return nil
 	}
 	if !u.mayCall(cmd) {
-		return s.refused(replyError("NOPERM User " + u.name + " has no permissions to run the '" + cmd.full + "' command"))
+		return s.srv.refused(noLeave(u, cmd))
 	}
 	if cmd.plan != nil || cmd.carried != nil {
 		return nil
 	}
 	for _, at := range cmd.keysOf(len(args)) {
 		if !u.mayUse(args[at]) {
-			return s.refused(errNoKey)
+			return s.srv.refused(errNoKey)
 		}
 	}
 	return nil
 }
 
+// noLeave refuses a command.
+func noLeave(u *user, cmd *command) error {
+	return replyError("NOPERM User " + u.name + " has no permissions to run the '" + cmd.full + "' command")
+}
+
 // refused counts a refusal.
-func (s *session) refused(err error) error {
-	s.srv.state.stats.noPermission.Add(1)
+func (s *Server) refused(err error) error {
+	s.state.stats.noPermission.Add(1)
 	return err
 }
 

@@ -1,0 +1,189 @@
+package server
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// wrappers are the commands that carry others.
+var wrappers = []string{"multi", "exec", "rl.wait", "rl.explain", "eval"}
+
+// wrappedUser is a user by the rules, in which %c is the command of the row and %w the wrappers.
+type wrappedUser struct {
+	name, rules string
+	limited     bool // to the keys app:*
+	sends       bool // may send the command
+	wraps       bool // may send the wrappers
+	everything  bool // may send any other command
+}
+
+var wrappedUsers = []wrappedUser{
+	{"all", "~* +@all", false, true, true, true},
+	{"wrappers", "~app:* -@all %w", true, false, true, false},
+	{"only", "~app:* -@all +%c", true, true, false, false},
+	{"both", "~app:* -@all %w +%c", true, true, true, false},
+	{"but", "~app:* +@all -%c", true, false, true, true},
+	{"looker", "~* -@all %w +rl.inspect", false, false, true, false},
+	{"actor", "~* -@all %w +rl.inspect +%c", false, true, true, false},
+	{"nobody", "", true, false, false, false},
+}
+
+// wrappedLines are what the rows send; %k is the key that the row is about, %m one that every
+// user may use. A command with keys or operations must be here.
+var wrappedLines = map[string][]string{
+	"rl.tokenbucket": {"RL.TOKENBUCKET %k 10/s 10"}, "rl.leakybucket": {"RL.LEAKYBUCKET %k 10/s 10"}, "rl.fixed": {"RL.FIXED %k 1m 10"},
+	"rl.sliding": {"RL.SLIDING %k 1m 10"}, "rl.slidingcounter": {"RL.SLIDINGCOUNTER %k 1m 10"}, "rl.strike": {"RL.STRIKE %k 15m 2 2s COST 0"},
+	"rl.acquire": {"RL.ACQUIRE %k 3 1m HOLDER me"}, "rl.check": {"RL.CHECK p %k", "RL.CHECK p %m p %k", "RL.CHECK p %m q %m q %k COST 2"},
+	"rl.wait": {"RL.WAIT RL.TOKENBUCKET %k 10/s 10 TIMEOUT 0"}, "rl.explain": {"RL.EXPLAIN RL.CHECK p %k"},
+	"rl.reserve": {"RL.RESERVE p %k 2 1m ID %m", "RL.RESERVE p %m 2 1m ID %k", "RL.RESERVE p %m 2 1m AND q %k ID %m"},
+	"rl.commit":  {"RL.COMMIT %k 2"}, "rl.cancel": {"RL.CANCEL %k"}, "rl.release": {"RL.RELEASE %k me"}, "rl.renew": {"RL.RENEW %k me 1m"},
+	"rl.refund": {"RL.REFUND %k 1"}, "rl.reset": {"RL.RESET %k", "RL.RESET %m %k"}, "rl.block": {"RL.BLOCK %k 1m"}, "rl.unblock": {"RL.UNBLOCK %k"},
+	"del": {"DEL %k", "DEL %m %k"}, "unlink": {"UNLINK %m %k"}, "rl.inspect": {"RL.INSPECT %k"}, "hgetall": {"HGETALL %k"},
+	"ttl": {"TTL %k"}, "pttl": {"PTTL %k"}, "type": {"TYPE %k"}, "exists": {"EXISTS %k", "EXISTS %m %k"},
+	"memory|usage": {"MEMORY USAGE %k"}, "object|encoding": {"OBJECT ENCODING %k"}, "watch": {"WATCH %k", "WATCH %m %k"},
+	"cl.throttle": {"CL.THROTTLE %k 15 30 60"}, "throttle": {"THROTTLE %k 15 30 60"}, "gcra": {"GCRA %k 15 30 60"}, "increx": {"INCREX %k"},
+	"evalsha": {"EVALSHA " + allowN + " 1 %k 10 1 1 1", "EVALSHA " + zeroToken + " 2 %k %m 1 1 1 1"}, "eval": {`EVAL "%s" 1 %k 10 1 1 1`},
+	"get": {"GET %k"}, "set": {"SET %k 5"}, "incr": {"INCR %k"}, "incrby": {"INCRBY %k 2"}, "decr": {"DECR %k"}, "decrby": {"DECRBY %k 2"},
+	"expire": {"EXPIRE %k 9"}, "pexpire": {"PEXPIRE %k 9"},
+	"rl.policy|set": {"RL.POLICY SET p%n LIMIT TOKENBUCKET 1/s 1"}, "rl.policy|override": {"RL.POLICY OVERRIDE p * UNLIMITED TTL 1ms"},
+	"rl.policy|del": {"RL.POLICY DEL none"}, "rl.policy|enable": {"RL.POLICY ENABLE p"}, "rl.policy|disable": {"RL.POLICY DISABLE r"},
+	"rl.policy|shadow": {"RL.POLICY SHADOW r OFF"}, "auth": {"AUTH all x"}, "hello": {"HELLO 2 AUTH all x"},
+}
+
+// TestWrappedCommandsAskTheSame: whichever way a command comes in, the same user is told the
+// same: that nobody has logged in, that the user may not send the command or use the key, or
+// the answer itself. The rows are every command that can be sent; one that is added later is
+// among them, or fails this test.
+func TestWrappedCommandsAskTheSame(t *testing.T) {
+	total, rows := 0, &wrappedRows{text: scriptOfRedisRate(t)}
+	newCommandTable().each(func(cmd *command) {
+		if cmd.plan == nil && cmd.run == nil {
+			return // a container alone only ever answers how it is used
+		}
+		rows.of(t, cmd)
+	})
+	for _, way := range wrappedWays {
+		t.Logf("%-10s %5d rows", way.name, rows.count[way.name])
+		require.NotZero(t, rows.count[way.name], way.name)
+		total += rows.count[way.name]
+	}
+	t.Logf("%d rows, %d differences", total, len(rows.differences))
+	assert.Empty(t, strings.Join(rows.differences, "\n"))
+}
+
+// wrappedRows are the rows of the table, one command at a time.
+type wrappedRows struct {
+	text        string // of a script that is recognised
+	srv         *testServer
+	web         *HTTP
+	rls         *RLS
+	keys        int // made so far
+	count       map[string]int
+	differences []string
+}
+
+// of asks about one command, in a server of its own.
+func (w *wrappedRows) of(t *testing.T, cmd *command) {
+	lines := wrappedLines[cmd.full]
+	if lines == nil {
+		require.False(t, cmd.plan != nil || cmd.keyed || cmd.carried != nil, "%s is in no row: give it one in wrappedLines", cmd.full)
+		words := strings.Fields(strings.ToUpper(strings.ReplaceAll(cmd.full, "|", " ")))
+		for n := max(cmd.arity, -cmd.arity); len(words) < n; {
+			words = append(words, "0")
+		}
+		lines = []string{strings.Join(words, " ")}
+	}
+	require.True(t, cmd.carried == nil || slices.Contains(wrappers, cmd.full), "%s carries commands: make it a way in of this test", cmd.full)
+	w.serve(t, cmd)
+	for _, line := range lines {
+		require.Equal(t, cmd.keyed, strings.Contains(line, "%k"), "the keys of %s", cmd.full)
+		keys := []string{"app:", "other:"}[:1+oneIf(cmd.keyed)]
+		code, one := w.codeOf(t, cmd, line)
+		for i := range wrappedUsers {
+			for _, key := range keys {
+				w.row(t, &wrappedRow{cmd: cmd, line: line, user: &wrappedUsers[i], key: key, code: code, one: one})
+			}
+		}
+	}
+}
+
+func (w *wrappedRows) serve(t *testing.T, cmd *command) {
+	var text strings.Builder
+	fill := strings.NewReplacer("%c", cmd.full, "%w", "+"+strings.Join(wrappers, " +"))
+	for _, u := range wrappedUsers {
+		if u.rules != "" {
+			fmt.Fprintln(&text, "user", u.name, "on", hashOf("x"), fill.Replace(u.rules))
+		}
+	}
+	w.srv = newTestServer(t, Config{EnableDebug: true, HTTPCheck: HTTPCheckProtected,
+		LoadUsers: func() (*Users, error) { return ParseUsers([]byte(text.String())) }})
+	w.web, w.rls = NewHTTP(w.srv.Server), NewRLS(w.srv.Server, nil)
+	boss := w.srv.client(t).as("all", "x")
+	for _, policy := range []string{"p", "q", "r", "p:user"} {
+		require.Equal(t, "1", boss.say("RL.POLICY SET "+policy+" LIMIT TOKENBUCKET 10/s 10"))
+	}
+	if w.count == nil {
+		w.count = make(map[string]int)
+	}
+}
+
+// row asks by every way, and compares with what the user must be told.
+func (w *wrappedRows) row(t *testing.T, r *wrappedRow) {
+	plain := ""
+	for _, way := range wrappedWays {
+		if way.only != nil && !way.only(r) {
+			continue
+		}
+		w.count[way.name]++
+		line, before := w.line(r), w.srv.lim.calls
+		want, got := r.expect(&way), line.normal(way.ask(t, w, line))
+		if r.cmd.plan != nil && !slices.Contains(want, may) && w.srv.lim.calls != before {
+			w.differs(r, way.name, "nothing to reach the limiter", got)
+		}
+		if !slices.Contains(want, classOf(got)) {
+			w.differs(r, way.name, strings.Join(want, " or "), got)
+		}
+		if way.name == "RESP" {
+			plain = got
+			require.False(t, r.cmd.plan != nil && strings.HasPrefix(got, "-ERR "), "%s shows nothing: %s", r.line, got)
+		} else if way.verbatim && r.cmd.keyed && want[0] == may && classOf(plain) == may && got != plain {
+			w.differs(r, way.name, plain, got)
+		}
+	}
+}
+
+func (w *wrappedRows) differs(r *wrappedRow, way, want, got string) {
+	w.differences = append(w.differences, fmt.Sprintf("%s of %s, %s%s: want %s, got %s", way, r.user.name, r.cmd.full, r.key, want, got))
+}
+
+// codeOf is the operation that a command makes, when it makes one.
+func (w *wrappedRows) codeOf(t *testing.T, cmd *command, line string) (code engine.OpCode, one bool) {
+	if cmd.plan == nil {
+		return 0, false
+	}
+	c := w.srv.client(t)
+	defer c.sess.close()
+	c.sess.batch = w.srv.state.batches.get()
+	defer c.sess.dropBatch()
+	require.NoError(t, cmd.plan(c.sess, byteWords(w.line(&wrappedRow{line: line, user: &wrappedUsers[0]}).words)), line)
+	ops := c.sess.batch.ops
+	return ops[0].Code, len(ops) == 1
+}
+
+// line gives a row its words, with a key that no other has used.
+func (w *wrappedRows) line(r *wrappedRow) *wrappedLine {
+	w.keys++
+	n := fmt.Sprint(w.keys)
+	words := split(strings.NewReplacer("%k", r.key+n, "%m", "app:m"+n, "%n", n).Replace(r.line))
+	if i := slices.Index(words, "%s"); i >= 0 {
+		words[i] = w.text
+	}
+	return &wrappedLine{words: words, user: r.user.name, key: r.key + n, n: n}
+}
