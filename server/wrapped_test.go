@@ -30,6 +30,8 @@ var wrappedUsers = []wrappedUser{
 	{"only", "~app:* -@all +%c", true, true, false, false},
 	{"both", "~app:* -@all %w +%c", true, true, true, false},
 	{"but", "~app:* +@all -%c", true, false, true, true},
+	{"most", "~app:* +@all", true, true, true, true},
+	{"blind", "~* -@all %w +%c", false, true, true, false},
 	{"looker", "~* -@all %w +rl.inspect", false, false, true, false},
 	{"actor", "~* -@all %w +rl.inspect +%c", false, true, true, false},
 	{"nobody", "", true, false, false, false},
