@@ -123,7 +123,7 @@ func (d directory) make(path string) error {
 			return err
 		}
 	}
-	if err := d.fs.MkdirAll(path, 0o750); err != nil {
+	if err := d.fs.MkdirAll(path, 0o700); err != nil {
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) { // a place or a name that takes no directory
 			return fmt.Errorf("%w (%v)", ErrNotWritable, err)
 		}

@@ -24,6 +24,7 @@ type restoreCmd struct {
 }
 
 func (r *restoreCmd) Run() error {
+	keepPrivate()
 	from := io.NopCloser(os.Stdin)
 	if r.File != standardStream {
 		f, err := os.Open(r.File)

@@ -75,6 +75,8 @@ func (s *serveCmd) Run() error {
 	if err := s.fitFiles(log); err != nil {
 		return err
 	}
+	keepPrivate()
+	narrow(log, s.DataDir)
 	policies, err := openPolicies(s.Policies, log)
 	if err != nil {
 		return err
