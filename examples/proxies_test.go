@@ -92,6 +92,27 @@ func (p *proxied) admits(t *testing.T) {
 	require.EqualValues(t, limit, p.served.Load(), "no denied request came through")
 }
 
+// servesOtherSites checks that what a browser sends to the server for a page of another site comes
+// through, although weir refuses such a request that a browser sends to weir itself. handsOn says whether
+// the proxy tells weir of it.
+func (p *proxied) servesOtherSites(t *testing.T, handsOn bool) {
+	for name, header := range map[string]http.Header{
+		"a script":    {"Connection": {"keep-alive"}, "Sec-Fetch-Mode": {"cors"}},
+		"a WebSocket": {"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="}},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+p.addr+"/", nil)
+		require.NoError(t, err)
+		req.Header = header
+		req.Header.Set("Origin", "https://app.example")
+		req.Header.Set("Sec-Fetch-Site", "cross-site")
+		res, err := visitor(t, "127.0.0.10").Do(req)
+		require.NoError(t, err)
+		drain(res)
+		require.Equal(t, http.StatusOK, res.StatusCode, name)
+		require.Equal(t, handsOn, p.asked.Load().(http.Header).Get("Sec-Fetch-Site") != "", "what the browser says reaches weir: %s", name)
+	}
+}
+
 // failsClosed checks that nobody is let through once weir is away.
 func (p *proxied) failsClosed(t *testing.T, status int) {
 	p.weir.Close()
@@ -123,6 +144,7 @@ func TestNginx(t *testing.T) {
 	})
 	p.limits(t)
 	another(t, p.addr)
+	p.servesOtherSites(t, true)
 	p.failsClosed(t, http.StatusServiceUnavailable)
 }
 
@@ -137,6 +159,7 @@ func TestCaddy(t *testing.T) {
 	})
 	p.limits(t)
 	another(t, p.addr)
+	p.servesOtherSites(t, true)
 	p.failsClosed(t, http.StatusBadGateway)
 }
 
@@ -145,6 +168,7 @@ func TestHAProxy(t *testing.T) {
 	p := behind(t, "haproxy", func(_, _ string) *exec.Cmd { return exec.Command("haproxy", "-db", "-f", "haproxy.cfg") })
 	p.limits(t)
 	another(t, p.addr)
+	p.servesOtherSites(t, false)
 	p.failsClosed(t, http.StatusServiceUnavailable)
 }
 
@@ -164,6 +188,7 @@ func TestTraefik(t *testing.T) {
 		require.Empty(t, res.Header.Get("RateLimit"), "as docs/http.md says")
 	}
 	require.Equal(t, opened, p.opened.Load(), "connections to weir are kept")
+	p.servesOtherSites(t, false)
 	p.failsClosed(t, http.StatusInternalServerError)
 }
 
