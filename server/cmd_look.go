@@ -24,7 +24,7 @@ func lookCommands() []*command {
 		{
 			name: "RL.EXPLAIN", arity: -2, syntax: "command [argument ...]", group: groupLook, flags: "readonly fast movablekeys", carried: func(args [][]byte) [][]byte { return args[1:] },
 			summary: "What a decision would answer now, and why, without taking anything",
-			details: "Takes any decision command with its arguments. Its user needs leave for the keys and for `RL.EXPLAIN`, but none for the decision: nothing is decided.",
+			details: "Takes any decision command with its arguments. Its user needs permission for `RL.EXPLAIN` and for the keys, but not for the decision: nothing is decided.",
 			params:  []param{{"command", "a decision, for example `RL.TOKENBUCKET user:42 10/s 100 COST 5`"}},
 			reply:   "A map: the five integers by name, `algorithm`, `rule`, and `why` in words. " + staleField,
 			shown:   []example{{"RL.EXPLAIN RL.TOKENBUCKET user:42 10/s 100 COST 101", "allowed 0 remaining 100 retry_after_ms -1 reset_after_ms 0 limit 100 algorithm tokenbucket rule 10/s 100 why the cost of 101 is above the limit of 100: no wait helps", ""}},

@@ -31,9 +31,9 @@ type command struct {
 	answer func(s *session, ops []engine.Op, ds []engine.Decision)
 	run    func(s *session, args [][]byte)
 	subs   []*command
-	// carried returns the command that the arguments carry, for a command that carries one.
-	// Its keys, and unless it is only looked at its user's leave, are checked when it is
-	// planned.
+	// carried returns the command that the arguments carry; nil: they carry none. The keys of
+	// the carried command, and the permission to send it unless it is only looked at, are
+	// checked when it is planned.
 	carried func(args [][]byte) [][]byte
 	// bulky: its work or its reply grows with the server, so few run at a time.
 	bulky bool

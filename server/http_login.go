@@ -69,7 +69,7 @@ func (s *Server) mayCheck(u *user, cmd *command, op *engine.Op) error {
 	case !u.limited:
 		return nil
 	case !u.mayCall(cmd):
-		return s.refused(noLeave(u, cmd))
+		return s.refused(notPermitted(u, cmd))
 	case !u.mayUse(op.Key):
 		return s.refused(errNoKey)
 	}

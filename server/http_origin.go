@@ -10,7 +10,7 @@ import (
 )
 
 // proxyHeaders are what proxies add to the requests that they hand on. A page of another site
-// cannot have a browser send one of them: the browser would ask weir for leave first (a CORS
+// cannot have a browser send one of them: the browser would ask weir for permission first (a CORS
 // preflight), and weir gives none.
 var proxyHeaders = []string{
 	"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Method", "X-Forwarded-Proto", "X-Forwarded-Uri",

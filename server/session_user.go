@@ -112,7 +112,7 @@ func (s *session) allowed(cmd *command, args [][]byte) error {
 		return nil
 	}
 	if !u.mayCall(cmd) {
-		return s.srv.refused(noLeave(u, cmd))
+		return s.srv.refused(notPermitted(u, cmd))
 	}
 	if cmd.plan != nil || cmd.carried != nil {
 		return nil
@@ -125,8 +125,8 @@ func (s *session) allowed(cmd *command, args [][]byte) error {
 	return nil
 }
 
-// noLeave refuses a command.
-func noLeave(u *user, cmd *command) error {
+// notPermitted refuses a command.
+func notPermitted(u *user, cmd *command) error {
 	return replyError("NOPERM User " + u.name + " has no permissions to run the '" + cmd.full + "' command")
 }
 

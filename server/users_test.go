@@ -130,7 +130,7 @@ func TestKeysOfLooks(t *testing.T) {
 	assert.Contains(t, c.say("RL.EXPLAIN RL.TOKENBUCKET app:1 1/s 1"), "allowed 1")
 }
 
-// RL.WAIT decides, so its user needs leave for the decision, and for its keys alone.
+// RL.WAIT decides, so its user needs permission for the decision and its keys.
 func TestWhoMayWait(t *testing.T) {
 	srv, _ := usersServer(t, "", "user all on nopass ~* +@all\nuser wait on nopass ~app:* -@all +rl.wait\nuser both on nopass ~app:* +@all\n"+
 		"user decide on nopass ~app:* +@decide -rl.wait\n")

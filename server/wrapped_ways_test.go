@@ -11,8 +11,8 @@ import (
 // What a user is told.
 const (
 	noLogin    = "no login"
-	noCommand  = "no leave for the command"
-	noKey      = "no leave for the key"
+	noCommand  = "no permission for the command"
+	noKey      = "no permission for the key"
 	notCarried = "not carried" // this way takes other commands only
 	may        = "may"
 )
@@ -41,24 +41,24 @@ func (l *wrappedLine) normal(answer string) string {
 // wrappedWay is one way in.
 type wrappedWay struct {
 	name     string
-	leave    string                 // the command whose leave the way itself needs; "": none
+	needs    string                 // the command whose permission the way itself needs; "": none
 	only     func(*wrappedRow) bool // the rows there are; nil: all
 	carries  func(*wrappedRow) bool // the commands it takes; nil: all
-	looks    bool                   // it needs leave for the keys, and none for the command
+	looks    bool                   // it needs permission for the keys, and not for the command
 	verbatim bool                   // its answers are the plain ones word for word
 	ask      func(t *testing.T, w *wrappedRows, l *wrappedLine) string
 }
 
 var wrappedWays = []wrappedWay{
 	{name: "RESP", ask: askRESP},
-	{name: "MULTI", leave: "multi", carries: func(r *wrappedRow) bool { return !r.cmd.noMulti }, verbatim: true, ask: askMulti},
-	{name: "RL.WAIT", leave: "rl.wait", carries: makes(engine.OpTake, engine.OpCheck), verbatim: true, ask: askWithin("RL.WAIT %s TIMEOUT 0")},
-	{name: "RL.EXPLAIN", leave: "rl.explain", carries: makes(engine.OpTake, engine.OpCheck, engine.OpReserve), looks: true, ask: askWithin("RL.EXPLAIN %s")},
+	{name: "MULTI", needs: "multi", carries: func(r *wrappedRow) bool { return !r.cmd.noMulti }, verbatim: true, ask: askMulti},
+	{name: "RL.WAIT", needs: "rl.wait", carries: makes(engine.OpTake, engine.OpCheck), verbatim: true, ask: askWithin("RL.WAIT %s TIMEOUT 0")},
+	{name: "RL.EXPLAIN", needs: "rl.explain", carries: makes(engine.OpTake, engine.OpCheck, engine.OpReserve), looks: true, ask: askWithin("RL.EXPLAIN %s")},
 	// TestKeysOfScripts has every script.
-	{name: "EVAL", leave: "eval", only: func(r *wrappedRow) bool { return strings.HasPrefix(r.line, "EVALSHA "+allowN) }, looks: true, verbatim: true, ask: askEval},
+	{name: "EVAL", needs: "eval", only: func(r *wrappedRow) bool { return strings.HasPrefix(r.line, "EVALSHA "+allowN) }, looks: true, verbatim: true, ask: askEval},
 	{name: "/check", only: isPlainCheck, ask: askHTTPCheck},
 	{name: "RLS", only: isPlainCheck, ask: askRLS},
-	{name: "page", leave: "rl.inspect", carries: func(r *wrappedRow) bool { return slices.Contains(pageCommands, r.cmd.full) }, verbatim: true, ask: askPage},
+	{name: "page", needs: "rl.inspect", carries: func(r *wrappedRow) bool { return slices.Contains(pageCommands, r.cmd.full) }, verbatim: true, ask: askPage},
 }
 
 func isPlainCheck(r *wrappedRow) bool { return r.line == "RL.CHECK p %k" }
@@ -72,9 +72,9 @@ func makes(codes ...engine.OpCode) func(*wrappedRow) bool {
 func (r *wrappedRow) expect(way *wrappedWay) []string {
 	plain := r.plain(way.looks)
 	switch {
-	case r.user.rules == "" && (way.leave != "" || !r.cmd.noAuth):
+	case r.user.rules == "" && (way.needs != "" || !r.cmd.noAuth):
 		return []string{noLogin}
-	case way.leave != "" && !r.grants(way.leave) || way.name == "page" && r.user.limited: // it shows all keys
+	case way.needs != "" && !r.grants(way.needs) || way.name == "page" && r.user.limited: // it shows all keys
 		plain = noCommand
 	}
 	switch carried := way.carries == nil || way.carries(r); {
