@@ -13,8 +13,9 @@ import (
 // cannot have a browser send one of them: the browser would ask weir for permission first (a CORS
 // preflight), and weir gives none.
 var proxyHeaders = []string{
-	"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Method", "X-Forwarded-Proto", "X-Forwarded-Uri",
-	"X-Original-Method", "X-Original-Uri", "X-Original-Url", "X-Real-Ip",
+	"Forwarded", "Via", "X-Real-Ip",
+	"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Method", "X-Forwarded-Proto", "X-Forwarded-Uri",
+	"X-Original-Method", "X-Original-Uri", "X-Original-Url",
 }
 
 // isThisMachine says whether somebody on this machine sent a request, and meant this machine:

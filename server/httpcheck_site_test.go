@@ -29,15 +29,19 @@ func TestHTTPCheckTellsBrowsersFromProxies(t *testing.T) {
 		{"a picture in another site's page", protected, "GET %s HTTP/1.1", image, 403},
 		{"a picture, though the port is open", open, "GET %s HTTP/1.1", image, 403},
 		{"a picture, the browser knows the password", closed, "GET %s HTTP/1.1", image + basic, 403},
-		{"a picture in a page of a neighbour", protected, "GET %s HTTP/1.1", strings.Replace(image, "cross-site", "same-site", 1), 403},
+		{"a picture in a page of a neighbour", protected, "GET %s HTTP/1.1",
+			strings.Replace(image, "cross-site", "same-site", 1), 403},
 		{"a script of another site", protected, "GET %s HTTP/1.1", browser + ajax, 403},
 		{"its form", protected, "POST %s HTTP/1.1", browser + "Content-Length: 0\nOrigin: null\n", 403},
 		{"an older browser's script", protected, "GET %s HTTP/1.1", browser + "Origin: http://evil.example\n", 403},
-		{"a script on another port of this machine", protected, "GET %s HTTP/1.1", browser + "Origin: http://127.0.0.1:8080\n", 403},
+		{"a script on another port of this machine", protected, "GET %s HTTP/1.1",
+			browser + "Origin: http://127.0.0.1:8080\n", 403},
 		{"its question whether it may send a proxy's header", protected, "OPTIONS %s HTTP/1.1",
 			browser + ajax + "Access-Control-Request-Headers: x-forwarded-for\n", 403},
-		{"its WebSocket", protected, "GET %s HTTP/1.1", "Connection: Upgrade\nUpgrade: websocket\nOrigin: http://evil.example\n", 403},
-		{"its WebSocket, in Firefox", protected, "GET %s HTTP/1.1", "Connection: keep-alive, Upgrade\nUpgrade: websocket\n" + ajax, 403},
+		{"its WebSocket", protected, "GET %s HTTP/1.1",
+			"Connection: Upgrade\nUpgrade: websocket\nOrigin: http://evil.example\n", 403},
+		{"its WebSocket, in Firefox", protected, "GET %s HTTP/1.1",
+			"Connection: keep-alive, Upgrade\nUpgrade: websocket\n" + ajax, 403},
 		{"a page whose name was made to point here", protected, "GET %s HTTP/1.1\nHost: evil.example", browser, 403},
 		{"somebody who types the address", protected, "GET %s HTTP/1.1", browser + "Sec-Fetch-Site: none\n", 204},
 		{"a program that keeps its connections", protected, "GET %s HTTP/1.1", "Connection: keep-alive\n", 204},
@@ -45,11 +49,12 @@ func TestHTTPCheckTellsBrowsersFromProxies(t *testing.T) {
 
 		{"nginx as in the examples", protected, "GET %s HTTP/1.1\nHost: weir", ajax, 204},
 		{"nginx that closes its connections", protected, "GET %s HTTP/1.1", "Connection: close\n" + ajax, 204},
-		{"an nginx of old", protected, "GET %s HTTP/1.0", "Connection: close\n" + ajax, 204},
+		{"an nginx of old that hands on Connection", protected, "GET %s HTTP/1.0", browser + ajax, 204},
 		{"nginx that hands on Connection, and names the original", protected, "GET %s HTTP/1.1\nHost: api.example",
 			browser + ajax + "X-Original-URI: /a\n", 204},
 		{"Caddy", protected, "GET %s HTTP/1.1\nHost: api.example", ajax + forwarded + "X-Forwarded-Uri: /a\n", 204},
-		{"Caddy, of a WebSocket", protected, "GET %s HTTP/1.1\nHost: api.example", "Connection: Upgrade\nUpgrade: websocket\n" + ajax + forwarded, 204},
+		{"Caddy, of a WebSocket", protected, "GET %s HTTP/1.1\nHost: api.example",
+			"Connection: Upgrade\nUpgrade: websocket\n" + ajax + forwarded, 204},
 		{"Traefik, with the password", closed, "GET %s HTTP/1.1", ajax + forwarded + basic, 204},
 		{"a proxy, without the password", closed, "GET %s HTTP/1.1", ajax + forwarded, 401},
 	} {
@@ -67,6 +72,19 @@ func TestHTTPCheckTellsBrowsersFromProxies(t *testing.T) {
 			_, taken := s.lim.Inspect([]byte("policy|api|0|k"))
 			require.Equal(t, c.status == http.StatusNoContent, taken, "units were taken")
 		})
+	}
+}
+
+// HTTP/2 has no Connection header, so any such request may be a browser's.
+func TestHTTPCheckTakesHTTP2ForABrowsers(t *testing.T) {
+	h, _ := checked(t, Config{HTTPCheck: HTTPCheckOpen})
+	for proxy, status := range map[string]int{"": http.StatusForbidden, "192.0.2.7": http.StatusNoContent} {
+		w := visit(h, "/check/api?key=k", func(r *http.Request) {
+			r.Proto, r.ProtoMajor, r.ProtoMinor = "HTTP/2.0", 2, 0
+			r.Header.Set("Sec-Fetch-Site", "cross-site")
+			r.Header.Set("X-Forwarded-For", proxy)
+		})
+		require.Equal(t, status, w.Code, "forwarded for %q", proxy)
 	}
 }
 

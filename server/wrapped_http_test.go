@@ -48,7 +48,8 @@ func askHTTPCheck(_ *testing.T, w *wrappedRows, l *wrappedLine) string {
 func askRLS(t *testing.T, w *wrappedRows, l *wrappedLine) string {
 	ctx := grpcpeer.NewContext(t.Context(), &grpcpeer.Peer{Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 4711}})
 	if l.user != "nobody" {
-		ctx = metadata.NewIncomingContext(ctx, metadata.Pairs("authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(l.user+":x"))))
+		login := base64.StdEncoding.EncodeToString([]byte(l.user + ":x"))
+		ctx = metadata.NewIncomingContext(ctx, metadata.Pairs("authorization", "Basic "+login))
 	}
 	asked := []*rlspb.Descriptor{{Entries: []*rlspb.Entry{{Key: []byte("user"), Value: []byte(l.key)}}}}
 	_, err := w.rls.answer(ctx, &rlspb.Request{Domain: []byte("p"), Descriptors: asked})

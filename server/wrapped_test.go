@@ -37,28 +37,6 @@ var wrappedUsers = []wrappedUser{
 	{"nobody", "", true, false, false, false},
 }
 
-// wrappedLines are what the rows send; %k is the key that the row is about, %m one that every
-// user may use. A command with keys or operations must be here.
-var wrappedLines = map[string][]string{
-	"rl.tokenbucket": {"RL.TOKENBUCKET %k 10/s 10"}, "rl.leakybucket": {"RL.LEAKYBUCKET %k 10/s 10"}, "rl.fixed": {"RL.FIXED %k 1m 10"},
-	"rl.sliding": {"RL.SLIDING %k 1m 10"}, "rl.slidingcounter": {"RL.SLIDINGCOUNTER %k 1m 10"}, "rl.strike": {"RL.STRIKE %k 15m 2 2s COST 0"},
-	"rl.acquire": {"RL.ACQUIRE %k 3 1m HOLDER me"}, "rl.check": {"RL.CHECK p %k", "RL.CHECK p %m p %k", "RL.CHECK p %m q %m q %k COST 2"},
-	"rl.wait": {"RL.WAIT RL.TOKENBUCKET %k 10/s 10 TIMEOUT 0"}, "rl.explain": {"RL.EXPLAIN RL.CHECK p %k"},
-	"rl.reserve": {"RL.RESERVE p %k 2 1m ID %m", "RL.RESERVE p %m 2 1m ID %k", "RL.RESERVE p %m 2 1m AND q %k ID %m"},
-	"rl.commit":  {"RL.COMMIT %k 2"}, "rl.cancel": {"RL.CANCEL %k"}, "rl.release": {"RL.RELEASE %k me"}, "rl.renew": {"RL.RENEW %k me 1m"},
-	"rl.refund": {"RL.REFUND %k 1"}, "rl.reset": {"RL.RESET %k", "RL.RESET %m %k"}, "rl.block": {"RL.BLOCK %k 1m"}, "rl.unblock": {"RL.UNBLOCK %k"},
-	"del": {"DEL %k", "DEL %m %k"}, "unlink": {"UNLINK %m %k"}, "rl.inspect": {"RL.INSPECT %k"}, "hgetall": {"HGETALL %k"},
-	"ttl": {"TTL %k"}, "pttl": {"PTTL %k"}, "type": {"TYPE %k"}, "exists": {"EXISTS %k", "EXISTS %m %k"},
-	"memory|usage": {"MEMORY USAGE %k"}, "object|encoding": {"OBJECT ENCODING %k"}, "watch": {"WATCH %k", "WATCH %m %k"},
-	"cl.throttle": {"CL.THROTTLE %k 15 30 60"}, "throttle": {"THROTTLE %k 15 30 60"}, "gcra": {"GCRA %k 15 30 60"}, "increx": {"INCREX %k"},
-	"evalsha": {"EVALSHA " + allowN + " 1 %k 10 1 1 1", "EVALSHA " + zeroToken + " 2 %k %m 1 1 1 1"}, "eval": {`EVAL "%s" 1 %k 10 1 1 1`},
-	"get": {"GET %k"}, "set": {"SET %k 5"}, "incr": {"INCR %k"}, "incrby": {"INCRBY %k 2"}, "decr": {"DECR %k"}, "decrby": {"DECRBY %k 2"},
-	"expire": {"EXPIRE %k 9"}, "pexpire": {"PEXPIRE %k 9"},
-	"rl.policy|set": {"RL.POLICY SET p%n LIMIT TOKENBUCKET 1/s 1"}, "rl.policy|override": {"RL.POLICY OVERRIDE p * UNLIMITED TTL 1ms"},
-	"rl.policy|del": {"RL.POLICY DEL none"}, "rl.policy|enable": {"RL.POLICY ENABLE p"}, "rl.policy|disable": {"RL.POLICY DISABLE r"},
-	"rl.policy|shadow": {"RL.POLICY SHADOW r OFF"}, "auth": {"AUTH all x"}, "hello": {"HELLO 2 AUTH all x"},
-}
-
 // TestWrappedCommandsAskTheSame: whichever way a command comes in, the same user is told the
 // same: that nobody has logged in, that the user may not send the command or use the key, or
 // the answer itself. The rows are every command that can be sent; one that is added later is
@@ -95,14 +73,16 @@ type wrappedRows struct {
 func (w *wrappedRows) of(t *testing.T, cmd *command) {
 	lines := wrappedLines[cmd.full]
 	if lines == nil {
-		require.False(t, cmd.plan != nil || cmd.keyed || cmd.carried != nil, "%s is in no row: give it one in wrappedLines", cmd.full)
+		operates := cmd.plan != nil || cmd.keyed || cmd.carried != nil
+		require.False(t, operates, "%s is in no row: give it one in wrappedLines", cmd.full)
 		words := strings.Fields(strings.ToUpper(strings.ReplaceAll(cmd.full, "|", " ")))
 		for n := max(cmd.arity, -cmd.arity); len(words) < n; {
 			words = append(words, "0")
 		}
 		lines = []string{strings.Join(words, " ")}
 	}
-	require.True(t, cmd.carried == nil || slices.Contains(wrappers, cmd.full), "%s carries commands: make it a way in of this test", cmd.full)
+	known := cmd.carried == nil || slices.Contains(wrappers, cmd.full)
+	require.True(t, known, "%s carries commands: make it a way in of this test", cmd.full)
 	w.serve(t, cmd)
 	for _, line := range lines {
 		require.Equal(t, cmd.keyed, strings.Contains(line, "%k"), "the keys of %s", cmd.full)
@@ -162,7 +142,8 @@ func (w *wrappedRows) row(t *testing.T, r *wrappedRow) {
 }
 
 func (w *wrappedRows) differs(r *wrappedRow, way, want, got string) {
-	w.differences = append(w.differences, fmt.Sprintf("%s of %s, %s%s: want %s, got %s", way, r.user.name, r.cmd.full, r.key, want, got))
+	difference := fmt.Sprintf("%s of %s, %s %s: want %s, got %s", way, r.user.name, r.line, r.key, want, got)
+	w.differences = append(w.differences, difference)
 }
 
 // codeOf is the operation that a command makes, when it makes one.
@@ -174,7 +155,8 @@ func (w *wrappedRows) codeOf(t *testing.T, cmd *command, line string) (code engi
 	defer c.sess.close()
 	c.sess.batch = w.srv.state.batches.get()
 	defer c.sess.dropBatch()
-	require.NoError(t, cmd.plan(c.sess, byteWords(w.line(&wrappedRow{line: line, user: &wrappedUsers[0]}).words)), line)
+	words := w.line(&wrappedRow{line: line, user: &wrappedUsers[0]}).words
+	require.NoError(t, cmd.plan(c.sess, byteWords(words)), line)
 	ops := c.sess.batch.ops
 	return ops[0].Code, len(ops) == 1
 }

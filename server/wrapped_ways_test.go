@@ -51,14 +51,19 @@ type wrappedWay struct {
 
 var wrappedWays = []wrappedWay{
 	{name: "RESP", ask: askRESP},
-	{name: "MULTI", needs: "multi", carries: func(r *wrappedRow) bool { return !r.cmd.noMulti }, verbatim: true, ask: askMulti},
-	{name: "RL.WAIT", needs: "rl.wait", carries: makes(engine.OpTake, engine.OpCheck), verbatim: true, ask: askWithin("RL.WAIT %s TIMEOUT 0")},
-	{name: "RL.EXPLAIN", needs: "rl.explain", carries: makes(engine.OpTake, engine.OpCheck, engine.OpReserve), looks: true, ask: askWithin("RL.EXPLAIN %s")},
+	{name: "MULTI", needs: "multi", verbatim: true, ask: askMulti,
+		carries: func(r *wrappedRow) bool { return !r.cmd.noMulti }},
+	{name: "RL.WAIT", needs: "rl.wait", verbatim: true, ask: askWithin("RL.WAIT %s TIMEOUT 0"),
+		carries: makes(engine.OpTake, engine.OpCheck)},
+	{name: "RL.EXPLAIN", needs: "rl.explain", looks: true, ask: askWithin("RL.EXPLAIN %s"),
+		carries: makes(engine.OpTake, engine.OpCheck, engine.OpReserve)},
 	// TestKeysOfScripts has every script.
-	{name: "EVAL", needs: "eval", only: func(r *wrappedRow) bool { return strings.HasPrefix(r.line, "EVALSHA "+allowN) }, looks: true, verbatim: true, ask: askEval},
+	{name: "EVAL", needs: "eval", looks: true, verbatim: true, ask: askEval,
+		only: func(r *wrappedRow) bool { return strings.HasPrefix(r.line, "EVALSHA "+allowN) }},
 	{name: "/check", only: isPlainCheck, ask: askHTTPCheck},
 	{name: "RLS", only: isPlainCheck, ask: askRLS},
-	{name: "page", needs: "rl.inspect", carries: func(r *wrappedRow) bool { return slices.Contains(pageCommands, r.cmd.full) }, verbatim: true, ask: askPage},
+	{name: "page", needs: "rl.inspect", verbatim: true, ask: askPage,
+		carries: func(r *wrappedRow) bool { return slices.Contains(pageCommands, r.cmd.full) }},
 }
 
 func isPlainCheck(r *wrappedRow) bool { return r.line == "RL.CHECK p %k" }
@@ -118,7 +123,8 @@ func classOf(answer string) string {
 		return noKey
 	case strings.HasPrefix(answer, "-NOPERM"):
 		return noCommand
-	case answer == "-"+string(errNotInMulti), answer == "-"+string(errNotAPageCommand), strings.HasPrefix(answer, "-ERR command must be a decision"),
+	case answer == "-"+string(errNotInMulti), answer == "-"+string(errNotAPageCommand),
+		strings.HasPrefix(answer, "-ERR command must be a decision"),
 		answer == "-ERR wrong number of arguments for 'rl.wait' command": // a word alone is no decision
 		return notCarried
 	}

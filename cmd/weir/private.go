@@ -15,7 +15,9 @@ import (
 const othersBits fs.FileMode = 0o077
 
 // stateNames begin the names of what weir keeps in a data directory.
-var stateNames = []string{"FORMAT", "FLUSHED", "NODE", "state", "table", "log", "backup.tmp", "restore.tmp", "recover.json"}
+var stateNames = []string{
+	"FORMAT", "FLUSHED", "NODE", "state", "table", "log", "backup.tmp", "restore.tmp", "recover.json",
+}
 
 // keepPrivate makes the files that this process creates its user's alone: the state holds keys,
 // and the log what every client asked. The libraries that write it have modes of their own, so
@@ -39,7 +41,8 @@ func narrow(log *slog.Logger, dir string) {
 		narrowed, err = narrowed+n, errors.Join(err, e)
 	}
 	if err != nil {
-		log.Warn("others than this user can read files of the data directory; let their owner run chmod -R go= on it", "dir", dir, "error", err)
+		log.Warn("other users can read files of the data directory; let their owner run chmod -R go= on it",
+			"dir", dir, "error", err)
 	}
 	if narrowed > 0 {
 		log.Info("files of the data directory are now for this user only", "dir", dir, "files", narrowed)

@@ -110,8 +110,10 @@ func TestNarrowTouchesOnlyWhatIsWeirs(t *testing.T) {
 	require.NoError(t, os.Chmod(dir, 0o755))
 	narrow(slog.New(slog.DiscardHandler), dir)
 	narrow(slog.New(slog.DiscardHandler), filepath.Join(dir, "none"))
-	for path, mode := range map[string]fs.FileMode{dir: 0o755, filepath.Join(dir, "notes.txt"): 0o666, filepath.Join(dir, "NODE"): 0o600,
-		filepath.Join(dir, "NODE.tmp"): 0o600, elsewhere: 0o700, segment: 0o600} {
+	for path, mode := range map[string]fs.FileMode{
+		dir: 0o755, filepath.Join(dir, "notes.txt"): 0o666, elsewhere: 0o700, segment: 0o600,
+		filepath.Join(dir, "NODE"): 0o600, filepath.Join(dir, "NODE.tmp"): 0o600,
+	} {
 		info, err := os.Stat(path)
 		require.NoError(t, err)
 		require.Equal(t, fmt.Sprint(mode), fmt.Sprint(info.Mode().Perm()), path)
