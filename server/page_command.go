@@ -43,8 +43,9 @@ func (p *pageCommander) close() {
 }
 
 // answer takes {"args": ["RL.BLOCK", ...]} and answers {"reply": ...} or
-// {"error": "..."}. A page of another host can have a browser send neither: it would
-// need an Origin of this one, and leave to send JSON.
+// {"error": "..."}. A page of another host cannot have a browser send it: it would need an
+// Origin of this one, and permission to send JSON. A page whose name was pointed here has
+// that Origin, but no password, and names another host.
 func (p *pageCommander) answer(w http.ResponseWriter, r *http.Request, u *user) {
 	switch {
 	case u.nopass && !isThisMachine(r):
