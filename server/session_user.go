@@ -114,7 +114,7 @@ func (s *session) allowed(cmd *command, args [][]byte) error {
 	if !u.mayCall(cmd) {
 		return s.srv.refused(notPermitted(u, cmd))
 	}
-	if cmd.plan != nil || cmd.carried != nil {
+	if cmd.plan != nil {
 		return nil
 	}
 	for _, at := range cmd.keysOf(len(args)) {
