@@ -125,7 +125,7 @@ func classOf(answer string) string {
 		return noCommand
 	case answer == "-"+string(errNotInMulti), answer == "-"+string(errNotAPageCommand),
 		strings.HasPrefix(answer, "-ERR command must be a decision"),
-		answer == "-ERR wrong number of arguments for 'rl.wait' command": // a word alone is no decision
+		strings.HasPrefix(answer, "-ERR wrong number of arguments for 'rl.wait' command"): // a word alone is no decision
 		return notCarried
 	}
 	return may
