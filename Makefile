@@ -137,7 +137,7 @@ test-upgrade: ## Replace three nodes under load by this weir, from the one at FR
 
 # Started by root, it brings an engine of its own where none answers.
 .PHONY: test-docker
-test-docker: docker-tools ## Run three nodes as containers and kill one; skips without a Docker engine and compose
+test-docker: docker-tools ## Run three nodes as containers and kill one; installs what is missing where it can, and names what it skips
 	WEIR_TEST_DOCKER=1 $(GO) test -count=1 -timeout 10m -v ./docker
 
 # About two minutes.
@@ -156,12 +156,7 @@ ops-tools:
 
 .PHONY: docker-tools
 docker-tools:
-	@command -v docker >/dev/null || { \
-	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	    echo "installing docker.io and docker-compose"; \
-	    apt-get update -qq && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends docker.io docker-compose iptables; \
-	  else false; fi; \
-	} || echo "Docker is missing: its tests are skipped (on Debian: apt install docker.io docker-compose)"
+	@scripts/docker-tools.sh
 
 .PHONY: lint
 lint: ## gofmt, go vet and staticcheck

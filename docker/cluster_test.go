@@ -60,9 +60,10 @@ func (e *engine) upSingle(t *testing.T, image string) *cluster {
 func (e *engine) compose(t *testing.T, file string, ports map[string]string, env ...string) *cluster {
 	t.Helper()
 	project := fmt.Sprintf("weirtest%d", time.Now().UnixNano())
+	words := compose(t)
 	c := &cluster{engine: e, addrs: map[string]string{}, ids: map[string]string{}}
 	c.run = func(args ...string) (string, error) {
-		args = append(slices.Clone(e.composeArgs), append([]string{"--project-name", project, "--file", file}, args...)...)
+		args = append(slices.Clone(words), append([]string{"--project-name", project, "--file", file}, args...)...)
 		return e.command(composeTimeout, env, args...)
 	}
 	t.Cleanup(func() {

@@ -33,9 +33,8 @@ func TestMain(m *testing.M) {
 
 // engine is a Docker engine that answers.
 type engine struct {
-	host        string       // DOCKER_HOST; empty: what the client takes by itself
-	composeArgs []string     // what to call for compose
-	build       func() error // makes the image, once
+	host  string       // DOCKER_HOST; empty: what the client takes by itself
+	build func() error // makes the image, once
 }
 
 // findEngine returns the engine of this machine, or skips the test.
@@ -55,20 +54,26 @@ func findEngine(t *testing.T) *engine {
 var theEngine = sync.OnceValues(func() (*engine, error) {
 	e := new(engine)
 	e.build = sync.OnceValue(e.buildImage)
-	for _, args := range [][]string{{"docker", "compose"}, {"docker-compose"}} {
-		if _, err := e.command(dockerTimeout, nil, append(args, "version")...); err == nil {
-			e.composeArgs = args
-			break
-		}
+	if _, err := exec.LookPath("docker"); err != nil {
+		return nil, errors.New("docker, the client, is missing (on Debian: apt install docker.io)")
 	}
-	switch {
-	case e.composeArgs == nil:
-		return nil, errors.New("neither docker compose nor docker-compose is here (on Debian: apt install docker.io docker-compose)")
-	case e.answers():
+	if e.answers() {
 		return e, nil
 	}
 	return e, e.startOwn()
 })
+
+// compose returns the words that call compose, or skips the test.
+func compose(t *testing.T) []string {
+	t.Helper()
+	for _, words := range [][]string{{"docker", "compose"}, {"docker-compose"}} {
+		if exec.Command(words[0], append(words[1:], "version")...).Run() == nil {
+			return words
+		}
+	}
+	t.Skip("SKIPPED: compose is missing, as docker compose and as docker-compose (on Debian: apt install docker-compose)")
+	return nil
+}
 
 func (e *engine) docker(args ...string) (string, error) {
 	return e.command(dockerTimeout, nil, append([]string{"docker"}, args...)...)
@@ -97,7 +102,7 @@ var own struct {
 // firewall, no forwarding. Published ports go through its proxy process.
 func (e *engine) startOwn() (err error) {
 	if _, err = exec.LookPath("dockerd"); err != nil || os.Getuid() != 0 {
-		return errors.New("no Docker engine answers, and none can be started: that takes dockerd and root")
+		return errors.New("no Docker engine answers, and none can be started: that takes dockerd (on Debian: apt install docker.io) and root")
 	}
 	if own.dir, err = os.MkdirTemp("", "weir-docker"); err != nil {
 		return err

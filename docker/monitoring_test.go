@@ -137,8 +137,8 @@ func TestComposeMonitoring(t *testing.T) {
 			}
 		}
 	}
-	compose := tool(t, "docker-compose", "docker-compose")
-	cmd := exec.Command(compose, "-f", "compose.yaml", "-f", "compose.monitoring.yaml", "config", "--quiet")
+	words := append(compose(t), "-f", "compose.yaml", "-f", "compose.monitoring.yaml", "config", "--quiet")
+	cmd := exec.Command(words[0], words[1:]...)
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 }
