@@ -48,8 +48,8 @@ func Read(from io.Reader, name string) (*File, error) {
 	switch {
 	case r.N == 0:
 		return nil, fmt.Errorf("%w %s: longer than %d bytes", ErrFile, name, maxFileBytes)
-	case errors.Is(err, io.EOF):
-		return new(File), nil
+	case errors.Is(err, io.EOF): // as after a redirection that failed
+		return nil, fmt.Errorf("%w %s: nothing is in it; 'policies: {}' says that there are none", ErrFile, name)
 	case err != nil:
 		return nil, fmt.Errorf("%w %s: %w", ErrFile, name, err)
 	}

@@ -59,7 +59,7 @@ func TestAFileSaysWhatTheCommandSays(t *testing.T) {
 	require.EqualValues(t, 1e9, login.Overrides[1].Limits[0].WaitNs)
 	require.True(t, table.Policies().Get([]byte("api")).Shadow)
 	require.Empty(t, f.Changes(table.Policies()))
-	require.Empty(t, read(t, "").Policies)
+	require.Empty(t, read(t, "policies: {}").Policies)
 }
 
 func TestABadFileNamesTheLine(t *testing.T) {
@@ -86,6 +86,16 @@ func TestABadFileNamesTheLine(t *testing.T) {
 		_, err := policyfile.Read(strings.NewReader(text), "test.yaml")
 		require.ErrorIs(t, err, policyfile.ErrFile)
 		require.ErrorContains(t, err, test.want)
+	}
+	for text, want := range map[string]string{
+		"":                                "test.yaml: nothing is in it",
+		"# policies:\n":                   "test.yaml: nothing is in it",
+		"policies:\n":                     "test.yaml:1: policies: nothing belongs to it",
+		"policies:\n  a:\n  limits: []\n": "test.yaml:2: policy a: nothing belongs to it",
+	} {
+		_, err := policyfile.Read(strings.NewReader(text), "test.yaml")
+		require.ErrorIs(t, err, policyfile.ErrFile)
+		require.ErrorContains(t, err, want, text)
 	}
 	_, err := policyfile.Open("no such file")
 	require.ErrorIs(t, err, policyfile.ErrFile)

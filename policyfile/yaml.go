@@ -25,6 +25,9 @@ func each(n *yaml.Node, what string, visit func(key, value *yaml.Node) error) er
 	if n.Kind == yaml.AliasNode {
 		return at(n, "%s: aliases are not followed", what)
 	}
+	if n.Tag == "!!null" {
+		return at(n, "%s: nothing belongs to it; what does stands below it, further to the right", what)
+	}
 	if n.Kind != yaml.MappingNode {
 		return at(n, "%s: want lines like 'name: value'", what)
 	}

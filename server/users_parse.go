@@ -18,8 +18,11 @@ const (
 	maxUserBytes  = 64
 )
 
-// errUsers begins what is wrong with a users file.
-var errUsers = errors.New("bad users file")
+var (
+	// errUsers begins what is wrong with a users file.
+	errUsers    = errors.New("bad users file")
+	errUserLine = errors.New("a line must be like: user app on #<SHA-256 of the password> ~app:* +@decide +@connection")
+)
 
 // ParseUsers reads users in the form of Redis' ACL files: a line "user <name> <rule> ..."
 // for each; empty lines, and those that begin with #, are passed over. The rules are
@@ -60,12 +63,15 @@ func parseUsers(table *commandTable, text []byte) (*Users, error) {
 		}
 		users.byName[u.name] = u
 	}
+	if len(users.byName) == 0 {
+		return nil, fmt.Errorf("%w: no user is in it; %w", errUsers, errUserLine)
+	}
 	return users, nil
 }
 
 func parseUser(table *commandTable, words []string) (*user, error) {
 	if words[0] != "user" || len(words) < 2 {
-		return nil, errors.New("must be like: user app on #<SHA-256 of the password> ~app:* +@decide +@connection")
+		return nil, errUserLine
 	}
 	u := &user{name: words[1], commands: make([]bool, table.slots)}
 	if err := checkClientText("user names", []byte(u.name)); err != nil || len(u.name) > maxUserBytes {
@@ -131,7 +137,7 @@ func (u *user) allow(table *commandTable, rule string) error {
 	}
 	grant, what := rule[0] == '+', strings.ToLower(rule[1:])
 	if !grant && rule[0] != '-' {
-		return fmt.Errorf("rule %s is not known: see docs/security.md", quote([]byte(rule)))
+		return fmt.Errorf("rule %s must be on, off, nopass, #<hash>, ~<pattern>, +@<category>, -@<category>, +<command> or -<command>", quote([]byte(rule)))
 	}
 	found := false
 	set := func(cmd *command) {
