@@ -47,7 +47,7 @@ docker: ## Build the image weir; docker/ has compose files for one node and for 
 test: redis-tools ## Run every test that needs nothing but Go and Redis' own tools
 	$(GO) vet ./...
 	$(GOTESTSUM) -- -timeout 10m ./...
-	WEIR_MODEL_OPS=50000 $(GOTESTSUM) -- -timeout 10m -race $(RACE)
+	WEIRTEST_MODEL_OPS=50000 $(GOTESTSUM) -- -timeout 10m -race $(RACE)
 
 # Tests that need redis-cli, redis-benchmark or redis-server skip, and say so, where
 # they are missing and cannot be installed. RUNLEVEL=1 keeps Debian from starting
@@ -66,7 +66,7 @@ redis-tools:
 ARCHITECTURES ?= arm64
 .PHONY: test-processors
 test-processors: emulators ## Compare every answer and state between processors, and between architectures (ARCHITECTURES, arm64)
-	WEIR_PROCESSOR_COMMANDS=300000 WEIR_PROCESSOR_ARCHITECTURES="$(ARCHITECTURES)" $(GO) test -count=1 -timeout 60m -v -run '^TestSameOnOtherProcessors$$' ./server
+	WEIRTEST_PROCESSOR_COMMANDS=300000 WEIRTEST_PROCESSOR_ARCHITECTURES="$(ARCHITECTURES)" $(GO) test -count=1 -timeout 60m -v -run '^TestSameOnOtherProcessors$$' ./server
 
 .PHONY: emulators
 emulators:
@@ -79,12 +79,12 @@ emulators:
 
 .PHONY: test-clients
 test-clients: ## Run Redis clients and limiter libraries of Python, Node, Java, Go and Rust against weir; skips those without their toolchain
-	WEIR_TEST_CLIENTS=1 $(GO) test -count=1 -timeout 60m -v -run '^Test(Foreign|NodeExamples|GoLibraries)' ./server/clienttest
+	WEIRTEST_CLIENTS=1 $(GO) test -count=1 -timeout 60m -v -run '^Test(Foreign|NodeExamples|GoLibraries)' ./server/clienttest
 
 # About three minutes, most of it what their package managers fetch and compile.
 .PHONY: test-examples
 test-examples: proxies ## Run every directory of examples/ against weir; skips those without their toolchain or proxy
-	WEIR_TEST_EXAMPLES=1 $(GO) test -count=1 -timeout 20m -v ./examples
+	WEIRTEST_EXAMPLES=1 $(GO) test -count=1 -timeout 20m -v ./examples
 
 .PHONY: proxies
 proxies:
@@ -122,12 +122,12 @@ test-reads: ## Read behind 10,000 writes at random nodes under faults
 # Half an hour on two busy cores.
 .PHONY: test-damage
 test-damage: ## Damage every byte of every file that weir keeps, and see that nothing acknowledged is lost without a word
-	WEIR_TEST_DAMAGE=1 $(GO) test -count=1 -timeout 60m -v -run '^TestDamage' ./persistence ./raftstore
+	WEIRTEST_DAMAGE=1 $(GO) test -count=1 -timeout 60m -v -run '^TestDamage' ./persistence ./raftstore
 	$(GO) test -count=1 -timeout 2h -v -run '^Test(ADamagedLogIsRefused|ALogWithoutAMark)$$' ./raftstore/wallog -wallog.damage
 
 .PHONY: test-day
 test-day: ## Let 24 simulated hours pass with six million keys coming and going, and see that nothing grows
-	WEIR_TEST_DAY=1 $(GO) test -count=1 -timeout 30m -v -run '^TestADay' ./cmd/weir
+	WEIRTEST_DAY=1 $(GO) test -count=1 -timeout 30m -v -run '^TestADay' ./cmd/weir
 
 # FROM is the revision to upgrade from.
 FROM ?= HEAD^
@@ -138,12 +138,12 @@ test-upgrade: ## Replace three nodes under load by this weir, from the one at FR
 # Started by root, it brings an engine of its own where none answers.
 .PHONY: test-docker
 test-docker: docker-tools ## Run three nodes as containers and kill one; installs what is missing where it can, and names what it skips
-	WEIR_TEST_DOCKER=1 $(GO) test -count=1 -timeout 10m -v ./docker
+	WEIRTEST_DOCKER=1 $(GO) test -count=1 -timeout 10m -v ./docker
 
 # About two minutes.
 .PHONY: test-ops
 test-ops: ops-tools ## Let a real Prometheus watch real nodes, and see every alert that can be provoked fire and clear; skips without Prometheus
-	WEIR_TEST_OPS=1 $(GO) test -count=1 -timeout 10m -v -run 'Alert' ./docker
+	WEIRTEST_OPS=1 $(GO) test -count=1 -timeout 10m -v -run 'Alert' ./docker
 
 .PHONY: ops-tools
 ops-tools:

@@ -117,7 +117,7 @@ func TestLeasesNeverExceedTheLimit(t *testing.T) {
 }
 
 const (
-	leaseProcess = "WEIR_TEST_LEASE_PROCESS" // address and limit, for a process of the test above
+	leaseProcess = "WEIRTEST_LEASE_PROCESS" // address and limit, for a process of the test above
 	unitLine     = "unit"
 )
 

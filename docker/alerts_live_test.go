@@ -41,8 +41,8 @@ type watchedNode struct {
 // TestAlertsLive makes alerts fire by what they are for, and clear by what mends it. While
 // there is trouble the dashboard shows it.
 func TestAlertsLive(t *testing.T) {
-	if os.Getenv("WEIR_TEST_OPS") == "" {
-		t.Skip("SKIPPED: alerts are tested live with WEIR_TEST_OPS=1 (make test-ops)")
+	if os.Getenv("WEIRTEST_OPS") == "" {
+		t.Skip("SKIPPED: alerts are tested live with WEIRTEST_OPS=1 (make test-ops)")
 	}
 	prometheus := tool(t, "prometheus", "prometheus")
 	w := &watched{t: t, dir: t.TempDir(), nodes: map[string]*watchedNode{}}

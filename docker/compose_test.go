@@ -3,7 +3,7 @@
 //
 // It runs on any Docker engine that answers, and as root starts one of its own
 // where none does. No registry is asked: the last stage of the Dockerfile gets a
-// binary that is built here. WEIR_TEST_IMAGE names an image to test instead, like
+// binary that is built here. WEIRTEST_IMAGE names an image to test instead, like
 // the one that "make docker" makes.
 package docker_test
 

@@ -40,8 +40,8 @@ type engine struct {
 // findEngine returns the engine of this machine, or skips the test.
 func findEngine(t *testing.T) *engine {
 	t.Helper()
-	if os.Getenv("WEIR_TEST_DOCKER") == "" {
-		t.Skip("SKIPPED: containers are tested with WEIR_TEST_DOCKER=1 (make test-docker)")
+	if os.Getenv("WEIRTEST_DOCKER") == "" {
+		t.Skip("SKIPPED: containers are tested with WEIRTEST_DOCKER=1 (make test-docker)")
 	}
 	e, err := theEngine()
 	if err != nil {
@@ -153,7 +153,7 @@ func stopOwnEngine() {
 // image names the image to test.
 func (e *engine) image(t *testing.T) string {
 	t.Helper()
-	if given := os.Getenv("WEIR_TEST_IMAGE"); given != "" {
+	if given := os.Getenv("WEIRTEST_IMAGE"); given != "" {
 		return given
 	}
 	require.NoError(t, e.build())

@@ -15,16 +15,16 @@ import (
 
 const (
 	// modelOps is how many random operations the model checks by default, over all
-	// algorithms. WEIR_MODEL_OPS asks for another number.
+	// algorithms. WEIRTEST_MODEL_OPS asks for another number.
 	modelOps = 2_500_000
 	// episodeOps is the length of one history: short enough to shrink and read.
 	episodeOps = 250
 )
 
 // TestModel compares every answer of the engine with the reference model over
-// random histories. WEIR_MODEL_SEED picks another set of them.
+// random histories. WEIRTEST_MODEL_SEED picks another set of them.
 func TestModel(t *testing.T) {
-	ops, seed := fromEnv(t, "WEIR_MODEL_OPS", modelOps), fromEnv(t, "WEIR_MODEL_SEED", 1)
+	ops, seed := fromEnv(t, "WEIRTEST_MODEL_OPS", modelOps), fromEnv(t, "WEIRTEST_MODEL_SEED", 1)
 	algorithms := append([]engine.Algorithm{engine.NoAlgorithm, engine.Counter}, everyAlgorithm...)
 	episodes := ops / len(algorithms) / episodeOps / raceFactor
 	for _, a := range algorithms {

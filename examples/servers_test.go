@@ -25,8 +25,8 @@ func TestNetHTTP(t *testing.T) {
 
 // needExamples skips a test that installs what it needs from a registry of packages.
 func needExamples(t *testing.T) {
-	if os.Getenv("WEIR_TEST_EXAMPLES") == "" {
-		t.Skip("SKIPPED: examples in other languages run with WEIR_TEST_EXAMPLES=1 (make test-examples)")
+	if os.Getenv("WEIRTEST_EXAMPLES") == "" {
+		t.Skip("SKIPPED: examples in other languages run with WEIRTEST_EXAMPLES=1 (make test-examples)")
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // wholeSweep is set by make test-damage: every byte is damaged, not a sample.
-var wholeSweep = os.Getenv("WEIR_TEST_DAMAGE") != ""
+var wholeSweep = os.Getenv("WEIRTEST_DAMAGE") != ""
 
 const sectorBytes = 512
 

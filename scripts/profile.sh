@@ -6,8 +6,8 @@ set -eu
 
 weir=bin/weir
 out=cmd/weir/default.pgo
-port=${WEIR_FIRST_PORT:-6480} # clients at +0 to +3, nodes at +10 to +12
-scale=${WEIR_PROFILE_SCALE:-100000} # decisions in one part of a load
+port=${FIRST_PORT:-6480} # clients at +0 to +3, nodes at +10 to +12
+scale=${PROFILE_SCALE:-100000} # decisions in one part of a load
 patience=60                   # seconds until a server must answer
 dir=$(mktemp -d)
 pids=''

@@ -1,12 +1,12 @@
 #!/bin/sh
 # Three nodes of one cluster on this machine, to try out what a cluster does.
-# Ctrl-C stops them all; their state stays in $WEIR_CLUSTER_DIR for the next time.
+# Ctrl-C stops them all; their state stays in $CLUSTER_DIR for the next time.
 # Run by "make run-cluster", from the root of the repository.
 set -eu
 
 weir=${WEIR:-bin/weir}
-dir=${WEIR_CLUSTER_DIR:-weir-data-cluster}
-port=${WEIR_FIRST_PORT:-6380} # clients at +0 +2 +4, HTTP at +1 +3 +5, nodes at +10 +11 +12
+dir=${CLUSTER_DIR:-weir-data-cluster}
+port=${FIRST_PORT:-6380} # clients at +0 +2 +4, HTTP at +1 +3 +5, nodes at +10 +11 +12
 patience=60                   # seconds until the nodes must have elected a leader
 nodes=''                      # those that run, like "a:1234 b:1235"
 

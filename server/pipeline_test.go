@@ -12,11 +12,11 @@ import (
 )
 
 // One honest client sends a pipeline without end, reading while it writes, and
-// the heap does not grow with it. WEIR_LONG_PIPELINE=1 makes it 1 GiB.
+// the heap does not grow with it. WEIRTEST_LONG_PIPELINE=1 makes it 1 GiB.
 func TestLongPipelineInBoundedMemory(t *testing.T) {
 	const most = 16 << 20 // bytes held more than before, garbage of the moment included
 	total := 64 << 20
-	if os.Getenv("WEIR_LONG_PIPELINE") != "" {
+	if os.Getenv("WEIRTEST_LONG_PIPELINE") != "" {
 		total = 1 << 30
 	}
 	srv := startWire(t, Config{}, nil)

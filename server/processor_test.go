@@ -26,8 +26,8 @@ const (
 	processorCommands = 20_000
 	// The environment: how many commands to compare, on which other architectures (GOARCH),
 	// and, of a child, where to write the chain and which command to show.
-	envCommands, envArchitectures = "WEIR_PROCESSOR_COMMANDS", "WEIR_PROCESSOR_ARCHITECTURES"
-	envChain, envShow             = "WEIR_PROCESSOR_CHAIN", "WEIR_PROCESSOR_SHOW"
+	envCommands, envArchitectures = "WEIRTEST_PROCESSOR_COMMANDS", "WEIRTEST_PROCESSOR_ARCHITECTURES"
+	envChain, envShow             = "WEIRTEST_PROCESSOR_CHAIN", "WEIRTEST_PROCESSOR_SHOW"
 )
 
 // emulators are what runs another architecture's binary here, by GOARCH.

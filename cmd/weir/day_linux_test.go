@@ -42,11 +42,11 @@ func (f footprint) String() string {
 }
 
 // A day on the server's own clock, moved forward hour by hour, with keys and clients that
-// come and go: once as many keys leave as come, nothing grows. WEIR_TEST_DAY=1 has a
+// come and go: once as many keys leave as come, nothing grows. WEIRTEST_DAY=1 has a
 // million of them at any moment, six million in all.
 func TestADayLeavesNothingBehind(t *testing.T) {
 	keys := someKeys
-	if os.Getenv("WEIR_TEST_DAY") != "" {
+	if os.Getenv("WEIRTEST_DAY") != "" {
 		keys = manyKeys
 	}
 	p := start(t, "--test-clock", "--data-dir="+t.TempDir())

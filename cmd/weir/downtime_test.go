@@ -101,9 +101,9 @@ const refillRate = 100
 
 // TestPowerLossOfAll: after a kill of every process, the refill of the downtime is
 // there and a day ends at midnight. Wall clocks that went on stand for the downtime;
-// WEIR_DOWN waits in earnest.
+// WEIRTEST_DOWN waits in earnest.
 func TestPowerLossOfAll(t *testing.T) {
-	down := fromEnv(t, "WEIR_DOWN", 0, time.ParseDuration)
+	down := fromEnv(t, "WEIRTEST_DOWN", 0, time.ParseDuration)
 	pretend := 45 * time.Second
 	if down > 0 {
 		pretend = 0
@@ -136,10 +136,10 @@ func TestPowerLossOfAll(t *testing.T) {
 	}
 }
 
-// TestFailoversOfProcesses kills one leader after the other. WEIR_FAILOVERS says how
+// TestFailoversOfProcesses kills one leader after the other. WEIRTEST_FAILOVERS says how
 // many; 100 take a few minutes.
 func TestFailoversOfProcesses(t *testing.T) {
-	failovers := fromEnv(t, "WEIR_FAILOVERS", 3, strconv.Atoi)
+	failovers := fromEnv(t, "WEIRTEST_FAILOVERS", 3, strconv.Atoi)
 	m := startMachines(t, 3)
 	before := m.behind(m.serves())
 	var silences time.Duration

@@ -15,7 +15,7 @@
 //
 // The Go clients, redis-cli and redis-benchmark run with "go test". The clients
 // of other languages need their toolchains and a package registry, so they run
-// only with WEIR_TEST_CLIENTS=1 ("make test-clients"). Their programs stand in
+// only with WEIRTEST_CLIENTS=1 ("make test-clients"). Their programs stand in
 // the directories named after the languages, with their versions pinned, and
 // are installed under .cache.
 //

@@ -15,8 +15,8 @@ import (
 
 // TestNodeExamples runs the examples of three libraries' READMEs as web servers.
 func TestNodeExamples(t *testing.T) {
-	if os.Getenv("WEIR_TEST_CLIENTS") == "" {
-		t.Skip("SKIPPED: the examples of limiter libraries run with WEIR_TEST_CLIENTS=1 (make test-clients)")
+	if os.Getenv("WEIRTEST_CLIENTS") == "" {
+		t.Skip("SKIPPED: the examples of limiter libraries run with WEIRTEST_CLIENTS=1 (make test-clients)")
 	}
 	dir := limiterLanguages[0].prepare(t)
 	w := startWeir(t)
@@ -37,8 +37,8 @@ func TestNodeExamples(t *testing.T) {
 // July 2025 the doubles of redis_rate's scripts have too few digits left for most of
 // its own tests, whoever computes them.
 func TestGoLibrariesOwnTests(t *testing.T) {
-	if os.Getenv("WEIR_TEST_CLIENTS") == "" {
-		t.Skip("SKIPPED: the tests of limiter libraries run with WEIR_TEST_CLIENTS=1 (make test-clients)")
+	if os.Getenv("WEIRTEST_CLIENTS") == "" {
+		t.Skip("SKIPPED: the tests of limiter libraries run with WEIRTEST_CLIENTS=1 (make test-clients)")
 	}
 	for _, library := range []struct {
 		module, tests string

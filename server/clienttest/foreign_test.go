@@ -80,8 +80,8 @@ var languages = []language{
 
 // TestForeign is one subtest for each client: TestForeign/node/ioredis.
 func TestForeign(t *testing.T) {
-	if os.Getenv("WEIR_TEST_CLIENTS") == "" {
-		t.Skip("SKIPPED: clients of other languages run with WEIR_TEST_CLIENTS=1 (make test-clients)")
+	if os.Getenv("WEIRTEST_CLIENTS") == "" {
+		t.Skip("SKIPPED: clients of other languages run with WEIRTEST_CLIENTS=1 (make test-clients)")
 	}
 	for _, l := range languages {
 		t.Run(l.name, func(t *testing.T) {

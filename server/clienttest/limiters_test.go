@@ -56,8 +56,8 @@ const limiterCalls = "2000"
 // TestForeignLimiters is one subtest for each library:
 // TestForeignLimiters/limiters/node/fastify.
 func TestForeignLimiters(t *testing.T) {
-	if os.Getenv("WEIR_TEST_CLIENTS") == "" {
-		t.Skip("SKIPPED: limiter libraries of other languages run with WEIR_TEST_CLIENTS=1 (make test-clients)")
+	if os.Getenv("WEIRTEST_CLIENTS") == "" {
+		t.Skip("SKIPPED: limiter libraries of other languages run with WEIRTEST_CLIENTS=1 (make test-clients)")
 	}
 	for _, l := range limiterLanguages {
 		t.Run(l.name, func(t *testing.T) {
