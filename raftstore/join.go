@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/raft"
 
@@ -73,7 +74,7 @@ func (n *Node) tryJoin() error {
 	if len(n.options.Join) == 0 && n.pristine() {
 		return n.bootstrap([]raft.Server{n.server()})
 	}
-	found := n.lookAround(n.options.Join)
+	found, silent := n.lookAround(n.options.Join)
 	for _, s := range found {
 		if s.LeaderAddr != "" {
 			return n.askIn(s.LeaderAddr)
@@ -91,9 +92,9 @@ func (n *Node) tryJoin() error {
 	}
 	switch {
 	case len(pristine) < n.options.Expect:
-		return fmt.Errorf("found %d of %d nodes", len(pristine), n.options.Expect)
+		return fmt.Errorf("found %d of %d nodes of --join%s", len(pristine), n.options.Expect, strings.Join(silent, ""))
 	case n.options.Join[0] != n.options.RaftAddr:
-		return fmt.Errorf("waiting for %s to found the cluster", n.options.Join[0])
+		return fmt.Errorf("waiting for %s to found the cluster%s", n.options.Join[0], strings.Join(silent, ""))
 	}
 	return n.foundWith(pristine)
 }
@@ -148,9 +149,15 @@ func (n *Node) bootstrap(servers []raft.Server) error {
 	return err
 }
 
-// lookAround asks who is at the addresses that are not this node's.
-func (n *Node) lookAround(addrs []string) (found []status) {
-	answers := make(chan status, len(addrs))
+// lookAround asks who is at the addresses that are not this node's. silent tells of each
+// where no node answers why not: it may be a port for clients.
+func (n *Node) lookAround(addrs []string) (found []status, silent []string) {
+	type answer struct {
+		addr   string
+		status status
+		err    error
+	}
+	answers := make(chan answer, len(addrs))
 	asked := 0
 	for _, addr := range addrs {
 		if addr == n.options.RaftAddr {
@@ -159,19 +166,18 @@ func (n *Node) lookAround(addrs []string) (found []status) {
 		asked++
 		n.tasks.Go(func() {
 			s, err := n.askOnce(addr)
-			if err != nil {
-				n.log.Debug("nobody to join", "at", addr, "because", err)
-				s = status{}
-			}
-			answers <- s
+			answers <- answer{addr, s, err}
 		})
 	}
 	for range asked {
-		if s := <-answers; s.NodeID != "" {
-			found = append(found, s)
+		switch a := <-answers; {
+		case a.err != nil:
+			silent = append(silent, fmt.Sprintf("; no node answers at %s: %v", a.addr, a.err))
+		case a.status.NodeID != "":
+			found = append(found, a.status)
 		}
 	}
-	return found
+	return found, silent
 }
 
 // askOnce asks whoever is at an address for its status.

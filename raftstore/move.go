@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/raft"
 )
@@ -37,12 +38,13 @@ func (n *Node) move() error {
 			addrs = append(addrs[:len(addrs):len(addrs)], string(s.Address))
 		}
 	}
-	for _, s := range n.lookAround(addrs) {
+	found, silent := n.lookAround(addrs)
+	for _, s := range found {
 		if s.LeaderAddr != "" {
 			return n.askIn(s.LeaderAddr)
 		}
 	}
-	return errors.New("nobody knows a leader")
+	return errors.New("nobody knows a leader" + strings.Join(silent, ""))
 }
 
 // relocate writes down where a member is, in the configuration after the one seen.
