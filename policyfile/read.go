@@ -50,6 +50,8 @@ func Read(from io.Reader, name string) (*File, error) {
 		return nil, fmt.Errorf("%w %s: longer than %d bytes", ErrFile, name, maxFileBytes)
 	case errors.Is(err, io.EOF): // as after a redirection that failed
 		return nil, fmt.Errorf("%w %s: nothing is in it; 'policies: {}' says that there are none", ErrFile, name)
+	case err != nil && strings.Contains(err.Error(), "cannot start any token"):
+		return nil, fmt.Errorf("%w %s: %w: YAML is indented by spaces, not by tabs", ErrFile, name, err)
 	case err != nil:
 		return nil, fmt.Errorf("%w %s: %w", ErrFile, name, err)
 	}
