@@ -39,7 +39,7 @@ func (b benchLoad) change(l *bench.Load) {
 type benchTools struct {
 	RedisServer string `env:"-" type:"existingfile" placeholder:"FILE" help:"Redis or Valkey to measure, instead of the one in PATH."`
 	RedisCell   string `env:"-" type:"existingfile" placeholder:"FILE" help:"The module libredis_cell.so, where it is not in its usual place."`
-	Address     string `env:"-" placeholder:"HOST:PORT" help:"A server of any kind that speaks RESP and runs already; needs --command."`
+	Address     string `env:"-" address:"" placeholder:"HOST:PORT" help:"A server of any kind that speaks RESP and runs already; needs --command."`
 	Command     string `env:"-" placeholder:"TEMPLATE" help:"What to send there, like 'SET {key} x'. Every answer but an error counts as admitted."`
 }
 

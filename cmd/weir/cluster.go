@@ -24,7 +24,7 @@ const (
 
 // clusterCmd looks at a running cluster and changes it, through any of its nodes.
 type clusterCmd struct {
-	Addr         string `default:"127.0.0.1:6380" help:"A node of the cluster, as clients reach it; the command finds the leader from there."`
+	Addr         string `address:"" default:"127.0.0.1:6380" help:"A node of the cluster, as clients reach it; the command finds the leader from there."`
 	PasswordFile string `placeholder:"FILE" help:"File that holds the password of the nodes."`
 	dialFlags
 
@@ -129,7 +129,7 @@ func (c *clusterCmd) change(w io.Writer, done string, args ...string) error {
 // ask sends WEIR.CLUSTER with args to the node, and on to where it says that the
 // leader is.
 func (c *clusterCmd) ask(args ...string) (reply any, err error) {
-	password, err := c.password()
+	password, err := secretFrom("password", "", c.PasswordFile)
 	if err != nil {
 		return nil, err
 	}
@@ -143,17 +143,6 @@ func (c *clusterCmd) ask(args ...string) (reply any, err error) {
 		addr = to
 	}
 	return nil, fmt.Errorf("the leader keeps changing, try again: %w", err)
-}
-
-func (c *clusterCmd) password() (string, error) {
-	if c.PasswordFile == "" {
-		return "", nil
-	}
-	b, err := os.ReadFile(c.PasswordFile)
-	if err != nil {
-		return "", fmt.Errorf("--password-file: %w", err)
-	}
-	return strings.TrimRight(string(b), "\r\n"), nil
 }
 
 func (c *clusterCmd) askNode(addr, password string, args []string) (any, error) {

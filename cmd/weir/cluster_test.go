@@ -181,8 +181,8 @@ func TestClusterCommandLine(t *testing.T) {
 	require.Contains(t, refusal(t, exec.Command(binary, "cluster", "status", "--addr", p.addr)),
 		p.addr+" answers: ERR This instance has cluster support disabled")
 	p.stop()
-	require.Contains(t, refusal(t, exec.Command(binary, "cluster", "--addr", p.addr, "transfer")), "cannot reach a server at "+p.addr)
-	require.Contains(t, refusal(t, exec.Command(binary, "cluster", "add", "d")), `"<raft-addr>"`)
+	require.Contains(t, refusal(t, exec.Command(binary, "cluster", "--addr", p.addr, "transfer")), "cannot reach a server at "+p.addr+" (--addr)")
+	require.Contains(t, refusal(t, exec.Command(binary, "cluster", "add", "d")), "weir cluster add needs <raft-addr>")
 
 	nodes := startNodes(t, "a", "")
 	out, err := exec.Command(binary, "cluster", "status", "--addr", nodes["a"].addr).CombinedOutput()

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 
 	"github.com/alecthomas/kong"
 	"go.yaml.in/yaml/v3"
@@ -48,7 +50,7 @@ type configFile map[string]string
 func readConfig(path string, flags []*kong.Flag) (configFile, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errConfig, err)
+		return nil, fmt.Errorf("%w: --config: %w", errConfig, err)
 	}
 	defer f.Close()
 	file, err := parseConfig(io.LimitReader(f, maxConfigBytes), flags)
@@ -72,13 +74,16 @@ func parseConfig(r io.Reader, flags []*kong.Flag) (configFile, error) {
 	known := make(map[string]bool, len(flags))
 	for _, flag := range flags {
 		// A flag without a variable is about one run of a command, and no setting.
-		known[flag.Name] = flag.Name != configFlag && len(flag.Envs) > 0
+		if flag.Name != configFlag && len(flag.Envs) > 0 {
+			known[flag.Name] = true
+		}
 	}
 	file := configFile{}
 	for i := 0; i < len(top.Content); i += 2 {
 		key, value := top.Content[i], top.Content[i+1]
 		if !known[key.Value] {
-			return nil, fmt.Errorf("line %d: unknown key %q: keys are the flags of weir serve without the dashes", key.Line, key.Value)
+			return nil, fmt.Errorf("line %d: unknown key %q%s: keys are the flags of weir serve without the dashes",
+				key.Line, key.Value, suggest(key.Value, slices.Sorted(maps.Keys(known)), func(name string) string { return name }))
 		}
 		if _, twice := file[key.Value]; twice {
 			return nil, fmt.Errorf("line %d: key %q stands here twice", key.Line, key.Value)

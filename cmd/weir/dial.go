@@ -72,7 +72,7 @@ func noServer(addr string, err error) error {
 	case errors.As(err, new(tls.RecordHeaderError)):
 		return fmt.Errorf("what answers at %s does not speak TLS, leave --tls out: %w", addr, err)
 	case errors.As(err, new(net.Error)), errors.As(err, new(*tls.CertificateVerificationError)):
-		return fmt.Errorf("cannot reach a server at %s: %w", addr, err)
+		return fmt.Errorf("cannot reach a server at %s (--addr): %w", addr, err)
 	}
 	return fmt.Errorf("what answers at %s does not speak RESP: is it a port for TLS (--tls), or for HTTP? (%w)", addr, err)
 }

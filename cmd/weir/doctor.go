@@ -19,7 +19,12 @@ type doctorCmd struct {
 	User         string `env:"-" placeholder:"NAME" help:"Ask the running server as this user; default unless given."`
 	PasswordFile string `env:"-" placeholder:"FILE" help:"File that holds that user's password; the server's own unless given."`
 	JSON         bool   `env:"-" name:"json" help:"Print JSON."`
+
+	slips error // variables that no flag reads, and values that mean nothing
 }
+
+// doctorName is how the command is called.
+const doctorName = "doctor"
 
 // verdict says how bad a finding is.
 type verdict string
@@ -115,14 +120,28 @@ func (d *doctorCmd) lookAtConfig() []finding {
 	if load := d.userLoader(); load != nil {
 		_, users = load()
 	}
-	if err := errors.Join(password, secret, policies, users); err != nil {
+	if err := errors.Join(d.slips, d.check(), password, secret, policies, users); err != nil {
 		return []finding{{wrong, "config", oneLine(err), "correct it, weir does not start with it"}}
 	}
 	from := "the flags and variables are sound"
 	if d.Config != "" {
 		from = d.Config + ", the flags and variables are sound"
 	}
-	return []finding{{fine, "config", from, ""}}
+	return append([]finding{{fine, "config", from, ""}}, d.lookAtSecrets()...)
+}
+
+// lookAtSecrets looks for files that every user of this machine may read. It is a doubt
+// only: in a container the directory above often keeps others out, and there is no other
+// user.
+func (d *doctorCmd) lookAtSecrets() (found []finding) {
+	for _, file := range []struct{ flag, path string }{
+		{"--requirepass-file", d.RequirepassFile}, {"--cluster-secret-file", d.ClusterSecretFile},
+	} {
+		if at, err := os.Stat(file.path); err == nil && at.Mode()&secretModes != 0 {
+			found = append(found, finding{doubt, "config", file.flag + " " + file.path + " can be read by every user", "chmod o= " + file.path})
+		}
+	}
+	return found
 }
 
 // oneLine is the text of an error that may be several joined.

@@ -40,7 +40,7 @@ func (d *doctorCmd) lookAtDisk() []finding {
 	if d.DataDir == "" {
 		return []finding{{doubt, "disk", "no --data-dir: a restart begins from nothing", "name one, unless that is what you want"}}
 	}
-	there, err := nearest(d.DataDir)
+	there, err := nearestDir(d.DataDir)
 	if err != nil {
 		return []finding{{wrong, "disk", oneLine(err), "choose another --data-dir"}}
 	}
@@ -55,8 +55,8 @@ func (d *doctorCmd) lookAtDisk() []finding {
 	return append(found, judgeSync(took, d.clustered()))
 }
 
-// nearest is the directory, or the nearest above it while it is not there.
-func nearest(dir string) (string, error) {
+// nearestDir is the directory, or the nearest above it while it is not there.
+func nearestDir(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	for err == nil {
 		var at fs.FileInfo

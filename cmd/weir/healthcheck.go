@@ -29,7 +29,7 @@ var (
 // healthcheckCmd asks a server whether it is ready. It is there for images that
 // hold nothing but weir, and reads the variable that serve reads.
 type healthcheckCmd struct {
-	HTTP    string `name:"http" default:"127.0.0.1:6381" help:"The server's --http. Without a host: this machine."`
+	HTTP    string `name:"http" address:"" mayempty:"" default:"127.0.0.1:6381" help:"The server's --http. Without a host: this machine."`
 	HTTPTLS bool   `name:"http-tls" help:"Ask by HTTPS, as the server's --http-tls says. Its certificate is not checked: nothing secret is asked or answered."`
 }
 
@@ -55,7 +55,7 @@ func (h *healthcheckCmd) ask(w io.Writer) error {
 	}
 	reply, err := direct.RoundTrip(request)
 	if err != nil {
-		return err
+		return fmt.Errorf("--http %s: %w", h.HTTP, err)
 	}
 	defer reply.Body.Close()
 	if _, err = io.Copy(w, io.LimitReader(reply.Body, maxHealthBytes)); reply.StatusCode != http.StatusOK {

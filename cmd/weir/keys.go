@@ -58,8 +58,6 @@ type keysBlockCmd struct {
 
 type keysUnblockCmd struct{ keysChosen }
 
-var errKeyLimit = errors.New("--limit must be 0 or more")
-
 var errWhichKeys = errors.New("name keys, or give --match a pattern, and not both")
 
 func (l *keysListCmd) Run(k *keysCmd) error    { return l.show(os.Stdout, k) }
@@ -94,9 +92,6 @@ func (u *keysUnblockCmd) Run(k *keysCmd) error {
 }
 
 func (l *keysListCmd) show(w io.Writer, k *keysCmd) error {
-	if l.Limit < 0 {
-		return fmt.Errorf("%w, not %d", errKeyLimit, l.Limit)
-	}
 	found := []keyStatus{}
 	err := k.with(func(conn redis.Conn) error {
 		s := &keyServer{conn: conn}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"syscall"
 )
 
 var errExposed = errors.New("refusing to listen beyond this machine without a password")
@@ -46,6 +47,9 @@ func listen(flag, addr string) (net.Listener, error) {
 		return nil, nil
 	}
 	ln, err := net.Listen("tcp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("%s: %w: stop what listens there, or choose another port", flag, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", flag, err)
 	}

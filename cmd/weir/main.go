@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -38,7 +40,7 @@ func main() {
 		args = []string{"--help"}
 	}
 	ctx, err := parser.Parse(args)
-	parser.FatalIfErrorf(err)
+	parser.FatalIfErrorf(explain(err))
 	parser.FatalIfErrorf(ctx.Run())
 }
 
@@ -47,6 +49,7 @@ func newParser(c *cli) *kong.Kong {
 		kong.Name("weir"),
 		kong.Description("A rate limiter that speaks the Redis protocol."),
 		kong.DefaultEnvars(envPrefix),
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(readDuration)),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	)
 }

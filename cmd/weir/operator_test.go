@@ -115,11 +115,11 @@ func TestKeysThatTheNextLeaderChangesAgainCountOnce(t *testing.T) {
 
 func TestCommandsRefuseWhatMakesNoSense(t *testing.T) {
 	for want, args := range map[string][]string{
-		"--limit must be 0 or more, not -1": {"keys", "list", "--limit=-1"},
-		"--tls-ca-file needs --tls":         {"keys", "list", "--tls-ca-file=ca.pem"},
-		"--tls-cert-file needs --tls":       {"cluster", "status", "--tls-cert-file=c.pem", "--tls-key-file=c.key"},
-		"--tls-key-file needs --tls":        {"backup", "file", "--tls-key-file=c.key"},
-		"--tls-ca-file needs --http-tls":    {"top", "--once", "--tls-ca-file=ca.pem"},
+		"--limit must be 0 or more, like 100, not -1": {"keys", "list", "--limit=-1"},
+		"--tls-ca-file needs --tls":                   {"keys", "list", "--tls-ca-file=ca.pem"},
+		"--tls-cert-file needs --tls":                 {"cluster", "status", "--tls-cert-file=c.pem", "--tls-key-file=c.key"},
+		"--tls-key-file needs --tls":                  {"backup", "file", "--tls-key-file=c.key"},
+		"--tls-ca-file needs --http-tls":              {"top", "--once", "--tls-ca-file=ca.pem"},
 	} {
 		cmd := exec.Command(binary, args...)
 		cmd.Dir = t.TempDir()
@@ -140,7 +140,7 @@ func TestDoctorBesideAServerThatKeepsSilent(t *testing.T) {
 	dir, password := t.TempDir(), filepath.Join(t.TempDir(), "password")
 	require.NoError(t, os.WriteFile(password, []byte("sesame\n"), 0o600))
 	raft := freeAddr(t)
-	node := []string{"--node-id=a", "--raft-addr=" + raft, "--data-dir=" + dir}
+	node := []string{"--node-id=a", "--raft-addr=" + raft, "--join=" + raft, "--data-dir=" + dir}
 	p := start(t, append(node, "--requirepass-file", password)...)
 	require.Eventually(t, func() bool { return (&healthcheckCmd{HTTP: p.web[len("http://"):]}).ask(io.Discard) == nil }, patience, 10*time.Millisecond)
 	found, content := doctor(t, append(node, "--listen", p.addr, "--http", p.web[len("http://"):])...)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -40,7 +41,7 @@ func openPolicies(path string, log *slog.Logger) (*policyLoader, error) {
 	}
 	file, err := policyfile.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--policies: %w", err)
 	}
 	return &policyLoader{path: path, file: file, log: log}, nil
 }

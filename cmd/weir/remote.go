@@ -11,7 +11,7 @@ import (
 
 // remote says which server a command talks to, and as whom.
 type remote struct {
-	Addr         string `default:"127.0.0.1:6380" help:"A server, as clients reach it."`
+	Addr         string `address:"" default:"127.0.0.1:6380" help:"A server, as clients reach it."`
 	PasswordFile string `placeholder:"FILE" help:"File that holds its password."`
 	dialFlags
 }

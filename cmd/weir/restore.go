@@ -7,6 +7,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore"
 )
@@ -17,10 +19,18 @@ type restoreCmd struct {
 	File       string `arg:"" help:"The backup, or - for standard input."`
 	DataDir    string `default:"weir-data" help:"Where the state goes: a directory that is empty or not there."`
 	NodeID     string `name:"node-id" placeholder:"ID" help:"Make the first node of a new cluster, with this id. Others join it with empty directories."`
-	RaftAddr   string `default:"127.0.0.1:6390" placeholder:"HOST:PORT" help:"The node's --raft-addr: the address by which other nodes will reach it."`
+	RaftAddr   string `address:"" default:"127.0.0.1:6390" placeholder:"HOST:PORT" help:"The node's --raft-addr: the address by which other nodes will reach it."`
 	Durability string `enum:",fsync,os" default:"" help:"The node's --durability. Without --node-id it makes a cluster of one."`
 
 	MaxDowntimeCredit time.Duration `default:"24h" help:"For a cluster: how much of the time since the backup counts as passed. A server that runs alone is told when it starts."`
+}
+
+// AfterApply refuses an address of a node where no node is made.
+func (r *restoreCmd) AfterApply(ctx *kong.Context) error {
+	if how := howGiven(ctx, flagOf(ctx.Selected(), "--raft-addr")); how != "" && r.NodeID == "" && r.Durability == "" {
+		return idleFlags([]string{how})
+	}
+	return checkDir("--data-dir", r.DataDir)
 }
 
 func (r *restoreCmd) Run() error {

@@ -88,7 +88,7 @@ func TestStrangersAreToldNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, ln.Close())
 	raft := ln.Addr().String()
-	p := start(t, certFlags(ca.Issue("weir", nil), "--tls-listen=127.0.0.1:0", "--requirepass=secret", "--node-id=node-one", "--raft-addr="+raft,
+	p := start(t, certFlags(ca.Issue("weir", nil), "--tls-listen=127.0.0.1:0", "--requirepass=secret", "--node-id=node-one", "--raft-addr="+raft, "--join="+raft,
 		"--raft-tls-cert-file="+mine.Cert, "--raft-tls-key-file="+mine.Key, "--raft-tls-ca-file="+mine.CA)...)
 	secure := func(addr string) (net.Conn, error) {
 		return tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true})

@@ -154,7 +154,7 @@ func TestRefusals(t *testing.T) {
 		"in use":                 {[]string{"--data-dir=" + inUse}, "another weir is using it"},
 		"no listener":            {[]string{"--listen="}, "--listen must not be empty"},
 		"unknown flag":           {[]string{"--lisen=x"}, "did you mean"},
-		"absurd limit":           {[]string{"--data-dir=", "--max-bulk-bytes=1"}, "max bulk bytes must be"},
+		"absurd limit":           {[]string{"--data-dir=", "--max-bulk-bytes=1"}, "--max-bulk-bytes must be 1kb or more"},
 		"missing password file":  {[]string{"--requirepass-file=/does/not/exist"}, "--requirepass-file"},
 		"password in two places": {[]string{"--requirepass=a", "--requirepass-file=b"}, "give one of them"},
 		"unknown policy":         {[]string{"--when-full=shrug"}, "least-harm"},

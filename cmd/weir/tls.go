@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/weir-project/weir/certs"
 )
@@ -12,7 +13,7 @@ import (
 // tlsFlags are the flags of the ports for clients and probes, in Redis' words where it
 // has them.
 type tlsFlags struct {
-	TLSListen      string `name:"tls-listen" placeholder:"HOST:PORT" help:"Address for clients that speak TLS, 1.2 or later, besides --listen or instead of it."`
+	TLSListen      string `name:"tls-listen" address:"listen" placeholder:"HOST:PORT" help:"Address for clients that speak TLS, 1.2 or later, besides --listen or instead of it."`
 	TLSCertFile    string `name:"tls-cert-file" placeholder:"FILE" help:"Certificate of this server in PEM, with its intermediates. Files that are replaced are read again by themselves, within a second of the next connection, and at SIGHUP."`
 	TLSKeyFile     string `name:"tls-key-file" placeholder:"FILE" help:"Private key of the certificate."`
 	TLSCAFile      string `name:"tls-ca-file" placeholder:"FILE" help:"Certificates of the authorities that sign those of clients."`
@@ -27,16 +28,33 @@ var errTLSFlags = errors.New("the TLS flags do not fit together")
 func (f *tlsFlags) certificate(log *slog.Logger) (*certs.Store, error) {
 	switch {
 	case f.TLSListen == "" && !f.HTTPTLS && !f.RLSTLS:
-		if f.TLSCertFile != "" || f.TLSAuthClients != "no" {
-			return nil, fmt.Errorf("%w: nothing uses the certificate, give --tls-listen, --http-tls or --rls-tls", errTLSFlags)
+		if f.TLSCertFile != "" || f.TLSKeyFile != "" || f.TLSCAFile != "" || f.TLSAuthClients != "no" {
+			return nil, fmt.Errorf("%w: no port uses what --tls-cert-file, --tls-key-file, --tls-ca-file or --tls-auth-clients says, "+
+				"give --tls-listen, --http-tls or --rls-tls", errTLSFlags)
 		}
 		return nil, nil
-	case f.TLSCertFile == "" || f.TLSKeyFile == "":
-		return nil, fmt.Errorf("%w: give --tls-cert-file and --tls-key-file", errTLSFlags)
+	case f.TLSCertFile == "":
+		return nil, fmt.Errorf("%w: give --tls-cert-file, the certificate, besides --tls-key-file, its key", errTLSFlags)
+	case f.TLSKeyFile == "":
+		return nil, fmt.Errorf("%w: give --tls-key-file, the key of --tls-cert-file %s", errTLSFlags, f.TLSCertFile)
 	case (f.TLSAuthClients != "no") != (f.TLSCAFile != ""):
 		return nil, fmt.Errorf("%w: --tls-ca-file goes with --tls-auth-clients optional or required, and with nothing else", errTLSFlags)
 	}
-	return certs.Open(certs.Files{Cert: f.TLSCertFile, Key: f.TLSKeyFile, CA: f.TLSCAFile}, log)
+	store, err := certs.Open(certs.Files{Cert: f.TLSCertFile, Key: f.TLSKeyFile, CA: f.TLSCAFile}, log)
+	if err != nil {
+		return nil, fmt.Errorf("--tls-cert-file, --tls-key-file, --tls-ca-file: %w", err)
+	}
+	warnOfDates(log, "--tls-cert-file", f.TLSCertFile, store)
+	return store, nil
+}
+
+// warnOfDates logs that a certificate is not good now. It keeps no server from starting:
+// the clock may be wrong, and a certificate is replaced while the server runs.
+func warnOfDates(log *slog.Logger, flag, file string, store *certs.Store) {
+	if leaf, now := store.Leaf(), time.Now(); now.Before(leaf.NotBefore) || now.After(leaf.NotAfter) {
+		log.Warn("the certificate is out of date: others will refuse it; replace the file, it is read again by itself",
+			"flag", flag, "file", file, "not_before", leaf.NotBefore, "not_after", leaf.NotAfter)
+	}
 }
 
 func (f *tlsFlags) clientAuth() tls.ClientAuthType {

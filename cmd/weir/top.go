@@ -32,7 +32,7 @@ const (
 // topCmd shows what the page shows, in a terminal. It asks the port of --http, as the
 // page does.
 type topCmd struct {
-	HTTP         string        `name:"http" default:"127.0.0.1:6381" help:"The server's --http. Without a host: this machine."`
+	HTTP         string        `name:"http" address:"" mayempty:"" default:"127.0.0.1:6381" help:"The server's --http. Without a host: this machine."`
 	HTTPTLS      bool          `name:"http-tls" help:"Ask by HTTPS, as the server's --http-tls says."`
 	TLSCAFile    string        `name:"tls-ca-file" env:"-" placeholder:"FILE" help:"Certificates of the authorities that sign the server's; the machine's own unless given."`
 	User         string        `env:"-" default:"default" placeholder:"NAME" help:"Log in as this user, who must be one that may look at all keys."`
@@ -149,7 +149,7 @@ func (c *topCmd) looker() (func(context.Context) (*server.Status, error), error)
 		}
 		reply, err := direct.Do(request)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("--http %s: %w", c.HTTP, err)
 		}
 		defer reply.Body.Close()
 		return readStatusJSON(reply)

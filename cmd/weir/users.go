@@ -24,7 +24,11 @@ func (s *serveCmd) userLoader() func() (*server.Users, error) {
 		if err != nil {
 			return nil, fmt.Errorf("--users-file: %w", err)
 		}
-		return server.ParseUsers(text)
+		users, err := server.ParseUsers(text)
+		if err != nil {
+			return nil, fmt.Errorf("--users-file %s: %w", s.UsersFile, err)
+		}
+		return users, nil
 	}
 }
 

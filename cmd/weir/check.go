@@ -1,0 +1,131 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/weir-project/weir/raftstore"
+)
+
+// Flags that mean something only in a cluster. A node that was given one of them and runs
+// alone would be a limiter of its own beside those it was to be one with.
+var (
+	// needNode need --node-id: they are about other nodes.
+	needNode = []string{"join", "expect"}
+	// needCluster need --node-id, or --durability, which makes a cluster of one.
+	needCluster = []string{
+		"raft-addr", "raft-listen", "advertise", "redirect", "cluster-secret", "cluster-secret-file",
+		"raft-tls-cert-file", "raft-tls-key-file", "raft-tls-ca-file",
+		"raft-heartbeat", "max-decision-age", "snapshot-bytes",
+	}
+)
+
+// check refuses flags that do not go together, before anything is opened.
+func (s *serveCmd) check() error {
+	return errors.Join(s.checkClustered(), s.checkLone(), s.checkJoin(), s.checkPorts(),
+		checkDir("--data-dir", s.DataDir))
+}
+
+// checkClustered refuses flags of a cluster where the server would run alone.
+func (s *serveCmd) checkClustered() error {
+	if s.NodeID != "" {
+		return nil
+	}
+	var idle []string
+	for _, name := range slices.Concat(needNode, needCluster) {
+		if how := s.given[name]; how != "" && (!s.clustered() || slices.Contains(needNode, name)) {
+			idle = append(idle, how)
+		}
+	}
+	return idleFlags(idle)
+}
+
+// idleFlags is the error about flags of a cluster where there is none; nil without any.
+func idleFlags(given []string) error {
+	if len(given) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: only for a node of a cluster, and there is no --node-id: "+
+		"name this node with --node-id, or leave that out to run alone", strings.Join(given, ", "))
+}
+
+// checkLone refuses a node with no --join and nothing in its directory: it would found a
+// cluster of one, and so would the nodes it was to be together with.
+func (s *serveCmd) checkLone() error {
+	if s.NodeID == "" || len(s.Join) > 0 {
+		return nil
+	}
+	if s.DataDir != "" {
+		if owner, err := raftstore.OwnerOf(s.DataDir); err != nil || owner != "" {
+			return nil // it knows its cluster, or raftstore says what is wrong
+		}
+	}
+	return fmt.Errorf("--node-id %s without --join, and %q holds no node: "+
+		"name all nodes with --join; for a cluster of one name this node alone, --join %s", s.NodeID, s.DataDir, s.RaftAddr)
+}
+
+// checkJoin refuses a list of nodes that cannot be right.
+func (s *serveCmd) checkJoin() error {
+	own, _, _ := net.SplitHostPort(s.RaftAddr)
+	for i, addr := range s.Join {
+		host, _, _ := net.SplitHostPort(addr)
+		switch ip := net.ParseIP(host); {
+		case slices.Contains(s.Join[:i], addr):
+			return fmt.Errorf("--join names %s twice: name each node once", addr)
+		case addr == s.Listen || addr == s.TLSListen || addr == s.HTTP:
+			return fmt.Errorf("--join names %s, where this node listens for clients or probes: "+
+				"name the --raft-addr of each node", addr)
+		case ip != nil && !ip.IsLoopback() && isLoopback(net.JoinHostPort(own, "0")):
+			return fmt.Errorf("--join names %s, which cannot reach --raft-addr %s of this node: "+
+				"give --raft-addr the address by which other machines reach it", addr, s.RaftAddr)
+		}
+	}
+	return nil
+}
+
+// checkPorts refuses two ports at one address.
+func (s *serveCmd) checkPorts() error {
+	type port struct{ flag, addr string }
+	ports := []port{{"--listen", s.Listen}, {"--tls-listen", s.TLSListen}, {"--http", s.HTTP}, {"--rls", s.RLS}}
+	switch {
+	case s.clustered() && s.RaftListen != "":
+		ports = append(ports, port{"--raft-listen", s.RaftListen})
+	case s.clustered():
+		ports = append(ports, port{"--raft-addr", s.RaftAddr})
+	}
+	for i, one := range ports {
+		for _, other := range ports[:i] {
+			if sameAddress(one.addr, other.addr) {
+				return fmt.Errorf("%s %s and %s %s are the same port: give each its own",
+					other.flag, other.addr, one.flag, one.addr)
+			}
+		}
+	}
+	return nil
+}
+
+// sameAddress reports whether two listeners cannot both have their address.
+func sameAddress(a, b string) bool {
+	hostA, portA, errA := net.SplitHostPort(a)
+	hostB, portB, errB := net.SplitHostPort(b)
+	if errA != nil || errB != nil || portA != portB || portA == "0" {
+		return false
+	}
+	everywhere := func(host string) bool {
+		ip := net.ParseIP(host)
+		return host == "" || ip != nil && ip.IsUnspecified()
+	}
+	return hostA == hostB || everywhere(hostA) || everywhere(hostB)
+}
+
+// checkDir refuses a directory that is something else.
+func checkDir(flag, dir string) error {
+	if at, err := os.Stat(dir); err == nil && !at.IsDir() {
+		return fmt.Errorf("%s %s is no directory: name one that is empty, weir's own, or not there yet", flag, dir)
+	}
+	return nil
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/weir-project/weir/internal/nearest"
+)
+
+// otherNames are what other servers and clients call weir's flags. The first flag that a
+// command has is the one that was meant.
+var otherNames = map[string][]string{
+	"port": {"listen", "addr", "http"}, "p": {"listen", "addr", "http"}, "bind": {"listen"},
+	"host": {"listen", "addr", "http"}, "address": {"listen", "addr"},
+	"dir": {"data-dir"}, "d": {"data-dir"}, "conf": {"config"}, "c": {"config"},
+	"a": {"password-file", "requirepass-file"}, "pass": {"password-file", "requirepass-file"},
+	"password": {"password-file", "requirepass-file"},
+	"aclfile":  {"users-file"}, "acl-file": {"users-file"}, "users": {"users-file"},
+	"id": {"node-id"}, "name": {"node-id"}, "peers": {"join"}, "seeds": {"join"}, "secret": {"cluster-secret-file"},
+	"cert": {"tls-cert-file"}, "key": {"tls-key-file"}, "cacert": {"tls-ca-file"}, "ca": {"tls-ca-file"},
+	"memory": {"max-memory"}, "policy": {"policies"}, "policy-file": {"policies"}, "f": {"config"},
+}
+
+// meant returns the flags of known that word was most likely meant to be. It takes a word
+// as it stands in any place: --max_memory, WEIR_MAX_MEMORY, maxmemory.
+func meant(word string, known []string) []string {
+	word = strings.ReplaceAll(strings.ToLower(strings.TrimLeft(word, "-")), "_", "-")
+	word = strings.TrimPrefix(word, strings.ToLower(envPrefix)+"-")
+	for _, flag := range otherNames[word] {
+		if slices.Contains(known, flag) {
+			return []string{flag}
+		}
+	}
+	return nearest.Names(word, known)
+}
+
+// suggest follows an unknown name in a message; it is empty when nothing is like it. as
+// writes a flag as it would stand in that place.
+func suggest(word string, known []string, as func(flag string) string) string {
+	near := meant(word, known)
+	for i := range near {
+		near[i] = as(near[i])
+	}
+	if len(near) == 0 {
+		return ""
+	}
+	return " (did you mean " + strings.Join(near, " or ") + "?)"
+}
+
+// names are those of flags a person may give.
+func names(flags []*kong.Flag) (all []string) {
+	for _, flag := range flags {
+		if !flag.Hidden {
+			all = append(all, flag.Name)
+		}
+	}
+	return all
+}
+
+var (
+	kongSuggest = regexp.MustCompile(`, did you mean (?:one of )?(.*)\?$`)
+	unknownFlag = regexp.MustCompile(`^unknown flag (-\S+)`)
+	unexpected  = regexp.MustCompile(`^unexpected argument (\S+)`)
+	minusValue  = regexp.MustCompile(`^--(\S+): expected \S+ value but got "(-[0-9]\S*)"`)
+	noValue     = regexp.MustCompile(`^--(\S+): expected .*"EOL"`)
+	noArgument  = regexp.MustCompile(`^expected "(.*)"$`)
+)
+
+// explain makes an error of the parser say what is accepted, where it only says what is
+// not. Other errors stay as they are.
+func explain(err error) error {
+	var parse *kong.ParseError
+	if !errors.As(err, &parse) || parse.Context == nil {
+		return err
+	}
+	if text := explained(parse.Context, err.Error()); text != "" {
+		return exitError{text, parse.ExitCode()}
+	}
+	return err
+}
+
+func explained(ctx *kong.Context, text string) string {
+	at, command := ctx.Model.Node, "weir"
+	if selected := selectedOf(ctx); selected != nil {
+		at, command = selected, selected.FullPath()
+	}
+	help := ": " + command + " --help lists what there is"
+	text = kongSuggest.ReplaceAllString(text, " (did you mean $1?)")
+	if m := unknownFlag.FindStringSubmatch(text); m != nil {
+		return explainFlag(ctx, at, text, m[1]) + help
+	}
+	if m := unexpected.FindStringSubmatch(text); m != nil {
+		return explainArgument(at, text, m[1]) + help
+	}
+	if m := minusValue.FindStringSubmatch(text); m != nil {
+		return fmt.Sprintf("--%s must be %s, not %q", m[1], accepted(flagOf(at, "--"+m[1])), m[2])
+	}
+	if m := noValue.FindStringSubmatch(text); m != nil {
+		return "no value behind --" + m[1] + ": write " + written(flagOf(at, "--"+m[1]))
+	}
+	if m := noArgument.FindStringSubmatch(text); m != nil {
+		return command + " needs " + m[1] + help
+	}
+	return strings.ReplaceAll(text, `must be one of "",`, "must be one of ") // "" is how an enum has none
+}
+
+// written is a flag with a value, as on a command line.
+func written(flag *kong.Flag) string {
+	return "--" + flag.Name + "=" + cmp.Or(flag.PlaceHolder, flag.Default, "VALUE")
+}
+
+// selectedOf is the command that the words before an error have chosen.
+func selectedOf(ctx *kong.Context) *kong.Node {
+	for _, step := range slices.Backward(ctx.Path) {
+		if step.Command != nil {
+			return step.Command
+		}
+	}
+	return nil
+}
+
+// explainFlag is the message about a flag that a command does not have.
+func explainFlag(ctx *kong.Context, at *kong.Node, text, word string) string {
+	if at == ctx.Model.Node && flagOf(below(at, "serve"), word) != nil {
+		return "unknown flag " + word + " (the command comes first: weir serve " + word + ")"
+	}
+	hint := suggest(word, names(flagsOf(at)), func(name string) string { return written(flagOf(at, "--"+name)) })
+	if hint == "" {
+		return text // kong may know better: weir bench is weir bench run
+	}
+	return "unknown flag " + word + hint
+}
+
+// explainArgument is the message about a word that a command does not take: often the
+// value of a flag that must be given.
+func explainArgument(at *kong.Node, text, word string) string {
+	for _, flag := range flagsOf(at) {
+		if flag.Required && flag.Short != 0 {
+			return fmt.Sprintf("unexpected argument %s (did you mean -%c %[1]s?)", word, flag.Short)
+		}
+	}
+	return text
+}
+
+// exitError is an error with an exit code.
+type exitError struct {
+	text string
+	code int
+}
+
+func (e exitError) Error() string { return e.text }
+
+// ExitCode is asked for by kong.
+func (e exitError) ExitCode() int { return e.code }

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/certs/certtest"
+)
+
+// slip is a command as a tired operator gives it, and what weir answers.
+type slip struct {
+	what   string // was done
+	args   string // of weir; words are parted by spaces, '' is an empty one
+	env    string // a variable
+	nobody bool   // run by a user with no rights
+	code   int
+	says   []string // the argument or file at fault, and what is accepted
+}
+
+// loner is a server that would start, and keep nothing.
+const loner = "serve --listen=127.0.0.1:0 --http= --data-dir= "
+
+// member is a node that would start.
+const member = "serve --listen=127.0.0.1:0 --http= --node-id=a --data-dir=new --raft-addr=127.0.0.1:0 "
+
+// slipFiles stand in the directory in which the commands run.
+var slipFiles = map[string]string{
+	"empty": "", "blank": "\n", "text": "not a backup", "two-lines": "first\nsecond\n", "full/letter": "dear",
+	"password": "sesame\n",
+	"key.yaml": "lisen: 127.0.0.1:1\n", "underscore.yaml": "max_memory: 1gb\n", "value.yaml": "max-clients: many\n",
+	"two-docs.yaml": "- listen\n", "join.yaml": "join: 127.0.0.1:6390\n",
+	"rate.yaml":   "policies:\n  a:\n    limits:\n      - TOKENBUCKET 10/q 5\n",
+	"indent.yaml": "policies:\n  a:\n  limits:\n    - FIXED 1m 5\n",
+	"tab.yaml":    "policies:\n\ta:\n", "field.yaml": "polices: {}\n",
+	"algorithm.yaml": "policies:\n  a:\n    limits: [FIXD 1m 5]\n",
+	"broken.json":    `{"policies": {"a": {"limits": "FIXED 1m 5"}}}`,
+	"users-line":     "usr app on\n", "users-rule": "user app on @decide\n", "users-command": "user app on +rl.chek\n",
+	"users-plain": "user app on >secret\n",
+}
+
+// TestSlips makes each slip and reads what weir says. -v prints the table.
+func TestSlips(t *testing.T) {
+	dir, fill := slipDir(t)
+	for _, s := range slices.Concat(slipsOfClusters, slipsOfNames, slipsOfValues, slipsOfFiles, slipsOfCommands) {
+		t.Run(s.what, func(t *testing.T) {
+			said, code := s.make(t, dir, fill)
+			require.Equal(t, s.code, code, said)
+			for _, want := range s.says {
+				require.Contains(t, said, fill.Replace(want))
+			}
+			require.NotContains(t, said, "goroutine ", "no stack trace")
+			said = strings.Join(strings.Fields(strings.ReplaceAll(said, dir, "DIR")), " ")
+			t.Logf("| %s | %d | %s |", s.what, code, said)
+		})
+	}
+}
+
+// slipDir makes the files, and tells what stands for them in the commands.
+func slipDir(t *testing.T) (dir string, fill *strings.Replacer) {
+	dir = t.TempDir()
+	for name, text := range slipFiles {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "secret"), []byte("sesame\n"), 0o000))
+	require.NoError(t, os.Chmod(filepath.Join(dir, "full"), 0o555))
+	taken := freeAddr(t)
+	p := start(t, "--data-dir=", "--listen="+taken)
+	ca := certtest.NewCA(t, "ca")
+	mine, other := ca.Issue("weir", nil), ca.Issue("other", nil)
+	return dir, strings.NewReplacer("{dir}", dir, "{taken}", p.addr,
+		"{cert}", mine.Cert, "{key}", mine.Key, "{otherkey}", other.Key, "{ca}", ca.File)
+}
+
+// make runs weir until it ends.
+func (s *slip) make(t *testing.T, dir string, fill *strings.Replacer) (said string, code int) {
+	var out bytes.Buffer
+	cmd := exec.Command(binary, words(fill.Replace(s.args))...)
+	cmd.Stdout, cmd.Stderr, cmd.Dir = &out, &out, dir
+	if s.env != "" {
+		cmd.Env = append(os.Environ(), s.env)
+	}
+	if s.nobody && os.Getuid() == 0 { // root may do anything
+		for up := dir; up != os.TempDir() && up != "/"; up = filepath.Dir(up) {
+			require.NoError(t, os.Chmod(up, 0o755))
+		}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+	require.NoError(t, cmd.Start())
+	timer := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+	defer timer.Stop()
+	_ = cmd.Wait()
+	return out.String(), cmd.ProcessState.ExitCode()
+}
+
+func words(line string) []string {
+	list := strings.Fields(line)
+	for i := range list {
+		list[i] = strings.ReplaceAll(list[i], "''", "")
+	}
+	return list
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// checkVariables refuses variables of the environment that begin like weir's and belong
+// to no flag of any command: a misspelled limit must not pass for a limit. Commands that
+// read no variable do not look.
+func checkVariables(app, selected *kong.Node, environ []string) (err error) {
+	if selected == nil || !slices.ContainsFunc(flagsOf(selected), func(f *kong.Flag) bool { return len(f.Envs) > 0 }) {
+		return nil
+	}
+	known := variables(app, nil)
+	for _, text := range environ {
+		name, value, _ := strings.Cut(text, "=")
+		if !strings.HasPrefix(name, envPrefix+"_") || slices.Contains(known, name) || ofKubernetes(name, value) {
+			continue
+		}
+		err = errors.Join(err, fmt.Errorf("unknown variable %s%s: each WEIR_* variable sets a flag, unset this one",
+			name, suggest(strings.TrimPrefix(name, envPrefix+"_"), names(flagsOf(selected)), variableOf)))
+	}
+	return err
+}
+
+// variables are those of a command and of the commands below it.
+func variables(at *kong.Node, known []string) []string {
+	for _, flag := range at.Flags {
+		known = append(known, flag.Envs...)
+	}
+	for _, child := range at.Children {
+		known = variables(child, known)
+	}
+	return known
+}
+
+func variableOf(flag string) string {
+	return envPrefix + "_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// serviceVariables are those that Kubernetes puts into every pod for a Service whose name
+// is weir or begins with weir-: its address, and that of each port. The values are
+// part of the form: WEIR_PORT=6380 is a slip, WEIR_PORT=tcp://10.96.0.1:6380 is not.
+var serviceVariables = []serviceVariable{
+	serviceForm(`_SERVICE_HOST`, `[0-9a-fA-F.:]+`),
+	serviceForm(`_SERVICE_PORT(_[A-Z0-9_]+)?`, `[0-9]+`),
+	serviceForm(`_PORT(_[0-9]+_(TCP|UDP|SCTP))?`, `(tcp|udp|sctp)://.+:[0-9]+`),
+	serviceForm(`_PORT_[0-9]+_(TCP|UDP|SCTP)_PROTO`, `(tcp|udp|sctp)`),
+	serviceForm(`_PORT_[0-9]+_(TCP|UDP|SCTP)_PORT`, `[0-9]+`),
+	serviceForm(`_PORT_[0-9]+_(TCP|UDP|SCTP)_ADDR`, `[0-9a-fA-F.:]+`),
+}
+
+type serviceVariable struct{ name, value *regexp.Regexp }
+
+func serviceForm(name, value string) serviceVariable {
+	return serviceVariable{
+		regexp.MustCompile(`^` + envPrefix + `(_[A-Z0-9_]+)?` + name + `$`), regexp.MustCompile(`^` + value + `$`),
+	}
+}
+
+// ofKubernetes reports whether a variable is one of serviceVariables.
+func ofKubernetes(name, value string) bool {
+	for _, form := range serviceVariables {
+		if form.name.MatchString(name) && form.value.MatchString(value) {
+			return true
+		}
+	}
+	return false
+}
