@@ -1,0 +1,42 @@
+package persistence
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestAnImageOfAnotherTermIsRefused: the entry of META and of the directory's name are
+// the same, and the term is another.
+func TestAnImageOfAnotherTermIsRefused(t *testing.T) {
+	fs, dir := twoImages(t)
+	path := fs.PathJoin(dir, metaName)
+	meta, err := decodeImageMeta(readFile(t, fs, path))
+	require.NoError(t, err)
+	meta.term++
+	writeFile(t, fs, path, meta.encode())
+	m := mustOpenImages(t, fs)
+	_, err = m.List()
+	require.ErrorIs(t, err, ErrDamaged)
+	require.ErrorContains(t, err, "of another image")
+	_, _, err = m.Send(imageID(2, 1))
+	require.ErrorIs(t, err, ErrDamaged)
+	require.NoError(t, m.Close())
+}
+
+// TestALongerFileInTheNewestImage: bytes behind the end of any file refuse the image when
+// it is listed, before its checksums are looked at.
+func TestALongerFileInTheNewestImage(t *testing.T) {
+	fs, dir := twoImages(t)
+	for _, path := range files(t, fs, dir) {
+		content := readFile(t, fs, path)
+		for _, more := range []int{1, sectorBytes} {
+			broken := copyDir(t, fs)
+			writeFile(t, broken, path, append(content[:len(content):len(content)], make([]byte, more)...))
+			m := mustOpenImages(t, broken)
+			_, err := m.List()
+			require.ErrorIs(t, err, ErrDamaged, "%s with %d bytes more", path, more)
+			require.NoError(t, m.Close())
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package persistence
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+)
+
+// TestTheLossOfOneFlushIsMissed: a store that lacks the last flush of all, or the last item
+// of its journal, and nothing more, is refused and left as it is.
+func TestTheLossOfOneFlushIsMissed(t *testing.T) {
+	fs := vfs.NewMem()
+	s, table := mustOpen(t, fs, dataDir)
+	changeAndFlush(t, s, table, 3, 0)
+	killed, has := copyDir(t, fs), mark{Flush: s.last.Flush, Item: s.journal.next}
+	require.NoError(t, s.Close())
+	for name, c := range map[string]struct {
+		promised mark
+		refused  bool
+	}{
+		"nothing is lost": {has, false},
+		"one flush":       {mark{has.Flush + 1, has.Item}, true},
+		"one item":        {mark{has.Flush, has.Item + 1}, true},
+		"both":            {mark{has.Flush + 1, has.Item + 1}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			broken := copyDir(t, killed)
+			writeFile(t, broken, broken.PathJoin(dataDir, flushedName), []byte(strings.Repeat(string(c.promised.slot()), markSlots)))
+			before := contents(t, broken)
+			got, err := loadState(t, broken)
+			if !c.refused {
+				require.NoError(t, err)
+				require.Equal(t, table.state(), got)
+				return
+			}
+			require.ErrorIs(t, err, ErrDamaged)
+			require.Equal(t, before, contents(t, broken))
+		})
+	}
+}
+
+// TestTheLastFlushCutOffIsMissed: the same of a write-ahead log from before the last flush,
+// beside the mark from after it.
+func TestTheLastFlushCutOffIsMissed(t *testing.T) {
+	fs := vfs.NewMem()
+	s, table := mustOpen(t, fs, dataDir)
+	changeAndFlush(t, s, table, 3, 0)
+	earlier := copyDir(t, fs)
+	table.set("counter", "the last")
+	flush(t, s, table)
+	path := fs.PathJoin(dataDir, flushedName)
+	writeFile(t, earlier, path, readFile(t, fs, path))
+	require.NoError(t, s.Close())
+	_, err := loadState(t, earlier)
+	require.ErrorIs(t, err, ErrDamaged)
+}
