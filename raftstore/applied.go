@@ -87,6 +87,7 @@ func (n *Node) awaitCommitted() error {
 	if n.machine.hasPassed(commit) {
 		return nil
 	}
+	guardUnapplied.Hit()
 	applied, forget := n.machine.whenApplied(commit)
 	defer forget()
 	timer := time.NewTimer(n.maxAge)

@@ -66,6 +66,7 @@ func (c *confirmer) join(term uint64) *round {
 // settled is the second half, for the round that join returned.
 func (c *confirmer) settled(mine *round, term uint64) error {
 	if mine.term != term {
+		guardOldRound.Hit()
 		return ErrTryAgain // one of the two is over
 	}
 	select {
@@ -81,6 +82,7 @@ func (c *confirmer) begin() {
 	r := c.next
 	c.now, c.next, r.begun = r, nil, time.Now()
 	if c.term() != r.term {
+		guardOldRound.Hit()
 		c.end(ErrTryAgain)
 		return
 	}
@@ -145,6 +147,7 @@ func (c *confirmer) heard(r *round, id string, term uint64) bool {
 	switch {
 	case c.now != r:
 	case term > r.term:
+		guardDeposed.Hit()
 		c.end(ErrTryAgain)
 	case term == r.term:
 		c.count(id)

@@ -52,8 +52,10 @@ func (n *Node) timely(start time.Time, err error) error {
 		return err
 	case time.Since(start) > n.maxAge:
 		n.counters.late.Add(1)
+		guardLateAnswer.Hit()
 		return ErrUnknown
 	case n.divergence.underWay.Load():
+		guardDisputedAnswer.Hit()
 		return ErrUnknown // the operation is counted, but this node's state may be wrong
 	}
 	return nil

@@ -69,6 +69,7 @@ func (n *Node) decideOrDeny(ops []engine.Op, out []engine.Decision, foreign bool
 	if n.denials.sure() {
 		asked = n.confirms.join(r.term)
 	}
+	n.reach(DuringDenial)
 	if err := n.awaitCommitted(); err != nil {
 		return err
 	}
@@ -88,6 +89,7 @@ func (n *Node) decideOrDeny(ops []engine.Op, out []engine.Decision, foreign bool
 			return n.stillLeads(r)
 		}
 		if n.raft.CurrentTerm() != r.term {
+			guardEarlyQuestion.Hit()
 			return ErrTryAgain // what was looked at may have stamps of another leader's clock
 		}
 		return n.confirms.settled(asked, r.term)
@@ -96,6 +98,7 @@ func (n *Node) decideOrDeny(ops []engine.Op, out []engine.Decision, foreign bool
 		return err
 	}
 	if n.raft.CurrentTerm() != r.term {
+		guardMixedAnswer.Hit()
 		return ErrUnknown // the rest was carried out, the denials are from an older state
 	}
 	return nil

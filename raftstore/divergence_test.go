@@ -26,7 +26,7 @@ func TestPausedLeaderDoesNotDiverge(t *testing.T) {
 func diverges(t *testing.T, wrapped bool) bool {
 	a, carrier := loopbackTransport(t), raft.Transport(nil)
 	if carrier = a; wrapped {
-		carrier = transport{a, &gate{logs: guard(raft.NewInmemStore(), nil), limit: time.Hour}}
+		carrier = transport{a, &gate{logs: guard(raft.NewInmemStore(), nil), limit: time.Hour}, func(Failpoint) {}}
 	}
 	b := newPuppet(t)
 	c := newPuppet(t)

@@ -2,8 +2,11 @@ package raftstore
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/raftstore/peer"
 )
 
 // What the tests outside the package need of its inside.
@@ -112,6 +115,21 @@ func (n *Node) SendNewestImage(to string) (success bool, err error) {
 		Configuration: raft.EncodeConfiguration(meta.Configuration), ConfigurationIndex: meta.ConfigurationIndex,
 	}
 	var response raft.InstallSnapshotResponse
-	err = transport{NetworkTransport: n.transport}.InstallSnapshot(member.ID, member.Address, &request, &response, stream)
+	err = transport{NetworkTransport: n.transport, reach: n.reach}.InstallSnapshot(member.ID, member.Address, &request, &response, stream)
 	return response.Success, err
+}
+
+// AskInAs asks the leader to take a node in that is not this one.
+func (n *Node) AskInAs(leader, id, addr string) error {
+	client := peer.NewClient(n.port, leader, "")
+	defer client.Close()
+	request, err := json.Marshal(joining{NodeID: id, RaftAddr: addr, Format: n.options.Format, KeepsPromises: true, Invited: true})
+	if err != nil {
+		return err
+	}
+	code, answer, err := client.Call(n.ctx, callJoin, request)
+	if err != nil {
+		return err
+	}
+	return outcomeOf(code, answer)
 }

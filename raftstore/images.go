@@ -151,6 +151,7 @@ func (s *sink) seal(of state) error {
 func (s *sink) Write(b []byte) (int, error) {
 	if s.incoming == nil {
 		if s.late() {
+			guardLateImage.Hit()
 			return 0, errHasImage
 		}
 		var err error

@@ -47,6 +47,7 @@ func (n *Node) newestImage() uint64 {
 // InstallSnapshot sends an image. It reports success when the follower refuses the image
 // because it has all entries: the leader then sends the entries after the image.
 func (t transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
+	t.reach(BeforeImage)
 	err := t.NetworkTransport.InstallSnapshot(id, target, args, resp, data)
 	if err != nil && strings.Contains(err.Error(), errHasImage.Error()) {
 		resp.Term, resp.Success = args.Term, true

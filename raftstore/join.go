@@ -60,7 +60,7 @@ func (n *Node) attempt(failed string, ask func() error) {
 		return
 	// One that was taken in has lost nothing: it is a member that the leader has
 	// not reached yet, for example a moment after it was invited to found.
-	case errors.Is(err, ErrLostState) && n.servesRaft() != nil:
+	case errors.Is(err, ErrLostState) && !n.invited():
 		n.fatal(err)
 	case errors.Is(err, ErrSpentID) && n.pristine():
 		n.beginNextLife()
@@ -86,6 +86,7 @@ func (n *Node) tryJoin() error {
 	pristine := []raft.Server{n.server()}
 	for _, s := range found {
 		if !s.Pristine {
+			guardFoundedAround.Hit()
 			return fmt.Errorf("%s belongs to a cluster that has no leader now", s.NodeID)
 		}
 		pristine = append(pristine, raft.Server{ID: raft.ServerID(s.NodeID), Address: raft.ServerAddress(s.RaftAddr)})
@@ -128,6 +129,7 @@ func (n *Node) invite(addr, id string) error {
 // beInvited lets this node take part in the cluster that a founder is about to found.
 func (n *Node) beInvited(from peer.Identity) error {
 	if !n.pristine() {
+		guardInvitedElsewhere.Hit()
 		return fmt.Errorf("%q belongs to a cluster already", n.options.NodeID)
 	}
 	n.log.Info("invited to found a cluster", "by", from.NodeID)
@@ -191,7 +193,7 @@ func (n *Node) askOnce(addr string) (status, error) {
 func (n *Node) askIn(leader string) error {
 	client := peer.NewClient(n.port, leader, "")
 	defer client.Close()
-	request, err := json.Marshal(joining{n.options.NodeID, n.options.RaftAddr, n.options.Format, n.options.Durability != Memory, n.servesRaft() == nil})
+	request, err := json.Marshal(joining{n.options.NodeID, n.options.RaftAddr, n.options.Format, n.options.Durability != Memory, n.invited()})
 	if err != nil {
 		return err
 	}
@@ -213,6 +215,7 @@ func (n *Node) takeIn(from peer.Identity, j joining) error {
 		return ErrNotLeader
 	}
 	if from.NodeID != j.NodeID || j.RaftAddr == "" {
+		guardJoinForOther.Hit()
 		return fmt.Errorf("a node may ask for itself only, %q asked for %q", from.NodeID, j.NodeID)
 	}
 	if err := n.checkFormat(j); err != nil {
@@ -222,6 +225,7 @@ func (n *Node) takeIn(from peer.Identity, j joining) error {
 	for _, s := range n.servers() {
 		switch {
 		case string(s.ID) != j.NodeID && baseOf(string(s.ID)) == baseOf(j.NodeID) && j.KeepsPromises:
+			guardLostState.Hit()
 			return fmt.Errorf("%w (%q)", ErrLostState, s.ID)
 		case string(s.ID) != j.NodeID && baseOf(string(s.ID)) == baseOf(j.NodeID) && isLater(j.NodeID):
 			err := n.removeNode(string(s.ID)) // its earlier life is over
@@ -231,12 +235,14 @@ func (n *Node) takeIn(from peer.Identity, j joining) error {
 		case string(s.ID) == j.NodeID && j.Invited:
 			return n.relocate(j, seen)
 		case string(s.ID) == j.NodeID:
+			guardLostState.Hit()
 			return fmt.Errorf("%w (%q)", ErrLostState, j.NodeID)
 		case string(s.Address) == j.RaftAddr:
 			return addressTaken(s)
 		}
 	}
 	if n.machine.spent(j.NodeID) {
+		guardSpentID.Hit()
 		return ErrSpentID
 	}
 	n.log.Info("a node joins", "node", j.NodeID, "address", j.RaftAddr)

@@ -32,7 +32,9 @@ type machine struct {
 	// reloaded is told when an image has taken the place of the state.
 	reloaded func()
 	faults   Faults
-	newest   byte // format of entries that can be read
+	// reach is Node.reach.
+	reach  func(Failpoint)
+	newest byte // format of entries that can be read
 
 	table   atomic.Pointer[engine.Table]
 	decoder wire.Decoder
@@ -68,7 +70,7 @@ type machine struct {
 func newMachine(o engine.Options) *machine {
 	o.TrackChanges, o.MaxMemoryBytes = true, 0 // the log decides what is forgotten, not one node's memory
 	m := &machine{options: o, newest: wire.Version}
-	m.reloaded = func() {}
+	m.reloaded, m.reach = func() {}, func(Failpoint) {}
 	m.arrived = func(index uint64) arrival { return arrival{index: index, rawNs: m.source.MonotonicNs()} }
 	m.table.Store(engine.NewTable(o))
 	return m
@@ -108,6 +110,7 @@ func (m *machine) Apply(l *raft.Log) any {
 	if l.Type != raft.LogCommand {
 		return nil
 	}
+	m.reach(BeforeApply)
 	m.whole.Lock()
 	defer m.whole.Unlock()
 	h, body, err := wire.Split(l.Data, m.newest)
@@ -130,6 +133,7 @@ func (m *machine) Apply(l *raft.Log) any {
 			return err
 		}
 	} else {
+		guardVoidEntry.Hit()
 		answer = errVoid
 	}
 	m.commit(next, seen)
@@ -143,6 +147,7 @@ func (m *machine) Apply(l *raft.Log) any {
 func (s *state) advance(stamp engine.Stamp, m *machine) {
 	if stamp.NowNs < s.At.NowNs {
 		m.clamps.Add(1)
+		guardTimeBack.Hit()
 		s.Walls = nil
 		if !m.faults.NoClamp {
 			stamp.NowNs = s.At.NowNs
@@ -228,6 +233,7 @@ func (m *machine) found(s *state, body []byte) error {
 		return err
 	}
 	if s.Founding.ClusterID != "" {
+		guardSecondFounding.Hit()
 		return nil // a second leader founded the same cluster again
 	}
 	s.Founding = f

@@ -161,6 +161,7 @@ func (s *snapshot) Persist(to raft.SnapshotSink) error {
 	m.draining.Lock()
 	defer m.draining.Unlock()
 	if m.epoch != s.epoch {
+		guardReplacedTable.Hit()
 		return errHurry
 	}
 	if err := m.writePending(); err != nil {

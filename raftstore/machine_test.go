@@ -20,6 +20,7 @@ type testMachine struct {
 	*machine
 	t     *testing.T
 	index uint64
+	term  uint64 // of the log
 	fatal []error
 }
 
@@ -27,7 +28,7 @@ func newTestMachine(t *testing.T) *testMachine {
 	images, err := persistence.OpenImages(persistence.StoreOptions{Dir: "table", FS: vfs.NewMem()})
 	require.NoError(t, err)
 	t.Cleanup(func() { images.Close() })
-	m := &testMachine{machine: newMachine(engine.Options{}), t: t}
+	m := &testMachine{machine: newMachine(engine.Options{}), t: t, term: 1}
 	m.source, m.images = persistence.SystemSource(), images
 	m.find = func(uint64) *batch { return nil }
 	m.founded = func(founding) {}
@@ -35,14 +36,14 @@ func newTestMachine(t *testing.T) *testMachine {
 	return m
 }
 
-// entry applies an entry of term 1 that is meant for term, and returns the answers.
+// entry applies an entry of the log's term with a header, and returns the answers.
 func (m *testMachine) entry(h wire.Header, ops ...engine.Op) (any, []engine.Decision) {
 	b := newBatch(h.Kind, 1)
 	b.append(ops, false)
 	h.Put(b.data)
 	m.find = func(uint64) *batch { return b }
 	m.index++
-	answer := m.Apply(&raft.Log{Index: m.index, Term: 1, Type: raft.LogCommand, Data: b.data})
+	answer := m.Apply(&raft.Log{Index: m.index, Term: m.term, Type: raft.LogCommand, Data: b.data})
 	return answer, b.out
 }
 

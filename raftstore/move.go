@@ -68,5 +68,6 @@ func (n *Node) relocate(j joining, seen uint64) error {
 }
 
 func addressTaken(by raft.Server) error {
+	guardAddressTaken.Hit()
 	return fmt.Errorf("the address %s belongs to node %q: remove it first", by.Address, by.ID)
 }

@@ -160,6 +160,7 @@ func (n *Node) newMachine() *machine {
 	m := newMachine(n.options.Table)
 	m.source, m.images, m.faults, m.newest = n.source, n.images, n.faults, n.options.Format
 	m.find, m.fatal, m.founded, m.differs, m.reloaded = n.queue.find, n.fatal, n.joined, n.divergence.differs, n.freshness.reset
+	m.reach = n.reach
 	return m
 }
 
@@ -196,7 +197,7 @@ func (n *Node) openRaft() error {
 		Timeout: max(raftTimeouts*n.options.Heartbeat, minRaftTimeout),
 		Logger:  newHclog(n.log),
 	})
-	var carrier raft.Transport = transport{n.transport, &gate{logs: n.logs, limit: n.options.Heartbeat / stuckFraction, stop: n.stop, log: n.log}}
+	var carrier raft.Transport = transport{n.transport, &gate{logs: n.logs, limit: n.options.Heartbeat / stuckFraction, stop: n.stop, log: n.log}, n.reach}
 	if n.faults.HeartbeatFastPath {
 		carrier = n.transport
 	}

@@ -74,6 +74,9 @@ type Options struct {
 	FS     vfs.FS
 	Dialer func(ctx context.Context, addr string) (net.Conn, error)
 	Log    logStore
+	// Failpoint is called where another node may act between two steps of this one, and may
+	// block; nil: nobody does.
+	Failpoint func(at Failpoint)
 }
 
 const (

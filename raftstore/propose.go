@@ -25,10 +25,13 @@ func (n *Node) pump() {
 		n.awaitLeader(b)
 		switch r := n.reign.Load(); {
 		case r != nil:
+			n.reach(BeforeProposal)
 			n.propose(b, r)
 		case b.foreign:
+			guardForeignCall.Hit()
 			n.queue.land(b, ErrTryAgain)
 		default:
+			n.reach(BeforeForward)
 			n.sendToLeader(b)
 		}
 	}

@@ -56,7 +56,9 @@ func (n *Node) ascend() {
 		if !n.hasCluster() && !n.found(r) {
 			continue
 		}
+		n.reach(BeforeLeadership)
 		if n.raft.CurrentTerm() != term {
+			guardElectedTwice.Hit()
 			continue
 		}
 		n.lastEntry.Store(int64(n.uptime()))

@@ -114,12 +114,18 @@ func (n *Node) markInvited() error {
 // data directory may not before it was taken in: it may be a member that has lost its
 // disk, and with it what it promised; a second vote could undo what was answered.
 func (n *Node) servesRaft() error {
-	n.identity.Lock()
-	defer n.identity.Unlock()
-	if n.identity.Invited {
+	if n.invited() {
 		return nil
 	}
+	guardNotTakenIn.Hit()
 	return ErrNotTakenIn
+}
+
+// invited reports whether a founder or a leader has taken this node in.
+func (n *Node) invited() bool {
+	n.identity.Lock()
+	defer n.identity.Unlock()
+	return n.identity.Invited
 }
 
 // markJoined remembers for ever that this node has been a member since the

@@ -13,7 +13,8 @@ import (
 // is promoted, so that the library still finds its optional interfaces.
 type transport struct {
 	*raft.NetworkTransport
-	gate *gate
+	gate  *gate
+	reach func(Failpoint) // Node.reach
 }
 
 var (

@@ -62,7 +62,11 @@ func (s *state) noted(body []byte) {
 // in its own term only: limiter time that a failover lost after the note would be taken
 // for downtime.
 func (s *state) walls() *wallNote {
-	if s.Walls == nil || s.Walls.Term != s.Term || s.At.NowNs-s.Walls.AtNs > int64(noteLife) {
+	switch {
+	case s.Walls == nil || s.At.NowNs-s.Walls.AtNs > int64(noteLife):
+		return nil
+	case s.Walls.Term != s.Term:
+		guardOldNote.Hit()
 		return nil
 	}
 	return s.Walls

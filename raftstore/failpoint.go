@@ -1,0 +1,29 @@
+package raftstore
+
+// Failpoint names a place between two steps of a node where the order of events matters.
+// A test that waits there lets elections and handovers come between the two steps.
+type Failpoint int
+
+// The failpoints.
+const (
+	// BeforeProposal: this leader has taken a batch for its term, and has not stamped it.
+	BeforeProposal Failpoint = iota
+	// BeforeForward: this follower is about to send a batch to the leader.
+	BeforeForward
+	// DuringDenial: this leader may have asked a majority for its term, and has not looked at
+	// its state yet.
+	DuringDenial
+	// BeforeLeadership: this leader has applied what was committed, and does not serve yet.
+	BeforeLeadership
+	// BeforeApply: an entry is committed, and this node has not applied it.
+	BeforeApply
+	// BeforeImage: this leader is about to send an image to a follower.
+	BeforeImage
+)
+
+// reach lets a test wait at a failpoint.
+func (n *Node) reach(at Failpoint) {
+	if n.options.Failpoint != nil {
+		n.options.Failpoint(at)
+	}
+}

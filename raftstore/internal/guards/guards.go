@@ -1,0 +1,33 @@
+// Package guards counts how often each check that stands against a rare race has refused
+// something. The simulator reads the counts and reports which guards a run has exercised.
+package guards
+
+import "sync/atomic"
+
+// Guard is one check. All nodes of a process share its count.
+type Guard struct {
+	name string
+	hits atomic.Int64
+}
+
+// all are the guards of the program. Only the initialization of packages adds to them.
+var all []*Guard
+
+// New makes a guard. Packages call it for their variables.
+func New(name string) *Guard {
+	g := &Guard{name: name}
+	all = append(all, g)
+	return g
+}
+
+// Hit counts a refusal. To be called where a guard refuses, never where it lets pass.
+func (g *Guard) Hit() { g.hits.Add(1) }
+
+// Counts returns how often each guard has refused something, by its name.
+func Counts() map[string]int64 {
+	counts := make(map[string]int64, len(all))
+	for _, g := range all {
+		counts[g.name] = g.hits.Load()
+	}
+	return counts
+}

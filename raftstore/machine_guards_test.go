@@ -1,0 +1,101 @@
+package raftstore
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/wire"
+)
+
+// TestAnEntryOfAnOlderTermIsVoid: a leader stamped an entry, lost its leadership, and led
+// again before the Raft library took the entry. The stamp is of the older term's clock.
+func TestAnEntryOfAnOlderTermIsVoid(t *testing.T) {
+	m := newTestMachine(t)
+	m.term = 3
+	_, out := m.entry(wire.Header{Term: 3, At: at(0)}, bucket)
+	require.EqualValues(t, 1, out[0].Remaining)
+	before := m.state
+	for _, older := range []uint64{1, 2} {
+		answer, out := m.entry(wire.Header{Term: older, At: at(9000)}, bucket)
+		require.ErrorIs(t, answer.(error), ErrTryAgain)
+		require.Empty(t, out)
+		require.Equal(t, before.At, m.state.At, "its stamp counts for nothing")
+	}
+	require.Equal(t, before.Index+2, m.state.Index)
+	require.NotEqual(t, before.History, m.state.History, "the entries are part of the history all the same")
+	_, out = m.entry(wire.Header{Term: 3, At: at(0)}, bucket)
+	require.Zero(t, out[0].Remaining, "the void entries took nothing, and refilled nothing")
+}
+
+// foundAs applies a founding entry.
+func (m *testMachine) foundAs(f founding) any {
+	data := append(make([]byte, wire.HeaderLen), f.encode()...)
+	wire.Header{Kind: wire.Found, Term: 1, At: at(0)}.Put(data)
+	m.index++
+	return m.Apply(&raft.Log{Index: m.index, Term: 1, Type: raft.LogCommand, Data: data})
+}
+
+// TestASecondFoundingIsIgnored: the constants of a cluster and its table stay as the first
+// founding entry made them.
+func TestASecondFoundingIsIgnored(t *testing.T) {
+	m := newTestMachine(t)
+	var told []founding
+	m.founded = func(f founding) { told = append(told, f) }
+	first := founding{ClusterID: "first", IDLifetimeNs: 7}
+	require.Nil(t, m.foundAs(first))
+	m.entry(wire.Header{Term: 1, At: at(0)}, bucket)
+	table := m.table.Load()
+	for _, again := range []founding{{ClusterID: "second", IDLifetimeNs: 8}, first} {
+		require.Nil(t, m.foundAs(again))
+	}
+	require.Equal(t, first, m.state.Founding)
+	require.EqualValues(t, 7, m.options.IDLifetimeNs)
+	require.Equal(t, []founding{first}, told)
+	require.Same(t, table, m.table.Load())
+	_, out := m.entry(wire.Header{Term: 1, At: at(0)}, bucket)
+	require.Zero(t, out[0].Remaining, "what was taken before is still taken")
+	require.Empty(t, m.fatal)
+}
+
+// TestTheHistoryHasEveryFieldOfADecision: two nodes whose answers differ in one field, by
+// little or by much, have different histories.
+func TestTheHistoryHasEveryFieldOfADecision(t *testing.T) {
+	base := engine.Decision{Allowed: 1, Remaining: 5, RetryMs: 100, ResetMs: 200, Limit: 300}
+	before := foldDecisions(1, []engine.Decision{base})
+	for i := range reflect.TypeFor[engine.Decision]().NumField() {
+		field := reflect.TypeFor[engine.Decision]().Field(i)
+		for _, by := range []int64{1, 3, 1 << 20} {
+			other := base
+			v := reflect.ValueOf(&other).Elem().Field(i)
+			switch {
+			case v.CanInt():
+				v.SetInt(v.Int() + by)
+			case by > 3:
+				continue
+			default:
+				v.SetUint(v.Uint() + uint64(by))
+			}
+			require.NotEqual(t, before, foldDecisions(1, []engine.Decision{other}), "%s, %d more", field.Name, by)
+		}
+	}
+}
+
+// TestTheHistoryHasTheOrder: of answers, and of entries.
+func TestTheHistoryHasTheOrder(t *testing.T) {
+	a, b := engine.Decision{Remaining: 1}, engine.Decision{Remaining: 2}
+	require.NotEqual(t, foldDecisions(1, []engine.Decision{a, b}), foldDecisions(1, []engine.Decision{b, a}))
+	l := raft.Log{Index: 1, Term: 1, Data: []byte("a")}
+	for name, change := range map[string]func(*raft.Log){
+		"index": func(l *raft.Log) { l.Index++ },
+		"term":  func(l *raft.Log) { l.Term++ },
+		"data":  func(l *raft.Log) { l.Data = []byte("b") },
+	} {
+		other := l
+		change(&other)
+		require.NotEqual(t, fold(1, &l), fold(1, &other), name)
+	}
+}

@@ -1,0 +1,112 @@
+package raftstore_test
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore"
+)
+
+// stops lets a test hold the nodes of a cluster at a failpoint.
+type stops struct{ now atomic.Pointer[stop] }
+
+type stop struct {
+	at      raftstore.Failpoint
+	reached chan struct{} // gets a token each time
+	pass    chan struct{} // each token lets one pass; closed: all pass
+}
+
+func (s *stops) failpoint(at raftstore.Failpoint) {
+	if one := s.now.Load(); one != nil && one.at == at {
+		one.reached <- struct{}{}
+		<-one.pass
+	}
+}
+
+// set has nodes wait at a failpoint until the test ends or release is called.
+func (s *stops) set(t *testing.T, at raftstore.Failpoint) (one *stop, release func()) {
+	one = &stop{at, make(chan struct{}, 100), make(chan struct{})}
+	release = sync.OnceFunc(func() {
+		s.now.Store(nil)
+		close(one.pass)
+	})
+	t.Cleanup(release)
+	s.now.Store(one)
+	return one, release
+}
+
+// TestAnEarlyQuestionIsOutlived: a leader asks its majority early, another node leads
+// before the first one looks at its state, and what it would deny it must not deny: the
+// majority confirmed a term that has ended.
+func TestAnEarlyQuestionIsOutlived(t *testing.T) {
+	for name, ops := range map[string][]engine.Op{
+		"all is denied":  {quota("key", 1)},
+		"some is denied": {quota("key", 1), quota("fresh", 1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var s stops
+			c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Heartbeat, o.Failpoint = time.Second, s.failpoint })
+			leader, at := c.leader()
+			for range 20 {
+				c.decideOn(leader, quota("key", 1)) // it is sure of denials, and asks early
+			}
+			held, release := s.set(t, raftstore.DuringDenial)
+			answer := make(chan error, 1)
+			go func() { answer <- leader.Decide(ops, make([]engine.Decision, len(ops))) }()
+			<-held.reached
+			require.NoError(t, leader.ReadIndex(), "its round follows, so the early question is answered")
+			term := leader.Topology().Term
+			require.NoError(t, leader.TransferLeadership(c.opts[(at+1)%3].NodeID))
+			require.Eventually(t, func() bool { return leader.Topology().Term > term }, patience, time.Millisecond)
+			release()
+			require.Error(t, <-answer)
+		})
+	}
+}
+
+// TestALateAnswerIsUnknown: a call in two parts, each answered in time, and both together
+// not. Its admissions must not be handed out late.
+func TestALateAnswerIsUnknown(t *testing.T) {
+	var s stops
+	const age = time.Second
+	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.MaxDecisionAge, o.Failpoint = age, s.failpoint })
+	_, at := c.leader()
+	follower := c.nodes[(at+1)%3]
+	ops := make([]engine.Op, 1500) // more than fit an entry
+	for i := range ops {
+		ops[i] = quota("key", 10_000)
+	}
+	held, release := s.set(t, raftstore.BeforeForward)
+	defer release()
+	answer := make(chan error, 1)
+	go func() { answer <- follower.Decide(ops, make([]engine.Decision, len(ops))) }()
+	for range 2 {
+		<-held.reached
+		time.Sleep(age * 6 / 10)
+		held.pass <- struct{}{}
+	}
+	require.Error(t, <-answer)
+}
+
+// TestANodeJoinsForItselfOnly: the leader takes nobody in, and moves no member, for
+// another node.
+func TestANodeJoinsForItselfOnly(t *testing.T) {
+	c := newCluster(t, 3, nil)
+	leader, at := c.leader()
+	follower, third := c.nodes[(at+1)%3], c.opts[(at+2)%3]
+	before := *leader.Topology().Nodes
+	for name, id := range map[string]string{"a member": third.NodeID, "nobody": "n9"} {
+		err := follower.AskInAs(c.opts[at].RaftAddr, id, "127.0.0.1:1")
+		require.ErrorContains(t, err, "may ask for itself only", name)
+	}
+	require.Len(t, *leader.Topology().Nodes, len(before))
+	for _, m := range *leader.Topology().Nodes {
+		require.NotEqual(t, "127.0.0.1:1", m.RaftAddr)
+	}
+	c.take(c.nodes[(at+2)%3], "key", 10)
+}
