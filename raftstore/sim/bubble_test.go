@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/weir-project/weir/raftstore/internal/guards"
 )
 
 // bubble runs a simulation. That goroutines remain is a violation, unless it was
@@ -27,6 +29,8 @@ func bubble(t *testing.T, c Config, r *Report) {
 		}
 		r.Leaks++
 	}()
+	before := guards.Counts()
+	defer r.countGuards(before)
 	synctest.Test(t, func(*testing.T) { Run(c, r) })
 }
 

@@ -61,6 +61,10 @@ func (s *Simulation) act(kind string, rng *rand.Rand) {
 		s.event("the monotonic clock of %s goes back by %v", h.id, by)
 	case "lost disk":
 		s.lose(h)
+	case "stale proposal", "outlived denial", "deposed at once", "slow apply", "slow forward", "stop at election":
+		s.race(kind, rng)
+	case "stolen id", "stolen address", "forged join", "late image":
+		s.masquerade(kind, h, rng)
 	case "add node", "remove node":
 		s.changeMembers(kind, hosts, rng)
 	default:

@@ -13,6 +13,8 @@ import (
 )
 
 const (
+	// secret is that of the cluster.
+	secret = "simulated"
 	// heartbeat is short, so that elections are over soon.
 	heartbeat = 100 * time.Millisecond
 	// snapshotBytes is small, so that followers are often sent a snapshot.
@@ -34,6 +36,7 @@ type process struct {
 	once  sync.Once
 	calls atomic.Int64 // of clients, under way
 	drain atomic.Bool  // takes no more
+	stops stops        // failpoints that are set
 
 	closing atomic.Bool
 	closed  chan struct{}
@@ -49,12 +52,12 @@ func (p *process) open() (err error) {
 	}
 	p.node, err = openNode(raftstore.Options{
 		NodeID: h.id, DataDir: dataDir, Listener: p.end, RaftAddr: h.addr, ClientAddr: h.id,
-		Join: s.founders, Expect: len(s.founders), Secret: []byte("simulated"),
+		Join: s.foundersFor(h), Expect: len(s.founders), Secret: []byte(secret),
 		Heartbeat: heartbeat, SnapshotBytes: snapshotBytes, MaxDowntimeCredit: maxCredit, MaxCalendarStep: maxStep,
 		Table:   engine.Options{Shards: 8, IDLifetimeNs: int64(idLifetime)},
 		Logger:  s.logger.With(slog.String("node", h.id)),
 		OnFatal: p.fatal, Faults: s.config.Faults,
-		Source: h.clock, FS: p.disk, Dialer: p.end.Dial, Log: p.log,
+		Source: h.clock, FS: p.disk, Dialer: p.end.Dial, Log: p.log, Failpoint: p.failpoint,
 	})
 	if err != nil {
 		return errors.Join(err, p.log.Close())

@@ -15,6 +15,7 @@ type Report struct {
 	Seeds      int
 	Faults     map[string]int // by kind
 	Fatals     map[string]int // processes that stopped themselves, by reason
+	Guards     map[string]int // refusals against rare races, by guard
 	Decisions  int            // acknowledged
 	Refused    int            // certainly not carried out
 	Unknown    int
@@ -30,7 +31,7 @@ type Report struct {
 
 // NewReport is the report of one run, still empty.
 func NewReport() *Report {
-	return &Report{Seeds: 1, Faults: map[string]int{}, Fatals: map[string]int{}}
+	return &Report{Seeds: 1, Faults: map[string]int{}, Fatals: map[string]int{}, Guards: map[string]int{}}
 }
 
 // Judge judges what could not be in the bubble.
@@ -64,7 +65,7 @@ func (r *Report) leak() {
 // Add adds another report's figures.
 func (r *Report) Add(o *Report) {
 	if r.Faults == nil {
-		r.Faults, r.Fatals = map[string]int{}, map[string]int{}
+		r.Faults, r.Fatals, r.Guards = map[string]int{}, map[string]int{}, map[string]int{}
 	}
 	r.Seeds += o.Seeds
 	r.Decisions += o.Decisions
@@ -82,6 +83,9 @@ func (r *Report) Add(o *Report) {
 	for k, n := range o.Fatals {
 		r.Fatals[k] += n
 	}
+	for k, n := range o.Guards {
+		r.Guards[k] += n
+	}
 }
 
 // Story is what happened, in order.
@@ -93,8 +97,8 @@ func (r *Report) Story() string {
 
 // String is the report for people.
 func (r *Report) String() string {
-	return fmt.Sprintf("%d seeds, %d decisions, %d refused, %d unknown, %d reads, %d of them stale, %d state comparisons, slowest recovery %v, %d not closed, %d violations\nfaults: %s\nstopped themselves: %s",
-		r.Seeds, r.Decisions, r.Refused, r.Unknown, r.Reads, r.StaleReads, r.Comparison, r.Recovery, r.Leaks, len(r.Violations), figures(r.Faults), figures(r.Fatals))
+	return fmt.Sprintf("%d seeds, %d decisions, %d refused, %d unknown, %d reads, %d of them stale, %d state comparisons, slowest recovery %v, %d not closed, %d violations\nfaults: %s\nstopped themselves: %s\n%s",
+		r.Seeds, r.Decisions, r.Refused, r.Unknown, r.Reads, r.StaleReads, r.Comparison, r.Recovery, r.Leaks, len(r.Violations), figures(r.Faults), figures(r.Fatals), r.guards())
 }
 
 func figures(of map[string]int) string {

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing/synctest"
@@ -25,6 +26,7 @@ type Config struct {
 	// refundsWithoutID is a mistake of clients: they repeat a refund and send no ID with it.
 	refundsWithoutID bool
 
+	rivals  bool          // every node takes itself for the one that founds the cluster
 	weights weights       // nil: everything
 	length  time.Duration // 0: usualLength
 }
@@ -95,6 +97,16 @@ func (s *Simulation) start() {
 	for range s.config.Nodes {
 		s.newHost().start()
 	}
+}
+
+// foundersFor returns the addresses that a machine is told to join, the one that founds the
+// cluster first.
+func (s *Simulation) foundersFor(h *host) []string {
+	i := slices.Index(s.founders, h.addr)
+	if !s.config.rivals || i < 0 {
+		return s.founders
+	}
+	return append(slices.Clone(s.founders[i:]), s.founders[:i]...)
 }
 
 // work lets clients work while things fail, and judges what they saw.

@@ -1,0 +1,244 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore"
+)
+
+// The races of terms: a leader is held between two steps, and another one leads in between.
+
+const (
+	// raceLimit bounds the wait for each step of a race.
+	raceLimit = time.Second
+	// longCall does not fit one entry.
+	longCall = 1500
+	// partTakes is more than half of what a decision may take.
+	partTakes = 1200 * time.Millisecond
+	// denialsTried are enough for a leader to expect denials, also between those of clients.
+	denialsTried = 24
+)
+
+// spent is a bucket of one unit that only the races use.
+var spent = engine.Op{Key: []byte("x"), Cost: 1, Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: 1}}
+
+// race begins one of the races of terms, on the process that leads.
+func (s *Simulation) race(kind string, rng *rand.Rand) {
+	p := s.leaderNow()
+	if p == nil {
+		return
+	}
+	s.event("%s at %s", kind, p.host.id)
+	s.tasks.Go(func() {
+		switch kind {
+		case "stale proposal":
+			s.staleProposal(p)
+		case "outlived denial":
+			s.outlivedDenial(p, rng)
+		case "deposed at once":
+			s.deposedAtOnce(p)
+		case "slow apply":
+			s.slowApply(p, rng)
+		case "slow forward":
+			s.slowForward(p)
+		case "stop at election":
+			s.stopAtElection(p, rng)
+		}
+	})
+}
+
+// leaderNow returns the process that leads, or nil.
+func (s *Simulation) leaderNow() *process {
+	for _, h := range s.machines() {
+		if p := h.running(); p != nil && !p.drain.Load() && p.leads() {
+			return p
+		}
+	}
+	return nil
+}
+
+func (p *process) leads() bool {
+	t := p.node.Topology()
+	return t.Leader == t.Self
+}
+
+// until polls for a step of a race.
+func until(so func() bool) bool {
+	for began := time.Now(); time.Since(began) < raceLimit; time.Sleep(pollEvery / 4) {
+		if so() {
+			return true
+		}
+	}
+	return false
+}
+
+// handOver has another process lead than the one given, and returns it, or nil.
+func (s *Simulation) handOver(from *process) (next *process) {
+	go from.node.TransferLeadership("")
+	until(func() bool {
+		next = s.leaderNow()
+		return next != nil && next != from
+	})
+	if next == from {
+		return nil
+	}
+	return next
+}
+
+// staleProposal: a leader takes a batch for its term, loses its leadership, leads again, and
+// proposes the batch with the stamp that it had for the first term.
+func (s *Simulation) staleProposal(p *process) {
+	held := p.stopAt(raftstore.BeforeProposal, 0)
+	defer held.release()
+	if !held.within(raceLimit) {
+		return
+	}
+	if next := s.handOver(p); next != nil {
+		go next.node.TransferLeadership(p.node.Topology().Self)
+		until(p.leads)
+	}
+}
+
+// outlivedDenial: a leader has taken calls to deny, and is deposed before it looks at its
+// state. None of the calls may be answered from it.
+func (s *Simulation) outlivedDenial(p *process, rng *rand.Rand) {
+	tried, back := denialsTried, rng.IntN(2) == 0
+	if rng.IntN(2) == 0 {
+		tried = 2 // it expects denials, and not of whole calls
+	}
+	for range tried {
+		if _, err := p.ask([]engine.Op{spent}, false); err != nil {
+			return
+		}
+	}
+	fresh := spent
+	fresh.Key = []byte("xfresh")
+	fresh.Limit.Max = plenty
+	held := p.stopAt(raftstore.DuringDenial, 0)
+	defer held.release()
+	for _, ops := range [][]engine.Op{{spent}, {spent, fresh}, {spent}} {
+		s.tasks.Go(func() { p.ask(ops, false) }) // what it must not answer, mutations show
+	}
+	if !held.within(raceLimit) {
+		return
+	}
+	if next := s.handOver(p); next != nil && back {
+		go next.node.TransferLeadership(p.node.Topology().Self)
+		until(p.leads)
+	}
+}
+
+// deposedAtOnce: a leader is cut off right after its election, and another is elected before
+// it serves.
+func (s *Simulation) deposedAtOnce(p *process) {
+	held := s.stopOthers(p, raftstore.BeforeLeadership, 0)
+	defer releaseAll(held)
+	go p.node.TransferLeadership("")
+	elected := firstOf(held)
+	if elected == nil {
+		return
+	}
+	term := elected.node.Topology().Term
+	s.cutOff(elected, true)
+	defer s.cutOff(elected, false)
+	for _, one := range held {
+		if one.of != elected {
+			one.release()
+		}
+	}
+	until(func() bool { next := s.leaderNow(); return next != nil && next.node.Topology().Term > term })
+	s.cutOff(elected, false)
+	until(func() bool { return elected.node.Topology().Term > term })
+}
+
+// stopOthers sets a failpoint in every process but one.
+func (s *Simulation) stopOthers(p *process, at raftstore.Failpoint, skip int) (held []*stop) {
+	for _, h := range s.machines() {
+		if q := h.running(); q != nil && q != p {
+			held = append(held, q.stopAt(at, skip))
+		}
+	}
+	return held
+}
+
+// firstOf returns the first process that reaches its failpoint, or nil.
+func firstOf(held []*stop) *process {
+	if !until(func() bool { return slices.ContainsFunc(held, (*stop).isReached) }) {
+		return nil
+	}
+	return held[slices.IndexFunc(held, (*stop).isReached)].of
+}
+
+func releaseAll(held []*stop) {
+	for _, one := range held {
+		one.release()
+	}
+}
+
+// cutOff cuts a process off from all others, or not any more.
+func (s *Simulation) cutOff(p *process, cut bool) {
+	for _, h := range s.machines() {
+		if h != p.host {
+			s.net.setCut(h.addr, p.host.addr, cut)
+			s.net.setCut(p.host.addr, h.addr, cut)
+		}
+	}
+}
+
+// slowApply: a leader applies an entry later than its followers, which show it.
+func (s *Simulation) slowApply(p *process, rng *rand.Rand) {
+	held := p.stopAt(raftstore.BeforeApply, 0)
+	defer held.release()
+	if held.within(raceLimit) {
+		time.Sleep(between(rng, 50*time.Millisecond, 2500*time.Millisecond))
+	}
+}
+
+// slowForward: a follower sends the leader a call in two parts, each within the time that a
+// decision may take, and both together not.
+func (s *Simulation) slowForward(leader *process) {
+	p := s.anyProcess(rand.New(rand.NewPCG(s.config.Seed, uint64(s.elapsed()))))
+	if p == nil || p == leader {
+		return
+	}
+	held := []*stop{p.stopAt(raftstore.BeforeForward, 0), p.stopAt(raftstore.BeforeForward, 1)}
+	defer releaseAll(held)
+	long := make([]engine.Op, longCall)
+	for i := range long {
+		long[i] = spent
+	}
+	s.tasks.Go(func() { p.ask(long, false) })
+	for _, one := range held {
+		if one.within(raceLimit) {
+			time.Sleep(partTakes)
+			one.release()
+		}
+	}
+}
+
+// stopAtElection: the power of all fails after the first entry of a new leader, which has
+// not noted the wall clocks yet.
+func (s *Simulation) stopAtElection(p *process, rng *rand.Rand) {
+	elected := s.stopOthers(p, raftstore.BeforeLeadership, 0)
+	defer releaseAll(elected)
+	second := s.stopOthers(p, raftstore.BeforeProposal, 1)
+	defer releaseAll(second)
+	go p.node.TransferLeadership("")
+	next := firstOf(elected)
+	if next == nil {
+		return
+	}
+	s.tasks.Go(func() { next.ask([]engine.Op{spent}, false) }) // in the queue before the note
+	time.Sleep(pollEvery / 4)
+	releaseAll(elected)
+	if firstOf(second) == nil {
+		return
+	}
+	time.Sleep(pollEvery) // the first entry is committed
+	for _, h := range s.machines() {
+		s.crash(h, 100, 0, rng)
+	}
+}

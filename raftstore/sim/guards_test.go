@@ -1,0 +1,51 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// races are the faults that force what the guards of raftstore stand against.
+var races = []weights{
+	{"stale proposal": 1}, {"outlived denial": 1}, {"deposed at once": 1}, {"slow apply": 1}, {"slow forward": 1}, {"stop at election": 1},
+	{"stolen id": 1}, {"stolen address": 1}, {"forged join": 1}, {"late image": 1}, {"transfer": 1},
+	{"lost disk": 1, "restart all": 1}, {"monotonic clock back": 1, "transfer": 2, "crash": 2},
+}
+
+// elsewhere are the guards that no run can exercise, and the test of package raftstore that
+// does.
+var elsewhere = map[string]string{
+	"second founding":                  "TestASecondFoundingIsIgnored: a leader founds only after it has applied what earlier leaders committed",
+	"answer in dispute":                "TestADisputeWithholdsAnswers: all nodes of a run decide alike",
+	"table replaced during a snapshot": "TestASnapshotOfAReplacedTable: clients of a run never empty the table",
+}
+
+// guardRounds bounds the runs of each race; one or two are usually enough.
+const guardRounds = 5
+
+// TestGuardsAreExercised runs one race after the other until every guard has refused
+// something.
+func TestGuardsAreExercised(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs many seeds")
+	}
+	total := &Report{}
+	for round := range uint64(guardRounds) {
+		for i, race := range races {
+			t.Run(fmt.Sprint(figures(race), " ", round), func(t *testing.T) {
+				seed := *seedFlag + round*uint64(len(races)) + uint64(i)
+				r := simulate(t, Config{Seed: seed, Nodes: nodesOf(seed), rivals: seed%2 == 0, weights: race})
+				require.Empty(t, r.Violations, r.Story())
+				total.Add(r)
+			})
+		}
+		if left := slices.DeleteFunc(total.idle(), func(name string) bool { return elsewhere[name] != "" }); len(left) == 0 {
+			t.Log(total)
+			return
+		}
+	}
+	t.Errorf("not every guard is exercised by %d rounds\n%s", guardRounds, total)
+}
