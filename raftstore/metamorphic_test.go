@@ -113,18 +113,33 @@ func TestOneAnswerWhateverTheRoad(t *testing.T) {
 		t.Run(road.name, func(t *testing.T) {
 			c := newCluster(t, road.nodes, func(_ int, o *raftstore.Options) {
 				o.TestClock, o.Source, o.SnapshotBytes = true, fixedWall{persistence.SystemSource()}, 16<<10
-				o.Heartbeat = time.Second // no leader is lost unless the test wants it
+				o.Heartbeat, o.MaxDecisionAge = 2*time.Second, patience // no leader or answer is lost unless the test wants it
 			})
+			now := time.Duration(fixedWall{}.WallNs())
 			for i, s := range steps {
 				road.disturb(c, i)
-				leader, _ := c.leader()
-				require.Eventually(t, func() bool { return leader.Advance(s.wait) }, patience, time.Millisecond)
+				now += s.wait
+				c.advanceTo(now)
 				require.Equal(t, want[i], c.decide(c.nodes[i%road.nodes], s), "step %d", i)
 			}
 			c.leader()
 			c.agree()
 		})
 	}
+}
+
+// advanceTo moves the test clock to a time, and writes that time to the log. An order that
+// had no answer may have moved the clock, so each attempt moves it by what is missing.
+func (c *cluster) advanceTo(now time.Duration) {
+	c.t.Helper()
+	c.order(func(leader *raftstore.Node) error {
+		missing := now - time.Duration(leader.Now().NowNs)
+		require.GreaterOrEqual(c.t, missing, time.Duration(0), "the clock is ahead")
+		if !leader.Advance(missing) {
+			return raftstore.ErrUnknown
+		}
+		return nil
+	})
 }
 
 // trouble happens to a cluster of three between steps.

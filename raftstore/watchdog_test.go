@@ -41,7 +41,7 @@ func TestLeaderStepsAsideForAStalledFollower(t *testing.T) {
 	var victim atomic.Value // the address of that node
 	victim.Store("")
 	c := newCluster(t, 3, func(i int, o *raftstore.Options) {
-		o.StalledAfter = 500 * time.Millisecond
+		o.StalledAfter, o.Heartbeat = 500*time.Millisecond, busy
 		o.Dialer = func(ctx context.Context, addr string) (net.Conn, error) {
 			conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 			if err != nil || addr != victim.Load() {
