@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"math"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -113,31 +114,37 @@ func stallingServer(t *testing.T, behind int64, stall time.Duration) string {
 }
 
 // A closed loop has one slow answer a connection in a stall, whatever it delays. An open
-// loop has all that were due meanwhile: 100 ms of two seconds are five percent.
+// loop has all that were due meanwhile: half a second of two is a quarter. The stall is longer
+// than those of a busy machine, and one that stalls all the same does not so in each of
+// several runs.
 func TestAnOpenLoopCountsAStall(t *testing.T) {
-	const stall, perSecond = 100 * time.Millisecond, 2000
+	const stall, perSecond, attempts = 500 * time.Millisecond, 2000, 10
 	l := Load{Workload: TokenBucket, Clients: 4, Pipeline: 1, Keys: 100}
-	closed, err := new(Builtin).Run(context.Background(), jobAt(stallingServer(t, perSecond, stall), l, 20*perSecond))
-	require.NoError(t, err)
-	l.PerSecond = perSecond
-	open, err := new(Builtin).Run(context.Background(), jobAt(stallingServer(t, perSecond, stall), l, 2*perSecond))
-	require.NoError(t, err)
-
 	slow := func(o Outcome) (n int64) {
 		for _, b := range o.histogram.Distribution() {
-			if b.To >= int64(stall/4) {
+			if b.To >= int64(stall/2) {
 				n += b.Count
 			}
 		}
 		return n
 	}
-	require.GreaterOrEqual(t, open.Latency.P999Ms, 90.0, "it shows in p99.9")
-	require.GreaterOrEqual(t, slow(open), int64(perSecond*stall.Seconds()*3/4*0.9), "so do all that were due in its first three quarters")
-	require.GreaterOrEqual(t, closed.Latency.MaxMs, 90.0)
-	if quiet := slow(closed); quiet > 20 {
-		t.Skipf("the machine stalls by itself: %d slow answers in a closed loop", quiet)
+	open := l
+	open.PerSecond = perSecond
+	got, err := new(Builtin).Run(context.Background(), jobAt(stallingServer(t, perSecond, stall), open, 2*perSecond))
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, got.Latency.P999Ms, 0.9*float64(stall.Milliseconds()), "it shows in p99.9")
+	require.GreaterOrEqual(t, slow(got), int64(perSecond*stall.Seconds()/2*0.9), "so do all that were due in its first half")
+
+	least := int64(math.MaxInt64)
+	for range attempts {
+		got, err := new(Builtin).Run(context.Background(), jobAt(stallingServer(t, perSecond, stall), l, 3*perSecond))
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, got.Latency.MaxMs, 0.9*float64(stall.Milliseconds()))
+		if least = min(least, slow(got)); least <= int64(l.Clients) {
+			return
+		}
 	}
-	require.Less(t, closed.Latency.P999Ms, 50.0, "a closed loop hides it")
+	t.Errorf("a closed loop of %d clients had %d slow answers at least in %d runs: it does not hide the stall", l.Clients, least, attempts)
 }
 
 func TestKeysAreChosenAsAsked(t *testing.T) {

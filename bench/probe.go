@@ -74,18 +74,20 @@ type probes struct{ asked, admitted int }
 // prober asks for random keys beside a load and reads the replies, which the load
 // generator does not.
 type prober struct {
-	cancel context.CancelFunc
-	done   chan struct{} // closed when the goroutine has ended; then seen and err are settled
-	seen   probes
-	err    error
+	cancel  context.CancelFunc // ends it after the answer that it waits for
+	abandon context.CancelFunc // ends it at once
+	done    chan struct{}      // closed when the goroutine has ended; then seen and err are settled
+	seen    probes
+	err     error
 }
 
 func startProber(ctx context.Context, addr string, c Command, l Load) *prober {
-	ctx, cancel := context.WithCancel(ctx)
-	p := &prober{cancel: cancel, done: make(chan struct{})}
+	whole, abandon := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(whole)
+	p := &prober{cancel: cancel, abandon: abandon, done: make(chan struct{})}
 	go func() {
 		defer close(p.done)
-		p.err = p.run(ctx, addr, c, l)
+		p.err = p.run(ctx, whole, addr, c, l)
 	}()
 	return p
 }
@@ -94,15 +96,18 @@ func startProber(ctx context.Context, addr string, c Command, l Load) *prober {
 func (p *prober) stop() (probes, error) {
 	p.cancel()
 	<-p.done
+	p.abandon()
 	return p.seen, p.err
 }
 
-func (p *prober) run(ctx context.Context, addr string, c Command, l Load) error {
+// run asks until ctx ends. When whole ends it does not wait for an answer any more.
+func (p *prober) run(ctx, whole context.Context, addr string, c Command, l Load) error {
 	conn, err := call(addr)
 	if err != nil {
 		return err
 	}
 	defer conn.conn.Close()
+	defer context.AfterFunc(whole, func() { conn.conn.Close() })()
 	next := time.NewTicker(probeInterval)
 	defer next.Stop()
 	key := newPicker(l, nil).of(0)

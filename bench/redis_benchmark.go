@@ -30,6 +30,9 @@ func (r RedisBenchmark) Run(ctx context.Context, job Job) (Outcome, error) {
 	}
 	prober := startProber(ctx, job.Addr, job.Commands[job.Load.Workload], job.Load)
 	outcome, err := r.run(ctx, job)
+	if err != nil {
+		prober.abandon() // the server may not answer it either
+	}
 	seen, probeErr := prober.stop()
 	if err != nil {
 		return Outcome{}, err // the load's error comes first: the prober's may follow from it
