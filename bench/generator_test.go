@@ -133,7 +133,8 @@ func TestAnOpenLoopCountsAStall(t *testing.T) {
 	got, err := new(Builtin).Run(context.Background(), jobAt(stallingServer(t, perSecond, stall), open, 2*perSecond))
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, got.Latency.P999Ms, 0.9*float64(stall.Milliseconds()), "it shows in p99.9")
-	require.GreaterOrEqual(t, slow(got), int64(perSecond*stall.Seconds()/2*0.9), "so do all that were due in its first half")
+	due := int64(perSecond * stall.Seconds() / 2 * 0.9)
+	require.GreaterOrEqual(t, slow(got), due, "so do all that were due in its first half")
 
 	least := int64(math.MaxInt64)
 	for range attempts {
@@ -144,7 +145,8 @@ func TestAnOpenLoopCountsAStall(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("a closed loop of %d clients had %d slow answers at least in %d runs: it does not hide the stall", l.Clients, least, attempts)
+	t.Errorf("a closed loop of %d clients had %d slow answers at least in %d runs: it does not hide the stall",
+		l.Clients, least, attempts)
 }
 
 func TestKeysAreChosenAsAsked(t *testing.T) {

@@ -1,7 +1,7 @@
 package persistence
 
 import (
-	"strings"
+	"bytes"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -27,7 +27,8 @@ func TestTheLossOfOneFlushIsMissed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			broken := copyDir(t, killed)
-			writeFile(t, broken, broken.PathJoin(dataDir, flushedName), []byte(strings.Repeat(string(c.promised.slot()), markSlots)))
+			marks := bytes.Repeat(c.promised.slot(), markSlots)
+			writeFile(t, broken, broken.PathJoin(dataDir, flushedName), marks)
 			before := contents(t, broken)
 			got, err := loadState(t, broken)
 			if !c.refused {

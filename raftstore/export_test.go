@@ -115,7 +115,8 @@ func (n *Node) SendNewestImage(to string) (success bool, err error) {
 		Configuration: raft.EncodeConfiguration(meta.Configuration), ConfigurationIndex: meta.ConfigurationIndex,
 	}
 	var response raft.InstallSnapshotResponse
-	err = transport{NetworkTransport: n.transport, reach: n.reach}.InstallSnapshot(member.ID, member.Address, &request, &response, stream)
+	carrier := transport{NetworkTransport: n.transport, reach: n.reach}
+	err = carrier.InstallSnapshot(member.ID, member.Address, &request, &response, stream)
 	return response.Success, err
 }
 
@@ -123,7 +124,9 @@ func (n *Node) SendNewestImage(to string) (success bool, err error) {
 func (n *Node) AskInAs(leader, id, addr string) error {
 	client := peer.NewClient(n.port, leader, "")
 	defer client.Close()
-	request, err := json.Marshal(joining{NodeID: id, RaftAddr: addr, Format: n.options.Format, KeepsPromises: true, Invited: true})
+	request, err := json.Marshal(joining{
+		NodeID: id, RaftAddr: addr, Format: n.options.Format, KeepsPromises: true, Invited: true,
+	})
 	if err != nil {
 		return err
 	}

@@ -134,7 +134,8 @@ func TestWhoMayNotJoin(t *testing.T) {
 		other := newCluster(t, 1, func(_ int, o *raftstore.Options) { o.NodeID, o.Secret = "stranger", []byte("secret") })
 		other.leader()
 		c.order(func(leader *raftstore.Node) error {
-			if err := leader.AddNode("stranger", other.opts[0].RaftAddr); err != nil && !strings.Contains(err.Error(), "is a member already") {
+			err := leader.AddNode("stranger", other.opts[0].RaftAddr)
+			if err != nil && !strings.Contains(err.Error(), "is a member already") {
 				return err
 			}
 			return nil

@@ -197,7 +197,8 @@ func (n *Node) openRaft() error {
 		Timeout: max(raftTimeouts*n.options.Heartbeat, minRaftTimeout),
 		Logger:  newHclog(n.log),
 	})
-	var carrier raft.Transport = transport{n.transport, &gate{logs: n.logs, limit: n.options.Heartbeat / stuckFraction, stop: n.stop, log: n.log}, n.reach}
+	stuck := &gate{logs: n.logs, limit: n.options.Heartbeat / stuckFraction, stop: n.stop, log: n.log}
+	var carrier raft.Transport = transport{n.transport, stuck, n.reach}
 	if n.faults.HeartbeatFastPath {
 		carrier = n.transport
 	}

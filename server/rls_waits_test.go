@@ -32,7 +32,9 @@ func TestRLSDenialsTellTheWait(t *testing.T) {
 // TestRLSHeadersOfTheLongerWait: of several denials the headers tell of the one that
 // takes longest, in whichever order the descriptors come.
 func TestRLSHeadersOfTheLongerWait(t *testing.T) {
-	for name, order := range map[string][]string{"the longer first": {"long", "short"}, "the shorter first": {"short", "long"}} {
+	for name, order := range map[string][]string{
+		"the longer first": {"long", "short"}, "the shorter first": {"short", "long"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			s := newTestServer(t, Config{})
 			c := s.client(t)

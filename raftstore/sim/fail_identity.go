@@ -75,12 +75,15 @@ func (s *Simulation) stranger(id, addr string) {
 func (s *Simulation) forgeJoin(leader *process, h *host) {
 	end := s.net.attach("forger:1")
 	port := peer.NewPort(end, peer.Config{
-		Secret: []byte(secret), Self: func() peer.Identity { return peer.Identity{NodeID: "forger"} }, Logger: s.logger, Dialer: end.Dial,
+		Secret: []byte(secret), Logger: s.logger, Dialer: end.Dial,
+		Self: func() peer.Identity { return peer.Identity{NodeID: "forger"} },
 	}, nil)
 	client := peer.NewClient(port, leader.host.addr, "")
 	ctx, cancel := context.WithTimeout(context.Background(), raceLimit)
 	defer cancel()
-	request, err := json.Marshal(map[string]any{"NodeID": h.id, "RaftAddr": "forger:1", "Format": 2, "KeepsPromises": true, "Invited": true})
+	request, err := json.Marshal(map[string]any{
+		"NodeID": h.id, "RaftAddr": "forger:1", "Format": 2, "KeepsPromises": true, "Invited": true,
+	})
 	if err != nil {
 		s.violation("the forged request: %v", err)
 	}

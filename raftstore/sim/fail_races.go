@@ -23,7 +23,10 @@ const (
 )
 
 // spent is a bucket of one unit that only the races use.
-var spent = engine.Op{Key: []byte("x"), Cost: 1, Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: 1}}
+var spent = engine.Op{
+	Key: []byte("x"), Cost: 1,
+	Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: 1},
+}
 
 // race begins one of the races of terms, on the process that leads.
 func (s *Simulation) race(kind string, rng *rand.Rand) {

@@ -10,7 +10,8 @@ import (
 
 // races are the faults that force what the guards of raftstore stand against.
 var races = []weights{
-	{"stale proposal": 1}, {"outlived denial": 1}, {"deposed at once": 1}, {"slow apply": 1}, {"slow forward": 1}, {"stop at election": 1},
+	{"stale proposal": 1}, {"outlived denial": 1}, {"deposed at once": 1}, {"slow apply": 1},
+	{"slow forward": 1}, {"stop at election": 1},
 	{"stolen id": 1}, {"stolen address": 1}, {"forged join": 1}, {"late image": 1}, {"transfer": 1},
 	{"lost disk": 1, "restart all": 1}, {"monotonic clock back": 1, "transfer": 2, "crash": 2},
 }
@@ -18,7 +19,7 @@ var races = []weights{
 // elsewhere are the guards that no run can exercise, and the test of package raftstore that
 // does.
 var elsewhere = map[string]string{
-	"second founding":                  "TestASecondFoundingIsIgnored: a leader founds only after it has applied what earlier leaders committed",
+	"second founding":                  "TestASecondFoundingIsIgnored: a leader founds only where nothing is committed",
 	"answer in dispute":                "TestADisputeWithholdsAnswers: all nodes of a run decide alike",
 	"table replaced during a snapshot": "TestASnapshotOfAReplacedTable: clients of a run never empty the table",
 }

@@ -16,7 +16,8 @@ var everything = weights{
 	"partition": 10, "one-way partition": 8, "slow links": 8, "connection resets": 8,
 	"disk error": 8, "disk stall": 5, "snapshot": 10, "transfer": 7,
 	"add node": 3, "remove node": 3, "lost disk": 4, "wall clock step": 6, "monotonic clock back": 2,
-	"stale proposal": 4, "outlived denial": 4, "deposed at once": 4, "slow apply": 4, "slow forward": 3, "stop at election": 3,
+	"stale proposal": 4, "outlived denial": 4, "deposed at once": 4, "slow apply": 4,
+	"slow forward": 3, "stop at election": 3,
 	"stolen id": 3, "stolen address": 3, "forged join": 3, "late image": 3,
 }
 
