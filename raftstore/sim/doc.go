@@ -10,6 +10,11 @@
 // everything heals, and the checks judge what the clients saw from outside
 // (check_*.go), and what the nodes hold.
 //
+// Some races are too rare for chance. A plan forces them with failpoints (failpoint.go):
+// a node waits between two steps while another is elected (fail_races.go), or a process is
+// not what it says (fail_identity.go). The report names the guards of raftstore that a run
+// has exercised (guards.go).
+//
 // A seed fixes the plan, not the run: in a bubble goroutines still run in
 // parallel, and the Raft library draws its timeouts for itself. A seed that failed
 // fails again often, not always; run it many times:
