@@ -44,6 +44,9 @@ func (t *Table) narrow(ops []Op) int {
 // DecideAtomic carries out ops in order as one atomic step: no other operation is
 // seen between them, and all happen at the same instant.
 func (t *Table) DecideAtomic(at Stamp, ops []Op, out []Decision) {
+	if t.high() {
+		t.reclaim(true)
+	}
 	var few [2 * MaxPairs]int
 	involved := t.lock(ops, few[:0])
 	defer t.unlock(involved)

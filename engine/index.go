@@ -1,7 +1,5 @@
 package engine
 
-import "sync/atomic"
-
 // index finds the slot of an entry by the hash of its key: an extendible hash
 // table (Fagin et al., 1979) of fixed-size segments, each an open-addressed table
 // probed in groups of eight control bytes at once (the idea of Abseil's Swiss
@@ -10,10 +8,10 @@ import "sync/atomic"
 type index struct {
 	dir   []*segment // by the leading bits of the hash, 2^depth of them
 	depth uint8
-	used  *atomic.Int64 // bytes of segments, shared by all indexes of a table
+	used  *meter // bytes of segments
 }
 
-func newIndex(used *atomic.Int64) index {
+func newIndex(used *meter) index {
 	x := index{used: used}
 	x.dir = []*segment{x.newSegment(0)}
 	return x
@@ -26,7 +24,7 @@ func (x *index) reserve(entries int64) {
 	for entries>>depth > segmentLoad*9/10 {
 		depth++
 	}
-	x.used.Add(-x.bytes())
+	x.used.add(-x.bytes())
 	x.dir, x.depth = make([]*segment, 1<<depth), depth
 	for i := range x.dir {
 		x.dir[i] = x.newSegment(depth)
@@ -34,7 +32,7 @@ func (x *index) reserve(entries int64) {
 }
 
 func (x *index) newSegment(depth uint8) *segment {
-	x.used.Add(segmentBytes)
+	x.used.add(segmentBytes)
 	return newSegment(depth)
 }
 
@@ -153,7 +151,7 @@ func (x *index) split(h uint64, old *segment, hashOf func(ref) uint64) {
 		halves[eh>>(64-depth)&1].put(eh, r)
 	})
 	x.spread(h, old.depth, halves[:])
-	x.used.Add(-segmentBytes)
+	x.used.add(-segmentBytes)
 }
 
 // join replaces two neighbours by one segment with the entries of both.
@@ -163,7 +161,7 @@ func (x *index) join(h uint64, a, b *segment, hashOf func(ref) uint64) {
 		g.each(func(r ref) { both.put(hashOf(r), r) })
 	}
 	x.spread(h, both.depth, []*segment{both})
-	x.used.Add(-2 * segmentBytes)
+	x.used.add(-2 * segmentBytes)
 }
 
 // spread makes the directory places of all hashes that share h's leading depth bits

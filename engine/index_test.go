@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 	"math/rand/v2"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,8 +18,8 @@ type indexed struct {
 }
 
 func newIndexed(hash func(key []byte) uint64) *indexed {
-	x := &indexed{slab: newSlab(new(atomic.Int64)), refs: map[string]ref{}, hash: hash}
-	x.index = newIndex(new(atomic.Int64))
+	x := &indexed{slab: newSlab(newMeter()), refs: map[string]ref{}, hash: hash}
+	x.index = newIndex(newMeter())
 	return x
 }
 
@@ -66,7 +65,7 @@ func (x *indexed) check(t *testing.T) {
 		i += span
 	}
 	require.Len(t, x.refs, total)
-	require.Equal(t, x.index.bytes(), x.index.used.Load())
+	require.Equal(t, x.index.bytes(), x.index.used.own.Load())
 }
 
 func (x *indexed) checkSegment(t *testing.T, g *segment) (live int) {
@@ -165,7 +164,7 @@ func TestIndexReserve(t *testing.T) {
 	x := newIndexed(func(key []byte) uint64 { return hashes[string(key)] })
 	x.index.reserve(keys)
 	reserved := x.index.bytes()
-	require.Equal(t, reserved, x.index.used.Load())
+	require.Equal(t, reserved, x.index.used.own.Load())
 	for n := range keys {
 		key := fmt.Sprint(n)
 		hashes[key] = rng.Uint64()

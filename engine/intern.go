@@ -1,14 +1,12 @@
 package engine
 
-import "sync/atomic"
-
 // limitTable gives each limit in use a small number, so that an entry need not
 // hold its limit. Number 0 is no limit.
 type limitTable struct {
 	slots  []limitSlot
 	number map[Limit]uint32
 	vacant []uint32
-	used   *atomic.Int64 // bytes of limits, shared by all limit tables of a table
+	used   *meter // bytes of limits
 }
 
 type limitSlot struct {
@@ -23,7 +21,7 @@ const limitBytes = 256
 // bytes is what a limit counts for. The steps are held once, by both slot and map.
 func (l *Limit) bytes() int64 { return limitBytes + int64(len(l.Steps)) }
 
-func newLimitTable(used *atomic.Int64) limitTable {
+func newLimitTable(used *meter) limitTable {
 	return limitTable{slots: make([]limitSlot, 1), number: map[Limit]uint32{}, used: used}
 }
 
@@ -65,7 +63,7 @@ func (t *limitTable) add(l Limit) uint32 {
 	}
 	t.slots[id] = limitSlot{limit: l}
 	t.number[l] = id
-	t.used.Add(l.bytes())
+	t.used.add(l.bytes())
 	return id
 }
 
@@ -79,7 +77,7 @@ func (t *limitTable) release(id uint32) {
 		return
 	}
 	delete(t.number, slot.limit)
-	t.used.Add(-slot.limit.bytes())
+	t.used.add(-slot.limit.bytes())
 	*slot = limitSlot{}
 	t.vacant = append(t.vacant, id)
 }

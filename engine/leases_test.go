@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,7 +24,7 @@ func TestLeases(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			rng := rand.New(rand.NewPCG(seed, 3))
-			l := &leased{slab: newSlab(new(atomic.Int64)), held: map[string]lease{}, nowNs: 1e18}
+			l := &leased{slab: newSlab(newMeter()), held: map[string]lease{}, nowNs: 1e18}
 			for range 1_000 {
 				l.step(rng, 1+int(seed)*20)
 				l.check(t, rng)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -71,7 +70,7 @@ func TestLog(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			rng := rand.New(rand.NewPCG(seed, 2))
-			l := &logged{slab: newSlab(new(atomic.Int64))}
+			l := &logged{slab: newSlab(newMeter())}
 			nowNs := 1 + someSpan(rng, 60)
 			for range 1_000 {
 				l.step(rng, &nowNs, int(seed))

@@ -14,6 +14,12 @@ func (p *page) unmark(word uint16) {
 	p.marks[i/64] &^= 1 << (i % 64)
 }
 
+// hasMark reports whether the entry in a slot changed.
+func (p *page) hasMark(word uint16) bool {
+	i := word / markWords
+	return p.marks[i/64]>>(i%64)&1 != 0
+}
+
 // mark notes that the entry in a slot changed. It reports whether the page had been
 // without marks and must be listed.
 func (p *page) mark(word uint16) (first bool) {

@@ -1,42 +1,37 @@
 package engine
 
-// Memory is counted in pages, index segments and limits, for the whole table.
-// Evictions begin at seven eighths of the bound; what is above is the slack for
-// slots of a size that no eviction happens to free.
+// evictMost bounds the entries evicted for one slot or limit, evictLook the
+// entries among which each is chosen, evictTries the segments looked at for one.
 const (
-	softNum, softDen = 7, 8
-	// evictMost bounds the entries evicted for one slot or limit, evictLook the
-	// entries among which each is chosen, evictTries the segments looked at for one.
 	evictMost  = 16
 	evictLook  = 16
 	evictTries = 32
 )
 
-// full reports whether memory in use exceeds num/den of the bound.
-func (t *Table) full(num, den int64) bool {
-	return t.opts.MaxMemoryBytes > 0 && t.used.Load() >= t.opts.MaxMemoryBytes/den*num
-}
-
-// closed reports whether memory may grow no more.
-func (t *Table) closed() bool {
-	return t.full(1, 1) || t.opts.WhenFull == Deny && t.full(softNum, softDen)
-}
-
 // makeRoom reports whether a slot of n bytes may be taken; none is needed if n is 0.
-// When memory is nearly full it first evicts a few entries, but not keep. It is asked
-// just before the slot is taken: an operation that adds nothing evicts nothing.
+// When memory is nearly full it first evicts entries that take as much, but not keep. It is
+// asked just before the slot is taken: an operation that adds nothing evicts nothing.
 func (s *shard) makeRoom(n int, keep ref) bool {
 	if n == 0 || s.slab.hasRoom(n) {
 		return true
 	}
-	if s.t.opts.WhenFull == LeastHarm && s.t.full(softNum, softDen) {
+	if s.evicts() {
+		taken := s.slab.taken
 		for range evictMost {
-			if !s.evict(keep) || s.slab.hasRoom(n) {
+			enough := taken-s.slab.taken >= int64(n) && !s.t.closed()
+			if enough || !s.evict(keep) || s.slab.hasRoom(n) {
 				break
 			}
 		}
 	}
 	return s.slab.hasRoom(n) || !s.t.closed()
+}
+
+// evicts reports whether an entry that the shard adds costs it others. A shard that has less
+// than its share of the memory in use leaves that to reclaim, which takes from the largest.
+func (s *shard) evicts() bool {
+	l := &s.t.levels
+	return s.t.opts.WhenFull == LeastHarm && s.t.used.Load() >= l.soft && s.used.own.Load() >= l.share
 }
 
 // makeRoomForLimit reports whether an entry may remember a limit. At the bound it
@@ -62,7 +57,7 @@ func (s *shard) mayRemember(l *Limit) bool { return !s.t.closed() || s.limits.ha
 // more than it is worth: of sixteen, the one to go is among the nearest eighth with
 // a chance of 88 %, and an offender goes only if it meets fifteen worse ones.)
 func (s *shard) evict(keep ref) bool {
-	victim := s.nearestIdle(keep, false)
+	victim := s.nearestIdle(keep)
 	if victim == 0 {
 		return false
 	}
@@ -101,33 +96,46 @@ func (s *shard) worthNs(e entry) int64 {
 // 0 names a limit.
 func (d *Decision) denied() bool { return d.Status == OK && d.Allowed == 0 && d.Limit > 0 }
 
-// nearestIdle is the one of a few entries, blocks left out if asked, met from a place that wanders
-// over the index, that is worth the least; 0 when none but keep was met. The steps it
-// goes by change as well: among neighbours those that are worth little would go first
+// evictable reports whether an entry may be given up for room: a block is an order, and a
+// hold a promise.
+func evictable(e entry) bool { return e.kind() != kindBlock && e.kind() <= kindToken }
+
+// nearestIdle is the one of a few entries that is worth the least; 0 when none that may go but
+// keep was met.
+func (s *shard) nearestIdle(keep ref) (nearest ref) {
+	soonest := Never
+	s.visitFew(func(r ref, e entry) {
+		if r == keep {
+			return
+		}
+		if worthNs := s.worthNs(e); nearest == 0 || worthNs < soonest {
+			nearest, soonest = r, worthNs
+		}
+	})
+	return nearest
+}
+
+// visitFew visits a few entries that may go, from a place that wanders over the index. The steps
+// it goes by change as well: among neighbours those that are worth little would go first
 // where they are few, until places are left that hold none, and a limiter goes there.
-func (s *shard) nearestIdle(keep ref, butBlocks bool) (nearest ref) {
-	soonest, seen := Never, 0
+func (s *shard) visitFew(visit func(ref, entry)) {
+	seen := 0
 	for range evictTries {
 		s.wander = s.wander*6364136223846793005 + 1442695040888963407 // Knuth's MMIX generator
 		g, from := s.index.segmentOf(s.wander), int(s.wander>>20%segmentSlots)
 		stride := int(s.wander>>29%segmentSlots) | 1 // odd: it meets every slot
 		for i := 0; i < segmentSlots && seen < evictLook; i++ {
 			r := g.slot((from + i*stride) % segmentSlots)
-			if r == 0 || r == keep {
+			if r == 0 {
 				continue
 			}
-			e := entry(s.slab.at(r))
-			if butBlocks && e.kind() == kindBlock || e.kind() > kindToken { // a hold is a promise
-				continue
-			}
-			seen++
-			if keptNs := s.worthNs(e); nearest == 0 || keptNs < soonest {
-				nearest, soonest = r, keptNs
+			if e := entry(s.slab.at(r)); evictable(e) {
+				seen++
+				visit(r, e)
 			}
 		}
 		if seen == evictLook {
 			break
 		}
 	}
-	return nearest
 }

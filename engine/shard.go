@@ -1,34 +1,41 @@
 package engine
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // shard is one independently locked part of a table. All fields but mu are
 // guarded by mu.
 type shard struct {
-	mu        sync.Mutex
-	t         *Table
-	number    int   // among the table's shards
-	nowNs     int64 // the latest time seen; it never goes back
-	offsetNs  int64
-	slab      slab
-	index     index
-	wheel     wheel
-	limits    limitTable
-	changes   changeLog
-	counts    counts
-	wander    uint64  // where evict looks next
-	looking   bool    // see look
-	resume    Stamp   // the shard's own time during a look
-	lent      []entry // copies with logs that a look has
-	listed    []claim // the claims looked at last
-	claimName [markLen + MaxIDLen]byte
-	chance    uint64                          // the last random number for top
-	fine      [numVerdicts]uint8              // 64 less the logarithm of the units that a sample for top stands for
-	top       *top                            // nil until there is one
-	scratch   [2 + MaxNameLen + MaxIDLen]byte // for the key of a token
-	gone      []gone                          // what is to be forgotten before anything else
-	fetched   uint64                          // keeps fetch from being optimized away
-	checker   checker                         // for the first of the shards of a check
+	mu         sync.Mutex
+	t          *Table
+	number     int   // among the table's shards
+	nowNs      int64 // the latest time seen; it never goes back
+	offsetNs   int64
+	slab       slab
+	index      index
+	wheel      wheel
+	limits     limitTable
+	changes    changeLog
+	counts     counts
+	wander     uint64      // where evict looks next
+	used       meter       // read without mu
+	barren     atomic.Bool // has nothing to give, as far as the last look for it tells
+	compaction compaction
+	shedding   shedding
+	looking    bool    // see look
+	resume     Stamp   // the shard's own time during a look
+	lent       []entry // copies with logs that a look has
+	listed     []claim // the claims looked at last
+	claimName  [markLen + MaxIDLen]byte
+	chance     uint64                          // the last random number for top
+	fine       [numVerdicts]uint8              // 64 less the logarithm of the units that a sample for top stands for
+	top        *top                            // nil until there is one
+	scratch    [2 + MaxNameLen + MaxIDLen]byte // for the key of a token
+	gone       []gone                          // what is to be forgotten before anything else
+	fetched    uint64                          // keeps fetch from being optimized away
+	checker    checker                         // for the first of the shards of a check
 }
 
 // counts are the shard's share of Stats.
@@ -42,9 +49,11 @@ type counts struct {
 
 func (s *shard) init(t *Table) {
 	s.t = t
-	s.slab = newSlab(&t.used)
-	s.index = newIndex(&t.used)
-	s.limits = newLimitTable(&t.used)
+	s.used.all = &t.used
+	s.slab = newSlab(&s.used)
+	s.index = newIndex(&s.used)
+	s.limits = newLimitTable(&s.used)
+	s.compaction, s.shedding = compaction{}, shedding{}
 	s.wheel = wheel{dueNs: Never}
 	s.changes = changeLog{on: t.opts.TrackChanges}
 	s.counts = counts{}

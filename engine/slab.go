@@ -1,14 +1,13 @@
 package engine
 
-import "sync/atomic"
-
 // ref names a slot of a slab: the page and the offset in it, in words of eight
 // bytes. Zero is no slot.
 type ref = uint32
 
 const (
 	pageLen   = 16<<10 - pageHead
-	pageHead  = 88                   // what a page keeps about itself, so that a page is 16 KiB in all
+	pageHead  = 88 // what a page keeps about itself, so that a page is 16 KiB in all
+	pageBytes = pageLen + pageHead
 	wordBits  = 11                   // 16 KiB in words
 	maxPages  = 1 << (31 - wordBits) // 16 GiB
 	noWord    = 1<<16 - 1
@@ -34,6 +33,7 @@ type page struct {
 	class  uint8
 	listed bool // in the list of pages with room
 	marked bool // in the list of pages with marks
+	leaves bool // compaction empties it, and nothing new goes there
 }
 
 // slab is an allocator of small byte slots in pages. A page whose last slot is
@@ -43,15 +43,17 @@ type slab struct {
 	spare  []uint32              // numbers of empty pages kept for reuse
 	vacant []uint32              // numbers without a page
 	room   [len(slotLens)]uint32 // by class: first page with room, 0 for none
+	live   [len(slotLens)]int    // by class: slots in use
+	count  [len(slotLens)]int    // by class: pages
 	taken  int64                 // bytes of slots in use
-	used   *atomic.Int64         // bytes of pages, shared by all slabs of a table
+	used   *meter                // bytes of pages
 }
 
 // maxSpare bounds the empty pages a slab keeps for reuse before it gives them
 // back to the garbage collector.
 const maxSpare = 2
 
-func newSlab(used *atomic.Int64) slab { return slab{pages: make([]*page, 1), used: used} }
+func newSlab(used *meter) slab { return slab{pages: make([]*page, 1), used: used} }
 
 // classOf returns the smallest class that holds n bytes.
 func classOf(n int) uint8 {
@@ -84,6 +86,7 @@ func (s *slab) alloc(n int) ref {
 		p.fresh += slotLens[class] / 8
 	}
 	p.live++
+	s.live[class]++
 	s.taken += int64(slotLens[class])
 	if p.freed == noWord && !p.hasFresh() {
 		s.unlist(id, p)
@@ -103,8 +106,9 @@ func (s *slab) free(r ref) {
 	le.PutUint16(p.data[int(word)*8:], p.freed)
 	p.freed = word
 	p.live--
+	s.live[p.class]--
 	s.taken -= int64(slotLens[p.class])
-	if !p.listed {
+	if !p.listed && !p.leaves {
 		s.list(id, p)
 	}
 	if p.live == 0 {
@@ -145,6 +149,7 @@ func (s *slab) newPage(class uint8) uint32 {
 	id := s.emptyPage()
 	p := s.pages[id]
 	p.class, p.live, p.fresh, p.freed = class, 0, 0, noWord
+	s.count[class]++
 	s.list(id, p)
 	return id
 }
@@ -165,20 +170,35 @@ func (s *slab) emptyPage() uint32 {
 		s.pages = append(s.pages, nil)
 	}
 	s.pages[id] = new(page)
-	s.used.Add(pageLen + pageHead)
+	s.used.add(pageBytes)
 	return id
 }
 
 // release takes an empty page out of service.
 func (s *slab) release(id uint32, p *page) {
-	s.unlist(id, p)
-	if len(s.spare) < maxSpare {
-		s.spare = append(s.spare, id)
-		return
+	if p.listed {
+		s.unlist(id, p)
 	}
+	p.leaves = false
+	s.count[p.class]--
+	s.spare = append(s.spare, id)
+	if len(s.spare) > maxSpare {
+		s.returnSpare()
+	}
+}
+
+// returnSpare gives an empty page back to the garbage collector; false when none is kept.
+func (s *slab) returnSpare() bool {
+	n := len(s.spare)
+	if n == 0 {
+		return false
+	}
+	id := s.spare[n-1]
+	s.spare = s.spare[:n-1]
 	s.pages[id] = nil
 	s.vacant = append(s.vacant, id)
-	s.used.Add(-(pageLen + pageHead))
+	s.used.add(-pageBytes)
+	return true
 }
 
 func (s *slab) list(id uint32, p *page) {
@@ -204,5 +224,5 @@ func (s *slab) unlist(id uint32, p *page) {
 
 // bytes is what the pages of a slab count for.
 func (s *slab) bytes() int64 {
-	return int64(len(s.pages)-1-len(s.vacant)) * (pageLen + pageHead)
+	return int64(len(s.pages)-1-len(s.vacant)) * pageBytes
 }

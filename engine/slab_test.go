@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 	"math/rand/v2"
-	"sync/atomic"
 	"testing"
 	"unsafe"
 
@@ -34,7 +33,7 @@ func TestSlab(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			rng := rand.New(rand.NewPCG(seed, 4))
-			s := newSlab(new(atomic.Int64))
+			s := newSlab(newMeter())
 			slots, marked, listed := map[ref]byte{}, map[ref]bool{}, map[uint32]bool{}
 			for wave := range 12 {
 				size, want := 32+rng.IntN(maxRecord-31), 2_000>>(wave%2*12)
@@ -63,7 +62,7 @@ func TestSlab(t *testing.T) {
 					delete(marked, r)
 				}
 				require.Equal(t, len(slots), s.slots())
-				require.Equal(t, s.bytes(), s.used.Load())
+				require.Equal(t, s.bytes(), s.used.own.Load())
 				if wave%3 == 2 {
 					takeMarks(t, &s, marked, listed)
 				}

@@ -60,6 +60,8 @@ type Table struct {
 	shards     []shard
 	asked      atomic.Uint64 // shards that Victims has asked
 	evicted    atomic.Int64  // entries given up for room
+	levels     levels
+	skips      atomic.Int64 // see relieve
 
 	// policies is changed only by who holds all shards.
 	policies        atomic.Pointer[Policies]
@@ -78,7 +80,8 @@ func NewTable(o Options) *Table {
 	if o.IDLifetimeNs == 0 {
 		o.IDLifetimeNs = defaultIDLifetimeNs
 	}
-	t := &Table{opts: o, seed: maphash.MakeSeed(), policySeed: maphash.MakeSeed(), shardBits: bits.TrailingZeros(uint(o.Shards))}
+	o.Shards = shardsWithin(o.MaxMemoryBytes, o.Shards)
+	t := &Table{opts: o, levels: levelsOf(o.MaxMemoryBytes, o.Shards), seed: maphash.MakeSeed(), policySeed: maphash.MakeSeed(), shardBits: bits.TrailingZeros(uint(o.Shards))}
 	t.policies.Store(newPolicies())
 	t.shards = make([]shard, o.Shards)
 	for i := range t.shards {
@@ -134,7 +137,7 @@ func (s *shard) visit(at Stamp, visit func(*shard)) {
 func (t *Table) Clear() {
 	t.renewPolicies()
 	t.eachShard(Stamp{}, func(s *shard) {
-		t.used.Add(-s.slab.bytes() - s.index.bytes() - s.limits.bytes())
+		s.used.add(-s.slab.bytes() - s.index.bytes() - s.limits.bytes())
 		totals := s.counts
 		s.forgetEverywhere()
 		s.init(t)

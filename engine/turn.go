@@ -14,6 +14,10 @@ const turnOps = 64
 
 // enter locks a shard and reports true, unless it is held already.
 func (t *turn) enter(s *shard) (locked bool) {
+	if s.t.high() {
+		t.leave()
+		s.t.reclaim(false)
+	}
 	t.ops++
 	if s == t.s && t.ops <= turnOps {
 		return false

@@ -27,7 +27,7 @@ func (s *shard) victim(at Stamp) (key, id []byte) {
 	s.mu.Lock()
 	defer s.unlock()
 	s.look(at)
-	r := s.nearestIdle(0, true)
+	r := s.nearestIdle(0)
 	if r == 0 {
 		return nil, nil
 	}
