@@ -1,0 +1,131 @@
+package engine_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// longKey is a key of n bytes.
+func longKey(number, n int) []byte {
+	key := fmt.Appendf(make([]byte, 0, n), "%d ", number)
+	return append(key, make([]byte, n-len(key))...)
+}
+
+// TestNoMemoryIsNotRemembered: an operation that found no memory is decided when its ID comes
+// again and there is some. Its token had room, its entry had none.
+func TestNoMemoryIsNotRemembered(t *testing.T) {
+	const length = 200
+	table := engine.NewTable(engine.Options{MaxMemoryBytes: 1 << 20, WhenFull: engine.Deny, Shards: 1})
+	at, limit := engine.Stamp{NowNs: 1e18}, bucketOf(1, boundHourNs, 10)
+	ask := func(number int, id string) engine.Status {
+		op := engine.Op{Key: longKey(number, length), Limit: limit, Cost: 1, ID: []byte(id)}
+		return decideOne(table, step{at, op}).Status
+	}
+	require.Equal(t, engine.OK, ask(0, "one"), "which leaves room for tokens")
+	n := 1
+	for ask(n, "") == engine.OK {
+		n++
+	}
+	require.Equal(t, engine.OutOfMemory, ask(n, "two"))
+	require.EqualValues(t, 1, decideOne(table, step{at, engine.Op{Code: engine.OpReset, Key: longKey(1, length)}}).Allowed)
+	require.Equal(t, engine.OK, ask(n, "two"))
+}
+
+// TestBlocksStay: however many keys come, nobody whom an administrator has blocked is let in,
+// and memory full of blocks is said to be full.
+func TestBlocksStay(t *testing.T) {
+	skipUnderRace(t)
+	const blocks, bound = 100, 1 << 20
+	table := engine.NewTable(engine.Options{MaxMemoryBytes: bound, Shards: 1})
+	at := engine.Stamp{NowNs: 1e18}
+	block := func(number int) engine.Status {
+		op := engine.Op{Code: engine.OpBlock, Key: longKey(-number, 100), TTLNs: 1e9}
+		return decideOne(table, step{at, op}).Status
+	}
+	for n := range blocks {
+		require.Equal(t, engine.OK, block(n))
+	}
+	for n := range 20_000 { // all of them idle later than the blocks
+		op := engine.Op{Key: longKey(n, 10+n%500), Limit: windowOf(engine.FixedWindow, boundHourNs, 10), Cost: 1}
+		require.Equal(t, engine.OK, decideOne(table, step{at, op}).Status)
+	}
+	for n := range blocks {
+		info, found := table.Inspect(at, longKey(-n, 100))
+		require.True(t, found && info.Blocked)
+	}
+	refused := false
+	for n := blocks; n < 20_000 && !refused; n++ {
+		refused = block(n) == engine.OutOfMemory
+	}
+	require.True(t, refused)
+	require.LessOrEqual(t, table.MemoryBytes(), int64(bound+bound/100))
+}
+
+// TestMemoryGoesToOtherLengths: memory full of keys of one length serves those of another, and
+// memory full of long logs serves short keys.
+func TestMemoryGoesToOtherLengths(t *testing.T) {
+	skipUnderRace(t)
+	const bound = 4 << 20
+	table := engine.NewTable(engine.Options{MaxMemoryBytes: bound, Shards: 4})
+	nowNs := int64(1e18)
+	log := windowOf(engine.SlidingLog, boundHourNs, 10_000)
+	for phase, length := range []int{20, 500, 30, 0, 120, 512, 0, 15} {
+		for n := range 60_000 {
+			nowNs += 1e4
+			op := engine.Op{Key: longKey(n, length+phase+20), Limit: bucketOf(1, 60e9, 10), Cost: 1}
+			if length == 0 {
+				op.Key, op.Limit = longKey(n%40, 20+phase), log
+			}
+			require.Equal(t, engine.OK, decideOne(table, step{engine.Stamp{NowNs: nowNs}, op}).Status, "%d bytes, %d", length, n)
+			if n%1000 == 0 {
+				require.LessOrEqual(t, table.MemoryBytes(), int64(bound+bound/100))
+			}
+		}
+	}
+}
+
+// TestCompactionMovesWhole: what stays is found with all it held, in whatever order memory is
+// asked for, and a store hears of what has changed.
+func TestCompactionMovesWhole(t *testing.T) {
+	skipUnderRace(t)
+	const bound, kept = 2 << 20, 200
+	table := engine.NewTable(engine.Options{MaxMemoryBytes: bound, Shards: 1, TrackChanges: true})
+	nowNs, day := int64(1e18), 24*boundHourNs
+	log, leases := windowOf(engine.SlidingLog, day, 1000), windowOf(engine.Concurrency, 0, 1000)
+	decide := func(op engine.Op) engine.Decision { return decideOne(table, step{engine.Stamp{NowNs: nowNs}, op}) }
+	for round := range 20 {
+		for n := range kept {
+			nowNs += 1e3
+			op := engine.Op{Key: longKey(n, 20+n), Limit: log, Cost: 1}
+			if n%2 == 0 {
+				op.Limit, op.Text, op.TTLNs = leases, fmt.Append(nil, "holder", round), day
+			}
+			require.EqualValues(t, 1, decide(op).Allowed)
+		}
+		for n := range 4_000 {
+			op := engine.Op{Key: longKey(1000+n, 30+(n*37+round*101)%480), Limit: bucketOf(1, 1e9, 10), Cost: 1}
+			require.Equal(t, engine.OK, decide(op).Status)
+		}
+	}
+	for n := range kept {
+		op := engine.Op{Key: longKey(n, 20+n), Limit: log, Dry: true}
+		if n%2 == 0 {
+			op.Limit = leases
+		}
+		require.EqualValues(t, 980, decide(op).Remaining, "key %d", n)
+	}
+	stored := map[string]bool{}
+	require.NoError(t, table.Drain(1000, func(list []engine.Change) error {
+		for _, c := range list {
+			stored[string(c.Key[1:])] = c.Value != nil
+		}
+		return nil
+	}))
+	for n := range kept {
+		require.True(t, stored[string(longKey(n, 20+n))], "key %d", n)
+	}
+}

@@ -1,0 +1,135 @@
+package engine_test
+
+import (
+	"flag"
+	"fmt"
+	"runtime"
+	"runtime/metrics"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// The long run: go test ./engine -run TestBoundLong -timeout 0 -bound.mb 16,64,256,1024
+var (
+	boundMB  = flag.String("bound.mb", "", "bounds of TestBoundLong in MiB, separated by commas")
+	boundOps = flag.Int("bound.ops", 10_000_000, "operations of TestBoundLong at each bound")
+)
+
+// boundRun is one run of random mixes on a bounded table.
+type boundRun struct {
+	seed    uint64
+	bytes   int64
+	ops     int
+	perMix  int // operations until the mix changes
+	shards  int
+	keys    int // of each kind
+	worst   int // offenders
+	byBatch bool
+}
+
+// boundResult is what a run has shown.
+type boundResult struct {
+	refused, kept    int
+	most             int64 // bytes, ever
+	evicted, expired int64
+	heap             uint64
+	took             time.Duration
+}
+
+func (r boundRun) run(t *testing.T) (got boundResult) {
+	table := engine.NewTable(engine.Options{
+		MaxMemoryBytes: r.bytes, Shards: r.shards, TrackChanges: r.byBatch, IDLifetimeNs: 2e9,
+	})
+	b := newBoundTraffic(r.seed, r.bytes, r.keys)
+	out := make([]engine.Decision, boundBatch)
+	table.Decide(engine.Stamp{NowNs: b.nowNs}, b.policies(), out)
+	worst := newOffenders(r.worst)
+	require.Equal(t, r.worst, worst.ask(table, b.nowNs, worst.limit.Max))
+	ops := make([]engine.Op, boundBatch)
+	began := time.Now()
+	for n := 0; n < r.ops; n += boundBatch {
+		if n/r.perMix != (n-boundBatch)/r.perMix {
+			b.mix = newMix(b.Rand)
+		}
+		b.batch(ops)
+		if r.byBatch && b.IntN(8) == 0 {
+			table.DecideAtomic(engine.Stamp{NowNs: b.nowNs}, ops[:16], out)
+		} else {
+			table.Decide(engine.Stamp{NowNs: b.nowNs}, ops, out)
+		}
+		for i := range out {
+			if out[i].Status == engine.OutOfMemory {
+				got.refused++
+			}
+		}
+		got.most = max(got.most, table.MemoryBytes())
+		if r.byBatch && b.IntN(32) == 0 {
+			require.NoError(t, table.Drain(1000, func([]engine.Change) error { return nil }))
+		}
+	}
+	got.took, got.heap = time.Since(began), heapInUse()
+	got.kept = r.worst - worst.ask(table, b.nowNs, 1)
+	s := table.Stats(engine.Stamp{NowNs: b.nowNs})
+	got.evicted, got.expired = s.Evicted, s.Expired
+	return got
+}
+
+// heapInUse is the memory of the heap that holds objects, dead ones included until they are
+// collected, and the rest of their pages.
+func heapInUse() uint64 {
+	runtime.GC()
+	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/unused:bytes"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64() + s[1].Value.Uint64()
+}
+
+// TestBound: whatever the mix of kinds and lengths, a table that may evict refuses nothing,
+// keeps to its bound, and keeps those that are limited most.
+func TestBound(t *testing.T) {
+	skipUnderRace(t)
+	evicted := int64(0)
+	for seed := range uint64(8) {
+		r := boundRun{
+			seed: seed, bytes: int64(4+seed%3*2) << 20, ops: 40_000,
+			perMix: 10_000, shards: 1 << (seed % 5), keys: 1 << 20, worst: 100,
+		}
+		r.byBatch = seed%2 == 0
+		got := r.run(t)
+		evicted += got.evicted
+		t.Logf("%+v: %+v", r, got)
+		require.Zero(t, got.refused, "%+v", r)
+		require.LessOrEqual(t, got.most, r.bytes+r.bytes/100, "%+v", r)
+		require.GreaterOrEqual(t, got.kept, r.worst*9/10, "%+v", r)
+	}
+	require.Positive(t, evicted)
+}
+
+// TestBoundLong is TestBound at the bounds of -bound.mb.
+func TestBoundLong(t *testing.T) {
+	if *boundMB == "" {
+		t.Skip("without -bound.mb there are no bounds to run at")
+	}
+	for i, mb := range strings.Split(*boundMB, ",") {
+		n, err := strconv.Atoi(mb)
+		require.NoError(t, err)
+		t.Run(fmt.Sprint(n, " MiB"), func(t *testing.T) {
+			r := boundRun{
+				seed: uint64(100 + i), bytes: int64(n) << 20, ops: *boundOps,
+				perMix: *boundOps / 20, shards: 16, keys: 1 << 24, worst: 1000,
+			}
+			got := r.run(t)
+			t.Logf("%d operations in %v: %d refused, at most %.2f %% of the bound, %.1f MiB of heap in use",
+				r.ops, got.took.Round(time.Second), got.refused, 100*float64(got.most)/float64(r.bytes), float64(got.heap)/(1<<20))
+			t.Logf("%d of %d offenders kept, %d evicted, %d expired", got.kept, r.worst, got.evicted, got.expired)
+			require.Zero(t, got.refused)
+			require.LessOrEqual(t, got.most, r.bytes+r.bytes/100)
+			require.GreaterOrEqual(t, got.kept, r.worst*99/100)
+		})
+	}
+}
