@@ -66,7 +66,7 @@ const (
 	errReservedKey    replyError = "ERR keys that begin with 'policy|' belong to the limiters of policies: decide with RL.CHECK, or choose another key"
 	errPoliciesFull   replyError = "ERR at most 1000 policies of 16 MiB together, and per policy 1000 overrides of keys and 32 of patterns; nothing was changed"
 	errWrongType      replyError = "WRONGTYPE the key belongs to another algorithm until it is idle; TYPE tells which, RL.RESET frees it"
-	errOutOfMemory    replyError = "OOM the memory for limiters is full and the policy is deny; nothing was counted"
+	errOutOfMemory    replyError = "OOM memory is at --max-memory and nothing could be evicted for this (blocks and holds never are, with --when-full deny nothing is); nothing was counted, raise --max-memory"
 	errTooManyHolders replyError = "ERR the key has 1000 leases, the most one key may have"
 	errNotRefundable  replyError = "ERR the key's algorithm has nothing to refund"
 	errTooManyHolds   replyError = "ERR a limit of the policies has 1000 holds on this key, the most it may have"
