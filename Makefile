@@ -125,6 +125,13 @@ test-damage: ## Damage every byte of every file that weir keeps, and see that no
 	WEIRTEST_DAMAGE=1 $(GO) test -count=1 -timeout 60m -v -run '^TestDamage' ./persistence ./raftstore
 	$(GO) test -count=1 -timeout 2h -v -run '^Test(ADamagedLogIsRefused|ALogWithoutAMark)$$' ./raftstore/wallog -wallog.damage
 
+# Draws MUTANTS changes of each package; MUTANTFLAGS="-seed 2" draws others, "-match function" chooses.
+MUTANTS     ?= 50
+MUTANTFLAGS ?=
+.PHONY: test-mutants
+test-mutants: ## Change one condition or call at a time, and list the changes that no test notices
+	$(GO) run ./internal/mutants -count $(MUTANTS) $(MUTANTFLAGS) ./server ./persistence ./raftstore/wire ./raftstore/wallog ./raftstore/peer ./raftstore
+
 .PHONY: test-day
 test-day: ## Let 24 simulated hours pass with six million keys coming and going, and see that nothing grows
 	WEIRTEST_DAY=1 $(GO) test -count=1 -timeout 30m -v -run '^TestADay' ./cmd/weir

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// longestTest ends a test of the unchanged source; it is not asked about mutants then.
+	longestTest = 3 * time.Minute
+	// patience is how much longer than usual tests may take with a mutant, beside graceTime: a mutant
+	// that makes them hang has been noticed.
+	patience  = 3
+	graceTime = 30 * time.Second
+	// mostBuilds bounds how often sites that do not compile are left out and the rest
+	// built again.
+	mostBuilds = 20
+)
+
+// suite is the test binary of one package with all mutants in it.
+type suite struct {
+	dir    string // of the package whose tests it has
+	binary string
+	tests  []*test
+}
+
+// test is one top-level test and what it reaches.
+type test struct {
+	name    string
+	took    time.Duration
+	reaches map[int]bool // ids of sites
+}
+
+type suites []*suite
+
+// buildSuites builds the tests of pkg, and those of the packages of o.with, around the
+// mutants of pkg, and runs each test once without a mutant.
+func buildSuites(out io.Writer, work, pkg string, o options, sites []*site) (suites, error) {
+	dirs := []string{pkg}
+	if o.with != "" {
+		dirs = append(dirs, strings.Split(o.with, ",")...)
+	}
+	var all suites
+	for i, dir := range dirs {
+		s := &suite{dir: dir, binary: filepath.Join(work, fmt.Sprintf("tests%d", i))}
+		if err := s.build(work, pkg, sites); err != nil {
+			return nil, err
+		}
+		if err := s.survey(work); err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(out, "%s: %d tests pass without a mutant\n", dir, len(s.tests))
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+var compileError = regexp.MustCompile(`(?m)^(?:.*/)?([^/\s]+\.go):(\d+):`)
+
+// build compiles the tests; sites on lines that do not compile are dropped.
+func (s *suite) build(work, pkg string, sites []*site) error {
+	for range mostBuilds {
+		kept := slices.DeleteFunc(slices.Clone(sites), func(s *site) bool { return s.dropped })
+		list, err := overlay(pkg, work, kept)
+		if err != nil {
+			return err
+		}
+		compile := exec.Command("go", "test", "-c", "-pgo=off", "-gcflags=-e", "-overlay", list, "-o", s.binary, s.dir)
+		said, err := compile.CombinedOutput()
+		if err == nil {
+			return nil
+		}
+		dropped := 0
+		for _, m := range compileError.FindAllStringSubmatch(string(said), -1) {
+			line, _ := strconv.Atoi(m[2])
+			dropped += dropLine(kept, m[1], line)
+		}
+		if dropped == 0 {
+			return fmt.Errorf("go test -c: %w: %s", err, said)
+		}
+	}
+	return fmt.Errorf("the mutants do not compile after %d builds", mostBuilds)
+}
+
+// dropLine leaves out the sites that lie on a line or begin before it and reach to it.
+func dropLine(sites []*site, base string, line int) (dropped int) {
+	for _, s := range sites {
+		last := s.line + strings.Count(s.text, "\n")
+		if filepath.Base(s.file) == base && s.line <= line && line <= last && !s.dropped {
+			s.dropped = true
+			dropped++
+		}
+	}
+	return dropped
+}
+
+// survey runs each test alone, without a mutant, and notes which sites it reaches. A test
+// that fails so tells nothing about mutants and is left out.
+func (s *suite) survey(work string) error {
+	listed, err := s.command(context.Background(), 0, "", "-test.list", ".").Output()
+	if err != nil {
+		return err
+	}
+	for name := range strings.Lines(string(listed)) {
+		name = strings.TrimSpace(name)
+		if !strings.HasPrefix(name, "Test") && !strings.HasPrefix(name, "Fuzz") && !strings.HasPrefix(name, "Example") {
+			continue
+		}
+		notes := filepath.Join(work, "reached")
+		if err := os.WriteFile(notes, nil, 0o600); err != nil {
+			return err
+		}
+		begun := time.Now()
+		if failed, _ := s.run(0, notes, longestTest, name); failed != "" {
+			continue
+		}
+		reaches, err := readNotes(notes)
+		if err != nil {
+			return err
+		}
+		s.tests = append(s.tests, &test{name, time.Since(begun), reaches})
+	}
+	slices.SortFunc(s.tests, func(a, b *test) int { return int(a.took - b.took) })
+	return nil
+}
+
+func readNotes(path string) (map[int]bool, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	reached := map[int]bool{}
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for lines.Scan() {
+		id, err := strconv.Atoi(lines.Text())
+		if err != nil {
+			return nil, err
+		}
+		reached[id] = true
+	}
+	return reached, lines.Err()
+}
+
+// notice runs the tests that reach a mutant, the shortest first, as many as fit into the
+// budget, and returns the first that fails with it, or "".
+func (all suites) notice(id int, budget time.Duration) (string, error) {
+	for _, s := range all {
+		names, usual := s.reaching(id, budget)
+		if len(names) == 0 {
+			continue
+		}
+		failed, err := s.run(id, "", patience*usual+graceTime, names...)
+		if failed != "" || err != nil {
+			return failed, err
+		}
+	}
+	return "", nil
+}
+
+func (s *suite) reaching(id int, budget time.Duration) (names []string, usual time.Duration) {
+	for _, t := range s.tests {
+		if t.reaches[id] && (len(names) == 0 || usual+t.took <= budget) {
+			names = append(names, t.name)
+			usual += t.took
+		}
+	}
+	return names, usual
+}
+
+// reach says how many tests reach a site.
+func (all suites) reach(id int) string {
+	n := 0
+	for _, s := range all {
+		for _, t := range s.tests {
+			if t.reaches[id] {
+				n++
+			}
+		}
+	}
+	if n == 0 {
+		return "no test reaches it"
+	}
+	return fmt.Sprintf("%d tests reach it", n)
+}
+
+var failedTest = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
+
+// run runs tests with a mutant on, and says which failed first, or how they ended.
+func (s *suite) run(id int, notes string, limit time.Duration, names ...string) (failed string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	cmd := s.command(ctx, id, notes, "-test.failfast", "-test.count=1", "-test.run", "^("+strings.Join(names, "|")+")$")
+	said, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return "", nil
+	case ctx.Err() != nil:
+		return "hangs", nil
+	case !errors.As(err, &exit):
+		return "", err
+	}
+	if m := failedTest.FindSubmatch(said); m != nil {
+		return string(m[1]), nil
+	}
+	return "crashes", nil
+}
+
+// command runs in the package's directory, as go test does, with no child outliving it.
+func (s *suite) command(ctx context.Context, id int, notes string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, s.binary, args...)
+	cmd.Dir = s.dir
+	cmd.Env = append(os.Environ(), "MUTANT="+strconv.Itoa(id), "MUTANT_REACHED="+notes)
+	cmd.WaitDelay = time.Second
+	return cmd
+}
