@@ -35,11 +35,8 @@ func (d *Decoder) Next() (Call, bool, error) {
 		return Call{}, false, nil
 	}
 	n := d.uvarint()
-	if n>>1 > uint64(len(d.b)) { // an operation is longer than a byte
-		return Call{}, false, ErrMalformed
-	}
 	d.ops = d.ops[:0]
-	for range n >> 1 {
+	for range n >> 1 { // the end of the body ends it
 		d.ops = append(d.ops, engine.Op{})
 		if d.op(&d.ops[len(d.ops)-1]); d.bad {
 			return Call{}, false, ErrMalformed
@@ -82,9 +79,7 @@ func (d *Decoder) limit() {
 	d.last = engine.Limit{Algorithm: engine.Algorithm(d.byte()), Mode: engine.WindowMode(d.byte())}
 	d.last.Rate.Units, d.last.Rate.PerNs = d.varint(), d.varint()
 	d.last.Max, d.last.WindowNs = d.varint(), d.varint()
-	if n := d.varint(); n > 0 {
-		d.last.Steps = engine.Steps(d.take(uint64(n)))
-	}
+	d.last.Steps = engine.Steps(d.take(uint64(d.varint())))
 }
 
 func (d *Decoder) extra(op *engine.Op) {
@@ -114,7 +109,8 @@ func (d *Decoder) extra(op *engine.Op) {
 
 func (d *Decoder) pairs(op *engine.Op) {
 	n := d.uvarint()
-	if d.bad = d.bad || n == 0 || n >= engine.MaxPairs; d.bad {
+	if n == 0 || n >= engine.MaxPairs {
+		d.bad = true
 		return
 	}
 	op.Also = make([]engine.Pair, n)
@@ -126,7 +122,7 @@ func (d *Decoder) pairs(op *engine.Op) {
 func (d *Decoder) change(op *engine.Op) {
 	op.Policy = &engine.PolicyChange{Do: engine.PolicyDo(d.byte()), Reset: d.byte()&1 != 0}
 	terms := d.bytes()
-	if d.bad || len(terms) == 0 {
+	if len(terms) == 0 {
 		return
 	}
 	var err error

@@ -32,8 +32,7 @@ const (
 
 // Encoder appends calls to the body of an entry.
 type Encoder struct {
-	last engine.Limit
-	any  bool
+	last engine.Limit // of the operation before; no limit that is sound is zero
 }
 
 // Reset begins a new body.
@@ -74,7 +73,7 @@ func (e *Encoder) op(b []byte, op *engine.Op) []byte {
 	b = appendBytes(b, op.Key)
 	if op.Code == engine.OpTake && flags&flagSameLimit == 0 {
 		b = appendLimit(b, &op.Limit)
-		e.last, e.any = op.Limit, true
+		e.last = op.Limit
 	}
 	if flags&flagCost != 0 {
 		b = binary.AppendVarint(b, op.Cost)
@@ -102,7 +101,7 @@ func (e *Encoder) flags(op *engine.Op) (flags byte) {
 	}
 	set(op.Partial, flagPartial)
 	set(op.Dry, flagDry)
-	set(e.any && op.Code == engine.OpTake && op.Limit == e.last, flagSameLimit)
+	set(op.Code == engine.OpTake && op.Limit == e.last, flagSameLimit)
 	set(op.Cost != 1, flagCost)
 	set(op.WaitNs != 0 || op.TTLNs != 0, flagTimes)
 	set(len(op.ID) > 0, flagID)

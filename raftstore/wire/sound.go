@@ -39,12 +39,9 @@ func Sound(op *engine.Op) bool {
 	case engine.OpScript:
 		return ok && op.Script != nil && op.Script.Sound()
 	default:
-		return ok && op.Code <= lastCode
+		return ok && op.Code < engine.NumOps
 	}
 }
-
-// lastCode is the newest operation this version knows.
-const lastCode = engine.OpBlockEverywhere
 
 // soundPairs reports whether a check names policies and keys, none of them twice: a
 // look at both would find room for either.
