@@ -1,0 +1,152 @@
+package wire_test
+
+import (
+	"encoding/hex"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/wire"
+)
+
+// decode returns the calls of a body.
+func decode(body []byte) (calls int, err error) {
+	var d wire.Decoder
+	d.Reset(body)
+	for {
+		_, more, err := d.Next()
+		if err != nil || !more {
+			return calls, err
+		}
+		calls++
+	}
+}
+
+// The bytes of an operation are a contract between the versions of weir.
+func TestTheBytesOfOperations(t *testing.T) {
+	bucket, check := soundOp(engine.OpTake), soundOp(engine.OpCheck)
+	bucket.Limit = soundLimits["bucket"]
+	check.High = true
+	for name, c := range map[string]struct {
+		ops  []engine.Op
+		want string
+	}{
+		"a reset":            {[]engine.Op{soundOp(engine.OpReset)}, "02" + "0400016b"},
+		"a limit, and again": {[]engine.Op{bucket, bucket}, "04" + "0000016b" + "01000202020000" + "0004016b"},
+		"high priority":      {[]engine.Op{check}, "02" + "09c0016b" + "0170" + "04"},
+		"a changed policy":   {[]engine.Op{soundOp(engine.OpPolicy)}, "02" + "0a80016b" + "10" + "010000"},
+	} {
+		var enc wire.Encoder
+		body := enc.Call(nil, c.ops, false)
+		require.Equal(t, c.want, hex.EncodeToString(body), name)
+		calls, err := decode(body)
+		require.NoError(t, err, name)
+		require.Equal(t, 1, calls, name)
+	}
+}
+
+// A body that was cut, or that has what the engine cannot compute with, is refused.
+func TestABodyIsRefused(t *testing.T) {
+	var enc wire.Encoder
+	take, check := soundOp(engine.OpTake), soundOp(engine.OpCheck)
+	take.Limit, take.Cost, take.WaitNs, take.TTLNs, take.ID, take.Text = soundLimits["strike"], 7, 8, 9, []byte("id"), []byte("holder")
+	check.Also = pairs(2)
+	body := enc.Call(nil, []engine.Op{soundOp(engine.OpReset), check, soundOp(engine.OpPolicy), take}, false)
+	_, err := decode(body)
+	require.NoError(t, err)
+	for cut := 1; cut < len(body); cut++ {
+		_, err := decode(body[:cut])
+		require.ErrorIs(t, err, wire.ErrMalformed, "cut to %d of %d bytes", cut, len(body))
+	}
+	for name, spoiled := range map[string]string{
+		"no key":                "02" + "040000",
+		"a cost below zero":     "02" + "0408016b01",
+		"a length of steps < 0": "02" + "0000016b" + "01000202020001",
+		"more operations":       "06" + "0400016b",
+		"no pairs":              "02" + "09c0016b" + "0170" + "0800",
+		"too many pairs":        "02" + "09c0016b" + "0170" + "08ffffffffff7f",
+		"terms that are none":   "02" + "0a80016b" + "10" + "000001ff",
+	} {
+		body, err := hex.DecodeString(spoiled)
+		require.NoError(t, err)
+		_, err = decode(body)
+		require.ErrorIs(t, err, wire.ErrMalformed, name)
+	}
+}
+
+func TestHeadersAtTheBounds(t *testing.T) {
+	for name, c := range map[string]struct {
+		b    []byte
+		want error
+	}{
+		"the oldest, and the first kind": {[]byte{wire.Oldest, byte(wire.Decide)}, nil},
+		"the newest, and the last kind":  {[]byte{wire.Version, byte(wire.Found)}, nil},
+		"an older one":                   {[]byte{wire.Oldest - 1, 0}, wire.ErrMalformed},
+		"a later one":                    {[]byte{wire.Version + 1, 0}, wire.ErrVersion},
+		"a kind that is none":            {[]byte{wire.Oldest, byte(wire.Found) + 1}, wire.ErrMalformed},
+	} {
+		whole := append(c.b, make([]byte, wire.HeaderLen-2)...)
+		_, body, err := wire.Split(whole, wire.Version)
+		require.ErrorIs(t, err, c.want, name)
+		require.Empty(t, body)
+		_, _, err = wire.Split(whole[:wire.HeaderLen-1], wire.Version)
+		require.Error(t, err, name)
+	}
+	_, _, err := wire.Split(append([]byte{wire.Version, 0}, make([]byte, wire.HeaderLen)...), wire.Version-1)
+	require.ErrorIs(t, err, wire.ErrVersion, "for a cluster that writes an older format")
+}
+
+// TestFormatOf: an entry is of a newer format only for what an older version cannot read.
+func TestFormatOf(t *testing.T) {
+	strike := []engine.PolicyLimit{{Limit: soundLimits["log"]}, {Limit: soundLimits["strike"]}}
+	other := []engine.PolicyLimit{{Limit: soundLimits["log"]}}
+	change := func(terms *engine.Policy) engine.Op {
+		return engine.Op{Code: engine.OpPolicy, Policy: &engine.PolicyChange{Terms: terms}}
+	}
+	script := func(id engine.ScriptID) engine.Op {
+		return engine.Op{Code: engine.OpScript, Script: &engine.Script{ID: id}}
+	}
+	overridden := func(limits []engine.PolicyLimit) *engine.Policy {
+		return &engine.Policy{Limits: other, Overrides: []engine.Override{{Limits: other}, {Limits: limits}}}
+	}
+	for name, c := range map[string]struct {
+		op   engine.Op
+		want byte
+	}{
+		"a strike of its own":      {engine.Op{Limit: soundLimits["strike"]}, 1},
+		"a check":                  {soundOp(engine.OpCheck), 1},
+		"a policy removed":         {change(nil), 1},
+		"a policy":                 {change(overridden(other)), 1},
+		"a policy with strikes":    {change(&engine.Policy{Limits: strike}), 2},
+		"an override with strikes": {change(overridden(strike)), 2},
+		"an older script":          {script(engine.RedisGCRA - 1), 1},
+		"redis-gcra":               {script(engine.RedisGCRA), 2},
+	} {
+		require.Equal(t, c.want, wire.FormatOf(&c.op), name)
+	}
+}
+
+// TestEstimate: what makes an operation long is counted.
+func TestEstimate(t *testing.T) {
+	long := soundOp(engine.OpPolicy)
+	long.Policy = &engine.PolicyChange{Terms: &engine.Policy{}}
+	for range engine.MaxPolicyLimits {
+		long.Policy.Terms.Limits = append(long.Policy.Terms.Limits, engine.PolicyLimit{Limit: soundLimits["strike"]})
+	}
+	script, check, take := soundOp(engine.OpScript), soundOp(engine.OpCheck), soundOp(engine.OpTake)
+	for i := range script.Script.Args {
+		script.Script.Args[i] = -math.Pi * 1e-200
+	}
+	check.Also = pairs(engine.MaxPairs - 1)
+	take.Limit, take.ID, take.Text = soundLimits["strike"], text(engine.MaxIDLen), text(engine.MaxHolderLen)
+	for name, op := range map[string]engine.Op{
+		"a policy": long, "a removed policy": soundOp(engine.OpPolicy), "a script": script, "pairs": check, "steps": take,
+	} {
+		var enc wire.Encoder
+		n := len(enc.Call(nil, []engine.Op{op}, false))
+		require.GreaterOrEqual(t, wire.Estimate(&op), n, name)
+		require.Less(t, wire.Estimate(&op), n+80, name)
+	}
+}

@@ -1,0 +1,257 @@
+package wire_test
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/wire"
+)
+
+// text returns a text of n bytes.
+func text(n int64) []byte { return bytes.Repeat([]byte("t"), int(n)) }
+
+// pairs returns n pairs of a policy and a key, none of them twice.
+func pairs(n int64) (all []engine.Pair) {
+	for i := range n {
+		all = append(all, engine.Pair{Policy: []byte("q"), Key: fmt.Append(nil, "k", i)})
+	}
+	return all
+}
+
+// soundLimits are limits that differ as soundLimit tells them apart.
+var soundLimits = map[string]engine.Limit{
+	"bucket":      {Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: 1}, Max: 1},
+	"leaky":       {Algorithm: engine.LeakyBucket, Rate: engine.Rate{Units: 1, PerNs: 1}},
+	"log":         {Algorithm: engine.SlidingLog, WindowNs: 1, Max: 1},
+	"counter":     {Algorithm: engine.SlidingCounter, WindowNs: 1, Max: 1},
+	"fixed":       {Algorithm: engine.FixedWindow, WindowNs: 1, Max: 1},
+	"month":       {Algorithm: engine.FixedWindow, Mode: engine.Month, Max: 1},
+	"forever":     {Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: 1},
+	"strike":      {Algorithm: engine.Strike, WindowNs: 1, Max: 1, Steps: engine.MakeSteps([]engine.Step{{Threshold: 1, PenaltyNs: 1}})},
+	"concurrency": {Algorithm: engine.Concurrency, Max: 1},
+}
+
+// soundOp returns an operation of each kind that has no more than it needs.
+func soundOp(code engine.OpCode) engine.Op {
+	op := engine.Op{Code: code, Key: []byte("k"), Cost: 1}
+	switch code {
+	case engine.OpTake:
+		op.Limit = soundLimits["concurrency"]
+	case engine.OpRelease, engine.OpRenew:
+		op.Text = []byte("holder")
+	case engine.OpIncr:
+		op.Incr = &engine.Incr{}
+	case engine.OpCheck:
+		op.Text = []byte("p")
+	case engine.OpReserve:
+		op.Text, op.ID, op.TTLNs = []byte("p"), []byte("id"), 1
+	case engine.OpPolicy:
+		op.Policy = &engine.PolicyChange{Do: engine.PolicyDelete}
+	case engine.OpScript:
+		op.Script = &engine.Script{ID: engine.NoScript + 1}
+	}
+	return op
+}
+
+// bound is a field of an operation with the least and the greatest value that are sound.
+type bound struct {
+	name        string
+	op          engine.Op
+	set         func(op *engine.Op, v int64)
+	least, most int64
+}
+
+// check tries both bounds, and the values next to them where they exist.
+func (b bound) check(t *testing.T) {
+	t.Helper()
+	sound := func(v int64) bool {
+		op := b.op
+		b.set(&op, v)
+		return wire.Sound(&op)
+	}
+	require.True(t, sound(b.least), "%s: %d", b.name, b.least)
+	require.True(t, sound(b.most), "%s: %d", b.name, b.most)
+	require.False(t, sound(b.least-1), "%s: %d", b.name, b.least-1)
+	require.False(t, sound(b.most+1), "%s: %d", b.name, b.most+1)
+}
+
+// checkLength is check of a field whose length counts.
+func (b bound) checkLength(t *testing.T) {
+	t.Helper()
+	if set := b.set; b.least == 0 {
+		b.set = func(op *engine.Op, v int64) {
+			if set(op, max(v, 0)); v < 0 {
+				op.Cost = -1 // no length is negative
+			}
+		}
+	}
+	b.check(t)
+}
+
+func TestEveryOperationIsBounded(t *testing.T) {
+	for code := range engine.NumOps {
+		op := soundOp(code)
+		name := fmt.Sprint("operation ", code)
+		least, mostTTL, key, id := int64(0), engine.Never, int64(engine.MaxKeyLen), int64(engine.MaxIDLen)
+		switch code {
+		case engine.OpReserve:
+			bound{name + ": id", op, func(op *engine.Op, v int64) { op.ID = text(v) }, 1, id}.check(t)
+			least, mostTTL = 1, engine.MaxWindowNs
+		case engine.OpCommit, engine.OpCancel:
+			key, id = engine.MaxIDLen, 0
+		case engine.OpPolicy:
+			key = engine.MaxPolicyLen
+		}
+		bound{name + ": key", op, func(op *engine.Op, v int64) { op.Key = text(v) }, 1, key}.check(t)
+		bound{name + ": cost", op, func(op *engine.Op, v int64) { op.Cost = v }, least, engine.MaxUnits}.check(t)
+		bound{name + ": wait", op, func(op *engine.Op, v int64) { op.WaitNs = v }, 0, engine.Never}.check(t)
+		bound{name + ": ttl", op, func(op *engine.Op, v int64) { op.TTLNs = v }, least, mostTTL}.check(t)
+		if code != engine.OpReserve {
+			bound{name + ": id", op, func(op *engine.Op, v int64) { op.ID = text(v) }, 0, id}.checkLength(t)
+		}
+	}
+	unknown := engine.Op{Code: engine.NumOps, Key: []byte("k"), Cost: 1}
+	require.False(t, wire.Sound(&unknown), "an operation of a later version")
+}
+
+func TestTheTextIsBounded(t *testing.T) {
+	set := func(op *engine.Op, v int64) { op.Text = text(v) }
+	for code, most := range map[engine.OpCode]int64{
+		engine.OpRelease: engine.MaxHolderLen, engine.OpRenew: engine.MaxHolderLen,
+		engine.OpCheck: engine.MaxPolicyLen, engine.OpReserve: engine.MaxPolicyLen,
+	} {
+		bound{fmt.Sprint("text of ", code), soundOp(code), set, 1, most}.check(t)
+	}
+	bound{"holder", soundOp(engine.OpTake), set, 0, engine.MaxHolderLen}.checkLength(t)
+	bound{"reason", soundOp(engine.OpBlock), set, 0, engine.MaxReasonLen}.checkLength(t)
+}
+
+func TestPairsAreBounded(t *testing.T) {
+	policy := func(op *engine.Op, v int64) { op.Also = []engine.Pair{{Policy: text(v), Key: []byte("k")}} }
+	key := func(op *engine.Op, v int64) { op.Also = []engine.Pair{{Policy: []byte("q"), Key: text(v)}} }
+	for _, code := range []engine.OpCode{engine.OpCheck, engine.OpReserve} {
+		op := soundOp(code)
+		bound{"pairs", op, func(op *engine.Op, v int64) { op.Also = pairs(v) }, 0, engine.MaxPairs - 1}.checkLength(t)
+		bound{"policy of a pair", op, policy, 1, engine.MaxPolicyLen}.check(t)
+		bound{"key of a pair", op, key, 1, engine.MaxKeyLen}.check(t)
+		op.Also = []engine.Pair{{Policy: []byte("p"), Key: []byte("j")}, {Policy: []byte("q"), Key: []byte("k")}}
+		require.True(t, wire.Sound(&op), "the policy or the key of another pair is no pair twice")
+	}
+	const rest = 4 + 1 + 1 + 4 + 1 // of what counts beside the key of the second pair
+	held := soundOp(engine.OpReserve)
+	held.Also = pairs(1)
+	bound{"a hold", held, func(op *engine.Op, v int64) {
+		op.Key = text(v / 2)
+		op.Also = []engine.Pair{{Policy: []byte("q"), Key: text(v - v/2)}}
+	}, 2, engine.MaxHoldBytes - rest + 1}.check(t)
+}
+
+// TestALimiterOfAPolicyIsItsOwn: operations name it only to forget it or to give back.
+func TestALimiterOfAPolicyIsItsOwn(t *testing.T) {
+	const name = "policy|p|0|"
+	for code := range engine.NumOps {
+		op := soundOp(code)
+		key := func(op *engine.Op, v int64) { op.Key = append([]byte(name), text(v-int64(len(name)))...) }
+		switch code {
+		case engine.OpReset, engine.OpRefund, engine.OpForget:
+			bound{fmt.Sprint("key of ", code), op, func(op *engine.Op, v int64) {
+				if key(op, max(v, int64(len(name)))); v < int64(len(name)) {
+					op.Key = nil
+				}
+			}, int64(len(name)), int64(engine.MaxNameLen)}.check(t)
+		case engine.OpCommit, engine.OpCancel:
+			key(&op, engine.MaxIDLen)
+			require.True(t, wire.Sound(&op), "an id may be any bytes")
+		default:
+			key(&op, 20)
+			require.False(t, wire.Sound(&op), "operation %d", code)
+		}
+	}
+}
+
+func TestOperationsNeedTheirArgument(t *testing.T) {
+	spoiled := func(code engine.OpCode, spoil func(op *engine.Op)) {
+		op := soundOp(code)
+		require.True(t, wire.Sound(&op))
+		spoil(&op)
+		require.False(t, wire.Sound(&op), "%+v", op)
+	}
+	spoiled(engine.OpTake, func(op *engine.Op) { op.Limit = engine.Limit{} })
+	spoiled(engine.OpTake, func(op *engine.Op) { op.Limit.Algorithm = engine.Counter })
+	spoiled(engine.OpIncr, func(op *engine.Op) { op.Incr = nil })
+	spoiled(engine.OpPolicy, func(op *engine.Op) { op.Policy = nil })
+	spoiled(engine.OpScript, func(op *engine.Op) { op.Script = nil })
+	spoiled(engine.OpScript, func(op *engine.Op) { op.Script.Args[2] = math.NaN() })
+	spoiled(engine.OpCommit, func(op *engine.Op) { op.Dry = true })
+	spoiled(engine.OpCancel, func(op *engine.Op) { op.Dry = true })
+	bound{"expiry", soundOp(engine.OpIncr), func(op *engine.Op, v int64) {
+		op.Incr = &engine.Incr{Expire: engine.ExpireMode(v)}
+	}, int64(engine.ExpireKeep), int64(engine.ExpireNone)}.check(t)
+}
+
+func TestLimitsAreBounded(t *testing.T) {
+	fields := map[string]struct {
+		set  func(l *engine.Limit, v int64)
+		most int64
+		in   string // the limits that need it to be at least 1
+	}{
+		"units":  {func(l *engine.Limit, v int64) { l.Rate.Units = v }, engine.MaxUnits, "bucket leaky"},
+		"per":    {func(l *engine.Limit, v int64) { l.Rate.PerNs = v }, engine.MaxWindowNs, "bucket leaky"},
+		"max":    {func(l *engine.Limit, v int64) { l.Max = v }, engine.MaxUnits, ""},
+		"window": {func(l *engine.Limit, v int64) { l.WindowNs = v }, engine.MaxWindowNs, "log counter fixed strike"},
+	}
+	for name, limit := range soundLimits {
+		op := soundOp(engine.OpTake)
+		if op.Limit = limit; limit.Mode == engine.Month {
+			op.Calendar = &engine.Calendar{}
+		}
+		for field, f := range fields {
+			least := int64(0)
+			if bytes.Contains([]byte(f.in), []byte(name)) {
+				least = 1
+			}
+			bound{name + ": " + field, op, func(op *engine.Op, v int64) { f.set(&op.Limit, v) }, least, f.most}.check(t)
+		}
+	}
+	op := soundOp(engine.OpTake)
+	for mode := engine.Aligned; mode <= engine.Forever+1; mode++ {
+		calendar := mode >= engine.Day && mode <= engine.Year
+		op.Limit = engine.Limit{Algorithm: engine.FixedWindow, Mode: mode, Max: 1}
+		op.Calendar = &engine.Calendar{}
+		require.Equal(t, mode >= engine.Day && mode <= engine.Forever, wire.Sound(&op), "mode %d without a window", mode)
+		op.Limit.WindowNs = 1
+		require.Equal(t, mode <= engine.Forever, wire.Sound(&op), "mode %d", mode)
+		op.Calendar = nil
+		require.Equal(t, mode <= engine.Forever && !calendar, wire.Sound(&op), "mode %d without a calendar", mode)
+	}
+}
+
+func TestStepsAreBounded(t *testing.T) {
+	steps := func(change func(v int64) []engine.Step) func(op *engine.Op, v int64) {
+		return func(op *engine.Op, v int64) { op.Limit.Steps = engine.MakeSteps(change(v)) }
+	}
+	op := soundOp(engine.OpTake)
+	op.Limit = soundLimits["strike"]
+	bound{"steps", op, steps(func(v int64) (all []engine.Step) {
+		for i := range v {
+			all = append(all, engine.Step{Threshold: i + 1, PenaltyNs: 1})
+		}
+		return all
+	}), 1, engine.MaxSteps}.check(t)
+	bound{"threshold", op, steps(func(v int64) []engine.Step {
+		return []engine.Step{{Threshold: v, PenaltyNs: 1}}
+	}), 1, engine.MaxLogUnits}.check(t)
+	bound{"penalty", op, steps(func(v int64) []engine.Step {
+		return []engine.Step{{Threshold: 1, PenaltyNs: v}}
+	}), 1, engine.MaxWindowNs}.check(t)
+	bound{"second threshold", op, steps(func(v int64) []engine.Step {
+		return []engine.Step{{Threshold: 7, PenaltyNs: 1}, {Threshold: v, PenaltyNs: 1}}
+	}), 8, engine.MaxLogUnits}.check(t)
+	op.Limit.Steps += "a part"
+	require.False(t, wire.Sound(&op), "a part of a step")
+}
