@@ -81,7 +81,7 @@ func readMark(dir, boot string, sync bool) (mark, error) {
 		return mark{}, err
 	}
 	m := newestMark(b)
-	m.thisBoot = m.seq > 0 && boot != "" && m.boot == boot
+	m.thisBoot = boot != "" && m.boot == boot
 	m.exact = m.exact && m.thisBoot
 	if !sync && !m.thisBoot {
 		m.end = 0

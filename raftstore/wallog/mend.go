@@ -60,9 +60,7 @@ func wipeTorn(dir string, files types.VFS, tail types.SegmentInfo, end int64, re
 	if err != nil {
 		return err
 	}
-	if rest > 0 {
-		_, err = f.WriteAt(make([]byte, rest), end)
-	}
+	_, err = f.WriteAt(make([]byte, rest), end)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return fmt.Errorf("%s: %w", segment.FileName(tail), err)
 	}

@@ -40,9 +40,10 @@ type frame struct {
 	value uint32 // length, or checksum of a commit
 }
 
-// frameAt decodes a frame's header. It returns false if the type is not known.
+// frameAt decodes a frame's header. It returns false if the type is not known, or if b does
+// not have the whole of it.
 func frameAt(b []byte, at int) (frame, bool) {
-	if at+frameHeadBytes > len(b) || b[at+1]|b[at+2]|b[at+3] != 0 {
+	if at < 0 || at+frameHeadBytes > len(b) || b[at+1]|b[at+2]|b[at+3] != 0 {
 		return frame{}, false
 	}
 	f := frame{kind: b[at], value: binary.LittleEndian.Uint32(b[at+4:])}

@@ -29,7 +29,7 @@ func torn(b []byte, s scan, next uint64) string {
 		end = s.at + frameHeadBytes
 	}
 	if last, ok := frameAt(b, end-frameHeadBytes); ok && last.kind == segment.FrameCommit && !lacksSector(b, s.end, end) &&
-		(s.summed || s.at < end || endsWrite(b[s.end:end], s.end, last.value)) {
+		(s.summed || endsWrite(b[s.end:end], s.end, last.value)) {
 		return s.why + ", and no sector of the write is missing"
 	}
 	if !s.summed && s.at < len(b) && !lacksSector(b, max(s.end, s.at/sectorBytes*sectorBytes), s.at+1) {
