@@ -1,6 +1,7 @@
 package wallog
 
 import (
+	"errors"
 	"path/filepath"
 
 	"github.com/hashicorp/go-hclog"
@@ -16,5 +17,19 @@ func OpenOn(dir string, files types.VFS, segmentBytes int, sync bool, boot strin
 // MarkName is the file of the acknowledged mark.
 const MarkName = markName
 
+// SlotStride is where the second slot of the mark begins.
+const SlotStride = slotStride
+
 // Dir is where the log is.
 func (l *Log) Dir() string { return filepath.Dir(l.meta.db.Path()) }
+
+// ChangeState writes other metadata, as valid as those that it changes.
+func ChangeState(dir string, change func(*types.PersistentState)) error {
+	state, stable, err := readMeta(dir)
+	if err != nil {
+		return err
+	}
+	change(&state)
+	m, err := openMeta(dir, state, stable)
+	return errors.Join(err, m.Close())
+}

@@ -82,11 +82,12 @@ func TestTheLogOpensAgainAfterATornWrite(t *testing.T) {
 				w := openWith(t, dir, files)
 				require.NoError(t, w.StoreLogs(entries(1, stored, 16)))
 				files.armed = true
-				if write(w) == nil {
-					break // all of it has arrived
+				whole := write(w) == nil
+				require.NoError(t, w.Close())
+				if whole {
+					break
 				}
 				torn++
-				require.NoError(t, w.Close())
 				goOn(t, dir, stored, fmt.Sprintf("%d bytes", left))
 			}
 			require.Greater(t, torn, 10)

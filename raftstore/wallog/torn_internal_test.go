@@ -21,3 +21,24 @@ func TestOneBitFlipped(t *testing.T) {
 	}
 	require.False(t, oneBitFlipped(len(b), 0), "nothing differs")
 }
+
+// TestEndsWrite: a whole write ends within a sector, or one flipped bit explains its sum.
+func TestEndsWrite(t *testing.T) {
+	write := make([]byte, 2*sectorBytes)
+	for i := range write {
+		write[i] = byte(i)
+	}
+	sum := func(end int) uint32 { return crc32.Checksum(write[:end-frameHeadBytes], castagnoli) }
+	const part = 100 // of the sector before that the write begins in
+	require.True(t, endsWrite(write[:600], 0, 0))
+	require.False(t, endsWrite(write, 0, sum(len(write))+1), "a torn write ends with a sector")
+	require.True(t, endsWrite(write, part, sum(len(write))+1))
+	require.False(t, endsWrite(write[:2*sectorBytes-part], part, 0))
+	flipped := sum(len(write))
+	write[sectorBytes] ^= 4
+	require.True(t, endsWrite(write, 0, flipped))
+	write[sectorBytes] ^= 3
+	require.False(t, endsWrite(write, 0, flipped), "two flipped bits")
+	require.False(t, endsWrite(write[:frameHeadBytes-1], 0, 0), "a part of a frame")
+	require.True(t, endsWrite(write[:frameHeadBytes], 0, 0))
+}

@@ -27,6 +27,7 @@ func TestDataThatLookLikeFrames(t *testing.T) {
 	for name, pattern := range map[string][]byte{
 		"a commit frame":        {segment.FrameCommit, 0, 0, 0, 1, 1, 1, 1},
 		"a batch without entry": append(entry, commit...),
+		"zeros, and few others": append(make([]byte, 15), 1),
 	} {
 		t.Run(name, func(t *testing.T) {
 			for shift := range len(pattern) {

@@ -1,0 +1,127 @@
+package wallog
+
+import (
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft-wal/metadb"
+	"github.com/hashicorp/raft-wal/types"
+	"github.com/stretchr/testify/require"
+	"go.etcd.io/bbolt"
+)
+
+// writeMeta makes the metadata of so many sealed segments, and returns the file's path.
+func writeMeta(t *testing.T, segments int) string {
+	t.Helper()
+	var state types.PersistentState
+	for i := range segments {
+		state.Segments = append(state.Segments, types.SegmentInfo{ID: uint64(i), BaseIndex: uint64(i + 1), MaxIndex: uint64(i + 1), SealTime: time.Now()})
+	}
+	state.NextSegmentID = uint64(segments)
+	dir := t.TempDir()
+	m, err := openMeta(dir, state, map[string][]byte{"CurrentTerm": []byte("7")})
+	require.NoError(t, err)
+	require.NoError(t, m.Close())
+	return filepath.Join(dir, metadb.FileName)
+}
+
+// changeBolt changes a file of metadata as a program that knows nothing of the checksum.
+func changeBolt(t *testing.T, path string, change func(tx *bbolt.Tx) error) {
+	t.Helper()
+	db, err := bbolt.Open(path, 0o600, nil)
+	require.NoError(t, err)
+	require.NoError(t, db.Update(change))
+	require.NoError(t, db.Close())
+}
+
+// An earlier weir adds no checksum, and leaves one that another wrote as it is.
+func TestMetadataOfAnEarlierWeir(t *testing.T) {
+	vote := func(tx *bbolt.Tx) error { return tx.Bucket(stableBucket).Put([]byte("CurrentTerm"), []byte("8")) }
+	for name, change := range map[string]func(tx *bbolt.Tx) error{
+		"it went on":  func(*bbolt.Tx) error { return nil },
+		"it began":    func(tx *bbolt.Tx) error { return tx.DeleteBucket(sumBucket) },
+		"another sum": func(tx *bbolt.Tx) error { return tx.Bucket(sumBucket).Put(sumKey, []byte("sum")) },
+	} {
+		path := writeMeta(t, 1)
+		changeBolt(t, path, vote)
+		changeBolt(t, path, change)
+		_, stable, err := readMeta(filepath.Dir(path))
+		require.NoError(t, err, name)
+		require.Equal(t, "8", string(stable["CurrentTerm"]), name)
+	}
+	path := writeMeta(t, 1)
+	changeBolt(t, path, func(tx *bbolt.Tx) error {
+		require.NoError(t, vote(tx))
+		sum := binary.LittleEndian.AppendUint64(nil, uint64(tx.ID()))
+		return tx.Bucket(sumBucket).Put(sumKey, append(sum, 1, 2, 3, 4))
+	})
+	_, _, err := readMeta(filepath.Dir(path))
+	require.ErrorContains(t, err, "checksum mismatch")
+}
+
+// A node without term and vote may vote twice; one without its segments has lost its log.
+func TestABucketIsMissing(t *testing.T) {
+	for _, name := range [][]byte{metaBucket, stableBucket} {
+		path := writeMeta(t, 1)
+		changeBolt(t, path, func(tx *bbolt.Tx) error { return tx.DeleteBucket(name) })
+		_, _, err := readMeta(filepath.Dir(path))
+		require.ErrorContains(t, err, "a bucket is missing", "%s", name)
+	}
+}
+
+// Whatever number stands in the head of a page or of an element, reading ends, without a
+// panic, in an error or with all that was written.
+func TestDamagedNumbersInPages(t *testing.T) {
+	for _, segments := range []int{1, 50} { // a bucket within the root page, and one beside it
+		path := writeMeta(t, segments)
+		whole, err := os.ReadFile(path)
+		require.NoError(t, err)
+		want, err := readBolt(whole)
+		require.NoError(t, err)
+		root, _, pageSize, err := boltRoot(whole)
+		require.NoError(t, err)
+		head := int(root) * pageSize
+		elements := int(binary.NativeEndian.Uint16(whole[head+10:]))
+		require.Equal(t, 3, elements)
+		for at := head; at < head+boltPageHead+elements*boltElement+200; at++ {
+			for _, v := range []byte{0, 1, 2, 4, 15, 16, 17, 64, 127, 128, 255} {
+				b := append([]byte{}, whole...)
+				if b[at] = v; v == whole[at] {
+					continue
+				}
+				if got, err := readBolt(b); err == nil {
+					require.Equal(t, want.sum(), got.sum(), "byte %d of page %d: %d", at-head, root, v)
+				}
+			}
+		}
+		for i := range elements {
+			at := head + boltPageHead + i*boltElement
+			for field, v := range map[int]uint32{0: 0, 12: boltPageHead - 1} {
+				b := append([]byte{}, whole...)
+				binary.NativeEndian.PutUint32(b[at+field:], v)
+				_, err := readBolt(b)
+				require.ErrorIs(t, err, errBolt, "field %d of element %d", field, i)
+			}
+		}
+		for n := range len(whole) {
+			if n%pageSize < 100 {
+				_, err := readBolt(whole[:n])
+				require.Error(t, err, "cut to %d bytes", n)
+			}
+		}
+	}
+}
+
+func TestMetadataThatCannotBeWritten(t *testing.T) {
+	_, err := openMeta(filepath.Join(t.TempDir(), "missing"), types.PersistentState{}, nil)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	dir := t.TempDir() // a directory takes the name of the file
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, metadb.FileName, "in it"), 0o755))
+	_, err = openMeta(dir, types.PersistentState{}, nil)
+	require.Error(t, err)
+	_, _, err = readMeta(dir)
+	require.Error(t, err)
+}
