@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +16,7 @@ import (
 type options struct {
 	count  int
 	seed   uint64
-	match  string
+	match  *regexp.Regexp // nil: all
 	with   string
 	budget time.Duration
 	known  string
@@ -25,7 +26,10 @@ func main() {
 	var o options
 	flag.IntVar(&o.count, "count", 50, "mutants to try of each package, drawn at random; 0 tries all")
 	flag.Uint64Var(&o.seed, "seed", 1, "the draw")
-	flag.StringVar(&o.match, "match", "", "try only sites whose line in the report has this text")
+	flag.Func("match", "try only sites whose line in the report matches this regular expression", func(text string) (err error) {
+		o.match, err = regexp.Compile(text)
+		return err
+	})
 	flag.StringVar(&o.with, "with", "", "packages, by comma, whose tests are asked about what those of the package itself do not notice")
 	flag.DurationVar(&o.budget, "budget", time.Minute, "how long the tests that are run for one mutant take without it")
 	flag.StringVar(&o.known, "equivalent", "internal/mutants/equivalent.txt", "mutants that do what the source does, with the reason")
@@ -109,7 +113,7 @@ func runPackage(out io.Writer, o options, pkg string, known map[string]string) (
 // draw takes count of the sites at random, in the order of the source.
 func draw(sites []*site, o options) []*site {
 	from := slices.DeleteFunc(slices.Clone(sites), func(s *site) bool {
-		return s.dropped || !strings.Contains(s.String(), o.match)
+		return s.dropped || o.match != nil && !o.match.MatchString(s.String())
 	})
 	if o.count == 0 || o.count >= len(from) {
 		return from

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -77,6 +78,14 @@ func TestARunTellsWhatTestsNotice(t *testing.T) {
 	require.Contains(t, said, "SURVIVED: sample.go:5: admit: drop call: note(n) (1 tests reach it)")
 	require.Contains(t, said, "equivalent: sample.go:4: admit: >= for >: n > most: a reason")
 	require.Equal(t, strings.Count(said, "SURVIVED"), survived)
+}
+
+func TestADrawMayBeNarrowed(t *testing.T) {
+	sites, err := sitesIn("sample.go", []byte(source))
+	require.NoError(t, err)
+	require.Len(t, draw(sites, options{}), 7)
+	require.Len(t, draw(sites, options{count: 3}), 3)
+	require.Equal(t, sites[4:6], draw(sites, options{match: regexp.MustCompile("drop call|:9: .*never")}))
 }
 
 func TestSitesThatDoNotCompileAreLeftOut(t *testing.T) {
