@@ -125,3 +125,26 @@ func TestMetadataThatCannotBeWritten(t *testing.T) {
 	_, _, err = readMeta(dir)
 	require.Error(t, err)
 }
+
+// The checksum covers every byte of the metadata, and where it belongs.
+func TestTheSumOfTheMetadata(t *testing.T) {
+	of := func(meta, stable map[string][]byte) uint32 {
+		return buckets{metadb.MetaBucket: meta, metadb.StableBucket: stable}.sum()
+	}
+	type values = map[string][]byte
+	sums := map[uint32]string{}
+	for name, sum := range map[string]uint32{
+		"as it is":         of(values{"k": []byte("v")}, values{"t": []byte("7")}),
+		"another value":    of(values{"k": []byte("w")}, values{"t": []byte("7")}),
+		"another vote":     of(values{"k": []byte("v")}, values{"t": []byte("8")}),
+		"another key":      of(values{"l": []byte("v")}, values{"t": []byte("7")}),
+		"another border":   of(values{"kv": nil}, values{"t": []byte("7")}),
+		"all in one":       of(values{"k": []byte("v"), "t": []byte("7")}, nil),
+		"all in the other": of(nil, values{"k": []byte("v"), "t": []byte("7")}),
+		"nothing":          of(nil, nil),
+	} {
+		require.Empty(t, sums[sum], name)
+		sums[sum] = name
+	}
+	require.Equal(t, uint32(0xa4621cfc), of(values{"k": []byte("v")}, values{"t": []byte("7")}), "as earlier versions have written it")
+}
