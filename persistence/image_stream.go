@@ -28,7 +28,7 @@ func appendStreamHead(b []byte, version, files uint32) []byte {
 // false when it is none.
 func parseStreamHead(b []byte) (version, files uint32, ok bool) {
 	rest, ok := bytes.CutPrefix(b, streamMagic)
-	if !ok || len(rest) != streamHead-len(streamMagic) {
+	if !ok {
 		return 0, 0, false
 	}
 	sum := crc32.Checksum(b[:streamHead-4], castagnoli)

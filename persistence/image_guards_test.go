@@ -1,0 +1,188 @@
+package persistence
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+)
+
+// summed appends the checksum that whoever damages a file by mistake does not make.
+func summed(b []byte) []byte {
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+}
+
+// metaByHand is META with numbers that contradict what follows them.
+func metaByHand(version, metaLen, files uint32, rest []byte) []byte {
+	b := bytes.Clone(metaMagic)
+	b = binary.LittleEndian.AppendUint32(b, version)
+	b = binary.LittleEndian.AppendUint64(b, 7)
+	b = binary.LittleEndian.AppendUint64(b, 1)
+	b = binary.LittleEndian.AppendUint32(b, metaLen)
+	b = binary.LittleEndian.AppendUint32(b, files)
+	return summed(append(b, rest...))
+}
+
+// What META says is held against itself even where its checksum is right.
+func TestAMetaThatContradictsItself(t *testing.T) {
+	file := func(name string, size uint64) []byte {
+		b := append([]byte{byte(len(name))}, name...)
+		return append(binary.LittleEndian.AppendUint64(b, size), 1, 2, 3, 4)
+	}
+	good := file("a", 5)
+	for name, c := range map[string]struct {
+		b    []byte
+		want error
+	}{
+		"of this version":             {metaByHand(imageVersion, 2, 1, append([]byte("me"), good...)), nil},
+		"of the first":                {metaByHand(1, 0, 0, nil), nil},
+		"of a later one":              {metaByHand(imageVersion+1, 0, 0, nil), ErrNewer},
+		"of none":                     {metaByHand(0, 0, 0, nil), ErrDamaged},
+		"its own bytes, all there":    {metaByHand(imageVersion, maxMetaBytes, 0, make([]byte, maxMetaBytes)), nil},
+		"too many bytes of one's own": {metaByHand(imageVersion, maxMetaBytes+1, 0, make([]byte, maxMetaBytes+1)), ErrDamaged},
+		"fewer bytes than it says":    {metaByHand(imageVersion, 3, 0, []byte("me")), ErrDamaged},
+		"fewer files than it says":    {metaByHand(imageVersion, 0, 2, good), ErrDamaged},
+		"more files than it says":     {metaByHand(imageVersion, 0, 0, good), ErrDamaged},
+		"a part of a file":            {metaByHand(imageVersion, 0, 1, good[:len(good)-1]), ErrDamaged},
+		"a file twice":                {metaByHand(imageVersion, 0, 2, append(file("a", 6), good...)), ErrDamaged},
+		"two files":                   {metaByHand(imageVersion, 0, 2, append(file("b", 5), good...)), nil},
+		"the largest file":            {metaByHand(imageVersion, 0, 1, file("a", maxFileBytes)), nil},
+		"a larger one":                {metaByHand(imageVersion, 0, 1, file("a", maxFileBytes+1)), ErrDamaged},
+		"the longest name":            {metaByHand(imageVersion, 0, 1, file(strings.Repeat("n", maxImageName), 5)), nil},
+		"a longer one":                {metaByHand(imageVersion, 0, 1, file(strings.Repeat("n", maxImageName+1), 5)), ErrDamaged},
+		"nothing":                     {nil, ErrDamaged},
+		"its first line":              {metaMagic, ErrDamaged},
+		"a wrong sum":                 {append(metaByHand(imageVersion, 0, 0, nil), 0), ErrDamaged},
+		"something else":              {summed([]byte("something of the length of a META that has nothing in it")), ErrDamaged},
+	} {
+		m, err := decodeImageMeta(c.b)
+		require.ErrorIs(t, err, c.want, name)
+		if c.want == nil {
+			require.NoError(t, err, name)
+			require.EqualValues(t, 7, m.index)
+		}
+	}
+	whole := metaByHand(imageVersion, 2, 1, append([]byte("me"), good...))
+	for n := range len(whole) - 4 {
+		_, err := decodeImageMeta(summed(bytes.Clone(whole[:n])))
+		require.Error(t, err, "%d bytes", n)
+	}
+}
+
+// The number of files is bounded where it is read, however many follow.
+func TestAMetaOfTooManyFiles(t *testing.T) {
+	var m imageMeta
+	for i := range maxImageFiles + 1 {
+		m.files = append(m.files, imageFile{name: fmt.Sprint(i)})
+	}
+	_, err := decodeImageMeta(m.encode())
+	require.ErrorIs(t, err, ErrDamaged)
+}
+
+func TestTheHeadOfAStreamIsBounded(t *testing.T) {
+	m := mustOpenImages(t, vfs.NewMem())
+	for n, says := range map[uint32]string{0: "announces 0 files", 1: "", maxImageFiles: "", maxImageFiles + 1: "announces 16385 files"} {
+		in, err := m.Receive(7, 1, nil)
+		require.NoError(t, err)
+		_, err = in.Write(appendStreamHead(nil, streamVersion, n))
+		if says == "" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, says)
+		}
+		require.NoError(t, in.Cancel())
+	}
+	for name, c := range map[string]struct {
+		head imageFile
+		says string
+	}{
+		"the largest": {imageFile{name: "a", size: maxFileBytes}, ""},
+		"too large":   {imageFile{name: "a", size: maxFileBytes + 1}, "no image has a file"},
+		"too long":    {imageFile{name: strings.Repeat("n", maxImageName+1)}, "a name of 65 bytes"},
+		"no name":     {imageFile{}, "a name of 0 bytes"},
+		"the longest": {imageFile{name: strings.Repeat("n", maxImageName)}, ""},
+	} {
+		in, err := m.Receive(7, 1, nil)
+		require.NoError(t, err)
+		_, err = in.Write(c.head.appendHead(appendStreamHead(nil, streamVersion, 1)))
+		if c.says == "" {
+			require.NoError(t, err, name)
+		} else {
+			require.ErrorContains(t, err, c.says, name)
+		}
+		require.NoError(t, in.Cancel())
+	}
+	require.NoError(t, m.Close())
+}
+
+// The NEWEST file keeps an older image from passing for the newest, so no other text passes.
+func TestTheNewestFileIsChecked(t *testing.T) {
+	fs, _ := smallImages(t)
+	newestFile := fs.PathJoin(dataDir, newestName)
+	for text, says := range map[string]string{
+		withChecksum("image " + imageID(2, 1)):                "",
+		withChecksum("image " + imageID(1, 1)):                "", // of a crash before it was written again
+		withChecksum("image " + imageID(3, 1)):                "is missing",
+		withChecksum("image 0"):                               "its NEWEST file says",
+		withChecksum("image"):                                 "its NEWEST file says",
+		withChecksum("picture " + imageID(2, 1)):              "its NEWEST file says",
+		"image " + imageID(2, 1) + " checksum 00000000\n":     "its NEWEST file says",
+		"image " + imageID(2, 1) + "\n":                       "its NEWEST file says",
+		"":                                                    "its NEWEST file says",
+		strings.Repeat("x", 1<<20):                            "its NEWEST file says",
+		withChecksum("image " + imageID(2, 1))[:len("image")]: "its NEWEST file says",
+	} {
+		broken := copyDir(t, fs)
+		writeFile(t, broken, newestFile, []byte(text))
+		m, err := openImages(broken, mustNotStop(t))
+		if says == "" {
+			require.NoError(t, err, "%.80q", text)
+			require.NoError(t, m.Close())
+			continue
+		}
+		require.ErrorIs(t, err, ErrDamaged, "%.80q", text)
+		require.ErrorContains(t, err, says, "%.80q", text)
+	}
+}
+
+// An image that is sealed again while somebody reads it keeps its files.
+func TestSealOfAnEntryThatIsRead(t *testing.T) {
+	m, table := mustOpenImages(t, vfs.NewMem()), newFakeTable()
+	table.set("a", "1")
+	write(t, m, table)
+	id := seal(t, m, 5).ID
+	want := streamOf(t, m, id)
+	r, _, err := m.Send(id)
+	require.NoError(t, err)
+	seal(t, m, 5)
+	got, err := io.ReadAll(r)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+	require.NoError(t, r.Close())
+	require.NoError(t, m.Close())
+}
+
+// What does not belong among the images stops the process before anything is removed.
+func TestAForeignFileAmongTheImages(t *testing.T) {
+	fs, stopped := vfs.NewMem(), errors.New("stopped")
+	m, err := openImages(fs, func(err error) { panic(errors.Join(stopped, err)) })
+	require.NoError(t, err)
+	for n := range uint64(keepImages) {
+		seal(t, m, n+1)
+	}
+	writeFile(t, fs, m.images().file("holiday.jpg"), nil)
+	require.Panics(t, func() { _, _ = m.Seal(9, 1, nil, nil) })
+	_, err = m.List()
+	require.ErrorIs(t, err, ErrForeign)
+	require.ErrorIs(t, m.KeepOnly(imageID(1, 1)), ErrForeign)
+	names, err := fs.List(m.images().path)
+	require.NoError(t, err)
+	require.Contains(t, names, imageID(1, 1))
+}

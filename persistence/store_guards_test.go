@@ -1,0 +1,157 @@
+package persistence
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+)
+
+var errTest = errors.New("it fails")
+
+// A record is held against what weir writes even where its checksum is right.
+func TestARecordOfAnUnknownKind(t *testing.T) {
+	good := Record{Flush: 3, LimiterNs: 1, Test: true}.encode()
+	body := good[:recordLen-4]
+	with := func(at int, v byte) []byte {
+		b := bytes.Clone(body)
+		b[at] = v
+		return summed(b)
+	}
+	for name, b := range map[string][]byte{
+		"no version": with(0, 0), "another version": with(0, recordVersion+1), "another clock": with(1, 2),
+		"no time": Record{}.encode(), "longer": append(bytes.Clone(good), 0), "longer, with a sum": summed(append(bytes.Clone(body), 0)),
+		"shorter, with a sum": summed(bytes.Clone(body[:len(body)-1])),
+	} {
+		_, err := decodeRecord(b)
+		require.ErrorIs(t, err, ErrDamaged, name)
+	}
+	_, err := decodeRecord(with(1, 0))
+	require.NoError(t, err)
+}
+
+func TestReadyFillsInWhatWasLeftOut(t *testing.T) {
+	var o StoreOptions
+	o.ready()
+	require.Equal(t, usualRenewal, o.renewal)
+	require.Equal(t, vfs.Default, o.FS)
+	require.NotNil(t, o.Logger)
+	given := StoreOptions{FS: vfs.NewMem(), Logger: quiet, renewal: busyRenewal}
+	o = given
+	o.ready()
+	require.Equal(t, given, o)
+	require.NotEqual(t, slog.Default(), o.Logger)
+}
+
+// What Pebble finds in the background ends the process, unless a start finds it, too.
+func TestTroubleInTheBackgroundIsFatal(t *testing.T) {
+	var told error
+	var loaded atomic.Bool
+	listen := watch(func(err error) { told = err }, &loaded)
+	corruption := func() { listen.DataCorruption(pebble.DataCorruptionInfo{Path: "000001.sst"}) }
+	corruption()
+	require.NoError(t, told, "the start finds it, and refuses")
+	loaded.Store(true)
+	corruption()
+	require.ErrorIs(t, told, ErrDamagedLive)
+	require.ErrorContains(t, told, "000001.sst")
+
+	told = nil
+	listen.BackgroundError(pebble.ErrCorruption)
+	require.NoError(t, told, "DataCorruption has been called")
+	listen.BackgroundError(errTest)
+	require.ErrorIs(t, told, ErrDisk)
+	require.ErrorIs(t, told, errTest)
+}
+
+// failingMark is a FLUSHED file that cannot be written.
+type failingMark struct{ vfs.File }
+
+func (failingMark) WriteAt([]byte, int64) (int, error) { return 0, errTest }
+
+// A node that cannot save does not go on as if it had.
+func TestAFailedFlushIsFatal(t *testing.T) {
+	for name, save := range map[string]func(n *Node){
+		"a flush":  func(n *Node) { n.flush(true) },
+		"a clear":  func(n *Node) { _ = n.Clear() },
+		"a backup": func(n *Node) { _, _ = n.Backup() },
+	} {
+		n := mustStart(t, nodeOptions(t, vfs.NewMem(), &fakeSource{wall: noon}))
+		var told error
+		fatal := func(err error) { told = err; panic(err) }
+		n.fatal, n.store.fatal = fatal, fatal
+		marks := n.store.marks.file
+		n.store.marks.file = failingMark{marks}
+		require.Panics(t, func() { save(n) }, name)
+		require.ErrorIs(t, told, ErrDisk, name)
+		require.ErrorIs(t, told, errTest, name)
+		n.store.marks.file = marks
+		require.NoError(t, n.Close())
+	}
+}
+
+// failingTable fails when it is drained, after some of it.
+type failingTable struct{ *fakeTable }
+
+func (f failingTable) Drain(n int, emit func([]engine.Change) error) error {
+	return errors.Join(f.fakeTable.Drain(n, emit), errTest)
+}
+
+// A flush that did not get everything leaves the record of the flush before.
+func TestAFlushThatDidNotGetEverything(t *testing.T) {
+	fs := vfs.NewMem()
+	s, table := mustOpen(t, fs, dataDir)
+	table.set("a", "1")
+	flush(t, s, table)
+	marked, err := s.dir.readMark()
+	require.NoError(t, err)
+	require.ErrorIs(t, s.Flush(failingTable{table}, at, true), errTest)
+	again, err := s.dir.readMark()
+	require.NoError(t, err)
+	require.Equal(t, marked, again, "nothing is promised")
+	require.NoError(t, s.Close())
+}
+
+func TestADirectoryThatCannotBeSynced(t *testing.T) {
+	for _, kind := range []errorfs.OpKind{errorfs.OpOpenDir, errorfs.OpFileSync} {
+		fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if op.Kind == kind {
+				return errTest
+			}
+			return nil
+		}))
+		require.ErrorIs(t, MakeDirectory(fs, "a/b"), errTest)
+	}
+}
+
+func TestBytesThatAreNoBackup(t *testing.T) {
+	_, err := readContents(bytes.NewReader(make([]byte, backupHead)))
+	require.ErrorIs(t, err, ErrNoBackup)
+	require.ErrorContains(t, err, "it does not begin like one")
+	_, err = readContents(errorReader{})
+	require.ErrorIs(t, err, errTest)
+	require.NotErrorIs(t, err, ErrNoBackup, "the disk is to blame, not the backup")
+	_, err = readContents(bytes.NewReader(Contents{At: Record{LimiterNs: 1}}.encode()))
+	require.NoError(t, err)
+	_, err = readContents(bytes.NewReader(Contents{}.encode()))
+	require.ErrorIs(t, err, ErrDamaged, "its clock says nothing")
+}
+
+type errorReader struct{}
+
+func (errorReader) Read([]byte) (int, error) { return 0, errTest }
+
+func TestFormatOfWhatIsNoDirectoryOfWeir(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, vfs.Default, vfs.Default.PathJoin(dir, "holiday.jpg"), nil)
+	_, err := FormatOf(dir)
+	require.ErrorIs(t, err, ErrForeign)
+}
