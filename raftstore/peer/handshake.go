@@ -62,10 +62,10 @@ type greeting struct {
 	self    Identity
 }
 
-func newGreeting(service Service, self Identity) (g greeting, err error) {
-	g.version, g.service, g.self = protocolVersion, service, self
-	_, err = rand.Read(g.nonce[:])
-	return g, err
+func newGreeting(service Service, self Identity) greeting {
+	g := greeting{version: protocolVersion, service: service, self: self}
+	_, _ = rand.Read(g.nonce[:]) // which ends the process rather than fail
+	return g
 }
 
 func (g *greeting) encode() []byte {
@@ -140,10 +140,7 @@ const challengeLen = len(magic) + 1 + nonceLen
 
 // greet is the dialer's side of the handshake.
 func greet(conn net.Conn, secret []byte, service Service, self Identity) (Identity, error) {
-	mine, err := newGreeting(service, self)
-	if err != nil {
-		return Identity{}, err
-	}
+	mine := newGreeting(service, self)
 	said := mine.encode()
 	if _, err := conn.Write(said); err != nil {
 		return Identity{}, err
@@ -199,10 +196,7 @@ func receive(conn net.Conn, secret []byte, self Identity, judge func(Service, Id
 	if err != nil {
 		return 0, Identity{}, err
 	}
-	mine, err := newGreeting(theirs.service, self)
-	if err != nil {
-		return 0, Identity{}, err
-	}
+	mine := newGreeting(theirs.service, self)
 	challenge := append(append([]byte(magic), protocolVersion), mine.nonce[:]...)
 	if _, err := conn.Write(challenge); err != nil {
 		return 0, Identity{}, err

@@ -119,8 +119,7 @@ func TestANodeThatStopsIsNoStranger(t *testing.T) {
 
 	conn, err := net.Dial("tcp", a.Addr().String())
 	require.NoError(t, err)
-	mine, err := newGreeting(CallService, Identity{NodeID: "b"})
-	require.NoError(t, err)
+	mine := newGreeting(CallService, Identity{NodeID: "b"})
 	_, err = conn.Write(mine.encode())
 	require.NoError(t, err)
 	_, err = readChallenge(conn)
