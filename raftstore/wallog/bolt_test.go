@@ -118,12 +118,28 @@ func TestDamagedNumbersInPages(t *testing.T) {
 func TestMetadataThatCannotBeWritten(t *testing.T) {
 	_, err := openMeta(filepath.Join(t.TempDir(), "missing"), types.PersistentState{}, nil)
 	require.ErrorIs(t, err, os.ErrNotExist)
+	whole := t.TempDir()
+	_, err = openMeta(whole, types.PersistentState{}, map[string][]byte{"": []byte("bbolt takes no key of no bytes")})
+	require.Error(t, err)
+	require.NoFileExists(t, filepath.Join(whole, metadb.FileName))
 	dir := t.TempDir() // a directory takes the name of the file
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, metadb.FileName, "in it"), 0o755))
 	_, err = openMeta(dir, types.PersistentState{}, nil)
 	require.Error(t, err)
 	_, _, err = readMeta(dir)
 	require.Error(t, err)
+	require.NotErrorIs(t, err, types.ErrCorrupt, "nothing was read")
+}
+
+// A list of segments that is none is not taken for an empty one.
+func TestAListOfSegmentsThatIsNone(t *testing.T) {
+	path := writeMeta(t, 1)
+	changeBolt(t, path, func(tx *bbolt.Tx) error {
+		require.NoError(t, tx.Bucket(metaBucket).Put(metaKey, []byte("{")))
+		return seal(tx)
+	})
+	_, _, err := readMeta(filepath.Dir(path))
+	require.ErrorIs(t, err, types.ErrCorrupt)
 }
 
 // The checksum covers every byte of the metadata, and where it belongs.

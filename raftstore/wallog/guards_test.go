@@ -17,6 +17,7 @@ import (
 	wal "github.com/hashicorp/raft-wal"
 	"github.com/hashicorp/raft-wal/fs"
 	"github.com/hashicorp/raft-wal/metadb"
+	"github.com/hashicorp/raft-wal/segment"
 	"github.com/hashicorp/raft-wal/types"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -100,6 +101,47 @@ func TestAnInterruptedRotation(t *testing.T) {
 	require.NoError(t, then.holds(w))
 	then.store(t, w, 1, 50)
 	require.NoError(t, then.holds(w))
+}
+
+// memoryMeta keeps the list of segments in memory.
+type memoryMeta struct {
+	types.MetaStore
+	state types.PersistentState
+	err   error
+}
+
+func (m *memoryMeta) Load(string) (types.PersistentState, error) { return m.state, m.err }
+
+func (m *memoryMeta) CommitState(state types.PersistentState) error {
+	m.state = state
+	return nil
+}
+
+// TestMend: it completes a rotation, and changes nothing in a log that it refuses.
+func TestMend(t *testing.T) {
+	images, _ := steps(t)
+	full := rotations(t, images[len(images)-1])[0]
+	m := image{metadb.FileName: images[full-1][metadb.FileName], segmentName(1, 0): images[full][segmentName(1, 0)]}
+	dir, meta := memoryDir(t), &memoryMeta{}
+	m.write(t, dir)
+	require.NoError(t, wallog.ChangeState(dir, func(s *types.PersistentState) { meta.state = *s }))
+	mend := func() error { return wallog.Mend(dir, fs.New(), segment.NewFiler(dir, fs.New()), meta, false) }
+	meta.err = errDisk
+	require.ErrorIs(t, mend(), errDisk)
+	meta.err = nil
+	whole := m[segmentName(1, 0)]
+	m[segmentName(1, 0)] = slices.Clone(whole)
+	m[segmentName(1, 0)][100] ^= 1
+	m.write(t, dir)
+	require.ErrorIs(t, mend(), wal.ErrCorrupt)
+	require.Equal(t, m, readImage(t, dir))
+	require.Len(t, meta.state.Segments, 1)
+	m[segmentName(1, 0)] = whole
+	m.write(t, dir)
+	require.NoError(t, mend())
+	require.Len(t, meta.state.Segments, 2)
+	require.Equal(t, full, meta.state.Segments[0].MaxIndex)
+	require.NoError(t, mend(), "the file of the new segment is not there yet")
 }
 
 // TestMetadataOfEarlier: entries were acknowledged in a segment that the metadata do not

@@ -1,0 +1,134 @@
+package persistence
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+)
+
+func TestPebbleIsNotLetGoOn(t *testing.T) {
+	var told error
+	l := pebbleLogger{log: quiet, fatal: func(err error) { told = err }}
+	l.Fatalf("disk %d", 7)
+	require.ErrorIs(t, told, ErrDisk)
+	require.ErrorContains(t, told, "disk 7")
+	require.Panics(t, func() { stopper(quiet, func(error) {})(errTest) }, "whoever asked for the end must not go on")
+}
+
+func TestARestoreThatDidNotEndIsSeen(t *testing.T) {
+	fs := vfs.NewMem()
+	require.False(t, RestoreUnfinished(fs, dataDir))
+	require.NoError(t, fs.MkdirAll(fs.PathJoin(dataDir, restoreName), 0o700))
+	require.True(t, RestoreUnfinished(fs, dataDir))
+}
+
+func TestANodeDecidesInOneStep(t *testing.T) {
+	n := mustStart(t, nodeOptions(t, vfs.NewMem(), &fakeSource{wall: noon}))
+	out := make([]engine.Decision, 2)
+	op := takes(noon)[0]
+	require.NoError(t, n.DecideAtomic([]engine.Op{op, op}, out))
+	require.EqualValues(t, 9, out[0].Remaining)
+	require.EqualValues(t, 8, out[1].Remaining)
+	require.NoError(t, n.Close())
+}
+
+// A start says how far time went forward, where the wall clock decided that.
+func TestAStartTellsOfTheDowntime(t *testing.T) {
+	for _, test := range []bool{false, true} {
+		var said bytes.Buffer
+		o := nodeOptions(t, vfs.NewMem(), &fakeSource{wall: noon})
+		o.TestClock, o.Logger = test, slog.New(slog.NewTextHandler(&said, nil))
+		require.NoError(t, mustStart(t, o).Close())
+		require.NotContains(t, said.String(), "time goes on by the wall clock", "there was none before")
+		require.NoError(t, mustStart(t, o).Close())
+		require.Equal(t, !test, bytes.Contains(said.Bytes(), []byte("time goes on by the wall clock")))
+	}
+}
+
+// resting notes when each renewal was asked for.
+type resting struct {
+	*fakeTable
+	spread *spread
+	from   []time.Time
+}
+
+func (r *resting) Renew(cursor uint64, entries int) uint64 {
+	r.from = append(r.from, r.spread.from)
+	return r.fakeTable.Renew(cursor, entries)
+}
+
+// A flush rests behind each piece of what it renews, and of what it writes.
+func TestAFlushIsInPieces(t *testing.T) {
+	s, table := mustOpen(t, vfs.NewMem(), dataDir)
+	for n := range 3 * renewStep {
+		table.set(string(itemKey(uint64(n))), "value")
+	}
+	flush(t, s, table)
+	require.True(t, s.spread.from.After(s.spread.began), "after what was written")
+	before := s.spread.began
+	s.journal.renewal = renewal{spareBytes: -1 << 30, entries: 3 * renewStep}
+	r := &resting{table, &s.spread, nil}
+	require.NoError(t, s.Flush(r, at, true))
+	require.True(t, s.spread.began.After(before))
+	require.Greater(t, len(r.from), 1)
+	for i := range len(r.from) - 1 {
+		require.True(t, r.from[i+1].After(r.from[i]), "renewal %d", i)
+	}
+	require.NoError(t, s.Close())
+}
+
+// changeStore changes what Pebble keeps of a closed store.
+func changeStore(t *testing.T, fs vfs.FS, change func(db *pebble.DB) error) {
+	t.Helper()
+	db, err := pebble.Open(fs.PathJoin(dataDir, stateName), &pebble.Options{FS: fs, Logger: pebbleLogger{log: quiet}})
+	require.NoError(t, err)
+	require.NoError(t, change(db))
+	require.NoError(t, db.Close())
+}
+
+// changeFirst changes the first item of a journal, or adds one behind it.
+func changeFirst(more string, value []byte) func(db *pebble.DB) error {
+	return func(db *pebble.DB) error {
+		iter, err := db.NewIter(&pebble.IterOptions{LowerBound: itemKey(0)})
+		if err != nil {
+			return err
+		}
+		iter.First()
+		err = db.Set(append(bytes.Clone(iter.Key()), more...), value, pebble.Sync)
+		return errors.Join(err, iter.Close())
+	}
+}
+
+// What stands where a journal has its end is not passed over.
+func TestAJournalThatDoesNotEndLikeOne(t *testing.T) {
+	set := func(key, value []byte) func(db *pebble.DB) error {
+		return func(db *pebble.DB) error { return db.Set(key, value, pebble.Sync) }
+	}
+	const high = 1 << 40
+	record := Record{Flush: 1 << 40, LimiterNs: 1e18}.encode()
+	for says, change := range map[string]func(db *pebble.DB) error{
+		"it has a key of 3 bytes":              set([]byte("jzz"), []byte("x")),
+		"it has a key of 10 bytes":             changeFirst("x", []byte("x")),
+		"does not end it":                      set(itemKey(high), []byte{shortBlock, 0, 1, 'k', 0}),
+		"its clock record does not say where":  set(itemKey(high), append([]byte{clockRecord, 1}, bytes.Repeat([]byte{0xff}, recordLen+11)...)),
+		"the entries of format 1 are missing":  set(itemKey(high), append([]byte{clockRecord, 1, 3}, record...)),
+		"is of an unknown kind":                changeFirst("", []byte{shortBlock + laneCount}),
+		"the checksum of the clock record is ": set(itemKey(high), append([]byte{clockRecord, 1, 2}, record[1:]...)),
+	} {
+		fs, _ := closedStore(t)
+		changeStore(t, fs, change)
+		_, err := loadState(t, fs)
+		require.ErrorIs(t, err, ErrDamaged, says)
+		if says != "the checksum of the clock record is " {
+			require.ErrorContains(t, err, says)
+		}
+	}
+}
