@@ -134,6 +134,9 @@ func TestGreetingsAtTheBounds(t *testing.T) {
 	require.ErrorIs(t, read(greeting{version: oldestProtocol, self: Identity{NodeID: name(MaxNameLen + 1)}}), ErrNotWeir)
 	require.ErrorIs(t, read(greeting{version: oldestProtocol, self: Identity{ClusterID: name(MaxNameLen + 1)}}), ErrNotWeir)
 
+	empty := strings.Repeat("\x00", MaxNameLen+1) // would pass for names of no bytes
+	require.ErrorIs(t, read(greeting{version: oldestProtocol, self: Identity{NodeID: empty}}), ErrNotWeir)
+
 	sent := greeting{version: protocolVersion, service: RaftService, nonce: [nonceLen]byte{1, 2, 15: 3}, self: Identity{"a", "one"}}
 	got, raw, err := readGreeting(bytes.NewReader(append(sent.encode(), "more"...)))
 	require.NoError(t, err)
@@ -164,6 +167,33 @@ func TestProof(t *testing.T) {
 		require.Len(t, p, macLen)
 		require.Empty(t, proofs[p], name)
 		proofs[p] = name
+	}
+	golden := proof([]byte("secret"), "dialer", []byte("greeting"), []byte("challenge"))
+	require.Equal(t, "85be1ded1a790249e16f3c4d9a0afe72125a5282589b7b3669b03d6ab4b8ee00", hex.EncodeToString(golden), "nodes of other versions say the same")
+}
+
+// TestAnImpostor: who does not know the secret passes for no node, on either side.
+func TestAnImpostor(t *testing.T) {
+	for name, secret := range map[string][]byte{"another secret": []byte("guess"), "none": nil} {
+		near, far := net.Pipe()
+		go func() {
+			defer far.Close()
+			_, heard, err := readGreeting(far)
+			if err != nil {
+				return
+			}
+			mine := newGreeting(CallService, Identity{NodeID: "b", ClusterID: "one"})
+			challenge := append(append([]byte(magic), protocolVersion), mine.nonce[:]...)
+			_, _ = far.Write(challenge)
+			_, _ = io.ReadFull(far, make([]byte, macLen))
+			said := mine.encode()
+			_, _ = far.Write(append(said, proof(secret, "acceptor", append(heard, challenge...), said)...))
+			_ = writeVerdict(far, nil)
+		}()
+		who, err := greet(near, []byte("secret"), CallService, Identity{NodeID: "a", ClusterID: "one"})
+		require.ErrorIs(t, err, ErrSecret, name)
+		require.Empty(t, who)
+		near.Close()
 	}
 }
 

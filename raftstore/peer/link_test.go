@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/certs/certtest"
@@ -104,6 +105,96 @@ func TestACallThatCannotBeWritten(t *testing.T) {
 	require.ErrorIs(t, err, ErrNotSent)
 }
 
+// deadlines notes those of writes, which fail.
+type deadlines struct {
+	net.Conn
+	write  []time.Time
+	closed bool
+}
+
+func (d *deadlines) SetWriteDeadline(at time.Time) error { d.write = append(d.write, at); return nil }
+func (d *deadlines) Write([]byte) (int, error)           { return 0, os.ErrDeadlineExceeded }
+func (d *deadlines) Close() error                        { d.closed = true; return nil }
+
+// TestWritesAreBounded: a peer that does not read keeps nobody waiting, and a connection on
+// which an answer was lost ends.
+func TestWritesAreBounded(t *testing.T) {
+	conn := &deadlines{}
+	require.Error(t, (&link{conn: conn}).write([]byte("x")))
+	require.Len(t, conn.write, 1)
+	require.InDelta(t, 0, time.Until(conn.write[0])-writeTimeout, float64(time.Minute))
+	a := answerer{conn: conn, handle: func(Identity, byte, []byte) (byte, []byte) { return 1, nil }}
+	a.answer(frame{number: 1})
+	require.True(t, conn.closed)
+}
+
+// TestStreamsToAnyNode: where no id is known any node may answer; another than the known one is
+// let go of.
+func TestStreamsToAnyNode(t *testing.T) {
+	a, _ := open(t, "a", "one", "secret")
+	b, _ := open(t, "b", "one", "secret")
+	to := raft.ServerAddress(b.Addr().String())
+	conn, err := a.Raft("a:1", func(string) string { return "" }).Dial(to, patience)
+	require.NoError(t, err)
+	require.NoError(t, conn.Close())
+	_, err = a.Raft("a:1", func(string) string { return "c" }).Dial(to, patience)
+	require.ErrorIs(t, err, ErrWrongID)
+	require.Zero(t, a.held())
+}
+
+// TestWhatAPortServes: calls and Raft, the latter while the node may take part, and no more.
+func TestWhatAPortServes(t *testing.T) {
+	no := errors.New("not now")
+	p := Port{config: Config{Self: func() Identity { return Identity{NodeID: "b", ClusterID: "one"} }}}
+	for _, c := range []struct {
+		service Service
+		from    Identity
+		serves  func() error
+		want    error
+	}{
+		{CallService, Identity{"a", "one"}, nil, nil}, {RaftService, Identity{"a", "one"}, nil, nil}, {RaftService, Identity{"a", ""}, nil, nil},
+		{CallService, Identity{"a", "one"}, func() error { return no }, nil}, {RaftService, Identity{"a", "one"}, func() error { return no }, no},
+		{RaftService, Identity{"a", "one"}, func() error { return nil }, nil},
+		{'X', Identity{"a", "one"}, nil, ErrNotWeir}, {0, Identity{"a", "one"}, nil, ErrNotWeir},
+		{CallService, Identity{"b", "one"}, nil, ErrSameNode}, {CallService, Identity{"a", "two"}, nil, ErrCluster},
+	} {
+		p.config.ServesRaft = c.serves
+		require.ErrorIs(t, p.judge(c.service, c.from), c.want, "%q of %+v", c.service, c.from)
+	}
+	p.config.Self = func() Identity { return Identity{NodeID: "b"} }
+	require.NoError(t, p.judge(CallService, Identity{"a", "two"}), "a newcomer")
+}
+
+// TestNoDeadlineStays: what bounds a handshake does not end the connection later.
+func TestNoDeadlineStays(t *testing.T) {
+	a, _ := open(t, "a", "one", "secret")
+	b, _ := open(t, "b", "one", "secret")
+	dial := a.config.Dialer
+	var noted *noting
+	a.config.Dialer = func(ctx context.Context, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, addr)
+		noted = &noting{Conn: conn}
+		return noted, err
+	}
+	conn, _, err := a.Dial(context.Background(), b.Addr().String(), CallService)
+	require.NoError(t, err)
+	defer conn.Close()
+	require.Len(t, noted.all, 2)
+	require.False(t, noted.all[0].IsZero())
+	require.True(t, noted.all[1].IsZero())
+}
+
+// noting notes the deadlines of a connection.
+type noting struct {
+	net.Conn
+	all []time.Time
+}
+
+func (n *noting) SetDeadline(at time.Time) error {
+	n.all = append(n.all, at)
+	return n.Conn.SetDeadline(at)
+}
+
 // An answer to no call, or a second answer, is passed over.
 func TestAnswersThatNobodyWaitsFor(t *testing.T) {
 	near, far := net.Pipe()
@@ -123,9 +214,11 @@ func TestAnswersThatNobodyWaitsFor(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.NoError(t, <-done)
-	_, err = far.Write(appendFrame(nil, frame{number: 1}))
-	require.NoError(t, err)
-	require.False(t, l.broken())
+	for range 3 {
+		_, err = far.Write(appendFrame(nil, frame{number: 1}))
+		require.NoError(t, err)
+	}
+	require.False(t, l.broken(), "and keeps nobody waiting")
 	far.Close()
 	<-l.ended
 	require.True(t, l.broken())

@@ -156,6 +156,15 @@ func TestMetadataOfEarlier(t *testing.T) {
 	require.ErrorContains(t, err, "entries were acknowledged in segment 1")
 }
 
+// TestDamagedMetadata: the damage is named, not that the segments seem to be unknown.
+func TestDamagedMetadata(t *testing.T) {
+	m, _ := logImage(t, logsToDamage["one entry"])
+	m[metadb.FileName][60] ^= 1
+	_, err := reopened(t, m, true, "boot")
+	require.ErrorIs(t, err, wal.ErrCorrupt)
+	require.ErrorContains(t, err, "checksum mismatch in page 0")
+}
+
 // TestMetadataThatContradict: whatever the metadata say of the segments, they are refused
 // unless the files say so too.
 func TestMetadataThatContradict(t *testing.T) {
