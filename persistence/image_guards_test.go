@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/stretchr/testify/require"
 )
 
@@ -84,6 +85,21 @@ func TestAMetaOfTooManyFiles(t *testing.T) {
 	}
 	_, err := decodeImageMeta(m.encode())
 	require.ErrorIs(t, err, ErrDamaged)
+	m.files = m.files[:maxImageFiles]
+	_, err = decodeImageMeta(m.encode())
+	require.NoError(t, err)
+}
+
+func TestNamesOfImages(t *testing.T) {
+	const nines, zeros = "99999999999999999999", "00000000000000000000"
+	for id, want := range map[string]bool{
+		imageID(0, 0): true, imageID(1<<64-1, 1<<64-1): true, imageID(7, 1): true, "": false, "-": false, zeros: false,
+		zeros + "-": false, "-" + zeros: false, zeros + "-" + nines: false, nines + "-" + zeros: false, imageID(7, 1) + "-": false,
+		"x" + zeros[1:] + "-" + zeros: false, zeros + "-x" + zeros[1:]: false, zeros[1:] + "-" + zeros: false, "+" + zeros[1:] + "-" + zeros: false,
+	} {
+		_, _, ok := parseImageID(id)
+		require.Equal(t, want, ok, id)
+	}
 }
 
 func TestTheHeadOfAStreamIsBounded(t *testing.T) {
@@ -133,6 +149,7 @@ func TestTheNewestFileIsChecked(t *testing.T) {
 		withChecksum("image 0"):                               "its NEWEST file says",
 		withChecksum("image"):                                 "its NEWEST file says",
 		withChecksum("picture " + imageID(2, 1)):              "its NEWEST file says",
+		withChecksum(imageID(2, 1)):                           "its NEWEST file says",
 		"image " + imageID(2, 1) + " checksum 00000000\n":     "its NEWEST file says",
 		"image " + imageID(2, 1) + "\n":                       "its NEWEST file says",
 		"":                                                    "its NEWEST file says",
@@ -150,6 +167,31 @@ func TestTheNewestFileIsChecked(t *testing.T) {
 		require.ErrorIs(t, err, ErrDamaged, "%.80q", text)
 		require.ErrorContains(t, err, says, "%.80q", text)
 	}
+}
+
+func TestANewestFileThatCannotBeRead(t *testing.T) {
+	mem, _ := smallImages(t)
+	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpOpen && strings.HasSuffix(op.Path, newestName) {
+			return errTest
+		}
+		return nil
+	}))
+	_, err := openImages(fs, mustNotStop(t))
+	require.ErrorIs(t, err, errTest)
+	require.NotErrorIs(t, err, ErrDamaged)
+}
+
+// An older image, however it comes, does not become the newest.
+func TestTheNewestImageStaysTheNewest(t *testing.T) {
+	stream, _ := aStream(t)
+	fs := vfs.NewMem()
+	m := mustOpenImages(t, fs)
+	seal(t, m, 20)
+	_, err := receive(t, m, bytes.NewReader(stream))
+	require.NoError(t, err)
+	require.Equal(t, withChecksum("image "+imageID(20, 1)), string(readFile(t, fs, m.dir.file(newestName))))
+	require.NoError(t, m.Close())
 }
 
 // An image that is sealed again while somebody reads it keeps its files.

@@ -126,7 +126,7 @@ func imageID(index, term uint64) string { return fmt.Sprintf("%020d-%020d", inde
 // parseImageID is the inverse of imageID.
 func parseImageID(id string) (index, term uint64, ok bool) {
 	before, after, _ := strings.Cut(id, "-")
-	index, err1 := strconv.ParseUint(before, 10, 64)
-	term, err2 := strconv.ParseUint(after, 10, 64)
-	return index, term, err1 == nil && err2 == nil && imageID(index, term) == id
+	index, _ = strconv.ParseUint(before, 10, 64) // if it is none, imageID makes another name
+	term, _ = strconv.ParseUint(after, 10, 64)
+	return index, term, imageID(index, term) == id
 }

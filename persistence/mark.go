@@ -54,7 +54,7 @@ func readSlot(slot string) (m mark, ok bool) {
 	return m, n > 0
 }
 
-// readMark returns the newest mark. A directory from before format 5 has none if its first
+// readMark returns what the marks promise together. A directory from before format 5 has none if its first
 // start was interrupted.
 func (d directory) readMark() (newest mark, err error) {
 	text, err := d.read(flushedName)
@@ -68,9 +68,9 @@ func (d directory) readMark() (newest mark, err error) {
 	}
 	found := false
 	for from := 0; from < len(text); from += slotBytes {
-		m, ok := readSlot(text[from:min(from+slotBytes, len(text))])
-		if ok && (!found || m.Flush >= newest.Flush && m.Item >= newest.Item) {
-			newest, found = m, true
+		if m, ok := readSlot(text[from:min(from+slotBytes, len(text))]); ok {
+			newest = mark{Flush: max(newest.Flush, m.Flush), Item: max(newest.Item, m.Item)}
+			found = true
 		}
 	}
 	if !found {

@@ -4,10 +4,12 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"strings"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/stretchr/testify/require"
 )
 
@@ -63,4 +65,62 @@ func TestATornMark(t *testing.T) {
 	_, err := loadState(t, broken)
 	require.ErrorIs(t, err, ErrDamaged)
 	require.NoError(t, s.Close())
+}
+
+// Every mark with a right checksum is a promise, whichever slot it is in.
+func TestMarksPromiseTogether(t *testing.T) {
+	fs := vfs.NewMem()
+	d := directory{fs, dataDir}
+	require.NoError(t, fs.MkdirAll(dataDir, 0o700))
+	no := strings.Repeat("\x00", slotBytes)
+	slot := func(line string) string { return (withChecksum(line) + no)[:slotBytes] }
+	for _, c := range []struct {
+		text string
+		want mark
+	}{
+		{slot("flush 3 item 10") + slot("flush 4 item 12"), mark{4, 12}}, {slot("flush 4 item 12") + slot("flush 3 item 10"), mark{4, 12}},
+		{slot("flush 4 item 12") + slot("flush 4 item 13"), mark{4, 13}}, {slot("flush 4 item 13") + slot("flush 4 item 12"), mark{4, 13}},
+		{slot("flush 4 item 10") + slot("flush 5 item 10"), mark{5, 10}}, {slot("flush 5 item 10") + slot("flush 4 item 11"), mark{5, 11}},
+		{no + slot("flush 4 item 12"), mark{4, 12}}, {slot("flush 4 item 12") + no, mark{4, 12}}, {slot("something") + slot("flush 1 item 2"), mark{1, 2}},
+		{withChecksum("flush 7 manifest 1 bytes 2 sum 3"), mark{7, 0}},
+	} {
+		writeFile(t, fs, d.file(flushedName), []byte(c.text))
+		m, err := d.readMark()
+		require.NoError(t, err, "%q", c.text)
+		require.Equal(t, c.want, m, "%q", c.text)
+	}
+	for _, text := range []string{"", no + no, slot("something") + no, slot("something"), "flush 1 item 2\n"} {
+		writeFile(t, fs, d.file(flushedName), []byte(text))
+		_, err := d.readMark()
+		require.ErrorIs(t, err, ErrDamaged, "%q", text)
+	}
+}
+
+// Only a directory of before there were marks may have none.
+func TestAMissingMark(t *testing.T) {
+	for version, want := range map[int]error{1: nil, markedFormat - 1: nil, markedFormat: ErrDamaged, formatVersion + 1: ErrNewer} {
+		fs := vfs.NewMem()
+		d := directory{fs, dataDir}
+		require.NoError(t, fs.MkdirAll(dataDir, 0o700))
+		writeFile(t, fs, d.file(formatName), []byte(formatText(version)))
+		m, err := d.readMark()
+		require.ErrorIs(t, err, want, "format %d", version)
+		require.Zero(t, m)
+	}
+	fails := errorfs.OpOpen
+	failing := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind == fails {
+			return errTest
+		}
+		return nil
+	}))
+	_, err := directory{failing, dataDir}.readMark()
+	require.ErrorIs(t, err, errTest)
+	fails = errorfs.OpCreate
+	require.NoError(t, failing.MkdirAll(dataDir, 0o700))
+	_, err = directory{failing, dataDir}.openMarks(mark{1, 2})
+	require.ErrorIs(t, err, errTest)
+	fails = errorfs.OpOpen
+	_, err = directory{failing, dataDir}.openMarks(mark{1, 2})
+	require.ErrorIs(t, err, errTest)
 }

@@ -120,6 +120,27 @@ func TestAFlushThatDidNotGetEverything(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
+// A store that takes nothing more, as before Begin, says so at each step.
+func TestAStoreThatTakesNothing(t *testing.T) {
+	fs, _ := closedStore(t)
+	s, err := OpenStore(StoreOptions{Dir: dataDir, FS: fs, Logger: quiet, OnFatal: mustNotStop(t)})
+	require.NoError(t, err)
+	last := s.last
+	require.ErrorIs(t, s.commit(nil, at(), pebble.Sync), pebble.ErrReadOnly)
+	require.Equal(t, last, s.last)
+	require.ErrorIs(t, s.Flush(newFakeTable(), at, true), pebble.ErrReadOnly)
+	table := newFakeTable()
+	table.set("a", "1")
+	require.ErrorIs(t, s.Flush(table, at, false), pebble.ErrReadOnly)
+	require.NoError(t, s.abandon())
+
+	chunk := []engine.Change{{Value: make([]byte, maxBatchBytes)}, {Key: []byte("k")}, {Key: []byte("l")}}
+	written := 0
+	write := func(batch []engine.Change) error { written += len(batch); return errTest }
+	require.ErrorIs(t, inBatches(chunk, write), errTest)
+	require.Equal(t, 1, written)
+}
+
 func TestADirectoryThatCannotBeSynced(t *testing.T) {
 	for _, kind := range []errorfs.OpKind{errorfs.OpOpenDir, errorfs.OpFileSync} {
 		fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
