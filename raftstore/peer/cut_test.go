@@ -134,6 +134,10 @@ func TestGreetingsAtTheBounds(t *testing.T) {
 	require.ErrorIs(t, read(greeting{version: oldestProtocol, self: Identity{NodeID: name(MaxNameLen + 1)}}), ErrNotWeir)
 	require.ErrorIs(t, read(greeting{version: oldestProtocol, self: Identity{ClusterID: name(MaxNameLen + 1)}}), ErrNotWeir)
 
+	other := (&greeting{version: oldestProtocol}).encode()
+	other[0]++
+	_, _, err := readGreeting(bytes.NewReader(other))
+	require.ErrorIs(t, err, ErrNotWeir, "another protocol")
 	empty := strings.Repeat("\x00", MaxNameLen+1) // would pass for names of no bytes
 	require.ErrorIs(t, read(greeting{version: oldestProtocol, self: Identity{NodeID: empty}}), ErrNotWeir)
 

@@ -1,0 +1,142 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/certs/certtest"
+)
+
+// held counts the connections that a port keeps track of.
+func (p *Port) held() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.conns)
+}
+
+// portOf starts a port of node b with a service of one's own.
+func portOf(t *testing.T, serve func(conn net.Conn, from Identity)) *Port {
+	listen, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	p := NewPort(listen, Config{
+		Secret: []byte("secret"), Self: func() Identity { return Identity{NodeID: "b"} }, Logger: slog.New(slog.DiscardHandler),
+	}, serve)
+	t.Cleanup(func() { p.Close() })
+	return p
+}
+
+// TestStreamsToAnyNode: where no id is known any node may answer; another than the known one is
+// let go of.
+func TestStreamsToAnyNode(t *testing.T) {
+	a, _ := open(t, "a", "one", "secret")
+	b, _ := open(t, "b", "one", "secret")
+	to := raft.ServerAddress(b.Addr().String())
+	conn, err := a.Raft("a:1", func(string) string { return "" }).Dial(to, patience)
+	require.NoError(t, err)
+	require.NoError(t, conn.Close())
+	_, err = a.Raft("a:1", func(string) string { return "c" }).Dial(to, patience)
+	require.ErrorIs(t, err, ErrWrongID)
+	require.Zero(t, a.held())
+}
+
+// TestWhatAPortServes: calls and Raft, the latter while the node may take part, and no more.
+func TestWhatAPortServes(t *testing.T) {
+	no := errors.New("not now")
+	p := Port{config: Config{Self: func() Identity { return Identity{NodeID: "b", ClusterID: "one"} }}}
+	for _, c := range []struct {
+		service Service
+		from    Identity
+		serves  func() error
+		want    error
+	}{
+		{CallService, Identity{"a", "one"}, nil, nil}, {RaftService, Identity{"a", "one"}, nil, nil}, {RaftService, Identity{"a", ""}, nil, nil},
+		{CallService, Identity{"a", "one"}, func() error { return no }, nil}, {RaftService, Identity{"a", "one"}, func() error { return no }, no},
+		{RaftService, Identity{"a", "one"}, func() error { return nil }, nil},
+		{'X', Identity{"a", "one"}, nil, ErrNotWeir}, {0, Identity{"a", "one"}, nil, ErrNotWeir},
+		{CallService, Identity{"b", "one"}, nil, ErrSameNode}, {CallService, Identity{"a", "two"}, nil, ErrCluster},
+	} {
+		p.config.ServesRaft = c.serves
+		require.ErrorIs(t, p.judge(c.service, c.from), c.want, "%q of %+v", c.service, c.from)
+	}
+	p.config.Self = func() Identity { return Identity{NodeID: "b"} }
+	require.NoError(t, p.judge(CallService, Identity{"a", "two"}), "a newcomer")
+}
+
+// TestComplaintsAreBounded: refused connections do not fill a log, and none is left out for
+// ever.
+func TestComplaintsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		said := &journal{}
+		p := Port{config: Config{Logger: slog.New(slog.NewTextHandler(said, nil))}}
+		complain := func() { p.complain("refused", address("somewhere"), io.EOF) }
+		complain()
+		time.Sleep(complaintsEvery - 1)
+		complain()
+		require.Equal(t, 1, strings.Count(said.buf.String(), "refused"))
+		time.Sleep(1)
+		complain()
+		require.Equal(t, 2, strings.Count(said.buf.String(), "refused"))
+	})
+}
+
+// A port that is closed takes no connection, whichever side opened it.
+func TestAClosedPort(t *testing.T) {
+	a, _ := open(t, "a", "one", "secret")
+	b, _ := open(t, "b", "one", "secret")
+	require.NoError(t, a.Close())
+	require.NoError(t, a.Close())
+	_, _, err := a.Dial(context.Background(), b.Addr().String(), CallService)
+	require.ErrorIs(t, err, net.ErrClosed)
+	near, far := net.Pipe()
+	a.welcome(near)
+	_, err = far.Read(make([]byte, 1))
+	require.ErrorIs(t, err, io.EOF)
+	require.Zero(t, a.held())
+}
+
+// A connection whose service has ended is closed.
+func TestAServiceThatEnds(t *testing.T) {
+	a, _ := open(t, "a", "one", "secret")
+	b := portOf(t, func(net.Conn, Identity) {})
+	conn, _, err := a.Dial(context.Background(), b.Addr().String(), CallService)
+	require.NoError(t, err)
+	defer conn.Close()
+	conn.SetReadDeadline(time.Now().Add(patience))
+	_, err = conn.Read(make([]byte, 1))
+	require.ErrorIs(t, err, io.EOF)
+}
+
+// TestWhoIsToBlame: only what the other side says of this one is a refusal.
+func TestWhoIsToBlame(t *testing.T) {
+	remote := &net.OpError{Op: "remote error", Err: errors.New("expired")}
+	require.ErrorIs(t, explained(remote), ErrOwnRefused)
+	for _, err := range []error{&net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}, io.EOF} {
+		require.Equal(t, err, explained(err))
+	}
+}
+
+// The dialing side says in its log what only certificates or flags mend, and only that.
+func TestTheDialerComplainsOfCertificates(t *testing.T) {
+	mine := certtest.NewCA(t, "nodes").Issue("a", nil)
+	plain, _ := openWith(t, "b", "", nil)
+	a, said := openWith(t, "a", "", &mine)
+	_, _, err := a.Dial(context.Background(), plain.Addr().String(), CallService)
+	require.Error(t, err)
+	require.Eventually(t, func() bool { return said.has("no TLS with another node") }, patience, time.Millisecond)
+	c, said := open(t, "c", "two", "secret")
+	d, _ := open(t, "d", "one", "secret")
+	_, _, err = c.Dial(context.Background(), d.Addr().String(), CallService)
+	require.ErrorIs(t, err, ErrRefused)
+	require.False(t, said.has("no TLS"))
+}

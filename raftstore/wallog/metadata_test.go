@@ -1,0 +1,188 @@
+package wallog_test
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	wal "github.com/hashicorp/raft-wal"
+	"github.com/hashicorp/raft-wal/fs"
+	"github.com/hashicorp/raft-wal/metadb"
+	"github.com/hashicorp/raft-wal/segment"
+	"github.com/hashicorp/raft-wal/types"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/raftstore/wallog"
+)
+
+func (m image) segments() (n int) {
+	for name := range m {
+		if filepath.Ext(name) == ".wal" {
+			n++
+		}
+	}
+	return n
+}
+
+// steps makes a log of large entries, and takes an image before each of them and after the
+// last. Its third segment is the last one.
+func steps(t *testing.T) (images []image, k *kept) {
+	t.Helper()
+	_, k = logImage(t, func(t testing.TB, w *wallog.Log, k *kept) {
+		for more := true; more; {
+			m := readImage(t, w.Dir())
+			images, more = append(images, m), m.segments() < 3
+			k.store(t, w, 1, 900)
+		}
+		images = append(images, readImage(t, w.Dir()))
+	})
+	return images, k
+}
+
+// rotations returns the last entry of each segment but the last of a log made by steps.
+func rotations(t *testing.T, m image) (last []uint64) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "log")
+	m.write(t, dir)
+	require.NoError(t, wallog.ChangeState(dir, func(state *types.PersistentState) {
+		for _, s := range state.Segments[:len(state.Segments)-1] {
+			last = append(last, s.MaxIndex)
+		}
+	}))
+	return last
+}
+
+// TestAnInterruptedRotation: a process ends between the append that fills a segment and the
+// metadata that name the next one. The log opens, and takes the next entry.
+func TestAnInterruptedRotation(t *testing.T) {
+	images, k := steps(t)
+	full := rotations(t, images[len(images)-1])[0]
+	before, after := images[full-1], images[full]
+	m := image{
+		metadb.FileName:      before[metadb.FileName],
+		wallog.MarkName:      after[wallog.MarkName],
+		segmentName(1, 0):    after[segmentName(1, 0)],
+		"not of the log.txt": []byte("kept"),
+	}
+	w, err := reopened(t, m, true, "boot")
+	require.NoError(t, err)
+	defer w.Close()
+	then := k.until(full)
+	require.NoError(t, then.holds(w))
+	then.store(t, w, 1, 50)
+	require.NoError(t, then.holds(w))
+}
+
+// memoryMeta keeps the list of segments in memory.
+type memoryMeta struct {
+	types.MetaStore
+	state types.PersistentState
+	err   error
+}
+
+func (m *memoryMeta) Load(string) (types.PersistentState, error) { return m.state, m.err }
+
+func (m *memoryMeta) CommitState(state types.PersistentState) error {
+	m.state = state
+	return nil
+}
+
+// TestMend: it completes a rotation, and changes nothing in a log that it refuses.
+func TestMend(t *testing.T) {
+	images, _ := steps(t)
+	full := rotations(t, images[len(images)-1])[0]
+	m := image{metadb.FileName: images[full-1][metadb.FileName], segmentName(1, 0): images[full][segmentName(1, 0)]}
+	dir, meta := memoryDir(t), &memoryMeta{}
+	m.write(t, dir)
+	require.NoError(t, wallog.ChangeState(dir, func(s *types.PersistentState) { meta.state = *s }))
+	mend := func() error { return wallog.Mend(dir, fs.New(), segment.NewFiler(dir, fs.New()), meta, false) }
+	meta.err = errDisk
+	require.ErrorIs(t, mend(), errDisk)
+	meta.err = nil
+	whole := m[segmentName(1, 0)]
+	m[segmentName(1, 0)] = slices.Clone(whole)
+	m[segmentName(1, 0)][100] ^= 1
+	m.write(t, dir)
+	require.ErrorIs(t, mend(), wal.ErrCorrupt)
+	require.Equal(t, m, readImage(t, dir))
+	require.Len(t, meta.state.Segments, 1)
+	m[segmentName(1, 0)] = whole
+	m.write(t, dir)
+	require.NoError(t, mend())
+	require.Len(t, meta.state.Segments, 2)
+	require.Equal(t, full, meta.state.Segments[0].MaxIndex)
+	require.NoError(t, mend(), "the file of the new segment is not there yet")
+}
+
+// TestMetadataOfEarlier: entries were acknowledged in a segment that the metadata do not
+// list, because they are those of some time ago.
+func TestMetadataOfEarlier(t *testing.T) {
+	images, _ := steps(t)
+	full := rotations(t, images[len(images)-1])[0]
+	m := maps.Clone(images[full+1])
+	m[metadb.FileName] = images[full-1][metadb.FileName]
+	_, err := reopened(t, m, true, "boot")
+	require.ErrorIs(t, err, wal.ErrCorrupt)
+	require.ErrorContains(t, err, "entries were acknowledged in segment 1")
+}
+
+// TestDamagedMetadata: the damage is named, not that the segments seem to be unknown.
+func TestDamagedMetadata(t *testing.T) {
+	m, _ := logImage(t, logsToDamage["one entry"])
+	m[metadb.FileName][60] ^= 1
+	_, err := reopened(t, m, true, "boot")
+	require.ErrorIs(t, err, wal.ErrCorrupt)
+	require.ErrorContains(t, err, "checksum mismatch in page 0")
+}
+
+// TestMetadataThatContradict: whatever the metadata say of the segments, they are refused
+// unless the files say so too.
+func TestMetadataThatContradict(t *testing.T) {
+	images, k := steps(t)
+	m := images[len(images)-1]
+	for name, c := range map[string]struct {
+		change func(s *types.PersistentState)
+		want   string
+	}{
+		"nothing":                    {func(*types.PersistentState) {}, ""},
+		"a segment not allocated":    {func(s *types.PersistentState) { s.NextSegmentID-- }, "which it has not allocated"},
+		"no segment":                 {func(s *types.PersistentState) { *s = types.PersistentState{} }, "entries were acknowledged"},
+		"a segment is left out":      {func(s *types.PersistentState) { s.Segments = slices.Delete(s.Segments, 1, 2) }, "but the segment before ends"},
+		"one is not sealed":          {func(s *types.PersistentState) { s.Segments[0].SealTime = time.Time{} }, "neither sealed nor the last"},
+		"another index":              {func(s *types.PersistentState) { s.Segments[1].IndexStart += 8 }, "before the index"},
+		"more entries":               {func(s *types.PersistentState) { s.Segments[1].MaxIndex++; s.Segments[2].BaseIndex++ }, "that was completed"},
+		"another codec":              {func(s *types.PersistentState) { s.Segments[1].Codec++ }, "that of another segment"},
+		"the last one is sealed too": {func(s *types.PersistentState) { s.Segments[2].SealTime, s.Segments[2].MaxIndex = time.Now(), k.last }, "before the index"},
+	} {
+		dir := memoryDir(t)
+		m.write(t, dir)
+		require.NoError(t, wallog.ChangeState(dir, c.change))
+		w, err := wallog.OpenOn(dir, fs.New(), smallSegment, true, "boot")
+		if c.want == "" {
+			require.NoError(t, err, name)
+			require.NoError(t, k.holds(w))
+			require.NoError(t, w.Close())
+			continue
+		}
+		require.ErrorIs(t, err, wal.ErrCorrupt, name)
+		require.ErrorContains(t, err, c.want, name)
+	}
+}
+
+// TestManySegments: the list of segments is longer than bbolt keeps in its first page.
+func TestManySegments(t *testing.T) {
+	m, k := logImage(t, func(t testing.TB, w *wallog.Log, k *kept) {
+		for range 60 {
+			k.store(t, w, 1, 1500)
+		}
+	})
+	require.Greater(t, len(m), 20)
+	for _, boot := range []string{"boot", "next boot"} {
+		w, err := reopened(t, m, true, boot)
+		require.NoError(t, err)
+		require.NoError(t, k.holds(w))
+		require.NoError(t, w.Close())
+	}
+}
