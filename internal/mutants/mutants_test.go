@@ -80,6 +80,16 @@ func TestARunTellsWhatTestsNotice(t *testing.T) {
 	require.Equal(t, strings.Count(said, "SURVIVED"), survived)
 }
 
+func TestSitesThatAreAlike(t *testing.T) {
+	sites, err := sitesIn("twice.go", []byte("package p\n\nfunc f() { g(); g() }\n\nfunc h() { g() }\n"))
+	require.NoError(t, err)
+	var keys []string
+	for _, s := range sites {
+		keys = append(keys, s.key())
+	}
+	require.Equal(t, []string{"twice.go | f | drop call | g()", "twice.go | f | drop call | g() #2", "twice.go | h | drop call | g()"}, keys)
+}
+
 func TestADrawMayBeNarrowed(t *testing.T) {
 	sites, err := sitesIn("sample.go", []byte(source))
 	require.NoError(t, err)

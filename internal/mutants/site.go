@@ -21,12 +21,27 @@ type site struct {
 	start, end int    // bytes of text in the file
 	mutated    string // what takes the place of text where the mutant is on
 	dropped    bool   // it does not compile
+	nth        int    // of the sites of a function that are alike, from 1
 }
 
 // key names a site in equivalent.txt. It has no line number, so that it stays right when
-// the file grows.
+// the file grows; of sites that are alike, the second ends with " #2".
 func (s *site) key() string {
-	return strings.Join([]string{s.file, s.function, s.kind, oneLine(s.text)}, " | ")
+	key := strings.Join([]string{s.file, s.function, s.kind, oneLine(s.text)}, " | ")
+	if s.nth > 1 {
+		key += fmt.Sprint(" #", s.nth)
+	}
+	return key
+}
+
+// number tells sites apart that are alike.
+func number(sites []*site) {
+	seen := map[string]int{}
+	for _, s := range sites {
+		key := s.key()
+		seen[key]++
+		s.nth = seen[key]
+	}
 }
 
 func (s *site) String() string {
@@ -90,6 +105,7 @@ func sitesIn(file string, src []byte) ([]*site, error) {
 			ast.Inspect(fn.Body, f.visit)
 		}
 	}
+	number(f.sites)
 	return f.sites, nil
 }
 
