@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -194,21 +195,65 @@ func TestTheNewestImageStaysTheNewest(t *testing.T) {
 	require.NoError(t, m.Close())
 }
 
-// An image that is sealed again while somebody reads it keeps its files.
+// An image that is sealed again stays in its place at every moment, also for a crash, and keeps
+// its files for whoever reads it.
 func TestSealOfAnEntryThatIsRead(t *testing.T) {
-	m, table := mustOpenImages(t, vfs.NewMem()), newFakeTable()
+	var m *Images
+	id, seen := imageID(5, 1), 0
+	fs := onWrites(vfs.NewMem(), func() error {
+		if m != nil {
+			ids, err := m.ids()
+			require.NoError(t, err)
+			require.Contains(t, ids, id)
+			seen++
+		}
+		return nil
+	})
+	opened, table := mustOpenImages(t, fs), newFakeTable()
 	table.set("a", "1")
-	write(t, m, table)
-	id := seal(t, m, 5).ID
-	want := streamOf(t, m, id)
-	r, _, err := m.Send(id)
+	write(t, opened, table)
+	seal(t, opened, 5)
+	want := streamOf(t, opened, id)
+	r, _, err := opened.Send(id)
 	require.NoError(t, err)
-	seal(t, m, 5)
+	m = opened
+	seal(t, opened, 5)
+	m = nil
+	require.NotZero(t, seen)
 	got, err := io.ReadAll(r)
 	require.NoError(t, err)
 	require.Equal(t, want, got)
 	require.NoError(t, r.Close())
-	require.NoError(t, m.Close())
+	require.NoError(t, opened.Close())
+}
+
+// An old image that cannot be removed stops the process, as any failure of the disk does.
+func TestAnOldImageThatCannotBeRemoved(t *testing.T) {
+	var fails atomic.Bool
+	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if fails.Load() && op.Kind == errorfs.OpRemoveAll {
+			return errTest
+		}
+		return nil
+	}))
+	var told error
+	m, err := openImages(fs, func(err error) { told = err; panic(err) })
+	require.NoError(t, err)
+	for n := range uint64(keepImages) {
+		seal(t, m, n+1)
+	}
+	fails.Store(true)
+	require.Panics(t, func() { _, _ = m.Seal(9, 1, nil, nil) })
+	require.ErrorIs(t, told, errTest)
+}
+
+func TestNamesOfFiles(t *testing.T) {
+	for _, name := range []string{"a", "z", "A", "Z", "0", "9", "-", "_", "a.", "000001.sst", "MANIFEST-000001", "LOCKS"} {
+		require.True(t, validFileName(name), name)
+	}
+	for _, odd := range "`{@[/:\x00\n \\ä" {
+		require.False(t, validFileName("a"+string(odd)), "%q", odd)
+	}
 }
 
 // What does not belong among the images stops the process before anything is removed.
