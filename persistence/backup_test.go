@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
@@ -191,4 +192,46 @@ func TestALinkThatACrashLeft(t *testing.T) {
 	}
 	backUp(t, n)
 	require.NoError(t, n.Close())
+}
+
+// A backup whose bytes are all right, and whose entries no table takes, restores nothing.
+func TestABackupOfEntriesThatNoTableTakes(t *testing.T) {
+	images := mustOpenImages(t, vfs.NewMem())
+	require.NoError(t, images.Write([]engine.Change{{Key: []byte("lk"), Value: []byte("bad")}}))
+	info := seal(t, images, 7)
+	stream, _, err := images.Send(info.ID)
+	require.NoError(t, err)
+	b := NewBackup(stream, info.Bytes, Contents{Index: 7, Term: 1, At: Record{LimiterNs: noon}})
+	all, err := io.ReadAll(b)
+	require.NoError(t, err)
+	require.NoError(t, b.Close())
+	require.NoError(t, images.Close())
+	fs := vfs.NewMem()
+	require.ErrorIs(t, restoreOn(t, fs, all), ErrNoBackup)
+	_, err = fs.Stat(dataDir)
+	require.Error(t, err)
+}
+
+// What makes a directory one to start from is put in place when all the rest is on disk.
+func TestTheFormatFileComesLast(t *testing.T) {
+	var did []string
+	mem := vfs.NewMem()
+	d := directory{errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		switch op.Kind {
+		case errorfs.OpRename:
+			did = append(did, mem.PathBase(op.Path))
+		case errorfs.OpOpenDir:
+			did = append(did, "sync")
+		}
+		return nil
+	})), dataDir}
+	ready := mem.PathJoin(dataDir, restoreName, "ready")
+	require.NoError(t, mem.MkdirAll(ready, 0o700))
+	for _, name := range []string{"A", formatName, "Z"} {
+		writeFile(t, mem, mem.PathJoin(ready, name), nil)
+	}
+	require.NoError(t, d.moveUp(formatName))
+	require.Len(t, did, 5)
+	require.ElementsMatch(t, []string{"A", "Z"}, did[:2])
+	require.Equal(t, []string{"sync", formatName, "sync"}, did[2:])
 }

@@ -153,7 +153,7 @@ func (j *journal) readItem(iter *pebble.Iterator, last uint64, hand func(kind by
 	if err != nil {
 		return 0, err
 	}
-	if last == 0 && j.first == 0 {
+	if j.first == 0 {
 		j.first = number
 	}
 	if last == 0 && number != j.first {

@@ -59,7 +59,7 @@ func readSlot(slot string) (m mark, ok bool) {
 func (d directory) readMark() (newest mark, err error) {
 	text, err := d.read(flushedName)
 	if errors.Is(err, fs.ErrNotExist) {
-		if version, err := d.format(); err != nil || version < markedFormat {
+		if version, err := d.format(); version < markedFormat { // 0 with an error
 			return newest, err
 		}
 		return newest, fmt.Errorf("%w (its %s file is missing)", ErrDamaged, flushedName)

@@ -104,6 +104,11 @@ type countedFiles struct {
 	syncs map[string]int
 }
 
+func (v countedFiles) Create(dir, name string, size uint64) (types.WritableFile, error) {
+	f, err := v.VFS.Create(dir, name, size)
+	return countedFile{f, name, v.syncs}, err
+}
+
 func (v countedFiles) OpenWriter(dir, name string) (types.WritableFile, error) {
 	f, err := v.VFS.OpenWriter(dir, name)
 	return countedFile{f, name, v.syncs}, err
