@@ -141,6 +141,24 @@ func TestAStoreThatTakesNothing(t *testing.T) {
 	require.Equal(t, 1, written)
 }
 
+// A store that was read, and cannot be opened again for writing, does not begin.
+func TestAStoreThatCannotBeReopened(t *testing.T) {
+	mem, _ := closedStore(t)
+	var fails atomic.Bool
+	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if fails.Load() && op.Kind == errorfs.OpOpen {
+			return errTest
+		}
+		return nil
+	}))
+	s, err := OpenStore(StoreOptions{Dir: dataDir, FS: fs, Logger: quiet, OnFatal: mustNotStop(t)})
+	require.NoError(t, err)
+	require.NoError(t, s.Load(engine.Stamp{NowNs: 1e18}, newFakeTable()))
+	fails.Store(true)
+	require.ErrorIs(t, s.Begin(at()), errTest)
+	require.NoError(t, s.abandon())
+}
+
 func TestADirectoryThatCannotBeSynced(t *testing.T) {
 	for _, kind := range []errorfs.OpKind{errorfs.OpOpenDir, errorfs.OpFileSync} {
 		fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
