@@ -107,7 +107,18 @@ func changeFirst(more string, value []byte) func(db *pebble.DB) error {
 	}
 }
 
-// What stands where a journal has its end is not passed over.
+// dropFirst removes the first item of a journal.
+func dropFirst(db *pebble.DB) error {
+	iter, err := db.NewIter(&pebble.IterOptions{LowerBound: itemKey(0)})
+	if err != nil {
+		return err
+	}
+	iter.First()
+	err = db.Delete(iter.Key(), pebble.Sync)
+	return errors.Join(err, iter.Close())
+}
+
+// What stands where a journal has its ends, or lacks there, is not passed over.
 func TestAJournalThatDoesNotEndLikeOne(t *testing.T) {
 	set := func(key, value []byte) func(db *pebble.DB) error {
 		return func(db *pebble.DB) error { return db.Set(key, value, pebble.Sync) }
@@ -115,6 +126,7 @@ func TestAJournalThatDoesNotEndLikeOne(t *testing.T) {
 	const high = 1 << 40
 	record := Record{Flush: 1 << 40, LimiterNs: 1e18}.encode()
 	for says, change := range map[string]func(db *pebble.DB) error{
+		"it begins at item":                         dropFirst,
 		"it has a key of 3 bytes":                   set([]byte("jzz"), []byte("x")),
 		"it has a key of 10 bytes":                  changeFirst("x", []byte("x")),
 		"does not end it":                           set(itemKey(high), []byte{shortBlock, 0, 1, 'k', 0}),

@@ -132,7 +132,8 @@ func TestGreetingsAtTheBounds(t *testing.T) {
 	require.NoError(t, read(greeting{version: 255}))
 	require.ErrorIs(t, read(greeting{version: oldestProtocol - 1}), ErrVersion)
 	require.ErrorIs(t, read(greeting{version: oldestProtocol, self: Identity{NodeID: name(MaxNameLen + 1)}}), ErrNotWeir)
-	require.ErrorIs(t, read(greeting{version: oldestProtocol, self: Identity{ClusterID: name(MaxNameLen + 1)}}), ErrNotWeir)
+	cluster := Identity{ClusterID: name(MaxNameLen + 1)}
+	require.ErrorIs(t, read(greeting{version: oldestProtocol, self: cluster}), ErrNotWeir)
 
 	other := (&greeting{version: oldestProtocol}).encode()
 	other[0]++
@@ -141,7 +142,7 @@ func TestGreetingsAtTheBounds(t *testing.T) {
 	empty := strings.Repeat("\x00", MaxNameLen+1) // would pass for names of no bytes
 	require.ErrorIs(t, read(greeting{version: oldestProtocol, self: Identity{NodeID: empty}}), ErrNotWeir)
 
-	sent := greeting{version: protocolVersion, service: RaftService, nonce: [nonceLen]byte{1, 2, 15: 3}, self: Identity{"a", "one"}}
+	sent := newGreeting(RaftService, Identity{"a", "one"})
 	got, raw, err := readGreeting(bytes.NewReader(append(sent.encode(), "more"...)))
 	require.NoError(t, err)
 	require.Equal(t, sent, got)
@@ -162,9 +163,12 @@ func TestGreetingsAtTheBounds(t *testing.T) {
 func TestProof(t *testing.T) {
 	proofs := map[string]string{}
 	for name, c := range map[string][4]string{
-		"as it is": {"secret", "dialer", "greeting", "challenge"}, "another secret": {"guess", "dialer", "greeting", "challenge"},
-		"another role": {"secret", "acceptor", "greeting", "challenge"}, "another greeting": {"secret", "dialer", "Greeting", "challenge"},
-		"another challenge": {"secret", "dialer", "greeting", "Challenge"}, "another border": {"secret", "dialer", "greetingc", "hallenge"},
+		"as it is":              {"secret", "dialer", "greeting", "challenge"},
+		"another secret":        {"guess", "dialer", "greeting", "challenge"},
+		"another role":          {"secret", "acceptor", "greeting", "challenge"},
+		"another greeting":      {"secret", "dialer", "Greeting", "challenge"},
+		"another challenge":     {"secret", "dialer", "greeting", "Challenge"},
+		"another border":        {"secret", "dialer", "greetingc", "hallenge"},
 		"a role that is longer": {"secret", "dialerg", "reeting", "challenge"},
 	} {
 		p := string(proof([]byte(c[0]), c[1], []byte(c[2]), []byte(c[3])))

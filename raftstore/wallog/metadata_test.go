@@ -142,19 +142,21 @@ func TestDamagedMetadata(t *testing.T) {
 func TestMetadataThatContradict(t *testing.T) {
 	images, k := steps(t)
 	m := images[len(images)-1]
+	type state = *types.PersistentState
+	seal := func(s state) { s.Segments[2].SealTime, s.Segments[2].MaxIndex = time.Now(), k.last }
 	for name, c := range map[string]struct {
-		change func(s *types.PersistentState)
+		change func(s state)
 		want   string
 	}{
-		"nothing":                    {func(*types.PersistentState) {}, ""},
-		"a segment not allocated":    {func(s *types.PersistentState) { s.NextSegmentID-- }, "which it has not allocated"},
-		"no segment":                 {func(s *types.PersistentState) { *s = types.PersistentState{} }, "entries were acknowledged"},
-		"a segment is left out":      {func(s *types.PersistentState) { s.Segments = slices.Delete(s.Segments, 1, 2) }, "but the segment before ends"},
-		"one is not sealed":          {func(s *types.PersistentState) { s.Segments[0].SealTime = time.Time{} }, "neither sealed nor the last"},
-		"another index":              {func(s *types.PersistentState) { s.Segments[1].IndexStart += 8 }, "before the index"},
-		"more entries":               {func(s *types.PersistentState) { s.Segments[1].MaxIndex++; s.Segments[2].BaseIndex++ }, "that was completed"},
-		"another codec":              {func(s *types.PersistentState) { s.Segments[1].Codec++ }, "that of another segment"},
-		"the last one is sealed too": {func(s *types.PersistentState) { s.Segments[2].SealTime, s.Segments[2].MaxIndex = time.Now(), k.last }, "before the index"},
+		"nothing":                    {func(state) {}, ""},
+		"a segment not allocated":    {func(s state) { s.NextSegmentID-- }, "which it has not allocated"},
+		"no segment":                 {func(s state) { *s = types.PersistentState{} }, "entries were acknowledged"},
+		"a segment is left out":      {func(s state) { s.Segments = slices.Delete(s.Segments, 1, 2) }, "but the segment before ends"},
+		"one is not sealed":          {func(s state) { s.Segments[0].SealTime = time.Time{} }, "neither sealed nor the last"},
+		"another index":              {func(s state) { s.Segments[1].IndexStart += 8 }, "before the index"},
+		"more entries":               {func(s state) { s.Segments[1].MaxIndex++; s.Segments[2].BaseIndex++ }, "that was completed"},
+		"another codec":              {func(s state) { s.Segments[1].Codec++ }, "that of another segment"},
+		"the last one is sealed too": {seal, "before the index"},
 	} {
 		dir := memoryDir(t)
 		m.write(t, dir)
