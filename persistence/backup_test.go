@@ -235,3 +235,30 @@ func TestTheFormatFileComesLast(t *testing.T) {
 	require.ElementsMatch(t, []string{"A", "Z"}, did[:2])
 	require.Equal(t, []string{"sync", formatName, "sync"}, did[2:])
 }
+
+// Putting what was restored in place stops at the first failure, wherever it is.
+func TestAMoveUpThatFails(t *testing.T) {
+	for fails := range 6 { // the list, two renames with a sync behind each, and none
+		mem, ops := vfs.NewMem(), 0
+		d := directory{errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if op.Kind != errorfs.OpList && op.Kind != errorfs.OpRename && op.Kind != errorfs.OpOpenDir {
+				return nil
+			}
+			if ops++; ops == fails+1 {
+				return errTest
+			}
+			return nil
+		})), dataDir}
+		ready := mem.PathJoin(dataDir, restoreName, "ready")
+		require.NoError(t, mem.MkdirAll(ready, 0o700))
+		writeFile(t, mem, mem.PathJoin(ready, "A"), nil)
+		writeFile(t, mem, mem.PathJoin(ready, formatName), nil)
+		err := d.moveUp(formatName)
+		if fails == 5 {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorIs(t, err, errTest, "operation %d", fails)
+		require.Equal(t, fails+1, ops, "and nothing after it")
+	}
+}
