@@ -194,3 +194,23 @@ func TestFormatOfWhatIsNoDirectoryOfWeir(t *testing.T) {
 	_, err := FormatOf(dir)
 	require.ErrorIs(t, err, ErrForeign)
 }
+
+// From Begin on a failure of the disk ends the process, in a new directory as in one that was
+// there; before that it refuses the start.
+func TestTheGuardIsArmed(t *testing.T) {
+	fs := vfs.NewMem()
+	for _, fresh := range []bool{true, false} {
+		s, err := OpenStore(StoreOptions{Dir: dataDir, FS: fs, Logger: quiet, OnFatal: mustNotStop(t)})
+		require.NoError(t, err)
+		require.Equal(t, fresh, s.guard.armed.Load(), "nothing is written yet in one that was there")
+		require.NoError(t, s.Load(engine.Stamp{NowNs: 1e18}, newFakeTable()))
+		require.NoError(t, s.Begin(at()))
+		require.True(t, s.guard.armed.Load())
+		require.True(t, s.loaded.Load(), "and so does damage found in the background")
+		require.NoError(t, s.Close())
+	}
+	m := mustOpenImages(t, vfs.NewMem())
+	require.True(t, m.guard.armed.Load())
+	require.True(t, m.loaded.Load())
+	require.NoError(t, m.Close())
+}
