@@ -142,3 +142,27 @@ func TestAJournalThatDoesNotEndLikeOne(t *testing.T) {
 		require.ErrorContains(t, err, says)
 	}
 }
+
+// An older directory, which has no mark, must have a clock record all the same; and what is
+// opened for writing must be what was read.
+func TestAStoreIsWhatWasRead(t *testing.T) {
+	fs, _ := closedStore(t)
+	changeStore(t, fs, func(db *pebble.DB) error {
+		return db.DeleteRange(itemKey(0), []byte{journalPrefix + 1}, pebble.Sync)
+	})
+	writeFile(t, fs, fs.PathJoin(dataDir, formatName), []byte(formatText(markedFormat-1)))
+	require.NoError(t, fs.Remove(fs.PathJoin(dataDir, flushedName)))
+	_, err := loadState(t, fs)
+	require.ErrorIs(t, err, ErrDamaged)
+	require.ErrorContains(t, err, "it has no clock record")
+
+	fs, _ = closedStore(t)
+	s, err := OpenStore(StoreOptions{Dir: dataDir, FS: fs, Logger: quiet, OnFatal: mustNotStop(t)})
+	require.NoError(t, err)
+	require.NoError(t, s.Load(engine.Stamp{NowNs: 1e18}, newFakeTable()))
+	s.journal.next++
+	err = s.Begin(at())
+	require.ErrorIs(t, err, ErrDamaged)
+	require.ErrorContains(t, err, "read again it ends at item")
+	require.NoError(t, s.abandon())
+}
