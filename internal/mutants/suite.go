@@ -33,6 +33,7 @@ const (
 type suite struct {
 	dir    string // of the package whose tests it has
 	binary string
+	quiet  []string // flags that keep tests from writing files about what fails
 	tests  []*test
 }
 
@@ -109,6 +110,10 @@ func dropLine(sites []*site, base string, line int) (dropped int) {
 // survey runs each test alone, without a mutant, and notes which sites it reaches. A test
 // that fails so tells nothing about mutants and is left out.
 func (s *suite) survey(work string) error {
+	const noFile = "-rapid.nofailfile" // known only to tests that use rapid
+	if s.command(context.Background(), 0, "", "-test.list", "^$", noFile).Run() == nil {
+		s.quiet = []string{noFile}
+	}
 	listed, err := s.command(context.Background(), 0, "", "-test.list", ".").Output()
 	if err != nil {
 		return err
@@ -220,7 +225,7 @@ func (s *suite) run(id int, notes string, limit time.Duration, names ...string) 
 
 // command runs in the package's directory, as go test does, with no child outliving it.
 func (s *suite) command(ctx context.Context, id int, notes string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, s.binary, args...)
+	cmd := exec.CommandContext(ctx, s.binary, append(args, s.quiet...)...)
 	cmd.Dir = s.dir
 	cmd.Env = append(os.Environ(), "MUTANT="+strconv.Itoa(id), "MUTANT_REACHED="+notes)
 	cmd.WaitDelay = time.Second
