@@ -113,7 +113,7 @@ test-kubernetes: ## Check the manifests for Kubernetes against its own types, an
 
 .PHONY: test-strangers
 test-strangers: ## Hold 5,000 silent, half-open or idle connections of each port, and see that nobody else is kept out
-	WEIR_TEST_STRANGERS=5000 $(GO) test -count=1 -timeout 20m -v -run '^TestStrangersKeep' ./cmd/weir
+	WEIRTEST_STRANGERS=5000 $(GO) test -count=1 -timeout 20m -v -run '^TestStrangersKeep' ./cmd/weir
 
 .PHONY: test-reads
 test-reads: ## Read behind 10,000 writes at random nodes under faults

@@ -41,9 +41,9 @@ const (
 	livez    = "GET /livez HTTP/1.1\r\nHost: x\r\n"
 )
 
-// strangers is the number of connections of a flood: WEIR_TEST_STRANGERS, or some.
+// strangers is the number of connections of a flood: WEIRTEST_STRANGERS, or some.
 func strangers(t *testing.T) int {
-	return fromEnv(t, "WEIR_TEST_STRANGERS", usualStrangers, strconv.Atoi)
+	return fromEnv(t, "WEIRTEST_STRANGERS", usualStrangers, strconv.Atoi)
 }
 
 // attackedPort is one of a server's ports, how strangers hold its connections, and what an
@@ -56,7 +56,7 @@ type attackedPort struct {
 
 // A stranger who opens, and opens again, all the connections that he can get, and completes
 // nothing or one request on each, keeps neither probes nor clients from another address out,
-// on any port. WEIR_TEST_STRANGERS is how many connections he tries to hold.
+// on any port. WEIRTEST_STRANGERS is how many connections he tries to hold.
 func TestStrangersKeepNobodyOut(t *testing.T) {
 	n := strangers(t)
 	own := certtest.NewCA(t, "ca").Issue("weir", nil)

@@ -146,7 +146,7 @@ func (p *Port) welcome(raw net.Conn, handshake *connlimit.Slot) {
 		return
 	}
 	raw.SetDeadline(time.Now().Add(handshakeTimeout))
-	service, from, err := p.meet(conn)
+	service, from, err := p.meet(conn, handshake)
 	handshake.Release()
 	if err != nil {
 		p.complain("a connection to the inter-node port was refused", raw.RemoteAddr(), err)
@@ -166,12 +166,14 @@ func (p *Port) welcome(raw net.Conn, handshake *connlimit.Slot) {
 	}
 }
 
-// meet finds out who opened a connection, and what for.
-func (p *Port) meet(conn *trackedConn) (Service, Identity, error) {
+// meet finds out which node opened a connection, and for which service. A node that has
+// proved that it knows the secret is not evicted while it is told the verdict.
+func (p *Port) meet(conn *trackedConn, handshake *connlimit.Slot) (Service, Identity, error) {
 	if err := p.acceptTLS(conn); err != nil {
 		return 0, Identity{}, err
 	}
 	return receive(conn, p.config.Secret, p.config.Self(), func(service Service, from Identity) error {
+		handshake.Begin()
 		return p.mayServe(conn, service, from)
 	})
 }

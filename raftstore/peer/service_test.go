@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/certs/certtest"
+	"github.com/weir-project/weir/internal/connlimit"
 )
 
 // held counts the connections that a port keeps track of.
@@ -99,7 +100,9 @@ func TestAClosedPort(t *testing.T) {
 	_, _, err := a.Dial(context.Background(), b.Addr().String(), CallService)
 	require.ErrorIs(t, err, net.ErrClosed)
 	near, far := net.Pipe()
-	a.welcome(near)
+	slot, err := a.handshakes.Admit(connlimit.SourceOf("127.0.0.2:1"), func() { near.Close() })
+	require.NoError(t, err)
+	a.welcome(near, slot)
 	_, err = far.Read(make([]byte, 1))
 	require.ErrorIs(t, err, io.EOF)
 	require.Zero(t, a.held())
