@@ -134,21 +134,3 @@ func TestDidYouMeanOnlyWhatOneMay(t *testing.T) {
 	require.Contains(t, decider.say("RL.CHEK api k"), "(did you mean RL.CHECK?)")
 	require.NotContains(t, decider.say("RL.STRKE api k"), "did you mean")
 }
-
-func TestDistance(t *testing.T) {
-	for _, test := range []struct {
-		a, b string
-		want int
-		ok   bool
-	}{
-		{"CHECK", "CHECK", 0, true}, {"CHECK", "CHEKC", 1, true}, {"CHECK", "CHCK", 1, true}, {"CHECK", "CHEXCK", 1, true},
-		{"CHECK", "XHECY", 2, true}, {"CHECK", "XHXCY", 0, false}, {"TTL", "PTTL", 1, true}, {"AB", "CD", 0, false}, {"GET", "SET", 1, true},
-		{"FIXED", "RL.FIXED", 1, true}, {"", "A", 0, false}, {"X23456789Y", "A23456789B", 0, false},
-	} {
-		d, ok := distance(test.a, test.b)
-		require.Equal(t, test.ok, ok, test)
-		if ok {
-			require.Equal(t, test.want, d, test)
-		}
-	}
-}

@@ -1,19 +1,52 @@
 // Package nearest finds what a misspelled name was meant to be.
 package nearest
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
-// maxEdits is how many letters a name may differ by and still be meant: two catch a
-// letter too many, a letter missing and two letters exchanged.
+// maxEdits is how many letters a name may differ by and still be meant: two catch two
+// slips of the fingers, in a long name.
 const maxEdits = 2
 
-// Names returns those of known that word was most likely meant to be: the ones with the
-// fewest edits, at most maxEdits and fewer than half of the word, or else those that word
-// begins. Case does not matter.
+// Names returns those of known that word was most likely meant to be, in the order of the
+// alphabet: names that end in a dot and the word; or else the ones with the fewest edits,
+// at most maxEdits and fewer than half of the word; or else those that word begins. Case
+// does not matter.
 func Names(word string, known []string) (near []string) {
 	word = strings.ToLower(word)
+	if word == "" {
+		return nil
+	}
+	for _, near := range [][]string{
+		matching(known, func(name string) bool { return strings.HasSuffix(name, "."+word) }),
+		fewestEdits(word, known),
+		matching(known, func(name string) bool { return len(word) > maxEdits && strings.HasPrefix(name, word) }),
+	} {
+		if len(near) > 0 {
+			slices.Sort(near)
+			return near
+		}
+	}
+	return nil
+}
+
+func matching(known []string, match func(lower string) bool) (found []string) {
+	for _, name := range known {
+		if match(strings.ToLower(name)) {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+func fewestEdits(word string, known []string) (near []string) {
 	least := min(maxEdits, (len(word)-1)/2)
 	for _, name := range known {
+		if max(len(name), len(word))-min(len(name), len(word)) > least {
+			continue
+		}
 		switch n := Edits(word, strings.ToLower(name)); {
 		case n < least:
 			near, least = []string{name}, n
@@ -21,35 +54,31 @@ func Names(word string, known []string) (near []string) {
 			near = append(near, name)
 		}
 	}
-	if len(near) > 0 || len(word) <= maxEdits {
-		return near
-	}
-	for _, name := range known {
-		if strings.HasPrefix(strings.ToLower(name), word) {
-			near = append(near, name)
-		}
-	}
 	return near
 }
 
-// Edits returns how many letters must be added, removed or replaced to make b of a: the
-// Levenshtein distance.
+// Edits returns how many letters must be added, removed, replaced, or swapped with their
+// neighbor to make b of a, no letter twice: the optimal string alignment distance.
 func Edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	var before []int // the row before last
+	last := make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
 	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := diagonal
-			if a[i] != b[j] {
+	for i := 1; i <= len(a); i++ {
+		row := make([]int, len(b)+1)
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			replaced := last[j-1]
+			if a[i-1] != b[j-1] {
 				replaced++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
+			row[j] = min(replaced, row[j-1]+1, last[j]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
 		}
+		before, last = last, row
 	}
-	return row[len(b)]
+	return last[len(b)]
 }

@@ -10,13 +10,13 @@ func TestEdits(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		want int
-	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"kitten", "sitting", 3}, {"listen", "listne", 2}, {"join", "jon", 1}} {
+	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"kitten", "sitting", 3}, {"listen", "listne", 1}, {"get", "set", 1}, {"ca", "abc", 3}, {"join", "jon", 1}} {
 		require.Equal(t, c.want, Edits(c.a, c.b), "%s %s", c.a, c.b)
 	}
 }
 
 func TestNames(t *testing.T) {
-	known := []string{"listen", "tls-listen", "max-clients", "max-clients-per-source", "max-memory", "rls", "http", "data-dir"}
+	known := []string{"listen", "tls-listen", "max-clients", "max-clients-per-source", "max-memory", "rls", "http", "data-dir", "RL.FIXED"}
 	for _, c := range []struct {
 		word string
 		want []string
@@ -28,6 +28,7 @@ func TestNames(t *testing.T) {
 		{"data_dir", []string{"data-dir"}},
 		{"rl", nil},
 		{"tls", []string{"rls"}},
+		{"fixed", []string{"RL.FIXED"}},
 		{"port", nil},
 		{"", nil},
 	} {
