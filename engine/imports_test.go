@@ -17,8 +17,8 @@ var mayImport = map[string][]string{
 	"latency":     {},
 	"httpfields":  {},
 	"persistence": {"engine", "latency"},
-	"raftstore":   {"engine", "latency", "persistence"},
-	"server":      {"engine", "httpfields", "internal", "latency"}, // internal/rlspb: messages of Envoy's
+	"raftstore":   {"engine", "internal", "latency", "persistence"}, // internal/connlimit: connections of a port
+	"server":      {"engine", "httpfields", "internal", "latency"},  // also internal/nearest, and rlspb: messages of Envoy's
 	"policyfile":  {"engine", "httpfields", "internal", "latency", "server"},
 	"client":      {"engine", "httpfields"},
 	"bench":       {},

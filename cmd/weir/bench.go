@@ -50,7 +50,7 @@ type measureCmd struct {
 	Target       []string      `env:"-" placeholder:"NAME" help:"Only these targets, like weir or redis+lua; the first is what others are compared with."`
 	List         bool          `env:"-" help:"List scenarios and targets, and measure nothing."`
 	Quick        bool          `env:"-" help:"Three repetitions of half a second each, and few keys in snapshots."`
-	Repetitions  int           `env:"-" default:"5" help:"How often each cell is measured: enough that one disturbed repetition does not move the median."`
+	Repetitions  int           `env:"-" least:"1" default:"5" help:"How often each cell is measured: enough that one disturbed repetition does not move the median."`
 	CellTime     time.Duration `env:"-" help:"About how long one measurement lasts; what fits the time limit, at most 2s."`
 	Timeout      time.Duration `env:"-" help:"Bound on the measuring; short of 5m, of 6m for the suite cluster, 90m for longer ones."`
 	SnapshotKeys int           `env:"-" default:"5000000" help:"Keys in the snapshots of the suite cluster; 0 leaves that part out."`
@@ -104,9 +104,6 @@ func (m *measureCmd) complete() error {
 		if m.CellTime == 0 {
 			m.CellTime = quickCell
 		}
-	}
-	if m.Repetitions < 1 || m.CellTime < 0 || m.SnapshotKeys < 0 {
-		return errors.New("--repetitions must be at least 1, --cell-time and --snapshot-keys not below 0")
 	}
 	if !(m.SnapshotLoad > 0 && m.SnapshotLoad <= 1) {
 		return errors.New("--snapshot-load must be above 0 and at most 1")

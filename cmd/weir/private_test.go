@@ -77,7 +77,7 @@ func TestFilesOfAClusterArePrivate(t *testing.T) {
 		}, patience, 10*time.Millisecond, "%s", p.output())
 		return p
 	}
-	leader := begin("a", first)
+	leader := begin("a", first, "--join="+first)
 	fillForBackup(leader)
 	weir(t, "cluster", "--addr", leader.addr, "snapshot")
 	nodes := []*process{leader}

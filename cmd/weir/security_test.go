@@ -70,7 +70,7 @@ func TestUsersOfTheManual(t *testing.T) {
 	_, err := server.ParseUsers([]byte(lines))
 	require.NoError(t, err)
 	for _, flag := range regexp.MustCompile(`--[a-z][a-z-]+`).FindAllString(securityPage(t), -1) {
-		if strings.HasPrefix(flag, "--raft-tls-") || !strings.Contains("--askpass --cacert --user --tls", flag) {
+		if strings.HasPrefix(flag, "--raft-tls-") || !strings.Contains("--askpass --cacert --everywhere --for --user --tls", flag) {
 			var help bytes.Buffer
 			c := exec.Command(binary, "serve", "--help")
 			c.Stdout = &help
