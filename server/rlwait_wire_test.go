@@ -120,7 +120,7 @@ func TestWhatHeldClientsTake(t *testing.T) {
 	}
 	const clients = maxWaiters
 	ln := &strangerListener{conns: make(chan net.Conn), closed: make(chan struct{})}
-	srv := serveWire(t, Config{MaxClients: clients}, newTableLimiter(), ln)
+	srv := serveWire(t, Config{MaxClients: 2 * clients}, newTableLimiter(), ln) // all of one source
 	peers, empty := make([]*peer, clients), heldMemory()
 	for i := range peers {
 		ours, theirs := net.Pipe()
