@@ -12,8 +12,9 @@ import (
 // holdTTL is how long a fleeting hold lasts at least: some end while a leader is sought.
 const holdTTL = time.Second
 
-// holdsOver is when all of them have ended, also behind a clock that went back.
-const holdsOver = 6 * time.Second
+// holdsOver is when all of them have ended: at most twice holdTTL after the last was made, and
+// the rest for what elections lose of limiter time.
+const holdsOver = 6 * holdTTL
 
 // books are the histories of policies and holds.
 type books struct{ linear, turns, fleeting *ledger.Ring }
@@ -78,7 +79,7 @@ func (c *client) enter(trail *ledger.Trail, op ledger.Op) outcome {
 // judged when the bubble is over: in it the clock stands still while a search runs, which
 // then knows no end.
 func (s *Simulation) closeBooks() {
-	time.Sleep(holdsOver)
+	time.Sleep(holdsOver + s.mostBack())
 	c := &client{sim: s, number: clients, rng: rand.New(rand.NewPCG(s.config.Seed, clients))}
 	for _, ring := range s.books.rings() {
 		for _, trail := range ring.Trails() {
@@ -93,6 +94,15 @@ func (s *Simulation) closeBooks() {
 			s.report.later = append(s.report.later, func() error { return judge(trail, left) })
 		}
 	}
+}
+
+// mostBack is how far a machine's monotonic clock went back at most. While that machine leads,
+// limiter time stands still for as long.
+func (s *Simulation) mostBack() (most time.Duration) {
+	for _, h := range s.machines() {
+		most = max(most, h.clock.wentBack())
+	}
+	return most
 }
 
 // looks asks what is left, and adds it to the history.

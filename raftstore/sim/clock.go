@@ -12,20 +12,22 @@ const maxDriftPPM = 200
 // node: it runs at its own rate, and its wall time steps.
 type clock struct {
 	start    time.Time
-	baseNs   int64
-	driftPPM int64 // -maxDriftPPM to maxDriftPPM
+	driftPPM int64        // -maxDriftPPM to maxDriftPPM
+	baseNs   atomic.Int64 // of the monotonic clock; each boot has its own
 	stepNs   atomic.Int64
 	backNs   atomic.Int64
 }
 
 func newClock(driftPPM, baseNs int64) *clock {
-	return &clock{start: time.Now(), baseNs: baseNs, driftPPM: driftPPM}
+	c := &clock{start: time.Now(), driftPPM: driftPPM}
+	c.baseNs.Store(baseNs)
+	return c
 }
 
 // MonotonicNs runs at the clock's own rate.
 func (c *clock) MonotonicNs() int64 {
 	ns := time.Since(c.start).Nanoseconds()
-	return c.baseNs + ns + ns*c.driftPPM/1_000_000 - c.backNs.Load()
+	return c.baseNs.Load() + ns + ns*c.driftPPM/1_000_000 - c.backNs.Load()
 }
 
 // WallNs is true time with the clock's drift and its steps.
@@ -37,5 +39,12 @@ func (c *clock) WallNs() int64 {
 // step moves the wall clock.
 func (c *clock) step(by time.Duration) { c.stepNs.Add(int64(by)) }
 
-// back sets the monotonic clock back, which hardware should never do.
+// reboot begins the monotonic clock at zero. No process outlives it.
+func (c *clock) reboot() { c.baseNs.Add(-c.MonotonicNs()) }
+
+// back sets the monotonic clock back under the processes that read it. No sound machine does
+// that: it stands for a hypervisor or a kernel that breaks its word.
 func (c *clock) back(by time.Duration) { c.backNs.Add(int64(by)) }
+
+// wentBack is how far the monotonic clock went back in all.
+func (c *clock) wentBack() time.Duration { return time.Duration(c.backNs.Load()) }

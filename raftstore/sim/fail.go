@@ -119,6 +119,9 @@ func (s *Simulation) crash(h *host, keepPercent int, silentFor time.Duration, rn
 		why = "power loss"
 	}
 	p.crash(why, keepPercent, silentFor)
+	if silentFor > 0 {
+		h.clock.reboot()
+	}
 	s.reviveLater(h, between(rng, 20*time.Millisecond, 3*time.Second))
 }
 

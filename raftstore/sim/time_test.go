@@ -27,6 +27,7 @@ func timed(t *testing.T, nodes int, test func(t *testing.T, s *Simulation)) {
 func (s *Simulation) stopAll(t *testing.T, down time.Duration) {
 	for _, h := range s.machines() {
 		h.running().crash("power loss of all", 0, 0)
+		h.clock.reboot()
 	}
 	time.Sleep(down)
 	for _, h := range s.machines() {
