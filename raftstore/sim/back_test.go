@@ -37,7 +37,8 @@ func TestAClockThatGoesBackHoldsTimeUp(t *testing.T) {
 	})
 }
 
-// TestTheNextLeaderEndsTheStandstill: its clock goes on from the last stamp at once.
+// TestTheNextLeaderEndsTheStandstill: its clock goes on from the last stamp at once, also
+// where it went back after that entry had arrived.
 func TestTheNextLeaderEndsTheStandstill(t *testing.T) {
 	timed(t, 3, func(t *testing.T, s *Simulation) {
 		const stands, leads = 4 * time.Second, 20 * time.Second
@@ -46,6 +47,9 @@ func TestTheNextLeaderEndsTheStandstill(t *testing.T) {
 		before, began := leader.node.Now().NowNs, time.Now()
 		leader.host.clock.back(time.Hour)
 		time.Sleep(stands)
+		for _, h := range s.machines() {
+			h.clock.back(time.Hour)
+		}
 		leader.crash("killed", 100, 0)
 		time.Sleep(leads)
 		lost := s.lostSince(t, began, before)
