@@ -83,13 +83,16 @@ func (d *Decoder) limit() {
 }
 
 func (d *Decoder) extra(op *engine.Op) {
-	which := d.byte()
+	which := d.bits(numExtras)
 	if which&extraCalendar != 0 {
 		op.Calendar = &engine.Calendar{EndNs: d.varint(), NextEndNs: d.varint()}
 	}
 	if which&extraIncr != 0 {
-		bits := d.byte()
-		op.Incr = &engine.Incr{Saturate: bits&1 != 0, OnlyIfNew: bits&2 != 0, Expire: engine.ExpireMode(d.byte())}
+		set := d.bits(numIncrBits)
+		op.Incr = &engine.Incr{
+			Saturate: set&incrSaturate != 0, OnlyIfNew: set&incrOnlyIfNew != 0,
+			Expire: engine.ExpireMode(d.byte()),
+		}
 		op.Incr.By, op.Incr.Lower, op.Incr.Upper, op.Incr.ExpireNs = d.varint(), d.varint(), d.varint(), d.varint()
 	}
 	op.High = which&extraHigh != 0
@@ -120,14 +123,14 @@ func (d *Decoder) pairs(op *engine.Op) {
 }
 
 func (d *Decoder) change(op *engine.Op) {
-	op.Policy = &engine.PolicyChange{Do: engine.PolicyDo(d.byte()), Reset: d.byte()&1 != 0}
+	op.Policy = &engine.PolicyChange{Do: engine.PolicyDo(d.byte()), Reset: d.bits(numChangeBits)&changeReset != 0}
 	terms := d.bytes()
 	if len(terms) == 0 {
 		return
 	}
 	var err error
 	op.Policy.Terms, err = engine.DecodePolicy("", terms)
-	d.bad = err != nil
+	d.bad = d.bad || err != nil
 }
 
 func (d *Decoder) varint() int64 {
@@ -147,6 +150,14 @@ func (d *Decoder) used(v uint64, n int) uint64 {
 	}
 	d.b = d.b[n:]
 	return v
+}
+
+// bits reads a byte of which the known lowest bits may be set. Whoever gives another bit a
+// meaning raises Version.
+func (d *Decoder) bits(known int) byte {
+	b := d.byte()
+	d.bad = d.bad || b>>known != 0
+	return b
 }
 
 func (d *Decoder) byte() byte {

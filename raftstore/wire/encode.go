@@ -28,6 +28,20 @@ const (
 	extraPairs  // more pairs of a check
 	extraPolicy // a change of a policy
 	extraScript
+	numExtras = iota
+)
+
+// The bits of an increment.
+const (
+	incrSaturate = 1 << iota
+	incrOnlyIfNew
+	numIncrBits = iota
+)
+
+// The bits of a change of a policy.
+const (
+	changeReset   = 1 << iota
+	numChangeBits = iota
 )
 
 // Encoder appends calls to the body of an entry.
@@ -136,10 +150,10 @@ func appendExtra(b []byte, op *engine.Op) []byte {
 		b[at] |= extraIncr
 		var bits byte
 		if i.Saturate {
-			bits |= 1
+			bits |= incrSaturate
 		}
 		if i.OnlyIfNew {
-			bits |= 2
+			bits |= incrOnlyIfNew
 		}
 		b = append(b, bits, byte(i.Expire))
 		for _, v := range [...]int64{i.By, i.Lower, i.Upper, i.ExpireNs} {
@@ -172,7 +186,7 @@ func appendExtra(b []byte, op *engine.Op) []byte {
 func appendChange(b []byte, c *engine.PolicyChange) []byte {
 	var bits byte
 	if c.Reset {
-		bits |= 1
+		bits |= changeReset
 	}
 	b = append(b, byte(c.Do), bits)
 	if c.Terms == nil {

@@ -47,6 +47,36 @@ func TestTheBytesOfOperations(t *testing.T) {
 	}
 }
 
+// TestUnknownBitsAreRefused: no version of weir has set them. A node that ignored one would
+// decide otherwise than a node that knows it.
+func TestUnknownBitsAreRefused(t *testing.T) {
+	const incr, change, terms = "0780016b", "0a80016b", "11" + "0100000000000204000000020200000000"
+	for name, c := range map[string]struct {
+		known   string
+		unknown []string
+	}{
+		"extras":              {"09c0016b017004", []string{"09c0016b017044", "09c0016b017084"}},
+		"extras and terms":    {change + "100001" + terms, []string{change + "500001" + terms, change + "900001" + terms}},
+		"an increment":        {incr + "02030000000000", []string{incr + "02070000000000", incr + "02830000000000"}},
+		"a change":            {change + "10010100", []string{change + "10010300", change + "10018100"}},
+		"a change with terms": {change + "100001" + terms, []string{change + "100003" + terms}},
+	} {
+		_, err := decode(oneOp(t, c.known))
+		require.NoError(t, err, name)
+		for _, body := range c.unknown {
+			_, err := decode(oneOp(t, body))
+			require.ErrorIs(t, err, wire.ErrMalformed, "%s: %s", name, body)
+		}
+	}
+}
+
+// oneOp is a body with the operation whose bytes are given.
+func oneOp(t *testing.T, op string) []byte {
+	body, err := hex.DecodeString("02" + op)
+	require.NoError(t, err)
+	return body
+}
+
 // A body that was cut, or that has what the engine cannot compute with, is refused.
 func TestABodyIsRefused(t *testing.T) {
 	var enc wire.Encoder
