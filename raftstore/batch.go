@@ -22,7 +22,9 @@ type batch struct {
 	// it is not they have to look for another themselves. Sent on from here they would
 	// wait in a circle.
 	foreign bool
-	born    time.Time
+	// moveNs is how far the entry moves a test clock.
+	moveNs int64
+	born   time.Time
 	// rider goes in the same entry, with its answers from riderFrom on; see queue.board.
 	rider     *batch
 	riderFrom int

@@ -53,6 +53,38 @@ func TestHoldsOutliveTheirLeader(t *testing.T) {
 	c.agree()
 }
 
+// TestATestClockMovesByTheLog: what the log does not have has not moved it, and all who
+// move it at once do.
+func TestATestClockMovesByTheLog(t *testing.T) {
+	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.TestClock, o.Heartbeat = true, time.Second })
+	leader, at := c.leader()
+	c.decideOn(leader, quota("key", 1))
+	before := leader.Now()
+	leader.HoldQueue()
+	moved := make(chan bool)
+	go func() { moved <- leader.Advance(time.Hour) }()
+	require.Eventually(t, func() bool { return leader.Waiting() > 0 }, patience, time.Millisecond)
+	require.Equal(t, before, leader.Now(), "nothing is committed")
+	require.NoError(t, leader.TransferLeadership(c.opts[(at+1)%3].NodeID))
+	require.False(t, <-moved, "it cannot say that it has moved the clock of another leader")
+
+	leader, _ = c.leader()
+	require.Equal(t, before, leader.Now())
+	const movers = 30
+	for range movers {
+		go func() { moved <- leader.Advance(time.Minute) }()
+	}
+	for range movers {
+		require.True(t, <-moved)
+	}
+	require.Equal(t, movers*time.Minute, time.Duration(leader.Now().NowNs-before.NowNs))
+	require.True(t, leader.Advance(1<<63-1))
+	latest := leader.Now()
+	require.True(t, leader.Advance(time.Hour))
+	require.Equal(t, latest, leader.Now(), "further than package engine computes with")
+	c.agree()
+}
+
 // TestHoldsEndOnEveryNode: at the same instant of the log, whichever node is asked.
 func TestHoldsEndOnEveryNode(t *testing.T) {
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.TestClock = true })

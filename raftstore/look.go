@@ -95,17 +95,22 @@ func (n *Node) Advance(d time.Duration) bool {
 	return n.testClock && n.give(order{What: "advance", MoveNs: int64(d)}) == nil
 }
 
+// advanceHere moves the test clock of this leader to where a Tick has moved the log's time.
+// Only one may be under way: the next goes on from the last entry.
 func (n *Node) advanceHere(ns int64) error {
+	n.advancing.Lock()
+	defer n.advancing.Unlock()
 	r := n.reign.Load()
 	if r == nil {
 		return ErrNotLeader
 	}
-	r.clock.Advance(time.Duration(ns))
-	b, err := n.queue.special(wire.Tick)
+	b, err := n.queue.moving(wire.Tick, ns)
 	if err != nil {
 		return err
 	}
-	<-b.done
+	if <-b.done; b.err == nil {
+		r.clock.Advance(time.Duration(n.lastStamp().NowNs - r.clock.Now().NowNs))
+	}
 	return b.err
 }
 

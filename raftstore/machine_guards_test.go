@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
@@ -98,4 +99,17 @@ func TestTheHistoryHasTheOrder(t *testing.T) {
 		change(&other)
 		require.NotEqual(t, fold(1, &l), fold(1, &other), name)
 	}
+}
+
+// TestATestClockGoesOnFromTheLastEntry: the end of an entry that moved it may be unknown to the
+// leader, whose own clock then stays where it was.
+func TestATestClockGoesOnFromTheLastEntry(t *testing.T) {
+	m := newTestMachine(t)
+	m.entry(wire.Header{Term: 1, At: at(7000)}, bucket)
+	n := &Node{machine: m.machine}
+	behind := &reign{clock: persistence.StartTestClock(at(4000))}
+	ahead := &reign{clock: persistence.StartTestClock(at(9000))}
+	require.Equal(t, at(7500), n.stampOf(&batch{moveNs: 500e6}, behind))
+	require.Equal(t, at(9500), n.stampOf(&batch{moveNs: 500e6}, ahead))
+	require.Equal(t, at(4000), n.stampOf(&batch{}, behind), "it moves nothing")
 }

@@ -57,6 +57,7 @@ type Node struct {
 	readTime      atomic.Pointer[readTime] // nil: no leader has told its time
 	telling       chan struct{}            // holds a token for each message about a commit that is under way
 	handover      handoverWatch
+	advancing     sync.Mutex            // held while a test clock is moved
 	reign         atomic.Pointer[reign] // nil: this node does not lead, or not yet
 	lastEntry     atomic.Int64          // uptime at the last proposal
 	lastNote      atomic.Int64          // uptime when wall clocks were last noted

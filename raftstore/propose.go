@@ -54,7 +54,7 @@ func (n *Node) propose(b *batch, r *reign) {
 	if b.kind == wire.Tick {
 		b.data = append(b.data, n.noteWalls(r)...)
 	}
-	h := wire.Header{Kind: b.kind, Format: b.format, Term: r.term, Nonce: b.nonce, At: n.stamp(r)}
+	h := wire.Header{Kind: b.kind, Format: b.format, Term: r.term, Nonce: b.nonce, At: n.stampOf(b, r)}
 	h.CheckIndex, h.CheckHash = n.machine.check()
 	h.Put(b.data)
 	n.lastEntry.Store(int64(n.uptime()))

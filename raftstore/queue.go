@@ -105,13 +105,17 @@ func (q *queue) push(kind wire.Kind) *batch {
 }
 
 // special adds an entry of another kind.
-func (q *queue) special(kind wire.Kind) (*batch, error) {
+func (q *queue) special(kind wire.Kind) (*batch, error) { return q.moving(kind, 0) }
+
+// moving is special for an entry that moves a test clock.
+func (q *queue) moving(kind wire.Kind, moveNs int64) (*batch, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
 		return nil, ErrTryAgain
 	}
 	b := q.push(kind)
+	b.moveNs = moveNs
 	q.changed.Broadcast()
 	return b, nil
 }

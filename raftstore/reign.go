@@ -95,6 +95,17 @@ func (n *Node) stamp(r *reign) engine.Stamp {
 	return r.clock.Now()
 }
 
+// stampOf is the time of a batch that is proposed now. An entry that moves a test clock goes on
+// from the last entry: an entry with an unknown end may have moved it beyond r's clock.
+func (n *Node) stampOf(b *batch, r *reign) engine.Stamp {
+	at := n.stamp(r)
+	if b.moveNs > 0 {
+		at.NowNs = max(at.NowNs, n.lastStamp().NowNs)
+		at.NowNs += min(b.moveNs, max(maxFirstNs-at.NowNs, 0))
+	}
+	return at
+}
+
 // found writes the cluster's first entry: the constants that every node takes from
 // the log and not from its flags.
 func (n *Node) found(r *reign) bool {
