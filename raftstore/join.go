@@ -30,19 +30,19 @@ type joining struct {
 // nodes as expected say that they belong to none. So two groups that cannot see
 // each other never found two.
 func (n *Node) join() {
-	told := false
+	told, log := false, joinLog{}
 	for ; !n.closing() && !n.settled(); pause(n.ctx, joinEvery) {
 		believed := n.believed()
 		switch {
 		case believed == "" && !n.hasJoined():
-			n.attempt("not in a cluster yet", n.tryJoin)
+			n.attempt(&log, "not in a cluster yet", n.tryJoin)
 		case believed == "" || believed == n.options.RaftAddr:
 		case !told:
 			n.log.Warn("the cluster knows this node at another address and has to be told", "believed", believed, "here", n.options.RaftAddr)
 			told = true
 			fallthrough
 		default:
-			n.attempt("not known at this address yet", n.move)
+			n.attempt(&log, "not known at this address yet", n.move)
 		}
 	}
 }
@@ -53,7 +53,7 @@ func (n *Node) settled() bool {
 }
 
 // attempt asks a leader for something. What it answers may end this node.
-func (n *Node) attempt(failed string, ask func() error) {
+func (n *Node) attempt(log *joinLog, failed string, ask func() error) {
 	err := ask()
 	switch {
 	case err == nil:
@@ -67,7 +67,9 @@ func (n *Node) attempt(failed string, ask func() error) {
 	case errors.Is(err, ErrSpentID):
 		n.fatal(ErrRemoved) // with what it has promised, it is the node that was
 	}
-	n.log.Info(failed, "because", err)
+	if log.due(failed) {
+		n.log.Info(failed, "because", err)
+	}
 }
 
 func (n *Node) tryJoin() error {
