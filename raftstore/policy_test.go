@@ -211,7 +211,9 @@ func zonedPolicies(n int) []engine.Op {
 // TestLongTransactions: the bound of a transaction is the same on a leader and on a
 // follower. What is longer is refused, and nothing of it happens.
 func TestLongTransactions(t *testing.T) {
-	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Heartbeat = time.Second })
+	c := newCluster(t, 3, func(_ int, o *raftstore.Options) {
+		o.Heartbeat, o.MaxDecisionAge = time.Second, patience // a busy machine takes seconds for megabytes
+	})
 	_, at := c.leader()
 	fits, tooLong := zonedPolicies(400), append(zonedPolicies(1023), setPolicy("last", 1))
 	out := make([]engine.Decision, len(tooLong))
