@@ -58,9 +58,10 @@ func receivedAddr(r *http.Request) netip.Addr {
 	return at.Addr().Unmap()
 }
 
-// handedOn says whether a proxy says of itself that it handed a request on.
+// handedOn says whether a proxy says of itself that it handed a request on. An empty header counts:
+// a client may send one, and a proxy that adds a line of its own puts it behind that.
 func handedOn(r *http.Request) bool {
-	return slices.ContainsFunc(proxyHeaders, func(name string) bool { return r.Header.Get(name) != "" })
+	return slices.ContainsFunc(proxyHeaders, func(name string) bool { return len(r.Header[name]) > 0 })
 }
 
 // mayBeBrowsers says whether a browser may have sent a request to weir itself. Proxies hand on

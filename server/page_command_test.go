@@ -131,6 +131,9 @@ func TestPageCommandsAreGuarded(t *testing.T) {
 		}, http.StatusForbidden},
 		{"this machine, a login that proves nothing", Config{}, header("Authorization", "Bearer x"), http.StatusOK},
 		{"a proxy on this machine", Config{}, header("X-Forwarded-For", "10.0.0.9"), http.StatusForbidden},
+		{"a proxy behind a client that sends an empty line", Config{}, func(r *http.Request) {
+			r.Header["X-Forwarded-For"] = []string{"", "10.0.0.9"}
+		}, http.StatusForbidden},
 		{"a proxy that says so by Forwarded", Config{}, header("Forwarded", "for=10.0.0.9"), http.StatusForbidden},
 		{"another address of this machine", Config{}, func(r *http.Request) {
 			*r = *receivedAt(r, "10.0.0.1:6381")
