@@ -20,9 +20,10 @@ var proxyHeaders = []string{
 
 // isThisMachine says whether somebody on this machine sent a request, and meant this machine:
 // neither a proxy for a stranger, nor a page whose name an attacker made to point here (DNS
-// rebinding).
+// rebinding). No browser speaks HTTP/1.0; nginx does unless it is told otherwise, says nothing of
+// itself, and names weir as it was told to reach it.
 func isThisMachine(r *http.Request) bool {
-	return fromThisMachine(r) && namesThisMachine(r) && !handedOn(r)
+	return fromThisMachine(r) && namesThisMachine(r) && !handedOn(r) && r.ProtoAtLeast(1, 1)
 }
 
 // fromThisMachine says whether a request comes from this machine, whatever host it names: a

@@ -134,6 +134,9 @@ func TestPageCommandsAreGuarded(t *testing.T) {
 		{"a proxy behind a client that sends an empty line", Config{}, func(r *http.Request) {
 			r.Header["X-Forwarded-For"] = []string{"", "10.0.0.9"}
 		}, http.StatusForbidden},
+		{"an nginx that says nothing of itself", Config{}, func(r *http.Request) {
+			r.Proto, r.ProtoMajor, r.ProtoMinor = "HTTP/1.0", 1, 0
+		}, http.StatusForbidden},
 		{"a proxy that says so by Forwarded", Config{}, header("Forwarded", "for=10.0.0.9"), http.StatusForbidden},
 		{"another address of this machine", Config{}, func(r *http.Request) {
 			*r = *receivedAt(r, "10.0.0.1:6381")
