@@ -48,7 +48,8 @@ func settleCommands() []*command {
 			details: "A block denies the decisions on exactly its key, under every policy. `EVERYWHERE` denies those on every key that ends in `|` and this " +
 				"one as well; and on a key that begins with `ip:` it does the same for the address behind that. So there is one way to block an address: " +
 				"`RL.BLOCK ip:192.0.2.66 1h EVERYWHERE`. It reaches `ip:192.0.2.66` and `login|ip:192.0.2.66`, which the middleware of the Go client asks about, " +
-				"with a policy and without, and `192.0.2.66`, which proxies and Envoy ask about. An IPv6 client is its /64 to all of them: `ip:2001:db8:0:7::/64`.\n\n" +
+				"with a policy and without, and `192.0.2.66`, which proxies and Envoy ask about. An IPv6 client is its /64 to all of them: `ip:2001:db8:0:7::/64`. " +
+				"An address that is written otherwise is an error, because the block would reach nobody.\n\n" +
 				"A block takes the place of the one that its key has. At most 1000 blocks `EVERYWHERE` are in force. Only a user who may use all keys may set one, " +
 				"and in a cluster every node has to know it.",
 			params: []param{paramKey, {"duration", "how long, from now; `FOREVER`: until `RL.UNBLOCK`"},

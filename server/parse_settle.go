@@ -1,6 +1,11 @@
 package server
 
-import "github.com/weir-project/weir/engine"
+import (
+	"net/netip"
+	"strings"
+
+	"github.com/weir-project/weir/engine"
+)
 
 // From the arguments of a settling command to its operations.
 
@@ -56,10 +61,31 @@ func planBlock(s *session, args [][]byte) error {
 		return orWords(err, "FOREVER", "duration", args[2])
 	}
 	seen, _, err := s.options(op, args[3:], optReason|optID|optEverywhere)
-	if seen&optEverywhere != 0 {
-		op.Code = engine.OpBlockEverywhere
+	if err != nil || seen&optEverywhere == 0 {
+		return err
 	}
-	return err
+	op.Code = engine.OpBlockEverywhere
+	return checkAddressKey(op.Key)
+}
+
+// checkAddressKey refuses an address that is written otherwise than by those who ask about it: a
+// block of it would reach none of them, and be answered OK.
+func checkAddressKey(key []byte) error {
+	text := strings.TrimPrefix(string(key), "ip:")
+	addr, err := netip.ParseAddr(text)
+	if err != nil {
+		network, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil // no address
+		}
+		if addr = network.Addr(); addr.Is4() || network.Bits() != clientBitsV6 {
+			return badArgument("key", "of a block EVERYWHERE must be one address, or the /64 of an IPv6 client", key)
+		}
+	}
+	if want := "ip:" + checkKeyOf(addr.String()); string(key) != want {
+		return badArgument("key", "of a block EVERYWHERE must be "+want+" to reach this address", key)
+	}
+	return nil
 }
 
 func planUnblock(s *session, args [][]byte) error {
