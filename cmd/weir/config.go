@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -61,8 +62,15 @@ func readConfig(path string, flags []*kong.Flag) (configFile, error) {
 }
 
 func parseConfig(r io.Reader, flags []*kong.Flag) (configFile, error) {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	if len(bytes.TrimSpace(text)) == 0 { // as after a redirection that failed
+		return nil, errors.New("nothing is in it; '{}', or a comment, says that there are no settings")
+	}
 	var doc yaml.Node
-	if err := yaml.NewDecoder(r).Decode(&doc); errors.Is(err, io.EOF) {
+	if err := yaml.NewDecoder(bytes.NewReader(text)).Decode(&doc); errors.Is(err, io.EOF) {
 		return configFile{}, nil
 	} else if err != nil {
 		return nil, err

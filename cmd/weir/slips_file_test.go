@@ -24,6 +24,8 @@ var slipsOfFiles = []slip{
 		says: []string{"users-command", "line 1", "+rl.chek", "ACL CAT"}},
 	{what: "a password in plain in the users file", args: loner + "--users-file=users-plain", code: 1,
 		says: []string{"users-plain", "line 1", "#<hash>", "sha256sum"}},
+	{what: "an empty configuration file", args: loner + "--config=empty", code: 1,
+		says: []string{"bad configuration file empty", "nothing is in it", "'{}'"}},
 	{what: "no policy file", args: loner + "--policies=gone.yaml", code: 1,
 		says: []string{"--policies", "gone.yaml", "no such file"}},
 	{what: "an empty policy file", args: loner + "--policies=empty", code: 1,
