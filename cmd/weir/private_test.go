@@ -98,7 +98,7 @@ func TestFilesOfAClusterArePrivate(t *testing.T) {
 // What is not weir's stays as it is, and so does the directory.
 func TestNarrowTouchesOnlyWhatIsWeirs(t *testing.T) {
 	dir, elsewhere := t.TempDir(), t.TempDir()
-	for _, name := range []string{"notes.txt", "NODE", "NODE.tmp"} {
+	for _, name := range []string{"notes.txt", "log.txt", "logs", "statement", "NODE", "NODE.tmp"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 		require.NoError(t, os.Chmod(filepath.Join(dir, name), 0o666))
 	}
@@ -111,11 +111,25 @@ func TestNarrowTouchesOnlyWhatIsWeirs(t *testing.T) {
 	narrow(slog.New(slog.DiscardHandler), dir)
 	narrow(slog.New(slog.DiscardHandler), filepath.Join(dir, "none"))
 	for path, mode := range map[string]fs.FileMode{
-		dir: 0o755, filepath.Join(dir, "notes.txt"): 0o666, elsewhere: 0o700, segment: 0o600,
+		dir: 0o755, filepath.Join(dir, "notes.txt"): 0o666, filepath.Join(dir, "log.txt"): 0o666,
+		filepath.Join(dir, "logs"): 0o666, filepath.Join(dir, "statement"): 0o666, elsewhere: 0o700, segment: 0o600,
 		filepath.Join(dir, "NODE"): 0o600, filepath.Join(dir, "NODE.tmp"): 0o600,
 	} {
 		info, err := os.Stat(path)
 		require.NoError(t, err)
 		require.Equal(t, fmt.Sprint(mode), fmt.Sprint(info.Mode().Perm()), path)
 	}
+}
+
+// A directory that is not weir's, named by mistake, is left alone: /var has a log too.
+func TestNarrowLeavesADirectoryOfSomethingElse(t *testing.T) {
+	dir := t.TempDir()
+	syslog := filepath.Join(dir, "log", "syslog")
+	require.NoError(t, os.Mkdir(filepath.Dir(syslog), 0o700))
+	require.NoError(t, os.WriteFile(syslog, nil, 0o600))
+	require.NoError(t, os.Chmod(syslog, 0o644))
+	narrow(slog.New(slog.DiscardHandler), dir)
+	info, err := os.Stat(syslog)
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o644), info.Mode().Perm())
 }
