@@ -47,7 +47,7 @@ func fewestEdits(word string, known []string) (near []string) {
 		if max(len(name), len(word))-min(len(name), len(word)) > least {
 			continue
 		}
-		switch n := Edits(word, strings.ToLower(name)); {
+		switch n := edits(word, strings.ToLower(name)); {
 		case n < least:
 			near, least = []string{name}, n
 		case n == least && n > 0 || n == 0:
@@ -57,28 +57,56 @@ func fewestEdits(word string, known []string) (near []string) {
 	return near
 }
 
-// Edits returns how many letters must be added, removed, replaced, or swapped with their
-// neighbor to make b of a, no letter twice: the optimal string alignment distance.
-func Edits(a, b string) int {
-	var before []int // the row before last
-	last := make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
+// tooMany is what edits returns for all that are more than maxEdits.
+const tooMany = maxEdits + 1
+
+// edits returns how many letters must be added, removed, replaced, or swapped with their
+// neighbor to make b of a, no letter twice: the optimal string alignment distance, up to
+// tooMany. A server asks for each wrong name of each client, so nothing is allocated, and
+// of the table of distances only the diagonal and maxEdits beside it are computed: the
+// rest are greater anyway.
+func edits(a, b string) int {
+	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	if max(len(a), len(b))-min(len(a), len(b)) > maxEdits {
+		return tooMany
+	}
+	var before, last, row band
+	for at := range last {
+		last[at] = max(at-maxEdits, maxEdits-at) // of an empty a; what is left of the table is not looked at
 	}
 	for i := 1; i <= len(a); i++ {
-		row := make([]int, len(b)+1)
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			replaced := last[j-1]
-			if a[i-1] != b[j-1] {
-				replaced++
+		least := tooMany
+		for at := range row {
+			row[at] = tooMany
+			if j := i + at - maxEdits; j == 0 {
+				row[at] = i
+			} else if j > 0 && j <= len(b) {
+				row[at] = 1 + min(last[at], beside(&row, at-1), beside(&last, at+1))
+				if a[i-1] == b[j-1] {
+					row[at] = min(row[at], last[at])
+				}
+				if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+					row[at] = min(row[at], before[at]+1)
+				}
 			}
-			row[j] = min(replaced, row[j-1]+1, last[j]+1)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
+			least = min(least, row[at])
+		}
+		if least >= tooMany {
+			return tooMany
 		}
 		before, last = last, row
 	}
-	return last[len(b)]
+	return min(last[len(b)-len(a)+maxEdits], tooMany)
+}
+
+// band is a row of distances around the diagonal, which is in the middle.
+type band [2*maxEdits + 1]int
+
+func beside(row *band, at int) int {
+	if at < 0 || at >= len(row) {
+		return tooMany
+	}
+	return row[at]
 }
