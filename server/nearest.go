@@ -2,13 +2,16 @@ package server
 
 import (
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/nearest"
 )
 
 // What "did you mean" costs is bounded, because a client may send wrong names as fast as
-// it can: names are short, and at most maxCandidates are compared.
+// it can: names are short, at most maxCandidates are compared, and suggestions have a rate.
+// They are for people, and a program in a loop would spend all processors on them.
 
 const (
 	// maxNearBytes is the longest name that is compared: longer than every command, and
@@ -19,7 +22,27 @@ const (
 	maxCandidates = 256
 	// maxNearest is how many names an error shows.
 	maxNearest = 3
+	// suggestEvery and suggestBurst are the rate of suggestions, of all clients together:
+	// a search takes up to half a millisecond.
+	suggestEvery = 20 * time.Millisecond
+	suggestBurst = 100
 )
+
+// suggestions says when there may be another: a generic cell rate algorithm of its own.
+type suggestions struct{ due atomic.Int64 }
+
+// take reports whether there may be one at a time, and counts it.
+func (s *suggestions) take(now time.Time) bool {
+	for {
+		due, at := s.due.Load(), now.UnixNano()
+		if due-at > int64((suggestBurst-1)*suggestEvery) {
+			return false
+		}
+		if s.due.CompareAndSwap(due, max(due, at)+int64(suggestEvery)) {
+			return true
+		}
+	}
+}
 
 // candidates are the names that an error may suggest.
 type candidates []string
@@ -55,6 +78,9 @@ func (s *session) nearCommands(args [][]byte, err error) error {
 		}
 		all, name = cmd.subs, args[1]
 	}
+	if !s.srv.suggestions.take(time.Now()) {
+		return err
+	}
 	var known candidates
 	for _, cmd := range all {
 		if s.limits == nil || s.limits.mayCall(cmd) {
@@ -67,7 +93,8 @@ func (s *session) nearCommands(args [][]byte, err error) error {
 // nearPolicies adds to the error about an unknown policy the nearest names, for a user who
 // may list them.
 func (s *session) nearPolicies(err error, name []byte) error {
-	if s.limits != nil && !s.limits.mayCall(s.srv.state.table.named([]byte("RL.POLICY|LIST"))) {
+	if s.limits != nil && !s.limits.mayCall(s.srv.state.table.named([]byte("RL.POLICY|LIST"))) ||
+		!s.srv.suggestions.take(time.Now()) {
 		return err
 	}
 	var known candidates

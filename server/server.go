@@ -91,6 +91,7 @@ type Server struct {
 	sweepOnce sync.Once
 
 	lastCrossWarn atomic.Int64 // Unix seconds
+	suggestions   suggestions
 }
 
 // wireStats counts what happens below the commands.
