@@ -27,17 +27,17 @@ func (d *doctorCmd) lookAtFiles(up *running) finding {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
 		return finding{doubt, "limits", "the limit on file descriptors: " + err.Error(), "see ulimit -n"}
 	}
-	return judgeFiles(d.besidesPorts(uint64(files.Cur)), d.MaxClients)
+	return judgeFiles(uint64(files.Cur), d.besidesClients(), d.MaxClients)
 }
 
-func judgeFiles(files uint64, clients int) finding {
-	room, err := clientRoom(files)
+func judgeFiles(files, besides uint64, clients int) finding {
+	room, err := clientRoom(files, besides)
 	said := fmt.Sprintf("%d file descriptors have room for %d clients", files, room)
 	switch {
 	case err != nil:
 		return finding{wrong, "limits", oneLine(err), "raise it: LimitNOFILE, ulimit -n"}
 	case room < clients:
-		return finding{doubt, "limits", fmt.Sprintf("%s, --max-clients is %d", said, clients), fmt.Sprintf("raise the limit to %d: LimitNOFILE, ulimit -n", clients+spareFiles)}
+		return finding{doubt, "limits", fmt.Sprintf("%s, --max-clients is %d", said, clients), fmt.Sprintf("raise the limit to %d: LimitNOFILE, ulimit -n", uint64(clients)+besides)}
 	}
 	return finding{fine, "limits", fmt.Sprintf("%s, --max-clients is %d", said, clients), ""}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-project/weir/server"
 )
 
-// spareFiles are the file descriptors that clients may not have: the store's,
+// spareFiles are the file descriptors that the clients of no server may have: the store's,
 // those of probes and scrapers, TLS handshakes, and a few for listeners, locks and logs. A store
 // that cannot open a file ends the process, so no number of clients may cause it.
 const spareFiles = persistence.MaxOpenFiles + server.HTTPMaxConns + server.MaxHandshakes + 32
@@ -30,7 +30,7 @@ func (s *serveCmd) fitFiles(log *slog.Logger) error {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
 		return fmt.Errorf("the limit on file descriptors: %w", err)
 	}
-	room, err := clientRoom(s.besidesPorts(uint64(files.Cur)))
+	room, err := clientRoom(uint64(files.Cur), s.besidesClients())
 	if err != nil {
 		return err
 	}
@@ -42,9 +42,10 @@ func (s *serveCmd) fitFiles(log *slog.Logger) error {
 	return nil
 }
 
-// besidesPorts is what the ports that not every server has leave of the file descriptors.
-func (s *serveCmd) besidesPorts(files uint64) uint64 {
-	taken := uint64(0)
+// besidesClients are the file descriptors that clients may not have: spareFiles, and those of
+// the ports that not every server has.
+func (s *serveCmd) besidesClients() uint64 {
+	taken := uint64(spareFiles)
 	if s.RLS != "" {
 		taken += server.RLSMaxConns
 	}
@@ -54,13 +55,14 @@ func (s *serveCmd) besidesPorts(files uint64) uint64 {
 	if s.clustered() {
 		taken += peer.MaxHandshakes + peerFiles
 	}
-	return files - min(files, taken)
+	return taken
 }
 
-// clientRoom returns how many clients a number of file descriptors suffices for.
-func clientRoom(files uint64) (int, error) {
-	if files <= spareFiles {
-		return 0, fmt.Errorf("%w, there are %d and weir needs %d besides its clients'", errFewFiles, files, spareFiles)
+// clientRoom returns how many clients a number of file descriptors suffices for, of which so
+// many are for others.
+func clientRoom(files, besides uint64) (int, error) {
+	if files <= besides {
+		return 0, fmt.Errorf("%w, there are %d and these ports need %d besides those of clients", errFewFiles, files, besides)
 	}
-	return int(min(files-spareFiles, 1<<30)), nil
+	return int(min(files-besides, 1<<30)), nil
 }

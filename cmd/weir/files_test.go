@@ -16,12 +16,13 @@ import (
 
 func TestClientRoom(t *testing.T) {
 	for files, want := range map[uint64]int{spareFiles + 1: 1, spareFiles + 1000: 1000, 1 << 63: 1 << 30} {
-		room, err := clientRoom(files)
+		room, err := clientRoom(files, spareFiles)
 		require.NoError(t, err)
 		require.Equal(t, want, room)
 	}
-	_, err := clientRoom(spareFiles)
+	_, err := clientRoom(1000, 2000)
 	require.ErrorIs(t, err, errFewFiles)
+	require.ErrorContains(t, err, "there are 1000 and these ports need 2000")
 }
 
 // However many connections strangers open, the store can still open its files: it
@@ -63,7 +64,13 @@ func TestPortsTakeFiles(t *testing.T) {
 	} {
 		s, err := parse(c.flags...)
 		require.NoError(t, err)
-		require.EqualValues(t, 10_000-c.taken, s.besidesPorts(10_000), c.flags)
-		require.Zero(t, s.besidesPorts(uint64(c.taken)), c.flags)
+		require.EqualValues(t, spareFiles+c.taken, s.besidesClients(), c.flags)
 	}
+}
+
+// What is missing is told in numbers of what there is, whatever ports there are.
+func TestTooFewFilesAreToldAsTheyAre(t *testing.T) {
+	out, err := exec.Command("sh", "-c", `ulimit -n 600; exec "$0" serve --listen=127.0.0.1:0 --http=127.0.0.1:0 --http-check=open --data-dir=`, binary).CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(out), fmt.Sprintf("there are 600 and these ports need %d", spareFiles+server.HTTPCheckMaxConns-server.HTTPMaxConns))
 }
