@@ -70,7 +70,9 @@ func TestPortsTakeFiles(t *testing.T) {
 
 // What is missing is told in numbers of what there is, whatever ports there are.
 func TestTooFewFilesAreToldAsTheyAre(t *testing.T) {
-	out, err := exec.Command("sh", "-c", `ulimit -n 600; exec "$0" serve --listen=127.0.0.1:0 --http=127.0.0.1:0 --http-check=open --data-dir=`, binary).CombinedOutput()
+	const serve = `ulimit -n 600; exec "$0" serve --listen=127.0.0.1:0 --http=127.0.0.1:0 --http-check=open --data-dir=`
+	out, err := exec.Command("sh", "-c", serve, binary).CombinedOutput()
 	require.Error(t, err)
-	require.Contains(t, string(out), fmt.Sprintf("there are 600 and these ports need %d", spareFiles+server.HTTPCheckMaxConns-server.HTTPMaxConns))
+	need := spareFiles + server.HTTPCheckMaxConns - server.HTTPMaxConns
+	require.Contains(t, string(out), fmt.Sprintf("there are 600 and these ports need %d", need))
 }

@@ -12,7 +12,10 @@ func TestEdits(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		want int
-	}{{"", "", 0}, {"", "ab", 2}, {"ab", "", 2}, {"", "abc", 3}, {"kitten", "sitting", 3}, {"listen", "listne", 1}, {"get", "set", 1}, {"ca", "abc", 3}, {"join", "jon", 1}, {"abcdef", "uvwxyz", 3}} {
+	}{
+		{"", "", 0}, {"", "ab", 2}, {"ab", "", 2}, {"", "abc", 3}, {"kitten", "sitting", 3}, {"listen", "listne", 1},
+		{"get", "set", 1}, {"ca", "abc", 3}, {"join", "jon", 1}, {"abcdef", "uvwxyz", 3},
+	} {
 		require.Equal(t, c.want, edits(c.a, c.b), "%s %s", c.a, c.b)
 	}
 }
