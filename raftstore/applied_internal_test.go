@@ -25,3 +25,19 @@ func TestAnOlderImageTakesBackWhatWasApplied(t *testing.T) {
 	m.commit(state{Index: 950}, arrival{})
 	<-done
 }
+
+// TestAForgottenWaiterIsGone, and no other one: a read that gave up must not stay for ever.
+func TestAForgottenWaiterIsGone(t *testing.T) {
+	m := newTestMachine(t)
+	_, forgetFirst := m.whenApplied(10)
+	second, forgetSecond := m.whenApplied(10)
+	_, forgetThird := m.whenApplied(11)
+	forgetFirst()
+	require.Len(t, m.waiters, 2)
+	forgetThird()
+	require.Len(t, m.waiters, 1)
+	m.passTo(10)
+	<-second
+	require.Empty(t, m.waiters)
+	forgetSecond()
+}

@@ -43,7 +43,7 @@ func (n *Node) alone() bool {
 	if members := n.members.Load(); members != nil && len(*members) > 0 {
 		return len(*members) == 1
 	}
-	return n.options.Expect <= 1 && len(n.options.Join) <= 1
+	return n.options.Expect <= 1 // which more than half of --join is never
 }
 
 // restartAdvice says whether starting the node again is safe, and what to do otherwise.

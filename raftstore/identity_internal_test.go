@@ -7,7 +7,10 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/persistence"
 )
 
 var someone = identity{NodeID: "c~1k2j3h", Durability: "fsync", Invited: true, Joined: true, JoinedAt: 42, ClusterID: "f00d", Version: identityVersion}
@@ -98,4 +101,34 @@ func TestALogWithoutAnIdentity(t *testing.T) {
 	require.ErrorContains(t, err, "NODE file is missing")
 	_, err = claim(vfs.NewMem(), "data", identity{NodeID: "a"})
 	require.NoError(t, err)
+}
+
+// TestADirectoryThatIsNotMadeIsNoNodes: what the disk says of making it is what is told.
+func TestADirectoryThatIsNotMadeIsNoNodes(t *testing.T) {
+	broken := errors.New("broken")
+	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpOpenDir && op.Path != "data" { // the directory above it, whose entry must last
+			return broken
+		}
+		return nil
+	}))
+	_, err := claim(fs, "data", identity{NodeID: "a"})
+	require.ErrorIs(t, err, broken)
+	_, ok, _ := readIdentity(fs, "data")
+	require.False(t, ok, "it is nobody's")
+}
+
+// TestARestoreThatLeftItsScratchIsWhole: the identity is put in place last, so a crash
+// behind it lost nothing.
+func TestARestoreThatLeftItsScratchIsWhole(t *testing.T) {
+	fs := vfs.NewMem()
+	require.NoError(t, persistence.MakeDirectory(fs, fs.PathJoin("data", "restore.tmp")))
+	require.True(t, persistence.RestoreUnfinished(fs, "data"))
+	_, err := claim(fs, "data", identity{NodeID: "a"})
+	require.ErrorIs(t, err, ErrRestoring)
+	want := identity{NodeID: "a", Durability: "fsync", Restored: true, Version: identityVersion}
+	require.NoError(t, writeIdentity(fs, "data", want))
+	have, err := claim(fs, "data", identity{NodeID: "a"})
+	require.NoError(t, err)
+	require.Equal(t, want, have)
 }

@@ -101,6 +101,16 @@ func TestTheHistoryHasTheOrder(t *testing.T) {
 	}
 }
 
+// TestStampsThatGoBackAreCounted: each counts as the one before.
+func TestStampsThatGoBackAreCounted(t *testing.T) {
+	m := newTestMachine(t)
+	for i, c := range []struct{ ms, at, clamps int64 }{{5, 5, 0}, {5, 5, 0}, {3, 5, 1}, {4, 5, 2}, {6, 6, 2}} {
+		m.entry(wire.Header{Term: 1, At: at(c.ms)}, bucket)
+		require.Equal(t, at(c.at), m.state.At, "entry %d", i)
+		require.Equal(t, c.clamps, m.clamps.Load(), "entry %d", i)
+	}
+}
+
 // TestATestClockGoesOnFromTheLastEntry: the end of an entry that moved it may be unknown to the
 // leader, whose own clock then stays where it was.
 func TestATestClockGoesOnFromTheLastEntry(t *testing.T) {

@@ -204,11 +204,9 @@ func (p *peers) close() {
 	}
 }
 
-// leaderClient returns the connection to the leader, or nil when none is known.
+// leaderClient returns the connection to the leader, or nil when none is known or this
+// node leads.
 func (n *Node) leaderClient() *peer.Client {
 	_, id := n.raft.LeaderWithID()
-	if id == "" || string(id) == n.options.NodeID {
-		return nil
-	}
 	return n.peers.client(string(id))
 }

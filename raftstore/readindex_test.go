@@ -102,7 +102,7 @@ func TestALeaderShowsWhatAFollowerHasShown(t *testing.T) {
 	require.ErrorIs(t, leader.ReadIndex(), raftstore.ErrTryAgain)
 	require.ErrorIs(t, follower.ReadIndex(), raftstore.ErrTryAgain)
 	_, err := takeOnce(leader, "denied")
-	require.Error(t, err)
+	require.ErrorIs(t, err, raftstore.ErrTryAgain, "it has counted nothing, and says so")
 	release()
 	<-taken
 	c.requireShown(leader, "k", 1)

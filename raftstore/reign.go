@@ -41,7 +41,7 @@ func (n *Node) lead() {
 
 // ascend begins a reign: what earlier leaders committed is applied first.
 func (n *Node) ascend() {
-	for n.raft.State() == raft.Leader && !n.closing() {
+	for n.raft.State() == raft.Leader {
 		term := n.raft.CurrentTerm()
 		barrier := n.raft.Barrier(n.electionTimeout())
 		if err := n.await(barrier); err != nil {

@@ -21,16 +21,30 @@ func (n *Node) watch() {
 			return
 		}
 		n.logs.awake.tick()
-		if what, yes := n.logs.hung(hungAfter); yes {
-			n.fatal(fmt.Errorf("%w: %s has taken more than %v; is the disk hung?", ErrStuck, what, hungAfter))
-		}
-		if n.removed() && !n.closing() {
-			n.fatal(ErrRemoved)
-		}
-		if n.handover.stuck(4*n.electionTimeout()) && !n.closing() {
-			n.fatal(fmt.Errorf("%w: a handover of leadership did not end (hashicorp/raft issue 696)", ErrStuck))
-		}
+		n.endIfStuck()
 	}
+}
+
+// endIfStuck ends the process of a node that cannot go on. A node that is closing looks
+// like one that was removed, and ends by itself.
+func (n *Node) endIfStuck() {
+	if err := n.stuck(); err != nil && !n.closing() {
+		n.fatal(err)
+	}
+}
+
+// stuck says why this node cannot go on; nil: it can.
+func (n *Node) stuck() error {
+	if what, yes := n.logs.hung(hungAfter); yes {
+		return fmt.Errorf("%w: %s has taken more than %v; is the disk hung?", ErrStuck, what, hungAfter)
+	}
+	if n.removed() {
+		return ErrRemoved
+	}
+	if n.handover.stuck(4 * n.electionTimeout()) {
+		return fmt.Errorf("%w: a handover of leadership did not end (hashicorp/raft issue 696)", ErrStuck)
+	}
+	return nil
 }
 
 // removed reports whether the cluster has gone on without this node. A node that

@@ -155,6 +155,16 @@ func TestFatalErrorsSayWhetherToRestart(t *testing.T) {
 	require.Contains(t, restartAdvice(ErrDiverged, false), "no:")
 	require.Contains(t, restartAdvice(ErrLogFailed, false), "yes")
 	require.Contains(t, restartAdvice(corrupt, false), "no:", "it would only stop again")
+	for err, want := range map[error]string{
+		ErrRemoved:   "no: to have it join again",
+		ErrLostState: "no: remove the node of this id",
+		ErrSpentID:   "yes: it joins as another node",
+		ErrDisputed:  "yes, when the other nodes are up again",
+		ErrNewer:     "no: run the newer version",
+		ErrStuck:     "yes, once the cause is gone",
+	} {
+		require.Contains(t, restartAdvice(fmt.Errorf("node: %w", err), false), want)
+	}
 }
 
 // No advice has anybody delete what may be the only copy of the state.

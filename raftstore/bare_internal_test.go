@@ -1,0 +1,105 @@
+package raftstore
+
+import (
+	"bytes"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/persistence"
+)
+
+// bareNode is a node of which only the Raft library runs, so that a test decides when
+// each other part acts.
+type bareNode struct {
+	*Node
+	carrier *raft.InmemTransport
+	ended   []error // what it called fatal
+	said    logged
+}
+
+// logged is what a node logged.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// newBareNode makes node "a" with an empty log in memory.
+func newBareNode(t *testing.T) *bareNode { return newBareNodeCalled(t, "a") }
+
+func newBareNodeCalled(t *testing.T, id string) *bareNode {
+	b := &bareNode{}
+	o := Options{
+		NodeID: id, RaftAddr: id + ":1", Secret: []byte("secret"), DataDir: "data", FS: vfs.NewMem(), Heartbeat: 50 * time.Millisecond,
+		Logger:  slog.New(slog.NewTextHandler(&b.said, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		OnFatal: func(err error) { b.ended = append(b.ended, err) },
+	}
+	require.NoError(t, o.complete())
+	require.NoError(t, o.FS.MkdirAll(o.DataDir, 0o700))
+	b.Node = newNode(o)
+	b.identity.NodeID = id
+	store := raft.NewInmemStore()
+	b.logs = guard(store, b.fatal)
+	b.machine = b.newMachine()
+	b.peers = newPeers(b.Node)
+	b.confirms = &confirmer{self: id, term: b.term, voters: b.voters, ask: b.askFor, stop: b.stop}
+	_, b.carrier = raft.NewInmemTransport(raft.ServerAddress(o.RaftAddr))
+	config := b.raftConfig()
+	config.Logger = newHclog(slog.New(slog.DiscardHandler))
+	var err error
+	b.raft, err = raft.NewRaft(config, b.machine, store, store, raft.NewInmemSnapshotStore(), b.carrier)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		b.cancel()
+		b.queue.close()
+		require.NoError(t, b.raft.Shutdown().Error())
+	})
+	return b
+}
+
+// configure gives a node its first configuration, of voters.
+func (b *bareNode) configure(t *testing.T, ids ...string) {
+	var c raft.Configuration
+	for _, id := range ids {
+		c.Servers = append(c.Servers, raft.Server{ID: raft.ServerID(id), Address: raft.ServerAddress(id + ":1")})
+	}
+	require.NoError(t, b.raft.BootstrapCluster(c).Error())
+}
+
+// leads makes a node that is elected serve.
+func (b *bareNode) leads(t *testing.T) *reign {
+	require.Eventually(t, func() bool { return b.raft.State() == raft.Leader }, 20*time.Second, time.Millisecond)
+	r := &reign{term: b.raft.CurrentTerm(), clock: persistence.StartClock(b.source, at(0))}
+	b.reign.Store(r)
+	return r
+}
+
+// hear lets a member have said how it is.
+func (b *bareNode) hear(id string, index uint64, ago time.Duration) {
+	b.peers.nodes[id] = &peerNode{id: id, heard: heard{status: status{NodeID: id, Index: index}, at: time.Now().Add(-ago)}}
+}
+
+// keepImages gives a node a directory of images.
+func (b *bareNode) keepImages(t *testing.T) {
+	images, err := persistence.OpenImages(persistence.StoreOptions{Dir: "images", FS: b.options.FS})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, images.Close()) })
+	b.images, b.machine.images = images, images
+}

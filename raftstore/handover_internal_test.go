@@ -1,0 +1,69 @@
+package raftstore
+
+import (
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+)
+
+// TestALeaderStopsServingAsItHandsOver: what a caller sends after the handover goes to the
+// next leader, also when the Raft library has not told yet that leadership is lost.
+func TestALeaderStopsServingAsItHandsOver(t *testing.T) {
+	a, b := newBareNode(t), newBareNodeCalled(t, "b")
+	a.carrier.Connect("b:1", b.carrier)
+	b.carrier.Connect("a:1", a.carrier)
+	a.configure(t, "a", "b")
+	b.configure(t, "a", "b")
+	require.Eventually(t, func() bool {
+		return a.raft.State() == raft.Leader || b.raft.State() == raft.Leader
+	}, 20*time.Second, time.Millisecond)
+	from, to := a, b
+	if b.raft.State() == raft.Leader {
+		from, to = b, a
+	}
+	from.leads(t)
+	require.NoError(t, from.raft.Barrier(time.Second).Error())
+	require.Eventually(t, func() bool {
+		return from.handOver(to.server()) == nil
+	}, 20*time.Second, time.Millisecond)
+	require.Nil(t, from.reign.Load())
+}
+
+// TestTheSuccessorIsUpAndLacksLeast, and be it that no member has applied anything yet.
+func TestTheSuccessorIsUpAndLacksLeast(t *testing.T) {
+	for name, c := range map[string]struct {
+		tell func(n *bareNode)
+		want raft.ServerID
+	}{
+		"nobody was heard":   {func(*bareNode) {}, ""},
+		"nothing is applied": {func(n *bareNode) { n.hear("b", 0, 0) }, "b"},
+		"the most":           {func(n *bareNode) { n.hear("b", 8, 0); n.hear("c", 9, 0); n.hear("d", 7, 0) }, "c"},
+		"as much":            {func(n *bareNode) { n.hear("b", 9, 0); n.hear("c", 9, 0) }, "b"},
+		"one is silent":      {func(n *bareNode) { n.hear("b", 9, 3*statusEvery); n.hear("c", 8, 0) }, "c"},
+		"one has no vote":    {func(n *bareNode) { n.hear("x", 9, 0); n.hear("d", 8, 0) }, "d"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newBareNode(t)
+			servers := raft.Configuration{Servers: []raft.Server{
+				n.server(), {ID: "b", Address: "b:1"}, {ID: "c", Address: "c:1"}, {ID: "d", Address: "d:1"},
+				{ID: "x", Address: "x:1", Suffrage: raft.Nonvoter},
+			}}
+			require.NoError(t, n.raft.BootstrapCluster(servers).Error())
+			c.tell(n)
+			to, ok := n.successor()
+			require.Equal(t, c.want, to.ID)
+			require.Equal(t, c.want != "", ok)
+		})
+	}
+}
+
+// TestAFollowerHandsNothingOver as it closes, and does not complain that it cannot.
+func TestAFollowerHandsNothingOver(t *testing.T) {
+	n := newBareNode(t)
+	n.configure(t, "a", "b")
+	n.hear("b", 9, 0)
+	n.abdicate()
+	require.NotContains(t, n.said.String(), "handed over")
+}

@@ -1,0 +1,37 @@
+package raftstore
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestASnapshotOfNothing is no failure: a node that waits to join has applied nothing.
+func TestASnapshotOfNothing(t *testing.T) {
+	n := newBareNode(t)
+	n.keepImages(t)
+	require.NoError(t, n.take())
+	require.NotContains(t, n.said.String(), "no snapshot could be taken")
+}
+
+// TestASnapshotEndsTheCount of the log behind the last one, and says when it was.
+func TestASnapshotEndsTheCount(t *testing.T) {
+	n := newBareNode(t)
+	n.keepImages(t)
+	require.Zero(t, n.LastSave())
+	n.machine.logBytes.Store(9000)
+	n.machine.logEntries.Store(30)
+	before := time.Now()
+	require.NoError(t, n.take())
+	require.Zero(t, n.machine.logBytes.Load())
+	require.Zero(t, n.machine.logEntries.Load())
+	require.WithinRange(t, n.LastSave(), before.Add(-time.Nanosecond), time.Now())
+
+	require.NoError(t, n.raft.Shutdown().Error())
+	n.machine.logEntries.Store(7)
+	saved := n.LastSave()
+	require.ErrorIs(t, n.take(), ErrUnavailable)
+	require.EqualValues(t, 7, n.machine.logEntries.Load())
+	require.Equal(t, saved, n.LastSave())
+}

@@ -1,0 +1,70 @@
+package raftstore
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/raftstore/wire"
+)
+
+// over is a future of the Raft library that has come.
+type over struct {
+	err    error
+	answer any
+}
+
+func (o over) Error() error  { return o.err }
+func (o over) Response() any { return o.answer }
+func (o over) Index() uint64 { return 0 }
+
+// TestWhatTheLibrarySays of an entry and of a change of membership: a caller may try again
+// only what is in no log.
+func TestWhatTheLibrarySays(t *testing.T) {
+	other := errors.New("other")
+	n := newNode(Options{OnFatal: func(error) {}})
+	for said, want := range map[error]struct{ entry, change error }{
+		raft.ErrNotLeader:                    {ErrTryAgain, ErrTryAgain},
+		raft.ErrEnqueueTimeout:               {ErrTryAgain, ErrTryAgain},
+		raft.ErrLeadershipTransferInProgress: {ErrTryAgain, ErrTryAgain},
+		raft.ErrLeadershipLost:               {ErrUnknown, ErrUnknown},
+		raft.ErrRaftShutdown:                 {ErrUnknown, ErrUnknown},
+		other:                                {ErrUnknown, other},
+		nil:                                  {nil, nil},
+	} {
+		require.Equal(t, want.entry, verdict(said), "an entry: %v", said)
+		require.Equal(t, want.change, n.changed(over{err: said}), "a change: %v", said)
+	}
+}
+
+// TestEachCallerIsTold what came of its entry, and the log what the library said of it.
+func TestEachCallerIsTold(t *testing.T) {
+	void := errors.New("void")
+	for name, c := range map[string]struct {
+		future over
+		want   error
+		logs   bool
+	}{
+		"applied":             {over{}, nil, false},
+		"void":                {over{answer: void}, void, false},
+		"refused":             {over{err: raft.ErrNotLeader, answer: void}, ErrTryAgain, true},
+		"perhaps in some log": {over{err: raft.ErrLeadershipLost}, ErrUnknown, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newBareNode(t)
+			b := newBatch(wire.Decide, 1)
+			n.proposals <- proposal{batch: b, future: c.future}
+			close(n.proposals)
+			n.settle()
+			<-b.done
+			require.Equal(t, c.want, b.err)
+			if c.logs {
+				require.Contains(t, n.said.String(), c.future.err.Error())
+			} else {
+				require.NotContains(t, n.said.String(), "no answer")
+			}
+		})
+	}
+}
