@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
 )
 
 func TestOnlyARowOfDenialsIsSure(t *testing.T) {
@@ -16,4 +18,41 @@ func TestOnlyARowOfDenialsIsSure(t *testing.T) {
 	d.saw(true)
 	d.saw(false)
 	require.False(t, d.sure(), "one that was admitted ends the row")
+}
+
+// TestAMajorityIsAskedEarly, while this node looks, where the call will surely be denied;
+// and else only when it was.
+func TestAMajorityIsAskedEarly(t *testing.T) {
+	n := newBareNode(t)
+	n.configure(t, "a")
+	r := n.leads(t)
+	require.NoError(t, n.raft.Barrier(n.electionTimeout()).Error())
+	n.machine.passTo(n.raft.CommitIndex())
+	n.machine.table.Load().Decide(n.stamp(r), []engine.Op{bucket, bucket}, make([]engine.Decision, 2))
+	var early bool
+	n.options.Failpoint = func(at Failpoint) {
+		early = at == DuringDenial && n.confirms.quick != nil // the only voter has confirmed a round
+	}
+	for i := range surely + 2 {
+		n.confirms.quick = nil
+		out := make([]engine.Decision, 1)
+		require.NoError(t, n.decideOrDeny([]engine.Op{bucket}, out, false))
+		require.Zero(t, out[0].Allowed)
+		require.Equal(t, i >= surely, early, "call %d", i)
+	}
+}
+
+// TestAnEntryTakesSoManyOperations, and one of any length.
+func TestAnEntryTakesSoManyOperations(t *testing.T) {
+	small := make([]engine.Op, maxEntryOps+1)
+	for i := range small {
+		small[i] = bucket
+	}
+	require.Equal(t, maxEntryOps, fitting(small))
+	require.Equal(t, maxEntryOps, fitting(small[:maxEntryOps]))
+	require.Equal(t, maxEntryOps-1, fitting(small[:maxEntryOps-1]))
+	large := bucket
+	large.Key = make([]byte, maxEntryBytes+1)
+	require.Equal(t, 1, fitting([]engine.Op{large, bucket}))
+	require.Equal(t, 1, fitting([]engine.Op{bucket, large}))
 }

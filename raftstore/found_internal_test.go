@@ -6,11 +6,11 @@ import (
 	"log/slog"
 	"net"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
@@ -43,6 +43,46 @@ func TestNoClusterIsFoundedByFewerThanExpected(t *testing.T) {
 	}
 }
 
+// TestAClusterIsFoundedByItsFirstEntry: a leader whose entry is in no log does not serve.
+func TestAClusterIsFoundedByItsFirstEntry(t *testing.T) {
+	n := newBareNode(t)
+	r := &reign{term: 1, clock: persistence.StartClock(n.source, at(0))}
+	require.False(t, n.found(r), "it does not lead")
+	require.False(t, n.hasCluster())
+	n.configure(t, "a")
+	r = n.leads(t)
+	require.True(t, n.found(r))
+	require.True(t, n.hasCluster())
+	require.Empty(t, n.ended)
+}
+
+// TestOnlyAMemberForCertainStopsAsking: what only this node has heard may be undone.
+func TestOnlyAMemberForCertainStopsAsking(t *testing.T) {
+	n := newBareNode(t)
+	n.configure(t, "a", "b")
+	require.Equal(t, "a:1", n.believed())
+	require.False(t, n.settled(), "it knows of no committed configuration")
+	n.identity.Joined = true
+	require.False(t, n.settled())
+	n.machine.committed.Store(&membership{servers: n.servers()})
+	require.True(t, n.settled())
+	n.identity.Joined = false
+	require.False(t, n.settled())
+	n.identity.Joined = true
+	n.machine.committed.Store(&membership{servers: []raft.Server{{ID: "a", Address: "elsewhere:1"}}})
+	require.False(t, n.settled(), "others look for it elsewhere")
+}
+
+// TestATestClockIsNoWallClock: nothing is noted of those.
+func TestATestClockIsNoWallClock(t *testing.T) {
+	n := newBareNode(t)
+	n.configure(t, "a")
+	r := n.leads(t)
+	require.Contains(t, string(n.noteWalls(r)), `"a":`)
+	n.testClock = true
+	require.Empty(t, n.noteWalls(r))
+}
+
 // deafPort is a port from which no other node can be reached.
 func deafPort(t *testing.T) *peer.Port {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -54,69 +94,4 @@ func deafPort(t *testing.T) *peer.Port {
 	}, func(conn net.Conn, _ peer.Identity) { conn.Close() })
 	t.Cleanup(func() { require.NoError(t, port.Close()) })
 	return port
-}
-
-// TestAMemberIsFoundByTheIDItWasGiven, in its first life or a later one.
-func TestAMemberIsFoundByTheIDItWasGiven(t *testing.T) {
-	n := newBareNode(t)
-	require.NoError(t, n.raft.BootstrapCluster(raft.Configuration{Servers: []raft.Server{
-		{ID: "c~1", Address: "c:1"}, n.server(), {ID: "b~2", Address: "b:1"},
-	}}).Error())
-	for id, want := range map[string]raft.ServerID{"a": "a", "b": "b~2", "c": "c~1", "c~1": "c~1"} {
-		s := n.memberCalled(id)
-		require.NotNil(t, s, id)
-		require.Equal(t, want, s.ID)
-	}
-	for _, id := range []string{"", "d", "b~3"} {
-		require.Nil(t, n.memberCalled(id), id)
-	}
-}
-
-// TestTheClustersConstantsCount, and a node that was told others says so.
-func TestTheClustersConstantsCount(t *testing.T) {
-	const warning = "remembers ids for another time"
-	n := newBareNode(t)
-	n.joined(founding{ClusterID: "one", IDLifetimeNs: n.idLifetimeNs})
-	require.NotContains(t, n.said.String(), warning)
-	require.Empty(t, n.ended)
-	n.joined(founding{ClusterID: "one", IDLifetimeNs: int64(time.Hour)})
-	require.Contains(t, n.said.String(), warning)
-	n.joined(founding{ClusterID: "one", IDLifetimeNs: n.idLifetimeNs, TestClock: true})
-	require.Len(t, n.ended, 1)
-	require.ErrorIs(t, n.ended[0], ErrClockKind)
-	kept, ok, err := readIdentity(n.options.FS, n.options.DataDir)
-	require.NoError(t, err)
-	require.True(t, ok)
-	require.Equal(t, "one", kept.ClusterID)
-}
-
-// TestALeaderReadsFromItself: it is not among those it can ask.
-func TestALeaderReadsFromItself(t *testing.T) {
-	n := newBareNode(t)
-	require.ErrorIs(t, n.reads.askOnce(true), ErrNoLeader)
-	n.configure(t, "a")
-	n.leads(t)
-	require.NoError(t, n.raft.Barrier(time.Second).Error())
-	n.machine.passTo(n.raft.CommitIndex())
-	require.NoError(t, n.reads.askOnce(true))
-	require.NotNil(t, n.readTime.Load())
-	require.Nil(t, n.leaderClient())
-	asker, client := n.leaderClients()
-	require.Nil(t, asker)
-	require.Nil(t, client)
-}
-
-// TestOnlyANodeThatGoesOnEndsForBeingStuck: one that closes ends by itself.
-func TestOnlyANodeThatGoesOnEndsForBeingStuck(t *testing.T) {
-	n := newBareNode(t)
-	n.endIfStuck()
-	require.Empty(t, n.ended)
-	long := time.Now().Add(-time.Hour)
-	n.handover.since.Store(&long)
-	n.endIfStuck()
-	require.Len(t, n.ended, 1)
-	require.ErrorIs(t, n.ended[0], ErrStuck)
-	close(n.stop)
-	n.endIfStuck()
-	require.Len(t, n.ended, 1)
 }

@@ -36,3 +36,30 @@ func TestAReplacedLogEndsTheNode(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatOverrulesARecoveryIsNotLate, and only that: any other image of entries that this
+// node has, it refuses.
+func TestWhatOverrulesARecoveryIsNotLate(t *testing.T) {
+	for name, c := range map[string]struct {
+		meta  string
+		index uint64 // of the image that comes; the newest here is of entry 50
+		holds bool
+		late  bool
+	}{
+		"entries it lacks":              {`{}`, 60, false, false},
+		"entries it has":                {`{}`, 40, true, true},
+		"a recovery of its own":         {`{"Recovered":true}`, 40, true, false},
+		"as new as the recovery":        {`{"Recovered":true}`, 50, true, true},
+		"an image that cannot be read":  {`{"Recovered":true,"Version":"odd"}`, 40, true, true},
+		"a recovery, and entries later": {`{"Recovered":true}`, 60, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newBareNode(t)
+			n.keepImages(t)
+			_, err := n.images.Seal(50, 1, state{Index: 50}.encode(), []byte(c.meta))
+			require.NoError(t, err)
+			s := imageStore{images: n.images, holds: func(uint64, uint64) bool { return c.holds }}
+			require.Equal(t, c.late, s.late(c.index, 1))
+		})
+	}
+}

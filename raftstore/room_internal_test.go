@@ -17,7 +17,18 @@ func TestWhatGrows(t *testing.T) {
 			Steps: engine.MakeSteps([]engine.Step{{Threshold: 5, PenaltyNs: 1}}),
 		}}
 	}
-	table.Decide(at, []engine.Op{take("known", engine.TokenBucket)}, make([]engine.Decision, 1))
+	check := func(key string) engine.Op {
+		return engine.Op{Code: engine.OpCheck, Text: []byte("p"), Key: []byte(key), Cost: 1}
+	}
+	policy := engine.Policy{Limits: []engine.PolicyLimit{{Limit: bucket.Limit}}}
+	done := make([]engine.Decision, 3)
+	table.Decide(at, []engine.Op{
+		take("known", engine.TokenBucket),
+		{Code: engine.OpPolicy, Key: []byte("p"), Policy: &engine.PolicyChange{Terms: &policy}}, check("known"),
+	}, done)
+	for _, d := range done {
+		require.Equal(t, engine.OK, d.Status)
+	}
 	with := func(op engine.Op, change func(op *engine.Op)) engine.Op {
 		change(&op)
 		return op
@@ -41,6 +52,10 @@ func TestWhatGrows(t *testing.T) {
 		"a block of a new key":   {engine.Op{Code: engine.OpBlock, Key: []byte("new")}, true},
 		"a block everywhere":     {engine.Op{Code: engine.OpBlockEverywhere, Key: []byte("new")}, true},
 		"a block of a known key": {engine.Op{Code: engine.OpBlock, Key: []byte("known")}, false},
+		"a check of a new key":   {check("new"), true},
+		"a check of a known key": {check("known"), false},
+		"a look by a policy":     {with(check("new"), func(op *engine.Op) { op.Dry = true }), false},
+		"a check of no cost":     {with(check("new"), func(op *engine.Op) { op.Cost = 0 }), false},
 		"a new count":            {engine.Op{Code: engine.OpIncr, Key: []byte("new")}, true},
 		"a known count":          {engine.Op{Code: engine.OpIncr, Key: []byte("known")}, false},
 	} {
