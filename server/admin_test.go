@@ -175,7 +175,7 @@ func TestPauseHoldsCommandsBack(t *testing.T) {
 		assert.Equal(t, "OK", a.say("CLIENT UNPAUSE"))
 		assert.Equal(t, "-1", <-done)
 
-		a.say("CLIENT PAUSE 3600000 ALL")
+		assert.Equal(t, "OK", a.say("CLIENT PAUSE 3600000 ALL"))
 		go func() { done <- b.say("TTL k") }()
 		synctest.Wait()
 		close(srv.stop)

@@ -148,9 +148,10 @@ func (r *heldRequest) wait(gone <-chan struct{}) {
 	}
 }
 
-// late says whether the time is up, with nothing left to try before that.
+// late says whether the time is up, with nothing left to try before that. Only a request
+// at the front of its line has a next attempt.
 func (r *heldRequest) late() bool {
-	return (!r.front || r.next.IsZero() || r.next.After(r.until)) && !time.Now().Before(r.until)
+	return (r.next.IsZero() || r.next.After(r.until)) && !time.Now().Before(r.until)
 }
 
 // nap is how long there is nothing to do.

@@ -43,6 +43,8 @@ func TestBadPoliciesChangeNothing(t *testing.T) {
 		"RL.POLICY GET q":                                          "there is no policy 'q'",
 		"RL.POLICY OVERRIDE p k UNLIMITED TTL 0":                   "TTL must be longer than 0",
 		"RL.POLICY OVERRIDE p k UNLIMITED FOR 1h":                  "option must be TTL duration",
+		"RL.POLICY OVERRIDE p k UNLIMITED TTL":                     "option must be TTL duration",
+		"RL.POLICY OVERRIDE p k UNLIMITED TTL 1h 2h":               "option must be TTL duration",
 		"RL.POLICY OVERRIDE p k FIXED 1m 5":                        "override must be LIMIT",
 		"RL.CHECK q k":                                             "there is no policy 'q'",
 		"RL.CHECK p k q k":                                         "there is no policy 'q'",

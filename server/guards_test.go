@@ -1,0 +1,168 @@
+package server
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// TestAPauseReplacesAnother: who waits for the first waits for the second, and the end of
+// the second is the end.
+func TestAPauseReplacesAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var attention atomic.Int32
+		p := newPauser(&attention)
+		p.begin(time.Hour, false)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			p.wait(&command{}, nil)
+		}()
+		synctest.Wait()
+		start := time.Now()
+		p.begin(time.Second, false)
+		require.EqualValues(t, 1, attention.Load())
+		<-done
+		require.Equal(t, time.Second, time.Since(start))
+		require.Zero(t, attention.Load())
+
+		p.begin(time.Hour, false)
+		p.begin(time.Hour, true)
+		p.wait(&command{}, nil) // only writes are held back now
+		p.end()
+		p.end()
+		require.Zero(t, attention.Load())
+	})
+}
+
+// TestACommandHasOneName: in any case, and no other byte for a letter or a mark.
+func TestACommandHasOneName(t *testing.T) {
+	srv := newTestServer(t, Config{})
+	for name, cmd := range srv.state.table.byName {
+		require.Same(t, cmd, srv.state.table.find([]byte(strings.ToLower(name))))
+		for i := range name {
+			other := []byte(name)
+			for b := range 256 {
+				if other[i] = byte(b); strings.EqualFold(string(other), name) {
+					continue
+				}
+				require.NotSame(t, cmd, srv.state.table.find(other), "%q", other)
+			}
+		}
+	}
+}
+
+// TestAConnectionWithoutASession ends: to make one failed.
+func TestAConnectionWithoutASession(t *testing.T) {
+	over, polite := new(conn).loop()
+	require.True(t, over)
+	require.True(t, polite)
+}
+
+// TestWhyNothingWasDone: one status of the engine is told in words of the command.
+func TestWhyNothingWasDone(t *testing.T) {
+	codes := []engine.OpCode{engine.OpTake, engine.OpCheck, engine.OpReserve, engine.OpCommit}
+	for status, own := range map[engine.Status]map[engine.OpCode]error{
+		engine.TooManyHolders: {engine.OpReserve: errTooManyHolds},
+		engine.NotRefundable:  {engine.OpReserve: errStrikesHeld},
+		engine.OtherTerms:     {engine.OpCommit: errOtherActual},
+		engine.WrongType:      {},
+		engine.OutOfMemory:    {},
+		engine.BlocksFull:     {},
+	} {
+		for _, code := range codes {
+			var want error = statusErrors[status]
+			if own[code] != nil {
+				want = own[code]
+			}
+			require.Equal(t, want, statusError(&engine.Op{Code: code}, &engine.Decision{Status: status}), "status %d of %d", status, code)
+		}
+	}
+}
+
+// TestWhyADecisionIsWhatItIs.
+func TestWhyADecisionIsWhatItIs(t *testing.T) {
+	bucket := engine.Limit{Algorithm: engine.TokenBucket}
+	for want, c := range map[string]struct {
+		op engine.Op
+		d  engine.Decision
+	}{
+		"the cost of 9 is above the limit of 5: no wait helps":             {engine.Op{Cost: 9, Limit: bucket}, engine.Decision{Remaining: 5, Limit: 5, RetryMs: -1}},
+		"it needs 5 units, 4 of 5 are left, and none comes back by itself": {engine.Op{Cost: 5, Limit: bucket}, engine.Decision{Remaining: 4, Limit: 5, RetryMs: -1}},
+		"it needs 9 units, 4 of 5 are left; it fits in 7 ms":               {engine.Op{Cost: 9, Limit: bucket}, engine.Decision{Remaining: 4, Limit: 5, RetryMs: 7}},
+		"it asks for 9 units, and 3 fit":                                   {engine.Op{Cost: 9, Limit: bucket, Partial: true}, engine.Decision{Allowed: 3, Limit: 5, RetryMs: -1}},
+		"it fits when it is held for 7 ms first":                           {engine.Op{Cost: 1, Limit: bucket}, engine.Decision{Allowed: 1, Limit: 5, RetryMs: 7}},
+		"a look takes nothing; 4 of 5 are left":                            {engine.Op{Limit: bucket}, engine.Decision{Allowed: 1, Remaining: 4, Limit: 5}},
+		"it needs 1 unit, which leaves 4 of 5":                             {engine.Op{Cost: 1, Limit: bucket, Partial: true}, engine.Decision{Allowed: 1, Remaining: 4, Limit: 5}},
+	} {
+		require.Equal(t, want, why(&c.op, &c.d, engine.Info{}))
+	}
+}
+
+// TestInfoWeirIsWhole: what monitoring reads is there.
+func TestInfoWeirIsWhole(t *testing.T) {
+	srv := newTestServer(t, Config{})
+	srv.state.hub.dropped.Add(7)
+	text := srv.client(t).say("INFO weir")
+	for _, field := range []string{
+		"weir_version", "decisions_allowed", "decisions_denied", "keys_tokenbucket", "table_bytes", "evicted_forgiven_units",
+		"limiter_time_ms", "clock_behind_ms", "protocol_errors", "handler_panics",
+	} {
+		require.Contains(t, text, "\r\n"+field+":")
+	}
+	require.Contains(t, text, "\r\ndenial_events_dropped:7\r\n")
+}
+
+// TestBoundsOfTheConfiguration, from both sides.
+func TestBoundsOfTheConfiguration(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(c *Config)
+		says   string
+	}{
+		"defaults":                    {func(*Config) {}, ""},
+		"no bound per source":         {func(c *Config) { c.MaxPerSource = 0 }, ""},
+		"a negative bound per source": {func(c *Config) { c.MaxPerSource = -1 }, "max clients per source must not be negative, and is -1"},
+		"one client":                  {func(c *Config) { c.MaxClients = 1 }, ""},
+		"fewer":                       {func(c *Config) { c.MaxClients = -1 }, "max clients must be at least 1, not -1"},
+		"the least bulk":              {func(c *Config) { c.MaxBulkBytes = preAuthBulkBytes }, ""},
+		"less":                        {func(c *Config) { c.MaxBulkBytes = preAuthBulkBytes - 1 }, "max bulk bytes must be"},
+		"the most bulk":               {func(c *Config) { c.MaxBulkBytes = LargestMaxBulkBytes }, ""},
+		"more":                        {func(c *Config) { c.MaxBulkBytes = LargestMaxBulkBytes + 1 }, "max bulk bytes must be"},
+		"the least output":            {func(c *Config) { c.MaxOutputBytes = flushBytes }, ""},
+		"less output":                 {func(c *Config) { c.MaxOutputBytes = flushBytes - 1 }, "max output bytes must be at least"},
+		"no time to write":            {func(c *Config) { c.WriteTimeout = -1 }, "write timeout must be positive"},
+		"no time to log in":           {func(c *Config) { c.AuthTimeout = -1 }, "auth timeout must be positive"},
+	} {
+		var config Config
+		c.change(&config)
+		if err := config.complete(); c.says == "" {
+			require.NoError(t, err, name)
+		} else {
+			require.ErrorIs(t, err, ErrBadConfig, name)
+			require.ErrorContains(t, err, c.says, name)
+		}
+	}
+}
+
+// TestOnlyALoginThatWaitsIsCounted as one.
+func TestOnlyALoginThatWaitsIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newTestServer(t, Config{})
+		waits := srv.state.stats.authWaits.Load
+		start := time.Now()
+		require.NoError(t, srv.awaitLogin(0, true))
+		require.Zero(t, waits())
+		require.NoError(t, srv.awaitLogin(time.Second, true))
+		require.EqualValues(t, 1, waits())
+		require.Equal(t, time.Second, time.Since(start))
+		require.Equal(t, errLoginsWait, srv.awaitLogin(time.Minute, false))
+		require.EqualValues(t, 2, waits())
+		require.Equal(t, time.Second, time.Since(start), "one that is refused does not wait")
+	})
+}
