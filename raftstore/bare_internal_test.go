@@ -47,7 +47,8 @@ func newBareNode(t *testing.T) *bareNode { return newBareNodeCalled(t, "a") }
 func newBareNodeCalled(t *testing.T, id string) *bareNode {
 	b := &bareNode{}
 	o := Options{
-		NodeID: id, RaftAddr: id + ":1", Secret: []byte("secret"), DataDir: "data", FS: vfs.NewMem(), Heartbeat: 50 * time.Millisecond,
+		NodeID: id, RaftAddr: id + ":1", Secret: []byte("secret"), Heartbeat: 50 * time.Millisecond,
+		DataDir: "data", FS: vfs.NewMem(),
 		Logger:  slog.New(slog.NewTextHandler(&b.said, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		OnFatal: func(err error) { b.ended = append(b.ended, err) },
 	}
@@ -93,7 +94,8 @@ func (b *bareNode) leads(t *testing.T) *reign {
 
 // hear lets a member have said how it is.
 func (b *bareNode) hear(id string, index uint64, ago time.Duration) {
-	b.peers.nodes[id] = &peerNode{id: id, heard: heard{status: status{NodeID: id, Index: index}, at: time.Now().Add(-ago)}}
+	said := heard{status: status{NodeID: id, Index: index}, at: time.Now().Add(-ago)}
+	b.peers.nodes[id] = &peerNode{id: id, heard: said}
 }
 
 // keepImages gives a node a directory of images.

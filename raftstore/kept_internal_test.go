@@ -79,6 +79,10 @@ func TestALogThatCannotBeReadIsLeftAlone(t *testing.T) {
 // TestAMemberMustHaveKeptItsTermAndItsState, unless its durability promises neither or it
 // is from a backup and has not been started since.
 func TestAMemberMustHaveKeptItsTermAndItsState(t *testing.T) {
+	restored := func(n *bareNode) {
+		n.identity.Restored = true
+		n.logs.SetUint64(keyCurrentTerm, 0)
+	}
 	for name, c := range map[string]struct {
 		change      func(n *bareNode)
 		image, last uint64
@@ -90,7 +94,7 @@ func TestAMemberMustHaveKeptItsTermAndItsState(t *testing.T) {
 		"no term":             {func(n *bareNode) { n.logs.SetUint64(keyCurrentTerm, 0) }, 50, 1, "no term"},
 		"no member":           {func(n *bareNode) { n.identity.Joined = false }, 0, 0, ""},
 		"durability os":       {func(n *bareNode) { n.options.Durability = OS }, 0, 0, ""},
-		"a backup":            {func(n *bareNode) { n.identity.Restored = true; n.logs.SetUint64(keyCurrentTerm, 0) }, 50, 0, ""},
+		"a backup":            {restored, 50, 0, ""},
 		"a backup with a log": {func(n *bareNode) { n.identity.Restored = true }, 50, 1, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +108,7 @@ func TestAMemberMustHaveKeptItsTermAndItsState(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			require.Equal(t, name == "a backup", n.identity.Restored, "with a term of its own, a node is no backup any more")
+			require.Equal(t, name == "a backup", n.identity.Restored, "a node with a term is no backup")
 		})
 	}
 }

@@ -37,7 +37,8 @@ func TestWhatIsNotGivenHasADefault(t *testing.T) {
 func TestAnAddressMustReachThisNode(t *testing.T) {
 	for addr, says := range map[string]string{
 		"127.0.0.1:1": "", "node-1:6390": "", "[::1]:1": "",
-		":1": "must be the address by which", "0.0.0.0:1": "must be the address by which", "[::]:1": "must be the address by which",
+		":1":        "must be the address by which",
+		"0.0.0.0:1": "must be the address by which", "[::]:1": "must be the address by which",
 		"127.0.0.1": "must be like", "": "must be like",
 	} {
 		if err := checkNode("a", addr); says == "" {

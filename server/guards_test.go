@@ -81,27 +81,32 @@ func TestWhyNothingWasDone(t *testing.T) {
 			if own[code] != nil {
 				want = own[code]
 			}
-			require.Equal(t, want, statusError(&engine.Op{Code: code}, &engine.Decision{Status: status}), "status %d of %d", status, code)
+			got := statusError(&engine.Op{Code: code}, &engine.Decision{Status: status})
+			require.Equal(t, want, got, "status %d of %d", status, code)
 		}
 	}
 }
 
 // TestWhyADecisionIsWhatItIs.
 func TestWhyADecisionIsWhatItIs(t *testing.T) {
-	bucket := engine.Limit{Algorithm: engine.TokenBucket}
 	for want, c := range map[string]struct {
-		op engine.Op
-		d  engine.Decision
+		cost    int64
+		partial bool
+		d       engine.Decision
 	}{
-		"the cost of 9 is above the limit of 5: no wait helps":             {engine.Op{Cost: 9, Limit: bucket}, engine.Decision{Remaining: 5, Limit: 5, RetryMs: -1}},
-		"it needs 5 units, 4 of 5 are left, and none comes back by itself": {engine.Op{Cost: 5, Limit: bucket}, engine.Decision{Remaining: 4, Limit: 5, RetryMs: -1}},
-		"it needs 9 units, 4 of 5 are left; it fits in 7 ms":               {engine.Op{Cost: 9, Limit: bucket}, engine.Decision{Remaining: 4, Limit: 5, RetryMs: 7}},
-		"it asks for 9 units, and 3 fit":                                   {engine.Op{Cost: 9, Limit: bucket, Partial: true}, engine.Decision{Allowed: 3, Limit: 5, RetryMs: -1}},
-		"it fits when it is held for 7 ms first":                           {engine.Op{Cost: 1, Limit: bucket}, engine.Decision{Allowed: 1, Limit: 5, RetryMs: 7}},
-		"a look takes nothing; 4 of 5 are left":                            {engine.Op{Limit: bucket}, engine.Decision{Allowed: 1, Remaining: 4, Limit: 5}},
-		"it needs 1 unit, which leaves 4 of 5":                             {engine.Op{Cost: 1, Limit: bucket, Partial: true}, engine.Decision{Allowed: 1, Remaining: 4, Limit: 5}},
+		"the cost of 9 is above the limit of 5: no wait helps": {9, false, engine.Decision{Remaining: 5, RetryMs: -1}},
+		"it needs 5 units, 4 of 5 are left, and none comes back by itself": {
+			5, false, engine.Decision{Remaining: 4, RetryMs: -1},
+		},
+		"it needs 9 units, 4 of 5 are left; it fits in 7 ms": {9, false, engine.Decision{Remaining: 4, RetryMs: 7}},
+		"it asks for 9 units, and 3 fit":                     {9, true, engine.Decision{Allowed: 3, RetryMs: -1}},
+		"it fits when it is held for 7 ms first":             {1, false, engine.Decision{Allowed: 1, RetryMs: 7}},
+		"a look takes nothing; 4 of 5 are left":              {0, false, engine.Decision{Allowed: 1, Remaining: 4}},
+		"it needs 1 unit, which leaves 4 of 5":               {1, true, engine.Decision{Allowed: 1, Remaining: 4}},
 	} {
-		require.Equal(t, want, why(&c.op, &c.d, engine.Info{}))
+		op := engine.Op{Cost: c.cost, Partial: c.partial, Limit: engine.Limit{Algorithm: engine.TokenBucket}}
+		c.d.Limit = 5
+		require.Equal(t, want, why(&op, &c.d, engine.Info{}))
 	}
 }
 
@@ -111,7 +116,8 @@ func TestInfoWeirIsWhole(t *testing.T) {
 	srv.state.hub.dropped.Add(7)
 	text := srv.client(t).say("INFO weir")
 	for _, field := range []string{
-		"weir_version", "decisions_allowed", "decisions_denied", "keys_tokenbucket", "table_bytes", "evicted_forgiven_units",
+		"weir_version", "decisions_allowed", "decisions_denied", "keys_tokenbucket", "table_bytes",
+		"evicted_forgiven_units",
 		"limiter_time_ms", "clock_behind_ms", "protocol_errors", "handler_panics",
 	} {
 		require.Contains(t, text, "\r\n"+field+":")
@@ -127,7 +133,7 @@ func TestBoundsOfTheConfiguration(t *testing.T) {
 	}{
 		"defaults":                    {func(*Config) {}, ""},
 		"no bound per source":         {func(c *Config) { c.MaxPerSource = 0 }, ""},
-		"a negative bound per source": {func(c *Config) { c.MaxPerSource = -1 }, "max clients per source must not be negative, and is -1"},
+		"a negative bound per source": {func(c *Config) { c.MaxPerSource = -1 }, "per source must not be negative, and is -1"},
 		"one client":                  {func(c *Config) { c.MaxClients = 1 }, ""},
 		"fewer":                       {func(c *Config) { c.MaxClients = -1 }, "max clients must be at least 1, not -1"},
 		"the least bulk":              {func(c *Config) { c.MaxBulkBytes = preAuthBulkBytes }, ""},

@@ -57,7 +57,9 @@ func requireProbed(t *testing.T, f *os.File) {
 	require.NoError(t, err)
 	require.NoError(t, raw.Control(func(fd uintptr) {
 		for option, want := range map[int]int{
-			syscall.TCP_KEEPIDLE: int(keepAliveIdle.Seconds()), syscall.TCP_KEEPINTVL: int(keepAliveEvery.Seconds()), syscall.TCP_KEEPCNT: keepAliveCount,
+			syscall.TCP_KEEPIDLE:  int(keepAliveIdle.Seconds()),
+			syscall.TCP_KEEPINTVL: int(keepAliveEvery.Seconds()),
+			syscall.TCP_KEEPCNT:   keepAliveCount,
 		} {
 			got, err := syscall.GetsockoptInt(int(fd), syscall.IPPROTO_TCP, option)
 			require.NoError(t, err)
