@@ -172,3 +172,28 @@ func TestOnlyALoginThatWaitsIsCounted(t *testing.T) {
 		require.Equal(t, time.Second, time.Since(start), "one that is refused does not wait")
 	})
 }
+
+// TestAWordIsItselfInAnyCase, and no other byte.
+func TestAWordIsItselfInAnyCase(t *testing.T) {
+	const word = "AZ_[9"
+	require.True(t, isWord([]byte("aZ_[9"), word))
+	for i := range word {
+		other := []byte(word)
+		for b := range 256 {
+			other[i] = byte(b)
+			require.Equal(t, strings.EqualFold(string(other), word), isWord(other, word), "%q", other)
+		}
+	}
+}
+
+// TestAStatusIsMadeAnew once it is feedEvery old, and shared until then.
+func TestAStatusIsMadeAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newTestServer(t, Config{}).newFeed()
+		first := f.status()
+		time.Sleep(feedEvery - 1)
+		require.Same(t, first, f.status())
+		time.Sleep(2)
+		require.NotSame(t, first, f.status())
+	})
+}
