@@ -103,7 +103,7 @@ func (s *Server) newFeed() *feed {
 func (f *feed) status() *Status {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.last == nil || time.Since(f.made) >= feedEvery {
+	if time.Since(f.made) >= feedEvery { // also where none was made
 		f.last, f.made = f.make(), time.Now()
 	}
 	return f.last
