@@ -26,11 +26,7 @@ const (
 // planCompaction chooses the pages to be emptied: of each class as many as the free slots of
 // the others take the content of. It reports false when they are fewer than some.
 func (s *shard) planCompaction(least int) bool {
-	total := 0
-	for class := range s.slab.count {
-		total += s.slab.surplus(uint8(class))
-	}
-	if total < least {
+	if s.slab.surplusPages() < least {
 		return false
 	}
 	s.compaction = compaction{running: true, pages: s.compaction.pages[:0]}
@@ -44,6 +40,14 @@ func (s *shard) planCompaction(least int) bool {
 
 // worthCompaction is how many pages a walk must free to be worth it.
 func (s *slab) worthCompaction() int { return max(1, (len(s.pages)-len(s.vacant))/compactDen) }
+
+// surplusPages is how many pages the free slots of all classes make.
+func (s *slab) surplusPages() (n int) {
+	for class := range s.count {
+		n += s.surplus(uint8(class))
+	}
+	return n
+}
 
 // surplus is how many pages the free slots of a class make.
 func (s *slab) surplus(class uint8) int {

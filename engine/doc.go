@@ -24,7 +24,8 @@
 //     back, are replicas: they decide alike and have the same StateHash, whatever their
 //     shards, whenever they collect, are stored and loaded, or are looked at (Inspect,
 //     Scan, RandomKey, Has, Top, Denials, Victims, StateHash), with any stamp. This holds
-//     without a memory bound; replicas give up entries by OpForget.
+//     without a memory bound, and with one for tables that are Replica: those evict
+//     nothing but by OpForget, and compaction changes nothing that can be observed.
 //   - A hold takes its units when it is made and gives back, at its end or before, at
 //     most what still counts of them: no sequence of holds lets through more than the
 //     limit. When the end is noticed does not matter, and holds are never given up for room.

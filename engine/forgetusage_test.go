@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -34,7 +35,7 @@ func TestForgottenUsageIsGoneForEverybody(t *testing.T) {
 			require.EqualValues(t, -1, decideAt(table, at, refund).Remaining)
 		},
 		"victims": func(t *testing.T, table *engine.Table) {
-			table.Victims(at, 10, func(key, _ []byte) { require.Fail(t, "a victim", "%s", key) })
+			table.Victims(at, math.MaxInt64, 10, func(key, _ []byte) { require.Fail(t, "a victim", "%s", key) })
 		},
 		"hash": func(t *testing.T, table *engine.Table) {
 			require.Equal(t, empty.StateHash(at), table.StateHash(at))

@@ -61,8 +61,8 @@ func (s *shard) reclaimSome() bool {
 	case s.compaction.running, s.planCompaction(s.slab.worthCompaction()):
 		s.compactSome()
 		return true
-	case s.t.opts.WhenFull != LeastHarm:
-		return false
+	case s.t.opts.WhenFull == LeastHarm:
+		return s.shedSome() || s.planCompaction(1)
 	}
-	return s.shedSome() || s.planCompaction(1)
+	return s.t.used.Load() > s.t.levels.urgent && s.planCompaction(1)
 }

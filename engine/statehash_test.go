@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -59,7 +60,7 @@ func lookingAhead(seed uint64) func(*replica, block, []engine.Decision) {
 			case 2:
 				r.table.StateHash(at)
 			case 3:
-				r.table.Victims(at, 10, func(key, id []byte) { r.table.Has(at, key) })
+				r.table.Victims(at, math.MaxInt64, 10, func(key, id []byte) { r.table.Has(at, key) })
 			case 4:
 				denials := make([]engine.Decision, len(b.ops))
 				r.table.Denials(at, b.ops, denials, make([]bool, len(b.ops)))

@@ -17,7 +17,7 @@ type Options struct {
 	Shards int
 	// MaxMemoryBytes bounds the memory of entries and index; 0 means no bound.
 	MaxMemoryBytes int64
-	// WhenFull says what a new entry meets at the bound.
+	// WhenFull says what a new entry finds at the bound.
 	WhenFull FullPolicy
 	// IDLifetimeNs is how long an operation's ID is remembered; 0 means 60 s.
 	IDLifetimeNs int64
@@ -32,6 +32,7 @@ type FullPolicy uint8
 const (
 	LeastHarm FullPolicy = iota // evict what is nearest to idle
 	Deny                        // answer OutOfMemory
+	Replica                     // add it: evictions come as OpForget, and compaction changes no answer
 )
 
 const (
@@ -80,8 +81,8 @@ func NewTable(o Options) *Table {
 	if o.IDLifetimeNs == 0 {
 		o.IDLifetimeNs = defaultIDLifetimeNs
 	}
-	o.Shards = shardsWithin(o.MaxMemoryBytes, o.Shards)
-	t := &Table{opts: o, levels: levelsOf(o.MaxMemoryBytes, o.Shards), seed: maphash.MakeSeed(), policySeed: maphash.MakeSeed(), shardBits: bits.TrailingZeros(uint(o.Shards))}
+	o.Shards = o.shardsWithin()
+	t := &Table{opts: o, levels: o.levels(), seed: maphash.MakeSeed(), policySeed: maphash.MakeSeed(), shardBits: bits.TrailingZeros(uint(o.Shards))}
 	t.policies.Store(newPolicies())
 	t.shards = make([]shard, o.Shards)
 	for i := range t.shards {

@@ -28,6 +28,9 @@ type batch struct {
 	// rider goes in the same entry, with its answers from riderFrom on; see queue.board.
 	rider     *batch
 	riderFrom int
+	// growth and evicts are the bytes that the entry may add and those of its victims; see
+	// makeRoom.
+	growth, evicts int64
 
 	// out holds the answers. The machine fills it before finish; callers read it after.
 	out      []engine.Decision

@@ -68,7 +68,7 @@ type machine struct {
 }
 
 func newMachine(o engine.Options) *machine {
-	o.TrackChanges, o.MaxMemoryBytes = true, 0 // the log decides what is forgotten, not one node's memory
+	o.TrackChanges, o.WhenFull = true, engine.Replica // the log decides what is evicted, not one node's memory
 	m := &machine{options: o, newest: wire.Version}
 	m.reloaded, m.reach = func() {}, func(Failpoint) {}
 	m.arrived = func(index uint64) arrival { return arrival{index: index, rawNs: m.source.MonotonicNs()} }

@@ -30,6 +30,7 @@ type Node struct {
 	maxAge       time.Duration
 	maxMemory    int64
 	denyWhenFull bool
+	evictions    *evictions
 	idLifetimeNs int64
 	testClock    bool
 
@@ -102,6 +103,7 @@ func newNode(o Options) *Node {
 		maxAge: o.MaxDecisionAge, testClock: o.TestClock,
 		maxMemory: o.Table.MaxMemoryBytes, denyWhenFull: o.Table.WhenFull != 0, idLifetimeNs: o.Table.IDLifetimeNs,
 		queue:      newQueue(),
+		evictions:  newEvictions(),
 		divergence: divergenceCheck{found: make(chan difference, 1)},
 		started:    time.Now(),
 		proposals:  make(chan proposal, maxInFlight),
@@ -264,7 +266,7 @@ func (n *Node) start() {
 	n.tasks.Go(n.watchDisk)
 	n.tasks.Go(n.followLeader)
 	n.tasks.Go(n.promotions)
-	n.tasks.Go(n.forget)
+	n.tasks.Go(n.evictWhenOver)
 	n.tasks.Go(n.reads.run)
 	n.tasks.Go(n.join)
 	n.peers.start()

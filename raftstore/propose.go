@@ -50,10 +50,15 @@ func (n *Node) awaitLeader(b *batch) {
 // wait for it.
 func (n *Node) propose(b *batch, r *reign) {
 	n.queue.board(b)
-	n.makeRoom(b)
+	n.makeRoom(b, r)
 	if b.kind == wire.Tick {
 		b.data = append(b.data, n.noteWalls(r)...)
 	}
+	n.proposals <- proposal{b, time.Now(), n.apply(b, r)}
+}
+
+// apply hands an entry to the Raft library.
+func (n *Node) apply(b *batch, r *reign) raft.ApplyFuture {
 	h := wire.Header{Kind: b.kind, Format: b.format, Term: r.term, Nonce: b.nonce, At: n.stampOf(b, r)}
 	h.CheckIndex, h.CheckHash = n.machine.check()
 	h.Put(b.data)
@@ -61,7 +66,7 @@ func (n *Node) propose(b *batch, r *reign) {
 	if n.faults.EarlyReply {
 		n.replyEarly(b, h.At)
 	}
-	n.proposals <- proposal{b, time.Now(), n.raft.Apply(b.data, 0)}
+	return n.raft.Apply(b.data, 0)
 }
 
 // settle tells the callers of each entry, in the order of the log.
@@ -69,6 +74,7 @@ func (n *Node) settle() {
 	for p := range n.proposals {
 		said := n.await(p.future)
 		n.handover.saw(said)
+		n.evictions.land(p.batch)
 		err := verdict(said)
 		if err != nil {
 			n.log.Debug("an entry has no answer", "raft", said, "so", err)

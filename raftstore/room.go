@@ -1,83 +1,37 @@
 package raftstore
 
-import (
-	"time"
+import "github.com/weir-project/weir/engine"
 
-	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/raftstore/wire"
-)
+// firmNum and firmDen are the share of the bound from which on nothing is let in that takes
+// memory, once there is nothing to evict. The rest is for nodes whose tables take more than the
+// leader's.
+const firmNum, firmDen = 31, 32
 
-const (
-	// softNum and softDen are the share of the memory bound at which the leader begins
-	// to forget, as in package engine.
-	softNum, softDen = 7, 8
-	// victimsPerOp is how many entries an entry forgets for each operation it holds:
-	// more than it can add.
-	victimsPerOp = 2
-	// overdueVictims is how many an entry forgets at least once memory is over its
-	// bound, as that of a new leader may be whose bound is the smallest: it lets no new
-	// key in until it is not, so it has to be soon.
-	overdueVictims = 512
-)
-
-// makeRoom adds to a batch the keys to forget when memory is nearly full. Memory is
-// each node's own, so what is forgotten has to be in the log: the leader chooses,
-// and everyone forgets the same.
-func (n *Node) makeRoom(b *batch) {
-	if n.denyWhenFull || b.kind != wire.Decide || !n.full(softNum, softDen) {
-		return
+// used is what this node's table takes, without what compaction can give back. It asks for the
+// lock of every shard only where that matters.
+func (n *Node) used() int64 {
+	table := n.machine.table.Load()
+	if used := table.MemoryBytes(); used < n.maxMemory/softDen*softNum {
+		return used
 	}
-	wanted := victimsPerOp * b.ops
-	if n.full(1, 1) {
-		wanted = max(wanted, overdueVictims)
-	}
-	var ops []engine.Op
-	at, _ := n.machine.last()
-	n.machine.table.Load().Victims(at, wanted, func(key, id []byte) {
-		ops = append(ops, engine.Op{Code: engine.OpForget, Key: key, ID: id, Cost: 1})
-	})
-	if len(ops) > 0 {
-		b.append(ops, false)
-	}
+	return table.CompactBytes()
 }
 
-// forget makes room while this node leads and its memory is over its bound, until
-// the node closes: what is refused meanwhile never gets into an entry that would.
-func (n *Node) forget() {
-	tick := time.NewTicker(housekeepEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-n.stop:
-			return
-		}
-		for n.reign.Load() != nil && !n.denyWhenFull && n.full(1, 1) {
-			b, err := n.queue.special(wire.Decide)
-			if err != nil {
-				break
-			}
-			if <-b.done; b.err != nil {
-				break
-			}
-		}
-	}
-}
-
-// full reports whether memory in use exceeds num/den of the bound. What forgotten
-// entries left free is not in use; to ask for it takes every lock of the table, so
-// that is done only when it matters.
+// full reports whether memory has reached num/den of the bound.
 func (n *Node) full(num, den int64) bool {
 	if n.maxMemory == 0 {
 		return false
 	}
-	table, bound := n.machine.table.Load(), n.maxMemory/den*num
-	return table.MemoryBytes() >= bound && table.MemoryBytes()-table.FreeBytes() >= bound
+	bound := n.maxMemory / den * num
+	return n.machine.table.Load().MemoryBytes() >= bound && n.used() >= bound
 }
 
-// short reports whether there is no memory for new keys.
+// short reports whether there is no memory for new keys, and eviction can give none.
 func (n *Node) short() bool {
-	return n.full(1, 1) || n.denyWhenFull && n.full(softNum, softDen)
+	if n.denyWhenFull {
+		return n.full(softNum, softDen)
+	}
+	return n.full(firmNum, firmDen) && n.evictions.isFirm()
 }
 
 // refuse answers the operations that would take memory when there is none, and

@@ -1,0 +1,104 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// boundedReplicas are two replicas, one of which bounds its memory, and what their stores have.
+type boundedReplicas struct {
+	t              *testing.T
+	bounded, free  *engine.Table
+	stored         [2]map[string]string
+	answers, other []engine.Decision
+}
+
+func newBoundedReplicas(t *testing.T, bound int64) *boundedReplicas {
+	o := engine.Options{MaxMemoryBytes: bound, WhenFull: engine.Replica, Shards: 64, TrackChanges: true}
+	return &boundedReplicas{
+		t:       t,
+		bounded: engine.NewTable(o),
+		free:    engine.NewTable(engine.Options{Shards: 4, TrackChanges: true}),
+		stored:  [2]map[string]string{{}, {}},
+	}
+}
+
+// decide has both carry out the same, and compares the answers.
+func (r *boundedReplicas) decide(nowNs int64, ops []engine.Op, atomic bool) {
+	r.answers, r.other = make([]engine.Decision, len(ops)), make([]engine.Decision, len(ops))
+	for table, out := range map[*engine.Table][]engine.Decision{r.bounded: r.answers, r.free: r.other} {
+		if atomic {
+			table.DecideAtomic(engine.Stamp{NowNs: nowNs}, ops, out)
+		} else {
+			table.Decide(engine.Stamp{NowNs: nowNs}, ops, out)
+		}
+	}
+	require.Equal(r.t, r.other, r.answers)
+}
+
+// evict does what a leader does by the memory of the bounded table.
+func (r *boundedReplicas) evict(nowNs, soft int64) {
+	var ops []engine.Op
+	r.bounded.Victims(engine.Stamp{NowNs: nowNs}, r.bounded.CompactBytes()-soft, 1<<20, func(key, id []byte) {
+		ops = append(ops, engine.Op{Code: engine.OpForget, Key: key, ID: id})
+	})
+	r.decide(nowNs, ops, false)
+}
+
+// drain takes over what has changed, as a store does.
+func (r *boundedReplicas) drain() {
+	for i, table := range []*engine.Table{r.bounded, r.free} {
+		require.NoError(r.t, table.Drain(1000, func(list []engine.Change) error {
+			for _, c := range list {
+				if delete(r.stored[i], string(c.Key)); c.Value != nil {
+					r.stored[i][string(c.Key)] = string(c.Value)
+				}
+			}
+			return nil
+		}))
+	}
+}
+
+// reload is a table made of what is stored of one of the two.
+func (r *boundedReplicas) reload(i int) *engine.Table {
+	table := engine.NewTable(engine.Options{})
+	for key, value := range r.stored[i] {
+		_, err := table.Load(engine.Stamp{}, []byte(key), []byte(value))
+		require.NoError(r.t, err)
+	}
+	return table
+}
+
+// TestCompactionOfReplicas: a replica that bounds its memory answers, holds and stores what
+// one without a bound does, and keeps to the bound by compaction.
+func TestCompactionOfReplicas(t *testing.T) {
+	skipUnderRace(t)
+	for seed := range uint64(2) {
+		bound := int64(4+4*seed) << 20
+		r, b := newBoundedReplicas(t, bound), newBoundTraffic(seed, bound, 1<<20)
+		r.decide(b.nowNs, b.policies(), false)
+		ops, most := make([]engine.Op, boundBatch), []int64{0, 0}
+		for n := range 300 {
+			if n%75 == 74 {
+				b.mix = newMix(b.Rand)
+			}
+			b.batch(ops)
+			r.decide(b.nowNs, ops, n%8 == 0)
+			most[0], most[1] = max(most[0], r.bounded.MemoryBytes()), max(most[1], r.free.MemoryBytes())
+			r.evict(b.nowNs, bound/8*7)
+			if n%32 == 0 {
+				r.drain()
+			}
+		}
+		at := engine.Stamp{NowNs: b.nowNs}
+		require.LessOrEqual(t, most[0], bound+bound/100)
+		require.Greater(t, most[1], bound, "without compaction it is more")
+		require.Positive(t, r.bounded.Stats(at).Evicted)
+		require.Equal(t, r.free.StateHash(at), r.bounded.StateHash(at))
+		r.drain()
+		require.Equal(t, r.reload(1).StateHash(at), r.reload(0).StateHash(at))
+	}
+}
