@@ -130,11 +130,16 @@ func (s *shard) findCandidates() {
 	d := &s.shedding
 	d.candidates = d.candidates[:0]
 	wanted := shedDen * s.slab.lacks(d.class, shedGoal(s.slab.count[d.class]))
+	chains := s.hasChains()
 	for i := 0; i < shedStep && len(d.candidates) < wanted; i++ {
 		g := s.index.segmentOf(d.at)
 		g.each(func(r ref) {
+			own := s.slab.classAt(r) == d.class
+			if !own && !chains {
+				return // most entries are, and to read them takes longer than all else here
+			}
 			e := entry(s.slab.at(r))
-			if !evictable(e) || !s.uses(r, e, d.class) {
+			if !evictable(e) || !own && !s.chainHas(e, d.class) {
 				return
 			}
 			if worthNs := s.worthNs(e); worthNs <= d.mostNs {
@@ -149,11 +154,8 @@ func (s *shard) findCandidates() {
 	}
 }
 
-// uses reports whether an entry has a slot of a class, itself or in its chain.
-func (s *shard) uses(r ref, e entry, class uint8) bool {
-	if s.slab.classAt(r) == class {
-		return true
-	}
+// chainHas reports whether the chain of an entry has a slot of a class.
+func (s *shard) chainHas(e entry, class uint8) bool {
 	switch e.kind() {
 	case uint8(SlidingLog), uint8(Strike):
 		log := readLog(e.state())
