@@ -129,3 +129,22 @@ func TestCompactionMovesWhole(t *testing.T) {
 		require.True(t, stored[string(longKey(n, 20+n))], "key %d", n)
 	}
 }
+
+// TestEvictionSparesThinPlaces: evictions come from everywhere in the index, but less from where
+// there is little. Otherwise chance leaves places that hold only offenders, and those go.
+func TestEvictionSparesThinPlaces(t *testing.T) {
+	skipUnderRace(t)
+	const count = 60
+	table, nowNs := engine.NewTable(engine.Options{MaxMemoryBytes: 1 << 20, Shards: 1}), int64(1e18)
+	worst := newOffenders(count)
+	require.Equal(t, count, worst.ask(table, nowNs, worst.limit.Max))
+	for n := range 400_000 {
+		nowNs += 1e3
+		op := engine.Op{Key: longKey(n, 400), Limit: bucketOf(1, 60e9, 10), Cost: 1}
+		if n < 20_000 {
+			op.Key = longKey(n, 20) // many, so that the index has many places
+		}
+		require.Equal(t, engine.OK, decideOne(table, step{engine.Stamp{NowNs: nowNs}, op}).Status)
+	}
+	require.Zero(t, worst.ask(table, nowNs, 1))
+}

@@ -39,6 +39,15 @@ func (x *index) newSegment(depth uint8) *segment {
 // segmentOf returns the segment for a hash whose leading bits choose it.
 func (x *index) segmentOf(h uint64) *segment { return x.dir[h>>(64-x.depth)] }
 
+// denserOf returns the segment of two hashes that has more entries for its part of all hashes.
+func (x *index) denserOf(h, other uint64) *segment {
+	a, b := x.segmentOf(h), x.segmentOf(other)
+	if uint64(b.live)<<b.depth > uint64(a.live)<<a.depth {
+		return b
+	}
+	return a
+}
+
 // segments iterates over the segments, each once.
 func (x *index) segments() func(yield func(*segment) bool) {
 	return func(yield func(*segment) bool) {

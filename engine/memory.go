@@ -1,5 +1,7 @@
 package engine
 
+import "math/bits"
+
 // evictMost bounds the entries evicted for one slot or limit, evictLook the
 // entries among which each is chosen, evictTries the segments looked at for one.
 const (
@@ -117,12 +119,15 @@ func (s *shard) nearestIdle(keep ref) (nearest ref) {
 
 // visitFew visits a few entries that may go, from a place that wanders over the index. The steps
 // it goes by change as well: among neighbours those that are worth little would go first
-// where they are few, until places are left that hold none, and a limiter goes there.
+// where they are few, until places are left that hold none, and a limiter goes there. For the
+// same reason it takes the denser of two segments (the power of two choices, Mitzenmacher, 1996):
+// evictions from all segments alike would let the number of entries in each wander, and at the
+// bottom of that a segment holds only what is worth much.
 func (s *shard) visitFew(visit func(ref, entry)) {
 	seen := 0
 	for range evictTries {
 		s.wander = s.wander*6364136223846793005 + 1442695040888963407 // Knuth's MMIX generator
-		g, from := s.index.segmentOf(s.wander), int(s.wander>>20%segmentSlots)
+		g, from := s.index.denserOf(s.wander, bits.RotateLeft64(s.wander, 24)), int(s.wander>>20%segmentSlots)
 		stride := int(s.wander>>29%segmentSlots) | 1 // odd: it meets every slot
 		for i := 0; i < segmentSlots && seen < evictLook; i++ {
 			r := g.slot((from + i*stride) % segmentSlots)

@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// compacted is a shard of keys of one length, of which every other was deleted.
+func compacted(t *testing.T, keys int) (s *shard, take func(number int) Decision) {
+	table := NewTable(Options{Shards: 1})
+	decide := func(op Op) Decision {
+		out := make([]Decision, 1)
+		table.Decide(Stamp{NowNs: 1e18}, []Op{op}, out)
+		return out[0]
+	}
+	limit := Limit{Algorithm: TokenBucket, Rate: Rate{Units: 1, PerNs: 3600e9}, Max: 10}
+	take = func(number int) Decision {
+		return decide(Op{Key: fmt.Appendf(nil, "%050d", number), Limit: limit, Cost: 1})
+	}
+	for n := range keys {
+		require.EqualValues(t, 9, take(n).Remaining)
+	}
+	for n := 0; n < keys; n += 2 {
+		decide(Op{Code: OpReset, Key: fmt.Appendf(nil, "%050d", n)})
+	}
+	return &table.shards[0], take
+}
+
+// TestCompactionTakesNoPages: slots that were free when pages were chosen may be taken when
+// their turn comes. What cannot be moved stays, and its pages serve their class again.
+func TestCompactionTakesNoPages(t *testing.T) {
+	const keys = 10_000
+	s, take := compacted(t, keys)
+	require.True(t, s.planCompaction(1))
+	class := classOf(entryLen(50, shortBucketLen))
+	added := 0
+	for ; s.slab.room[class] != 0; added++ {
+		require.EqualValues(t, 9, take(2*added).Remaining)
+	}
+	pages, free := s.slab.bytes(), s.slab.freeSlots(class)
+	for s.compaction.running {
+		s.compactSome()
+	}
+	require.Equal(t, pages, s.slab.bytes())
+	require.Positive(t, free)
+	for i := range free {
+		require.EqualValues(t, 9, take(2*(added+i)).Remaining)
+	}
+	require.Equal(t, pages, s.slab.bytes(), "free slots of pages that were to be emptied are taken again")
+	for n := 1; n < keys; n += 2 {
+		require.EqualValues(t, 8, take(n).Remaining, "key %d", n)
+	}
+}
+
+// freeSlots is how many free slots a class has.
+func (s *slab) freeSlots(class uint8) int {
+	return s.count[class]*(pageLen/int(slotLens[class])) - s.live[class]
+}
+
+// TestCompactionFreesWhatItPlans: a walk frees as many pages as the free slots make.
+func TestCompactionFreesWhatItPlans(t *testing.T) {
+	const keys = 10_000
+	s, take := compacted(t, keys)
+	planned := s.slab.surplusPages()
+	require.True(t, s.planCompaction(planned))
+	count := s.slab.count
+	for s.compaction.running {
+		s.compactSome()
+	}
+	class := classOf(entryLen(50, shortBucketLen))
+	require.Equal(t, count[class]-planned, s.slab.count[class])
+	require.Zero(t, s.slab.surplusPages())
+	require.False(t, s.planCompaction(1), "there is nothing left to give")
+	for n := range keys {
+		require.EqualValues(t, 9-n%2, take(n).Remaining, "key %d", n)
+	}
+}
+
+// TestFewerShardsForLittleMemory: a shard has some pages for slots of every length.
+func TestFewerShardsForLittleMemory(t *testing.T) {
+	for _, c := range []struct {
+		o      Options
+		shards int
+	}{
+		{Options{Shards: 64}, 64},
+		{Options{Shards: 64, MaxMemoryBytes: 64 << 20}, 64},
+		{Options{Shards: 64, MaxMemoryBytes: 64<<20 - 1}, 32},
+		{Options{Shards: 64, MaxMemoryBytes: 1}, 1},
+		{Options{Shards: 64, MaxMemoryBytes: 64 << 20, WhenFull: Replica}, 16},
+		{Options{Shards: 64, MaxMemoryBytes: 256 << 20, WhenFull: Replica}, 64},
+	} {
+		require.Len(t, NewTable(c.o).shards, c.shards, "%+v", c.o)
+	}
+}
