@@ -15,13 +15,14 @@ func TestBoundForManyCallers(t *testing.T) {
 	const bound, callers = 2 << 20, 4
 	for name, full := range map[string]engine.FullPolicy{"least harm": engine.LeastHarm, "replica": engine.Replica} {
 		t.Run(name, func(t *testing.T) {
-			table := engine.NewTable(engine.Options{MaxMemoryBytes: bound, WhenFull: full, Shards: 2, TrackChanges: true})
+			o := engine.Options{MaxMemoryBytes: bound, WhenFull: full, Shards: 2, TrackChanges: true}
+			table := engine.NewTable(o)
 			var wait sync.WaitGroup
 			for caller := range uint64(callers) {
 				wait.Go(func() {
 					b := newBoundTraffic(caller, bound, 1<<20)
 					ops, out := make([]engine.Op, boundBatch), make([]engine.Decision, boundBatch)
-					for n := range 50 * raceFactor {
+					for n := range 50 {
 						b.batch(ops)
 						at := engine.Stamp{NowNs: b.nowNs}
 						if table.Decide(at, ops, out); n%8 == 0 {

@@ -119,7 +119,7 @@ func TestWhatIsNeverEvictedFillsMemory(t *testing.T) {
 	}
 	n := 0
 	require.Eventually(t, func() bool {
-		ops := make([]engine.Op, 500)
+		ops := make([]engine.Op, 100) // a call that is let in takes less than a hundredth of the bound
 		for i := range ops {
 			ops[i] = block(n + i)
 		}
@@ -129,7 +129,7 @@ func TestWhatIsNeverEvictedFillsMemory(t *testing.T) {
 	}, patience, time.Microsecond)
 	stats := leader.Stats()
 	require.LessOrEqual(t, stats.MemoryBytes, int64(bound+bound/100))
-	require.Less(t, stats.KeysBy[engine.TokenBucket], int64(10), "they were evicted before")
+	require.Less(t, stats.KeysBy[engine.TokenBucket], int64(200), "they were evicted before")
 	require.Equal(t, engine.OutOfMemory, c.decideOn(leader, quota("new", 5))[0].Status)
 	for i := range n {
 		op := block(i)

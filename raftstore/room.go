@@ -31,7 +31,7 @@ func (n *Node) short() bool {
 	if n.denyWhenFull {
 		return n.full(softNum, softDen)
 	}
-	return n.full(firmNum, firmDen) && n.evictions.isFirm()
+	return n.evictions.isFirm() && n.full(firmNum, firmDen)
 }
 
 // refuse answers the operations that would take memory when there is none, and
