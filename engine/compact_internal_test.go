@@ -94,3 +94,28 @@ func TestFewerShardsForLittleMemory(t *testing.T) {
 		require.Len(t, NewTable(c.o).shards, c.shards, "%+v", c.o)
 	}
 }
+
+// TestSheddingTakesTheLeastWorthFirst: where all of a class may go, what is soonest idle goes
+// first, and a block never.
+func TestSheddingTakesTheLeastWorthFirst(t *testing.T) {
+	const keys = 6_000
+	table, at := NewTable(Options{Shards: 1}), Stamp{NowNs: 1e18}
+	limit := Limit{Algorithm: TokenBucket, Rate: Rate{Units: 1, PerNs: 3600e9}, Max: 10}
+	name := func(n int) []byte { return fmt.Appendf(nil, "%050d", n) }
+	for n := range keys {
+		op := Op{Key: name(n), Limit: limit, Cost: 1 + int64(n%3)}
+		if n%3 == 2 {
+			op = Op{Code: OpBlock, Key: name(n), TTLNs: 1}
+		}
+		table.Decide(at, []Op{op}, make([]Decision, 1))
+	}
+	s := &table.shards[0]
+	for s.shedding.anything = true; s.counts.evicted < keys/30 && s.shedding.anything; {
+		require.True(t, s.shedSome())
+	}
+	require.Positive(t, s.counts.evicted)
+	require.EqualValues(t, keys/3, s.counts.entries[kindBlock])
+	for n := 1; n < keys; n += 3 {
+		require.True(t, table.Has(at, name(n)), "key %d has used two units, others one", n)
+	}
+}

@@ -62,3 +62,27 @@ func TestWhatGrows(t *testing.T) {
 		require.Equal(t, c.grows, grows(&c.op, table, at), name)
 	}
 }
+
+// TestNoMemoryOnlyWithoutVictims: a leader that may evict has no memory for new keys only when
+// memory is full and the last search found nothing to evict.
+func TestNoMemoryOnlyWithoutVictims(t *testing.T) {
+	table := engine.NewTable(engine.Options{Shards: 1})
+	fill := func(keys int) {
+		for i := range keys {
+			op := engine.Op{Code: engine.OpBlock, Key: make([]byte, 1+i%engine.MaxKeyLen), TTLNs: engine.Never}
+			op.Key[0] = byte(i >> 9)
+			table.Decide(engine.Stamp{NowNs: 1e9}, []engine.Op{op}, make([]engine.Decision, 1))
+		}
+	}
+	fill(1000)
+	n := &Node{maxMemory: 2 * table.CompactBytes(), evictions: newEvictions(), machine: &machine{}}
+	n.machine.table.Store(table)
+	n.evictions.setFirm(true)
+	require.False(t, n.short(), "memory is not full")
+	fill(4000)
+	require.True(t, n.short())
+	n.evictions.setFirm(false)
+	require.False(t, n.short(), "there may be something to evict")
+	n.denyWhenFull = true
+	require.True(t, n.short(), "nothing is evicted")
+}
