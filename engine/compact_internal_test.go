@@ -119,3 +119,30 @@ func TestSheddingTakesTheLeastWorthFirst(t *testing.T) {
 		require.True(t, table.Has(at, name(n)), "key %d has used two units, others one", n)
 	}
 }
+
+// TestSheddingSparesAClassOfWorth: a class whose entries are all worth more than most entries is
+// left alone, as long as others have something to evict.
+func TestSheddingSparesAClassOfWorth(t *testing.T) {
+	table, at := NewTable(Options{Shards: 1}), Stamp{NowNs: 1e18}
+	limit := Limit{Algorithm: TokenBucket, Rate: Rate{Units: 1, PerNs: 3600e9}, Max: 10}
+	take := func(number, length int, cost int64) {
+		op := Op{Key: fmt.Appendf(nil, "%0*d", length, number), Limit: limit, Cost: cost}
+		table.Decide(at, []Op{op}, make([]Decision, 1))
+	}
+	for n := range 10_000 {
+		take(n, 50, 1)
+	}
+	for n := range 300 {
+		take(n, 500, 9)
+	}
+	s := &table.shards[0]
+	many, few := classOf(entryLen(50, shortBucketLen)), classOf(entryLen(500, shortBucketLen))
+	s.shedding.pinned[many] = true // so that the other class is chosen
+	for range 10 {
+		if require.True(t, s.shedSome()); s.shedding.pinned[few] {
+			break
+		}
+	}
+	require.True(t, s.shedding.pinned[few])
+	require.Zero(t, s.counts.evicted)
+}
