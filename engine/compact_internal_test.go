@@ -91,7 +91,7 @@ func TestFewerShardsForLittleMemory(t *testing.T) {
 		{Options{Shards: 64, MaxMemoryBytes: 64 << 20, WhenFull: Replica}, 16},
 		{Options{Shards: 64, MaxMemoryBytes: 256 << 20, WhenFull: Replica}, 64},
 	} {
-		require.Len(t, NewTable(c.o).shards, c.shards, "%+v", c.o)
+		require.Equal(t, c.shards, len(NewTable(c.o).shards), "%+v", c.o)
 	}
 }
 
