@@ -102,3 +102,17 @@ func TestCompactionOfReplicas(t *testing.T) {
 		require.Equal(t, r.reload(1).StateHash(at), r.reload(0).StateHash(at))
 	}
 }
+
+// TestReplicasEvictNothing: a replica beyond its bound lets in what the log says, and keeps it.
+func TestReplicasEvictNothing(t *testing.T) {
+	const bound, keys = 1 << 20, 10_000
+	table := engine.NewTable(engine.Options{MaxMemoryBytes: bound, WhenFull: engine.Replica})
+	at := engine.Stamp{NowNs: 1e18}
+	for n := range keys {
+		op := engine.Op{Key: longKey(n, 50+n%400), Limit: bucketOf(1, boundHourNs, 10), Cost: 1}
+		require.EqualValues(t, 9, decideOne(table, step{at, op}).Remaining)
+	}
+	require.Greater(t, table.MemoryBytes(), int64(bound))
+	require.Zero(t, table.Stats(at).Evicted)
+	require.EqualValues(t, keys, table.Len(at))
+}
