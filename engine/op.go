@@ -39,7 +39,7 @@ const (
 // package; the engine does not check them again.
 type Op struct {
 	Code    OpCode
-	Partial bool   // OpTake, OpCheck: grant as many units as fit, up to Cost
+	Partial bool   // OpTake, OpCheck: grant as many units as fit, up to Cost; OpBlock, OpUnblock: leave a block everywhere as it is
 	Dry     bool   // OpTake, OpCheck: answer, and change nothing
 	High    bool   // OpCheck: may take what policies keep for high priority
 	Key     []byte // 1..MaxKeyLen bytes
@@ -102,17 +102,18 @@ type Status uint8
 // The statuses. For every status but OK the other fields of the Decision are
 // zero and no state has changed.
 const (
-	OK             Status = iota
-	WrongType             // the key belongs to another algorithm
-	OutOfMemory           // a new entry, block of a log or limit does not fit
-	TooManyHolders        // the key has MaxHolders leases
-	NotRefundable         // the key's algorithm has nothing to refund
-	Overflow              // a counter would change by more than 64 bits hold
-	UnknownPolicy         // there is no such policy; of a check Pair says which
-	PoliciesFull          // the policies would exceed MaxPolicies, MaxPolicyBytes, or one its overrides
-	NoHold                // there is no such hold, or it is over for too long
-	OtherTerms            // the hold was made, or settled, on other terms
-	BlocksFull            // MaxBlocksEverywhere are in force
+	OK              Status = iota
+	WrongType              // the key belongs to another algorithm
+	OutOfMemory            // a new entry, block of a log or limit does not fit
+	TooManyHolders         // the key has MaxHolders leases
+	NotRefundable          // the key's algorithm has nothing to refund
+	Overflow               // a counter would change by more than 64 bits hold
+	UnknownPolicy          // there is no such policy; of a check Pair says which
+	PoliciesFull           // the policies would exceed MaxPolicies, MaxPolicyBytes, or one its overrides
+	NoHold                 // there is no such hold, or it is over for too long
+	OtherTerms             // the hold was made, or settled, on other terms
+	BlocksFull             // MaxBlocksEverywhere are in force
+	EverywhereStays        // the key has a block everywhere, which a Partial OpBlock or OpUnblock leaves as it is
 )
 
 // Decision answers an Op.

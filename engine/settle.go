@@ -9,6 +9,10 @@ func (s *shard) settle(h uint64, op *Op, d *Decision) bool {
 	if s.open(&c); c.ns == limiters {
 		s.bringUp(&c)
 	}
+	if c.ns == blocks && op.Partial && c.live && isEverywhere(c.e.state()) {
+		d.Status = EverywhereStays
+		return false
+	}
 	switch op.Code {
 	case OpBlock, OpBlockEverywhere:
 		return s.block(&c, op, d)

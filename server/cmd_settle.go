@@ -50,7 +50,7 @@ func settleCommands() []*command {
 				"`RL.BLOCK ip:192.0.2.66 1h EVERYWHERE`. It reaches `ip:192.0.2.66` and `login|ip:192.0.2.66`, which the middleware of the Go client asks about, " +
 				"with a policy and without, and `192.0.2.66`, which proxies and Envoy ask about. An IPv6 client is its /64 to all of them: `ip:2001:db8:0:7::/64`. " +
 				"An address that is written otherwise is an error, because the block would reach nobody.\n\n" +
-				"A block takes the place of the one that its key has. At most 1000 blocks `EVERYWHERE` are in force. Only a user who may use all keys may set one, " +
+				"A block takes the place of the one that its key has. At most 1000 blocks `EVERYWHERE` are in force. Only a user who may use all keys may set, replace or lift one, " +
 				"and in a cluster every node has to know it.",
 			params: []param{paramKey, {"duration", "how long, from now; `FOREVER`: until `RL.UNBLOCK`"},
 				{"EVERYWHERE", "also on every key that ends in `|` and this one; of `ip:` and an address also on the address alone"},

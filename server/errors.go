@@ -63,21 +63,22 @@ const (
 	errPublish       replyError = "ERR PUBLISH is not supported: channels carry the server's own events only"
 	errTooManyTopics replyError = "ERR a client may subscribe to at most 128 channels and patterns"
 
-	errReservedKey    replyError = "ERR keys that begin with 'policy|' belong to the limiters of policies: decide with RL.CHECK, or choose another key"
-	errPoliciesFull   replyError = "ERR at most 1000 policies of 16 MiB together, and per policy 1000 overrides of keys and 32 of patterns; nothing was changed"
-	errWrongType      replyError = "WRONGTYPE the key belongs to another algorithm until it is idle; TYPE tells which, RL.RESET frees it"
-	errOutOfMemory    replyError = "OOM memory is at --max-memory and nothing could be evicted for this (blocks and holds never are, with --when-full deny nothing is); nothing was counted, raise --max-memory"
-	errTooManyHolders replyError = "ERR the key has 1000 leases, the most one key may have"
-	errNotRefundable  replyError = "ERR the key's algorithm has nothing to refund"
-	errTooManyHolds   replyError = "ERR a limit of the policies has 1000 holds on this key, the most it may have"
-	errStrikesHeld    replyError = "ERR a policy with STRIKE counts what has failed and can not be held, RL.CHECK counts it"
-	errNoHold         replyError = "NOHOLD there is no hold with this id: it was denied, or has been over for more than 60 seconds; nothing was charged"
-	errOtherTerms     replyError = "ERR the id names a hold on other terms, nothing was taken"
-	errOtherActual    replyError = "ERR the hold is settled with another actual, nothing was changed"
-	errBlocksFull     replyError = "ERR at most 1000 blocks EVERYWHERE may be in force, nothing was blocked: RL.UNBLOCK one, or block single keys"
-	errOverflow       replyError = "ERR increment or decrement would overflow"
-	errTooManyKeys    replyError = "ERR KEYS matches more than 10000 keys, use SCAN"
-	errPatternLong    replyError = "ERR pattern must be at most 512 bytes"
+	errReservedKey     replyError = "ERR keys that begin with 'policy|' belong to the limiters of policies: decide with RL.CHECK, or choose another key"
+	errPoliciesFull    replyError = "ERR at most 1000 policies of 16 MiB together, and per policy 1000 overrides of keys and 32 of patterns; nothing was changed"
+	errWrongType       replyError = "WRONGTYPE the key belongs to another algorithm until it is idle; TYPE tells which, RL.RESET frees it"
+	errOutOfMemory     replyError = "OOM memory is at --max-memory and nothing could be evicted for this (blocks and holds never are, with --when-full deny nothing is); nothing was counted, raise --max-memory"
+	errTooManyHolders  replyError = "ERR the key has 1000 leases, the most one key may have"
+	errNotRefundable   replyError = "ERR the key's algorithm has nothing to refund"
+	errTooManyHolds    replyError = "ERR a limit of the policies has 1000 holds on this key, the most it may have"
+	errStrikesHeld     replyError = "ERR a policy with STRIKE counts what has failed and can not be held, RL.CHECK counts it"
+	errNoHold          replyError = "NOHOLD there is no hold with this id: it was denied, or has been over for more than 60 seconds; nothing was charged"
+	errOtherTerms      replyError = "ERR the id names a hold on other terms, nothing was taken"
+	errOtherActual     replyError = "ERR the hold is settled with another actual, nothing was changed"
+	errBlocksFull      replyError = "ERR at most 1000 blocks EVERYWHERE may be in force, nothing was blocked: RL.UNBLOCK one, or block single keys"
+	errEverywhereStays replyError = "NOPERM this key has a block EVERYWHERE: only a user who may use all keys may change or lift it"
+	errOverflow        replyError = "ERR increment or decrement would overflow"
+	errTooManyKeys     replyError = "ERR KEYS matches more than 10000 keys, use SCAN"
+	errPatternLong     replyError = "ERR pattern must be at most 512 bytes"
 
 	errNoDebug      replyError = "ERR DEBUG is not enabled on this server"
 	errRealClock    replyError = "ERR the clock is a real one, only a test clock can be moved"
@@ -116,15 +117,16 @@ func errorText(err error) string {
 // statusErrors says what the client reads when the engine did not carry an
 // operation out.
 var statusErrors = [...]replyError{
-	engine.WrongType:      errWrongType,
-	engine.OutOfMemory:    errOutOfMemory,
-	engine.TooManyHolders: errTooManyHolders,
-	engine.NotRefundable:  errNotRefundable,
-	engine.Overflow:       errOverflow,
-	engine.PoliciesFull:   errPoliciesFull,
-	engine.NoHold:         errNoHold,
-	engine.OtherTerms:     errOtherTerms,
-	engine.BlocksFull:     errBlocksFull,
+	engine.WrongType:       errWrongType,
+	engine.OutOfMemory:     errOutOfMemory,
+	engine.TooManyHolders:  errTooManyHolders,
+	engine.NotRefundable:   errNotRefundable,
+	engine.Overflow:        errOverflow,
+	engine.PoliciesFull:    errPoliciesFull,
+	engine.NoHold:          errNoHold,
+	engine.OtherTerms:      errOtherTerms,
+	engine.BlocksFull:      errBlocksFull,
+	engine.EverywhereStays: errEverywhereStays,
 }
 
 // statusError is the reply to an operation that the engine did not carry out.

@@ -37,6 +37,24 @@ func TestBlockEverywhere(t *testing.T) {
 	require.Equal(t, "", c.say("RL.INSPECT idle|ip:192.0.2.66"))
 }
 
+// Who may use some keys can neither lift nor replace a block of other keys.
+func TestBlockEverywhereIsForUsersOfAllKeys(t *testing.T) {
+	srv, _ := usersServer(t, "", "user boss on "+hashOf("pb")+" ~* +@all\nuser app on "+hashOf("pa")+" ~app:* +@all\n")
+	boss, app := srv.client(t).as("boss", "pb"), srv.client(t).as("app", "pa")
+	require.Equal(t, "OK", app.say("RL.BLOCK app:1 1h"))
+	require.Equal(t, "OK", boss.say("RL.BLOCK app:1 1h EVERYWHERE"))
+	stays := "-" + string(errEverywhereStays)
+	for _, send := range []string{"RL.UNBLOCK app:1", "RL.UNBLOCK app:1 ID t", "RL.BLOCK app:1 1ms"} {
+		require.Equal(t, stays, app.say(send), send)
+	}
+	require.Contains(t, app.say("RL.BLOCK app:1 1h EVERYWHERE"), "-NOPERM")
+	require.Equal(t, "0 0 3600000 3600000 5", boss.say("RL.TOKENBUCKET other|app:1 1/s 5"))
+	require.Equal(t, "OK", app.say("RL.BLOCK app:2 1h"))
+	require.Equal(t, "1", app.say("RL.UNBLOCK app:2"))
+	require.Equal(t, "1", boss.say("RL.UNBLOCK app:1"))
+	require.Equal(t, "1 4 0 1000 5", boss.say("RL.TOKENBUCKET other|app:1 1/s 5"))
+}
+
 // An address that is written as nobody asks about it is no block that reaches nobody, but an error.
 func TestBlockEverywhereOfAnAddressWrittenOtherwise(t *testing.T) {
 	c := newTestServer(t, Config{}).client(t)

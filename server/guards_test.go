@@ -69,12 +69,13 @@ func TestAConnectionWithoutASession(t *testing.T) {
 func TestWhyNothingWasDone(t *testing.T) {
 	codes := []engine.OpCode{engine.OpTake, engine.OpCheck, engine.OpReserve, engine.OpCommit}
 	for status, own := range map[engine.Status]map[engine.OpCode]error{
-		engine.TooManyHolders: {engine.OpReserve: errTooManyHolds},
-		engine.NotRefundable:  {engine.OpReserve: errStrikesHeld},
-		engine.OtherTerms:     {engine.OpCommit: errOtherActual},
-		engine.WrongType:      {},
-		engine.OutOfMemory:    {},
-		engine.BlocksFull:     {},
+		engine.TooManyHolders:  {engine.OpReserve: errTooManyHolds},
+		engine.NotRefundable:   {engine.OpReserve: errStrikesHeld},
+		engine.OtherTerms:      {engine.OpCommit: errOtherActual},
+		engine.WrongType:       {},
+		engine.OutOfMemory:     {},
+		engine.BlocksFull:      {},
+		engine.EverywhereStays: {},
 	} {
 		for _, code := range codes {
 			var want error = statusErrors[status]

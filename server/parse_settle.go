@@ -60,6 +60,7 @@ func planBlock(s *session, args [][]byte) error {
 	} else if op.TTLNs, err = spanArg("duration", args[2]); err != nil {
 		return orWords(err, "FOREVER", "duration", args[2])
 	}
+	op.Partial = s.ofSomeKeys()
 	seen, _, err := s.options(op, args[3:], optReason|optID|optEverywhere)
 	if err != nil || seen&optEverywhere == 0 {
 		return err
@@ -67,6 +68,10 @@ func planBlock(s *session, args [][]byte) error {
 	op.Code = engine.OpBlockEverywhere
 	return checkAddressKey(op.Key)
 }
+
+// ofSomeKeys reports whether the user may use some keys only: a block EVERYWHERE is about keys
+// beyond them.
+func (s *session) ofSomeKeys() bool { return s.limits != nil && !s.limits.allKeys }
 
 // checkAddressKey refuses an address that is written otherwise than by those who ask about it: a
 // block of it would reach none of them, and be answered OK.
@@ -93,6 +98,7 @@ func planUnblock(s *session, args [][]byte) error {
 	if err != nil {
 		return err
 	}
+	op.Partial = s.ofSomeKeys()
 	_, _, err = s.options(op, args[2:], optID)
 	return err
 }
