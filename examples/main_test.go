@@ -3,8 +3,10 @@ package examples
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -54,13 +56,25 @@ func need(t *testing.T, how string, tools ...string) {
 	}
 }
 
+// firstPort and ports are where freeAddr looks: below the ports that systems give to outgoing
+// connections, one of which would otherwise take the port before the server does.
+const (
+	firstPort = 20000
+	ports     = 12000
+)
+
 // freeAddr is an address that was free a moment ago, for a server that cannot be given
-// port 0.
+// port 0. The port is free on every address of the machine.
 func freeAddr(t *testing.T) string {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer ln.Close()
-	return ln.Addr().String()
+	for range ports {
+		port := fmt.Sprint(firstPort + rand.IntN(ports))
+		if ln, err := net.Listen("tcp", ":"+port); err == nil {
+			require.NoError(t, ln.Close())
+			return "127.0.0.1:" + port
+		}
+	}
+	t.Fatal("no port is free")
+	return ""
 }
 
 // copied copies an example, its addresses replaced unless nil, and returns where.
