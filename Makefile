@@ -5,6 +5,7 @@ FUZZTIME ?= 1m
 
 # Pinned, and fetched through the ordinary Go proxy.
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GO_LICENSES = github.com/google/go-licenses@v1.6.0
 # Names what was skipped, and why, at the end.
 GOTESTSUM = $(GO) run gotest.tools/gotestsum@v1.13.0 --format pkgname-and-test-fails
 
@@ -170,6 +171,13 @@ lint: ## gofmt, go vet and staticcheck
 	@unformatted="$$(gofmt -l .)"; if [ -n "$$unformatted" ]; then echo "not formatted:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...
+
+# Licences under which a dependency of the program or of the client may be used commercially.
+LICENCES = Apache-2.0,BSD-2-Clause,BSD-3-Clause,ISC,MIT,MPL-2.0
+
+.PHONY: licences
+licences: ## Check the licence of every dependency against those that allow commercial use
+	$(GO) run $(GO_LICENSES) check ./cmd/weir ./client/... --ignore github.com/weir-project/weir --allowed_licenses=$(LICENCES)
 
 # Left to itself, Go may spend the whole minute making one input smaller.
 .PHONY: fuzz
