@@ -1,11 +1,9 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"reflect"
-	"runtime"
 	"strings"
 	"time"
 
@@ -30,7 +28,9 @@ type cli struct {
 	Bench       benchCmd       `cmd:"" help:"Measure weir beside Redis on this machine; weir bench run --help explains."`
 	Completion  completionCmd  `cmd:"" help:"Print what makes a shell complete weir's commands and flags."`
 	Complete    completeCmd    `cmd:"" name:"__complete" hidden:""`
-	Version     versionCmd     `cmd:"" help:"Print the version."`
+	Version     versionCmd     `cmd:"" help:"Print the version, its commit and date, and the Go version that built it."`
+
+	VersionFlag kong.VersionFlag `env:"-" name:"version" help:"Print the version and exit."`
 }
 
 func main() {
@@ -49,21 +49,10 @@ func newParser(c *cli) *kong.Kong {
 		kong.Name("weir"),
 		kong.Description("A rate limiter that speaks the Redis protocol."),
 		kong.DefaultEnvars(envPrefix),
+		kong.Vars{"version": build().String()},
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(readDuration)),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	)
-}
-
-type versionCmd struct {
-	JSON bool `env:"-" name:"json" help:"Print JSON."`
-}
-
-func (v *versionCmd) Run() error {
-	if v.JSON {
-		return writeJSON(os.Stdout, map[string]string{"version": version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
-	}
-	_, err := fmt.Println("weir", version())
-	return err
 }
 
 type dialectsCmd struct {

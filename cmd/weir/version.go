@@ -1,16 +1,68 @@
 package main
 
 import (
+	"cmp"
+	"fmt"
+	"os"
+	"runtime"
 	"runtime/debug"
 	"strings"
 )
 
-// version is the module version the Go toolchain stamped into the binary: a
-// release, a commit, or "devel" where neither is known.
-func version() string {
+// buildInfo says which weir a program is. All of it is what the Go toolchain stamped into
+// the binary, so that go install, a release and a build in a clone tell alike.
+type buildInfo struct {
+	Version string `json:"version"` // a release such as 0.1.0, a pseudo-version of a commit, or "devel"
+	Commit  string `json:"commit,omitempty"`
+	Date    string `json:"date,omitempty"` // of the commit, in RFC 3339
+	Go      string `json:"go"`
+	OS      string `json:"os"`
+	Arch    string `json:"arch"`
+}
+
+func build() buildInfo {
+	b := buildInfo{Version: "devel", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
-		return "devel"
+	if !ok {
+		return b
 	}
-	return strings.TrimPrefix(info.Main.Version, "v")
+	if v := info.Main.Version; v != "(devel)" {
+		b.Version = cmp.Or(strings.TrimPrefix(v, "v"), b.Version)
+	}
+	for _, setting := range info.Settings {
+		switch setting.Key {
+		case "vcs.revision":
+			b.Commit = setting.Value
+		case "vcs.time":
+			b.Date = setting.Value
+		}
+	}
+	return b
+}
+
+// String is like "weir 0.1.0, commit 1f0c..., 2026-11-25T10:00:00Z, go1.26.8 linux/amd64".
+func (b buildInfo) String() string {
+	parts := []string{"weir " + b.Version}
+	if b.Commit != "" {
+		parts = append(parts, "commit "+b.Commit)
+	}
+	if b.Date != "" {
+		parts = append(parts, b.Date)
+	}
+	return strings.Join(append(parts, fmt.Sprintf("%s %s/%s", b.Go, b.OS, b.Arch)), ", ")
+}
+
+// version is what other programs and nodes are told.
+func version() string { return build().Version }
+
+type versionCmd struct {
+	JSON bool `env:"-" name:"json" help:"Print JSON."`
+}
+
+func (v *versionCmd) Run() error {
+	if v.JSON {
+		return writeJSON(os.Stdout, build())
+	}
+	_, err := fmt.Println(build())
+	return err
 }
