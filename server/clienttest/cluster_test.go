@@ -35,6 +35,7 @@ func startCluster(t *testing.T, advertise func(listen string) string, args ...st
 		w := &weir{t: t, addr: clients[i], excused: ofLostNodes, args: append([]string{
 			"--node-id", id, "--raft-addr", nodes[i], "--join", strings.Join(nodes, ","), "--expect", strconv.Itoa(len(nodeIDs)),
 			"--data-dir", filepath.Join(dir, id),
+			"--id-lifetime=5m", // lettuce sends again what it kept for a dead node for a minute
 		}, args...)}
 		if advertise != nil {
 			w.args = append(w.args, "--advertise", advertise(w.addr))
