@@ -21,9 +21,14 @@ type buildInfo struct {
 }
 
 func build() buildInfo {
+	info, _ := debug.ReadBuildInfo()
+	return buildOf(info)
+}
+
+// buildOf reads what the toolchain stamped, which may be nothing.
+func buildOf(info *debug.BuildInfo) buildInfo {
 	b := buildInfo{Version: "devel", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
+	if info == nil {
 		return b
 	}
 	if v := info.Main.Version; v != "(devel)" {
