@@ -57,7 +57,7 @@ func (c *Client) block(ctx context.Context, key string, d time.Duration, reason 
 	if reason != "" {
 		args = append(args, "REASON", reason)
 	}
-	defer c.denials.forgetBehind(key) // their retry times are from before
+	defer c.denials.forgetBehind(key) // their retry times no longer hold
 	_, err := c.do(ctx, true, append(args, "ID", newID())...)
 	return err
 }

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// checkPattern refuses patterns that http.ServeMux accepts although they match no request,
-// or others than their writer meant: globs, routes of other frameworks, unclean paths. A
-// route that never matches limits nothing, and nobody notices. What http.ServeMux refuses
-// itself is left to it.
+// checkPattern refuses patterns that http.ServeMux accepts although they match no request, or
+// other requests than they seem to: globs, routes of other frameworks, unclean paths. A route
+// that never matches limits nothing, without a sign. checkPattern does not repeat the checks of
+// http.ServeMux.
 func checkPattern(pattern string) error {
 	method, host, rest, ok := splitPattern(pattern)
 	if !ok {
@@ -80,7 +80,8 @@ func checkSegment(segment, p string) error {
 		return nil // http.ServeMux knows what is right
 	}
 	if name, ok := strings.CutPrefix(segment, ":"); ok && name != "" {
-		return fmt.Errorf("a wildcard for one segment is written {name}, not %q: %q", segment, strings.Replace(p, segment, "{"+name+"}", 1))
+		return fmt.Errorf("a wildcard for one segment is written {name}, not %q: %q",
+			segment, strings.Replace(p, segment, "{"+name+"}", 1))
 	}
 	at := strings.IndexAny(segment, refusedInPaths)
 	switch {
@@ -89,11 +90,14 @@ func checkSegment(segment, p string) error {
 	case at >= 0 && (segment[at] == '?' || segment[at] == '#'):
 		return errors.New("only the path of a request is matched, not what follows '?' or '#'; the character itself is written %3F or %23")
 	case at >= 0:
-		return fmt.Errorf("%q is in no path as it stands: a wildcard is {name}, the rest of a path {name...}; the character itself is written %%%02X", segment[at], segment[at])
+		return fmt.Errorf("%q is in no path as it stands: a wildcard is {name}, the rest of a path {name...}; the character itself is written %%%02X",
+			segment[at], segment[at])
 	case strings.HasSuffix(segment, "}"):
-		return fmt.Errorf("the segment %q ends a wildcard that does not begin: write {name}, or %%7D for the character", segment)
+		return fmt.Errorf("the segment %q ends a wildcard that does not begin: write {name}, or %%7D for the character",
+			segment)
 	case strings.HasSuffix(segment, "$") && len(segment) > 1:
-		return fmt.Errorf("a pattern is no regular expression: %q matches that path alone anyway; '/{$}' is for a path that ends in a slash", strings.TrimSuffix(p, "$"))
+		return fmt.Errorf("a pattern is no regular expression: %q matches that path alone anyway; '/{$}' is for a path that ends in a slash",
+			strings.TrimSuffix(p, "$"))
 	}
 	return nil
 }

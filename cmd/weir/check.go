@@ -11,8 +11,8 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// Flags that mean something only in a cluster. A node that was given one of them and runs
-// alone would be a limiter of its own beside those it was to be one with.
+// Flags that have a meaning in a cluster only. Without --node-id a node would ignore them, run
+// alone, and admit a whole limit beside the limits of the cluster that it was meant to join.
 var (
 	// needNode need --node-id: they are about other nodes.
 	needNode = []string{"join", "expect"}
@@ -44,7 +44,8 @@ func (s *serveCmd) checkClustered() error {
 	return idleFlags(idle)
 }
 
-// idleFlags is the error about flags of a cluster where there is none; nil without any.
+// idleFlags returns an error that names the flags of a cluster that a lone server was given, or nil
+// when it was given none.
 func idleFlags(given []string) error {
 	if len(given) == 0 {
 		return nil
@@ -108,7 +109,7 @@ func (s *serveCmd) checkPorts() error {
 	return nil
 }
 
-// sameAddress reports whether two listeners cannot both have their address.
+// sameAddress reports whether the addresses of two listeners collide.
 func sameAddress(a, b string) bool {
 	hostA, portA, errA := net.SplitHostPort(a)
 	hostB, portB, errB := net.SplitHostPort(b)

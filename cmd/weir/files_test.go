@@ -49,7 +49,7 @@ func TestConnectionsLeaveFilesToTheStore(t *testing.T) {
 	require.Contains(t, p.output(), `"msg":"stopped"`)
 }
 
-// Each port that has connections of its own leaves fewer file descriptors to clients.
+// The file descriptors of HTTP, RLS and the inter-node port are not available to clients.
 func TestPortsTakeFiles(t *testing.T) {
 	for _, c := range []struct {
 		flags []string

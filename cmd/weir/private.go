@@ -22,15 +22,15 @@ var stateNames = []string{
 // ownerNames are the files by which weir knows a data directory for its own.
 var ownerNames = []string{"FORMAT", "NODE"}
 
-// keepPrivate makes the files that this process creates its user's alone: the state holds keys,
-// and the log what every client asked. The libraries that write it have modes of their own, so
-// the process's mask decides.
+// keepPrivate sets the umask so that only this user can read the files that the process creates:
+// the state holds keys, and the Raft log holds the requests of all clients. The umask covers
+// Pebble and the Raft log as well, which choose the modes of their files themselves.
 func keepPrivate() { syscall.Umask(int(othersBits)) }
 
-// narrow takes from group and others what they may do with the files of a data directory, which
-// an earlier weir left to the mask of its user. The directory itself is left as the operator
-// made it, and so is everything in it that is not weir's. Nothing is touched in a directory that
-// holds something else: it may have a log of its own, as /var has.
+// narrow removes the permissions of group and others from weir's files in a data directory. An
+// earlier weir created them under the umask of its user. narrow changes neither the directory
+// itself nor files in it that are not weir's. It changes nothing in a directory that is not
+// weir's: /var, for example, has a directory "log" too.
 func narrow(log *slog.Logger, dir string) {
 	entries, err := os.ReadDir(dir)
 	if dir == "" || err != nil || !slices.ContainsFunc(entries, namesOwner) {
