@@ -201,7 +201,18 @@ func (s *session) keysIn(args [][]byte) (keys [][]byte, cmd *command, err error)
 		}
 		keys = append(keys, args[at])
 	}
+	if cmd.name == "RL.RESERVE" && len(args) > 5 && isWord(args[5], "AND") {
+		keys = append(keys, keysOfPairs(args[6:])...)
+	}
 	return keys, cmd, nil
+}
+
+// keysOfPairs are the keys of pairs of a policy and a key, up to the first option.
+func keysOfPairs(args [][]byte) (keys [][]byte) {
+	for len(args) > 1 && !isOption(args[0], checkOptions) {
+		keys, args = append(keys, args[1]), args[2:]
+	}
+	return keys
 }
 
 func runGetKeys(s *session, args [][]byte) {

@@ -122,6 +122,8 @@ func TestGetKeys(t *testing.T) {
 		{"PING", "-ERR The command has no key arguments"}, {"LPUSH k", "-ERR Invalid command specified: command must be one of COMMAND LIST, not 'LPUSH'"},
 		{"RL.FIXED k", "-ERR Invalid number of arguments specified for command: it must be RL.FIXED key window|DAY|WEEK|MONTH|YEAR|FOREVER max [COST n] [PARTIAL] [FIRST] [TZ zone] [ID token]"},
 		{"RL.WAIT RL.TOKENBUCKET k 10/s 5 TIMEOUT 1s", "k"}, {"RL.WAIT RL.CHECK p k q j COST 2 TIMEOUT 1s", "k j"}, {"RL.CHECK p k PARTIAL", "k"},
+		{"RL.RESERVE p k 5 1m", "k"}, {"RL.RESERVE p k 5 1m ID x", "k"}, {"RL.RESERVE p k 5 1m AND q j r i PRIORITY high", "k j i"},
+		{"RL.RESERVE p k 5 1m AND q j", "k j"}, {"RL.RESERVE p k 5 1m AND q", "k"},
 		{"RL.EXPLAIN RL.CHECK p k", "k"}, {"RL.EXPLAIN EVALSHA " + strings.Repeat("0", 40) + " 1 k 5", "k"},
 		{"RL.WAIT PING now TIMEOUT 1s", "-ERR The command has no key arguments"}, {"RL.WAIT NOPE now TIMEOUT 1s", "-ERR Invalid command specified: command must be one of COMMAND LIST, not 'NOPE'"},
 	} {

@@ -42,8 +42,12 @@ func readCheck(r *http.Request) (*checkRequest, error) {
 	if err != nil {
 		return nil, err
 	}
+	inPath := strings.Trim(strings.TrimPrefix(r.URL.Path, checkPath), "/")
+	if err := givenOnce(inPath, params); err != nil {
+		return nil, err
+	}
 	q := &checkRequest{op: engine.Op{Code: engine.OpCheck}}
-	policy := cmp.Or(strings.Trim(strings.TrimPrefix(r.URL.Path, checkPath), "/"), params["policy"], headerNamed(r, params["policy_header"]))
+	policy := cmp.Or(inPath, params["policy"], headerNamed(r, params["policy_header"]))
 	if key == "" && params["key_header"] != "" {
 		key = cmp.Or(lastOf(r, params["key_header"]), anonymousKey)
 	}
@@ -62,6 +66,21 @@ func readCheck(r *http.Request) (*checkRequest, error) {
 		return nil, err
 	}
 	return q, q.readAnswers(params)
+}
+
+// givenOnce refuses a URL that names the policy or the cost in two ways: one of them would not count.
+func givenOnce(inPath string, params map[string]string) error {
+	switch {
+	case inPath != "" && params["policy"] != "":
+		return replyError("ERR policy is given twice: in the path and as policy")
+	case inPath != "" && params["policy_header"] != "":
+		return replyError("ERR policy is given twice: in the path and as policy_header")
+	case params["policy"] != "" && params["policy_header"] != "":
+		return replyError("ERR policy is given twice: as policy and as policy_header")
+	case params["cost"] != "" && params["cost_header"] != "":
+		return replyError("ERR cost is given twice: as cost and as cost_header")
+	}
+	return nil
 }
 
 // readAnswers reads how the proxy wants to be answered.

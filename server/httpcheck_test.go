@@ -160,6 +160,23 @@ func TestHTTPCheckTakesNoParameterFromAKey(t *testing.T) {
 	require.Equal(t, "0", s.client(t).say("DBSIZE"), "nothing was counted")
 }
 
+// A URL that names two policies or two costs is refused, rather than one of them left out without a word.
+func TestHTTPCheckTakesNothingTwice(t *testing.T) {
+	h, s := checked(t, Config{HTTPCheck: HTTPCheckProtected})
+	for url, want := range map[string]string{
+		"/check/api?policy=slow&key=k":               "policy is given twice: in the path and as policy",
+		"/check/api?policy=api&key=k":                "policy is given twice: in the path and as policy",
+		"/check/api?policy_header=X-P&key=k":         "policy is given twice: in the path and as policy_header",
+		"/check?policy=api&policy_header=X-P&key=k":  "policy is given twice: as policy and as policy_header",
+		"/check/api?cost=2&cost_header=X-Cost&key=k": "cost is given twice: as cost and as cost_header",
+	} {
+		w := askFrom(h, here, url)
+		require.Equal(t, "ERR "+want+"\n", w.Body.String(), url)
+		require.Equal(t, http.StatusBadRequest, w.Code, url)
+	}
+	require.Equal(t, "0", s.client(t).say("DBSIZE"), "nothing was counted")
+}
+
 // What is not understood is refused: a proxy takes anything but 2xx for a denial.
 func TestHTTPCheckRefuses(t *testing.T) {
 	h, s := checked(t, Config{HTTPCheck: HTTPCheckProtected})
