@@ -63,7 +63,7 @@ func newBareNodeCalled(t *testing.T, id string) *bareNode {
 	b.confirms = &confirmer{self: id, term: b.term, voters: b.voters, ask: b.askFor, stop: b.stop}
 	_, b.carrier = raft.NewInmemTransport(raft.ServerAddress(o.RaftAddr))
 	config := b.raftConfig()
-	config.Logger = newHclog(slog.New(slog.DiscardHandler))
+	config.Logger = newHclog(slog.New(slog.DiscardHandler), b.expects)
 	var err error
 	b.raft, err = raft.NewRaft(config, b.machine, store, store, raft.NewInmemSnapshotStore(), b.carrier)
 	require.NoError(t, err)

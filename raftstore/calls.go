@@ -25,6 +25,7 @@ const (
 	callAdmin     byte = 'a' // change the cluster: an order in JSON
 	callAdvance   byte = 't' // move the test clock: an order in JSON
 	callReadIndex byte = 'r' // up to where must I apply the log to read: a readIndexQuestion
+	callStopping  byte = 'b' // I stop: no payload
 	callHistory   byte = 'h' // the history at an entry: its index and the asker's history, 8 bytes each
 )
 
@@ -49,6 +50,9 @@ func (n *Node) answer(from peer.Identity, method byte, payload []byte) (byte, []
 		return answered, n.status().encode()
 	case callTerm:
 		return answered, binary.LittleEndian.AppendUint64(nil, n.raft.CurrentTerm())
+	case callStopping:
+		n.hearStopping(from.NodeID)
+		return answered, nil
 	case callHistory:
 		return n.answerHistory(from, payload)
 	case callReadIndex:

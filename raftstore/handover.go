@@ -32,7 +32,7 @@ func (n *Node) successor() (best raft.Server, ok bool) {
 	var most uint64
 	for _, s := range n.servers() {
 		last, heard := n.peers.last(string(s.ID))
-		if s.Suffrage != raft.Voter || !heard || time.Since(last.at) > 2*statusEvery {
+		if s.Suffrage != raft.Voter || !heard || n.peers.isStopping(string(s.ID)) || time.Since(last.at) > 2*statusEvery {
 			continue
 		}
 		if !ok || last.Index > most {
@@ -53,7 +53,7 @@ func (n *Node) abdicate() {
 	go func() { done <- n.handOver(to) }()
 	select {
 	case err := <-done:
-		if err != nil {
+		if err != nil && !n.peers.isStopping(string(to.ID)) {
 			n.log.Warn("leadership could not be handed over", "to", to.ID, "error", err)
 		}
 	case <-time.After(n.electionTimeout()):

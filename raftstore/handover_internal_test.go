@@ -42,6 +42,7 @@ func TestTheSuccessorIsUpAndLacksLeast(t *testing.T) {
 		"the most":           {func(n *bareNode) { n.hear("b", 8, 0); n.hear("c", 9, 0); n.hear("d", 7, 0) }, "c"},
 		"as much":            {func(n *bareNode) { n.hear("b", 9, 0); n.hear("c", 9, 0) }, "b"},
 		"one is silent":      {func(n *bareNode) { n.hear("b", 9, 3*statusEvery); n.hear("c", 8, 0) }, "c"},
+		"one stops":          {func(n *bareNode) { n.hear("b", 9, 0); n.hear("c", 8, 0); n.hearStopping("b") }, "c"},
 		"one has no vote":    {func(n *bareNode) { n.hear("x", 9, 0); n.hear("d", 8, 0) }, "d"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,29 +1,68 @@
 package raftstore
 
 import (
-	"bytes"
+	"context"
+	"fmt"
+	"io"
 	"log/slog"
+	"slices"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
 )
 
-// newHclog passes on what the Raft library has to say from warnings upward; what
-// it does otherwise is this package's to tell.
-func newHclog(log *slog.Logger) hclog.Logger {
-	return hclog.New(&hclog.LoggerOptions{
-		Level: hclog.Warn, Output: lineWriter{log}, DisableTime: true, Color: hclog.ColorOff,
-	})
+// newHclog passes on what the Raft library logs from warnings upward; what it does otherwise
+// is this package's to tell. A line that the node expects is logged at the level debug.
+func newHclog(log *slog.Logger, expects func(libraryLine) bool) hclog.Logger {
+	logger := hclog.NewInterceptLogger(&hclog.LoggerOptions{Level: hclog.Off, Output: io.Discard})
+	logger.RegisterSink(&lineSink{log, expects})
+	return logger
 }
 
-// lineWriter turns a line of the library into a record.
-type lineWriter struct{ log *slog.Logger }
+// libraryLine is a line that the Raft library logs: a text, and names and values by turns.
+type libraryLine struct {
+	text string
+	args []any
+}
 
-func (w lineWriter) Write(b []byte) (int, error) {
-	line := string(bytes.TrimSpace(b))
-	if bytes.Contains(b, []byte("[ERROR]")) {
-		w.log.Error("raft", "said", line)
-	} else {
-		w.log.Warn("raft", "said", line)
+// value returns the value of a name, or nil.
+func (l libraryLine) value(name string) any {
+	if i := slices.Index(l.args, any(name)); i >= 0 && i+1 < len(l.args) {
+		return l.args[i+1]
 	}
-	return len(b), nil
+	return nil
+}
+
+// lineSink turns a line of the library into a record.
+type lineSink struct {
+	log     *slog.Logger
+	expects func(libraryLine) bool
+}
+
+// Accept is part of hclog.SinkAdapter.
+func (s *lineSink) Accept(_ string, level hclog.Level, text string, args ...any) {
+	at := slog.LevelWarn
+	switch {
+	case level < hclog.Warn:
+		return
+	case s.expects(libraryLine{text, args}):
+		at = slog.LevelDebug
+	case level == hclog.Error:
+		at = slog.LevelError
+	}
+	s.log.Log(context.Background(), at, "raft: "+text, readable(args)...)
+}
+
+// readable returns names and values as a person reads them.
+func readable(args []any) []any {
+	args = slices.Clone(args)
+	for i, arg := range args {
+		switch a := arg.(type) {
+		case raft.Server:
+			args[i] = string(a.ID)
+		case hclog.Format:
+			args[i] = fmt.Sprintf(a[0].(string), a[1:]...)
+		}
+	}
+	return args
 }

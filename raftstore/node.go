@@ -81,6 +81,7 @@ type Node struct {
 	tasks    sync.WaitGroup
 	once     sync.Once
 	closeErr error
+	stopping atomic.Bool // since Close was called
 }
 
 // Open starts a node. It returns when the node's own state is loaded, and joins or
@@ -175,7 +176,7 @@ func (n *Node) openLog() error {
 			store = raft.NewInmemStore()
 		default:
 			dir := filepath.Join(n.options.DataDir, logName)
-			w, err := wallog.Open(dir, n.options.Durability == Fsync && !n.faults.NoSync, newHclog(n.log))
+			w, err := wallog.Open(dir, n.options.Durability == Fsync && !n.faults.NoSync, newHclog(n.log, n.expects))
 			if errors.Is(err, wal.ErrCorrupt) {
 				return fmt.Errorf("%w; this node does not start, and has changed nothing: %s", err, damageAdvice(n.alone()))
 			} else if err != nil {
@@ -191,14 +192,14 @@ func (n *Node) openLog() error {
 
 func (n *Node) openRaft() error {
 	n.port = peer.NewPort(n.options.Listener, peer.Config{
-		Secret: n.options.Secret, Certificates: n.options.Certificates, Self: n.self, ServesRaft: n.servesRaft, Logger: n.log, Dialer: n.options.Dialer,
+		Secret: n.options.Secret, Certificates: n.options.Certificates, Self: n.self, ServesRaft: n.servesRaft, Stops: n.stopsExplain, Logger: n.log, Dialer: n.options.Dialer,
 	}, n.serveCalls)
 	n.peers = newPeers(n)
 	n.transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream:  n.port.Raft(n.options.RaftAddr, n.peers.idAt),
 		MaxPool: raftConns, MaxRPCsInFlight: oneAtATime,
 		Timeout: max(raftTimeouts*n.options.Heartbeat, minRaftTimeout),
-		Logger:  newHclog(n.log),
+		Logger:  newHclog(n.log, n.expects),
 	})
 	stuck := &gate{logs: n.logs, limit: n.options.Heartbeat / stuckFraction, stop: n.stop, log: n.log}
 	var carrier raft.Transport = transport{n.transport, stuck, n.reach}
@@ -244,7 +245,7 @@ func (n *Node) raftConfig() *raft.Config {
 	c.ShutdownOnRemove = true
 	c.SnapshotThreshold = 1 << 62 // this package takes them, by bytes
 	c.TrailingLogs = maxTrailing
-	c.Logger = newHclog(n.log)
+	c.Logger = newHclog(n.log, n.expects)
 	return c
 }
 
@@ -276,6 +277,7 @@ func (n *Node) start() {
 // was answered is lost. Decisions must have ended.
 func (n *Node) Close() error {
 	n.once.Do(func() {
+		n.tellStopping()
 		n.abdicate()
 		n.linger()
 		close(n.stop)

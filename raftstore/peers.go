@@ -30,8 +30,9 @@ type peerNode struct {
 	asker    *peer.Client  // for questions: a late answer there must not end the others' wait
 	wake     chan struct{} // holds one token: there is a round of confirmer to answer
 	cancel   context.CancelFunc
-	heard    heard // guarded by peers.mu; zero: never
-	bound    int64 // the memory bound that was warned of, if one was
+	heard    heard     // guarded by peers.mu; zero: never
+	stopping time.Time // when it said that it stops; guarded by peers.mu; zero: it runs, or was never heard
+	bound    int64     // the memory bound that was warned of, if one was
 	warned   bool
 }
 
@@ -102,6 +103,7 @@ func (p *peers) poll(ctx context.Context, one *peerNode) {
 			h := p.node.hears(s, time.Since(asked))
 			p.mu.Lock()
 			one.heard = h
+			one.isBack(s, asked)
 			p.mu.Unlock()
 			one.compareBounds(p.node, s.MaxMemory)
 		}

@@ -45,7 +45,9 @@ func (n *Node) ascend() {
 		term := n.raft.CurrentTerm()
 		barrier := n.raft.Barrier(n.electionTimeout())
 		if err := n.await(barrier); err != nil {
-			n.log.Warn("this node was elected but cannot serve yet", "term", term, "error", err)
+			if !n.noQuorumExplained() {
+				n.log.Warn("this node was elected but cannot serve yet", "term", term, "error", err)
+			}
 			time.Sleep(leaderlessPause)
 			continue
 		}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/weir-project/weir/internal/connlimit"
@@ -37,6 +39,8 @@ type Config struct {
 	// ServesRaft says whether this node may take part in elections and replication;
 	// nil: always.
 	ServesRaft func() error
+	// Stops says whether connections end because nodes stop; nil: never.
+	Stops func() bool
 	// Dialer opens connections; nil: TCP.
 	Dialer func(ctx context.Context, addr string) (net.Conn, error)
 }
@@ -129,6 +133,9 @@ func (p *Port) accept() {
 
 // complain logs what is wrong with another node, now and then.
 func (p *Port) complain(what string, node net.Addr, err error) {
+	if brokenOff(err) && p.config.Stops != nil && p.config.Stops() {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if time.Since(p.told) < complaintsEvery {
@@ -136,6 +143,11 @@ func (p *Port) complain(what string, node net.Addr, err error) {
 	}
 	p.told = time.Now()
 	p.config.Logger.Warn(what, "node", node.String(), "error", err)
+}
+
+// brokenOff says whether a connection ended before the other side had said something wrong.
+func brokenOff(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, net.ErrClosed)
 }
 
 // welcome hands an accepted connection to its service.

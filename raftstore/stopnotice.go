@@ -1,0 +1,155 @@
+package raftstore
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// stopNoticeMost bounds how long a node that stops waits until the others know it: a node
+// that is up answers within milliseconds, and one that is not must not hold up the stop.
+const stopNoticeMost = 200 * time.Millisecond
+
+// tellStopping tells the other nodes that this node stops, so that none takes the end of its
+// connections for a fault, and none hands leadership to it.
+func (n *Node) tellStopping() {
+	n.stopping.Store(true)
+	ctx, cancel := context.WithTimeout(n.ctx, stopNoticeMost)
+	defer cancel()
+	var told sync.WaitGroup
+	for _, client := range n.peers.askers(n.peers.ids()) {
+		told.Go(func() { _, _, _ = client.Call(ctx, callStopping, nil) }) // an older weir does not know it
+	}
+	told.Wait()
+}
+
+// hearStopping takes note that another node stops.
+func (n *Node) hearStopping(id string) {
+	if n.peers.markStopping(id) && !n.stopping.Load() {
+		_, noQuorum := n.peers.stops()
+		n.log.Info("another node stops; lines about it have the level debug until it is back", "node", id, "majority_left", !noQuorum)
+	}
+}
+
+// markStopping returns whether the notice is news about a member.
+func (p *peers) markStopping(id string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	one := p.nodes[id]
+	if one == nil {
+		return false
+	}
+	news := one.stopping.IsZero()
+	one.stopping = time.Now()
+	return news
+}
+
+// isBack takes note of a status that was asked for at a time. A node that answers without
+// saying that it stops is up again. Locked.
+func (one *peerNode) isBack(s status, asked time.Time) {
+	if !s.Stopping && asked.After(one.stopping) {
+		one.stopping = time.Time{}
+	}
+}
+
+// isStopping reports whether a member has said that it stops, and has not been back since.
+func (p *peers) isStopping(id string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	one := p.nodes[id]
+	return one != nil && !one.stopping.IsZero()
+}
+
+// stops counts the members that have said that they stop, and reports whether the others
+// are too few to decide.
+func (p *peers) stops() (count int, noQuorum bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	voters, up := 0, 0
+	for _, s := range p.servers {
+		one := p.nodes[string(s.ID)]
+		gone := one != nil && !one.stopping.IsZero()
+		if gone {
+			count++
+		}
+		if s.Suffrage == raft.Voter {
+			voters++
+			if !gone {
+				up++
+			}
+		}
+	}
+	return count, up <= voters/2
+}
+
+// ids returns the members other than this node.
+func (p *peers) ids() (ids []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id := range p.nodes {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// stopsExplain reports whether connections end because this node stops or another one said
+// that it does.
+func (n *Node) stopsExplain() bool {
+	count, _ := n.peers.stops()
+	return count > 0 || n.stopping.Load()
+}
+
+// noQuorumExplained reports whether the cluster cannot decide because nodes were stopped.
+func (n *Node) noQuorumExplained() bool {
+	_, noQuorum := n.peers.stops()
+	return noQuorum || n.stopping.Load()
+}
+
+// expects reports whether a line of the library follows from the stop of a node, or belongs
+// to every start.
+func (n *Node) expects(line libraryLine) bool {
+	if n.stopping.Load() || belongsToStart(line) {
+		return true
+	}
+	switch line.text {
+	case "failed to contact quorum of nodes, stepping down", "Election timeout reached, restarting election":
+		return n.noQuorumExplained()
+	case "failed to decode incoming command", "failed to flush response": // the library does not say whose
+		return n.stopsExplain()
+	}
+	id := n.concerns(line)
+	return id != "" && n.peers.isStopping(id)
+}
+
+// concerns returns the id of the node that a line of the library is about, or "".
+func (n *Node) concerns(line libraryLine) string {
+	for _, name := range []string{"peer", "target", "server-id", "last-leader-id"} {
+		switch v := line.value(name).(type) {
+		case raft.Server:
+			return string(v.ID)
+		case raft.ServerID:
+			return string(v)
+		case raft.ServerAddress:
+			return n.peers.idAt(string(v))
+		}
+	}
+	return ""
+}
+
+// belongsToStart reports whether a line of the library tells what happens in every start of
+// a cluster, or whenever a follower catches up.
+func belongsToStart(line libraryLine) bool {
+	switch line.text {
+	case "no known peers, aborting election", "appendEntries rejected, sending older logs":
+		return true
+	case "failed to get previous log":
+		err, _ := line.value("error").(error)
+		return errors.Is(err, raft.ErrLogNotFound)
+	case "heartbeat timeout reached, starting election":
+		return line.value("last-leader-id") == raft.ServerID("")
+	}
+	return false
+}

@@ -1,0 +1,78 @@
+package raftstore
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+)
+
+// A node that said that it stops is up again when it answers without saying so.
+func TestANodeThatStoppedIsBack(t *testing.T) {
+	said := time.Now()
+	one := &peerNode{stopping: said}
+	one.isBack(status{}, said.Add(-time.Millisecond))
+	require.Equal(t, said, one.stopping, "the question was older than the notice")
+	one.isBack(status{Stopping: true}, said.Add(time.Millisecond))
+	require.Equal(t, said, one.stopping, "it answers until it has stopped")
+	one.isBack(status{}, said.Add(time.Millisecond))
+	require.Zero(t, one.stopping)
+}
+
+// What the library complains about is a warning, unless nodes that stop explain it.
+func TestLinesOfTheLibrary(t *testing.T) {
+	c := raft.Server{ID: "c", Address: "c:1"}
+	all := func(n *bareNode) { n.hearStopping("b"); n.hearStopping("c") }
+	for name, x := range map[string]struct {
+		stop     func(n *bareNode)
+		text     string
+		args     []any
+		expected bool
+	}{
+		"a peer that said nothing":        {nil, "failed to appendEntries to", []any{"peer", c, "error", errors.New("EOF")}, false},
+		"a peer that stops":               {all, "failed to appendEntries to", []any{"peer", c, "error", errors.New("EOF")}, true},
+		"a peer that stops, by address":   {all, "failed to heartbeat to", []any{"peer", c.Address}, true},
+		"another peer stops":              {func(n *bareNode) { n.hearStopping("b") }, "failed to contact", []any{"server-id", c.ID}, false},
+		"a leader that said nothing":      {nil, "heartbeat timeout reached, starting election", []any{"last-leader-id", c.ID}, false},
+		"a leader that stops":             {all, "heartbeat timeout reached, starting election", []any{"last-leader-id", c.ID}, true},
+		"no leader yet":                   {nil, "heartbeat timeout reached, starting election", []any{"last-leader-id", raft.ServerID("")}, true},
+		"no quorum":                       {nil, "failed to contact quorum of nodes, stepping down", nil, false},
+		"no quorum, one of three stops":   {func(n *bareNode) { n.hearStopping("b") }, "failed to contact quorum of nodes, stepping down", nil, false},
+		"no quorum, two of three stop":    {all, "failed to contact quorum of nodes, stepping down", nil, true},
+		"a connection ends":               {nil, "failed to decode incoming command", nil, false},
+		"a connection ends, a peer stops": {all, "failed to decode incoming command", nil, true},
+		"this node stops":                 {func(n *bareNode) { n.stopping.Store(true) }, "failed to accept connection", nil, true},
+		"a follower behind":               {nil, "failed to get previous log", []any{"error", raft.ErrLogNotFound}, true},
+		"a log that cannot be read":       {nil, "failed to get previous log", []any{"error", errors.New("I/O error")}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newBareNode(t)
+			for _, id := range []string{"b", "c"} {
+				n.hear(id, 1, 0)
+			}
+			n.peers.servers = []raft.Server{n.server(), {ID: "b", Address: "b:1"}, c}
+			if x.stop != nil {
+				x.stop(n)
+			}
+			newHclog(n.log, n.expects).Warn(x.text, x.args...)
+			if x.expected {
+				require.Contains(t, n.said.String(), `level=DEBUG msg="raft: `+x.text)
+			} else {
+				require.Contains(t, n.said.String(), `level=WARN msg="raft: `+x.text)
+			}
+		})
+	}
+}
+
+// The library's values are written for people, and what it says below a warning is dropped.
+func TestLinesOfTheLibraryCanBeRead(t *testing.T) {
+	n := newBareNode(t)
+	log := newHclog(n.log, n.expects)
+	log.Info("entering follower state")
+	log.Error("failed to appendEntries to", "peer", raft.Server{ID: "c", Address: "c:1"}, "command", hclog.Fmt("%#v", 7))
+	require.NotContains(t, n.said.String(), "entering")
+	require.Contains(t, n.said.String(), `level=ERROR msg="raft: failed to appendEntries to" peer=c command=7`)
+}
