@@ -14,8 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// startCluster starts a cluster, and returns the leader first.
-func startCluster(t *testing.T, size int) []*process {
+// startCluster starts a cluster, and returns the leader first. more returns what else a node
+// is started with.
+func startCluster(t *testing.T, size int, more ...func(id string) []string) []*process {
 	t.Helper()
 	var rafts []string
 	for range size {
@@ -25,8 +26,13 @@ func startCluster(t *testing.T, size int) []*process {
 	ready := make([]chan map[string]any, size)
 	for i := range size {
 		ready[i] = make(chan map[string]any, 1)
-		nodes[i] = launchCommand(t, ready[i], exec.Command(binary), fmt.Sprintf("--node-id=n%d", i), "--data-dir="+t.TempDir(),
-			"--raft-addr="+rafts[i], "--join="+strings.Join(rafts, ","), fmt.Sprintf("--expect=%d", size))
+		id := fmt.Sprintf("n%d", i)
+		args := []string{"--node-id=" + id, "--data-dir=" + t.TempDir(), "--raft-addr=" + rafts[i],
+			"--join=" + strings.Join(rafts, ","), fmt.Sprintf("--expect=%d", size)}
+		for _, f := range more {
+			args = append(args, f(id)...)
+		}
+		nodes[i] = launchCommand(t, ready[i], exec.Command(binary), args...)
 	}
 	for i, p := range nodes {
 		select {
