@@ -6,13 +6,6 @@ FUZZTIME ?= 1m
 # Pinned, and fetched through the ordinary Go proxy.
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GO_LICENSES = github.com/google/go-licenses@v1.6.0
-# Names what was skipped, and why, at the end.
-GOTESTSUM = $(GO) run gotest.tools/gotestsum@v1.13.0 --format pkgname-and-test-fails
-
-# Packages whose code is shared between goroutines: tested a second time under the
-# race detector.
-RACE = ./client/... ./engine/... ./server/... ./persistence/... ./bench/... ./raftstore ./raftstore/wallog ./raftstore/wire ./raftstore/peer ./internal/connlimit ./certs ./latency ./policyfile
-
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -45,10 +38,18 @@ docker: ## Build the image weir; docker/ has compose files for one node and for 
 	docker build --tag weir --file docker/Dockerfile .
 
 .PHONY: test
-test: redis-tools ## Run every test that needs nothing but Go and Redis' own tools
-	$(GO) vet ./...
-	$(GOTESTSUM) -- -timeout 10m ./...
-	WEIRTEST_MODEL_OPS=50000 $(GOTESTSUM) -- -timeout 10m -race $(RACE)
+test: redis-tools ## Run the tests, plain and under the race detector; needs Go, for the race run a C compiler; skips what needs Redis where that is missing
+	@GO="$(GO)" scripts/test.sh all
+
+# Within three minutes once everything is compiled.
+.PHONY: test-quick
+test-quick: ## Run the tests that are done soon, and say which are left out
+	@GO="$(GO)" scripts/test.sh quick
+
+# About six minutes.
+.PHONY: test-faults
+test-faults: ## Run clusters of real processes under faults for some minutes, and see that the judges notice made-up mistakes
+	@GO="$(GO)" scripts/test.sh faults
 
 # Tests that need redis-cli, redis-benchmark or redis-server skip, and say so, where
 # they are missing and cannot be installed. RUNLEVEL=1 keeps Debian from starting

@@ -29,7 +29,9 @@ var builtWeir = sync.OnceValues(func() (dir string, err error) {
 	if dir, err = os.MkdirTemp("", "weir-bench-test-"); err != nil {
 		return "", err
 	}
-	out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "weir"), "../cmd/weir").CombinedOutput()
+	build := exec.Command("go", "build", "-o", filepath.Join(dir, "weir"), "../cmd/weir")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build does it: what is compiled serves both
+	out, err := build.CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("%w: %s", err, out)
 	}

@@ -38,7 +38,9 @@ func runWithBinary(m *testing.M) int {
 		panic(err)
 	}
 	binary = filepath.Join(dir, "weir")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-o", binary, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build does it: what is compiled serves both
+	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
 		return 1
 	}

@@ -37,6 +37,7 @@ func runTests(m *testing.M) int {
 	defer func() { _ = os.RemoveAll(dir) }()
 	weirBinary = filepath.Join(dir, "weir")
 	build := exec.Command("go", "build", "-o", weirBinary, "github.com/weir-project/weir/cmd/weir")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build does it: what is compiled serves both
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "cannot build weir: %v\n%s", err, out)
 		return 1
