@@ -53,6 +53,7 @@ func TestDenialsNeedNoLog(t *testing.T) {
 func TestADeposedLeaderDeniesNothing(t *testing.T) {
 	for name, denied := range map[string]int{"denies at times": 1, "denies all": 20} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			// It believes that it leads for a while after nobody hears it any more.
 			c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Heartbeat = 2 * time.Second })
 			leader, at := c.leader()

@@ -111,6 +111,7 @@ func TestOneAnswerWhateverTheRoad(t *testing.T) {
 		{"three nodes in trouble", 3, trouble},
 	} {
 		t.Run(road.name, func(t *testing.T) {
+			t.Parallel()
 			c := newCluster(t, road.nodes, func(_ int, o *raftstore.Options) {
 				o.TestClock, o.Source, o.SnapshotBytes = true, fixedWall{persistence.SystemSource()}, 16<<10
 				o.Heartbeat, o.MaxDecisionAge = 2*time.Second, patience // no leader or answer is lost unless the test wants it

@@ -61,7 +61,7 @@ func (c *cluster) introduced() {
 
 // ofLostNodes excuses what a node says of others that it cannot reach.
 func ofLostNodes(line string) bool {
-	return strings.Contains(line, `"level":"WARN"`) || strings.Contains(line, `"msg":"raft"`)
+	return strings.Contains(line, `"level":"WARN"`) || strings.Contains(line, `"msg":"raft: `)
 }
 
 // Servers listen on the same ports again after a restart. Below the range from
