@@ -149,6 +149,9 @@ func infoFields(text string) map[string]string {
 // lookAtFreePort tries to listen where nobody does.
 func lookAtFreePort(addr, whom string) finding {
 	ln, err := net.Listen("tcp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) && whoListens(addr) != "" {
+		return finding{wrong, "ports", fmt.Sprintf("%s for %s: %v by %s", addr, whom, err, whoListens(addr)), "stop that one, or choose another address"}
+	}
 	if err != nil {
 		return finding{wrong, "ports", fmt.Sprintf("%s for %s: %v", addr, whom, err), "choose an address of this machine that is free"}
 	}

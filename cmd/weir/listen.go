@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -48,7 +49,8 @@ func listen(flag, addr string) (net.Listener, error) {
 	}
 	ln, err := net.Listen("tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("%s: %w: stop what listens there, or choose another port", flag, err)
+		return nil, fmt.Errorf("%s: %w by %s: stop that, or choose another port", flag, err,
+			cmp.Or(whoListens(addr), "a process that this user may not see"))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", flag, err)

@@ -17,7 +17,7 @@ var slipsOfValues = []slip{
 	{what: "open to the world", args: "serve --listen 0.0.0.0:0", code: 1,
 		says: []string{"--listen is 0.0.0.0:0", "--requirepass-file", "--protected-mode=false"}},
 	{what: "a port that is taken", args: "serve --listen {taken}", code: 1,
-		says: []string{"--listen", "{taken}", "already in use", "choose another port"}},
+		says: []string{"--listen", "{taken}", "already in use by weir (pid ", "stop that, or choose another port"}},
 	{what: "one port for clients and probes", args: "serve --listen 127.0.0.1:16380 --http 127.0.0.1:16380",
 		code: 1, says: []string{"--listen 127.0.0.1:16380", "--http 127.0.0.1:16380", "give each its own"}},
 	{what: "no port at all", args: "serve --listen= --http=", code: 1,
