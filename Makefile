@@ -25,9 +25,11 @@ profile: build redis-tools ## Renew cmd/weir/default.pgo, the profile by which t
 run: build ## Run the server with its defaults: 127.0.0.1:6380, state in ./weir-data
 	bin/weir serve
 
+FIRST_PORT  ?= 6380
+CLUSTER_DIR ?= weir-data-cluster
 .PHONY: run-cluster
-run-cluster: build ## Run three nodes on this machine; prints how to kill one and what to watch
-	scripts/run-cluster.sh
+run-cluster: build ## Run three nodes on this machine; prints how to kill one and what to watch (FIRST_PORT=6380 CLUSTER_DIR=weir-data-cluster)
+	@bin/weir demo --first-port "$(FIRST_PORT)" --dir "$(CLUSTER_DIR)"
 
 .PHONY: run-dashboards
 run-dashboards: ## Run three nodes as containers, with Prometheus and a Grafana dashboard; says how long it took

@@ -25,6 +25,8 @@ type cli struct {
 	Backup      backupCmd      `cmd:"" help:"Copy the state of a running server into a file."`
 	Restore     restoreCmd     `cmd:"" help:"Make a data directory of a backup: for a server that runs alone, or the first node of a new cluster."`
 	Healthcheck healthcheckCmd `cmd:"" help:"Ask a server whether it is ready: exit code 0 if it is."`
+	Demo        demoCmd        `cmd:"" help:"Run three nodes of one cluster on this machine, to try out what a cluster does. Ends them all when it ends."`
+	DemoNode    demoNodeCmd    `cmd:"" name:"__demo-node" hidden:""`
 	Bench       benchCmd       `cmd:"" help:"Measure weir beside Redis on this machine; weir bench run --help explains."`
 	Completion  completionCmd  `cmd:"" help:"Print what makes a shell complete weir's commands and flags."`
 	Complete    completeCmd    `cmd:"" name:"__complete" hidden:""`

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// demoCmd runs three nodes of one cluster on this machine, to try out what a cluster does.
+type demoCmd struct {
+	Dir       string `env:"-" default:"weir-data-cluster" placeholder:"DIR" help:"Where the nodes keep their state, configuration and logs."`
+	FirstPort int    `env:"-" least:"1" default:"6380" help:"Ports: clients at +0, +2, +4, HTTP at +1, +3, +5, other nodes at +10, +11, +12. Where one is taken, all move by 20 until they are free."`
+}
+
+const (
+	demoName = "demo"
+	// demoLock is held while a demo runs in a directory, demoPID says which process that is.
+	demoLock, demoPID = "LOCK", "demo.pid"
+)
+
+var (
+	errDemoStopped   = errors.New("stopped before the nodes had elected a leader")
+	errNoNodesLeft   = errors.New("no node is left")
+	errDemoElsewhere = errors.New("a weir demo runs in this directory already")
+)
+
+// Run ends when it is told to, and ends all nodes with it.
+func (d *demoCmd) Run() error {
+	// A terminal that is closed says so by SIGHUP.
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	return d.run(os.Stdin, os.Stdout, signals)
+}
+
+func (d *demoCmd) run(in io.Reader, out io.Writer, signals <-chan os.Signal) error {
+	dir, err := filepath.Abs(d.Dir)
+	if err != nil {
+		return fmt.Errorf("--dir: %w", err)
+	}
+	unlock, err := lockDemo(dir)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	demo, err := newDemo(dir, d.FirstPort, out)
+	if err != nil {
+		return err
+	}
+	defer demo.stop(signals)
+	if err := demo.startAll(signals); err != nil {
+		return err
+	}
+	demo.explain()
+	return demo.watch(linesOf(in), signals)
+}
+
+// lockDemo makes the directory, and sees to it that one demo runs in it.
+func lockDemo(dir string) (unlock func(), err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("--dir: %w: choose a directory that you may write", err)
+	}
+	pidFile := filepath.Join(dir, demoPID)
+	lock, err := vfs.Default.Lock(filepath.Join(dir, demoLock))
+	if errors.Is(err, os.ErrPermission) {
+		return nil, fmt.Errorf("--dir: %w: choose a directory that you may write", err)
+	}
+	if err != nil {
+		pid, _ := os.ReadFile(pidFile)
+		return nil, fmt.Errorf("--dir %s: %w (pid %s): end that one, or choose another --dir", dir, errDemoElsewhere, strings.TrimSpace(string(pid)))
+	}
+	if err := os.WriteFile(pidFile, []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600); err != nil {
+		return nil, errors.Join(fmt.Errorf("--dir: %w", err), lock.Close())
+	}
+	return func() {
+		_ = os.Remove(pidFile)
+		_ = lock.Close()
+	}, nil
+}
+
+// linesOf tells of each line, and of the end by closing the channel. It reads until the process
+// ends: nothing can interrupt a read from a terminal.
+func linesOf(in io.Reader) <-chan struct{} {
+	lines := make(chan struct{})
+	go func() {
+		defer close(lines)
+		buffer := make([]byte, 1)
+		for {
+			n, err := in.Read(buffer)
+			if n == 1 && buffer[0] == '\n' {
+				lines <- struct{}{}
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return lines
+}
+
+// demoNodeCmd is weir serve as a child of weir demo: it stops when its standard input ends, as
+// it does when the parent ends, however that happens.
+type demoNodeCmd struct {
+	serveCmd `embed:""`
+}
+
+// demoNodeName begins with two underscores, like all that people do not type.
+const demoNodeName = "__demo-node"
+
+func (d *demoNodeCmd) Run() error {
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		if self, err := os.FindProcess(os.Getpid()); err != nil || self.Signal(syscall.SIGTERM) != nil {
+			os.Exit(1) // a system without signals
+		}
+	}()
+	return d.serveCmd.Run()
+}

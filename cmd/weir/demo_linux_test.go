@@ -1,0 +1,282 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// terminal opens a pseudo-terminal. A process group that it controls gets SIGHUP when ours is
+// closed, and SIGINT when Ctrl-C is typed.
+func terminal(t *testing.T) (ours, theirs *os.File) {
+	t.Helper()
+	// Not one that can be polled: Close is to close it at once.
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	require.NoError(t, err)
+	require.NoError(t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
+	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	require.NoError(t, err)
+	require.NoError(t, unix.SetNonblock(fd, true))
+	theirs, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	require.NoError(t, err)
+	return os.NewFile(uintptr(fd), "terminal"), theirs
+}
+
+const ctrlC = "\x03"
+
+// demoRun is a weir demo at a terminal of its own.
+type demoRun struct {
+	t     *testing.T
+	dir   string
+	cmd   *exec.Cmd
+	tty   *os.File
+	ended chan struct{}
+	mu    sync.Mutex
+	said  bytes.Buffer
+}
+
+// runDemo starts weir demo. The ports begin at a free one, or behind it.
+func runDemo(t *testing.T, dir string, args ...string) *demoRun {
+	t.Helper()
+	tty, theirs := terminal(t)
+	d := &demoRun{t: t, dir: dir, tty: tty, ended: make(chan struct{})}
+	d.cmd = exec.Command(binary, append([]string{"demo", "--dir", dir, "--first-port", portOf(freeAddr(t))}, args...)...)
+	d.cmd.Stdin, d.cmd.Stdout, d.cmd.Stderr = theirs, theirs, theirs
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	require.NoError(t, d.cmd.Start())
+	require.NoError(t, theirs.Close())
+	go d.read()
+	go func() {
+		defer close(d.ended)
+		_ = d.cmd.Wait()
+	}()
+	t.Cleanup(func() {
+		_ = d.cmd.Process.Kill()
+		<-d.ended
+		_ = tty.Close()
+		d.nobodyIsLeft()
+	})
+	return d
+}
+
+func (d *demoRun) read() {
+	buffer := make([]byte, 4096)
+	for {
+		n, err := d.tty.Read(buffer)
+		d.mu.Lock()
+		d.said.Write(buffer[:n])
+		d.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (d *demoRun) output() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return strings.ReplaceAll(d.said.String(), "\r\n", "\n")
+}
+
+// await waits until the demo has said something, and returns its parts.
+func (d *demoRun) await(pattern string) []string {
+	d.t.Helper()
+	var found []string
+	require.Eventually(d.t, func() bool {
+		found = regexp.MustCompile(pattern).FindStringSubmatch(d.output())
+		return found != nil
+	}, patience, 10*time.Millisecond, "%s\nis not in\n%s", pattern, d)
+	return found
+}
+
+// String is for messages, which are made when a wait has failed.
+func (d *demoRun) String() string { return d.output() }
+
+func (d *demoRun) up() *demoRun {
+	d.t.Helper()
+	d.await("Ctrl-C stops all three")
+	return d
+}
+
+func (d *demoRun) typeIn(keys string) {
+	d.t.Helper()
+	_, err := d.tty.WriteString(keys)
+	require.NoError(d.t, err)
+}
+
+// wait returns the exit code of the demo, -1 for a signal.
+func (d *demoRun) wait() int {
+	d.t.Helper()
+	select {
+	case <-d.ended:
+		return d.cmd.ProcessState.ExitCode()
+	case <-time.After(patience):
+		d.t.Fatalf("weir demo does not end:\n%s", d.output())
+		return 0
+	}
+}
+
+// nodes are the processes whose configuration lies in the directory.
+func (d *demoRun) nodes() (pids []int) {
+	found, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	require.NoError(d.t, err)
+	for _, file := range found {
+		line, _ := os.ReadFile(file)
+		if strings.Contains(string(line), "--config\x00"+d.dir) {
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			require.NoError(d.t, err)
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func (d *demoRun) nobodyIsLeft() {
+	d.t.Helper()
+	require.Eventually(d.t, func() bool { return len(d.nodes()) == 0 }, patience, 10*time.Millisecond, "orphans in %s", d.dir)
+}
+
+// kill ends a node by the command that the demo prints, and waits until the demo has noticed.
+func (d *demoRun) kill(role string) (id string) {
+	d.t.Helper()
+	found := d.await(`    ([abc]) ` + role + `: +(kill -9 \d+)`)
+	require.NoError(d.t, exec.Command("sh", "-c", found[2]).Run())
+	d.await("Node " + found[1] + ` \(pid \d+\) has ended: signal: killed`)
+	return found[1]
+}
+
+// take asks as the demo says, and returns what is left.
+func (d *demoRun) take(node int) string {
+	d.t.Helper()
+	command := regexp.MustCompile(`redis-cli -p (\d+) RL\.TOKENBUCKET (\S+) (\S+) (\S+)`).FindAllStringSubmatch(d.output(), -1)[node]
+	p := &process{t: d.t, addr: "127.0.0.1:" + command[1]}
+	var left string
+	require.Eventually(d.t, func() bool {
+		reply, err := p.dial().Do("RL.TOKENBUCKET", command[2], command[3], command[4], "ID", "once"+d.t.Name()+left+command[1])
+		if err == nil {
+			left = fmt.Sprint(reply.([]any)[:2])
+		}
+		return err == nil
+	}, patience, 10*time.Millisecond)
+	return left
+}
+
+// What a person does in the first minutes: kill the leader, ask another node, start the dead
+// one again, press Ctrl-C.
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	d := runDemo(t, t.TempDir()).up()
+	require.NotContains(t, d.output(), "redis-cli -c", "it finds no leader where nodes forward")
+	require.Equal(t, "[1 2]", d.take(0))
+	id := d.kill("leads")
+	node := 0
+	if id == "a" {
+		node = 1
+	}
+	require.Contains(t, d.take(node), "[1 1]", "what was taken stays taken")
+	d.typeIn("\n")
+	d.await("Node " + id + " runs again")
+	d.typeIn(ctrlC)
+	require.Zero(t, d.wait(), d)
+	require.Contains(t, d.output(), "Stopping.")
+	d.nobodyIsLeft()
+
+	again := runDemo(t, d.dir).up()
+	require.Regexp(t, `\[[01] 0\]`, again.take(0), "the state was kept, though the ports differ")
+	again.typeIn(ctrlC)
+	require.Zero(t, again.wait(), again)
+}
+
+// However the demo ends, no node is left, not even one that was started by hand.
+func TestDemoLeavesNoOrphans(t *testing.T) {
+	for name, end := range map[string]func(d *demoRun){
+		"Ctrl-C":                func(d *demoRun) { d.typeIn(ctrlC) },
+		"Ctrl-C twice":          func(d *demoRun) { d.typeIn(ctrlC + ctrlC) },
+		"the terminal closes":   func(d *demoRun) { require.NoError(d.t, d.tty.Close()) },
+		"SIGTERM":               func(d *demoRun) { require.NoError(d.t, d.cmd.Process.Signal(syscall.SIGTERM)) },
+		"the demo is killed":    func(d *demoRun) { require.NoError(d.t, d.cmd.Process.Kill()) },
+		"killed while starting": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := runDemo(t, t.TempDir())
+			if end == nil {
+				d.await("Starting three nodes")
+				require.NoError(t, d.cmd.Process.Kill())
+				return // runDemo's cleanup looks for orphans
+			}
+			d.up()
+			end(d)
+			d.wait()
+			d.nobodyIsLeft()
+		})
+	}
+}
+
+func TestDemoEndsANodeThatWasStartedByHand(t *testing.T) {
+	t.Parallel()
+	d := runDemo(t, t.TempDir()).up()
+	id := d.kill("follows")
+	command := d.await(`\n    (\S+ serve --config \S+/` + id + `\.yaml)\n`)[1]
+	byHand := exec.Command("sh", "-c", "exec "+command)
+	require.NoError(t, byHand.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- byHand.Wait() }()
+	defer func() { _ = byHand.Process.Kill() }()
+	at := regexp.MustCompile(`listen: (\S+)`)
+	text, err := os.ReadFile(filepath.Join(d.dir, id+".yaml"))
+	require.NoError(t, err)
+	addr := at.FindStringSubmatch(string(text))[1]
+	require.Eventually(t, func() bool {
+		status, err := (&clusterCmd{Addr: addr}).status()
+		return err == nil && status.Leader != ""
+	}, patience, 10*time.Millisecond)
+	d.typeIn("\n")
+	d.await("Node " + id + " is not started: " + addr + ` is taken by weir \(pid ` + strconv.Itoa(byHand.Process.Pid))
+	d.typeIn(ctrlC)
+	require.Zero(t, d.wait(), d)
+	select {
+	case err := <-ended:
+		require.NoError(t, err, "it stopped in order")
+	case <-time.After(patience):
+		t.Fatal("the node that was started by hand runs on")
+	}
+}
+
+func TestDemoFindsFreePorts(t *testing.T) {
+	t.Parallel()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer ln.Close()
+	d := runDemo(t, t.TempDir(), "--first-port", portOf(ln.Addr().String())).up()
+	found := d.await(regexp.QuoteMeta(ln.Addr().String()) + ` is taken by (\S+) \(pid (\d+)\)\.\nSo the ports of the nodes begin at (\d+)`)
+	require.Equal(t, strconv.Itoa(os.Getpid()), found[2])
+	require.Contains(t, d.output(), "redis-cli -p "+found[3])
+
+	// The same directory once more, and once the nodes' own ports are taken.
+	second := exec.Command(binary, "demo", "--dir", d.dir)
+	require.Contains(t, refusal(t, second), fmt.Sprintf("a weir demo runs in this directory already (pid %d): end that one, or choose another --dir", d.cmd.Process.Pid))
+	d.typeIn(ctrlC)
+	require.Zero(t, d.wait(), d)
+	text, err := os.ReadFile(filepath.Join(d.dir, "b.yaml"))
+	require.NoError(t, err)
+	taken := regexp.MustCompile(`raft-addr: (\S+)`).FindStringSubmatch(string(text))[1]
+	inTheWay, err := net.Listen("tcp", taken)
+	require.NoError(t, err)
+	defer inTheWay.Close()
+	require.Regexp(t, taken+`, the address of node b in the cluster in \S+, is taken by \S+ \(pid \d+\): stop that, or choose another --dir`,
+		refusal(t, exec.Command(binary, "demo", "--dir", d.dir)))
+}
