@@ -7,6 +7,11 @@ import (
 	"time"
 )
 
+// httpOnRESP answers an HTTP request. It carries no header that lets a script of another site
+// read it.
+const httpOnRESP = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\n" +
+	"Connection: close\r\n\r\nThis port takes Redis clients. weir's HTTP is on another port, --http: 6381 unless it was given.\n"
+
 // flush settles the deferred operations and writes every reply. It reports false
 // when the client is gone.
 func (c *conn) flush() bool {
@@ -66,7 +71,9 @@ func (c *conn) refuse(err error) (polite bool) {
 	if errors.Is(err, errCrossProtocol) {
 		c.srv.stats.CrossProtocol.Add(1)
 		c.srv.warnCrossProtocol(c.remote)
-		c.flush()
+		if c.flush() && errors.Is(err, errHTTPRequest) {
+			_ = c.write(c.stream, []byte(httpOnRESP)) // whoever asked may have gone
+		}
 		return false
 	}
 	c.srv.stats.ProtocolErrors.Add(1)

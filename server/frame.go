@@ -21,8 +21,10 @@ var (
 	errBigCommand            = errors.New("too big command")
 	// errTLSHere: a client that speaks TLS would wait for an answer it understands.
 	errTLSHere = errors.New("TLS on a port that has none")
-	// errCrossProtocol: an HTTP request reached the port. It gets no reply.
+	// errCrossProtocol: a line of an HTTP request reached the port.
 	errCrossProtocol = errors.New("HTTP request on a RESP port")
+	// errHTTPRequest: the line was the first one, so the sender understands an answer.
+	errHTTPRequest = fmt.Errorf("%w: its first line", errCrossProtocol)
 )
 
 // frameLimits are what one command may take. They differ before and after AUTH.

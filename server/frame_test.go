@@ -83,7 +83,7 @@ func TestFrames(t *testing.T) {
 		"inline star inside":      {"A *1\r\n", [][]string{{"A", "*1"}}},
 		"post in a multibulk":     {multibulk("POST", "/"), [][]string{{"POST", "/"}}},
 		"longest inline":          {strings.Repeat("x", maxInlineBytes-1) + "\n", [][]string{{strings.Repeat("x", maxInlineBytes-1)}}},
-		"an HTTP GET is a GET":    {"GET / HTTP/1.1\r\n", [][]string{{"GET", "/", "HTTP/1.1"}}},
+		"GET of a key like HTTP/": {"GET HTTP/1.1\r\n", [][]string{{"GET", "HTTP/1.1"}}},
 		"nineteen digits of none": {"*-9223372036854775807\r\n" + multibulk("A"), [][]string{{"A"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -140,7 +140,9 @@ var hostileFrames = map[string]struct{ stream, err string }{
 	"open escape":                {"ECHO \"a\\\n", "unbalanced quotes in request"},
 	"word behind a quote":        {"ECHO \"a\"b\n", "unbalanced quotes in request"},
 	"word behind a single quote": {"ECHO 'a'b\n", "unbalanced quotes in request"},
-	"HTTP POST":                  {"POST / HTTP/1.1\r\nHost: x\r\n", "HTTP request on a RESP port"},
+	"HTTP POST":                  {"POST / HTTP/1.1\r\nHost: x\r\n", "HTTP request on a RESP port: its first line"},
+	"HTTP GET":                   {"GET /page HTTP/1.1\r\nHost: x\r\n", "HTTP request on a RESP port: its first line"},
+	"HTTP POST of Redis":         {"POST /\r\n", "HTTP request on a RESP port"},
 	"HTTP header":                {"host: localhost\r\n", "HTTP request on a RESP port"},
 	"many large arguments": {
 		"*1000\r\n" + strings.Repeat("$65536\r\n"+strings.Repeat("x", 65536)+"\r\n", 17), "too big command",

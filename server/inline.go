@@ -27,10 +27,19 @@ func (f *framer) inline(b []byte) (length int, err error) {
 	if err := f.words(b[:end]); err != nil {
 		return 0, err
 	}
-	if len(f.args) > 0 && isHTTP(f.args[0]) {
+	switch {
+	case isRequestLine(f.args):
+		return 0, errHTTPRequest
+	case len(f.args) > 0 && isHTTP(f.args[0]):
 		return 0, errCrossProtocol
 	}
 	return end + 1, nil
+}
+
+// isRequestLine says whether a line is like GET / HTTP/1.1: a person asked this port with a
+// browser or curl.
+func isRequestLine(words [][]byte) bool {
+	return len(words) == 3 && bytes.HasPrefix(words[2], []byte("HTTP/1."))
 }
 
 // isHTTP says whether an inline command is a line of an HTTP request: a browser
