@@ -12,8 +12,17 @@ GO_LICENSES = github.com/google/go-licenses@v1.6.0
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+.PHONY: have-go
+have-go:
+	@command -v $(GO) >/dev/null || { \
+	  echo "$(GO) is missing: install Go $$(awk '/^go /{print $$2}' go.mod) or later (https://go.dev/dl/), or name it: make GO=/usr/local/go/bin/go"; exit 1; \
+	}
+	@$(GO) list -m >/dev/null || { \
+	  echo "this Go cannot build weir: install Go $$(awk '/^go /{print $$2}' go.mod) or later (https://go.dev/dl/), or let Go fetch it: GOTOOLCHAIN=auto make"; exit 1; \
+	}
+
 .PHONY: build
-build: ## Build bin/weir, a static binary
+build: have-go ## Build bin/weir, a static binary
 	CGO_ENABLED=0 $(GO) build -o bin/weir ./cmd/weir
 
 # About a minute on an idle machine. What it writes belongs to a commit of its own.
@@ -40,17 +49,17 @@ docker: ## Build the image weir; docker/ has compose files for one node and for 
 	docker build --tag weir --file docker/Dockerfile .
 
 .PHONY: test
-test: redis-tools ## Run the tests, plain and under the race detector; needs Go, for the race run a C compiler; skips what needs Redis where that is missing
+test: have-go redis-tools ## Run the tests, plain and under the race detector; needs Go, for the race run a C compiler; skips what needs Redis where that is missing
 	@GO="$(GO)" scripts/test.sh all
 
 # Within three minutes once everything is compiled.
 .PHONY: test-quick
-test-quick: ## Run the tests that are done soon, and say which are left out
+test-quick: have-go ## Run the tests that are done soon, and say which are left out
 	@GO="$(GO)" scripts/test.sh quick
 
 # About six minutes.
 .PHONY: test-faults
-test-faults: ## Run clusters of real processes under faults for some minutes, and see that the judges notice made-up mistakes
+test-faults: have-go ## Run clusters of real processes under faults for some minutes, and see that the judges notice made-up mistakes
 	@GO="$(GO)" scripts/test.sh faults
 
 # Tests that need redis-cli, redis-benchmark or redis-server skip, and say so, where
@@ -170,7 +179,7 @@ docker-tools:
 	@scripts/docker-tools.sh
 
 .PHONY: lint
-lint: ## gofmt, go vet and staticcheck
+lint: have-go ## gofmt, go vet and staticcheck
 	@unformatted="$$(gofmt -l .)"; if [ -n "$$unformatted" ]; then echo "not formatted:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...

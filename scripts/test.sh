@@ -1,7 +1,8 @@
 #!/bin/sh
 # Runs the tests of "make test" (all), "make test-quick" (quick) and "make test-faults"
-# (faults), from the root of the repository.
+# (faults).
 set -eu
+cd "$(dirname "$0")/.."
 
 go=${GO:-go}
 module=github.com/weir-project/weir
