@@ -50,7 +50,7 @@ func (b *backupCmd) write() (bytes int64, err error) {
 		return 0, fmt.Errorf("%s is there: another backup is being written, or was broken off: see that none runs, and remove it", part)
 	}
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("the backup cannot be written: %w: name a file in a directory that is there and that you may write", err)
 	}
 	bytes, err = b.copyTo(f)
 	if err == nil {

@@ -15,7 +15,7 @@ func TestComplete(t *testing.T) {
 		typed []string
 		want  []string
 	}{
-		{[]string{"d"}, []string{"dialects", "doctor"}},
+		{[]string{"d"}, []string{"dialects", "doctor", "demo"}},
 		{[]string{"cluster", "a"}, []string{"add"}},
 		{[]string{"cluster", "--addr", "cluster", "a"}, []string{"add"}},
 		{[]string{"cluster", "--tls", "a"}, []string{"add"}},

@@ -22,7 +22,7 @@ var otherNames = map[string][]string{
 	"a": {"password-file", "requirepass-file"}, "pass": {"password-file", "requirepass-file"},
 	"password": {"password-file", "requirepass-file"},
 	"aclfile":  {"users-file"}, "acl-file": {"users-file"}, "users": {"users-file"},
-	"id": {"node-id"}, "name": {"node-id"}, "peers": {"join"}, "seeds": {"join"}, "secret": {"cluster-secret-file"},
+	"id": {"node-id"}, "name": {"node-id"}, "peers": {"join"}, "seeds": {"join"}, "secret": {"cluster-secret-file"}, "addr": {"listen", "http"},
 	"cert": {"tls-cert-file"}, "key": {"tls-key-file"}, "cacert": {"tls-ca-file"}, "ca": {"tls-ca-file"},
 	"memory": {"max-memory"}, "policy": {"policies"}, "policy-file": {"policies"}, "f": {"config"},
 }
@@ -69,6 +69,7 @@ var (
 	unexpected  = regexp.MustCompile(`^unexpected argument (\S+)`)
 	minusValue  = regexp.MustCompile(`^--(\S+): expected \S+ value but got "(-[0-9]\S*)"`)
 	noValue     = regexp.MustCompile(`^--(\S+): expected .*"EOL"`)
+	noFlags     = regexp.MustCompile(`^missing flags: (.*)$`)
 	noArgument  = regexp.MustCompile(`^expected "(.*)"$`)
 )
 
@@ -103,6 +104,9 @@ func explained(ctx *kong.Context, text string) string {
 	}
 	if m := noValue.FindStringSubmatch(text); m != nil {
 		return "no value behind --" + m[1] + ": write " + written(flagOf(at, "--"+m[1]))
+	}
+	if m := noFlags.FindStringSubmatch(text); m != nil {
+		return command + " needs " + m[1] + help
 	}
 	if m := noArgument.FindStringSubmatch(text); m != nil {
 		return command + " needs " + m[1] + help

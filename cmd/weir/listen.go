@@ -52,6 +52,9 @@ func listen(flag, addr string) (net.Listener, error) {
 		return nil, fmt.Errorf("%s: %w by %s: stop that, or choose another port", flag, err,
 			cmp.Or(whoListens(addr), "a process that this user may not see"))
 	}
+	if errors.Is(err, syscall.EACCES) {
+		return nil, fmt.Errorf("%s: %w: ports below 1024 need root or CAP_NET_BIND_SERVICE; choose another port", flag, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", flag, err)
 	}

@@ -43,7 +43,7 @@ func main() {
 	}
 	ctx, err := parser.Parse(args)
 	parser.FatalIfErrorf(explain(err))
-	parser.FatalIfErrorf(ctx.Run())
+	parser.FatalIfErrorf(advise(ctx.Run()))
 }
 
 func newParser(c *cli) *kong.Kong {

@@ -76,9 +76,10 @@ func slipDir(t *testing.T) (dir string, fill *strings.Replacer) {
 	require.NoError(t, os.Chmod(filepath.Join(dir, "full"), 0o555))
 	taken := freeAddr(t)
 	p := start(t, "--data-dir=", "--listen="+taken)
+	guarded := start(t, "--data-dir=", "--requirepass=sesame")
 	ca := certtest.NewCA(t, "ca")
 	mine, other := ca.Issue("weir", nil), ca.Issue("other", nil)
-	return dir, strings.NewReplacer("{dir}", dir, "{taken}", p.addr,
+	return dir, strings.NewReplacer("{dir}", dir, "{taken}", p.addr, "{guarded}", guarded.addr,
 		"{cert}", mine.Cert, "{key}", mine.Key, "{otherkey}", other.Key, "{ca}", ca.File)
 }
 
