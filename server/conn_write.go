@@ -8,9 +8,9 @@ import (
 )
 
 // httpOnRESP answers an HTTP request. It carries no header that lets a script of another site
-// read it.
+// read it, and tells a stranger nothing about the server.
 const httpOnRESP = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\n" +
-	"Connection: close\r\n\r\nThis port takes Redis clients. weir's HTTP is on another port, --http: 6381 unless it was given.\n"
+	"Connection: close\r\n\r\nThis port takes Redis clients, not HTTP, which has a port of its own.\n"
 
 // flush settles the deferred operations and writes every reply. It reports false
 // when the client is gone.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -35,6 +36,10 @@ func terminal(t *testing.T) (ours, theirs *os.File) {
 	return os.NewFile(uintptr(fd), "terminal"), theirs
 }
 
+// firstPort is where a demo begins to look for free ports: below those that outgoing
+// connections take.
+func firstPort() int { return 10_000 + rand.IntN(20_000) }
+
 const ctrlC = "\x03"
 
 // demoRun is a weir demo at a terminal of its own.
@@ -53,7 +58,7 @@ func runDemo(t *testing.T, dir string, args ...string) *demoRun {
 	t.Helper()
 	tty, theirs := terminal(t)
 	d := &demoRun{t: t, dir: dir, tty: tty, ended: make(chan struct{})}
-	d.cmd = exec.Command(binary, append([]string{"demo", "--dir", dir, "--first-port", portOf(freeAddr(t))}, args...)...)
+	d.cmd = exec.Command(binary, append([]string{"demo", "--dir", dir, "--first-port", strconv.Itoa(firstPort())}, args...)...)
 	d.cmd.Stdin, d.cmd.Stdout, d.cmd.Stderr = theirs, theirs, theirs
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	require.NoError(t, d.cmd.Start())
@@ -258,8 +263,12 @@ func TestDemoEndsANodeThatWasStartedByHand(t *testing.T) {
 
 func TestDemoFindsFreePorts(t *testing.T) {
 	t.Parallel()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	var ln net.Listener
+	require.Eventually(t, func() (ok bool) {
+		var err error
+		ln, err = net.Listen("tcp", onLoopback(firstPort()))
+		return err == nil
+	}, patience, time.Millisecond)
 	defer ln.Close()
 	d := runDemo(t, t.TempDir(), "--first-port", portOf(ln.Addr().String())).up()
 	found := d.await(regexp.QuoteMeta(ln.Addr().String()) + ` is taken by (\S+) \(pid (\d+)\)\.\nSo the ports of the nodes begin at (\d+)`)
@@ -278,5 +287,5 @@ func TestDemoFindsFreePorts(t *testing.T) {
 	require.NoError(t, err)
 	defer inTheWay.Close()
 	require.Regexp(t, taken+`, the address of node b in the cluster in \S+, is taken by \S+ \(pid \d+\): stop that, or choose another --dir`,
-		refusal(t, exec.Command(binary, "demo", "--dir", d.dir)))
+		refusal(t, exec.Command(binary, "demo", "--dir", d.dir, "--first-port", strconv.Itoa(firstPort()))))
 }

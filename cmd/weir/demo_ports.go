@@ -125,5 +125,5 @@ func takenBy(addr string) (whom string, taken bool) {
 	if !errors.Is(err, syscall.EADDRINUSE) {
 		return err.Error(), true
 	}
-	return cmp.Or(whoListens(addr), "a process that this user may not see"), true
+	return cmp.Or(whoListens(addr), "another process"), true
 }

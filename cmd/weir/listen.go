@@ -50,7 +50,7 @@ func listen(flag, addr string) (net.Listener, error) {
 	ln, err := net.Listen("tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("%s: %w by %s: stop that, or choose another port", flag, err,
-			cmp.Or(whoListens(addr), "a process that this user may not see"))
+			cmp.Or(whoListens(addr), "another process"))
 	}
 	if errors.Is(err, syscall.EACCES) {
 		return nil, fmt.Errorf("%s: %w: ports below 1024 need root or CAP_NET_BIND_SERVICE; choose another port", flag, err)

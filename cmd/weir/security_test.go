@@ -97,7 +97,8 @@ func TestStrangersAreToldNothing(t *testing.T) {
 	probes := []string{"PING\r\n", "INFO\r\n", "KEYS *\r\n", "HELLO 3\r\n", "CLUSTER SLOTS\r\n", "ACL WHOAMI\r\n", "COMMAND\r\n", "EVAL x 0\r\n", "MULTI\r\nEXEC\r\n",
 		"*3\r\n$4\r\nAUTH\r\n$7\r\ndefault\r\n$5\r\nguess\r\n", "GET / HTTP/1.1\r\nHost: x\r\n\r\n", "weir-node\x01C0123456789abcdef\x01a\x00", "\x00\x01\x02\x03",
 		"*1000000\r\n", "\x16\x03\x01\x00\x05hello"}
-	refusals := regexp.MustCompile(`^(-(NOAUTH|WRONGPASS) [^\r]*\r\n|-ERR (Protocol error: |this port takes TLS only|HELLO|EXEC without)[^\r]*\r\n)*$`)
+	refusals := regexp.MustCompile(`^(-(NOAUTH|WRONGPASS) [^\r]*\r\n|-ERR (Protocol error: |this port takes TLS only|HELLO|EXEC without)[^\r]*\r\n)*` +
+		`(HTTP/1\.1 400 Bad Request\r\n([A-Z][A-Za-z-]+: [a-z0-9/; =-]+\r\n)+\r\nThis port takes Redis clients, not HTTP, which has a port of its own\.\n)?$`)
 	for name, c := range map[string]struct {
 		addr string
 		dial func(string) (net.Conn, error)

@@ -36,7 +36,7 @@ var slipsOfCommands = []slip{
 	{what: "weir healthcheck of no server", args: "healthcheck --http=127.0.0.1:1", code: 1,
 		says: []string{"--http 127.0.0.1:1", "connection refused: nothing listens there"}},
 	{what: "weir healthcheck at the port for clients", args: "healthcheck --http={taken}", code: 1,
-		says: []string{"This port takes Redis clients", "400 Bad Request"}},
+		says: []string{"This port takes Redis clients, not HTTP", "400 Bad Request"}},
 	{what: "TLS files without --tls", args: "keys list --tls-ca-file={ca}", code: 1,
 		says: []string{"--tls-ca-file needs --tls"}},
 	{what: "weir bench of an unknown suite", args: "bench --suite=fast", code: 80,
