@@ -220,9 +220,12 @@ bench-docs: build redis-tools ## Measure everything, in about an hour, and write
 	bin/weir bench --suite full --json bin/bench-full.json --html bin/bench-full.html --markdown docs/benchmarks.md $(BENCHFLAGS)
 
 .PHONY: docs
-docs: ## Write docs/commands.md anew from the command table
+docs: ## Write docs/commands.md and docs/configuration.md anew, and all tables of contents
 	$(GO) run ./cmd/weir help --markdown > docs/commands.md.new
 	mv docs/commands.md.new docs/commands.md
+	$(GO) run ./cmd/weir help --settings > docs/configuration.md.new
+	mv docs/configuration.md.new docs/configuration.md
+	$(GO) run ./internal/pages docs/*.md
 
 .PHONY: clean
 clean: ## Remove what was built

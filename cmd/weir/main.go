@@ -54,6 +54,7 @@ func newParser(c *cli) *kong.Kong {
 		kong.Vars{"version": build().String()},
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(readDuration)),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.ExplicitGroups(serveGroups),
 	)
 }
 
@@ -71,10 +72,16 @@ func (d *dialectsCmd) Run() error {
 
 type helpCmd struct {
 	Command  []string `arg:"" optional:"" help:"The command to explain, like rl.tokenbucket; none lists them all."`
-	Markdown bool     `env:"-" help:"Print the whole reference as Markdown."`
+	Markdown bool     `env:"-" xor:"form" help:"Print the whole reference as Markdown."`
+	Settings bool     `env:"-" xor:"form" help:"Print every flag, variable and file key of weir as Markdown."`
 }
 
-func (h *helpCmd) Run() error { return h.write(os.Stdout) }
+func (h *helpCmd) Run(ctx *kong.Context) error {
+	if h.Settings {
+		return writeSettings(os.Stdout, ctx.Model)
+	}
+	return h.write(os.Stdout)
+}
 
 func (h *helpCmd) write(w io.Writer) error {
 	if h.Markdown {
