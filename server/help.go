@@ -54,11 +54,12 @@ A denied request takes nothing. A key belongs to one algorithm until it is idle;
 from call to call: what was used stays used. Options stand in any order, in any case, each once.`
 
 // WriteReference writes docs/commands.md: every command there is, from the one
-// command table.
+// command table. The place of the table of contents is empty: internal/pages fills it.
 func WriteReference(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("# Commands\n\nEvery command weir answers. Examples show the reply on an idle limiter, its elements in one line; `*` stands for a number " +
-		"that depends on the moment. `weir help COMMAND` shows the same in a terminal.\n")
+		"that depends on the moment. `weir help COMMAND` shows the same in a terminal.\n" +
+		"\n<!-- contents -->\n<!-- /contents -->\n")
 	table := newCommandTable()
 	for _, chapter := range groupTitles {
 		b.WriteString("\n## " + chapter.title + "\n")

@@ -14,11 +14,11 @@ import (
 
 // docsChecked are blocks that are held to what they claim without being carried out whole.
 var docsChecked = map[string]func(t *testing.T, text string){
-	"README.md: make run      # the server on 127.0.0.1:6380, its state in ./weir-data; Ctrl-C stops it":                    makes,
-	"CONTRIBUTING.md: make            # what there is to make":                                                              makes,
-	"benchmarks.md: make bench           # the short suite, at most 5 minutes; installs Redis to compare with where it can": makes,
-	"benchmarks.md: bin/weir bench --list --suite full                        # scenarios, and who takes part in each":      lists,
-	"policies.md: policies:": isPolicyFile,
+	"README.md: make run      # the server on 127.0.0.1:6380, its state in ./weir-data; Ctrl-C stops it": makes,
+	"CONTRIBUTING.md: make build":                                      makes,
+	"benchmarks.md: make bench":                                        makes,
+	"benchmarks.md: # List the scenarios, and who takes part in each.": lists,
+	"policies.md: policies:":                                           isPolicyFile,
 
 	"http.md: rdb := redis.NewUniversalClient(&redis.UniversalOptions{":                                                                        compiles("", "_ = d"),
 	"http.md: all, perChat := client.TokenBucket(client.PerSecond(30), 1), client.TokenBucket(client.PerSecond(1), 1)":                         compiles("", ""),
@@ -47,6 +47,9 @@ func lists(t *testing.T, text string) {
 		line, _, _ = strings.Cut(strings.ReplaceAll(line, "'SET {key} x'", "SET"), "#")
 		line, _, _ = strings.Cut(line, "&&")
 		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue // a comment
+		}
 		require.Equal(t, "bin/weir", words[0])
 		out, err := exec.Command(binary, append(words[1:], "--list")...).CombinedOutput()
 		require.NoError(t, err, "%s: %s", line, out)

@@ -57,7 +57,7 @@ var docScripts = map[string]docScript{
 				--join 10.0.0.1:6390,10.0.0.2:6390,10.0.0.3:6390 --expect 3 --cluster-secret-file secret &
 			done; await weir cluster status --addr 10.0.0.3:6380 --password-file pass`,
 	},
-	"clustering.md: weir cluster status                    # --json for programs; fails when there is no leader": {
+	"clustering.md: weir cluster status": {
 		before: `for n in a:1 b:2 c:3; do
 			weir serve --node-id ${n%:*} --listen 127.0.0.${n#*:}:6380 --http "" --data-dir ${n%:*} --raft-addr 127.0.0.${n#*:}:6390 \
 				--join 127.0.0.1:6390,127.0.0.2:6390,127.0.0.3:6390 &
@@ -71,6 +71,15 @@ var docScripts = map[string]docScript{
 			printf '#!/bin/sh\nuntil weir healthcheck; do sleep 0.1; done\nprintf "secret\\nPING\\n" | %s "$@" > said\n' "$cli" > redis-cli
 			chmod +x redis-cli`,
 		after: `grep PONG said`,
+	},
+	"security.md: weir serve --node-id a --raft-addr 10.0.0.1:6390 --join 10.0.0.1:6390,10.0.0.2:6390,10.0.0.3:6390 \\": {
+		uses:   "security.md: # An authority for clients and one for nodes, each with a key of its own.",
+		before: `eval "$text"`,
+		after: `for n in b:2 c:3; do
+			weir serve --node-id ${n%:*} --listen 127.0.0.${n#*:}:6380 --http "" --data-dir ${n%:*} --raft-addr 10.0.0.${n#*:}:6390 \
+				--join 10.0.0.1:6390,10.0.0.2:6390,10.0.0.3:6390 \
+				--raft-tls-cert-file ${n%:*}.pem --raft-tls-key-file ${n%:*}.key --raft-tls-ca-file nodes-ca.pem &
+			done; await weir cluster status; await redis-cli -p 6380 -e RL.FIXED k 1m 5`,
 	},
 }
 

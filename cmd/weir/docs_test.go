@@ -89,6 +89,5 @@ var docsNotRun = map[string]string{
 
 	"security.md: # An authority for clients and one for nodes, each with a key of its own.": "TestCertificatesOfTheManual",
 	"security.md: # who uses this server":                                                    "TestUsersOfTheManual",
-	"security.md: weir serve --node-id a --raft-addr 10.0.0.1:6390 --raft-tls-cert-file a.pem --raft-tls-key-file a.key --raft-tls-ca-file nodes-ca.pem ...": "it ends in dots; tls_test.go of raftstore makes such clusters, TestUsersOfTheManual knows the flags",
 	"security.md: level=INFO msg=audit user=ops addr=10.0.0.7:51724 id=12 command=rl.block args=\"[RL.BLOCK user:13 1h REASON abuse]\" queued=false":         "output",
 }

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const root = "../.."
+
+// files lists the files of the repository with one of the extensions, without what was built.
+func files(t *testing.T, extensions ...string) (found []string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := entry.Name()
+		if entry.IsDir() && (slices.Contains([]string{"bin", "dist", "node_modules", "target", ".git"}, name) || strings.HasPrefix(name, "weir-")) {
+			return filepath.SkipDir
+		}
+		if !entry.IsDir() && slices.Contains(extensions, filepath.Ext(name)) {
+			found = append(found, path)
+		}
+		return nil
+	}))
+	require.NotEmpty(t, found)
+	return found
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// Links from page to page, to headings and to files lead somewhere.
+func TestLinks(t *testing.T) {
+	for _, name := range files(t, ".md") {
+		broken, err := brokenLinks(name)
+		require.NoError(t, err)
+		for _, one := range broken {
+			t.Error(one)
+		}
+	}
+}
+
+// A message that sends its reader to a heading of a page sends him to one that exists.
+func TestCitations(t *testing.T) {
+	for _, name := range files(t, ".go", ".yaml", ".yml", ".service", ".sh", ".js", ".html", ".txt", ".json") {
+		broken, err := brokenCitations(root, name)
+		require.NoError(t, err)
+		for _, one := range broken {
+			t.Error(one)
+		}
+	}
+}
+
+func TestCommandsCanBePasted(t *testing.T) {
+	for _, name := range files(t, ".md") {
+		_, blocks, _ := parse(read(t, name))
+		for _, one := range unpasteable(name, blocks) {
+			t.Error(one)
+		}
+	}
+}
+
+// A page longer than two screens has a table of contents, and each table is up to date.
+func TestContents(t *testing.T) {
+	pages, err := filepath.Glob(root + "/docs/*.md")
+	require.NoError(t, err)
+	for _, name := range pages {
+		page := read(t, name)
+		if !strings.Contains(page, contentsBegin) && strings.Count(page, "\n") > longPage {
+			t.Errorf("%s is longer than %d lines and has no table of contents: write %q and %q below its first paragraph, then make docs",
+				name, longPage, strings.TrimSpace(contentsBegin), strings.TrimSpace(contentsEnd))
+		}
+		want, err := withContents(page)
+		require.NoError(t, err, name)
+		if want != page {
+			t.Errorf("%s: its table of contents is not that of its headings: make docs writes it anew", name)
+		}
+	}
+}
+
+// The index names every page: what it does not name is not found, here nor on the site.
+func TestIndexIsComplete(t *testing.T) {
+	index := read(t, root+"/docs/README.md")
+	pages, err := filepath.Glob(root + "/docs/*.md")
+	require.NoError(t, err)
+	for _, name := range pages {
+		if base := filepath.Base(name); base != "README.md" {
+			require.Contains(t, index, "]("+base+")")
+		}
+	}
+}
