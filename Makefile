@@ -227,6 +227,25 @@ docs: ## Write docs/commands.md and docs/configuration.md anew, and all tables o
 	mv docs/configuration.md.new docs/configuration.md
 	$(GO) run ./internal/pages docs/*.md
 
+# The theme's makers advertise their next one on every build.
+MKDOCS = NO_MKDOCS_2_WARNING=1 bin/docs-venv/bin/mkdocs
+.PHONY: docs-site
+docs-site: bin/docs-venv/.installed ## Build the website of docs/ with a search, in bin/docs-site; a broken link fails
+	$(MKDOCS) build --quiet --config-file scripts/docs-site/mkdocs.yml
+	@echo "bin/docs-site is ready; to read it: python3 -m http.server --directory bin/docs-site 8000"
+
+bin/docs-venv/.installed: scripts/docs-site/requirements.txt
+	@python3 -c 'import venv, ensurepip' || { \
+	  echo "python3 with venv is missing: the website of the documents needs it (on Debian: apt install python3-venv)"; exit 1; }
+	python3 -m venv bin/docs-venv
+	bin/docs-venv/bin/pip install --quiet --disable-pip-version-check --requirement scripts/docs-site/requirements.txt
+	@touch $@
+
+.PHONY: test-docs-site
+test-docs-site: ## Build the website of docs/, and see that it needs no other host and that a broken link fails; skips without Python
+	@$(MAKE) --no-print-directory bin/docs-venv/.installed || true
+	WEIRTEST_DOCS_SITE=1 $(GO) test -count=1 -v -run '^TestSite' ./internal/pages
+
 .PHONY: clean
 clean: ## Remove what was built
 	rm -rf bin
