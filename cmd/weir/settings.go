@@ -16,14 +16,14 @@ import (
 // serveGroups are the groups of flags that weir serve --help and docs/configuration.md show.
 // A flag of weir serve names its group in the tag group.
 var serveGroups = []kong.Group{
-	{Key: "ports", Title: "Ports"},
-	{Key: "file", Title: "Configuration file"},
-	{Key: "state", Title: "State, time and policies"},
-	{Key: "access", Title: "Passwords and users"},
-	{Key: "bounds", Title: "Bounds on clients and memory"},
-	{Key: "tls", Title: "TLS for clients"},
-	{Key: "cluster", Title: "Nodes of a cluster"},
-	{Key: "logs", Title: "Logs, traces and profiles"},
+	{Key: "ports", Title: "Ports:"},
+	{Key: "file", Title: "Configuration file:"},
+	{Key: "state", Title: "State, time and policies:"},
+	{Key: "access", Title: "Passwords and users:"},
+	{Key: "bounds", Title: "Bounds on clients and memory:"},
+	{Key: "tls", Title: "TLS for clients:"},
+	{Key: "cluster", Title: "Nodes of a cluster:"},
+	{Key: "logs", Title: "Logs, traces and profiles:"},
 }
 
 // settingsIntro is what docs/configuration.md says before the first flag.
@@ -43,7 +43,7 @@ func writeSettings(w io.Writer, app *kong.Application) error {
 		}
 	}
 	for _, group := range serveGroups {
-		fmt.Fprintf(&b, "\n## %s\n", group.Title)
+		fmt.Fprintf(&b, "\n## %s\n", strings.TrimSuffix(group.Title, ":"))
 		for _, flag := range serve {
 			if !flag.Hidden && flag.Group != nil && flag.Group.Key == group.Key {
 				writeSetting(&b, flag)

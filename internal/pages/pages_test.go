@@ -13,6 +13,9 @@ import (
 
 const root = "../.."
 
+// made are directories whose files are not the repository's.
+var made = []string{"bin", "dist", "node_modules", "target", ".git"}
+
 // files lists the files of the repository with one of the extensions, without what was built.
 func files(t *testing.T, extensions ...string) (found []string) {
 	t.Helper()
@@ -21,7 +24,7 @@ func files(t *testing.T, extensions ...string) (found []string) {
 			return err
 		}
 		name := entry.Name()
-		if entry.IsDir() && (slices.Contains([]string{"bin", "dist", "node_modules", "target", ".git"}, name) || strings.HasPrefix(name, "weir-")) {
+		if entry.IsDir() && (slices.Contains(made, name) || strings.HasPrefix(name, "weir-")) {
 			return filepath.SkipDir
 		}
 		if !entry.IsDir() && slices.Contains(extensions, filepath.Ext(name)) {
@@ -78,8 +81,8 @@ func TestContents(t *testing.T) {
 	for _, name := range pages {
 		page := read(t, name)
 		if !strings.Contains(page, contentsBegin) && strings.Count(page, "\n") > longPage {
-			t.Errorf("%s is longer than %d lines and has no table of contents: write %q and %q below its first paragraph, then make docs",
-				name, longPage, strings.TrimSpace(contentsBegin), strings.TrimSpace(contentsEnd))
+			t.Errorf("%s is longer than %d lines and has no table of contents: "+
+				"write the lines\n%s%sbelow its first paragraph, then make docs", name, longPage, contentsBegin, contentsEnd)
 		}
 		want, err := withContents(page)
 		require.NoError(t, err, name)

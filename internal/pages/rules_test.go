@@ -10,7 +10,8 @@ import (
 )
 
 func TestAnchors(t *testing.T) {
-	headings, _, prose := parse("# A page\n\n## `--max-memory`\n\n```sh\n# no heading\n```\n## What's [new](x.md), café?\n## A page\n")
+	headings, _, prose := parse("# A page\n\n## `--max-memory`\n\n```sh\n# no heading\n```\n" +
+		"## What's [new](x.md), café?\n## A page\n")
 	require.Equal(t, []heading{
 		{1, "A page", "a-page"},
 		{2, "`--max-memory`", "--max-memory"},
@@ -24,7 +25,8 @@ func TestContentsAreWritten(t *testing.T) {
 	page := "# P\n" + contentsBegin + "old\n" + contentsEnd + "## One\n### First\n### Second\n## Two\n"
 	got, err := withContents(page)
 	require.NoError(t, err)
-	require.Contains(t, got, contentsBegin+"- [One](#one): [First](#first) · [Second](#second)\n- [Two](#two)\n"+contentsEnd)
+	table := "- [One](#one): [First](#first) · [Second](#second)\n- [Two](#two)\n"
+	require.Contains(t, got, contentsBegin+table+contentsEnd)
 	_, err = withContents("# P\n" + contentsBegin)
 	require.ErrorIs(t, err, errMarkers)
 }
@@ -33,8 +35,9 @@ func TestBrokenLinksAreFound(t *testing.T) {
 	dir := t.TempDir()
 	page := filepath.Join(dir, "a.md")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "b.md"), []byte("# B\n## Part\n"), 0o600))
-	require.NoError(t, os.WriteFile(page, []byte("# A\n[1](b.md#part) [2](b.md#other) [3](c.md)\n[4](#a) [5](#b) `[6](d.md)` [7](https://example.com/x)\n"+
-		"```\n[8](e.md)\n```\n"), 0o600))
+	text := "# A\n[1](b.md#part) [2](b.md#other) [3](c.md)\n" +
+		"[4](#a) [5](#b) `[6](d.md)` [7](https://example.com/x)\n```\n[8](e.md)\n```\n"
+	require.NoError(t, os.WriteFile(page, []byte(text), 0o600))
 	broken, err := brokenLinks(page)
 	require.NoError(t, err)
 	require.Equal(t, []string{
@@ -47,7 +50,8 @@ func TestBrokenCitationsAreFound(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "docs"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "docs", "b.md"), []byte("# B\n"), 0o600))
 	code := filepath.Join(dir, "x.go")
-	require.NoError(t, os.WriteFile(code, []byte(strings.ReplaceAll("see @/b.md#b\nand @/b.md#c, @/d.md\n", "@", "docs")), 0o600))
+	text := strings.ReplaceAll("see @/b.md#b\nand @/b.md#c, @/d.md\n", "@", "docs")
+	require.NoError(t, os.WriteFile(code, []byte(text), 0o600))
 	broken, err := brokenCitations(dir, code)
 	require.NoError(t, err)
 	require.Len(t, broken, 2)
