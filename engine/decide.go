@@ -60,6 +60,9 @@ func (t *Table) DecideAtomic(at Stamp, ops []Op, out []Decision) {
 	for _, i := range involved {
 		enter(&t.shards[i], at)
 	}
+	if !t.rehearse(at.NowNs, ops, out) {
+		return
+	}
 	for i := range ops {
 		if ops[i].Code == OpPolicy {
 			t.changePolicy(at.NowNs, &ops[i], &out[i])

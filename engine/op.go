@@ -114,6 +114,8 @@ const (
 	OtherTerms             // the hold was made, or settled, on other terms
 	BlocksFull             // MaxBlocksEverywhere are in force
 	EverywhereStays        // the key has a block everywhere, which a Partial OpBlock or OpUnblock leaves as it is
+	PolicyChanged          // a conditional change of a policy found another version
+	Abandoned              // another operation of the same batch was refused; see PolicyChange.If
 )
 
 // Decision answers an Op.

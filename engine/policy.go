@@ -46,7 +46,10 @@ type Policy struct {
 	RetryNs  int64         // a denial says to wait at least this, 0..MaxWindowNs
 	// Reserved is the part of each limit that only checks of high priority may take, in
 	// thousandths, 0..MaxReserved.
-	Reserved  int64
+	Reserved int64
+	// Owner labels the policy with the team whose file it comes from; formed as a name, or
+	// empty for nobody. Decisions do not depend on it.
+	Owner     string
 	Overrides []Override // in the order in which they are tried: exact keys, then the longest pattern first
 
 	exact    map[string]int // of Overrides
@@ -81,6 +84,8 @@ func (p *Policy) Validate() error {
 	switch {
 	case !soundName(p.Name):
 		return fmt.Errorf("%w: a name is made of 1 to %d letters, digits, or one of -_.: each", ErrPolicy, MaxPolicyLen)
+	case p.Owner != "" && !soundName(p.Owner):
+		return fmt.Errorf("%w: an owner is made of 1 to %d letters, digits, or one of -_.: each", ErrPolicy, MaxPolicyLen)
 	case p.RetryNs < 0 || p.RetryNs > MaxWindowNs:
 		return fmt.Errorf("%w: RETRYAFTER must be at most 366 days", ErrPolicy)
 	case p.Reserved < 0 || p.Reserved > MaxReserved:

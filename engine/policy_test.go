@@ -275,10 +275,12 @@ func TestPoliciesAreInTheHash(t *testing.T) {
 	seen := map[uint64]bool{engine.NewTable(engine.Options{}).StateHash(at): true}
 	for _, p := range []engine.Policy{
 		{Limits: []engine.PolicyLimit{quotaLimit(1)}}, {Limits: []engine.PolicyLimit{quotaLimit(2)}},
-		{Limits: []engine.PolicyLimit{quotaLimit(1)}, Shadow: true}, {Limits: []engine.PolicyLimit{quotaLimit(1)}, Reserved: 1},
+		{Limits: []engine.PolicyLimit{quotaLimit(1)}, Owner: "a"}, {Limits: []engine.PolicyLimit{quotaLimit(1)}, Shadow: true}, {Limits: []engine.PolicyLimit{quotaLimit(1)}, Reserved: 1},
 	} {
 		table := engine.NewTable(engine.Options{})
-		decideAt(table, at, setPolicy("p", p))
+		op := setPolicy("p", p)
+		op.Policy.Own = true
+		decideAt(table, at, op)
 		require.False(t, seen[table.StateHash(at)], "%+v", p)
 		seen[table.StateHash(at)] = true
 	}

@@ -26,11 +26,19 @@ type PolicyChange struct {
 	Do    PolicyDo
 	Reset bool    // forget the usage of the policy as well
 	Terms *Policy // PolicySet and the overrides; its Name and Version do not matter
+	Own   bool    // PolicySet: Terms.Owner becomes the owner; else the owner stays
+	// If makes the change conditional: the policy must have this Version, 0 for no policy of
+	// this name. See Table.rehearse for the operations beside it.
+	If      bool
+	Version uint64
 }
 
 // Sound reports whether a table can carry the change out for the policy of this name.
 func (c *PolicyChange) Sound(name []byte) bool {
 	if c.Do >= numPolicyDos || !soundName(string(name)) {
+		return false
+	}
+	if !c.If && c.Version != 0 || c.Own && c.Do != PolicySet || !c.Own && c.Terms != nil && c.Terms.Owner != "" {
 		return false
 	}
 	switch c.Do {
@@ -57,54 +65,93 @@ func (t *Table) Policies() *Policies { return t.policies.Load() }
 // changePolicy carries out an OpPolicy. The caller has locked all shards, so that no
 // decision sees a part of the change.
 func (t *Table) changePolicy(nowNs int64, op *Op, d *Decision) {
-	*d = Decision{}
 	set := t.policies.Load()
 	old, change := set.Get(op.Key), op.Policy
-	if old == nil && change.Do == PolicyDelete {
+	replaced := t.changed(set, nowNs, op, d)
+	if d.Allowed == 0 {
 		return
 	}
-	if old == nil && change.Do != PolicySet {
-		d.Status = UnknownPolicy
-		return
+	keep := 0
+	if next := replaced.Get(op.Key); next != nil && !change.Reset {
+		keep = next.most()
 	}
-	next := change.apply(old, string(op.Key), nowNs, op.TTLNs)
-	if next != nil && old != nil && bytes.Equal(next.Append(nil), old.Append(nil)) {
-		if d.Remaining = int64(old.Version); change.Reset {
-			d.Allowed = 1
-			t.forgetUsage(gone{old.Name, 0})
-		}
-		return
-	}
-	t.swap(set, old, next, change, d)
-}
-
-// swap puts the policy next, or none, in the place of old.
-func (t *Table) swap(set *Policies, old, next *Policy, change *PolicyChange, d *Decision) {
-	name, keep, replaced := "", 0, set
-	if next == nil {
-		name, replaced = old.Name, set.without(old.Name)
-	} else {
-		name, keep = next.Name, next.most()
-		var counts *tally
-		if old != nil {
-			counts = old.tally
-		}
-		next.Version++
-		if replaced = set.with(t.ready(next, counts)); replaced.bytes > MaxPolicyBytes || replaced.Len() > MaxPolicies || next.Validate() != nil {
-			d.Status = PoliciesFull
-			return
-		}
-		d.Remaining = int64(next.Version)
-	}
-	d.Allowed = 1
-	t.policies.Store(replaced)
-	t.policyChanged(name)
-	if change.Reset {
-		keep = 0
+	if replaced != set {
+		t.policies.Store(replaced)
+		t.policyChanged(string(op.Key))
 	}
 	if old != nil && keep < old.most() {
-		t.forgetUsage(gone{name, keep})
+		t.forgetUsage(gone{old.Name, keep})
 	}
+}
+
+// changed answers an OpPolicy and returns the set as it leaves it: the same when nothing
+// changes. It has no other effect.
+func (t *Table) changed(set *Policies, nowNs int64, op *Op, d *Decision) *Policies {
+	*d = Decision{}
+	old, change := set.Get(op.Key), op.Policy
+	switch {
+	case change.If && change.Version != versionOf(old):
+		d.Status = PolicyChanged
+		return set
+	case old == nil && change.Do == PolicyDelete:
+		return set
+	case old == nil && change.Do != PolicySet:
+		d.Status = UnknownPolicy
+		return set
+	}
+	next := change.apply(old, string(op.Key), nowNs, op.TTLNs)
+	if next == nil {
+		d.Allowed = 1
+		return set.without(old.Name)
+	}
+	if old != nil && bytes.Equal(next.Append(nil), old.Append(nil)) {
+		d.Allowed, d.Remaining = oneIf(change.Reset), int64(old.Version)
+		return set
+	}
+	var counts *tally
+	if old != nil {
+		counts = old.tally
+	}
+	next.Version++
+	replaced := set.with(t.ready(next, counts))
+	if replaced.bytes > MaxPolicyBytes || replaced.Len() > MaxPolicies || next.Validate() != nil {
+		d.Status = PoliciesFull
+		return set
+	}
+	d.Allowed, d.Remaining = 1, int64(next.Version)
+	return replaced
+}
+
+// versionOf is the version of a policy, 0 for none.
+func versionOf(p *Policy) uint64 {
+	if p == nil {
+		return 0
+	}
+	return p.Version
+}
+
+// rehearse reports whether an atomic batch may be carried out. A batch with a conditional
+// change of a policy is carried out whole or not at all: when one of its changes of
+// policies is refused, that one is answered with why, and all others with Abandoned.
+func (t *Table) rehearse(nowNs int64, ops []Op, out []Decision) bool {
+	if !slices.ContainsFunc(ops, func(op Op) bool { return op.Code == OpPolicy && op.Policy.If }) {
+		return true
+	}
+	set := t.policies.Load()
+	for i := range ops {
+		if ops[i].Code != OpPolicy {
+			continue
+		}
+		if set = t.changed(set, nowNs, &ops[i], &out[i]); out[i].Status != OK {
+			for k := range ops {
+				if k != i {
+					out[k] = Decision{Status: Abandoned}
+				}
+			}
+			return false
+		}
+	}
+	return true
 }
 
 // apply returns the policy as the change leaves it, with the version it had; nil when
@@ -121,6 +168,9 @@ func (c *PolicyChange) apply(old *Policy, name string, nowNs, ttlNs int64) *Poli
 	case PolicySet:
 		t := c.Terms
 		next.Limits, next.Shadow, next.Disabled, next.RetryNs, next.Reserved = t.Limits, t.Shadow, t.Disabled, t.RetryNs, t.Reserved
+		if c.Own {
+			next.Owner = t.Owner
+		}
 	case PolicyEnable, PolicyDisable:
 		next.Disabled = c.Do == PolicyDisable
 	case PolicyShadowOn, PolicyShadowOff:

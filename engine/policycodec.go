@@ -6,15 +6,18 @@ import (
 	"slices"
 )
 
-// The stored form of a policy, format 1; integers are varints, texts have their
-// length in front.
+// The stored form of a policy; integers are varints, texts have their length in front.
+// Format 2 has an owner. A policy without one is in format 1, which older versions read.
 //
-//	policy   = format version flags retryNs reserved zones limits overrides(n, override ...)
+//	policy   = format [owner] version flags retryNs reserved zones limits overrides(n, override ...)
 //	zones    = n (name changes(n, since the one before, offset ...)) ...
 //	limits   = n (algorithm limit waitNs zone(number from 1, or 0)) ...
 //	override = pattern untilNs limits
 
-const policyFormat = 1
+const (
+	policyFormat = 1
+	ownedFormat  = 2
+)
 
 const (
 	policyShadow = 1 << iota
@@ -24,6 +27,10 @@ const (
 // Append appends the policy's stored form, without its name.
 func (p *Policy) Append(b []byte) []byte {
 	e := policyEncoder{b: append(b, policyFormat)}
+	if p.Owner != "" {
+		e.b[len(b)] = ownedFormat
+		e.text(p.Owner)
+	}
 	e.int(int64(p.Version))
 	e.int(oneIf(p.Shadow)*policyShadow | oneIf(p.Disabled)*policyDisabled)
 	e.int(p.RetryNs)
@@ -101,10 +108,16 @@ func (e *policyEncoder) limits(limits []PolicyLimit) {
 // the number of its limits, which a change of overrides need not have.
 func DecodePolicy(name string, b []byte) (*Policy, error) {
 	d := policyDecoder{decoder: decoder{b: b}}
-	if d.byte() != policyFormat {
-		return nil, fmt.Errorf("%w: a policy of another format", ErrStored)
+	p := &Policy{Name: name}
+	switch d.byte() {
+	case policyFormat:
+	case ownedFormat:
+		p.Owner = d.text(MaxPolicyLen)
+		d.bad = d.bad || !soundName(p.Owner)
+	default:
+		return nil, fmt.Errorf("%w: policy %q is in another format", ErrStored, name)
 	}
-	p := &Policy{Name: name, Version: uint64(d.within(0, Never))}
+	p.Version = uint64(d.within(0, Never))
 	flags := d.within(0, policyShadow|policyDisabled)
 	p.Shadow, p.Disabled = flags&policyShadow != 0, flags&policyDisabled != 0
 	p.RetryNs, p.Reserved = d.within(0, MaxWindowNs), d.within(0, MaxReserved)

@@ -42,3 +42,8 @@ func TestBlockEverywhereOnEveryNode(t *testing.T) {
 	}
 	c.agree()
 }
+
+// blockEverywhere is an operation that wire format 3 has.
+func blockEverywhere(key string) engine.Op {
+	return engine.Op{Code: engine.OpBlockEverywhere, Key: []byte(key), Cost: 1, TTLNs: engine.Never}
+}

@@ -13,9 +13,13 @@ import (
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// blockEverywhere is an operation that only wire format 3 has.
-func blockEverywhere(key string) engine.Op {
-	return engine.Op{Code: engine.OpBlockEverywhere, Key: []byte(key), Cost: 1, TTLNs: engine.Never}
+// ofTheNewest is an operation that only the newest form has: a policy that belongs to an
+// owner, and admits one.
+func ofTheNewest(name string) engine.Op {
+	once := engine.PolicyLimit{Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: 1}}
+	return engine.Op{Code: engine.OpPolicy, Key: []byte(name), Policy: &engine.PolicyChange{
+		Own: true, Terms: &engine.Policy{Limits: []engine.PolicyLimit{once}, Owner: "team-a"},
+	}}
 }
 
 // TestFormatsAreAgreedOn: while one member is of an older weir, what that could not read is
@@ -37,8 +41,8 @@ func TestFormatsAreAgreedOn(t *testing.T) {
 		}
 		require.EqualValues(t, older, n.AgreeOnFormat())
 		out := make([]engine.Decision, 2)
-		require.ErrorIs(t, n.Decide([]engine.Op{quota("key", 10), blockEverywhere("p")}, out), raftstore.ErrOldMember)
-		require.ErrorIs(t, n.DecideAtomic([]engine.Op{blockEverywhere("p")}, out), raftstore.ErrOldMember)
+		require.ErrorIs(t, n.Decide([]engine.Op{quota("key", 10), ofTheNewest("p")}, out), raftstore.ErrOldMember)
+		require.ErrorIs(t, n.DecideAtomic([]engine.Op{ofTheNewest("p")}, out), raftstore.ErrOldMember)
 	}
 	requireShown(t, c.nodes[1], older, older, wire.Version, wire.Version)
 	require.EqualValues(t, 9, c.decideOn(c.nodes[2], quota("key", 10))[0].Remaining, "nothing of the rest was counted")
@@ -74,8 +78,8 @@ func TestFormatsAreAgreedOn(t *testing.T) {
 	leader = c.moveTo(1)
 	require.Eventually(t, func() bool { return leader.AgreeOnFormat() == wire.Version }, patience, 10*time.Millisecond)
 	c.stop(0)
-	require.Equal(t, engine.OK, c.decideOn(leader, blockEverywhere("p"))[0].Status)
-	require.Zero(t, c.decideOn(leader, quota("r|p", 10))[0].Allowed)
+	require.Equal(t, engine.OK, c.decideOn(leader, ofTheNewest("p"))[0].Status)
+	require.EqualValues(t, 1, c.decideOn(leader, engine.Op{Code: engine.OpCheck, Text: []byte("p"), Key: []byte("k"), Cost: 1})[0].Limit)
 	c.opts[0].Format = older
 	c.restart(0)
 	select {
@@ -121,7 +125,7 @@ func TestWhatTheLogHasMayBeWrittenAgain(t *testing.T) {
 	c.restart(2)
 	leader, _ = c.leader()
 	require.Eventually(t, func() bool { return leader.AgreeOnFormat() == wire.Version }, patience, 10*time.Millisecond)
-	require.Equal(t, engine.OK, c.decideOn(leader, blockEverywhere("p"))[0].Status)
+	require.Equal(t, engine.OK, c.decideOn(leader, ofTheNewest("p"))[0].Status)
 	c.agree()
 
 	c.stop(2)
@@ -132,6 +136,6 @@ func TestWhatTheLogHasMayBeWrittenAgain(t *testing.T) {
 	}
 	leader, _ = c.leader()
 	require.False(t, leader.Heard("n2"))
-	require.Equal(t, engine.OK, c.decideOn(leader, blockEverywhere("q"))[0].Status)
+	require.Equal(t, engine.OK, c.decideOn(leader, ofTheNewest("q"))[0].Status)
 	c.agree()
 }

@@ -1,12 +1,15 @@
 package server
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/weir-project/weir/engine"
 )
 
 var paramPolicy = param{"name", "the policy: 1 to 64 letters, digits and -_.:"}
+
+var paramIf = param{"IF version", "only if the policy has this version, 0 for no policy; else the error `CHANGED`, and in `MULTI` nothing of the transaction is done"}
 
 const versionReply = "The version of the policy: 1 more with every change, and the same when nothing changed."
 
@@ -20,14 +23,15 @@ func policyCommands() []*command {
 		subs: []*command{
 			policySetCommand(), policyOverrideCommand(),
 			{name: "GET", arity: 3, syntax: "name", flags: "readonly fast", summary: "Describe a policy", params: []param{paramPolicy},
-				reply: "A map: `name`, `version`, `limits` as one types them, `overrides` (of each the pattern, its limits, none for UNLIMITED, and the milliseconds it still holds, -1 for ever), `shadow` and `disabled` (1 or 0), `retry_after_ms`, `reserved`, and what became of " +
-					"checks on this node: `admitted`, `denied`, `shadowed` (admitted because the policy is a shadow). " + staleField,
+				reply: "A map: `name`, `version`, `limits` as one types them, `overrides` (of each the pattern, its limits, none for UNLIMITED, and the milliseconds it still holds, -1 for ever), `shadow` and `disabled` (1 or 0), `retry_after_ms`, `reserved`, what became of " +
+					"checks on this node: `admitted`, `denied`, `shadowed` (admitted because the policy is a shadow), and its `owner`, empty for nobody. " + staleField,
 				shown: []example{{"RL.POLICY SET login LIMIT FIXED 1m 5 FIRST RETRYAFTER 60s", "1", ""},
-					{"RL.POLICY GET login", "name login version 1 limits FIXED 1m 5 FIRST shadow 0 disabled 0 retry_after_ms 60000 reserved 0% overrides  admitted 0 denied 0 shadowed 0", ""}},
+					{"RL.POLICY GET login", "name login version 1 limits FIXED 1m 5 FIRST shadow 0 disabled 0 retry_after_ms 60000 reserved 0% overrides  admitted 0 denied 0 shadowed 0 owner ", ""}},
 				run: runPolicyGet},
-			{name: "LIST", arity: 2, flags: "readonly fast", summary: "The names of all policies, in order", run: runPolicyList, cost: "O(n) in the policies"},
-			{name: "DEL", arity: 3, syntax: "name", flags: "write", summary: "Delete a policy, and forget its usage", cost: "O(1); " + forgetsLater,
-				params: []param{paramPolicy}, reply: "1, or 0 when there is no such policy.", plan: planPolicyDelete, answer: answerDeleted},
+			{name: "LIST", arity: -2, syntax: "[OWNER owner]", flags: "readonly fast", summary: "The names of all policies, in order",
+				params: []param{{"OWNER owner", "only those of this owner; `NONE`: only those of nobody"}}, run: runPolicyList, cost: "O(n) in the policies"},
+			{name: "DEL", arity: -3, syntax: "name [IF version]", flags: "write", summary: "Delete a policy, and forget its usage", cost: "O(1); " + forgetsLater,
+				params: []param{paramPolicy, paramIf}, reply: "1, or 0 when there is no such policy.", plan: planPolicyDelete, answer: answerDeleted},
 			{name: "ENABLE", arity: 3, syntax: "name", flags: "write fast", summary: "Let a policy decide again", params: []param{paramPolicy}, reply: versionReply,
 				plan: planPolicyEnable, answer: answerRemaining},
 			{name: "DISABLE", arity: 3, syntax: "name", flags: "write fast", summary: "Let a policy admit everything, without counting", params: []param{paramPolicy}, reply: versionReply,
@@ -42,17 +46,20 @@ func policyCommands() []*command {
 func policySetCommand() *command {
 	return &command{
 		name: "SET", arity: -6, flags: "write", cost: "O(1); with RESET, or with fewer limits than before, " + forgetsLater,
-		syntax:  "name LIMIT algorithm argument [argument ...] [LIMIT algorithm argument ...] [SHADOW] [DISABLED] [RETRYAFTER duration] [RESERVED part] [KEEP usage|RESET]",
+		syntax:  "name LIMIT algorithm argument [argument ...] [LIMIT algorithm argument ...] [SHADOW] [DISABLED] [RETRYAFTER duration] [RESERVED part] [OWNER owner] [KEEP usage|RESET] [IF version]",
 		summary: "Make a policy, or give it other terms",
 		details: "A limit is written as its decision command takes it, without key: `TOKENBUCKET rate burst [MAXWAIT duration]`, `LEAKYBUCKET rate capacity`, `FIXED window max [FIRST] [TZ zone]`, " +
-			"`SLIDING window max`, `SLIDINGCOUNTER window max`, `STRIKE window threshold penalty [threshold penalty ...]`. A policy with several takes from all or from none.\n\n" +
+			"`SLIDING window max`, `SLIDINGCOUNTER window max`, `STRIKE window threshold penalty [threshold penalty ...]`. A policy with several takes from all or from none. " +
 			"When a policy changes, usage is kept limit by limit, in their order, where the algorithm stays the same: what was used stays used, as with a decision command that brings " +
-			"another limit. `RESET` forgets it. Overrides stay either way.",
+			"another limit. `RESET` forgets it. Overrides stay either way, and so does the owner unless `OWNER` names another. " +
+			"`IF` makes a change conditional. A transaction with a conditional change is carried out whole or not at all: when one of its changes of policies is refused, " +
+			"every other command of it that decides or changes something answers an error and does nothing. `weir policy apply` changes policies so.",
 		params: []param{paramPolicy, {"LIMIT algorithm argument", "one limit; up to 8"},
 			{"SHADOW", "decide and count, but deny nothing"}, {"DISABLED", "admit everything, without counting"},
 			{"RETRYAFTER duration", "denials say to wait at least this"},
 			{"RESERVED part", "the part of each limit that only `PRIORITY high` may take, like `20%`: background traffic is shed first"},
-			{"KEEP usage|RESET", "keep or forget what was used; kept unless given"}},
+			{"OWNER owner", "label the policy with the team whose file it comes from: 1 to 64 letters, digits and -_.:, or `NONE` for nobody"},
+			{"KEEP usage|RESET", "keep or forget what was used; kept unless given"}, paramIf},
 		reply: versionReply,
 		shown: []example{
 			{"RL.POLICY SET api LIMIT TOKENBUCKET 10/s 20 LIMIT SLIDING 1d 1000 RESERVED 25%", "1", ""},
@@ -66,11 +73,11 @@ func policySetCommand() *command {
 
 func policyOverrideCommand() *command {
 	return &command{
-		name: "OVERRIDE", arity: -5, syntax: "name pattern LIMIT algorithm argument [argument ...] [LIMIT algorithm argument ...]|UNLIMITED|NONE [TTL duration]", flags: "write fast",
+		name: "OVERRIDE", arity: -5, syntax: "name pattern LIMIT algorithm argument [argument ...] [LIMIT algorithm argument ...]|UNLIMITED|NONE [TTL duration] [IF version]", flags: "write fast",
 		summary: "Give some keys other limits",
 		details: "The exact key counts first, then the longest pattern that matches (`*`, `?`, `[a-z]`, `\\`). Limits take the place of the policy's, in their order, and go on from what the key has used.",
 		params: []param{paramPolicy, {"pattern", "a key, or a pattern of keys"}, {"LIMIT algorithm argument", "as in RL.POLICY SET"},
-			{"UNLIMITED", "no limit for these keys"}, {"NONE", "take the override back"}, {"TTL duration", "how long it holds; for ever unless given"}},
+			{"UNLIMITED", "no limit for these keys"}, {"NONE", "take the override back"}, {"TTL duration", "how long it holds; for ever unless given"}, paramIf},
 		reply: versionReply,
 		cost:  "O(n) in the overrides of the policy",
 		shown: []example{
@@ -85,8 +92,21 @@ func policyOverrideCommand() *command {
 
 func answerDeleted(s *session, _ []engine.Op, ds []engine.Decision) { s.int(ds[0].Allowed) }
 
-func runPolicyList(s *session, _ [][]byte) {
+// runPolicyList reads: [OWNER owner].
+func runPolicyList(s *session, args [][]byte) {
 	all := s.srv.lim.Policies().All()
+	if len(args) > 2 {
+		if len(args) != 4 || !isWord(args[2], "OWNER") {
+			s.fail(badArgument("option", "must be OWNER owner", args[2]))
+			return
+		}
+		owner, err := ownerArg(args[3])
+		if err != nil {
+			s.fail(err)
+			return
+		}
+		all = slices.DeleteFunc(all, func(p *engine.Policy) bool { return p.Owner != owner })
+	}
 	s.array(len(all))
 	for _, p := range all {
 		s.bulk(p.Name)
@@ -100,7 +120,7 @@ func runPolicyGet(s *session, args [][]byte) {
 		return
 	}
 	counts := p.Counts()
-	s.mapOf(11 + s.staleFields())
+	s.mapOf(12 + s.staleFields())
 	s.pair("name", p.Name)
 	s.pairInt("version", int64(p.Version))
 	s.bulk("limits")
@@ -117,6 +137,7 @@ func runPolicyGet(s *session, args [][]byte) {
 	s.pairInt("admitted", counts.Admitted)
 	s.pairInt("denied", counts.Denied)
 	s.pairInt("shadowed", counts.Shadowed)
+	s.pair("owner", p.Owner)
 	s.stale()
 }
 

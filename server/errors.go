@@ -64,6 +64,8 @@ const (
 	errTooManyTopics replyError = "ERR a client may subscribe to at most 128 channels and patterns"
 
 	errReservedKey     replyError = "ERR keys that begin with 'policy|' belong to the limiters of policies: decide with RL.CHECK, or choose another key"
+	errPolicyChanged   replyError = "CHANGED the policy has another version than IF says; nothing was changed: read it again with RL.POLICY GET"
+	errAbandoned       replyError = "ERR nothing was done, because another command of this transaction was refused"
 	errPoliciesFull    replyError = "ERR at most 1000 policies of 16 MiB together, and per policy 1000 overrides of keys and 32 of patterns; nothing was changed"
 	errWrongType       replyError = "WRONGTYPE the key belongs to another algorithm until it is idle; TYPE tells which, RL.RESET frees it"
 	errOutOfMemory     replyError = "OOM memory is at --max-memory and nothing could be evicted for this (blocks and holds never are, with --when-full deny nothing is); nothing was counted, raise --max-memory"
@@ -127,6 +129,8 @@ var statusErrors = [...]replyError{
 	engine.OtherTerms:      errOtherTerms,
 	engine.BlocksFull:      errBlocksFull,
 	engine.EverywhereStays: errEverywhereStays,
+	engine.PolicyChanged:   errPolicyChanged,
+	engine.Abandoned:       errAbandoned,
 }
 
 // statusError is the reply to an operation that the engine did not carry out.

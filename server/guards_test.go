@@ -76,6 +76,8 @@ func TestWhyNothingWasDone(t *testing.T) {
 		engine.OutOfMemory:     {},
 		engine.BlocksFull:      {},
 		engine.EverywhereStays: {},
+		engine.PolicyChanged:   {},
+		engine.Abandoned:       {},
 	} {
 		for _, code := range codes {
 			var want error = statusErrors[status]

@@ -33,21 +33,21 @@ func planPolicySet(s *session, args [][]byte) error {
 	if err != nil {
 		return err
 	}
-	op.Policy.Terms, op.Policy.Reset, err = termsArgs(args[3:])
-	return err
+	return termsArgs(op.Policy, args[3:])
 }
 
-// termsArgs reads the terms of a policy. Nothing of args is kept.
-func termsArgs(args [][]byte) (p *engine.Policy, reset bool, err error) {
-	p = new(engine.Policy)
+// termsArgs reads the terms of a policy into a change. Nothing of args is kept.
+func termsArgs(change *engine.PolicyChange, args [][]byte) (err error) {
+	p := new(engine.Policy)
+	change.Terms = p
 	if p.Limits, args, err = limitsArgs(args); err != nil {
-		return nil, false, err
+		return err
 	}
 	seen := map[string]bool{}
 	for len(args) > 0 {
 		word := upper(args[0])
 		if seen[word] {
-			return nil, false, replyError("ERR " + word + " is given twice")
+			return replyError("ERR " + word + " is given twice")
 		}
 		seen[word] = true
 		used := 1
@@ -57,30 +57,64 @@ func termsArgs(args [][]byte) (p *engine.Policy, reset bool, err error) {
 		case "DISABLED":
 			p.Disabled = true
 		case "RESET":
-			reset = true
+			change.Reset = true
 		case "KEEP": // the default, said aloud: KEEP usage
 			used += int(oneIf(len(args) > 1 && isWord(args[1], "USAGE")))
-		case "RETRYAFTER", "RESERVED":
+		case "RETRYAFTER", "RESERVED", "OWNER", "IF":
 			if len(args) < 2 {
-				return nil, false, replyError("ERR " + word + " needs a value, " + map[string]string{"RETRYAFTER": "like RETRYAFTER 30s", "RESERVED": "like RESERVED 20%"}[word])
+				return replyError("ERR " + word + " needs a value, like " + word + " " + termExamples[word])
 			}
-			if used++; word == "RESERVED" {
-				p.Reserved, err = reservedArg(args[1])
-			} else {
-				p.RetryNs, err = spanArg("RETRYAFTER", args[1])
-			}
+			used++
+			err = valuedTerm(change, word, args[1])
 		default:
-			err = badArgument("option", "must be LIMIT, SHADOW, DISABLED, RETRYAFTER duration, RESERVED part, KEEP usage or RESET", args[0])
+			err = badArgument("option", "must be LIMIT, SHADOW, DISABLED, RETRYAFTER duration, RESERVED part, KEEP usage, RESET, OWNER owner or IF version", args[0])
 		}
 		if err != nil {
-			return nil, false, err
+			return err
 		}
 		args = args[used:]
 	}
 	if seen["KEEP"] && seen["RESET"] {
-		return nil, false, replyError("ERR KEEP and RESET exclude each other")
+		return replyError("ERR KEEP and RESET exclude each other")
 	}
-	return p, reset, nil
+	return nil
+}
+
+// termExamples has a value of each term that needs one.
+var termExamples = map[string]string{"RETRYAFTER": "30s", "RESERVED": "20%", "OWNER": "team-a", "IF": "3"}
+
+// valuedTerm reads the value of a term that needs one.
+func valuedTerm(change *engine.PolicyChange, word string, value []byte) (err error) {
+	switch word {
+	case "RESERVED":
+		change.Terms.Reserved, err = reservedArg(value)
+	case "RETRYAFTER":
+		change.Terms.RetryNs, err = spanArg(word, value)
+	case "OWNER":
+		change.Own = true
+		change.Terms.Owner, err = ownerArg(value)
+	default:
+		err = ifArg(change, value)
+	}
+	return err
+}
+
+// ownerArg reads an owner; NONE is nobody.
+func ownerArg(b []byte) (string, error) {
+	switch {
+	case isWord(b, "NONE"):
+		return "", nil
+	case !engine.IsPolicyName(b):
+		return "", badArgument("OWNER", "must be 1 to "+strconv.Itoa(engine.MaxPolicyLen)+" letters, digits and -_.:, or NONE", b)
+	}
+	return string(b), nil
+}
+
+// ifArg reads the version on which a change is conditional.
+func ifArg(change *engine.PolicyChange, b []byte) error {
+	version, err := unitsArg("IF", b, 0, engine.Never)
+	change.If, change.Version = true, uint64(version)
+	return err
 }
 
 // limitsArgs reads LIMIT and its arguments, at least once.
@@ -109,9 +143,16 @@ func limitsArgs(args [][]byte) (limits []engine.PolicyLimit, rest [][]byte, err 
 	return limits, args, nil
 }
 
+// planPolicyDelete reads: name [IF version].
 func planPolicyDelete(s *session, args [][]byte) error {
-	_, err := s.change(engine.PolicyDelete, args)
-	return err
+	op, err := s.change(engine.PolicyDelete, args)
+	switch {
+	case err != nil || len(args) == 3:
+		return err
+	case len(args) != 5 || !isWord(args[3], "IF"):
+		return badArgument("option", "must be IF version, at the end", args[3])
+	}
+	return ifArg(op.Policy, args[4])
 }
 
 func planPolicyEnable(s *session, args [][]byte) error {
@@ -137,7 +178,7 @@ func planPolicyShadow(s *session, args [][]byte) error {
 	return err
 }
 
-// planPolicyOverride reads: name pattern LIMIT ... | UNLIMITED [TTL d], or NONE.
+// planPolicyOverride reads: name pattern LIMIT ... | UNLIMITED [TTL d], or NONE; and IF version.
 func planPolicyOverride(s *session, args [][]byte) error {
 	op, err := s.change(engine.PolicyOverride, args)
 	if err != nil {
@@ -149,8 +190,8 @@ func planPolicyOverride(s *session, args [][]byte) error {
 	o := engine.Override{Pattern: string(args[3]), UntilNs: engine.Never}
 	rest := args[4:]
 	switch {
-	case isWord(rest[0], "NONE") && len(rest) == 1:
-		op.Policy.Do, rest = engine.PolicyUnoverride, nil
+	case isWord(rest[0], "NONE"):
+		op.Policy.Do, rest = engine.PolicyUnoverride, rest[1:]
 	case isWord(rest[0], "UNLIMITED"):
 		rest = rest[1:]
 	case isWord(rest[0], "LIMIT"):
@@ -161,12 +202,17 @@ func planPolicyOverride(s *session, args [][]byte) error {
 		return badArgument("override", "must be LIMIT and its arguments, UNLIMITED or NONE", rest[0])
 	}
 	op.Policy.Terms = &engine.Policy{Overrides: []engine.Override{o}}
+	if len(rest) > 1 && isWord(rest[0], "TTL") && op.Policy.Do == engine.PolicyOverride {
+		if op.TTLNs, err = spanArg("TTL", rest[1]); err != nil {
+			return err
+		}
+		rest = rest[2:]
+	}
 	switch {
 	case len(rest) == 0:
-	case isWord(rest[0], "TTL") && len(rest) == 2:
-		op.TTLNs, err = spanArg("TTL", rest[1])
-	default:
-		err = badArgument("option", "must be TTL duration, at the end", rest[0])
+		return nil
+	case len(rest) == 2 && isWord(rest[0], "IF"):
+		return ifArg(op.Policy, rest[1])
 	}
-	return err
+	return badArgument("option", "must be TTL duration or IF version, at the end", rest[0])
 }

@@ -137,3 +137,53 @@ func TestStrikesAsAPolicy(t *testing.T) {
 	require.Contains(t, c.say("RL.POLICY GET lockout"), "admitted 1 denied 1")
 	require.Contains(t, c.say("RL.INSPECT policy|lockout|0|42"), "rule 15m 2 2s 3 15m")
 }
+
+// TestOwnersOfPolicies are set, kept, shown, listed and taken away.
+func TestOwnersOfPolicies(t *testing.T) {
+	c := defaultClient(t)
+	require.Equal(t, "1", c.say("RL.POLICY SET p LIMIT FIXED 1m 5 OWNER team-a SHADOW"))
+	require.Equal(t, "1", c.say("RL.POLICY SET q LIMIT FIXED 1m 5"))
+	require.Equal(t, "2", c.say("RL.POLICY SET p LIMIT FIXED 1m 6"))
+	require.Contains(t, c.say("RL.POLICY GET p"), "shadowed 0 owner team-a")
+	require.Equal(t, "p q", c.say("RL.POLICY LIST"))
+	require.Equal(t, "p", c.say("RL.POLICY LIST OWNER team-a"))
+	require.Equal(t, "q", c.say("RL.POLICY LIST OWNER none"))
+	require.Equal(t, "", c.say("RL.POLICY LIST OWNER team-b"))
+	require.Equal(t, "3", c.say("RL.POLICY SET p LIMIT FIXED 1m 6 OWNER NONE"))
+	require.Equal(t, "p q", c.say("RL.POLICY LIST OWNER NONE"))
+	for send, want := range map[string]string{
+		"RL.POLICY SET p LIMIT FIXED 1m 5 OWNER":       "OWNER needs a value, like OWNER team-a",
+		"RL.POLICY SET p LIMIT FIXED 1m 5 OWNER a/b":   "OWNER must be 1 to 64 letters, digits and -_.:, or NONE, not 'a/b'",
+		"RL.POLICY SET p LIMIT FIXED 1m 5 IF -1":       "IF must be a whole number from 0",
+		"RL.POLICY LIST TEAM a":                        "option must be OWNER owner, not 'TEAM'",
+		"RL.POLICY LIST OWNER":                         "option must be OWNER owner, not 'OWNER'",
+		"RL.POLICY LIST OWNER a/b":                     "OWNER must be 1 to 64 letters",
+		"RL.POLICY DEL p IF":                           "option must be IF version, at the end, not 'IF'",
+		"RL.POLICY DEL p IF x":                         "IF must be a whole number from 0",
+		"RL.POLICY OVERRIDE p k NONE TTL 1s":           "option must be TTL duration or IF version, at the end, not 'TTL'",
+		"RL.POLICY OVERRIDE p k UNLIMITED IF 3 TTL 1s": "option must be TTL duration or IF version, at the end, not 'IF'",
+	} {
+		require.Contains(t, c.say(send), want, send)
+	}
+	require.Contains(t, c.say("RL.POLICY GET p"), "version 3")
+}
+
+// TestConditionalChanges: a change that expects another version changes nothing, and in a
+// transaction neither does what stands beside it.
+func TestConditionalChanges(t *testing.T) {
+	c := defaultClient(t)
+	require.Equal(t, "-"+string(errPolicyChanged), c.say("RL.POLICY SET p LIMIT FIXED FOREVER 5 IF 1"))
+	require.Equal(t, "1", c.say("RL.POLICY SET p LIMIT FIXED FOREVER 5 IF 0"))
+	require.Equal(t, "2", c.say("RL.POLICY OVERRIDE p k UNLIMITED TTL 1h IF 1"))
+	require.Equal(t, "3", c.say("RL.POLICY OVERRIDE p k NONE IF 2"))
+	require.Equal(t, "-"+string(errPolicyChanged), c.say("RL.POLICY OVERRIDE p k UNLIMITED IF 2"))
+	require.Equal(t, "-"+string(errPolicyChanged), c.say("RL.POLICY DEL p IF 2"))
+	c.say("MULTI")
+	c.say("RL.CHECK p k")
+	c.say("RL.POLICY SET q LIMIT FIXED FOREVER 5")
+	c.say("RL.POLICY DEL p IF 2")
+	require.Equal(t, "-"+string(errAbandoned)+" -"+string(errAbandoned)+" -"+string(errPolicyChanged), c.say("EXEC"))
+	require.Equal(t, "p", c.say("RL.POLICY LIST"))
+	require.Equal(t, "1 4 0 -1 5 p", c.say("RL.CHECK p k"))
+	require.Equal(t, "1", c.say("RL.POLICY DEL p IF 3"))
+}

@@ -123,7 +123,12 @@ func (d *Decoder) pairs(op *engine.Op) {
 }
 
 func (d *Decoder) change(op *engine.Op) {
-	op.Policy = &engine.PolicyChange{Do: engine.PolicyDo(d.byte()), Reset: d.bits(numChangeBits)&changeReset != 0}
+	op.Policy = &engine.PolicyChange{Do: engine.PolicyDo(d.byte())}
+	bits := d.bits(numChangeBits)
+	op.Policy.Reset, op.Policy.Own, op.Policy.If = bits&changeReset != 0, bits&changeOwn != 0, bits&changeIf != 0
+	if op.Policy.If {
+		op.Policy.Version = d.uvarint()
+	}
 	terms := d.bytes()
 	if len(terms) == 0 {
 		return

@@ -40,7 +40,9 @@ const (
 
 // The bits of a change of a policy.
 const (
-	changeReset   = 1 << iota
+	changeReset = 1 << iota
+	changeOwn
+	changeIf      // the version follows
 	numChangeBits = iota
 )
 
@@ -188,7 +190,16 @@ func appendChange(b []byte, c *engine.PolicyChange) []byte {
 	if c.Reset {
 		bits |= changeReset
 	}
+	if c.Own {
+		bits |= changeOwn
+	}
+	if c.If {
+		bits |= changeIf
+	}
 	b = append(b, byte(c.Do), bits)
+	if c.If {
+		b = binary.AppendUvarint(b, c.Version)
+	}
 	if c.Terms == nil {
 		return appendBytes(b, nil)
 	}

@@ -29,6 +29,8 @@ func TestTheBytesOfOperations(t *testing.T) {
 	bucket, check := soundOp(engine.OpTake), soundOp(engine.OpCheck)
 	bucket.Limit = soundLimits["bucket"]
 	check.High = true
+	conditional := soundOp(engine.OpPolicy)
+	conditional.Policy.If, conditional.Policy.Version = true, 300
 	for name, c := range map[string]struct {
 		ops  []engine.Op
 		want string
@@ -37,6 +39,7 @@ func TestTheBytesOfOperations(t *testing.T) {
 		"a limit, and again": {[]engine.Op{bucket, bucket}, "04" + "0000016b" + "01000202020000" + "0004016b"},
 		"high priority":      {[]engine.Op{check}, "02" + "09c0016b" + "0170" + "04"},
 		"a changed policy":   {[]engine.Op{soundOp(engine.OpPolicy)}, "02" + "0a80016b" + "10" + "010000"},
+		"if it is as it was": {[]engine.Op{conditional}, "02" + "0a80016b" + "10" + "0104ac0200"},
 	} {
 		var enc wire.Encoder
 		body := enc.Call(nil, c.ops, false)
@@ -58,8 +61,8 @@ func TestUnknownBitsAreRefused(t *testing.T) {
 		"extras":              {"09c0016b017004", []string{"09c0016b017044", "09c0016b017084"}},
 		"extras and terms":    {change + "100001" + terms, []string{change + "500001" + terms, change + "900001" + terms}},
 		"an increment":        {incr + "02030000000000", []string{incr + "02070000000000", incr + "02830000000000"}},
-		"a change":            {change + "10010100", []string{change + "10010300", change + "10018100"}},
-		"a change with terms": {change + "100001" + terms, []string{change + "100003" + terms}},
+		"a change":            {change + "10010100", []string{change + "10010900", change + "10018100"}},
+		"a change with terms": {change + "100001" + terms, []string{change + "100009" + terms}},
 	} {
 		_, err := decode(oneOp(t, c.known))
 		require.NoError(t, err, name)
@@ -151,6 +154,9 @@ func TestFormatOf(t *testing.T) {
 		"a policy":                 {change(overridden(other)), 1},
 		"a policy with strikes":    {change(&engine.Policy{Limits: strike}), 2},
 		"an override with strikes": {change(overridden(strike)), 2},
+		"a policy of an owner":     {engine.Op{Code: engine.OpPolicy, Policy: &engine.PolicyChange{Own: true, Terms: overridden(strike)}}, 4},
+		"a conditional removal":    {engine.Op{Code: engine.OpPolicy, Policy: &engine.PolicyChange{If: true}}, 4},
+		"a block everywhere":       {engine.Op{Code: engine.OpBlockEverywhere}, 3},
 		"an older script":          {script(engine.RedisGCRA - 1), 1},
 		"redis-gcra":               {script(engine.RedisGCRA), 2},
 	} {

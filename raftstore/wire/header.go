@@ -13,8 +13,8 @@ import (
 // node stops at an entry of a newer one.
 //
 // Format 2 has policies with strikes and the script of redis-gcra, format 3 blocks
-// everywhere; see FormatOf.
-const Oldest, Version = 1, 3
+// everywhere, format 4 owners and conditional changes of policies; see FormatOf.
+const Oldest, Version = 1, 4
 
 // HeaderLen is the length of an encoded header.
 const HeaderLen = 2 + 6*8

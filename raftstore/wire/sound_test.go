@@ -185,6 +185,8 @@ func TestOperationsNeedTheirArgument(t *testing.T) {
 	spoiled(engine.OpTake, func(op *engine.Op) { op.Limit.Algorithm = engine.Counter })
 	spoiled(engine.OpIncr, func(op *engine.Op) { op.Incr = nil })
 	spoiled(engine.OpPolicy, func(op *engine.Op) { op.Policy = nil })
+	spoiled(engine.OpPolicy, func(op *engine.Op) { op.Policy.Own = true })
+	spoiled(engine.OpPolicy, func(op *engine.Op) { op.Policy.Version = 1 })
 	spoiled(engine.OpScript, func(op *engine.Op) { op.Script = nil })
 	spoiled(engine.OpScript, func(op *engine.Op) { op.Script.Args[2] = math.NaN() })
 	spoiled(engine.OpCommit, func(op *engine.Op) { op.Dry = true })

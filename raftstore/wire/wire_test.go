@@ -69,6 +69,12 @@ func genOp(t *rapid.T) engine.Op {
 		op.Policy = &engine.PolicyChange{Do: engine.PolicyDelete, Reset: rapid.Bool().Draw(t, "reset")}
 		if rapid.Bool().Draw(t, "set") {
 			op.Policy.Do, op.Policy.Terms = engine.PolicySet, genPolicy(t)
+			if op.Policy.Own = rapid.Bool().Draw(t, "own"); op.Policy.Own {
+				op.Policy.Terms.Owner = rapid.SampledFrom([]string{"", "team-a"}).Draw(t, "owner")
+			}
+		}
+		if op.Policy.If = rapid.Bool().Draw(t, "if"); op.Policy.If {
+			op.Policy.Version = rapid.Uint64().Draw(t, "version")
 		}
 	case engine.OpTake:
 		op.Limit = genLimit(t)
