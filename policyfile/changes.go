@@ -8,13 +8,17 @@ import (
 
 // Changes returns the operations that bring the policies that are in force to what the
 // file says, and leaves out what is so already. Policies and overrides that the file
-// does not name stay.
-func (f *File) Changes(now *engine.Policies) (ops []engine.Op) {
+// does not name stay. So do policies that belong to another owner: foreign names them.
+func (f *File) Changes(now *engine.Policies) (ops []engine.Op, foreign []string) {
 	for i := range f.Policies {
 		p := &f.Policies[i]
 		there := now.Get([]byte(p.Name))
-		if there == nil || !sameTerms(there, p.Set.Policy.Terms) {
-			ops = append(ops, p.Set)
+		if there != nil && there.Owner != "" && there.Owner != f.Owner {
+			foreign = append(foreign, p.Name)
+			continue
+		}
+		if there == nil || there.Owner != f.Owner || !sameTerms(there, p.Set.Policy.Terms) {
+			ops = append(ops, p.owned(f.Owner))
 		}
 		for _, o := range p.Overrides {
 			if there == nil || !hasOverride(there, &o.Policy.Terms.Overrides[0]) {
@@ -22,7 +26,18 @@ func (f *File) Changes(now *engine.Policies) (ops []engine.Op) {
 			}
 		}
 	}
-	return ops
+	return ops, foreign
+}
+
+// owned is the operation that sets the policy's terms and owner. Without an owner it is
+// one that every version of weir reads.
+func (p *Policy) owned(owner string) engine.Op {
+	if owner == "" {
+		return p.Set
+	}
+	set, change, terms := p.Set, *p.Set.Policy, *p.Set.Policy.Terms
+	terms.Owner, change.Own, change.Terms, set.Policy = owner, true, &terms, &change
+	return set
 }
 
 // sameTerms compares what RL.POLICY SET sets.

@@ -1,17 +1,24 @@
 package policyfile
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server"
 )
 
+// ErrOwner is wrapped by the error about a file that names policies of another owner.
+var ErrOwner = errors.New("another owner")
+
 // Terms are a policy as a server tells of it.
 type Terms struct {
 	Name         string     `json:"name"`
+	Owner        string     `json:"owner"` // empty for nobody
+	Version      int64      `json:"-"`
 	Limits       []string   `json:"limits"`
 	Shadow       bool       `json:"shadow"`
 	Disabled     bool       `json:"disabled"`
@@ -27,76 +34,123 @@ type Override struct {
 	TTLMs  int64    `json:"ttl_ms"` // -1: for ever
 }
 
+// Plan is how the policies of a server become what a file says.
+type Plan struct {
+	Steps []Step // what the server lacks, or has otherwise
+	// Extra removes what the file lacks: policies of its owner, and overrides that hold for
+	// ever. An override that ends by itself is left alone.
+	Extra []Step
+
+	versions map[string]int64 // of the policies as they were read
+}
+
 // Step is one change: the arguments of RL.POLICY, and what is so before and after it in
-// words; Before is empty for what is new.
+// words. Before is empty for what is new, After for what is removed.
 type Step struct {
+	Policy        string
 	Words         []string
 	Before, After string
 }
 
-// Compare returns the steps from what a server says to what the file says. What the
-// file does not name stays.
-func (f *File) Compare(now []Terms) (steps []Step) {
+// Commands returns the arguments of RL.POLICY that carry the plan out in one transaction;
+// with prune, Extra comes first. The first change of each policy is conditional, so nothing
+// is done if a policy has changed since it was read.
+func (p *Plan) Commands(prune bool) (all [][]string) {
+	steps := p.Steps
+	if prune {
+		steps = slices.Concat(p.Extra, p.Steps)
+	}
+	conditional := map[string]bool{}
+	for _, step := range steps {
+		words := slices.Clone(step.Words)
+		if !conditional[step.Policy] {
+			conditional[step.Policy] = true
+			words = append(words, "IF", strconv.FormatInt(p.versions[step.Policy], 10))
+		}
+		all = append(all, words)
+	}
+	return all
+}
+
+// Compare returns the plan that makes of what a server says what the file says.
+func (f *File) Compare(now []Terms) *Plan {
+	plan := &Plan{versions: map[string]int64{}}
+	byName := map[string]*Terms{}
+	for i := range now {
+		plan.versions[now[i].Name] = now[i].Version
+		byName[now[i].Name] = &now[i]
+	}
+	for i := range f.Policies {
+		p := &f.Policies[i]
+		there := byName[p.Name]
+		delete(byName, p.Name)
+		plan.set(f.Owner, p, there)
+		for k := range p.Overrides {
+			plan.override(p.Name, &p.Overrides[k], there)
+		}
+		plan.removeOverrides(p, there)
+	}
+	for i := range now {
+		if name := now[i].Name; byName[name] != nil && now[i].Owner == f.Owner {
+			plan.Extra = append(plan.Extra, Step{name, []string{"DEL", name}, now[i].text(), ""})
+		}
+	}
+	return plan
+}
+
+// Conflicts returns an error that names the policies of the file that belong to another
+// owner, and both owners.
+func (f *File) Conflicts(now []Terms) error {
+	var conflicts []error
 	for i := range f.Policies {
 		p := &f.Policies[i]
 		at := slices.IndexFunc(now, func(t Terms) bool { return t.Name == p.Name })
-		before, after := "", setText(p)
-		if at >= 0 {
-			before = now[at].text()
-		}
-		if before != after {
-			limits, terms := server.PolicyWords(p.Set.Policy.Terms)
-			words := []string{"SET", p.Name}
-			for _, l := range limits {
-				words = append(append(words, "LIMIT"), strings.Fields(l)...)
-			}
-			steps = append(steps, Step{append(words, terms...), before, after})
-		}
-		for k := range p.Overrides {
-			if step, differs := compareOverride(p.Name, &p.Overrides[k], now, at); differs {
-				steps = append(steps, step)
-			}
+		if at >= 0 && now[at].Owner != "" && now[at].Owner != f.Owner {
+			conflicts = append(conflicts, fmt.Errorf("%w: %s:%d: policy %s belongs to %s, and this file to %s",
+				ErrOwner, f.Path, p.Line, p.Name, now[at].Owner, ownerName(f.Owner)))
 		}
 	}
-	return steps
+	return errors.Join(conflicts...)
 }
 
-func setText(p *Policy) string {
-	limits, terms := server.PolicyWords(p.Set.Policy.Terms)
-	return text(p.Name, limits, terms)
+func ownerName(owner string) string {
+	if owner == "" {
+		return "nobody (it has no field owner)"
+	}
+	return owner
 }
 
-func text(name string, limits, terms []string) string {
-	words := []string{name}
+func (p *Plan) set(owner string, policy *Policy, there *Terms) {
+	step := Step{Policy: policy.Name, After: setText(policy, owner)}
+	had := ""
+	if there != nil {
+		step.Before, had = there.text(), there.Owner
+	}
+	if step.Before == step.After {
+		return
+	}
+	limits, terms := server.PolicyWords(policy.Set.Policy.Terms)
+	step.Words = []string{"SET", policy.Name}
 	for _, l := range limits {
-		words = append(words, "LIMIT", l)
+		step.Words = append(append(step.Words, "LIMIT"), strings.Fields(l)...)
 	}
-	return strings.Join(append(words, terms...), " ")
+	step.Words = append(step.Words, terms...)
+	switch {
+	case owner == had:
+	case owner == "":
+		step.Words = append(step.Words, "OWNER", "NONE")
+	default:
+		step.Words = append(step.Words, "OWNER", owner)
+	}
+	p.Steps = append(p.Steps, step)
 }
 
-func (t *Terms) text() string {
-	var terms []string
-	if t.Shadow {
-		terms = append(terms, "SHADOW")
-	}
-	if t.Disabled {
-		terms = append(terms, "DISABLED")
-	}
-	if t.RetryAfterMs > 0 {
-		terms = append(terms, "RETRYAFTER", engine.FormatDuration(t.RetryAfterMs*1e6))
-	}
-	if t.Reserved != "" && t.Reserved != "0%" {
-		terms = append(terms, "RESERVED", t.Reserved)
-	}
-	return text(t.Name, t.Limits, terms)
-}
-
-// compareOverride compares limits; how long an override holds does not matter, for it
-// grows shorter by itself.
-func compareOverride(policy string, op *engine.Op, now []Terms, at int) (step Step, differs bool) {
+// override compares limits; how long an override holds does not matter, for it grows
+// shorter by itself.
+func (p *Plan) override(policy string, op *engine.Op, there *Terms) {
 	o := &op.Policy.Terms.Overrides[0]
 	limits, _ := server.PolicyWords(&engine.Policy{Limits: o.Limits})
-	step.Words, step.After = []string{"OVERRIDE", policy, o.Pattern}, overrideText(policy, o.Pattern, limits)
+	step := Step{Policy: policy, Words: []string{"OVERRIDE", policy, o.Pattern}, After: overrideText(policy, o.Pattern, limits)}
 	for _, l := range limits {
 		step.Words = append(append(step.Words, "LIMIT"), strings.Fields(l)...)
 	}
@@ -106,19 +160,26 @@ func compareOverride(policy string, op *engine.Op, now []Terms, at int) (step St
 	if op.TTLNs > 0 {
 		step.Words = append(step.Words, "TTL", engine.FormatDuration(op.TTLNs))
 	}
-	if at >= 0 {
-		for _, there := range now[at].Overrides {
-			if there.Key == o.Pattern && there.TTLMs != 0 {
-				step.Before = overrideText(policy, there.Key, there.Limits)
+	if there != nil {
+		for _, was := range there.Overrides {
+			if was.Key == o.Pattern && was.TTLMs != 0 {
+				step.Before = overrideText(policy, was.Key, was.Limits)
 			}
 		}
 	}
-	return step, step.Before != step.After
+	if step.Before != step.After {
+		p.Steps = append(p.Steps, step)
+	}
 }
 
-func overrideText(policy, key string, limits []string) string {
-	if len(limits) == 0 {
-		return fmt.Sprintf("%s for %s UNLIMITED", policy, key)
+func (p *Plan) removeOverrides(policy *Policy, there *Terms) {
+	if there == nil {
+		return
 	}
-	return text(policy+" for "+key, limits, nil)
+	for _, o := range there.Overrides {
+		if o.TTLMs < 0 && !policy.overrides(o.Key) {
+			words := []string{"OVERRIDE", policy.Name, o.Key, "NONE"}
+			p.Extra = append(p.Extra, Step{policy.Name, words, overrideText(policy.Name, o.Key, o.Limits), ""})
+		}
+	}
 }

@@ -17,21 +17,41 @@ import (
 // comments.
 const maxFileBytes = 2 * engine.MaxPolicyBytes
 
+// maxInclude bounds the other files that tests are about.
+const maxInclude = 100
+
 // ErrFile is wrapped by every error about the content of a file.
 var ErrFile = errors.New("bad policy file")
 
-// File is the policies of a file, in its order.
-type File struct{ Policies []Policy }
+// File is what a file says, in its order.
+type File struct {
+	Path  string // what errors call it
+	Owner string // whose policies they are; empty: nobody's
+	// Include names other files, whose policies the tests are about, too.
+	Include  []string
+	Policies []Policy
+	Tests    []Test
+}
 
 // Policy is one policy of a file.
 type Policy struct {
 	Name      string
+	Line      int
 	Set       engine.Op   // the OpPolicy that gives it its terms
 	Overrides []engine.Op // and those that give it its overrides
 }
 
-// Open reads a policy file.
+// Open reads a policy file whose policies are to be in force.
 func Open(path string) (*File, error) {
+	f, err := open(path)
+	if err == nil && len(f.Include) > 0 {
+		return nil, fmt.Errorf("%w %s: a file with the field 'files' is one of tests, for 'weir policy test'; name the files themselves: %s",
+			ErrFile, path, strings.Join(f.Include, ", "))
+	}
+	return f, err
+}
+
+func open(path string) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFile, err)
@@ -43,8 +63,9 @@ func Open(path string) (*File, error) {
 // Read reads a policy file; name is what errors call it.
 func Read(from io.Reader, name string) (*File, error) {
 	r := io.LimitedReader{R: from, N: maxFileBytes + 1}
-	var doc yaml.Node
-	err := yaml.NewDecoder(&r).Decode(&doc)
+	var doc, more yaml.Node
+	d := yaml.NewDecoder(&r)
+	err := d.Decode(&doc)
 	switch {
 	case r.N == 0:
 		return nil, fmt.Errorf("%w %s: longer than %d bytes", ErrFile, name, maxFileBytes)
@@ -55,7 +76,10 @@ func Read(from io.Reader, name string) (*File, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%w %s: %w", ErrFile, name, err)
 	}
-	f := new(File)
+	if err := d.Decode(&more); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%w %s: it has a second document, behind '---'; one file is one document", ErrFile, name)
+	}
+	f := &File{Path: name}
 	if err := f.read(doc.Content[0]); err != nil {
 		return nil, fmt.Errorf("%w %s:%w", ErrFile, name, err)
 	}
@@ -68,19 +92,33 @@ func at(n *yaml.Node, format string, args ...any) error {
 }
 
 func (f *File) read(top *yaml.Node) error {
-	return fields(top, "the file", map[string]func(*yaml.Node) error{"policies": func(all *yaml.Node) error {
-		return each(all, "policies", func(name, terms *yaml.Node) error {
-			if len(f.Policies) == engine.MaxPolicies {
-				return at(name, "at most %d policies", engine.MaxPolicies)
-			}
-			p := policyReader{name: name}
-			if err := p.read(terms); err != nil {
-				return err
-			}
-			f.Policies = append(f.Policies, p.out)
-			return nil
-		})
-	}})
+	return fields(top, "the file", map[string]func(*yaml.Node) error{
+		"owner":    f.readOwner,
+		"policies": f.readPolicies,
+		"files":    func(n *yaml.Node) (err error) { f.Include, err = texts(n, "files", maxInclude); return err },
+		"tests":    f.readTests,
+	})
+}
+
+func (f *File) readOwner(n *yaml.Node) (err error) {
+	if f.Owner, err = scalar(n); err == nil && (!engine.IsPolicyName([]byte(f.Owner)) || strings.EqualFold(f.Owner, "NONE")) {
+		return at(n, "owner must be 1 to %d letters, digits and -_.:, and not NONE; got %q", engine.MaxPolicyLen, f.Owner)
+	}
+	return err
+}
+
+func (f *File) readPolicies(all *yaml.Node) error {
+	return each(all, "policies", func(name, terms *yaml.Node) error {
+		if len(f.Policies) == engine.MaxPolicies {
+			return at(name, "at most %d policies", engine.MaxPolicies)
+		}
+		p := policyReader{name: name}
+		if err := p.read(terms); err != nil {
+			return err
+		}
+		f.Policies = append(f.Policies, p.out)
+		return nil
+	})
 }
 
 // policyReader reads the terms of one policy into the words of RL.POLICY.
@@ -126,7 +164,7 @@ func (p *policyReader) read(terms *yaml.Node) error {
 	if len(p.limit) == 0 {
 		return at(p.name, "policy %s: it needs limits, like '- TOKENBUCKET 10/s 100'", p.name.Value)
 	}
-	p.out.Name = p.name.Value
+	p.out.Name, p.out.Line = p.name.Value, p.name.Line
 	p.out.Set, err = p.op(p.name, append(append([]string{"SET", p.name.Value}, p.limit...), p.terms...))
 	if err != nil || overrides == nil {
 		return err
@@ -167,9 +205,16 @@ func (p *policyReader) overrides(list *yaml.Node) error {
 	if list.Kind != yaml.SequenceNode {
 		return at(list, "policy %s: overrides is a list, like '- key: vip:*'", p.name.Value)
 	}
+	globs := 0
 	for _, n := range list.Content {
 		if err := p.override(n); err != nil {
 			return err
+		}
+		if p.out.Overrides[len(p.out.Overrides)-1].Policy.Terms.Overrides[0].Glob() {
+			globs++
+		}
+		if keys := len(p.out.Overrides) - globs; globs > engine.MaxGlobs || keys > engine.MaxOverrides {
+			return at(n, "policy %s: at most %d overrides of keys and %d of patterns", p.name.Value, engine.MaxOverrides, engine.MaxGlobs)
 		}
 	}
 	return nil
@@ -194,7 +239,13 @@ func (p *policyReader) override(n *yaml.Node) error {
 	case unlimited:
 		limits = []string{"UNLIMITED"}
 	}
+	if p.out.overrides(key) {
+		return at(n, "policy %s has an override for %q twice", p.name.Value, key)
+	}
 	op, err := p.op(n, append(append([]string{"OVERRIDE", p.name.Value, key}, limits...), ttl...))
+	if err != nil {
+		return err
+	}
 	p.out.Overrides = append(p.out.Overrides, op)
-	return err
+	return nil
 }

@@ -41,7 +41,7 @@ func read(t *testing.T, text string) *policyfile.File {
 func TestAFileSaysWhatTheCommandSays(t *testing.T) {
 	f := read(t, good)
 	table := engine.NewTable(engine.Options{})
-	ops := f.Changes(table.Policies())
+	ops, _ := f.Changes(table.Policies())
 	require.Len(t, ops, 4)
 	out := make([]engine.Decision, len(ops))
 	table.DecideAtomic(engine.Stamp{NowNs: 1e18}, ops, out)
@@ -58,7 +58,8 @@ func TestAFileSaysWhatTheCommandSays(t *testing.T) {
 	require.Equal(t, int64(1e18)+3600e9, login.Overrides[0].UntilNs, "the exact key is tried first")
 	require.EqualValues(t, 1e9, login.Overrides[1].Limits[0].WaitNs)
 	require.True(t, table.Policies().Get([]byte("api")).Shadow)
-	require.Empty(t, f.Changes(table.Policies()))
+	ops, _ = f.Changes(table.Policies())
+	require.Empty(t, ops)
 	require.Empty(t, read(t, "policies: {}").Policies)
 }
 
@@ -69,7 +70,7 @@ func TestABadFileNamesTheLine(t *testing.T) {
 		{"FIXED 1m 5 FIRST", "LEAKY 1 1", "test.yaml:5: policy login: LIMIT must be TOKENBUCKET rate burst"},
 		{"60s", "soon", "test.yaml:7: policy login: RETRYAFTER must be like 60"},
 		{"12.5%", "100%", "test.yaml:8: policy login: RESERVED must be from 0.1% to 99.9%, like 20%, not '100%'"},
-		{"retry_after", "retryafter", `test.yaml:7: policy login has no field "retryafter"`},
+		{"retry_after", "retryafter", `test.yaml:7: policy login has no field "retryafter", did you mean retry_after?`},
 		{"shadow: true", "shadow: maybe", `test.yaml:15: want true or false, not "maybe"`},
 		{"ttl: 1h", "ttl: 0", "test.yaml:12: policy login: TTL must be longer than 0"},
 		{"unlimited: true, ttl", "ttl", "test.yaml:12: policy login: an override has either limits or 'unlimited: true'"},
@@ -78,7 +79,7 @@ func TestABadFileNamesTheLine(t *testing.T) {
 		{"  api:", "  cost:", "test.yaml:13: policy cost: policy must not be an option of RL.CHECK, not 'cost'"},
 		{"limits: [SLIDINGCOUNTER 1h 1000]", "limits: 7", "test.yaml:14: policy api: limits is a list"},
 		{"    limits: [SLIDINGCOUNTER 1h 1000]\n", "", "test.yaml:13: policy api: it needs limits"},
-		{"policies:", "policy:", `test.yaml:2: the file has no field "policy", only policies`},
+		{"policies:", "policy:", `test.yaml:2: the file has no field "policy", only files, owner, policies, tests`},
 		{"policies:", "policies: [", "yaml: line"},
 	} {
 		text := strings.Replace(good, test.change, test.with, 1)
@@ -114,16 +115,16 @@ func TestWhatIsWrittenReadsTheSame(t *testing.T) {
 			},
 		},
 	}
-	require.Empty(t, read(t, good).Compare(told))
+	require.Empty(t, read(t, good).Compare(told).Steps)
 	var b bytes.Buffer
-	require.NoError(t, policyfile.Write(&b, told))
-	require.Empty(t, read(t, b.String()).Compare(told))
+	require.NoError(t, policyfile.Write(&b, "", told))
+	require.Empty(t, read(t, b.String()).Compare(told).Steps)
 
 	told[0].Shadow, told[1].Overrides[0].Limits = false, []string{"FIXED 1s 1"}
 	require.Equal(t, []policyfile.Step{
-		{[]string{"OVERRIDE", "login", "probe", "UNLIMITED", "TTL", "1h"}, "login for probe LIMIT FIXED 1s 1", "login for probe UNLIMITED"},
-		{[]string{"SET", "api", "LIMIT", "SLIDINGCOUNTER", "1h", "1000", "SHADOW", "DISABLED"}, "api LIMIT SLIDINGCOUNTER 1h 1000 DISABLED", "api LIMIT SLIDINGCOUNTER 1h 1000 SHADOW DISABLED"},
-	}, read(t, good).Compare(told))
+		{"login", []string{"OVERRIDE", "login", "probe", "UNLIMITED", "TTL", "1h"}, "login for probe LIMIT FIXED 1s 1", "login for probe UNLIMITED"},
+		{"api", []string{"SET", "api", "LIMIT", "SLIDINGCOUNTER", "1h", "1000", "SHADOW", "DISABLED"}, "api LIMIT SLIDINGCOUNTER 1h 1000 DISABLED", "api LIMIT SLIDINGCOUNTER 1h 1000 SHADOW DISABLED"},
+	}, read(t, good).Compare(told).Steps)
 }
 
 // FuzzRead: whatever a file holds, reading it ends without a panic, and a table can
@@ -136,7 +137,8 @@ func FuzzRead(f *testing.F) {
 			require.ErrorIs(t, err, policyfile.ErrFile)
 			return
 		}
-		for _, op := range file.Changes(engine.NewTable(engine.Options{Shards: 1}).Policies()) {
+		ops, _ := file.Changes(engine.NewTable(engine.Options{Shards: 1}).Policies())
+		for _, op := range ops {
 			require.True(t, op.Policy.Sound(op.Key))
 		}
 	})

@@ -11,6 +11,7 @@ import (
 // The fields of a file in the order in which Write writes them.
 type (
 	fileOut struct {
+		Owner    string    `yaml:"owner,omitempty"`
 		Policies yaml.Node `yaml:"policies"`
 	}
 	policyOut struct {
@@ -29,10 +30,10 @@ type (
 	}
 )
 
-// Write writes policies as a file that Read reads; overrides that have ended are left
-// out.
-func Write(w io.Writer, all []Terms) error {
-	out := fileOut{Policies: yaml.Node{Kind: yaml.MappingNode}}
+// Write writes policies of an owner as a file that Read reads; overrides that have ended
+// are left out.
+func Write(w io.Writer, owner string, all []Terms) error {
+	out := fileOut{Owner: owner, Policies: yaml.Node{Kind: yaml.MappingNode}}
 	for i := range all {
 		var name, terms yaml.Node
 		name.SetString(all[i].Name)

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/weir-project/weir/internal/nearest"
 )
 
 // fields hands the values of a mapping to their readers. A field that has none is an
@@ -14,10 +16,18 @@ func fields(n *yaml.Node, what string, readers map[string]func(*yaml.Node) error
 	return each(n, what, func(key, value *yaml.Node) error {
 		read := readers[key.Value]
 		if read == nil {
-			return at(key, "%s has no field %q, only %s", what, key.Value, strings.Join(slices.Sorted(maps.Keys(readers)), ", "))
+			return unknownField(key, what, slices.Sorted(maps.Keys(readers)))
 		}
 		return read(value)
 	})
+}
+
+// unknownField names the field that was meant where there is one near, else all.
+func unknownField(key *yaml.Node, what string, known []string) error {
+	if near := nearest.Names(key.Value, known); len(near) > 0 {
+		return at(key, "%s has no field %q, did you mean %s?", what, key.Value, strings.Join(near, " or "))
+	}
+	return at(key, "%s has no field %q, only %s", what, key.Value, strings.Join(known, ", "))
 }
 
 // each visits the fields of a mapping, which has none twice.
@@ -50,6 +60,21 @@ func scalar(n *yaml.Node) (string, error) {
 		return "", at(n, "want a single value")
 	}
 	return n.Value, nil
+}
+
+// texts reads a list of texts.
+func texts(n *yaml.Node, what string, most int) (all []string, err error) {
+	if n.Kind != yaml.SequenceNode || len(n.Content) == 0 || len(n.Content) > most {
+		return nil, at(n, "%s is a list of 1 to %d", what, most)
+	}
+	for _, one := range n.Content {
+		text, err := scalar(one)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, text)
+	}
+	return all, nil
 }
 
 func boolean(n *yaml.Node) (on bool, err error) {

@@ -127,7 +127,7 @@ func runPolicyGet(s *session, args [][]byte) {
 	s.strings(limitTexts(p.Limits))
 	s.pairInt("shadow", int64(oneIf(p.Shadow)))
 	s.pairInt("disabled", int64(oneIf(p.Disabled)))
-	s.pairInt("retry_after_ms", p.RetryNs/1e6)
+	s.pairInt("retry_after_ms", (p.RetryNs+1e6-1)/1e6) // as denials tell it
 	s.pair("reserved", reservedText(p.Reserved))
 	s.bulk("overrides")
 	s.array(len(p.Overrides))

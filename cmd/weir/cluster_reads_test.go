@@ -61,9 +61,9 @@ func TestPolicyDiffAtAFollowerKnowsWhatWasApplied(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "policies.yaml")
 	for i := range 20 {
 		require.NoError(t, os.WriteFile(path, []byte(strings.Replace(loginPolicy, "5", fmt.Sprint(5+i), 1)), 0o600))
-		require.NoError(t, (&policyCmd{Addr: nodes[i%3].addr}).apply(io.Discard, path))
+		require.NoError(t, (&policyApplyCmd{remote: remote{Addr: nodes[i%3].addr}, File: path}).apply(io.Discard))
 		var out bytes.Buffer
-		require.NoError(t, (&policyCmd{Addr: nodes[1+i%2].addr}).diff(&out, path, false), "round %d: %s", i, &out)
+		require.NoError(t, (&policyDiffCmd{remote: remote{Addr: nodes[1+i%2].addr}, File: path}).diff(&out), "round %d: %s", i, &out)
 	}
 	var said bytes.Buffer
 	cmd := exec.Command(binary, "policy", "diff", "-f", path, "--addr="+nodes[1].addr)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
 	"reflect"
@@ -18,7 +19,7 @@ type cli struct {
 	Help        helpCmd        `cmd:"" help:"Explain the commands a client may send."`
 	Dialects    dialectsCmd    `cmd:"" help:"List the limiter libraries whose scripts are recognised."`
 	Cluster     clusterCmd     `cmd:"" help:"Look at a running cluster, or change it."`
-	Policy      policyCmd      `cmd:"" help:"Bring the policies of a running server to what a file says, compare them, or write them down."`
+	Policy      policyCmd      `cmd:"" help:"Test policy files, compare them with a running server, apply them, or write down what is in force."`
 	Keys        keysCmd        `cmd:"" help:"List keys of a running server, look them up, explain, reset and block them."`
 	Top         topCmd         `cmd:"" help:"Watch a running server: decisions, time to decide, heaviest keys, memory, nodes."`
 	Doctor      doctorCmd      `cmd:"" help:"Look at what the flags of weir serve ask for, and at the server that runs with them: what is well, what is not, and what to do. Exit code 1 if something fails."`
@@ -43,7 +44,11 @@ func main() {
 	}
 	ctx, err := parser.Parse(args)
 	parser.FatalIfErrorf(explain(err))
-	parser.FatalIfErrorf(advise(ctx.Run()))
+	err = ctx.Run()
+	if told := (*quiet)(nil); errors.As(err, &told) {
+		os.Exit(told.code)
+	}
+	parser.FatalIfErrorf(advise(err))
 }
 
 func newParser(c *cli) *kong.Kong {

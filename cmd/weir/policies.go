@@ -103,7 +103,7 @@ func (l *policyLoader) reload() bool {
 
 // apply makes what the file says so. After an error it may be tried again.
 func (l *policyLoader) apply(n policyNode) error {
-	ops := l.file.Changes(n.Policies())
+	ops, foreign := l.file.Changes(n.Policies())
 	refused := 0
 	for from := 0; from < len(ops); from += policiesAtOnce {
 		some := ops[from:min(from+policiesAtOnce, len(ops))]
@@ -122,7 +122,11 @@ func (l *policyLoader) apply(n policyNode) error {
 	if refused > 0 {
 		l.log.Error("there is no room for some policies of the file", "refused", refused, "file", l.path)
 	}
-	l.log.Info("policies are as the file says", "file", l.path, "policies", len(l.file.Policies), "changes", len(ops)-refused)
+	if len(foreign) > 0 {
+		l.log.Error("policies of the file belong to another owner and stay as they are: take them out of the file, or take them over with 'weir policy apply --take-over'",
+			"policies", foreign, "file", l.path)
+	}
+	l.log.Info("policies are as the file says", "file", l.path, "policies", len(l.file.Policies), "owner", l.file.Owner, "changes", len(ops)-refused)
 	return nil
 }
 

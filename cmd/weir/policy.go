@@ -5,73 +5,123 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
+
+	"github.com/gomodule/redigo/redis"
 
 	"github.com/weir-project/weir/policyfile"
 )
 
-// policyCmd works on the policies of a running server.
+// policyCmd works on policy files, and on the policies of a running server.
 type policyCmd struct {
-	Addr         string `address:"" default:"127.0.0.1:6380" help:"A server, as clients reach it."`
-	PasswordFile string `placeholder:"FILE" help:"File that holds its password."`
-	dialFlags
-
-	Apply  policyApplyCmd  `cmd:"" help:"Make policies as a file says, all of them in one step. Policies that it does not name stay."`
-	Diff   policyDiffCmd   `cmd:"" help:"Show what apply would do. Exit code 1 when there is a difference."`
+	Test   policyTestCmd   `cmd:"" help:"Run the tests of policy files in frozen time, without a server. Exit code 1 when one fails, 2 when a file is bad."`
+	Diff   policyDiffCmd   `cmd:"" help:"Show what of a file is not so on a server, and what the file lacks. Exit code 0: no difference, 1: there is one, 2: an error."`
+	Apply  policyApplyCmd  `cmd:"" help:"Make policies as a file says, all of them in one step or none. Policies that it does not name stay, unless --prune is given."`
 	Export policyExportCmd `cmd:"" help:"Write the policies that are in force as a file."`
 }
 
 type policyApplyCmd struct {
-	File string `short:"f" required:"" placeholder:"FILE" help:"The policy file."`
+	remote
+	File     string `short:"f" required:"" placeholder:"FILE" help:"The policy file."`
+	Prune    bool   `env:"-" help:"Also remove the policies of the file's owner that the file lacks, and overrides that hold for ever."`
+	DryRun   bool   `env:"-" help:"Only show what would change."`
+	TakeOver bool   `env:"-" help:"Take over the policies of the file that belong to another owner."`
 }
 
 type policyDiffCmd struct {
+	remote
 	File string `short:"f" required:"" placeholder:"FILE" help:"The policy file."`
 	JSON bool   `env:"-" name:"json" help:"Print JSON: a list of changes, each what is so before and after."`
 }
 
 type policyExportCmd struct {
-	JSON bool `env:"-" name:"json" help:"Print JSON instead of YAML, in the server's terms."`
+	remote
+	Owner string `env:"-" mayempty:"" placeholder:"OWNER" default:"*" help:"Only the policies of this owner; --owner= for those of nobody. Unless given, all policies must have the same owner."`
+	JSON  bool   `env:"-" name:"json" help:"Print JSON instead of YAML, in the server's terms."`
 }
 
-// errDiffers is how diff says with its exit code that there is a difference.
-var errDiffers = errors.New("the policies differ from the file")
+// anyOwner is the owner of a file that is to hold all policies.
+const anyOwner = "*"
 
-func (a *policyApplyCmd) Run(c *policyCmd) error  { return c.apply(os.Stdout, a.File) }
-func (d *policyDiffCmd) Run(c *policyCmd) error   { return c.diff(os.Stdout, d.File, d.JSON) }
-func (e *policyExportCmd) Run(c *policyCmd) error { return c.export(os.Stdout, e.JSON) }
+// errDiffers is how diff says with its exit code that there is a difference.
+var errDiffers error = &quiet{"the policies differ from the file", 1}
+
+func (a *policyApplyCmd) Run() error  { return a.apply(os.Stdout) }
+func (d *policyDiffCmd) Run() error   { return troubled(d.diff(os.Stdout)) }
+func (e *policyExportCmd) Run() error { return e.export(os.Stdout) }
+
+// maxApplyTries bounds how often apply begins anew because others change policies, too.
+const maxApplyTries = 5
 
 // apply sends what differs, and says what it was.
-func (c *policyCmd) apply(w io.Writer, path string) error {
-	file, err := policyfile.Open(path)
+func (a *policyApplyCmd) apply(w io.Writer) error {
+	file, err := policyfile.Open(a.File)
 	if err != nil {
 		return err
 	}
-	return c.with(func(s *policyServer) error {
+	for range maxApplyTries {
+		if err = a.try(w, file); !changedMeanwhile(err) {
+			return err
+		}
+	}
+	return fmt.Errorf("the policies keep changing, nothing was changed: run it again when nobody else applies: %w", err)
+}
+
+func (a *policyApplyCmd) try(w io.Writer, file *policyfile.File) error {
+	return a.with(func(conn redis.Conn) error {
+		s := &policyServer{conn}
 		now, err := s.policies()
 		if err != nil {
 			return err
 		}
-		steps := file.Compare(now)
-		if err := s.change(steps); err != nil {
+		if err := file.Conflicts(now); err != nil && !a.TakeOver {
+			return fmt.Errorf("%w\nnothing was changed: name the policy otherwise, or take it over with --take-over", err)
+		}
+		plan := file.Compare(now)
+		what := "to change, nothing was changed (--dry-run)"
+		if !a.DryRun {
+			if err := s.change(plan.Commands(a.Prune)); err != nil {
+				return err
+			}
+			what = "changed"
+		}
+		if a.Prune {
+			return report(w, slices.Concat(plan.Extra, plan.Steps), what)
+		}
+		if err := report(w, plan.Steps, what); err != nil || len(plan.Extra) == 0 {
 			return err
 		}
-		return report(w, steps, "changed")
+		return a.mentionExtra(w, plan.Extra)
 	})
 }
 
-func (c *policyCmd) diff(w io.Writer, path string, asJSON bool) error {
-	file, err := policyfile.Open(path)
+// mentionExtra names what stays because --prune is not given.
+func (a *policyApplyCmd) mentionExtra(w io.Writer, extra []policyfile.Step) error {
+	for _, step := range extra {
+		fmt.Fprintf(w, "  %s\n", plainText(step.Before))
+	}
+	_, err := fmt.Fprintf(w, "%d not in the file: --prune removes them\n", len(extra))
+	return err
+}
+
+func (d *policyDiffCmd) diff(w io.Writer) error {
+	file, err := policyfile.Open(d.File)
 	if err != nil {
 		return err
 	}
-	return c.with(func(s *policyServer) error {
-		now, err := s.policies()
+	return d.with(func(conn redis.Conn) error {
+		now, err := (&policyServer{conn}).policies()
 		if err != nil {
 			return err
 		}
-		steps := file.Compare(now)
-		write := func() error { return report(w, steps, "to change") }
-		if asJSON {
+		if err := file.Conflicts(now); err != nil {
+			return err
+		}
+		plan := file.Compare(now)
+		steps := slices.Concat(plan.Extra, plan.Steps)
+		write := func() error { return reportDiff(w, plan) }
+		if d.JSON {
 			write = func() error { return writeJSON(w, stepsJSON(steps)) }
 		}
 		if err := write(); err != nil || len(steps) == 0 {
@@ -81,23 +131,52 @@ func (c *policyCmd) diff(w io.Writer, path string, asJSON bool) error {
 	})
 }
 
-func (c *policyCmd) export(w io.Writer, asJSON bool) error {
-	return c.with(func(s *policyServer) error {
-		now, err := s.policies()
+func (e *policyExportCmd) export(w io.Writer) error {
+	return e.with(func(conn redis.Conn) error {
+		now, err := (&policyServer{conn}).policies()
 		if err != nil {
 			return err
 		}
-		if asJSON {
+		if e.Owner != anyOwner {
+			now = slices.DeleteFunc(now, func(t policyfile.Terms) bool { return t.Owner != e.Owner })
+		}
+		if e.JSON {
 			return writeJSON(w, now)
 		}
-		return policyfile.Write(w, now)
+		owner, err := oneOwner(now)
+		if err != nil {
+			return err
+		}
+		return policyfile.Write(w, owner, now)
 	})
+}
+
+// oneOwner is the owner of all policies: a file has one.
+func oneOwner(all []policyfile.Terms) (string, error) {
+	var owners []string
+	for _, t := range all {
+		if !slices.Contains(owners, t.Owner) {
+			owners = append(owners, t.Owner)
+		}
+	}
+	switch len(owners) {
+	case 0:
+		return "", nil
+	case 1:
+		return owners[0], nil
+	}
+	slices.Sort(owners)
+	flags := make([]string, len(owners))
+	for i, owner := range owners {
+		flags[i] = "--owner=" + plainText(owner)
+	}
+	return "", fmt.Errorf("the policies have %d owners, and a file has one: export each by itself, with %s", len(owners), strings.Join(flags, ", "))
 }
 
 // stepJSON is a change as programs read it.
 type stepJSON struct {
 	Before string `json:"before"` // "": it is new
-	After  string `json:"after"`
+	After  string `json:"after"`  // "": the file lacks it
 }
 
 func stepsJSON(steps []policyfile.Step) []stepJSON {
@@ -108,14 +187,20 @@ func stepsJSON(steps []policyfile.Step) []stepJSON {
 	return list
 }
 
-// report lists steps, what is taken away with a minus and what comes with a plus.
-func report(w io.Writer, steps []policyfile.Step, what string) error {
-	for _, step := range steps {
-		if step.Before != "" {
-			fmt.Fprintf(w, "- %s\n", plainText(step.Before))
-		}
-		fmt.Fprintf(w, "+ %s\n", plainText(step.After))
+// reportDiff tells both halves of a plan.
+func reportDiff(w io.Writer, plan *policyfile.Plan) error {
+	if len(plan.Extra) == 0 {
+		return report(w, plan.Steps, "to change")
 	}
+	show(w, plan.Extra)
+	show(w, plan.Steps)
+	_, err := fmt.Fprintf(w, "%d to change, %d not in the file\n", len(plan.Steps), len(plan.Extra))
+	return err
+}
+
+// report lists steps and counts them.
+func report(w io.Writer, steps []policyfile.Step, what string) error {
+	show(w, steps)
 	if len(steps) == 0 {
 		what = "nothing " + what
 	} else {
@@ -124,3 +209,18 @@ func report(w io.Writer, steps []policyfile.Step, what string) error {
 	_, err := fmt.Fprintln(w, what)
 	return err
 }
+
+// show lists steps, what is taken away with a minus and what comes with a plus.
+func show(w io.Writer, steps []policyfile.Step) {
+	for _, step := range steps {
+		if step.Before != "" {
+			fmt.Fprintf(w, "- %s\n", plainText(step.Before))
+		}
+		if step.After != "" {
+			fmt.Fprintf(w, "+ %s\n", plainText(step.After))
+		}
+	}
+}
+
+// changedMeanwhile reports whether a policy was changed between reading and writing.
+func changedMeanwhile(err error) bool { return errors.Is(err, errPolicyChanged) }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/gomodule/redigo/redis"
 
@@ -12,11 +13,8 @@ import (
 // policyServer is a connection to a server whose policies are looked at or changed.
 type policyServer struct{ conn redis.Conn }
 
-// with calls act with the server, and with the leader where the server sends there.
-func (c *policyCmd) with(act func(*policyServer) error) error {
-	at := remote{c.Addr, c.PasswordFile, c.dialFlags}
-	return at.with(func(conn redis.Conn) error { return act(&policyServer{conn}) })
-}
+// errPolicyChanged: a policy is not as it was read; nothing was changed.
+var errPolicyChanged = errors.New("somebody else changed the policies at the same time")
 
 // policies asks for everything that is in force.
 func (s *policyServer) policies() (all []policyfile.Terms, err error) {
@@ -26,7 +24,10 @@ func (s *policyServer) policies() (all []policyfile.Terms, err error) {
 	}
 	for _, name := range names {
 		reply, err := redis.Values(s.conn.Do("RL.POLICY", "GET", name))
-		if err != nil {
+		switch refused := redis.Error(""); {
+		case errors.As(err, &refused) && strings.HasPrefix(string(refused), "ERR there is no policy"):
+			continue // it is gone since
+		case err != nil:
 			return nil, err
 		}
 		terms, err := readTerms(reply)
@@ -45,6 +46,10 @@ func readTerms(reply []any) (t policyfile.Terms, err error) {
 			return t, err
 		}
 		switch value := reply[i+1]; name {
+		case "version":
+			t.Version, err = redis.Int64(value, nil)
+		case "owner":
+			t.Owner, err = redis.String(value, nil)
 		case "name":
 			t.Name, err = redis.String(value, nil)
 		case "limits":
@@ -81,27 +86,41 @@ func readOverrides(reply any) (all []policyfile.Override, err error) {
 	return all, err
 }
 
-// change carries steps out as one transaction: all of them or, when one is refused
-// before, none.
-func (s *policyServer) change(steps []policyfile.Step) error {
-	if len(steps) == 0 {
+// change carries changes out as one transaction: all of them or none.
+func (s *policyServer) change(commands [][]string) error {
+	if len(commands) == 0 {
 		return nil
 	}
 	if _, err := s.conn.Do("MULTI"); err != nil {
 		return err
 	}
-	for _, step := range steps {
-		if _, err := s.conn.Do("RL.POLICY", toAny(step.Words)...); err != nil {
+	for _, words := range commands {
+		if _, err := s.conn.Do("RL.POLICY", toAny(words)...); err != nil {
 			return fmt.Errorf("nothing was changed: %w", err)
 		}
 	}
 	replies, err := redis.Values(s.conn.Do("EXEC"))
+	if refused := redis.Error(""); err != nil && !errors.As(err, &refused) {
+		return fmt.Errorf("the connection broke before the answer came, so all was changed or nothing: "+
+			"run the same command again, it changes what is not so yet: %w", err)
+	}
 	for i := 0; i < len(replies) && err == nil; i++ {
-		if refused, ok := replies[i].(redis.Error); ok {
-			err = fmt.Errorf("%s: %w", steps[i].After, refused)
-		}
+		err = refusedBy(commands[i], replies[i])
 	}
 	return err
+}
+
+// refusedBy returns what a reply of a transaction says against its command. Of the commands
+// beside it the server only says that they were not carried out.
+func refusedBy(words []string, reply any) error {
+	refused, failed := reply.(redis.Error)
+	switch {
+	case !failed || strings.HasPrefix(string(refused), "ERR nothing was done"):
+		return nil
+	case strings.HasPrefix(string(refused), "CHANGED "):
+		return errPolicyChanged
+	}
+	return fmt.Errorf("nothing was changed: %s: %w", strings.Join(words, " "), refused)
 }
 
 func toAny(words []string) []any {

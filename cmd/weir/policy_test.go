@@ -59,27 +59,27 @@ func TestPolicyFileOfAServer(t *testing.T) {
 // export writes does not differ.
 func TestPolicyCommands(t *testing.T) {
 	p := start(t, "--test-clock") // what is left of an override stays
-	c := &policyCmd{Addr: p.addr}
+	at := remote{Addr: p.addr}
 	path := filepath.Join(t.TempDir(), "policies.yaml")
 	require.NoError(t, os.WriteFile(path, []byte(loginPolicy+"    overrides: [{key: vip, unlimited: true, ttl: 1h}]\n"), 0o600))
 
 	var out bytes.Buffer
-	require.ErrorIs(t, c.diff(&out, path, false), errDiffers)
+	require.ErrorIs(t, (&policyDiffCmd{remote: at, File: path}).diff(&out), errDiffers)
 	require.Equal(t, "+ login LIMIT FIXED FOREVER 5\n+ login for vip UNLIMITED\n2 to change\n", out.String())
-	require.NoError(t, c.apply(&out, path))
+	require.NoError(t, (&policyApplyCmd{remote: at, File: path}).apply(&out))
 	out.Reset()
-	require.NoError(t, c.apply(&out, path))
+	require.NoError(t, (&policyApplyCmd{remote: at, File: path}).apply(&out))
 	require.Equal(t, "nothing changed\n", out.String())
 
 	out.Reset()
-	require.NoError(t, c.export(&out, false))
+	require.NoError(t, (&policyExportCmd{remote: at, Owner: anyOwner}).export(&out))
 	require.NoError(t, os.WriteFile(path, out.Bytes(), 0o600))
 	out.Reset()
-	require.NoError(t, c.diff(&out, path, false))
+	require.NoError(t, (&policyDiffCmd{remote: at, File: path}).diff(&out))
 
 	before := p.do("RL.POLICY", "GET", "login")
 	require.NoError(t, os.WriteFile(path, []byte("policies: {new: {limits: [FIXED 1m 1]}, login: {limits: [FIXED 1m 1], overrides: [{limits: []}]}}"), 0o600))
-	require.ErrorContains(t, c.apply(&out, path), "policies.yaml:1: policy login: an override needs a key")
+	require.ErrorContains(t, (&policyApplyCmd{remote: at, File: path}).apply(&out), "policies.yaml:1: policy login: an override needs a key")
 	require.Equal(t, before, p.do("RL.POLICY", "GET", "login"))
 	require.Equal(t, []any{[]byte("login")}, p.do("RL.POLICY", "LIST"))
 	p.stop()

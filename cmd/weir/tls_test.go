@@ -54,12 +54,12 @@ func TestServeTLS(t *testing.T) {
 	require.Equal(t, []any{[]byte("tls-port"), []byte(port)}, reply)
 
 	var out bytes.Buffer
-	policy := &policyCmd{Addr: p.said("tls_listen"), dialFlags: dial}
-	require.NoError(t, policy.export(&out, false))
+	policy := &policyExportCmd{remote: remote{Addr: p.said("tls_listen"), dialFlags: dial}, Owner: anyOwner}
+	require.NoError(t, policy.export(&out))
 	policy.TLSCertFile, policy.TLSKeyFile = "", ""
-	require.ErrorContains(t, policy.export(&out, false), "certificate required")
+	require.ErrorContains(t, policy.export(&out), "certificate required")
 	policy.TLSCAFile = ""
-	require.ErrorContains(t, policy.export(&out, false), "certificate signed by unknown authority")
+	require.ErrorContains(t, policy.export(&out), "certificate signed by unknown authority")
 
 	web := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca.Pool()}, DisableKeepAlives: true}}
 	answer, err := web.Get(p.web + "/readyz")

@@ -114,7 +114,7 @@ func (s *system) adopt(example string) {
 	}
 	file, err := policyfile.Open(examplesDir + example)
 	require.NoError(s.t, err)
-	for _, step := range file.Compare(nil) {
+	for _, step := range file.Compare(nil).Steps {
 		require.NoError(s.t, s.Do(s.t.Context(), anys(append([]string{"RL.POLICY"}, step.Words...))...).Err())
 	}
 }

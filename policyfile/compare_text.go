@@ -1,0 +1,63 @@
+package policyfile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server"
+)
+
+// How a plan shows policies and overrides.
+
+// overrides reports whether the file gives the keys of a pattern other limits.
+func (p *Policy) overrides(pattern string) bool {
+	return slices.ContainsFunc(p.Overrides, func(op engine.Op) bool { return op.Policy.Terms.Overrides[0].Pattern == pattern })
+}
+
+func setText(p *Policy, owner string) string {
+	shown := *p.Set.Policy.Terms
+	shown.RetryNs = (shown.RetryNs + 1e6 - 1) / 1e6 * 1e6 // as RL.POLICY GET tells it
+	limits, terms := server.PolicyWords(&shown)
+	return text(p.Name, limits, withOwner(terms, owner))
+}
+
+func text(name string, limits, terms []string) string {
+	words := []string{name}
+	for _, l := range limits {
+		words = append(words, "LIMIT", l)
+	}
+	return strings.Join(append(words, terms...), " ")
+}
+
+func withOwner(terms []string, owner string) []string {
+	if owner == "" {
+		return terms
+	}
+	return append(terms, "OWNER", owner)
+}
+
+func (t *Terms) text() string {
+	var terms []string
+	if t.Shadow {
+		terms = append(terms, "SHADOW")
+	}
+	if t.Disabled {
+		terms = append(terms, "DISABLED")
+	}
+	if t.RetryAfterMs > 0 {
+		terms = append(terms, "RETRYAFTER", engine.FormatDuration(t.RetryAfterMs*1e6))
+	}
+	if t.Reserved != "" && t.Reserved != "0%" {
+		terms = append(terms, "RESERVED", t.Reserved)
+	}
+	return text(t.Name, t.Limits, withOwner(terms, t.Owner))
+}
+
+func overrideText(policy, key string, limits []string) string {
+	if len(limits) == 0 {
+		return fmt.Sprintf("%s for %s UNLIMITED", policy, key)
+	}
+	return text(policy+" for "+key, limits, nil)
+}

@@ -1,0 +1,58 @@
+package policyfile
+
+import (
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server"
+)
+
+// frozen decides as a server that runs alone does, at a time that stands still until it is
+// moved. It is kept in memory only.
+type frozen struct {
+	table *engine.Table
+	at    engine.Stamp
+}
+
+var _ server.Limiter = (*frozen)(nil)
+
+func newFrozen(at time.Time) *frozen {
+	return &frozen{engine.NewTable(engine.Options{}), engine.Stamp{NowNs: at.UnixNano()}}
+}
+
+func (f *frozen) Now() engine.Stamp { return f.at }
+
+func (f *frozen) Decide(ops []engine.Op, out []engine.Decision) error {
+	f.table.Decide(f.at, ops, out)
+	return nil
+}
+
+func (f *frozen) DecideAtomic(ops []engine.Op, out []engine.Decision) error {
+	f.table.DecideAtomic(f.at, ops, out)
+	return nil
+}
+
+func (f *frozen) Inspect(key []byte) (engine.Info, bool) { return f.table.Inspect(f.at, key) }
+func (f *frozen) Len() int64                             { return f.table.Len(f.at) }
+func (f *frozen) Scan(cursor uint64, count int, visit func(key []byte, a engine.Algorithm)) uint64 {
+	return f.table.Scan(f.at, cursor, count, visit)
+}
+func (f *frozen) RandomKey() []byte                          { return f.table.RandomKey(f.at, 0) }
+func (f *frozen) Top(v engine.Verdict, n int) []engine.Heavy { return f.table.Top(f.at, v, n) }
+func (f *frozen) Policies() *engine.Policies                 { return f.table.Policies() }
+func (f *frozen) Clear() error                               { f.table.Clear(); return nil }
+func (f *frozen) Save() error                                { return server.ErrNoDisk }
+func (f *frozen) LastSave() time.Time                        { return time.Time{} }
+func (f *frozen) Stats() engine.Stats                        { return f.table.Stats(f.at) }
+func (f *frozen) Advance(d time.Duration) bool               { f.at.NowNs += int64(d); return true }
+
+// client returns a client of a server that decides so.
+func (f *frozen) client() (*server.Local, error) {
+	srv, err := server.New(server.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}, f)
+	if err != nil {
+		return nil, err
+	}
+	return srv.Local(), nil
+}

@@ -1,0 +1,168 @@
+package policyfile
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// outcome is what became of a step: how many of its times were allowed, and the reply to
+// the last.
+type outcome struct {
+	times, allowed int
+	reply          []string
+	err            error
+}
+
+// The places of the integers in the reply to a decision, and of the text behind them.
+const (
+	replyAllowed = iota
+	replyRemaining
+	replyRetry
+	replyReset
+	replyLimit
+	replyText
+)
+
+// never is how a file says that no wait helps, or that a limiter never becomes idle by itself.
+const never = "never"
+
+// fact is a kind of expectation.
+type fact struct {
+	// read checks a value of the file, and returns it as got tells of the same.
+	read     func(value string) (normal string, ok bool)
+	accepted string // which values, for messages
+	got      func(o *outcome) string
+	anywhere bool // of the replies to all commands, not to decisions alone
+}
+
+var facts = map[string]fact{
+	"expect":      {read: isVerdict, accepted: "allowed or denied", got: verdictOf},
+	"allowed":     {read: isCount, accepted: "how many of the times are allowed", got: func(o *outcome) string { return strconv.Itoa(o.allowed) }},
+	"granted":     {read: isCount, accepted: "how many units a PARTIAL check gets", got: element(replyAllowed)},
+	"remaining":   {read: isCount, accepted: "a whole number", got: element(replyRemaining)},
+	"retry_after": {read: isWait, accepted: "a duration like 50s, or never", got: waitOf(replyRetry)},
+	"reset_after": {read: isWait, accepted: "a duration like 50s, or never", got: waitOf(replyReset)},
+	"limit":       {read: isCount, accepted: "a whole number", got: element(replyLimit)},
+	"by":          {read: isAny, accepted: "the policy that binds", got: element(replyText)},
+	"answer":      {read: isAny, accepted: "the whole reply in one line", got: func(o *outcome) string { return strings.Join(o.reply, " ") }, anywhere: true},
+	"error":       {read: isAny, accepted: "how the error begins", got: errorOf, anywhere: true},
+}
+
+func isVerdict(value string) (string, bool) { return value, value == "allowed" || value == "denied" }
+
+func isAny(value string) (string, bool) { return value, value != "" }
+
+func isCount(value string) (string, bool) {
+	n, err := strconv.ParseUint(value, 10, 63)
+	return strconv.FormatUint(n, 10), err == nil
+}
+
+// isWait reads a duration as the server tells it: in milliseconds, rounded up.
+func isWait(value string) (string, bool) {
+	if value == never {
+		return never, true
+	}
+	ns, err := engine.ParseDuration([]byte(value))
+	return engine.FormatDuration((ns + 1e6 - 1) / 1e6 * 1e6), err == nil
+}
+
+func verdictOf(o *outcome) string {
+	switch o.allowed {
+	case o.times:
+		return "allowed"
+	case 0:
+		return "denied"
+	}
+	return fmt.Sprintf("%d of %d allowed", o.allowed, o.times)
+}
+
+func element(at int) func(*outcome) string {
+	return func(o *outcome) string {
+		if at >= len(o.reply) {
+			return ""
+		}
+		return o.reply[at]
+	}
+}
+
+func waitOf(at int) func(*outcome) string {
+	return func(o *outcome) string {
+		ms, err := strconv.ParseInt(element(at)(o), 10, 64)
+		switch {
+		case err != nil:
+			return ""
+		case ms < 0:
+			return never
+		}
+		return engine.FormatDuration(ms * 1e6)
+	}
+}
+
+func errorOf(o *outcome) string {
+	if o.err == nil {
+		return "no error"
+	}
+	return o.err.Error()
+}
+
+// readFacts adds the readers of what a step may expect.
+func (s *TestStep) readFacts(readers map[string]func(*yaml.Node) error) {
+	for name, f := range facts {
+		readers[name] = func(n *yaml.Node) error {
+			value, err := scalar(n)
+			if err != nil {
+				return err
+			}
+			normal, ok := f.read(value)
+			if !ok {
+				return at(n, "%s must be %s; got %q", name, f.accepted, value)
+			}
+			s.Expect = append(s.Expect, expectation{n.Line, name, normal})
+			return nil
+		}
+	}
+}
+
+// checkFacts refuses expectations that the reply to the command can never meet.
+func (s *TestStep) checkFacts(n *yaml.Node) error {
+	failing := slices.ContainsFunc(s.Expect, func(e expectation) bool { return e.name == "error" })
+	for _, e := range s.Expect {
+		switch {
+		case failing && e.name != "error":
+			return at(n, "a command that answers an error has no %s", e.name)
+		case !s.decides() && !facts[e.name].anywhere:
+			return at(n, "only check and reserve answer %s; of others say the whole reply, like 'answer: 1'", e.name)
+		}
+	}
+	return nil
+}
+
+// decides reports whether the command answers with the integers of a decision.
+func (s *TestStep) decides() bool { return s.Words[0] == "RL.CHECK" || s.Words[0] == "RL.RESERVE" }
+
+// differ returns what of the outcome is not as expected, in the order of the file.
+func (s *TestStep) differ(o *outcome) (all []Failure) {
+	failing := false
+	for _, e := range s.Expect {
+		got := facts[e.name].got(o)
+		if e.name == "error" {
+			failing = true
+			if strings.HasPrefix(got, e.value) {
+				continue
+			}
+		} else if o.err != nil || got == e.value {
+			continue
+		}
+		all = append(all, Failure{e.line, s.String(), e.name + " " + e.value, got})
+	}
+	if o.err != nil && !failing {
+		all = append(all, Failure{s.Line, s.String(), "an answer", "the error " + o.err.Error()})
+	}
+	return all
+}
