@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/weir-project/weir/policyfile"
 )
@@ -15,10 +16,13 @@ import (
 // docsChecked are blocks that are held to what they claim without being carried out whole.
 var docsChecked = map[string]func(t *testing.T, text string){
 	"README.md: make run      # the server on 127.0.0.1:6380, its state in ./weir-data; Ctrl-C stops it": makes,
-	"CONTRIBUTING.md: make build":                                      makes,
-	"benchmarks.md: make bench":                                        makes,
-	"benchmarks.md: # List the scenarios, and who takes part in each.": lists,
-	"policies.md: policies:":                                           isPolicyFile,
+	"CONTRIBUTING.md: make build":                                             makes,
+	"benchmarks.md: make bench":                                               makes,
+	"benchmarks.md: # List the scenarios, and who takes part in each.":        lists,
+	"policies.md: owner: team-a":                                              isPolicyFile,
+	"policies.md: ok    login.yaml:16: the fifth login of a minute is denied": isPolicyTest("", ""),
+	"policies.md: FAIL  login.yaml:16: the fifth login of a minute is denied": isPolicyTest("50s", "40s"),
+	"policies.md: name: policies":                                             runsInCI,
 
 	"http.md: rdb := redis.NewUniversalClient(&redis.UniversalOptions{":                                                                        compiles("", "_ = d"),
 	"http.md: all, perChat := client.TokenBucket(client.PerSecond(30), 1), client.TokenBucket(client.PerSecond(1), 1)":                         compiles("", ""),
@@ -59,6 +63,46 @@ func lists(t *testing.T, text string) {
 func isPolicyFile(t *testing.T, text string) {
 	_, err := policyfile.Read(strings.NewReader(text), "policies.yaml")
 	require.NoError(t, err)
+}
+
+// isPolicyTest: the block is what the tests of the page's file say, with one word changed.
+func isPolicyTest(word, other string) func(*testing.T, string) {
+	return func(t *testing.T, text string) {
+		dir := t.TempDir()
+		file := strings.Replace(docBlocks(t)["policies.md: owner: team-a"], "retry_after: "+word, "retry_after: "+other, 1)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "login.yaml"), []byte(file), 0o600))
+		cmd := exec.Command(binary, "policy", "test", "login.yaml")
+		cmd.Dir = dir
+		out, _ := cmd.Output()
+		require.Contains(t, string(out), text)
+	}
+}
+
+// runsInCI: the commands of a workflow's steps do what they are for, on a branch and on main.
+func runsInCI(t *testing.T, text string) {
+	var workflow struct {
+		Jobs map[string]struct{ Steps []struct{ Run string } }
+	}
+	require.NoError(t, yaml.Unmarshal([]byte(text), &workflow))
+	p, dir := start(t), t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "policies"), 0o755))
+	file := docBlocks(t)["policies.md: owner: team-a"]
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "policies", "team-a.yaml"), []byte(file), 0o600))
+	ran := 0
+	for _, step := range workflow.Jobs["policies"].Steps {
+		if !strings.HasPrefix(step.Run, "weir ") {
+			continue
+		}
+		ran++
+		cmd := exec.Command("sh", "-ec", step.Run)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"), "WEIR_ADDR="+p.addr)
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s: %s", step.Run, out)
+	}
+	require.Equal(t, 3, ran)
+	require.Equal(t, []any{[]byte("login")}, p.do("RL.POLICY", "LIST", "OWNER", "team-a"))
+	p.stop()
 }
 
 // compiles: the lines are Go, behind what they need and before what uses what they make.

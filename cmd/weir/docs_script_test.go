@@ -45,6 +45,30 @@ var docScripts = map[string]docScript{
 		before: `weir serve & await weir healthcheck; redis-cli -p 6380 RL.FIXED user:42 1m 5`,
 		after:  `weir keys list 'user:*' > left; test ! -s left || ! grep user:42 left`,
 	},
+	"policies.md: weir policy test login.yaml": {
+		uses:   "policies.md: owner: team-a",
+		before: `printf %s "$text" > login.yaml`,
+	},
+	"policies.md: weir policy apply -f login.yaml --dry-run": {
+		uses:   "policies.md: owner: team-a",
+		before: `printf %s "$text" > login.yaml; weir serve & await weir healthcheck`,
+		after:  `redis-cli -p 6380 RL.POLICY GET login | grep -x team-a`,
+	},
+	"policies.md: printf 'owner: team-a\\npolicies: {login: {limits: [FIXED 1m 5]}}\\n' > a.yaml": {
+		before: `weir serve & await weir healthcheck`,
+		after:  `test "$(redis-cli -p 6380 RL.POLICY LIST | tr '\n' ' ')" = "login search "`,
+	},
+	"policies.md: weir policy export --owner team-a > before.yaml": {
+		uses: "policies.md: owner: team-a",
+		before: `printf %s "$text" > login.yaml; weir serve & await weir healthcheck
+			redis-cli -p 6380 RL.POLICY SET old LIMIT FIXED 1m 5 OWNER team-a`,
+		after: `redis-cli -p 6380 RL.POLICY LIST | grep -x old; weir policy diff -f before.yaml`,
+	},
+	"policies.md: files: [a.yaml, b.yaml]": {
+		uses:   "policies.md: printf 'owner: team-a\\npolicies: {login: {limits: [FIXED 1m 5]}}\\n' > a.yaml",
+		before: `weir serve & await weir healthcheck; eval "$text"; cat > tests.yaml <<'END'`,
+		after:  "END\nweir policy test tests.yaml",
+	},
 	"security.md: redis-cli -p 6380 RL.BLOCK ip:192.0.2.66 1h EVERYWHERE REASON 'guesses passwords'": {
 		before: `weir serve & await weir healthcheck`,
 		after: `redis-cli -p 6380 RL.FIXED 'login|ip:192.0.2.66' 1m 5 | head -n 1 | grep -x 1

@@ -37,7 +37,7 @@ var slipsOfFiles = []slip{
 	{what: "a policy file indented by tabs", args: loner + "--policies=tab.yaml", code: 1,
 		says: []string{"tab.yaml", "line 2", "by spaces, not by tabs"}},
 	{what: "a policy file with a slip in a field", args: loner + "--policies=field.yaml", code: 1,
-		says: []string{"field.yaml:1", "polices", "only policies"}},
+		says: []string{"field.yaml:1", "polices", "did you mean policies?"}},
 	{what: "a policy of an unknown algorithm", args: loner + "--policies=algorithm.yaml", code: 1,
 		says: []string{"algorithm.yaml:3", "FIXD", "FIXED window max"}},
 	{what: "a policy file in JSON with a text for a list", args: "policy apply -f broken.json", code: 1,
