@@ -7,10 +7,12 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gomodule/redigo/redis"
 
 	"github.com/weir-project/weir/policyfile"
+	"github.com/weir-project/weir/server"
 )
 
 // policyCmd works on policy files, and on the policies of a running server.
@@ -51,8 +53,13 @@ func (a *policyApplyCmd) Run() error  { return a.apply(os.Stdout) }
 func (d *policyDiffCmd) Run() error   { return troubled(d.diff(os.Stdout)) }
 func (e *policyExportCmd) Run() error { return e.export(os.Stdout) }
 
-// maxApplyTries bounds how often apply begins anew because others change policies, too.
-const maxApplyTries = 5
+const (
+	// maxApplyTries bounds how often apply begins anew because others change policies, too.
+	maxApplyTries = 5
+	// unheardFor is how long apply waits for a cluster that was just restarted: its nodes hear
+	// within a second or two what the others can read.
+	unheardFor = 5 * time.Second
+)
 
 // apply sends what differs, and says what it was.
 func (a *policyApplyCmd) apply(w io.Writer) error {
@@ -60,8 +67,13 @@ func (a *policyApplyCmd) apply(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for range maxApplyTries {
-		if err = a.try(w, file); !changedMeanwhile(err) {
+	for start, tries := time.Now(), 0; tries < maxApplyTries; {
+		switch err = a.try(w, file); {
+		case errors.Is(err, errPolicyChanged):
+			tries++
+		case err != nil && strings.Contains(err.Error(), server.ErrOldMember.Error()) && time.Since(start) < unheardFor:
+			time.Sleep(policyRetryEvery)
+		default:
 			return err
 		}
 	}
@@ -221,6 +233,3 @@ func show(w io.Writer, steps []policyfile.Step) {
 		}
 	}
 }
-
-// changedMeanwhile reports whether a policy was changed between reading and writing.
-func changedMeanwhile(err error) bool { return errors.Is(err, errPolicyChanged) }
