@@ -37,9 +37,11 @@ tests:
     start: 2026-03-29T00:30:00+01:00
     steps:
       - {check: org acme COST 3 login alice, error: ERR}
+      - {check: login guest, expect: allowed, limit: 1}
       - {check: org acme login alice COST 3, expect: allowed, by: org, reset_after: 1350m}
       - {at: 1h, check: org acme login bob, expect: denied, by: org, retry_after: 1290m}
       - {check: login bob COST 0, remaining: 5}
+      - {check: login guest, expect: allowed, limit: 5}
       - {at: 22h, check: org acme, expect: denied}
       - {at: 1350m, check: org acme, expect: allowed}
   - name: steady traffic

@@ -88,6 +88,7 @@ func TestWhatARefusedTransactionSays(t *testing.T) {
 	err = s.change([][]string{set, {"ENABLE", "none"}})
 	require.EqualError(t, err, "nothing was changed: ENABLE none: ERR there is no policy 'none', RL.POLICY LIST names them all")
 	require.NoError(t, s.change([][]string{set}))
+	require.ErrorContains(t, s.change(make([][]string, server.MaxBatch+1)), "the file makes 1025 changes, and one step takes at most 1024")
 	require.True(t, errors.Is(s.change([][]string{{"DEL", "b"}, set}), errPolicyChanged))
 	p.stop()
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"github.com/weir-project/weir/policyfile"
+	"github.com/weir-project/weir/server"
 )
 
 // policyServer is a connection to a server whose policies are looked at or changed.
@@ -88,8 +89,11 @@ func readOverrides(reply any) (all []policyfile.Override, err error) {
 
 // change carries changes out as one transaction: all of them or none.
 func (s *policyServer) change(commands [][]string) error {
-	if len(commands) == 0 {
+	switch n := len(commands); {
+	case n == 0:
 		return nil
+	case n > server.MaxBatch:
+		return fmt.Errorf("nothing was changed: the file makes %d changes, and one step takes at most %d: apply a part of the file first", n, server.MaxBatch)
 	}
 	if _, err := s.conn.Do("MULTI"); err != nil {
 		return err
