@@ -150,7 +150,8 @@ func (p *Plan) set(owner string, policy *Policy, there *Terms) {
 func (p *Plan) override(policy string, op *engine.Op, there *Terms) {
 	o := &op.Policy.Terms.Overrides[0]
 	limits, _ := server.PolicyWords(&engine.Policy{Limits: o.Limits})
-	step := Step{Policy: policy, Words: []string{"OVERRIDE", policy, o.Pattern}, After: overrideText(policy, o.Pattern, limits)}
+	step := Step{Policy: policy, After: overrideText(policy, o.Pattern, limits)}
+	step.Words = []string{"OVERRIDE", policy, o.Pattern}
 	for _, l := range limits {
 		step.Words = append(append(step.Words, "LIMIT"), strings.Fields(l)...)
 	}

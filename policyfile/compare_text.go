@@ -13,7 +13,9 @@ import (
 
 // overrides reports whether the file gives the keys of a pattern other limits.
 func (p *Policy) overrides(pattern string) bool {
-	return slices.ContainsFunc(p.Overrides, func(op engine.Op) bool { return op.Policy.Terms.Overrides[0].Pattern == pattern })
+	return slices.ContainsFunc(p.Overrides, func(op engine.Op) bool {
+		return op.Policy.Terms.Overrides[0].Pattern == pattern
+	})
 }
 
 func setText(p *Policy, owner string) string {

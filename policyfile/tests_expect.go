@@ -43,14 +43,14 @@ type fact struct {
 
 var facts = map[string]fact{
 	"expect":      {read: isVerdict, accepted: "allowed or denied", got: verdictOf},
-	"allowed":     {read: isCount, accepted: "how many of the times are allowed", got: func(o *outcome) string { return strconv.Itoa(o.allowed) }},
+	"allowed":     {read: isCount, accepted: "how many of the times are allowed", got: allowedOf},
 	"granted":     {read: isCount, accepted: "how many units a PARTIAL check gets", got: element(replyAllowed)},
 	"remaining":   {read: isCount, accepted: "a whole number", got: element(replyRemaining)},
 	"retry_after": {read: isWait, accepted: "a duration like 50s, or never", got: waitOf(replyRetry)},
 	"reset_after": {read: isWait, accepted: "a duration like 50s, or never", got: waitOf(replyReset)},
 	"limit":       {read: isCount, accepted: "a whole number", got: element(replyLimit)},
 	"by":          {read: isAny, accepted: "the policy that binds", got: element(replyText)},
-	"answer":      {read: isAny, accepted: "the whole reply in one line", got: func(o *outcome) string { return strings.Join(o.reply, " ") }, anywhere: true},
+	"answer":      {read: isAny, accepted: "the whole reply in one line", got: replyOf, anywhere: true},
 	"error":       {read: isAny, accepted: "how the error begins", got: errorOf, anywhere: true},
 }
 
@@ -71,6 +71,10 @@ func isWait(value string) (string, bool) {
 	ns, err := engine.ParseDuration([]byte(value))
 	return engine.FormatDuration((ns + 1e6 - 1) / 1e6 * 1e6), err == nil
 }
+
+func allowedOf(o *outcome) string { return strconv.Itoa(o.allowed) }
+
+func replyOf(o *outcome) string { return strings.Join(o.reply, " ") }
 
 func verdictOf(o *outcome) string {
 	switch o.allowed {

@@ -93,7 +93,8 @@ func (s *policyServer) change(commands [][]string) error {
 	case n == 0:
 		return nil
 	case n > server.MaxBatch:
-		return fmt.Errorf("nothing was changed: the file makes %d changes, and one step takes at most %d: apply a part of the file first", n, server.MaxBatch)
+		return fmt.Errorf("nothing was changed: the file makes %d changes, and one step takes at most %d: "+
+			"apply a part of the file first", n, server.MaxBatch)
 	}
 	if _, err := s.conn.Do("MULTI"); err != nil {
 		return err

@@ -55,6 +55,7 @@ func writeResult(w io.Writer, path string, r *policyfile.Result) {
 	}
 	fmt.Fprintf(w, "%s  %s:%d: %s\n", verdict, path, r.Test.Line, plainText(r.Test.Name))
 	for _, f := range r.Failures {
-		fmt.Fprintf(w, "      %s:%d: %s: expected %s, got %s\n", path, f.Line, plainText(f.Step), plainText(f.Expected), plainText(f.Came))
+		fmt.Fprintf(w, "      %s:%d: %s: expected %s, got %s\n",
+			path, f.Line, plainText(f.Step), plainText(f.Expected), plainText(f.Came))
 	}
 }

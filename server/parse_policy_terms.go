@@ -1,0 +1,116 @@
+package server
+
+import (
+	"strconv"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// termsArgs reads the terms of a policy into a change. Nothing of args is kept.
+func termsArgs(change *engine.PolicyChange, args [][]byte) (err error) {
+	p := new(engine.Policy)
+	change.Terms = p
+	if p.Limits, args, err = limitsArgs(args); err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for len(args) > 0 {
+		word := upper(args[0])
+		if seen[word] {
+			return replyError("ERR " + word + " is given twice")
+		}
+		seen[word] = true
+		used := 1
+		switch word {
+		case "SHADOW":
+			p.Shadow = true
+		case "DISABLED":
+			p.Disabled = true
+		case "RESET":
+			change.Reset = true
+		case "KEEP": // the default, said aloud: KEEP usage
+			used += int(oneIf(len(args) > 1 && isWord(args[1], "USAGE")))
+		case "RETRYAFTER", "RESERVED", "OWNER", "IF":
+			if len(args) < 2 {
+				return replyError("ERR " + word + " needs a value, like " + word + " " + termExamples[word])
+			}
+			used++
+			err = valuedTerm(change, word, args[1])
+		default:
+			err = badArgument("option", "must be LIMIT, SHADOW, DISABLED, RETRYAFTER duration, RESERVED part, KEEP usage, RESET, "+
+				"OWNER owner or IF version", args[0])
+		}
+		if err != nil {
+			return err
+		}
+		args = args[used:]
+	}
+	if seen["KEEP"] && seen["RESET"] {
+		return replyError("ERR KEEP and RESET exclude each other")
+	}
+	return nil
+}
+
+// termExamples has a value of each term that needs one.
+var termExamples = map[string]string{"RETRYAFTER": "30s", "RESERVED": "20%", "OWNER": "team-a", "IF": "3"}
+
+// valuedTerm reads the value of a term that needs one.
+func valuedTerm(change *engine.PolicyChange, word string, value []byte) (err error) {
+	switch word {
+	case "RESERVED":
+		change.Terms.Reserved, err = reservedArg(value)
+	case "RETRYAFTER":
+		change.Terms.RetryNs, err = spanArg(word, value)
+	case "OWNER":
+		change.Own = true
+		change.Terms.Owner, err = ownerArg(value)
+	default:
+		err = ifArg(change, value)
+	}
+	return err
+}
+
+// ownerArg reads an owner; NONE is nobody.
+func ownerArg(b []byte) (string, error) {
+	switch {
+	case isWord(b, "NONE"):
+		return "", nil
+	case !engine.IsPolicyName(b):
+		accepted := "must be 1 to " + strconv.Itoa(engine.MaxPolicyLen) + " letters, digits and -_.:, or NONE"
+		return "", badArgument("OWNER", accepted, b)
+	}
+	return string(b), nil
+}
+
+// ifArg reads the version on which a change is conditional.
+func ifArg(change *engine.PolicyChange, b []byte) error {
+	version, err := unitsArg("IF", b, 0, engine.Never)
+	change.If, change.Version = true, uint64(version)
+	return err
+}
+
+// limitsArgs reads LIMIT and its arguments, at least once.
+func limitsArgs(args [][]byte) (limits []engine.PolicyLimit, rest [][]byte, err error) {
+	if len(args) == 0 || !isWord(args[0], "LIMIT") {
+		got := []byte(nil)
+		if len(args) > 0 {
+			got = args[0]
+		}
+		return nil, nil, badArgument("policy", "must begin with LIMIT: "+algorithmWords, got)
+	}
+	for len(args) > 0 && isWord(args[0], "LIMIT") {
+		end := 1
+		for end < len(args) && !isTerm(args[end]) {
+			end++
+		}
+		l, err := limitArgs(args[1:end])
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(limits) == engine.MaxPolicyLimits {
+			return nil, nil, replyError("ERR a policy has at most " + strconv.Itoa(engine.MaxPolicyLimits) + " limits")
+		}
+		limits, args = append(limits, l), args[end:]
+	}
+	return limits, args, nil
+}
