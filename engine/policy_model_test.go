@@ -32,6 +32,9 @@ func (m *policyModel) do(at engine.Stamp, op *engine.Op) engine.Decision {
 func (m *policyModel) change(at engine.Stamp, op *engine.Op) engine.Decision {
 	name, c := string(op.Key), op.Policy
 	old, known := m.policies[name]
+	if c.If && c.Version != old.Version {
+		return engine.Decision{Status: engine.PolicyChanged}
+	}
 	if !known && c.Do == engine.PolicyDelete {
 		return engine.Decision{}
 	}
@@ -53,6 +56,9 @@ func (m *policyModel) change(at engine.Stamp, op *engine.Op) engine.Decision {
 	switch c.Do {
 	case engine.PolicySet:
 		next.Limits, next.Shadow, next.Disabled, next.RetryNs, next.Reserved = c.Terms.Limits, c.Terms.Shadow, c.Terms.Disabled, c.Terms.RetryNs, c.Terms.Reserved
+		if c.Own {
+			next.Owner = c.Terms.Owner
+		}
 	case engine.PolicyEnable, engine.PolicyDisable:
 		next.Disabled = c.Do == engine.PolicyDisable
 	case engine.PolicyShadowOn, engine.PolicyShadowOff:
@@ -64,8 +70,8 @@ func (m *policyModel) change(at engine.Stamp, op *engine.Op) engine.Decision {
 		}
 		next.Overrides = append(next.Overrides, o)
 	}
-	if known && fmt.Sprint(sortedOverrides(next), next.Limits, next.Shadow, next.Disabled, next.RetryNs, next.Reserved) ==
-		fmt.Sprint(sortedOverrides(old), old.Limits, old.Shadow, old.Disabled, old.RetryNs, old.Reserved) {
+	if known && fmt.Sprint(sortedOverrides(next), next.Limits, next.Shadow, next.Disabled, next.RetryNs, next.Reserved, next.Owner) ==
+		fmt.Sprint(sortedOverrides(old), old.Limits, old.Shadow, old.Disabled, old.RetryNs, old.Reserved, old.Owner) {
 		if c.Reset {
 			m.forget(name, 0)
 		}

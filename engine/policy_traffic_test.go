@@ -65,7 +65,14 @@ func (g *policyTraffic) next() engine.Op {
 		if g.IntN(3) == 0 {
 			p.RetryNs = g.Int64N(3e9)
 		}
-		return engine.Op{Code: engine.OpPolicy, Key: g.policy(), Policy: &engine.PolicyChange{Terms: p, Reset: g.IntN(4) == 0}}
+		change := &engine.PolicyChange{Terms: p, Reset: g.IntN(4) == 0, Own: g.IntN(3) == 0}
+		if change.Own && g.IntN(3) > 0 {
+			p.Owner = string(g.policy())
+		}
+		if change.If = g.IntN(3) == 0; change.If {
+			change.Version = g.Uint64N(3)
+		}
+		return engine.Op{Code: engine.OpPolicy, Key: g.policy(), Policy: change}
 	case n < 3:
 		do := engine.PolicyDo(g.IntN(int(engine.PolicyShadowOff + 1)))
 		if do == engine.PolicySet || do == engine.PolicyDelete && g.IntN(3) > 0 {

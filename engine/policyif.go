@@ -1,12 +1,10 @@
 package engine
 
-import "slices"
-
 // rehearse reports whether an atomic batch may be carried out. A batch with a conditional
 // change of a policy is carried out whole or not at all: when one of its changes of
 // policies is refused, that one is answered with why, and all others with Abandoned.
 func (t *Table) rehearse(nowNs int64, ops []Op, out []Decision) bool {
-	if !slices.ContainsFunc(ops, func(op Op) bool { return op.Code == OpPolicy && op.Policy.If }) {
+	if !conditional(ops) {
 		return true
 	}
 	set := t.policies.Load()
@@ -24,4 +22,14 @@ func (t *Table) rehearse(nowNs int64, ops []Op, out []Decision) bool {
 		}
 	}
 	return true
+}
+
+// conditional reports whether an operation is a conditional change of a policy.
+func conditional(ops []Op) bool {
+	for i := range ops {
+		if ops[i].Code == OpPolicy && ops[i].Policy.If {
+			return true
+		}
+	}
+	return false
 }

@@ -131,6 +131,7 @@ func TestWhatIsWrittenReadsTheSame(t *testing.T) {
 // carry out what it says.
 func FuzzRead(f *testing.F) {
 	f.Add(good)
+	f.Add(tested)
 	f.Fuzz(func(t *testing.T, text string) {
 		file, err := policyfile.Read(strings.NewReader(text), "fuzz.yaml")
 		if err != nil {

@@ -20,8 +20,8 @@ var docsChecked = map[string]func(t *testing.T, text string){
 	"benchmarks.md: make bench":                                               makes,
 	"benchmarks.md: # List the scenarios, and who takes part in each.":        lists,
 	"policies.md: owner: team-a":                                              isPolicyFile,
-	"policies.md: ok    login.yaml:16: the fifth login of a minute is denied": isPolicyTest("", ""),
-	"policies.md: FAIL  login.yaml:16: the fifth login of a minute is denied": isPolicyTest("50s", "40s"),
+	"policies.md: ok    login.yaml:15: the fifth login of a minute is denied": isPolicyTest("", ""),
+	"policies.md: FAIL  login.yaml:15: the fifth login of a minute is denied": isPolicyTest("50s", "40s"),
 	"policies.md: name: policies":                                             runsInCI,
 
 	"http.md: rdb := redis.NewUniversalClient(&redis.UniversalOptions{":                                                                        compiles("", "_ = d"),

@@ -49,6 +49,7 @@ var docScripts = map[string]docScript{
 		uses:   "policies.md: owner: team-a",
 		before: `printf %s "$text" > login.yaml`,
 	},
+	"policies.md: weir policy test docs/examples/*.yaml": {before: `cd "$repo"`},
 	"policies.md: weir policy apply -f login.yaml --dry-run": {
 		uses:   "policies.md: owner: team-a",
 		before: `printf %s "$text" > login.yaml; weir serve & await weir healthcheck`,
