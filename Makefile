@@ -92,7 +92,7 @@ emulators:
 
 .PHONY: test-clients
 test-clients: ## Run Redis clients and limiter libraries of Python, Node, Java, Go and Rust against weir; skips those without their toolchain
-	WEIRTEST_CLIENTS=1 $(GO) test -count=1 -timeout 60m -v -run '^Test(Foreign|NodeExamples|GoLibraries)' ./server/clienttest
+	WEIRTEST_CLIENTS=1 $(GO) test -count=1 -timeout 60m -v -run '^Test(Foreign|NodeExamples|GoLibraries|Readme)' ./server/clienttest
 
 # About three minutes, most of it what their package managers fetch and compile.
 .PHONY: test-examples

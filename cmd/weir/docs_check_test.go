@@ -15,7 +15,10 @@ import (
 
 // docsChecked are blocks that are held to what they claim without being carried out whole.
 var docsChecked = map[string]func(t *testing.T, text string){
-	"README.md: make run      # the server on 127.0.0.1:6380, its state in ./weir-data; Ctrl-C stops it": makes,
+	"README.md: make run": makes,
+	"README.md: docker run --rm -p 127.0.0.1:6380:6380 -p 127.0.0.1:6381:6381 -e WEIR_PROTECTED_MODE=false ghcr.io/weir-project/weir": runsInTheImage,
+	"README.md: go run github.com/weir-project/weir/cmd/weir@latest serve":                                                            runsByGo,
+
 	"CONTRIBUTING.md: make build":                                             makes,
 	"benchmarks.md: make bench":                                               makes,
 	"benchmarks.md: # List the scenarios, and who takes part in each.":        lists,

@@ -23,7 +23,7 @@ type docScript struct {
 }
 
 var docScripts = map[string]docScript{
-	"README.md: make run-cluster      # three nodes on this machine: prints how to talk to them, and which one to kill": {
+	"README.md: make run-cluster": {
 		before: `make() { exec weir demo; }`,
 		after:  `await sh -c 'weir cluster status --addr 127.0.0.1:6384 | tr "\n" " " | grep "yes .*yes .*yes"'; kill $!; wait $!`,
 	},
