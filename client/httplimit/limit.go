@@ -15,7 +15,7 @@ import (
 type limiter struct {
 	client *client.Client
 	o      Options
-	routes routes
+	router *router
 
 	loggedAt atomic.Int64 // Unix seconds
 }
@@ -28,7 +28,7 @@ func New(c *client.Client, o Options) (func(http.Handler) http.Handler, error) {
 	}
 	l := &limiter{client: c, o: o}
 	var err error
-	if l.routes, err = newRoutes(&l.o); err != nil {
+	if l.router, err = newRouter(&l.o); err != nil {
 		return nil, err
 	}
 	return func(next http.Handler) http.Handler {
@@ -71,22 +71,7 @@ func (l *limiter) routeOf(r *http.Request) *Route {
 	if r.Method == http.MethodOptions && !l.o.LimitPreflight {
 		return nil
 	}
-	found, pattern := l.routes.mux.Handler(r)
-	if t, ok := found.(target); ok {
-		return t.route
-	}
-	return l.routeBy(pattern)
-}
-
-// routeBy finds the route of a request that the mux would send elsewhere first, to the
-// clean form of its path for instance. Nothing gets past a limit by being written oddly.
-func (l *limiter) routeBy(pattern string) *Route {
-	for i := range l.o.Routes {
-		if l.o.Routes[i].Pattern == pattern {
-			return &l.o.Routes[i]
-		}
-	}
-	return nil
+	return l.router.route(r)
 }
 
 // held holds a request whose turn comes later, and says whether its client still waits.

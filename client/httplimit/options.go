@@ -17,8 +17,9 @@ var ErrBadOptions = errors.New("httplimit: bad options")
 
 // Route is requests that are limited in one way.
 type Route struct {
-	// Pattern is one of http.ServeMux: "POST /login", "/api/", "/users/{id}", "/" for
-	// everything else. New refuses one that would match nothing, like "/api/*".
+	// Pattern is one of http.ServeMux, "POST /login", "/api/", "/users/{id}", "/" for everything
+	// else, or a glob, "**/login**", "POST /v*/login", "/api/**": see the package's comment.
+	// New refuses a pattern that would match nothing, and a route that no request reaches.
 	Pattern string
 	Rule    *client.Rule
 	Key     Key
@@ -33,7 +34,9 @@ type Route struct {
 // Options are choices for New. Routes is required.
 type Options struct {
 	Routes []Route
-	// Exclude are patterns of requests that pass, even where a route fits less well.
+	// Exclude are patterns of requests that pass, as if they were written before the routes: a
+	// glob ("/health**" for every path that begins so) passes whatever it matches, a pattern of
+	// http.ServeMux what fits no other such pattern better.
 	Exclude []string
 	// LimitPreflight limits OPTIONS requests as well. Browsers send them by themselves, and
 	// show nobody an answer of 429.
@@ -104,43 +107,4 @@ func (r *Route) request(req *http.Request) client.Request {
 		q.Cost = r.Cost(req)
 	}
 	return q
-}
-
-// routes finds the route of a request, with the rules of http.ServeMux.
-type routes struct {
-	mux *http.ServeMux
-}
-
-// target is what the mux holds for a pattern; a nil route passes.
-type target struct{ route *Route }
-
-func (target) ServeHTTP(http.ResponseWriter, *http.Request) {}
-
-func newRoutes(o *Options) (routes, error) {
-	all := routes{mux: http.NewServeMux()}
-	for i := range o.Routes {
-		if err := all.add(o.Routes[i].Pattern, &o.Routes[i]); err != nil {
-			return routes{}, err
-		}
-	}
-	for _, pattern := range o.Exclude {
-		if err := all.add(pattern, nil); err != nil {
-			return routes{}, err
-		}
-	}
-	return all, nil
-}
-
-// add turns the mux' panic over a pattern that is wrong, or twice there, into an error.
-func (r routes) add(pattern string, route *Route) (err error) {
-	if err := checkPattern(pattern); err != nil {
-		return fmt.Errorf("%w: pattern %q: %w", ErrBadOptions, pattern, err)
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %s", ErrBadOptions, muxComplaint(p))
-		}
-	}()
-	r.mux.Handle(pattern, target{route})
-	return nil
 }

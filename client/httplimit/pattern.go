@@ -4,41 +4,50 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/netip"
-	"path"
 	"regexp"
 	"strings"
 )
 
-// checkPattern refuses patterns that http.ServeMux accepts although they match no request, or
-// other requests than they seem to: globs, routes of other frameworks, unclean paths. A route
-// that never matches limits nothing, without a sign. checkPattern does not repeat the checks of
-// http.ServeMux.
-func checkPattern(pattern string) error {
-	method, host, rest, ok := splitPattern(pattern)
-	if !ok {
-		return errors.New(`there is no path, which begins with a slash: "/login", "POST /login", "/" for everything`)
-	}
-	if err := checkMethod(method, host+rest); err != nil {
-		return err
-	}
-	if err := checkHost(host, rest); err != nil {
-		return err
-	}
-	return checkPath(rest)
+// pattern is [METHOD ][HOST]/PATH, as http.ServeMux has it, or with '*' in its path, which may
+// then begin with "**" instead of a slash.
+type pattern struct {
+	method, host, path string
+	glob               bool // whether the path has a '*'
 }
 
-// splitPattern cuts a pattern as http.ServeMux does: [METHOD ][HOST]/[PATH].
-func splitPattern(pattern string) (method, host, rest string, ok bool) {
-	if i := strings.IndexAny(pattern, " \t"); i >= 0 {
-		method, pattern = pattern[:i], strings.TrimLeft(pattern[i:], " \t")
+// String is the pattern as http.ServeMux takes it.
+func (p *pattern) String() string { return strings.TrimSpace(p.method + " " + p.host + p.path) }
+
+// parsePattern refuses patterns that match no request, or other requests than they seem to:
+// routes of other frameworks, unclean paths. A route that never matches limits nothing,
+// without a sign. parsePattern does not repeat the checks of http.ServeMux.
+func parsePattern(text string) (p pattern, err error) {
+	rest := text
+	if i := strings.IndexAny(rest, " \t"); i >= 0 {
+		p.method, rest = rest[:i], strings.TrimLeft(rest[i:], " \t")
 	}
-	i := strings.IndexByte(pattern, '/')
-	if i < 0 {
-		return "", "", "", false
+	at := strings.IndexByte(rest, '/')
+	if strings.HasPrefix(rest, "**") {
+		at = 0
 	}
-	return method, pattern[:i], pattern[i:], true
+	switch {
+	case at < 0 && strings.HasPrefix(rest, "*"):
+		return p, errOneStar
+	case at < 0:
+		return p, errors.New(`there is no path, which begins with a slash: "/login", "POST /login", "/" for everything`)
+	}
+	p.path, p.glob = rest[at:], strings.Contains(wildcardNames.ReplaceAllString(rest[at:], ""), "*")
+	if err := checkMethod(p.method, rest); err != nil {
+		return p, err
+	}
+	if p.host, err = parseHost(rest[:at], p.path); err != nil {
+		return p, err
+	}
+	return p, p.checkPath()
 }
+
+// wildcardNames are the wildcards of http.ServeMux.
+var wildcardNames = regexp.MustCompile(`\{[^}]*\}`)
 
 // methodName is how methods are registered: capitals, perhaps with hyphens.
 var methodName = regexp.MustCompile(`^[A-Z][A-Z-]*$`)
@@ -60,17 +69,20 @@ func checkMethod(method, rest string) error {
 	return nil
 }
 
-// refusedInPaths are the characters that a URL has to escape (RFC 3986), and the star.
-const refusedInPaths = "*?#<>[]|^\\\" \t"
+// refusedInPaths are the characters that a URL has to escape (RFC 3986).
+const refusedInPaths = "?#<>[]|^\\\" \t"
 
-func checkPath(p string) error {
-	for _, segment := range strings.Split(p[1:], "/") {
-		if err := checkSegment(segment, p); err != nil {
+func (p *pattern) checkPath() error {
+	for _, segment := range strings.Split(strings.TrimPrefix(p.path, "/"), "/") {
+		if err := checkSegment(segment, p.path); err != nil {
 			return err
 		}
 	}
-	if clean := cleanPath(p); clean != p {
-		return fmt.Errorf("paths are matched in their clean form: %q", clean)
+	if p.glob && strings.ContainsAny(p.path, "{}") {
+		return fmt.Errorf("a pattern with '*' has no {wildcards}: %q", wildcardNames.ReplaceAllString(p.path, "*"))
+	}
+	if clean := strings.TrimPrefix(cleanPath(p.path), "/"); clean != strings.TrimPrefix(p.path, "/") {
+		return fmt.Errorf("paths are matched in their clean form: %q", "/"+clean)
 	}
 	return nil
 }
@@ -85,8 +97,6 @@ func checkSegment(segment, p string) error {
 	}
 	at := strings.IndexAny(segment, refusedInPaths)
 	switch {
-	case at >= 0 && segment[at] == '*':
-		return errStar
 	case at >= 0 && (segment[at] == '?' || segment[at] == '#'):
 		return errors.New("only the path of a request is matched, not what follows '?' or '#'; the character itself is written %3F or %23")
 	case at >= 0:
@@ -102,40 +112,13 @@ func checkSegment(segment, p string) error {
 	return nil
 }
 
-// errStar names what stands for the usual globs.
-var errStar = errors.New("'*' stands for nothing here: write '/api/' for everything below a path, " +
-	"'/{name}/login' for one segment whatever it is, '/files/{name...}' for the rest of a path, " +
-	"and a route of its own, with the same Name, for each depth; the character itself is written %2A")
-
-// cleanPath is a path as http.ServeMux matches it.
-func cleanPath(p string) string {
-	clean := path.Clean(p)
-	if strings.HasSuffix(p, "/") && clean != "/" {
-		clean += "/"
-	}
-	return clean
-}
-
-// hostName is a name of several labels, as clients write it: small, without a port.
-var hostName = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]*)(\.[a-z0-9_-]+)+$`)
-
-func checkHost(host, rest string) error {
-	if host == "" || host == "localhost" || hostName.MatchString(host) {
-		return nil
-	}
-	if addr, err := netip.ParseAddr(host); err == nil && addr.String() == host {
-		return nil // of an IPv6 literal http.ServeMux cuts brackets and port off
-	}
-	if strings.Contains(host, "*") {
-		return errStar
-	}
-	return fmt.Errorf("what stands before the first slash is a host, like %q (small letters, no scheme, no port); a path begins with a slash: %q",
-		"api.example.com"+rest, "/"+host+rest)
-}
+// errOneStar is about what begins with a '*'.
+var errOneStar = errors.New(`a pattern begins with a slash, a host or "**": write "**/login" for any path that ends so, ` +
+	`"/*/login" for one segment before it; hosts have no wildcards`)
 
 // checkPreflight refuses a route for requests that pass anyway.
-func (o *Options) checkPreflight(pattern string) error {
-	if method, _, _, _ := splitPattern(pattern); method == http.MethodOptions && !o.LimitPreflight {
+func (o *Options) checkPreflight(text string) error {
+	if p, _ := parsePattern(text); p.method == http.MethodOptions && !o.LimitPreflight {
 		return errors.New("OPTIONS requests pass unless LimitPreflight is set: set it, or leave the route out")
 	}
 	return nil

@@ -26,13 +26,14 @@ func routesOf(patterns ...string) (all []httplimit.Route) {
 // the error shows what is right.
 func TestPatternsThatLimitNothing(t *testing.T) {
 	for pattern, hint := range map[string]string{
-		"**/login": "'/{name}/login'", "**/login**": "'/{name}/login'", "/**/login": "'/{name}/login'", "/**/login**": "'/{name}/login'",
-		"*/login*": "'/{name}/login'", "/login*": "'/api/'", "/api/*": "'/api/'", "/api/**": "'/api/'", "/*": "'/api/'", "*": "no path",
-		"POST /v*/login": "'/{name}/login'", "/files/*.css": "'/files/{name...}'", "*.example.com/login": "'/{name}/login'",
+		"*/login": `"**/login"`, "*/login*": `"**/login"`, "*": `"**/login"`, "POST *": `"**/login"`, "*.example.com/login": "no wildcards", "api.*.com/login": "no wildcards",
+		"/a***": "three stars", "/a/**/**": "'**/**' is '**'", "**/**/b": "'**/**' is '**'", "/files/{name}/*": `"/files/*/*"`, "/a{*": "no {wildcards}", "/{*path}": "bad wildcard",
+		"/*?x": "%3F", "/*[a-z]": "%5B", "/**//a": `"/**/a"`, "/../**": `"/**"`, "/%zz*": "%25", "/*%2": "%25", "api/**": `"/api/**"`, "intranet/**": `"intranet./**"`,
+		"/" + strings.Repeat("a", 127) + "*": "at most 127 bytes", "/:id/*": "{id}", "get **": `"GET **"`, "OPTIONS **": "LimitPreflight",
 		"/users/:id": `"/users/{id}"`, "/users/<id>": "{name}", "/users/[id]": "%5B", "^/login": "a path begins with a slash", "/login$": `"/login"`,
 		"/a|/b": "%7C", "/users/id}": "%7D", "/users/{id:[0-9]+}": "bad wildcard",
 		"api/login": `"/api/login"`, "login/": `"/login/"`, "Example.com/": "small letters", "example.com:8080/": "no port",
-		"https://example.com/login": "no scheme", "login": `"/login"`, "GET": `"/login"`, "": `"/login"`,
+		"https://example.com/login": "no scheme", "[::1]:80/x": "[::1]/x", "Intranet./x": "small letters", "login": `"/login"`, "GET": `"/login"`, "": `"/login"`,
 		"get /login": `"GET /login"`, "Post /login": `"POST /login"`, "ANY /login": `"/login"`, "* /login": `"/login"`,
 		"GET|POST /login": `"GET /login"`, "GET,POST /login": "method", "M1 /login": `"POST /login"`,
 		"OPTIONS /login": "LimitPreflight", "/login?next=1": "%3F", "/login#top": "%23",
@@ -72,7 +73,8 @@ func TestPatternsThatLimit(t *testing.T) {
 	for pattern, path := range map[string]string{
 		"/": "/x", "/login": "/login", "POST /login": "/login", "POST\t /login": "/login", " /login": "/login", "/api/": "/api/a/b",
 		"/users/{id}": "/users/7", "/users/{id}/keys": "/users/7/keys", "/files/{rest...}": "/files/a/b", "/home/{$}": "/home/", "/{$}": "/",
-		"example.com/": "/x", "www.example.com/login": "/login", "localhost/x": "/x", "127.0.0.1/x": "/x", "::1/x": "/x",
+		"example.com/": "/x", "www.example.com/login": "/login", "localhost/x": "/x", "127.0.0.1/x": "/x", "::1/x": "/x", "[::1]/x": "/x", "intranet./x": "/x", "example.com./x": "/x", "[2001:db8::1]/**": "/x", "intranet./**": "/x",
+		"**": "/x", "**/login**": "/a/login/b", "POST **/login**": "/login", "/api/**": "/api", "/v*/login": "/v1/login", "example.com/*": "/x",
 		"/v1/items:batch": "/v1/items:batch", "/$metadata": "/$metadata", "/a%2Fb": "/a%2Fb", "/my%20file": "/my%20file", "/%2A": "/*",
 		"/käse": "/k%C3%A4se", "/a(b)": "/a(b)", "/~u": "/~u", "/a+b": "/a+b", "M-SEARCH /x": "/x", "PROPFIND /x": "/x",
 	} {
@@ -84,8 +86,8 @@ func TestPatternsThatLimit(t *testing.T) {
 		if before, _, found := strings.Cut(pattern, " "); found && before != "" {
 			method = strings.TrimSpace(before)
 		}
-		if before, _, _ := strings.Cut(pattern, "/"); before != "" && !strings.ContainsAny(before, " \t") {
-			host = before
+		if before, _, _ := strings.Cut(pattern, "/"); before != "" && !strings.ContainsAny(before, " \t*") {
+			host = strings.TrimSuffix(before, ".")
 		}
 		if host == "::1" {
 			host = "[::1]:8080"

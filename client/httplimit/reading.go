@@ -1,0 +1,68 @@
+package httplimit
+
+import (
+	"net/url"
+	"path"
+	"strings"
+)
+
+// encodedSlash is how an encoded slash stands in a reading that keeps it.
+const encodedSlash = "%2F"
+
+// readings are the ways in which servers understand a path that is written oddly. Patterns
+// with '*' look at both, so that no path reaches a server's login without matching "**/login".
+type readings struct {
+	// plain is the decoded path in its clean form, where an encoded slash is no slash.
+	plain string
+	// lenient is the same where an encoded slash is one, and without path parameters
+	// (";jsessionid=1"), which servers of Java take off.
+	lenient string
+	// odd says whether servers may differ about the path.
+	odd bool
+}
+
+func readingsOf(u *url.URL) readings {
+	if u.RawPath == "" && strings.IndexByte(u.Path, ';') < 0 {
+		p := cleanPath(u.Path)
+		return readings{plain: p, lenient: p}
+	}
+	return readings{
+		plain: cleanPath(keepSlashes(u.EscapedPath())), lenient: cleanPath(withoutParameters(u.Path)), odd: true,
+	}
+}
+
+// keepSlashes decodes an escaped path but for its encoded slashes.
+func keepSlashes(escaped string) string {
+	parts := strings.Split(strings.ReplaceAll(escaped, "%2f", encodedSlash), encodedSlash)
+	for i, part := range parts {
+		if decoded, err := url.PathUnescape(part); err == nil {
+			parts[i] = decoded
+		}
+	}
+	return strings.Join(parts, encodedSlash)
+}
+
+// withoutParameters cuts each segment at its first semicolon.
+func withoutParameters(p string) string {
+	segments := strings.Split(p, "/")
+	for i, segment := range segments {
+		segments[i], _, _ = strings.Cut(segment, ";")
+	}
+	return strings.Join(segments, "/")
+}
+
+// cleanPath is a path as http.ServeMux matches it: without dot segments and double slashes. It
+// does not allocate where that is what p is already.
+func cleanPath(p string) string {
+	if !strings.HasPrefix(p, "/") {
+		p = "/" + p
+	}
+	clean := path.Clean(p)
+	if strings.HasSuffix(p, "/") && clean != "/" {
+		if clean == p[:len(p)-1] {
+			return p
+		}
+		clean += "/"
+	}
+	return clean
+}
