@@ -134,13 +134,3 @@ func (o *objects) pods() map[string]*corev1.PodSpec {
 	}
 	return pods
 }
-
-// lasting are the objects that are no hooks.
-func (o *objects) lasting() (list []metav1.Object) {
-	for _, object := range o.all {
-		if object.GetAnnotations()[hook] == "" {
-			list = append(list, object)
-		}
-	}
-	return list
-}

@@ -1,0 +1,60 @@
+package helm
+
+import (
+	"flag"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write docker/kubernetes/weir.yaml anew")
+
+const (
+	manifests = "../../docker/kubernetes/weir.yaml"
+	// head is what the file says to people.
+	head = `# Three nodes of one cluster, for those who do without Helm. Rendered from the chart in
+# packaging/helm/weir with the values beside this file ("make kubernetes-manifests"); the
+# chart has TLS, users and monitoring, too.
+#
+#   openssl rand -hex 32 > cluster && openssl rand -hex 32 > password
+#   kubectl create secret generic weir --from-file=cluster --from-file=password
+#   kubectl apply --filename docker/kubernetes/weir.yaml
+#   kubectl exec weir-0 -- weir cluster status
+#
+# Replace the image by yours: "make docker" makes one. Applications connect to the
+# service weir, with the password; any node answers. docs/kubernetes.md says how to
+# upgrade, and what to do about a volume that is lost.
+`
+)
+
+// ofHelm are labels that are true of a release only.
+var ofHelm = regexp.MustCompile(`(?m)^ *(helm\.sh/chart|app\.kubernetes\.io/managed-by|app\.kubernetes\.io/version): .*\n`)
+
+// TestTheManifestsAreTheChart holds docker/kubernetes/weir.yaml to the chart; with -update
+// it writes the file.
+func TestTheManifestsAreTheChart(t *testing.T) {
+	texts, err := rendered(t, valuesOf(t, "../../docker/kubernetes/values.yaml"), nil)
+	require.NoError(t, err)
+	want := head
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		for text := range strings.SplitSeq(texts[name], "\n---\n") {
+			text = strings.TrimSpace(ofHelm.ReplaceAllString(text+"\n", ""))
+			if name != notesFile && text != "" && !strings.Contains(text, hook) {
+				want += "---\n" + text + "\n"
+			}
+		}
+	}
+	if *update {
+		require.NoError(t, os.WriteFile(manifests, []byte(want), 0o644))
+	}
+	got, err := os.ReadFile(manifests)
+	require.NoError(t, err)
+	require.Equal(t, want, string(got), "run: make kubernetes-manifests")
+	require.NotContains(t, want, namespace+".svc", "the file is for any namespace")
+	decode(t, map[string]string{"weir.yaml": want})
+}
