@@ -65,6 +65,10 @@ func TestDocs(t *testing.T) {
 	}
 }
 
+// noKubernetes is why the commands of docs/kubernetes.md are not run here. The module
+// packaging/helm renders the chart and runs what its pods say: make test-kubernetes.
+const noKubernetes = "it takes helm, kubectl and a cluster; run_test.go of packaging/helm does the same with processes"
+
 // docsNotRun says of blocks why they are not run here, with the test that does where
 // there is one.
 var docsNotRun = map[string]string{
@@ -95,4 +99,21 @@ var docsNotRun = map[string]string{
 	"security.md: # An authority for clients and one for nodes, each with a key of its own.": "TestCertificatesOfTheManual",
 	"security.md: # who uses this server":                                                    "TestUsersOfTheManual",
 	"security.md: level=INFO msg=audit user=ops addr=10.0.0.7:51724 id=12 command=rl.block args=\"[RL.BLOCK user:13 1h REASON abuse]\" queued=false": "output",
+
+	"kubernetes.md: kubectl create secret generic weir --from-literal=password=\"$(openssl rand -hex 32)\" --from-literal=cluster=\"$(openssl rand -hex 32)\"": noKubernetes,
+	"kubernetes.md: kubectl port-forward pod/weir-0 6380 6381":                                                                                     noKubernetes,
+	"kubernetes.md: kubectl create secret generic weir --from-literal=password=\"$(openssl rand -hex 32)\"":                                        noKubernetes,
+	"kubernetes.md: printf 'user app on #%s ~app:* +@decide +@connection\\n' \"$(printf %s \"$password\" | sha256sum | cut -d ' ' -f 1)\" > users": noKubernetes,
+	"kubernetes.md: kubectl create secret generic weir-tls --from-file=tls.crt --from-file=tls.key --from-file=ca.crt":                             noKubernetes,
+	"kubernetes.md: helm upgrade weir packaging/helm/weir --reuse-values --set-file policies.file=policies.yaml":                                   noKubernetes,
+	"kubernetes.md: kubectl exec weir-0 -- weir policy apply --file /etc/weir/policies/policies.yaml":                                              noKubernetes,
+	"kubernetes.md: helm upgrade weir packaging/helm/weir --reuse-values --set monitoring.serviceMonitor.enabled=true --set monitoring.serviceMonitor.labels.release=prometheus --set monitoring.rules.enabled=true --set monitoring.rules.labels.release=prometheus --set monitoring.dashboard.enabled=true": noKubernetes,
+	"kubernetes.md: kubectl exec weir-0 -- weir backup - > before.backup":                                                    noKubernetes,
+	"kubernetes.md: kubectl scale statefulset weir --replicas=4":                                                             noKubernetes,
+	"kubernetes.md: kubectl exec weir-0 -- weir backup - > today.backup":                                                     noKubernetes,
+	"kubernetes.md: helm install weir2 packaging/helm/weir --set auth.existingSecret=weir --set cluster.existingSecret=weir": noKubernetes,
+	"kubernetes.md: apiVersion: v1":                                                                                          noKubernetes,
+	"kubernetes.md: kubectl attach --stdin weir2-restore < today.backup":                                                     noKubernetes,
+	"kubernetes.md: kubectl exec weir-0 -- weir cluster remove weir-2":                                                       noKubernetes,
+	"kubernetes.md: helm uninstall weir":                                                                                     noKubernetes,
 }

@@ -69,6 +69,18 @@ func TestThreeNodesRun(t *testing.T) {
 		k.ready(2)
 		k.await(0, []string{"cluster", "status"}, pod+`~`)
 	})
+	t.Run("a backup is restored", func(t *testing.T) {
+		k.t = t
+		backup := filepath.Join(t.TempDir(), "today.backup")
+		k.exec(1, "backup", backup)
+		restored := newKubelet(t, k.o, k.secrets)
+		restored.exec(0, "restore", backup)
+		for i := range 3 {
+			restored.start(i)
+		}
+		restored.ready(0, 1, 2)
+		require.Regexp(t, `fixed 1h 5 +\d +1 `, restored.exec(2, "keys", "look", "k"))
+	})
 	t.Run("it grows", func(t *testing.T) {
 		k.t = t
 		k.o = install(t, with(t, threeNodes, "replicas", 5))
@@ -130,8 +142,17 @@ func clientTLS(t *testing.T, secret map[string]string) *tls.Config {
 }
 
 // decide sends one command to the port for clients of a node, and returns the integers of
-// its reply, or its error.
-func decide(t *testing.T, k *kubelet, ordinal int, config *tls.Config, user, pass string, args ...string) []string {
+// its reply, or its error. It repeats what was not counted, as clients do after an election.
+func decide(t *testing.T, k *kubelet, ordinal int, config *tls.Config, user, pass string, args ...string) (reply []string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		reply = decideOnce(t, k, ordinal, config, user, pass, args...)
+		return !strings.HasPrefix(reply[0], "-TRYAGAIN") && !strings.HasPrefix(reply[0], "-CLUSTERDOWN")
+	}, patience, restartAfter, "%v", &reply)
+	return reply
+}
+
+func decideOnce(t *testing.T, k *kubelet, ordinal int, config *tls.Config, user, pass string, args ...string) []string {
 	t.Helper()
 	var conn net.Conn
 	conn, err := net.Dial("tcp", k.address(podName(k.o, ordinal), "6380"))
