@@ -122,7 +122,7 @@ test-silence: ## Measure how long three real nodes decide nothing when the leade
 	$(GO) test -count=1 -timeout 60m -v -run '^TestSilence$$' ./raftstore/chaos -chaos.silence -chaos.repeat=10 $(CHAOS)
 
 # Helm and the types of Kubernetes are fetched through the ordinary Go proxy. The first run
-# compiles them, in about a minute; after that it takes 15 seconds.
+# compiles them, in about two minutes; after that it takes 20 seconds.
 .PHONY: test-kubernetes
 test-kubernetes: ## Render the chart for Kubernetes, check the objects against its types, and run the pods on this machine
 	cd packaging/helm && $(GO) test -count=1 ./...
