@@ -27,6 +27,16 @@ have-go:
 build: have-go ## Build bin/weir, a static binary
 	CGO_ENABLED=0 $(GO) build -o bin/weir ./cmd/weir
 
+# Without the profile, which would compile every dependency once more for each of them.
+SYSTEMS = linux/arm64 darwin/amd64 darwin/arm64 freebsd/amd64 windows/amd64 windows/arm64
+.PHONY: build-all
+build-all: ## Compile weir and its Go client for every system that they are for, and keep nothing
+	@set -e; for system in $(SYSTEMS); do \
+	  echo "$$system"; \
+	  CGO_ENABLED=0 GOOS=$${system%/*} GOARCH=$${system#*/} $(GO) build -pgo=off -o /dev/null ./cmd/weir; \
+	  CGO_ENABLED=0 GOOS=$${system%/*} GOARCH=$${system#*/} $(GO) build -pgo=off ./client/...; \
+	done
+
 # About a minute on an idle machine. What it writes belongs to a commit of its own.
 .PHONY: profile
 profile: build redis-tools ## Renew cmd/weir/default.pgo, the profile by which the compiler optimizes weir

@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"runtime/metrics"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/weir-project/weir/engine"
@@ -121,15 +120,6 @@ func infoStats(s *Server, w *infoWriter) {
 	w.field("acl_access_denied_auth", s.state.stats.authFailures.Load())
 	w.field("acl_access_denied_cmd", s.state.stats.noPermission.Load())
 	w.field("client_output_buffer_limit_disconnections", s.stats.SlowReaders.Load()+s.stats.PushOverflows.Load())
-}
-
-func infoCPU(_ *Server, w *infoWriter) {
-	var usage syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {
-		return
-	}
-	w.field("used_cpu_sys", fmt.Sprintf("%.6f", time.Duration(usage.Stime.Nano()).Seconds()))
-	w.field("used_cpu_user", fmt.Sprintf("%.6f", time.Duration(usage.Utime.Nano()).Seconds()))
 }
 
 func infoCommandstats(s *Server, w *infoWriter) {

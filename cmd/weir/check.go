@@ -26,7 +26,7 @@ var (
 
 // check refuses flags that do not go together, before anything is opened.
 func (s *serveCmd) check() error {
-	return errors.Join(s.checkClustered(), s.checkLone(), s.checkJoin(), s.checkPorts(),
+	return errors.Join(checkSystem(), s.checkClustered(), s.checkLone(), s.checkJoin(), s.checkPorts(),
 		checkDir("--data-dir", s.DataDir))
 }
 

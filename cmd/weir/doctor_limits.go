@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"syscall"
 )
 
 // memoryRoomPercent of the machine's memory may be the bound on limiters: the rest is
@@ -23,11 +22,11 @@ func (d *doctorCmd) lookAtFiles(up *running) finding {
 		}
 		return finding{fine, "limits", "the server takes " + up.info["maxclients"] + " clients, " + up.info["connected_clients"] + " are connected", ""}
 	}
-	var files syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
+	files, err := fileLimit()
+	if err != nil {
 		return finding{doubt, "limits", "the limit on file descriptors: " + err.Error(), "see ulimit -n"}
 	}
-	return judgeFiles(uint64(files.Cur), d.besidesClients(), d.MaxClients)
+	return judgeFiles(files, d.besidesClients(), d.MaxClients)
 }
 
 func judgeFiles(files, besides uint64, clients int) finding {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"syscall"
 
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/peer"
@@ -26,17 +25,17 @@ var errFewFiles = errors.New("too few file descriptors: raise the limit (ulimit 
 // fitFiles lowers the number of clients to what the limit on file descriptors
 // leaves room for.
 func (s *serveCmd) fitFiles(log *slog.Logger) error {
-	var files syscall.Rlimit // Go has raised the soft limit to the hard one
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
+	files, err := fileLimit()
+	if err != nil {
 		return fmt.Errorf("the limit on file descriptors: %w", err)
 	}
-	room, err := clientRoom(uint64(files.Cur), s.besidesClients())
+	room, err := clientRoom(files, s.besidesClients())
 	if err != nil {
 		return err
 	}
 	if s.MaxClients > room {
 		log.Warn("fewer clients than --max-clients: the limit on file descriptors is low",
-			"limit", files.Cur, "max_clients", room, "asked", s.MaxClients)
+			"limit", files, "max_clients", room, "asked", s.MaxClients)
 		s.MaxClients = room
 	}
 	return nil

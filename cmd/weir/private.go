@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 )
 
 // othersBits are the mode bits that let anybody but the owner at a file.
@@ -25,7 +24,7 @@ var ownerNames = []string{"FORMAT", "NODE"}
 // keepPrivate sets the umask so that only this user can read the files that the process creates:
 // the state holds keys, and the Raft log holds the requests of all clients. The umask covers
 // Pebble and the Raft log as well, which choose the modes of their files themselves.
-func keepPrivate() { syscall.Umask(int(othersBits)) }
+func keepPrivate() { setUmask(int(othersBits)) }
 
 // narrow removes the permissions of group and others from weir's files in a data directory. An
 // earlier weir created them under the umask of its user. narrow changes neither the directory

@@ -34,6 +34,9 @@ func (r *restoreCmd) AfterApply(ctx *kong.Context) error {
 }
 
 func (r *restoreCmd) Run() error {
+	if err := checkSystem(); err != nil {
+		return err
+	}
 	keepPrivate()
 	from := io.NopCloser(os.Stdin)
 	if r.File != standardStream {
