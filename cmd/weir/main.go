@@ -79,11 +79,15 @@ type helpCmd struct {
 	Command  []string `arg:"" optional:"" help:"The command to explain, like rl.tokenbucket; none lists them all."`
 	Markdown bool     `env:"-" xor:"form" help:"Print the whole reference as Markdown."`
 	Settings bool     `env:"-" xor:"form" help:"Print every flag, variable and file key of weir as Markdown."`
+	Man      string   `env:"-" xor:"form" placeholder:"DIR" help:"Write man pages of weir's own commands into a directory."`
 }
 
 func (h *helpCmd) Run(ctx *kong.Context) error {
 	if h.Settings {
 		return writeSettings(os.Stdout, ctx.Model)
+	}
+	if h.Man != "" {
+		return writeManPages(ctx.Model.Node, h.Man)
 	}
 	return h.write(os.Stdout)
 }

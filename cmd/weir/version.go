@@ -9,8 +9,13 @@ import (
 	"strings"
 )
 
-// buildInfo says which weir a program is. All of it is what the Go toolchain stamped into
-// the binary, so that go install, a release and a build in a clone tell alike.
+// A release that is built without its tag or its repository, such as a snapshot or an image, is
+// told by the linker what it is: -X main.stampVersion=0.1.0. Each wins over what the Go toolchain
+// stamped.
+var stampVersion, stampCommit, stampDate string
+
+// buildInfo says which weir a program is, by what the Go toolchain stamped into the binary or the
+// linker was told. go install, a release and a build in a clone tell alike.
 type buildInfo struct {
 	Version string `json:"version"` // a release such as 0.1.0, a pseudo-version of a commit, or "devel"
 	Commit  string `json:"commit,omitempty"`
@@ -22,7 +27,11 @@ type buildInfo struct {
 
 func build() buildInfo {
 	info, _ := debug.ReadBuildInfo()
-	return buildOf(info)
+	b := buildOf(info)
+	b.Version = cmp.Or(stampVersion, b.Version)
+	b.Commit = cmp.Or(stampCommit, b.Commit)
+	b.Date = cmp.Or(stampDate, b.Date)
+	return b
 }
 
 // buildOf reads what the toolchain stamped, which may be nothing.

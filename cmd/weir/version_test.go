@@ -37,6 +37,14 @@ func TestBuildOf(t *testing.T) {
 	require.Equal(t, "devel", buildOf(&debug.BuildInfo{}).Version)
 }
 
+// A snapshot and an image tell what their build was told.
+func TestStampsWin(t *testing.T) {
+	t.Cleanup(func() { stampVersion, stampCommit, stampDate = "", "", "" })
+	stampVersion, stampCommit, stampDate = "0.1.0-snapshot", "1f0c", "2026-11-25T10:00:00Z"
+	require.Equal(t, "weir 0.1.0-snapshot, commit 1f0c, 2026-11-25T10:00:00Z, "+
+		runtime.Version()+" "+runtime.GOOS+"/"+runtime.GOARCH, build().String())
+}
+
 func TestVersionsAreTold(t *testing.T) {
 	b := buildInfo{Version: "0.1.0", Commit: "1f0c", Date: "2026-11-25T10:00:00Z", Go: "go1.26", OS: "linux", Arch: "arm64"}
 	require.Equal(t, "weir 0.1.0, commit 1f0c, 2026-11-25T10:00:00Z, go1.26 linux/arm64", b.String())

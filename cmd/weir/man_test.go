@@ -1,0 +1,66 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Each command has a page, which names each of its flags.
+func TestManPagesAreComplete(t *testing.T) {
+	dir := t.TempDir()
+	weir(t, "help", "--man", dir)
+	app := newParser(new(cli)).Model.Node
+	for _, node := range visible(app) {
+		page, err := os.ReadFile(filepath.Join(dir, "weir-"+node.Name+".1"))
+		require.NoError(t, err)
+		for _, child := range append(visible(node), node) {
+			for _, flag := range child.Flags {
+				require.Equal(t, !flag.Hidden, strings.Contains(string(page), roff("--"+flag.Name)+`\fR`), "%s --%s", node.Name, flag.Name)
+			}
+		}
+	}
+	pages, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, pages, len(visible(app))+1)
+	require.NotContains(t, weir(t, "help", "--help"), "__complete")
+}
+
+// Formatters of man pages find nothing to complain about.
+func TestManPagesRender(t *testing.T) {
+	dir := t.TempDir()
+	weir(t, "help", "--man", dir)
+	pages, err := filepath.Glob(filepath.Join(dir, "*.1"))
+	require.NoError(t, err)
+	require.NotEmpty(t, pages)
+	for tool, command := range map[string][]string{
+		"groff":  {"groff", "-man", "-ww", "-Tutf8", "-z"},
+		"mandoc": {"mandoc", "-Tlint", "-Wwarning"},
+	} {
+		t.Run(tool, func(t *testing.T) {
+			if _, err := exec.LookPath(tool); err != nil {
+				t.Skipf("SKIPPED: %s is missing (on Debian: apt install %s)", tool, tool)
+			}
+			for _, page := range pages {
+				said, _ := exec.Command(command[0], append(command[1:], page)...).CombinedOutput()
+				for line := range strings.Lines(string(said)) {
+					// A program that was built outside a clone knows no date.
+					require.Contains(t, line, `missing date, using "": TH`)
+				}
+			}
+		})
+	}
+}
+
+func TestRoff(t *testing.T) {
+	for text, want := range map[string]string{
+		"--a b": `\-\-a b`, `a\b`: `a\eb`, ".TH": `\&.TH`, "'x'": `\&'x'`, " a\nb ": "a b",
+	} {
+		require.Equal(t, want, roff(text))
+	}
+	require.Equal(t, "run it", lowerFirst(firstSentence("Run it. Then stop; or not.")))
+}
