@@ -7,6 +7,9 @@ FUZZTIME ?= 1m
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GO_LICENSES = github.com/google/go-licenses@v1.6.0
 HELM = helm.sh/helm/v4/cmd/helm@v4.3.1
+# Newer ones of GoReleaser need a newer Go than weir does.
+GORELEASER = github.com/goreleaser/goreleaser/v2@v2.15.1
+SYFT       = github.com/anchore/syft/cmd/syft@v1.57.0
 
 .DEFAULT_GOAL := help
 
@@ -213,6 +216,51 @@ LICENCES = Apache-2.0,BSD-2-Clause,BSD-3-Clause,ISC,MIT,MPL-2.0
 licences: ## Check the licence of every dependency against those that allow commercial use
 	$(GO) run $(GO_LICENSES) check ./cmd/weir ./client/... --ignore github.com/weir-project/weir --allowed_licenses=$(LICENCES)
 
+# Written to bin/man. A release says what it is, because its pages are made before its programs.
+MAN_VERSION ?=
+MAN_DATE    ?=
+.PHONY: man
+man: ## Write a man page of each command into bin/man
+	rm -rf bin/man && mkdir -p bin/man
+	$(GO) run -pgo=off -ldflags "-X main.stampVersion=$(MAN_VERSION) -X main.stampDate=$(MAN_DATE)" ./cmd/weir help --man bin/man
+	gzip -9n bin/man/*.1
+
+# GoReleaser calls syft by its name.
+.PHONY: release-tools
+release-tools:
+	GOBIN=$(CURDIR)/bin/tools $(GO) install $(SYFT)
+
+.PHONY: release-snapshot
+release-snapshot: release-tools ## Make archives, packages, checksums and an SBOM of this commit in dist/; publishes nothing
+	PATH="$(CURDIR)/bin/tools:$$PATH" $(GO) run $(GORELEASER) release --snapshot --clean
+
+# The test hands over a smaller configuration.
+.PHONY: packages
+packages:
+	$(GO) run $(GORELEASER) release --snapshot --clean --config $(PACKAGES_CONFIG)
+
+# About four minutes where GoReleaser was never built. Needs root: all that it changes is kept in memory.
+.PHONY: test-package
+test-package: package-tools ## Install, run, upgrade, remove and purge the deb and the rpm; skips those without dpkg or rpm
+	WEIRTEST_PACKAGE=1 $(GO) test -count=1 -timeout 30m -v ./packaging
+
+.PHONY: package-tools
+package-tools:
+	@command -v rpm >/dev/null && command -v systemd-analyze >/dev/null || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "installing rpm and systemd"; \
+	    apt-get update -qq && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends rpm systemd; \
+	  else false; fi; \
+	} || echo "rpm or systemd-analyze is missing: the tests that need it are skipped (on Debian: apt install rpm systemd)"
+
+# Called on a tag by .github/workflows/release.yml. The notes are the tag's section of CHANGELOG.md.
+TAG = $(shell git describe --exact-match --tags)
+.PHONY: release
+release: release-tools ## Make the same of the tag that is checked out, and publish it as a draft
+	awk '/^## /{inside = $$2 == "$(TAG:v%=%)"; next} inside' CHANGELOG.md > bin/notes.md
+	test -s bin/notes.md || { echo "CHANGELOG.md has no section for $(TAG)"; exit 1; }
+	PATH="$(CURDIR)/bin/tools:$$PATH" $(GO) run $(GORELEASER) release --clean --release-notes bin/notes.md
+
 # Left to itself, Go may spend the whole minute making one input smaller.
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME (1m)
@@ -270,4 +318,4 @@ test-docs-site: ## Build the website of docs/, and see that it needs no other ho
 
 .PHONY: clean
 clean: ## Remove what was built
-	rm -rf bin
+	rm -rf bin dist

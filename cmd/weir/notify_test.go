@@ -42,7 +42,7 @@ func TestUnit(t *testing.T) {
 	unit, err := os.ReadFile("../../packaging/weir.service")
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "weir.service")
-	here := strings.Replace(string(unit), "/usr/local/bin/weir serve", binary+" serve", 1)
+	here := strings.Replace(string(unit), "ExecStart=weir serve", "ExecStart="+binary+" serve", 1)
 	require.NoError(t, os.WriteFile(path, []byte(here), 0o600))
 	out, err := exec.Command(analyze, "verify", "--man=no", path).CombinedOutput()
 	require.NoError(t, err, "%s", out)
