@@ -19,6 +19,10 @@ var docsChecked = map[string]func(t *testing.T, text string){
 	"README.md: docker run --rm -p 127.0.0.1:6380:6380 -p 127.0.0.1:6381:6381 -e WEIR_PROTECTED_MODE=false ghcr.io/weir-project/weir": runsInTheImage,
 	"README.md: go run github.com/weir-project/weir/cmd/weir@latest serve":                                                            runsByGo,
 
+	"README.md: owner: team-a": isPolicyFile,
+	"installing.md: docker run --rm -p 127.0.0.1:6380:6380 -p 127.0.0.1:6381:6381 -e WEIR_PROTECTED_MODE=false ghcr.io/weir-project/weir": runsInTheImage,
+	"installing.md: go install github.com/weir-project/weir/cmd/weir@latest":                                                              installsByGo,
+
 	"CONTRIBUTING.md: make build":                                             makes,
 	"benchmarks.md: make bench":                                               makes,
 	"benchmarks.md: # List the scenarios, and who takes part in each.":        lists,

@@ -55,10 +55,20 @@ func runsInTheImage(t *testing.T, text string) {
 func runsByGo(t *testing.T, text string) {
 	words := strings.Fields(text)
 	require.Equal(t, []string{"go", "run"}, words[:2])
-	path, version, _ := strings.Cut(words[2], "@")
+	isProgram(t, words[2])
+	require.Equal(t, []string{"serve"}, words[3:])
+}
+
+func installsByGo(t *testing.T, text string) {
+	words := strings.Fields(text)
+	require.Equal(t, []string{"go", "install"}, words[:2])
+	isProgram(t, words[2])
+}
+
+func isProgram(t *testing.T, at string) {
+	path, version, _ := strings.Cut(at, "@")
 	require.Equal(t, "latest", version)
 	out, err := exec.Command("go", "list", "-f", "{{.Name}}", path).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Equal(t, "main", strings.TrimSpace(string(out)))
-	require.Equal(t, "serve", words[3])
 }

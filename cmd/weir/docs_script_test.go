@@ -45,6 +45,11 @@ var docScripts = map[string]docScript{
 		before: `weir serve & await weir healthcheck; redis-cli -p 6380 RL.FIXED user:42 1m 5`,
 		after:  `weir keys list 'user:*' > left; test ! -s left || ! grep user:42 left`,
 	},
+	"README.md: weir policy test login.yaml": {
+		uses:   "README.md: owner: team-a",
+		before: `printf %s "$text" > login.yaml; weir serve & await weir healthcheck; weir() { command weir "$@" || [ "$*:$?" = "policy diff -f login.yaml:1" ]; }`,
+		after:  `redis-cli -p 6380 RL.CHECK login alice | sed -n 2p | grep -x 4; weir policy diff -f login.yaml`,
+	},
 	"policies.md: weir policy test login.yaml": {
 		uses:   "policies.md: owner: team-a",
 		before: `printf %s "$text" > login.yaml`,

@@ -100,6 +100,12 @@ var docsNotRun = map[string]string{
 	"security.md: # who uses this server":                                                    "TestUsersOfTheManual",
 	"security.md: level=INFO msg=audit user=ops addr=10.0.0.7:51724 id=12 command=rl.block args=\"[RL.BLOCK user:13 1h REASON abuse]\" queued=false": "output",
 
+	"installing.md: make build":                                       "the test binary is built so; TestVersion reads it",
+	"installing.md: sha256sum --check --ignore-missing checksums.txt": "it needs a release; make release-snapshot makes such files",
+	"installing.md: sudo dpkg -i weir_0.1.0_linux_amd64.deb":          "make test-package installs the package and starts what the unit starts",
+	"installing.md: weir backup before.backup":                        "make test-package upgrades the package; TestDocs runs the backup of operations.md",
+	"installing.md: sudo apt-get remove weir":                         "make test-package removes and purges the package",
+
 	"kubernetes.md: kubectl create secret generic weir --from-literal=password=\"$(openssl rand -hex 32)\" --from-literal=cluster=\"$(openssl rand -hex 32)\"": noKubernetes,
 	"kubernetes.md: kubectl port-forward pod/weir-0 6380 6381":                                                                                     noKubernetes,
 	"kubernetes.md: kubectl create secret generic weir --from-literal=password=\"$(openssl rand -hex 32)\"":                                        noKubernetes,
