@@ -59,9 +59,14 @@ run-cluster: build ## Run three nodes on this machine; prints how to kill one an
 run-dashboards: ## Run three nodes as containers, with Prometheus and a Grafana dashboard; says how long it took
 	scripts/run-dashboards.sh
 
+# PLATFORMS names several for a registry: make docker IMAGE=ghcr.io/weir-project/weir:0.1.0 PLATFORMS=linux/amd64,linux/arm64
+IMAGE     ?= weir
+PLATFORMS ?=
+IMAGE_VERSION ?= $(patsubst v%,%,$(shell git describe --tags --always --dirty))
 .PHONY: docker
-docker: ## Build the image weir; docker/ has compose files for one node and for three
-	docker build --tag weir --file docker/Dockerfile .
+docker: ## Build the image weir (IMAGE); with PLATFORMS build it for each of them and push it
+	DOCKER_BUILDKIT=1 docker $(if $(PLATFORMS),buildx build --push --platform $(PLATFORMS),build) --tag $(IMAGE) --file docker/Dockerfile \
+	  --build-arg VERSION=$(IMAGE_VERSION) --build-arg COMMIT=$(shell git rev-parse HEAD) --build-arg DATE=$(shell git log -1 --format=%cI) .
 
 .PHONY: test
 test: have-go redis-tools ## Run the tests, plain and under the race detector; needs Go, for the race run a C compiler; skips what needs Redis where that is missing

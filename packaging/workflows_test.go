@@ -1,0 +1,86 @@
+package packaging_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+)
+
+// workflow is what the tests below read of a workflow.
+type workflow struct {
+	Jobs map[string]struct {
+		Strategy struct{ Matrix map[string][]string }
+		Steps    []struct{ Run string }
+	}
+}
+
+var makeCall = regexp.MustCompile(`\bmake (.+)$`)
+
+// The workflows call targets that the Makefile has, so what they run can be run by hand.
+func TestWorkflowsCallTargets(t *testing.T) {
+	files, err := filepath.Glob("../.github/workflows/*.yml")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		var w workflow
+		require.NoError(t, yaml.Unmarshal(text, &w), file)
+		for name, job := range w.Jobs {
+			calls := 0
+			for _, step := range job.Steps {
+				for _, call := range makeCall.FindAllStringSubmatch(step.Run, -1) {
+					calls++
+					for _, line := range expand(call[1], job.Strategy.Matrix["target"]) {
+						requireTarget(t, file, name, line)
+					}
+				}
+			}
+			require.Positive(t, calls, "%s: job %s calls no target", file, name)
+		}
+	}
+}
+
+// expand puts each target of the matrix into the line.
+func expand(line string, targets []string) (all []string) {
+	const hole = "${{ matrix.target }}"
+	if !strings.Contains(line, hole) {
+		return []string{line}
+	}
+	for _, target := range targets {
+		all = append(all, strings.Replace(line, hole, target, 1))
+	}
+	return all
+}
+
+func requireTarget(t *testing.T, file, job, line string) {
+	t.Helper()
+	cmd := exec.Command("sh", "-c", "make -n TAG=v0.1.0 "+line)
+	cmd.Dir = ".."
+	cmd.Env = append(os.Environ(), "GITHUB_REF_NAME=v0.1.0")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s: job %s: make %s: %s", file, job, line, out)
+}
+
+var stamp = regexp.MustCompile(`-X main\.(\w+)=`)
+
+// The linker says nothing about a variable that is not there, and the version would be lost.
+func TestStampsAreVariables(t *testing.T) {
+	source, err := os.ReadFile("../cmd/weir/version.go")
+	require.NoError(t, err)
+	for _, file := range []string{"../.goreleaser.yaml", "../docker/Dockerfile", "../Makefile"} {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		stamps := stamp.FindAllStringSubmatch(string(text), -1)
+		require.NotEmpty(t, stamps, file)
+		for _, name := range stamps {
+			require.Regexp(t, `(?m)^var .*\b`+name[1]+`\b.* string$`, string(source), "%s: %s", file, name[1])
+		}
+	}
+}
