@@ -13,9 +13,9 @@ const maxGlobBytes = 127
 
 // glob is a compiled pattern of a path:
 //
-//	*    any characters but the slash, also none
-//	**   any characters, slashes included, also none; as a whole segment any number of
-//	     segments, also none: /a/**/b matches /a/b, and /a/** matches /a
+// A '*' is any characters but the slash, also none. A "**" is any characters, slashes
+// included, also none; as a whole segment it is any number of segments, also none: /a/**/b
+// matches /a/b, and /a/** matches /a.
 //
 // A slash at the end of a path is optional. glob is a nondeterministic automaton (Glushkov),
 // simulated by bits: state i says that the first i bytes of the pattern match.
