@@ -28,15 +28,20 @@ func (n *Node) handOver(to raft.Server) error {
 // successor is the member that had best lead next: one that votes, is up and has
 // applied most. The Raft library would also take one that does not answer, and can
 // then refuse every entry until it is restarted (hashicorp/raft issue 696).
+// A member that has said that it stops comes last, rather than never: in a rolling restart it
+// is back before this node asks it again.
 func (n *Node) successor() (best raft.Server, ok bool) {
 	var most uint64
+	var stops bool
 	for _, s := range n.servers() {
 		last, heard := n.peers.last(string(s.ID))
-		if s.Suffrage != raft.Voter || !heard || n.peers.isStopping(string(s.ID)) || time.Since(last.at) > 2*statusEvery {
+		if s.Suffrage != raft.Voter || !heard || time.Since(last.at) > 2*statusEvery {
 			continue
 		}
-		if !ok || last.Index > most {
-			best, most, ok = s, last.Index, true
+		stopping := n.peers.isStopping(string(s.ID))
+		better := stops && !stopping || stops == stopping && last.Index > most
+		if !ok || better {
+			best, most, stops, ok = s, last.Index, stopping, true
 		}
 	}
 	return best, ok

@@ -43,6 +43,8 @@ func TestTheSuccessorIsUpAndLacksLeast(t *testing.T) {
 		"as much":            {func(n *bareNode) { n.hear("b", 9, 0); n.hear("c", 9, 0) }, "b"},
 		"one is silent":      {func(n *bareNode) { n.hear("b", 9, 3*statusEvery); n.hear("c", 8, 0) }, "c"},
 		"one stops":          {func(n *bareNode) { n.hear("b", 9, 0); n.hear("c", 8, 0); n.hearStopping("b") }, "c"},
+		"all but one stop":   {func(n *bareNode) { n.hear("b", 8, 0); n.hear("c", 9, 0); n.hearStopping("c") }, "b"},
+		"all stop":           {func(n *bareNode) { n.hear("b", 8, 0); n.hear("c", 9, 0); n.hearStopping("b"); n.hearStopping("c") }, "c"},
 		"one has no vote":    {func(n *bareNode) { n.hear("x", 9, 0); n.hear("d", 8, 0) }, "d"},
 	} {
 		t.Run(name, func(t *testing.T) {
