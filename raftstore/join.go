@@ -176,12 +176,21 @@ func (n *Node) lookAround(addrs []string) (found []status, silent []string) {
 	for range asked {
 		switch a := <-answers; {
 		case a.err != nil:
-			silent = append(silent, fmt.Sprintf("; no node answers at %s: %v", a.addr, a.err))
+			silent = append(silent, n.silence(a.addr, a.err))
 		case a.status.NodeID != "":
 			found = append(found, a.status)
 		}
 	}
 	return found, silent
+}
+
+// silence tells why no other node answers at an address of --join.
+func (n *Node) silence(addr string, err error) string {
+	if strings.Contains(err.Error(), peer.ErrSameNode.Error()) {
+		return fmt.Sprintf("; the node at %s has the id %q, as this one: give each node its own --node-id, or, if it is this node, "+
+			"name it in --join as its --raft-addr does: %s", addr, n.options.NodeID, n.options.RaftAddr)
+	}
+	return fmt.Sprintf("; no node answers at %s: %v", addr, err)
 }
 
 // askOnce asks whoever is at an address for its status.

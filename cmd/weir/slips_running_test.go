@@ -44,7 +44,7 @@ func TestSlipsOfRunningServers(t *testing.T) {
 				"does not speak weir's inter-node protocol"}},
 		{"two nodes with one id",
 			[]string{"--node-id=a", "--raft-addr=" + other, "--join=" + raft + "," + other}, nil,
-			[]string{"no node answers at " + raft, "the other side has this node's own id"}},
+			[]string{"the node at " + raft + " has the id", "as this one: give each node its own --node-id", "if it is this node", other}},
 		{"an HTTP request to the port for clients", nil, func() { send(a.addr, "GET / HTTP/1.1\r\nHost: x\r\n\r\n") },
 			[]string{"an HTTP request reached the RESP port"}},
 		{"redis-cli to the port for nodes", nil, func() { send(raft, "*1\r\n$4\r\nPING\r\n") },
