@@ -1,0 +1,78 @@
+package packaging_test
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/zip"
+)
+
+// release is the version that the tests publish.
+var release = module.Version{Path: "github.com/weir-project/weir", Version: "v0.1.0"}
+
+// maxModuleBytes bounds the compressed module: everyone who imports the client fetches it.
+// It is far above the sources, and far below a program committed by mistake.
+const maxModuleBytes = 4 << 20
+
+// source is a file of the repository.
+type source string
+
+func (s source) Path() string                 { return string(s) }
+func (s source) Lstat() (os.FileInfo, error)  { return os.Lstat(filepath.Join("..", string(s))) }
+func (s source) Open() (io.ReadCloser, error) { return os.Open(filepath.Join("..", string(s))) }
+
+// sources are the files that Git has or would take, of those that exist.
+func sources(t *testing.T) (files []zip.File) {
+	t.Helper()
+	list := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	list.Dir = ".."
+	out, err := list.Output()
+	if err != nil {
+		t.Skipf("SKIPPED: the module is made of what Git has, and this is no clone: %v", err)
+	}
+	for _, name := range strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		if _, err := source(name).Lstat(); err == nil {
+			files = append(files, source(name))
+		}
+	}
+	return files
+}
+
+// publish writes a release as a module proxy of files has it, and returns the files' path without
+// extension: PROXY/MODULE/@v/VERSION.
+func publish(t *testing.T) (files string) {
+	t.Helper()
+	files = filepath.Join(t.TempDir(), release.Path, "@v", release.Version)
+	require.NoError(t, os.MkdirAll(filepath.Dir(files), 0o755))
+	archive, err := os.Create(files + ".zip")
+	require.NoError(t, err)
+	require.NoError(t, zip.Create(archive, release, sources(t)))
+	require.NoError(t, archive.Close())
+	requirements, err := os.ReadFile("../go.mod")
+	require.NoError(t, err)
+	for name, text := range map[string]string{
+		files + ".mod":  string(requirements),
+		files + ".info": `{"Version":"` + release.Version + `"}`,
+		filepath.Join(filepath.Dir(files), "list"): release.Version + "\n",
+	} {
+		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+	}
+	return files
+}
+
+// output runs a command, with more environment, and returns what it writes to its standard output.
+func output(t *testing.T, dir string, env []string, argv ...string) string {
+	t.Helper()
+	var failed strings.Builder
+	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
+	cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), env...), &failed
+	out, err := cmd.Output()
+	require.NoError(t, err, "%q: %s", argv, failed.String())
+	return string(out)
+}
