@@ -14,4 +14,7 @@ const app = express();
 // app.set('trust proxy', '10.0.0.0/8'); // behind a proxy: who is believed about X-Forwarded-For
 app.use(limit(redis, 'api'));
 app.get('/', (req, res) => res.send('hello\n'));
-app.listen(Number(port), host);
+app.listen(Number(port), host, (err) => {
+  if (err) throw err;
+  console.log(`listening on http://${host}:${port}`);
+});

@@ -28,4 +28,4 @@ async def hello():
 if __name__ == "__main__":
     host, port = os.environ.get("LISTEN", "127.0.0.1:8080").split(":")
     # Behind a proxy: proxy_headers=True, forwarded_allow_ips with the addresses that are believed.
-    uvicorn.run(app, host=host, port=int(port), proxy_headers=False, log_level="warning")
+    uvicorn.run(app, host=host, port=int(port), proxy_headers=False, access_log=False)

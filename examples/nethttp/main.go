@@ -4,6 +4,7 @@ package main
 import (
 	"cmp"
 	"log"
+	"net"
 	"net/http"
 	"os"
 	"strconv"
@@ -41,5 +42,10 @@ func main() {
 		log.Fatal(err)
 	}
 	hello := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello\n")) })
-	log.Fatal(http.ListenAndServe(cmp.Or(os.Getenv("LISTEN"), "127.0.0.1:8080"), limit(hello)))
+	ln, err := net.Listen("tcp", cmp.Or(os.Getenv("LISTEN"), "127.0.0.1:8080"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	log.Printf("listening on http://%s", ln.Addr())
+	log.Fatal(http.Serve(ln, limit(hello)))
 }

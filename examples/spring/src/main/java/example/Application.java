@@ -7,15 +7,21 @@ import io.lettuce.core.SocketOptions;
 import java.net.URI;
 import java.time.Duration;
 import java.util.Map;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
+import org.springframework.boot.web.context.WebServerInitializedEvent;
 import org.springframework.context.annotation.Bean;
+import org.springframework.context.event.EventListener;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RestController;
 
 @SpringBootApplication
 @RestController
 public class Application {
+    private static final Logger LOG = LoggerFactory.getLogger(Application.class);
+
     /** A request waits for weir for TIMEOUT_MS at most, and is never sent twice. */
     @Bean(destroyMethod = "shutdown")
     RedisClient weir() {
@@ -38,6 +44,12 @@ public class Application {
     @GetMapping("/")
     String hello() {
         return "hello";
+    }
+
+    @EventListener
+    void listening(WebServerInitializedEvent event) {
+        String host = event.getApplicationContext().getEnvironment().getProperty("server.address");
+        LOG.info("listening on http://{}:{}", host, event.getWebServer().getPort());
     }
 
     public static void main(String[] args) {
