@@ -26,7 +26,11 @@ func TestEnvoy(t *testing.T) {
 	addr := freeAddr(t)
 	dir := copied(t, "envoy", strings.NewReplacer(port("6382"), port(rls), port("3000"), port(app.Listener.Addr().String()), port("8080"), port(addr)))
 	// Its base id is one for all Envoys of a machine, unless it makes one up.
-	cmd := exec.Command("envoy", "-c", "envoy.yaml", "--use-dynamic-base-id", "--concurrency", "2", "--log-level", "warning")
+	page := readmeOf(t, "envoy")
+	require.Len(t, page.start, 1)
+	more := []string{"--use-dynamic-base-id", "--concurrency", "2", "--log-level", "warning"}
+	argv := append(strings.Fields(page.start[0]), more...)
+	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = dir
 	run(t, cmd, addr)
 
@@ -35,6 +39,9 @@ func TestEnvoy(t *testing.T) {
 	res, _ := get(t, visitor(t, "127.0.0.8"), addr)
 	require.Equal(t, http.StatusOK, res.StatusCode)
 	require.Equal(t, `"`+envoyPolicy+`";r=199;t=3600`, res.Header.Get("RateLimit"))
+
+	page.follow(t, s, addr)
+	served.Store(limit + 1)
 
 	stop()
 	res, _ = get(t, visitor(t, "127.0.0.9"), addr)

@@ -95,10 +95,29 @@ func copied(t *testing.T, example string, addresses *strings.Replacer) string {
 	return dir
 }
 
-// run runs a server until the test ends, and waits for it to listen.
-func run(t *testing.T, cmd *exec.Cmd, addr string) {
-	var log strings.Builder
-	cmd.Stdout, cmd.Stderr = &log, &log
+// output is what a server writes while the test reads it.
+type output struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// run runs a server until the test ends, and waits for it to listen. It returns what the server
+// writes.
+func run(t *testing.T, cmd *exec.Cmd, addr string) *output {
+	log := new(output)
+	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // with what it starts itself
 	require.NoError(t, cmd.Start())
 	ended := make(chan struct{})
@@ -130,6 +149,7 @@ func run(t *testing.T, cmd *exec.Cmd, addr string) {
 		t.Fatal("the server ended instead of serving")
 	default:
 	}
+	return log
 }
 
 // visitor is a client with an address of its own.

