@@ -33,7 +33,7 @@ const (
 	redisCLI = "redis-cli -p 6380 "
 	curl     = "curl -i "
 	weirCLI  = "weir serve"
-	backend  = "python3 -m http.server --bind 127.0.0.1 3000"
+	backend  = "python3 -m http.server --bind 127.0.0.1 --protocol HTTP/1.1 3000"
 )
 
 // readmeOf reads the README of an example.
