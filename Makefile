@@ -246,7 +246,7 @@ packages:
 
 # About four minutes where GoReleaser was never built. Needs root: all that it changes is kept in memory.
 .PHONY: test-package
-test-package: package-tools ## Install, run, upgrade, remove and purge the deb and the rpm; skips those without dpkg or rpm
+test-package: package-tools ## Install, run, upgrade, remove and purge the deb and the rpm, and install with the go command; skips those without dpkg or rpm
 	WEIRTEST_PACKAGE=1 $(GO) test -count=1 -timeout 30m -v ./packaging
 
 .PHONY: package-tools
