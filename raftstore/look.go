@@ -123,6 +123,7 @@ type Member struct {
 	LagEntries               uint64        // committed, as far as was known when it was last heard, and not applied by it
 	ClockAhead               time.Duration // of this node's wall clock, to about a round trip
 	Format                   byte          // the newest form of the log that it reads; 0: it has not said
+	WebURL                   string        // of its page; "": not reached from elsewhere, or not known
 }
 
 // Topology is the cluster as this node sees it.
@@ -180,13 +181,14 @@ func (n *Node) memberView(s raft.Server, index uint64) Member {
 	m := Member{ID: string(s.ID), RaftAddr: string(s.Address), Voter: s.Suffrage == raft.Voter}
 	if m.ID == n.options.NodeID {
 		m.ClientAddr, m.Up, m.AppliedIndex, m.LagEntries = n.options.ClientAddr, true, index, behind(n.raft.CommitIndex(), index)
-		m.Format = n.options.Format
+		m.Format, m.WebURL = n.options.Format, n.options.WebURL
 		return m
 	}
 	if last, ok := n.peers.last(m.ID); ok {
 		m.LastHeard = time.Since(last.at)
 		m.ClientAddr, m.Up, m.AppliedIndex = last.ClientAddr, m.LastHeard < 3*statusEvery, last.Index
 		m.LagEntries, m.ClockAhead, m.Format = last.lag, last.ahead, max(last.Format, wire.Oldest)
+		m.WebURL = last.WebURL
 	}
 	return m
 }

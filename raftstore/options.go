@@ -28,6 +28,8 @@ type Options struct {
 	// this node's server.
 	Listener             net.Listener
 	RaftAddr, ClientAddr string
+	// WebURL is where people reach this node's page from elsewhere; "": nowhere.
+	WebURL string
 	// Join are the addresses of the nodes that may be there, the same and in the same
 	// order on all: the first one founds the cluster, as soon as Expect nodes that
 	// belong to none have found each other.

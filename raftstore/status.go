@@ -27,6 +27,7 @@ type status struct {
 	Members              []string // ids in the newest committed configuration it knows
 	Held                 *held    `json:",omitempty"` // nil: an older weir does not tell
 	Stopping             bool     `json:",omitempty"`
+	WebURL               string   `json:",omitempty"` // of its page; "": nowhere, or an older weir
 }
 
 // held tells how long a node has had the entry whose stamp it applied last.
@@ -60,8 +61,8 @@ func (n *Node) status() status {
 		Pristine: n.pristine(), Leader: string(leader), LeaderAddr: string(addr),
 		Term: n.raft.CurrentTerm(), Commit: n.raft.CommitIndex(), Index: index,
 		Format: n.options.Format, WallNs: n.source.WallNs(), AppendNs: int64(n.logs.times.median()), MaxMemory: n.maxMemory, Members: members, MembersAt: at,
-		Stopping: n.stopping.Load(),
-		Held:     &held{seen.index, max(n.source.MonotonicNs()-seen.rawNs, 0), seen.live},
+		Stopping: n.stopping.Load(), WebURL: n.options.WebURL,
+		Held: &held{seen.index, max(n.source.MonotonicNs()-seen.rawNs, 0), seen.live},
 	}
 }
 

@@ -89,6 +89,7 @@ type NodeStatus struct {
 	Lag          uint64 `json:"lag"`
 	ClockAheadMs int64  `json:"clock_ahead_ms"`
 	HeardMs      int64  `json:"heard_ms"`
+	WebURL       string `json:"web_url"` // of its page; "": not reached from elsewhere, or not known
 }
 
 func (s *Server) newFeed() *feed {
@@ -129,11 +130,17 @@ func (f *feed) make() *Status {
 	if s.onlyLeader() == nil {
 		v.Denied = s.topKeys(engine.Denied)
 	}
-	s.eachUsed(func(_ *command, stat *commandStat) {
-		v.Allowed += stat.allowed.Load()
-		v.Limited += stat.limited.Load()
-	})
+	v.Allowed, v.Limited = s.requests()
 	return v
+}
+
+// requests counts those of all commands since the start.
+func (s *Server) requests() (allowed, limited int64) {
+	s.eachUsed(func(_ *command, stat *commandStat) {
+		allowed += stat.allowed.Load()
+		limited += stat.limited.Load()
+	})
+	return allowed, limited
 }
 
 func (s *Server) topKeys(v engine.Verdict) []TopKey {
@@ -164,7 +171,7 @@ func (s *Server) clusterView(staleMs int64) *ClusterStatus {
 		m := &t.Nodes[i]
 		v.Nodes = append(v.Nodes, NodeStatus{
 			ID: m.ID, Addr: m.ClientAddr, Role: t.roleOf(m), Up: m.Up,
-			Lag: m.LagEntries, ClockAheadMs: m.ClockAhead.Milliseconds(), HeardMs: ceilMs(m.LastHeard),
+			Lag: m.LagEntries, ClockAheadMs: m.ClockAhead.Milliseconds(), HeardMs: ceilMs(m.LastHeard), WebURL: m.WebURL,
 		})
 	}
 	return v

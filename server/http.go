@@ -45,6 +45,7 @@ type HTTP struct {
 	check  *httpCheck // nil: off
 	// commands are those that people send from the page.
 	commands *pageCommander
+	past     *history
 }
 
 // NewHTTP returns the HTTP side of s. Probes and metrics ask for no password: the
@@ -61,9 +62,9 @@ func NewHTTP(s *Server) *HTTP {
 		MaxRequestsInFlight: httpScrapes,
 	}))
 	h := &HTTP{
-		check: newHTTPCheck(s), commands: &pageCommander{srv: s},
+		check: newHTTPCheck(s), commands: &pageCommander{srv: s}, past: newHistory(s),
 	}
-	s.handlePage(mux, h.commands)
+	s.handlePage(mux, h.commands, h.past)
 	most, headerBytes := HTTPMaxConns, httpHeaderBytes
 	if h.check != nil {
 		mux.Handle(checkPath, h.check)
@@ -87,6 +88,7 @@ func NewHTTP(s *Server) *HTTP {
 
 // Serve answers requests from ln until Close, and returns nil then.
 func (h *HTTP) Serve(ln net.Listener) error {
+	h.past.start()
 	err := h.server.Serve(ln)
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
@@ -98,6 +100,7 @@ func (h *HTTP) Serve(ln net.Listener) error {
 // more.
 func (h *HTTP) Close() error {
 	err := h.server.Close()
+	h.past.close()
 	h.commands.close()
 	if h.check != nil {
 		h.check.close()

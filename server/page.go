@@ -18,7 +18,7 @@ const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; con
 
 // handlePage serves the page, what it shows, what is known of one key, and the commands
 // that people send from it.
-func (s *Server) handlePage(mux *http.ServeMux, commands *pageCommander) {
+func (s *Server) handlePage(mux *http.ServeMux, commands *pageCommander, past *history) {
 	for path, file := range map[string]string{"/{$}": "index.html", "/page.js": "page.js", "/page.css": "page.css"} {
 		mux.HandleFunc("GET "+path, s.forPeople(func(w http.ResponseWriter, r *http.Request) {
 			http.ServeFileFS(w, r, pageFiles, "page/"+file)
@@ -26,6 +26,7 @@ func (s *Server) handlePage(mux *http.ServeMux, commands *pageCommander) {
 	}
 	feed := s.newFeed()
 	mux.HandleFunc("GET /status.json", s.forPeople(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, feed.status()) }))
+	mux.HandleFunc("GET /history.json", s.forPeople(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, past.all()) }))
 	mux.HandleFunc("GET /key.json", s.forPeople(s.answerKey))
 	mux.HandleFunc("POST /command.json", s.forUsers(commands.answer))
 }

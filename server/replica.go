@@ -66,6 +66,7 @@ type Member struct {
 	LagEntries   uint64        // committed, as far as was known when it was last heard, and not applied by it
 	ClockAhead   time.Duration // of this node's wall clock, to about a round trip
 	Format       byte          // the newest form of the log that it reads; 0: it has not said
+	WebURL       string        // of its page; "": not reached from elsewhere, or not known
 }
 
 // What a node that does not lead does with operations; see Config.Redirect.

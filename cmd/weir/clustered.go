@@ -52,7 +52,7 @@ func (f *clusterFlags) clustered() bool { return f.NodeID != "" || f.Durability 
 const soloID = "solo"
 
 // openNode starts the limiter that the flags ask for: alone or with others.
-func (s *serveCmd) openNode(log *slog.Logger, memory int64, clients net.Addr, traces *tracing) (node, error) {
+func (s *serveCmd) openNode(log *slog.Logger, memory int64, at *ports, traces *tracing) (node, error) {
 	if !s.clustered() {
 		n, err := persistence.Open(s.nodeOptions(log, memory))
 		if err != nil {
@@ -60,7 +60,7 @@ func (s *serveCmd) openNode(log *slog.Logger, memory int64, clients net.Addr, tr
 		}
 		return limiter{n}, nil
 	}
-	o, err := s.clusterOptions(log, memory, clients)
+	o, err := s.clusterOptions(log, memory, at)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (s *serveCmd) openNode(log *slog.Logger, memory int64, clients net.Addr, tr
 	return &replica{Node: n}, nil
 }
 
-func (s *serveCmd) clusterOptions(log *slog.Logger, memory int64, clients net.Addr) (raftstore.Options, error) {
+func (s *serveCmd) clusterOptions(log *slog.Logger, memory int64, at *ports) (raftstore.Options, error) {
 	if s.DataDir == "" && s.Durability != string(raftstore.Memory) {
 		return raftstore.Options{}, errors.New("--data-dir must not be empty for a node of a cluster: what it promised has to outlive it (--durability memory does without)")
 	}
@@ -96,8 +96,9 @@ func (s *serveCmd) clusterOptions(log *slog.Logger, memory int64, clients net.Ad
 		o.NodeID = soloID
 	}
 	if o.ClientAddr == "" {
-		o.ClientAddr = clients.String()
+		o.ClientAddr = at.clients().String()
 	}
+	o.WebURL = pageURL(at.webURL(), o.ClientAddr)
 	o.Source = s.source()
 	if len(s.TestDial) > 0 {
 		o.Dialer = s.dialVia

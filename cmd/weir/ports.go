@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/url"
 
 	"github.com/weir-project/weir/certs"
 	"github.com/weir-project/weir/server"
@@ -129,6 +130,29 @@ func (p *ports) webURL() string {
 		return "https://" + addrOf(p.web)
 	}
 	return "http://" + addrOf(p.web)
+}
+
+// pageURL is where people reach the page from where they reach a node's port for clients: the
+// page of a wildcard address at the host of that port, one of this machine alone only if that
+// port is so, too. It is empty when they do not.
+func pageURL(web, clients string) string {
+	u, err := url.Parse(web)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	host, _, err := net.SplitHostPort(clients)
+	if err != nil {
+		return ""
+	}
+	switch ip := net.ParseIP(u.Hostname()); {
+	case ip == nil:
+		return ""
+	case ip.IsUnspecified() && !net.ParseIP(host).IsUnspecified():
+		u.Host = net.JoinHostPort(host, u.Port())
+	case ip.IsUnspecified(), ip.IsLoopback() && !isLoopback(clients):
+		return ""
+	}
+	return u.String()
 }
 
 // addrOf is the address of a listener, or empty.

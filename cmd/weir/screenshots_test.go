@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -17,9 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// screenshotLoad is how long a server is loaded before its picture is taken: long enough
-// for the charts to show a minute or two.
-const screenshotLoad = 100 * time.Second
+// screenshotLoad is how long a server is loaded before its picture is taken: what the chart shows.
+const screenshotLoad = 10 * time.Minute
 
 // TestScreenshots takes pictures of the page under load, for a person to look at after
 // the page was changed.
@@ -32,20 +32,49 @@ func TestScreenshots(t *testing.T) {
 		t.Parallel()
 		p := start(t, "--data-dir=", "--max-memory=64mb")
 		shop(t, p)
-		b := openBrowser(t)
-		b.do(chromedp.Navigate(p.web + "/"))
-		b.awaitText("state", "up ")
 		awaitUptime(t, p, screenshotLoad)
+		b := openBrowser(t)
+		b.watch(p)
 		b.shoot(dir, "page")
 		b.dark()
 		b.shoot(dir, "page-dark")
+		top := filepath.Join(dir, "top.txt")
+		require.NoError(t, os.WriteFile(top, []byte(weir(t, "top", "--once", "--http", strings.TrimPrefix(p.web, "http://"))), 0o644))
 	})
+	t.Run("three nodes", func(t *testing.T) {
+		t.Parallel()
+		nodes := startCluster(t, 3)
+		shop(t, nodes[0])
+		b := openBrowser(t)
+		for i, p := range nodes {
+			b.watch(p)
+			b.shoot(dir, fmt.Sprintf("node-%d", i))
+		}
+		b.do(chromedp.EmulateViewport(375, 812, chromedp.EmulateMobile))
+		b.watch(nodes[0])
+		b.shoot(dir, "narrow")
+		require.NoError(t, nodes[2].cmd.Process.Kill())
+		b.awaitText("nodes", "no")
+		b.shoot(dir, "narrow-node-down")
+	})
+}
+
+// watch opens the page of a server and lets it gather rates.
+func (b *browser) watch(p *process) {
+	b.t.Helper()
+	b.do(chromedp.Navigate(p.web + "/"))
+	b.awaitText("state", "up ")
+	require.Eventually(b.t, func() bool { return b.eval("seen.length > window_") == "true" }, patience, 100*time.Millisecond)
 }
 
 // awaitUptime waits until a server has run for so long.
 func awaitUptime(t *testing.T, p *process, long time.Duration) {
+	c := p.dial()
+	uptime := regexp.MustCompile(`uptime_in_seconds:(\d+)`)
 	require.Eventually(t, func() bool {
-		up, err := time.ParseDuration(p.infoField("uptime_in_seconds") + "s")
+		info, err := redis.String(c.Do("INFO", "server"))
+		require.NoError(t, err)
+		up, err := time.ParseDuration(uptime.FindStringSubmatch(info)[1] + "s")
 		return err == nil && up >= long
 	}, long+patience, time.Second)
 }

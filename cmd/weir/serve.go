@@ -103,7 +103,7 @@ func (s *serveCmd) Run() error {
 	memory := machineMemory(os.DirFS("/"))
 	limitHeap(memory)
 	watchCollector()
-	node, err := s.openNode(log, memory, at.clients(), traces)
+	node, err := s.openNode(log, memory, at, traces)
 	if err != nil {
 		return errors.Join(err, at.close())
 	}

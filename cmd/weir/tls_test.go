@@ -128,6 +128,9 @@ func TestNodeCertificateFlags(t *testing.T) {
 	flags := func(f certs.Files) []string {
 		return []string{"--node-id=a", "--raft-addr=127.0.0.1:0", "--raft-tls-cert-file=" + f.Cert, "--raft-tls-key-file=" + f.Key, "--raft-tls-ca-file=" + f.CA}
 	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer ln.Close()
 	mine := ca.Issue("a", nil)
 	for says, args := range map[string][]string{
 		"go together":                        flags(certs.Files{Cert: mine.Cert, Key: mine.Key})[:4],
@@ -137,12 +140,12 @@ func TestNodeCertificateFlags(t *testing.T) {
 	} {
 		s, err := parse(args...)
 		require.NoError(t, err)
-		_, err = s.clusterOptions(s.logger(), 0, &net.TCPAddr{})
+		_, err = s.clusterOptions(s.logger(), 0, &ports{plain: ln})
 		require.ErrorContains(t, err, says)
 	}
 	s, err := parse(append(flags(mine), "--raft-listen=0.0.0.0:0")...)
 	require.NoError(t, err)
-	o, err := s.clusterOptions(s.logger(), 0, &net.TCPAddr{})
+	o, err := s.clusterOptions(s.logger(), 0, &ports{plain: ln})
 	require.NoError(t, err, "certificates stand in for a secret")
 	require.NotNil(t, o.Certificates)
 	require.NoError(t, o.Listener.Close())

@@ -4,8 +4,9 @@
 "use strict";
 
 const unknownMs = 3153600000000; // what stale_ms is while a node cannot know it
-const every = 1000, shown = 120, window_ = 10; // ms; seconds in the chart; seconds of quantiles
-const seen = []; // statuses, oldest first
+const every = 1000, shown = 600000, window_ = 10; // ms; ms in the chart; statuses that rates and quantiles cover
+const seen = []; // the last statuses, oldest first
+let past = []; // what the chart shows: samples of the history, then statuses
 let paused = false;
 
 const $ = (id) => document.getElementById(id);
@@ -24,6 +25,18 @@ const time = (s) => {
   }
   return +(s * 1e6).toPrecision(3) + " µs";
 };
+// span is a long time: its two largest units.
+const span = (s) => {
+  const units = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+  const at = Math.max(0, units.findIndex(([size]) => s >= size));
+  const parts = [];
+  for (const [size, unit] of units.slice(at, at + 2)) {
+    parts.push(Math.floor(s / size) + " " + unit);
+    s %= size;
+  }
+  return parts.join(" ");
+};
+const share = (part, all) => all > 0 ? (100 * part / all).toFixed(1) + " %" : "–";
 const wait = (ms) => ms < 0 ? "never" : time(ms / 1000);
 
 // perSecond is how fast a counter grew between two statuses; one that began anew
@@ -44,57 +57,82 @@ const quantile = (from, to, q) => {
 };
 
 const rows = (id, cells, empty) => {
-  const width = $(id).parentElement.querySelectorAll("th").length;
+  const heads = $(id).parentElement.querySelectorAll("th");
   if (!cells.length) cells = [[empty]];
   $(id).replaceChildren(...cells.map((row) => {
     const tr = document.createElement("tr");
-    row.forEach((text) => {
+    row.forEach((text, i) => {
       const td = tr.insertCell();
       td.textContent = td.title = text;
-      if (row.length === 1) td.colSpan = width;
+      if (row.length === 1) td.colSpan = heads.length;
+      else td.className = heads[i].className;
     });
     return tr;
   }));
 };
 
+// nice is the next of 1, 2, 5, 10, 20, ... that is no less.
+const nice = (n) => {
+  const power = 10 ** Math.floor(Math.log10(n));
+  return [1, 2, 5, 10].find((m) => m * power >= n) * power;
+};
+
+// chart draws the rates between neighbours of past, by their time.
 const chart = () => {
-  const points = [];
-  for (let i = 1; i < seen.length; i++) {
-    points.push([perSecond(seen[i - 1], seen[i], (s) => s.allowed), perSecond(seen[i - 1], seen[i], (s) => s.limited)]);
+  const now = past[past.length - 1].now_ms, points = [];
+  while (past.length > 2 && past[1].now_ms < now - shown) past.shift();
+  for (let i = 1; i < past.length; i++) {
+    const rate = (of) => perSecond(past[i - 1], past[i], of);
+    points.push([600 - 600 * (now - past[i].now_ms) / shown, rate((s) => s.allowed), rate((s) => s.limited)]);
   }
-  const top = Math.max(1, ...points.flat());
-  const path = (k) => points.map((p, i) =>
-    (i ? "L" : "M") + (600 - (points.length - 1 - i) * 600 / shown).toFixed(1) + " " + (118 - 112 * p[k] / top).toFixed(1)).join("");
-  $("chart-allowed").setAttribute("d", path(0));
-  $("chart-limited").setAttribute("d", path(1));
+  const top = nice(Math.max(1, ...points.map(([, a, d]) => Math.max(a, d))));
+  const path = (k) => points.map((p, i) => (i ? "L" : "M") + p[0].toFixed(1) + " " + (120 - 118 * p[k] / top).toFixed(1)).join("");
+  $("chart-allowed").setAttribute("d", path(1));
+  $("chart-denied").setAttribute("d", path(2));
   say("chart-top", number(top));
+  say("chart-half", number(top / 2));
 };
 
 const requests = (s, last) => {
+  say("whose", s.cluster ? "of this node, the others have their own; " : "");
   say("allowed", number(s.allowed));
-  say("limited", number(s.limited));
+  say("denied", number(s.limited));
   if (!last) return;
-  const allowed = perSecond(last, s, (x) => x.allowed), limited = perSecond(last, s, (x) => x.limited);
+  const allowed = perSecond(last, s, (x) => x.allowed), denied = perSecond(last, s, (x) => x.limited);
   say("allowed-rate", number(allowed));
-  say("limited-rate", number(limited));
-  say("limited-share", allowed + limited ? (100 * limited / (allowed + limited)).toFixed(1) + " %" : "–");
+  say("denied-rate", number(denied));
+  say("denied-share", share(denied, allowed + denied));
 };
 
-const policies = (s, last) => {
-  const before = new Map((last ? last.policies : []).map((p) => [p.name, p]));
-  const rate = (p, of) => {
-    const old = before.get(p.name);
-    return old ? number(perSecond({ now_ms: last.now_ms, v: of(old) }, { now_ms: s.now_ms, v: of(p) }, (x) => x.v)) : "–";
-  };
-  rows("policies", s.policies.map((p) => [
-    p.name, rate(p, (x) => x.allowed), rate(p, (x) => x.limited), number(p.allowed), number(p.limited), number(p.shadowed),
+const policies = (s, before) => {
+  const old = new Map((before ? before.policies : []).map((p) => [p.name, p]));
+  const rate = (p, of) => perSecond({ now_ms: before.now_ms, v: of(old.get(p.name)) }, { now_ms: s.now_ms, v: of(p) }, (x) => x.v);
+  const lines = s.policies.map((p) => old.has(p.name)
+    ? { p, allowed: rate(p, (x) => x.allowed), denied: rate(p, (x) => x.limited) }
+    : { p, allowed: 0, denied: 0, unknown: true });
+  lines.sort((a, b) => b.allowed + b.denied - a.allowed - a.denied);
+  rows("policies", lines.map(({ p, allowed, denied, unknown }) => [
+    p.name, unknown ? "–" : number(allowed), unknown ? "–" : number(denied), share(denied, allowed + denied),
+    number(p.allowed), number(p.limited), number(p.shadowed),
   ]), "none");
+};
+
+// denials folds those of one key by one policy into a line.
+const denials = (list) => {
+  const lines = new Map();
+  for (const d of list) {
+    const of = JSON.stringify([d.key, d.by]), line = lines.get(of);
+    if (line) line.times++;
+    else lines.set(of, { d, times: 1 });
+  }
+  rows("denials", [...lines.values()].map(({ d, times }) =>
+    [new Date(d.at_ms).toLocaleTimeString(), d.key, d.by, times, wait(d.retry_after_ms)]), "none");
 };
 
 const memory = (s) => {
   const m = s.memory;
   say("memory", bytes(m.used));
-  say("memory-max", m.max ? "of " + bytes(m.max) : "without a bound");
+  say("memory-max", m.max ? "of " + bytes(m.max) + ", " + share(m.used, m.max) : "without a bound");
   $("memory-meter").hidden = !m.max;
   if (m.max) $("memory-meter").value = m.used / m.max;
   say("keys", number(s.keys));
@@ -117,6 +155,18 @@ const cluster = (s) => {
     n.id + (n.id === c.self ? " (this one)" : ""), n.role, n.up ? "yes" : "no", number(n.lag),
     n.id === c.self ? "–" : (n.clock_ahead_ms > 0 ? "+" : "") + n.clock_ahead_ms + " ms", n.addr,
   ]), "none");
+  leaderPage(c);
+};
+
+// leaderPage links to the page of the leader, where a browser that is here reaches it.
+const leaderPage = (c) => {
+  const leader = c.nodes.find((n) => n.id === c.leader);
+  if (!leader || leader.id === c.self) return say("leader-page", "");
+  if (!/^https?:\/\//.test(leader.web_url || "")) {
+    return say("leader-page", leader.id + " leads; its page is off, or answers on its own machine only");
+  }
+  const a = Object.assign(document.createElement("a"), { href: leader.web_url, textContent: "page of the leader, " + leader.id });
+  if ($("leader-page").innerHTML !== a.outerHTML) $("leader-page").replaceChildren(a);
 };
 
 const show = (s) => {
@@ -124,20 +174,21 @@ const show = (s) => {
   if (last && last.now_ms === s.now_ms) return;
   if (last && s.uptime_s < last.uptime_s) seen.length = 0; // it was started anew
   seen.push(s);
-  if (seen.length > shown + 1) seen.shift();
-  const old = seen[seen.length - 2], before = seen[Math.max(0, seen.length - 1 - window_)];
+  past.push(s);
+  if (seen.length > window_ + 1) seen.shift();
+  const old = seen[seen.length - 2], before = seen[0];
   say("version", s.version);
   requests(s, old);
   for (const [id, q] of [["p50", .5], ["p90", .9], ["p99", .99], ["p999", .999]]) say(id, quantile(before === s ? null : before, s, q));
   memory(s);
   cluster(s);
-  policies(s, old);
-  rows("denials", s.denials.map((d) => [new Date(d.at_ms).toLocaleTimeString(), d.key, d.by, wait(d.retry_after_ms)]), "none");
+  policies(s, before === s ? null : before);
+  denials(s.denials);
   rows("top-admitted", s.top_admitted.map((k) => [k.key, number(k.units)]), "none of late");
   rows("top-denied", (s.top_denied || []).map((k) => [k.key, number(k.units)]), s.top_denied ? "none of late" : "the leader knows");
   chart();
   const leaderless = s.cluster && !s.cluster.leader;
-  state(leaderless ? "no leader: nothing is decided" : "up " + time(s.uptime_s), leaderless);
+  state(leaderless ? "no leader: nothing is decided" : "up " + span(s.uptime_s), leaderless);
 };
 
 const state = (text, bad) => {
@@ -263,4 +314,30 @@ document.addEventListener("keydown", (e) => {
   if (e.key === "/") { e.preventDefault(); $("key").focus(); }
   if (e.key === "p") pause();
 });
-tick();
+
+// Explanations of terms, for pointers, keyboards and fingers.
+const tip = (term) => {
+  say("tip", term.dataset.tip);
+  $("tip").hidden = false;
+  const box = term.getBoundingClientRect();
+  $("tip").style.left = Math.max(8, Math.min(box.left, innerWidth - $("tip").offsetWidth - 8)) + scrollX + "px";
+  $("tip").style.top = box.bottom + 6 + scrollY + "px";
+  term.setAttribute("aria-describedby", "tip");
+};
+const hideTip = () => { $("tip").hidden = true; };
+for (const term of document.querySelectorAll(".term")) {
+  for (const type of ["pointerenter", "focus", "click"]) term.addEventListener(type, () => tip(term));
+  for (const type of ["pointerleave", "blur"]) term.addEventListener(type, hideTip);
+}
+document.addEventListener("keydown", (e) => { if (e.key === "Escape") hideTip(); });
+
+// begin fetches what was before the page was opened. Without it the chart begins empty.
+const begin = async () => {
+  try {
+    past = await read("history.json");
+  } catch (e) {
+    state("no answer: " + e.message, true);
+  }
+  tick();
+};
+begin();

@@ -1,0 +1,94 @@
+package server
+
+import (
+	"sync"
+	"time"
+)
+
+// The page shows ten minutes. A page that was just opened has them, too, because the
+// server takes note of its counters all the time: 8 KB, and a look at them every three seconds.
+const (
+	historyEvery   = 3 * time.Second
+	historySamples = 200
+)
+
+// Sample is what /history.json tells of one moment: counters since the start, and what was then.
+type Sample struct {
+	NowMs   int64 `json:"now_ms"`
+	Allowed int64 `json:"allowed"`
+	Limited int64 `json:"limited"`
+	Memory  int64 `json:"memory"`
+	Keys    int64 `json:"keys"`
+}
+
+// history is a ring of the last samples.
+type history struct {
+	srv *Server
+
+	mu      sync.Mutex
+	samples []Sample // at most historySamples; the oldest is at next once it is full
+	next    int
+	closed  bool
+	stop    chan struct{}
+	running sync.WaitGroup
+}
+
+func newHistory(s *Server) *history { return &history{srv: s, stop: make(chan struct{})} }
+
+// start takes samples until close, unless that was called.
+func (h *history) start() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.closed {
+		h.running.Go(h.run)
+	}
+}
+
+// close ends it. When it returns, no sample is taken any more.
+func (h *history) close() {
+	h.mu.Lock()
+	if !h.closed {
+		h.closed = true
+		close(h.stop)
+	}
+	h.mu.Unlock()
+	h.running.Wait()
+}
+
+func (h *history) run() {
+	tick := time.NewTicker(historyEvery)
+	defer tick.Stop()
+	for {
+		h.add(h.sample())
+		select {
+		case <-h.stop:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (h *history) sample() Sample {
+	stats := h.srv.lim.Stats()
+	s := Sample{NowMs: time.Now().UnixMilli(), Memory: stats.MemoryBytes, Keys: stats.Keys}
+	s.Allowed, s.Limited = h.srv.requests()
+	return s
+}
+
+func (h *history) add(s Sample) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.samples) < historySamples {
+		h.samples = append(h.samples, s)
+		return
+	}
+	h.samples[h.next] = s
+	h.next = (h.next + 1) % historySamples
+}
+
+// all returns the samples, the oldest first.
+func (h *history) all() []Sample {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return append(append([]Sample{}, h.samples[h.next:]...), h.samples[:h.next]...)
+}
