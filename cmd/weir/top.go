@@ -27,6 +27,9 @@ const (
 	// topLeastEvery is twice as old as the server lets a status become: two that are so
 	// far apart differ.
 	topLeastEvery = time.Second
+	// topWindow is the time that rates of policies cover: long enough that their order
+	// stays while somebody reads it, and the half-life of the heaviest keys.
+	topWindow = time.Minute
 )
 
 // topCmd shows what the page shows, in a terminal. It asks the port of --http, as the
@@ -75,23 +78,41 @@ func (c *topCmd) watch(ctx context.Context, look func(context.Context) (*server.
 	every := time.NewTicker(max(c.Every, topLeastEvery))
 	defer every.Stop()
 	var last *server.Status
+	var past window
 	for {
 		now, err := look(ctx)
 		if err != nil {
 			return err
 		}
-		if shown := &(view{c.HTTP, now, last}); last != nil || !c.Once {
+		if shown := &(view{c.HTTP, now, last, past.since(now)}); last != nil || !c.Once {
 			if err := show(shown); err != nil || c.Once {
 				return err
 			}
 		}
-		last = now
+		last, past = now, append(past, now)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-every.C:
 		}
 	}
+}
+
+// window holds the statuses of the last topWindow, oldest first: one for each topLeastEvery at most.
+type window []*server.Status
+
+// since drops what is older than topWindow, or of a server that was started anew, and returns
+// the oldest that is left, or nil.
+func (w *window) since(now *server.Status) *server.Status {
+	old := *w
+	for len(old) > 0 && (now.NowMs-old[0].NowMs > topWindow.Milliseconds() || old[0].UptimeS > now.UptimeS) {
+		old = old[1:]
+	}
+	*w = old
+	if len(old) == 0 {
+		return nil
+	}
+	return old[0]
 }
 
 // printer writes statuses one below the other.

@@ -33,16 +33,15 @@ func (s *screen) show(v *view) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.to.WriteString(frame(v.text(), width, height))
+	_, err = s.to.WriteString(frame(v.fit(width, height), width, height))
 	return err
 }
 
-// frame cuts a text to what fits.
-func frame(text string, width, height int) string {
+// frame cuts lines to what fits.
+func frame(lines []string, width, height int) string {
 	var b strings.Builder
 	b.WriteString(screenHome)
-	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	for i, line := range lines[:min(len(lines), max(height-1, 1))] {
+	for i, line := range lines[:min(len(lines), max(height, 1))] {
 		if i > 0 {
 			b.WriteString(lineEnd)
 		}

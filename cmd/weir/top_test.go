@@ -49,11 +49,11 @@ func TestTop(t *testing.T) {
 	text := weir(t, "top", "--once", "--http", at, "--password-file", password)
 	require.NotContains(t, text, "\x1b", "what clients wrote does not speak to the terminal")
 	flat := squeezed(text)
-	require.Contains(t, flat, "one node requests 0/s allowed, 0/s limited; 3 and 1 since the start decided half within -")
+	require.Contains(t, flat, "one node requests 0/s allowed, 0/s denied, in the last 1 s; 3 allowed and 1 denied since the start decided half within -")
 	require.Contains(t, flat, "of 64.0mb for 2 limiters, 0 given up for room")
-	require.Contains(t, flat, "POLICY ALLOWED/S LIMITED/S ALLOWED LIMITED AS A SHADOW login 0 0 2 1 0")
-	require.Contains(t, flat, "MOST ADMITTED OF LATE UNITS bad [2Jkey 7 policy|login|0|user:42 2")
-	require.Contains(t, flat, "MOST DENIED OF LATE UNITS policy|login|0|user:42 1")
+	require.Contains(t, flat, "ALLOWED/S DENIED/S DENIED % ALLOWED DENIED SHADOWED POLICY, last 1 s 0 0 - 2 1 0 login")
+	require.Contains(t, flat, "UNITS MOST ADMITTED (half-life 1 min) 7 bad [2Jkey 2 policy|login|0|user:42")
+	require.Contains(t, flat, "UNITS MOST DENIED (half-life 1 min) 1 policy|login|0|user:42")
 
 	var status server.Status
 	require.NoError(t, json.Unmarshal([]byte(weir(t, "top", "--once", "--json", "--http", at, "--password-file", password)), &status))
@@ -88,28 +88,28 @@ func TestTopRatesAndTimes(t *testing.T) {
 		return &server.Status{NowMs: nowMs, Allowed: allowed, Latency: server.LatencyStatus{BoundsS: []float64{1e-6, 2e-3}, Counts: counts}}
 	}
 	first, second := at(1000, 10, 5, 5, 0), at(3000, 30, 5, 14, 1)
-	v := view{"x", second, first}
+	v := view{"x", second, first, first}
 	allowed := func(s *server.Status) int64 { return s.Allowed }
 	require.Equal(t, 10.0, v.rate(allowed))
 	require.Equal(t, "2ms > 2ms", v.quantile(.5)+" "+v.quantile(.99), "of what was gained")
-	require.Equal(t, "1µs", (&view{"x", first, nil}).quantile(.5), "of all, at first")
-	require.Equal(t, "-", perSecond((&view{"x", first, nil}).rate(allowed)))
-	require.Equal(t, 5.0, (&view{"x", at(3000, 10), first}).grew(99, 10), "begun anew")
+	require.Equal(t, "1µs", (&view{"x", first, nil, nil}).quantile(.5), "of all, at first")
+	require.Equal(t, "-", perSecond((&view{"x", first, nil, nil}).rate(allowed)))
+	require.Equal(t, 5.0, (&view{"x", at(3000, 10), first, first}).grew(first, 99, 10), "begun anew")
 	cluster := *second
 	cluster.Cluster = &server.ClusterStatus{Nodes: []server.NodeStatus{{ID: "a", Role: "follower", Up: true, Lag: 7, ClockAheadMs: -3, Addr: "h:1"}}}
-	text := squeezed((&view{"x", &cluster, nil}).text())
+	text := squeezed((&view{"x", &cluster, nil, nil}).text())
 	require.Contains(t, text, "NO LEADER")
 	cluster.Cluster.Self, cluster.Cluster.StaleMs = "a", 1500
-	require.Contains(t, (&view{"x", &cluster, nil}).leaderText(), "; answered by a, stale: 1.5s")
+	require.Contains(t, (&view{"x", &cluster, nil, nil}).leaderText(), "; answered by a, stale: 1.5s")
 	cluster.Cluster.StaleMs = raftstore.UnknownAge.Milliseconds()
-	require.Contains(t, (&view{"x", &cluster, nil}).leaderText(), "; answered by a, stale: age unknown")
+	require.Contains(t, (&view{"x", &cluster, nil, nil}).leaderText(), "; answered by a, stale: age unknown")
 	cluster.Cluster.Leader, cluster.Cluster.StaleMs = "b", 0
-	require.Equal(t, "b leads; answered by a", (&view{"x", &cluster, nil}).leaderText())
-	require.Contains(t, text, "NODE ROLE UP BEHIND CLOCK AHEAD CLIENTS a follower yes 7 -3 ms h:1")
+	require.Equal(t, "b leads; answered by a", (&view{"x", &cluster, nil, nil}).leaderText())
+	require.Contains(t, text, "NODE ROLE UP ENTRIES BEHIND CLOCK AHEAD CLIENTS a follower yes 7 -3 ms h:1")
 }
 
 func TestTopFitsTheScreen(t *testing.T) {
-	got := frame("häuser\nb\nc\n", 3, 3)
+	got := frame([]string{"häuser", "b", "c"}, 3, 2)
 	require.Equal(t, "\x1b[Hhäu\x1b[K\r\nb\x1b[K\x1b[J", got)
 }
 

@@ -3,34 +3,56 @@ package main
 import (
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/weir-project/weir/raftstore"
 	"github.com/weir-project/weir/server"
 )
 
-// view is a status and the one before it, nil when it is the first.
+// view is a status and earlier ones to compare it with, each nil at the first look.
 type view struct {
 	at        string
 	now, last *server.Status
+	since     *server.Status // the oldest of the last topWindow
 }
 
+// text is the whole view, for a reader that is no screen.
 func (v *view) text() string {
-	var b strings.Builder
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	lines := append(v.head(), v.nodes()...)
+	lines = append(lines, v.policies(unbounded, unbounded)...)
+	for _, keys := range v.heaviest() {
+		lines = append(lines, keys.lines(unbounded)...)
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// head is what there is once: a line each, its name first.
+func (v *view) head() []string {
 	n := v.now
-	fmt.Fprintf(t, "weir\t%s at %s, up %v, %s\n", n.Version, v.at, time.Duration(n.UptimeS)*time.Second, v.leaderText())
-	allowed, limited := v.rate(func(s *server.Status) int64 { return s.Allowed }), v.rate(func(s *server.Status) int64 { return s.Limited })
-	fmt.Fprintf(t, "requests\t%s/s allowed, %s/s limited; %d and %d since the start\n", perSecond(allowed), perSecond(limited), n.Allowed, n.Limited)
-	fmt.Fprintf(t, "decided\thalf within %s, 90 %% %s, 99 %% %s, 99.9 %% %s\n", v.quantile(.5), v.quantile(.9), v.quantile(.99), v.quantile(.999))
-	fmt.Fprintf(t, "memory\t%s for %d limiters, %d given up for room with %d units; process %s\n", boundText(&n.Memory), n.Keys, n.Memory.Evicted, n.Memory.Forgiven, bytesText(n.Memory.Resident))
-	fmt.Fprintf(t, "clients\t%d; clock %d ms behind\n", n.Clients, n.Clock)
-	_ = t.Flush() // to memory
-	v.nodes(&b)
-	v.policies(&b)
-	v.heaviest(&b)
-	return b.String()
+	allowed, denied := v.rate(func(s *server.Status) int64 { return s.Allowed }), v.rate(func(s *server.Status) int64 { return s.Limited })
+	return []string{
+		fmt.Sprintf("weir      %s at %s, up %v, %s", n.Version, v.at, time.Duration(n.UptimeS)*time.Second, v.leaderText()),
+		fmt.Sprintf("requests  %s/s allowed, %s/s denied, %s; %d allowed and %d denied since the start",
+			perSecond(allowed), perSecond(denied), v.covers(), n.Allowed, n.Limited),
+		fmt.Sprintf("decided   half within %s, 90 %% %s, 99 %% %s, 99.9 %% %s, %s",
+			v.quantile(.5), v.quantile(.9), v.quantile(.99), v.quantile(.999), v.covers()),
+		fmt.Sprintf("memory    %s for %d limiters, %d given up for room with %d units; process %s",
+			boundText(&n.Memory), n.Keys, n.Memory.Evicted, n.Memory.Forgiven, bytesText(n.Memory.Resident)),
+		fmt.Sprintf("clients   %d; clock %d ms behind", n.Clients, n.Clock),
+	}
+}
+
+// covers says over what time the figures of requests are.
+func (v *view) covers() string {
+	if v.last == nil {
+		return "since the start"
+	}
+	return "in the last " + between(v.last, v.now)
+}
+
+// between is the time from one status to another, in whole seconds.
+func between(from, to *server.Status) string {
+	return fmt.Sprintf("%d s", max(1, (to.NowMs-from.NowMs+500)/1000))
 }
 
 func (v *view) leaderText() string {
@@ -55,56 +77,15 @@ func staleText(ms int64) string {
 	return fmt.Sprintf(", stale: %v", time.Duration(ms)*time.Millisecond)
 }
 
-// table writes rows below a line of names, where there are any.
-func table(b *strings.Builder, names string, rows []string) {
-	if len(rows) == 0 {
-		return
-	}
-	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "\n%s\n%s\n", names, strings.Join(rows, "\n"))
-	_ = t.Flush()
-}
-
-func (v *view) nodes(b *strings.Builder) {
+func (v *view) nodes() []string {
 	if v.now.Cluster == nil {
-		return
+		return nil
 	}
-	var rows []string
+	rows := []string{"NODE\tROLE\tUP\tENTRIES BEHIND\tCLOCK AHEAD\tCLIENTS"}
 	for _, n := range v.now.Cluster.Nodes {
 		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%d\t%d ms\t%s", plainText(n.ID), n.Role, upText(n.Up), n.Lag, n.ClockAheadMs, plainText(n.Addr)))
 	}
-	table(b, "NODE\tROLE\tUP\tBEHIND\tCLOCK AHEAD\tCLIENTS", rows)
-}
-
-func (v *view) policies(b *strings.Builder) {
-	before := make(map[string]server.PolicyStatus)
-	if v.last != nil {
-		for _, p := range v.last.Policies {
-			before[p.Name] = p
-		}
-	}
-	var rows []string
-	for _, p := range v.now.Policies {
-		allowed, limited := "-", "-"
-		if old, ok := before[p.Name]; ok {
-			allowed, limited = perSecond(v.grew(old.Allowed, p.Allowed)), perSecond(v.grew(old.Limited, p.Limited))
-		}
-		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%d\t%d\t%d", plainText(p.Name), allowed, limited, p.Allowed, p.Limited, p.Shadowed))
-	}
-	table(b, "POLICY\tALLOWED/S\tLIMITED/S\tALLOWED\tLIMITED\tAS A SHADOW", rows)
-}
-
-func (v *view) heaviest(b *strings.Builder) {
-	for _, top := range []struct {
-		names string
-		keys  []server.TopKey
-	}{{"MOST ADMITTED OF LATE\tUNITS", v.now.Admitted}, {"MOST DENIED OF LATE\tUNITS", v.now.Denied}} {
-		var rows []string
-		for _, k := range top.keys {
-			rows = append(rows, fmt.Sprintf("%s\t%d", plainText(k.Key), k.Units))
-		}
-		table(b, top.names, rows)
-	}
+	return append([]string{""}, columns(rows, 0)...)
 }
 
 // rate is how much a counter grew a second; -1 when it is not known yet.
@@ -112,13 +93,13 @@ func (v *view) rate(of func(*server.Status) int64) float64 {
 	if v.last == nil {
 		return -1
 	}
-	return v.grew(of(v.last), of(v.now))
+	return v.grew(v.last, of(v.last), of(v.now))
 }
 
-// grew is how much a counter grew a second since the last status; one that began anew
+// grew is how much a counter grew a second since an earlier status; one that began anew
 // grew from 0.
-func (v *view) grew(from, to int64) float64 {
-	seconds := float64(v.now.NowMs-v.last.NowMs) / 1000
+func (v *view) grew(since *server.Status, from, to int64) float64 {
+	seconds := float64(v.now.NowMs-since.NowMs) / 1000
 	if to < from {
 		from = 0
 	}
@@ -131,6 +112,9 @@ func (v *view) grew(from, to int64) float64 {
 func perSecond(rate float64) string {
 	if rate < 0 {
 		return "-"
+	}
+	if rate > 0 && rate < 10 {
+		return fmt.Sprintf("%.1f", rate)
 	}
 	return fmt.Sprintf("%.0f", rate)
 }
