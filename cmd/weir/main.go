@@ -21,6 +21,7 @@ type cli struct {
 	Cluster     clusterCmd     `cmd:"" help:"Look at a running cluster, or change it."`
 	Policy      policyCmd      `cmd:"" help:"Test policy files, compare them with a running server, apply them, or write down what is in force."`
 	Keys        keysCmd        `cmd:"" help:"List keys of a running server, look them up, explain, reset and block them."`
+	Call        callCmd        `cmd:"" help:"Send one command to a running server and print the reply, where there is no other client."`
 	Top         topCmd         `cmd:"" help:"Watch a running server: decisions, time to decide, heaviest keys, memory, nodes."`
 	Doctor      doctorCmd      `cmd:"" help:"Look at what the flags of weir serve ask for, and at the server that runs with them: what is well, what is not, and what to do. Exit code 1 if something fails."`
 	Backup      backupCmd      `cmd:"" help:"Copy the state of a running server into a file."`

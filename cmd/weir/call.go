@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/gomodule/redigo/redis"
+)
+
+// callCmd sends one command, where there is no other client: in an image that holds only weir,
+// on a machine with nothing but Go.
+type callCmd struct {
+	remote  `embed:""`
+	Command []string `arg:"" passthrough:"" help:"The command and its arguments, like RL.TOKENBUCKET user:42 5/m 3. Flags stand before it."`
+}
+
+// Run prints the reply as redis-cli does. An error of the server is the error of Run.
+func (c *callCmd) Run() error {
+	password, err := secretFrom("password", "", c.PasswordFile)
+	if err != nil {
+		return err
+	}
+	conn, err := c.dial(c.Addr, password)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	args := make([]any, len(c.Command)-1)
+	for i, word := range c.Command[1:] {
+		args[i] = word
+	}
+	reply, err := conn.Do(c.Command[0], args...)
+	if err != nil {
+		return err
+	}
+	return writeReply(os.Stdout, reply, "")
+}
+
+// writeReply writes a reply, and the elements of one below each other behind their numbers.
+func writeReply(w io.Writer, reply any, indent string) error {
+	switch r := reply.(type) {
+	case nil:
+		return writeLine(w, "(nil)")
+	case int64:
+		return writeLine(w, fmt.Sprintf("(integer) %d", r))
+	case []byte:
+		return writeLine(w, fmt.Sprintf("%q", r))
+	case redis.Error:
+		return writeLine(w, "(error) "+plainText(string(r)))
+	case []any:
+		return writeElements(w, r, indent)
+	}
+	return writeLine(w, plainText(fmt.Sprint(reply)))
+}
+
+func writeElements(w io.Writer, all []any, indent string) error {
+	if len(all) == 0 {
+		return writeLine(w, "(empty array)")
+	}
+	width := len(fmt.Sprint(len(all)))
+	for i, element := range all {
+		before := indent
+		if i == 0 {
+			before = "" // it stands behind the number of what holds it
+		}
+		if _, err := fmt.Fprintf(w, "%s%*d) ", before, width, i+1); err != nil {
+			return err
+		}
+		if err := writeReply(w, element, indent+strings.Repeat(" ", width+2)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeLine(w io.Writer, line string) error {
+	_, err := io.WriteString(w, line+"\n")
+	return err
+}
