@@ -154,5 +154,5 @@ func boundText(m *server.MemoryStatus) string {
 	if m.Max == 0 {
 		return bytesText(uint64(m.Used)) + " without a bound"
 	}
-	return bytesText(uint64(m.Used)) + " of " + bytesText(uint64(m.Max))
+	return fmt.Sprintf("%s of %s (%s %%)", bytesText(uint64(m.Used)), bytesText(uint64(m.Max)), share(float64(m.Used), float64(m.Max)))
 }
