@@ -302,6 +302,16 @@ docs: ## Write docs/commands.md and docs/configuration.md anew, and all tables o
 	mv docs/configuration.md.new docs/configuration.md
 	$(GO) run ./internal/pages docs/*.md
 
+.PHONY: screenshots
+screenshots: ## Take the pictures of docs/images anew, in about eleven minutes; needs chromium, tmux and pngquant
+	@for tool in chromium tmux pngquant; do command -v $$tool > /dev/null || { \
+	  echo "$$tool is missing: pictures of the page and of weir top need it (on Debian: apt install $$tool)"; exit 1; }; done
+	@mkdir -p bin/screenshots docs/images
+	WEIRTEST_SCREENSHOTS=$(CURDIR)/bin/screenshots $(GO) test -count=1 -timeout 20m -run '^(TestScreenshots|TestTopPicture)$$' ./cmd/weir
+	for picture in page page-dark; do \
+	  pngquant --force --strip --speed 1 --output docs/images/$$picture.png bin/screenshots/$$picture.png || exit; done
+	cp bin/screenshots/top.svg docs/images/
+
 # The theme's makers advertise their next one on every build.
 MKDOCS = NO_MKDOCS_2_WARNING=1 bin/docs-venv/bin/mkdocs
 .PHONY: docs-site
