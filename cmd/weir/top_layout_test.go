@@ -13,8 +13,9 @@ import (
 // busyView is a view of a server with policies, of which the last ones in the list are busy, and
 // ten keys that were denied and admitted.
 func busyView(policies, busy int) *view {
-	then := &server.Status{NowMs: 1_000, UptimeS: 1, Latency: server.LatencyStatus{BoundsS: []float64{1}, Counts: []int64{0, 0}}}
-	now := &server.Status{NowMs: 61_000, UptimeS: 61, Latency: then.Latency}
+	none := server.LatencyStatus{BoundsS: []float64{1}, Counts: []int64{0, 0}}
+	then := &server.Status{NowMs: 1_000, UptimeS: 1, Latency: none}
+	now := &server.Status{NowMs: 61_000, UptimeS: 61, Latency: none}
 	for i := range policies {
 		p := server.PolicyStatus{Name: fmt.Sprintf("policy%02d", i), Allowed: int64(100_000 * (policies - i))}
 		then.Policies = append(then.Policies, p)
@@ -45,7 +46,8 @@ func TestTopKeepsKeysVisible(t *testing.T) {
 			require.Equal(t, 2, strings.Count(text, "123456  key0:"), "%v, %d busy:\n%s", size, busy, text)
 			if busy == 2 {
 				require.Contains(t, text, "29 idle: policy00, policy01")
-				require.Less(t, strings.Index(text, "policy30"), strings.Index(text, "policy29"), "the busiest first")
+				require.Less(t, strings.Index(text, "policy30"), strings.Index(text, "policy29"),
+					"the busiest first")
 			}
 			if busy == 31 {
 				require.Contains(t, text, "policy30")

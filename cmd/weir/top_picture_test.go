@@ -57,7 +57,8 @@ func newTerminal(t *testing.T, command ...string) func(args ...string) string {
 		require.NoError(t, err, "tmux %v: %s", args, out)
 		return string(out)
 	}
-	tmux(append([]string{"new-session", "-d", "-x", fmt.Sprint(pictureColumns), "-y", fmt.Sprint(pictureLines), "--"}, command...)...)
+	tmux(append([]string{"new-session", "-d", "-x", fmt.Sprint(pictureColumns), "-y", fmt.Sprint(pictureLines), "--"},
+		command...)...)
 	tmux("set-option", "-g", "status", "off")
 	t.Cleanup(func() { tmux("kill-server") })
 	return tmux
@@ -69,14 +70,18 @@ func terminalSVG(text string) []byte {
 	lines := strings.Split(text, "\n")
 	width, height := pictureColumns*across+2*margin, len(lines)*down+2*margin
 	var b bytes.Buffer
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %d" role="img" aria-label="weir top">`+"\n", width, height, height)
-	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" rx="8" fill="#14171c"/>`+"\n")
-	fmt.Fprintf(&b, `<g font-family="ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace" font-size="13" fill="#e4e8ee" xml:space="preserve">`+"\n")
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" `,
+		width, height)
+	b.WriteString(`role="img" aria-label="weir top">` + "\n")
+	b.WriteString(`<rect width="100%" height="100%" rx="8" fill="#14171c"/>` + "\n")
+	b.WriteString(`<g font-family="ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace" font-size="13" `)
+	b.WriteString(`fill="#e4e8ee" xml:space="preserve">` + "\n")
 	for i, line := range lines {
 		if line = strings.TrimRight(line, " "); line == "" {
 			continue
 		}
-		fmt.Fprintf(&b, `<text x="%d" y="%d" textLength="%d" style="white-space:pre">`, margin, margin+(i+1)*down-5, len([]rune(line))*across)
+		fmt.Fprintf(&b, `<text x="%d" y="%d" textLength="%d" style="white-space:pre">`,
+			margin, margin+(i+1)*down-5, len([]rune(line))*across)
 		_ = xml.EscapeText(&b, []byte(line)) // to memory
 		b.WriteString("</text>\n")
 	}

@@ -31,12 +31,14 @@ func (v *view) policyRows() []policyRow {
 		row := policyRow{p, -1, -1}
 		if v.since != nil {
 			old := before[p.Name] // a policy that was not there began at 0
-			row.allowedRate, row.deniedRate = v.grew(v.since, old.Allowed, p.Allowed), v.grew(v.since, old.Limited, p.Limited)
+			row.allowedRate = v.grew(v.since, old.Allowed, p.Allowed)
+			row.deniedRate = v.grew(v.since, old.Limited, p.Limited)
 		}
 		rows = append(rows, row)
 	}
 	slices.SortStableFunc(rows, func(a, b policyRow) int {
-		return cmp.Or(cmp.Compare(b.allowedRate+b.deniedRate, a.allowedRate+a.deniedRate), cmp.Compare(b.Allowed+b.Limited, a.Allowed+a.Limited))
+		return cmp.Or(cmp.Compare(b.allowedRate+b.deniedRate, a.allowedRate+a.deniedRate),
+			cmp.Compare(b.Allowed+b.Limited, a.Allowed+a.Limited))
 	})
 	return rows
 }
@@ -83,8 +85,10 @@ func (v *view) policyTable(rows []policyRow, width int) []string {
 	}
 	table := []string{strings.Join(append(names, title), "\t")}
 	for _, r := range rows {
-		cells := []string{perSecond(r.allowedRate), perSecond(r.deniedRate), share(r.deniedRate, r.allowedRate+r.deniedRate),
-			fmt.Sprint(r.Allowed), fmt.Sprint(r.Limited), fmt.Sprint(r.Shadowed)}
+		cells := []string{
+			perSecond(r.allowedRate), perSecond(r.deniedRate), share(r.deniedRate, r.allowedRate+r.deniedRate),
+			fmt.Sprint(r.Allowed), fmt.Sprint(r.Limited), fmt.Sprint(r.Shadowed),
+		}
 		table = append(table, strings.Join(append(cells[:len(names):len(names)], plainText(r.Name)), "\t"))
 	}
 	return table

@@ -29,9 +29,11 @@ func (v *view) text() string {
 // head is what there is once: a line each, its name first.
 func (v *view) head() []string {
 	n := v.now
-	allowed, denied := v.rate(func(s *server.Status) int64 { return s.Allowed }), v.rate(func(s *server.Status) int64 { return s.Limited })
+	allowed := v.rate(func(s *server.Status) int64 { return s.Allowed })
+	denied := v.rate(func(s *server.Status) int64 { return s.Limited })
 	return []string{
-		fmt.Sprintf("weir      %s at %s, up %v, %s", n.Version, v.at, time.Duration(n.UptimeS)*time.Second, v.leaderText()),
+		fmt.Sprintf("weir      %s at %s, up %v, %s",
+			n.Version, v.at, time.Duration(n.UptimeS)*time.Second, v.leaderText()),
 		fmt.Sprintf("requests  %s/s allowed, %s/s denied, %s; %d allowed and %d denied since the start",
 			perSecond(allowed), perSecond(denied), v.covers(), n.Allowed, n.Limited),
 		fmt.Sprintf("decided   half within %s, 90 %% %s, 99 %% %s, 99.9 %% %s, %s",
