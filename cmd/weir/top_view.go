@@ -38,7 +38,7 @@ func (v *view) head() []string {
 			perSecond(allowed), perSecond(denied), v.covers(), n.Allowed, n.Limited),
 		fmt.Sprintf("decided   half within %s, 90 %% %s, 99 %% %s, 99.9 %% %s, %s",
 			v.quantile(.5), v.quantile(.9), v.quantile(.99), v.quantile(.999), v.covers()),
-		fmt.Sprintf("memory    %s for %d limiters, %d given up for room with %d units; process %s",
+		fmt.Sprintf("memory    %s for %d limiters, %d evicted, %d units forgotten with them; process %s",
 			boundText(&n.Memory), n.Keys, n.Memory.Evicted, n.Memory.Forgiven, bytesText(n.Memory.Resident)),
 		fmt.Sprintf("clients   %d; clock %d ms behind", n.Clients, n.Clock),
 	}
