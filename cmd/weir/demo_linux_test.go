@@ -166,7 +166,7 @@ func (d *demoRun) kill(role string) (id string) {
 // take asks as the demo says, and returns what is left.
 func (d *demoRun) take(node int) string {
 	d.t.Helper()
-	command := regexp.MustCompile(`redis-cli -p (\d+) RL\.TOKENBUCKET (\S+) (\S+) (\S+)`).FindAllStringSubmatch(d.output(), -1)[node]
+	command := regexp.MustCompile(`(?:redis-cli -p |call --addr 127\.0\.0\.1:)(\d+) RL\.TOKENBUCKET (\S+) (\S+) (\S+)`).FindAllStringSubmatch(d.output(), -1)[node]
 	p := &process{t: d.t, addr: "127.0.0.1:" + command[1]}
 	var left string
 	require.Eventually(d.t, func() bool {
@@ -273,7 +273,7 @@ func TestDemoFindsFreePorts(t *testing.T) {
 	d := runDemo(t, t.TempDir(), "--first-port", portOf(ln.Addr().String())).up()
 	found := d.await(regexp.QuoteMeta(ln.Addr().String()) + ` is taken by (\S+) \(pid (\d+)\)\.\nSo the ports of the nodes begin at (\d+)`)
 	require.Equal(t, strconv.Itoa(os.Getpid()), found[2])
-	require.Contains(t, d.output(), "redis-cli -p "+found[3])
+	require.Regexp(t, `(?:redis-cli -p |call --addr 127\.0\.0\.1:)`+found[3], d.output())
 
 	// The same directory once more, and once the nodes' own ports are taken.
 	second := exec.Command(binary, "demo", "--dir", d.dir)

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 )
 
 // explain says how to reach the nodes, and what to try.
@@ -18,8 +19,8 @@ func (d *demo) explain() {
 	a, b, c := d.nodes[0].config, d.nodes[1].config, d.nodes[2].config
 	d.say(`
 Ask any node, the leader decides:
-    redis-cli -p %s RL.TOKENBUCKET user:42 5/m 3
-    redis-cli -p %s RL.TOKENBUCKET user:42 5/m 3
+    %s RL.TOKENBUCKET user:42 5/m 3
+    %s RL.TOKENBUCKET user:42 5/m 3
 Look at the cluster:
     %s cluster status --addr %s
 Look at the page of a node:
@@ -28,12 +29,20 @@ Is a node ready:
     curl %s/readyz
 Follow the logs:
     tail -f %s/?.log
-`, portOf(a.Listen), portOf(c.Listen), d.weir, b.Listen, a.HTTP, a.HTTP, shellQuoted(d.dir))
+`, d.client(a.Listen), d.client(c.Listen), d.weir, b.Listen, a.HTTP, a.HTTP, shellQuoted(d.dir))
 	d.say("Kill the leader and ask another node: what was taken stays taken.")
 	for _, n := range d.nodes {
 		d.sayHowToKill(n, status.Leader)
 	}
 	d.say("\nEnter starts a killed node again. Ctrl-C stops all three and keeps their state in %s;\nremove that directory to begin anew. Other ports, another directory: %s %s --help", d.dir, d.weir, demoName)
+}
+
+// client is how a command for a node begins: with redis-cli, where it is installed.
+func (d *demo) client(addr string) string {
+	if _, err := exec.LookPath("redis-cli"); err == nil {
+		return "redis-cli -p " + portOf(addr)
+	}
+	return d.weir + " call --addr " + addr
 }
 
 func (d *demo) sayHowToKill(n *demoNode, leader string) {

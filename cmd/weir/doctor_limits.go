@@ -49,7 +49,7 @@ func (d *doctorCmd) judgeMemory(machine int64, up *running) finding {
 			return finding{doubt, "limits", "the server was started with another --max-memory, " + bytesText(uint64(up.number("maxmemory"))), "give doctor its flags, or restart it"}
 		}
 		if used := up.number("used_memory_dataset"); bound > 0 && used > bound/8*7 {
-			return finding{doubt, "limits", fmt.Sprintf("limiters take %s of %s", bytesText(uint64(used)), bytesText(uint64(bound))), "raise --max-memory: keys are given up for room, or refused"}
+			return finding{doubt, "limits", fmt.Sprintf("limiters take %s of %s", bytesText(uint64(used)), bytesText(uint64(bound))), "raise --max-memory: limiters are evicted, or new ones refused"}
 		}
 	}
 	said := fmt.Sprintf("limiters may take %s of %s", bytesText(uint64(bound)), bytesText(uint64(machine)))
