@@ -23,6 +23,6 @@
 // directories under limiters: each says the same to weir and to a judge, a real Redis
 // whose clock is the test's, and must hear the same.
 //
-// The systems of docs/seeds.md run with their policy files from docs/examples, and their
+// The systems of docs/systems.md run with their policy files from docs/examples, and their
 // own figures are what the server must answer; the page itself is held to what is there.
 package clienttest

@@ -11,7 +11,7 @@ import (
 )
 
 // examplesDir holds the policy files of whole systems. What their documents ask for
-// stands in docs/seeds.md, row by row.
+// stands in docs/systems.md, row by row.
 const examplesDir = "../../docs/examples/"
 
 // system is a server with the policies of one of the example files, and a client of it.
