@@ -3,6 +3,8 @@ package raftstore
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -120,8 +122,21 @@ func (n *Node) expects(line libraryLine) bool {
 	case "failed to decode incoming command", "failed to flush response": // the library does not say whose
 		return n.stopsExplain()
 	}
+	if refusesCandidate(line) {
+		return n.stopsExplain()
+	}
 	id := n.concerns(line)
 	return id != "" && n.peers.isStopping(id)
+}
+
+// refusesCandidate reports whether the library refused a vote to a candidate that may not win.
+// The stop of a leader causes an election, and in an election a candidate can be behind.
+func refusesCandidate(line libraryLine) bool {
+	reason, vote := strings.CutPrefix(line.text, "rejecting vote request since ")
+	if !vote {
+		reason, vote = strings.CutPrefix(line.text, "rejecting pre-vote request since ")
+	}
+	return vote && slices.Contains([]string{"we have a leader", "our last term is greater", "our last index is greater"}, reason)
 }
 
 // concerns returns the id of the node that a line of the library is about, or "".
