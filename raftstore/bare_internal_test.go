@@ -59,7 +59,6 @@ func newBareNodeCalled(t *testing.T, id string) *bareNode {
 	store := raft.NewInmemStore()
 	b.logs = guard(store, b.fatal)
 	b.machine = b.newMachine()
-	b.peers = newPeers(b.Node)
 	b.confirms = &confirmer{self: id, term: b.term, voters: b.voters, ask: b.askFor, stop: b.stop}
 	_, b.carrier = raft.NewInmemTransport(raft.ServerAddress(o.RaftAddr))
 	config := b.raftConfig()

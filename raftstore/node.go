@@ -120,6 +120,7 @@ func newNode(o Options) *Node {
 		n.idLifetimeNs = int64(time.Minute)
 	}
 	n.reads = newReadIndexer(n)
+	n.peers = newPeers(n) // before the port: a stranger's connection asks it
 	n.fatal = n.stopper(o.OnFatal)
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	return n
@@ -194,7 +195,6 @@ func (n *Node) openRaft() error {
 	n.port = peer.NewPort(n.options.Listener, peer.Config{
 		Secret: n.options.Secret, Certificates: n.options.Certificates, Self: n.self, ServesRaft: n.servesRaft, Stops: n.stopsExplain, Logger: n.log, Dialer: n.options.Dialer,
 	}, n.serveCalls)
-	n.peers = newPeers(n)
 	n.transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream:  n.port.Raft(n.options.RaftAddr, n.peers.idAt),
 		MaxPool: raftConns, MaxRPCsInFlight: oneAtATime,

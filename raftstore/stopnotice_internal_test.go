@@ -22,6 +22,14 @@ func TestANodeThatStoppedIsBack(t *testing.T) {
 	require.Zero(t, one.stopping)
 }
 
+// A stranger may connect before the node has opened its log: the port then asks whether a stop
+// explains how the connection ended.
+func TestAStrangerBeforeTheStart(t *testing.T) {
+	n := newNode(Options{NodeID: "a"})
+	require.False(t, n.stopsExplain())
+	require.False(t, n.peers.isStopping("b"))
+}
+
 // What the library complains about is a warning, unless nodes that stop explain it.
 func TestLinesOfTheLibrary(t *testing.T) {
 	c := raft.Server{ID: "c", Address: "c:1"}
