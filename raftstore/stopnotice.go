@@ -113,7 +113,7 @@ func (n *Node) noQuorumExplained() bool {
 // expects reports whether a line of the library follows from the stop of a node, or belongs
 // to every start.
 func (n *Node) expects(line libraryLine) bool {
-	if n.stopping.Load() || belongsToStart(line) {
+	if n.stopping.Load() || belongsToStart(line) || refusesCandidate(line) {
 		return true
 	}
 	switch line.text {
@@ -122,15 +122,13 @@ func (n *Node) expects(line libraryLine) bool {
 	case "failed to decode incoming command", "failed to flush response": // the library does not say whose
 		return n.stopsExplain()
 	}
-	if refusesCandidate(line) {
-		return n.stopsExplain()
-	}
 	id := n.concerns(line)
 	return id != "" && n.peers.isStopping(id)
 }
 
-// refusesCandidate reports whether the library refused a vote to a candidate that may not win.
-// The stop of a leader causes an election, and in an election a candidate can be behind.
+// refusesCandidate reports whether the library refused its vote to a member that may not win.
+// Elections at every start, and after the stop of a leader, have such candidates. The candidate
+// itself logs why it started an election.
 func refusesCandidate(line libraryLine) bool {
 	reason, vote := strings.CutPrefix(line.text, "rejecting vote request since ")
 	if !vote {
