@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -68,6 +69,9 @@ func lockDemo(dir string) (unlock func(), err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("--dir: %w: choose a directory that you may write", err)
 	}
+	if foreign := foreignIn(dir); foreign != "" {
+		return nil, fmt.Errorf("--dir %s: it holds %s, which no weir demo wrote: choose an empty directory, or a new one", dir, foreign)
+	}
 	pidFile := filepath.Join(dir, demoPID)
 	lock, err := vfs.Default.Lock(filepath.Join(dir, demoLock))
 	if errors.Is(err, os.ErrPermission) {
@@ -84,6 +88,22 @@ func lockDemo(dir string) (unlock func(), err error) {
 		_ = os.Remove(pidFile)
 		_ = lock.Close()
 	}, nil
+}
+
+// foreignIn returns a file in the directory that weir demo does not write, or "". Data of
+// another server must not be taken for a node's, nor locked.
+func foreignIn(dir string) string {
+	own := []string{demoLock, demoPID}
+	for _, id := range demoIDs {
+		own = append(own, id, id+".yaml", id+".log")
+	}
+	entries, _ := os.ReadDir(dir) // an error comes back from what is done next
+	for _, entry := range entries {
+		if !slices.Contains(own, entry.Name()) {
+			return entry.Name()
+		}
+	}
+	return ""
 }
 
 // linesOf tells of each line, and of the end by closing the channel. It reads until the process

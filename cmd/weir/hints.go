@@ -27,6 +27,12 @@ var otherNames = map[string][]string{
 	"memory": {"max-memory"}, "policy": {"policies"}, "policy-file": {"policies"}, "f": {"config"},
 }
 
+// otherCommands are what other programs call weir's commands.
+var otherCommands = map[string]string{
+	"start": "serve", "run": "serve", "server": "serve", "daemon": "serve", "cli": "call", "send": "call", "exec": "call",
+	"status": "cluster status", "nodes": "cluster status", "check": "doctor", "monitor": "top", "dump": "backup", "apply": "policy apply",
+}
+
 // meant returns the flags of known that word was most likely meant to be. It takes a word
 // as it stands in any place: --max_memory, WEIR_MAX_MEMORY, maxmemory.
 func meant(word string, known []string) []string {
@@ -144,6 +150,9 @@ func explainFlag(ctx *kong.Context, at *kong.Node, text, word string) string {
 // explainArgument is the message about a word that a command does not take: often the
 // value of a flag that must be given.
 func explainArgument(at *kong.Node, text, word string) string {
+	if other := otherCommands[word]; other != "" && at.Parent == nil {
+		return fmt.Sprintf("unexpected argument %s (did you mean weir %s?)", word, other)
+	}
 	for _, flag := range flagsOf(at) {
 		if flag.Required && flag.Short != 0 {
 			return fmt.Sprintf("unexpected argument %s (did you mean -%c %[1]s?)", word, flag.Short)

@@ -29,6 +29,8 @@ var slipsOfCommands = []slip{
 		says: []string{"unknown flag --addr", "did you mean --http"}},
 	{what: "weir demo in a directory that one may not write", args: "demo --dir=full/demo", nobody: true, code: 1,
 		says: []string{"--dir: ", "full/demo", "choose a directory that you may write"}},
+	{what: "weir demo in a directory with other files", args: "demo --dir=full", code: 1,
+		says: []string{"--dir ", "full: it holds ", "choose an empty directory"}},
 	{what: "weir demo with a port that is too high", args: "demo --dir=demo --first-port=65530", code: 1,
 		says: []string{"--first-port must be 1 to 65523, not 65530"}},
 	{what: "weir cluster add without an address", args: "cluster add b", code: 80,
