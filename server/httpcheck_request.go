@@ -65,10 +65,24 @@ func readCheck(r *http.Request) (*checkRequest, error) {
 	if q.op.Cost, err = unitsArg("cost", []byte(cost), 0, engine.MaxUnits); err != nil {
 		return nil, err
 	}
+	if q.op.High, err = highPriority(cmp.Or(params["priority"], headerNamed(r, params["priority_header"]))); err != nil {
+		return nil, err
+	}
 	return q, q.readAnswers(params)
 }
 
-// givenOnce refuses a URL that names the policy or the cost in two ways: one of them would not count.
+// highPriority reads a priority; empty is normal.
+func highPriority(text string) (high bool, err error) {
+	switch {
+	case strings.EqualFold(text, "high"):
+		return true, nil
+	case text == "" || strings.EqualFold(text, "normal"):
+		return false, nil
+	}
+	return false, badArgument("priority", "must be high or normal", []byte(text))
+}
+
+// givenOnce refuses a URL that names the policy, the cost or the priority in two ways: one of them would not count.
 func givenOnce(inPath string, params map[string]string) error {
 	switch {
 	case inPath != "" && params["policy"] != "":
@@ -79,6 +93,8 @@ func givenOnce(inPath string, params map[string]string) error {
 		return replyError("ERR policy is given twice: as policy and as policy_header")
 	case params["cost"] != "" && params["cost_header"] != "":
 		return replyError("ERR cost is given twice: as cost and as cost_header")
+	case params["priority"] != "" && params["priority_header"] != "":
+		return replyError("ERR priority is given twice: as priority and as priority_header")
 	}
 	return nil
 }

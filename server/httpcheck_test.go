@@ -151,7 +151,8 @@ func TestHTTPCheckTakesNoParameterFromAKey(t *testing.T) {
 		"/check/api?key=ip:1&=":                "ERR something" + behind,
 		"/check/api?key&cost=0":                "ERR cost" + behind,
 		"/check/api?cost=1&cost=0&key=ip:1":    "ERR cost is given twice\n",
-		"/check/api?kee=1&key=ip:1":            "ERR parameter must be policy, key or key_rest, cost, deny_status, error_status, fields, or policy_header, key_header, cost_header, not 'kee'\n",
+		"/check/api?kee=1&key=ip:1":            "ERR parameter must be policy, key or key_rest, cost, priority, deny_status, error_status, fields, or policy_header, key_header, cost_header, priority_header, not 'kee'\n",
+		"/check/api?key=ip:1&priority=high":    "ERR priority" + behind,
 	} {
 		w := askFrom(h, here, url)
 		require.Equal(t, want, w.Body.String(), url)
@@ -164,11 +165,12 @@ func TestHTTPCheckTakesNoParameterFromAKey(t *testing.T) {
 func TestHTTPCheckTakesNothingTwice(t *testing.T) {
 	h, s := checked(t, Config{HTTPCheck: HTTPCheckProtected})
 	for url, want := range map[string]string{
-		"/check/api?policy=slow&key=k":               "policy is given twice: in the path and as policy",
-		"/check/api?policy=api&key=k":                "policy is given twice: in the path and as policy",
-		"/check/api?policy_header=X-P&key=k":         "policy is given twice: in the path and as policy_header",
-		"/check?policy=api&policy_header=X-P&key=k":  "policy is given twice: as policy and as policy_header",
-		"/check/api?cost=2&cost_header=X-Cost&key=k": "cost is given twice: as cost and as cost_header",
+		"/check/api?policy=slow&key=k":                              "policy is given twice: in the path and as policy",
+		"/check/api?policy=api&key=k":                               "policy is given twice: in the path and as policy",
+		"/check/api?policy_header=X-P&key=k":                        "policy is given twice: in the path and as policy_header",
+		"/check?policy=api&policy_header=X-P&key=k":                 "policy is given twice: as policy and as policy_header",
+		"/check/api?cost=2&cost_header=X-Cost&key=k":                "cost is given twice: as cost and as cost_header",
+		"/check/api?priority=high&priority_header=X-Priority&key=k": "priority is given twice: as priority and as priority_header",
 	} {
 		w := askFrom(h, here, url)
 		require.Equal(t, "ERR "+want+"\n", w.Body.String(), url)

@@ -17,6 +17,9 @@ const (
 	wholeKey = "all"
 	// overrideKey begins the keys of limiters whose limit a descriptor brings along.
 	overrideKey = "rls|"
+	// priorityEntry is the key of an entry that tells the priority of a request, and no policy and no key.
+	// Only Envoy's configuration chooses keys of entries, and where their values come from.
+	priorityEntry = "weir_priority"
 	// rlsKeyBytes bounds a key that is not hashed: with overrideKey and a policy's name
 	// before it, it is still one.
 	rlsKeyBytes = 256
@@ -58,8 +61,9 @@ func readRLS(in *rlspb.Request) (*rlsRequest, error) {
 	}
 	q := &rlsRequest{names: make([]string, n), ops: make([]engine.Op, n), ds: make([]engine.Decision, n)}
 	for i, d := range in.Descriptors {
-		name, key := rlsPolicy(in.Domain, d.Entries), rlsKey(d.Entries)
-		op := engine.Op{Code: engine.OpCheck, Text: []byte(name), Key: []byte(key), Cost: rlsHits(in, d)}
+		entries, high := rlsPriority(d.Entries)
+		name, key := rlsPolicy(in.Domain, entries), rlsKey(entries)
+		op := engine.Op{Code: engine.OpCheck, Text: []byte(name), Key: []byte(key), Cost: rlsHits(in, d), High: high}
 		if d.Limit != nil {
 			if err := bringLimit(&op, name, key, d.Limit); err != nil {
 				return nil, err
@@ -77,6 +81,19 @@ func rlsHits(in *rlspb.Request, d *rlspb.Descriptor) int64 {
 		return int64(min(d.HitsAddend.Value, engine.MaxUnits))
 	}
 	return int64(max(in.HitsAddend, 1))
+}
+
+// rlsPriority takes the priority out of the entries of a descriptor. The value may be a client's word, so
+// every value but high is normal, and none is an error.
+func rlsPriority(all []*rlspb.Entry) (others []*rlspb.Entry, high bool) {
+	for _, e := range all {
+		if string(e.Key) == priorityEntry {
+			high = strings.EqualFold(string(e.Value), "high")
+		} else {
+			others = append(others, e)
+		}
+	}
+	return others, high
 }
 
 // rlsPolicy names the policy of a descriptor: the domain and, of each entry, the word that
@@ -151,6 +168,7 @@ func bringLimit(op *engine.Op, name, key string, l *rlspb.Override) error {
 	if !known {
 		return replyError("ERR the unit of a descriptor's limit must be SECOND, MINUTE, HOUR, DAY, WEEK, MONTH or YEAR, not " + l.Unit.String())
 	}
+	op.High = false // of policies
 	op.Code, op.Text, op.Key = engine.OpTake, nil, []byte(overrideKey+name+"|"+key)
 	op.Limit = engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Aligned, WindowNs: int64(window), Max: int64(l.RequestsPerUnit)}
 	if l.RequestsPerUnit == 0 { // nothing at all: more is asked for than there ever is
