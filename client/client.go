@@ -81,6 +81,7 @@ type Client struct {
 	link     *link
 	local    *localLimiter // nil unless WhenDown is Local
 	together *together
+	queued   chan struct{} // a token for each request in Queue
 	denials  *denials
 	counts   counters
 }
@@ -96,6 +97,7 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 		return nil, fmt.Errorf("%w: make the Redis client with ContextTimeoutEnabled: true, or its calls outlast every deadline", ErrBadOptions)
 	}
 	c := &Client{rdb: rdb, options: o, denials: newDenials(o.DenialKeys), together: newTogether(rdb, o.Timeout)}
+	c.queued = make(chan struct{}, mostQueued(rdb))
 	if o.WhenDown == Local {
 		c.local = newLocalLimiter(o.LocalFraction / float64(o.Instances))
 	}

@@ -89,6 +89,19 @@ func (l *localLimiter) define(r *Rule) {
 	l.do(engine.Op{Code: engine.OpPolicy, Key: []byte(r.policy), Policy: change})
 }
 
+// StandIn tells the fallback Local of the rules that stand in for policies (see Policy) before a
+// request names these policies: in Request.Also they come without rules.
+func (c *Client) StandIn(policies ...*Rule) {
+	if c.local == nil {
+		return
+	}
+	for _, r := range policies {
+		if r.err == nil && r.policy != "" {
+			c.local.define(r)
+		}
+	}
+}
+
 // refund gives back units of a rule that is no policy.
 func (l *localLimiter) refund(q *Request, n int64) {
 	if q.Rule.policy == "" {

@@ -31,6 +31,10 @@ func New(c *client.Client, o Options) (func(http.Handler) http.Handler, error) {
 	if l.router, err = newRouter(&l.o); err != nil {
 		return nil, err
 	}
+	if err = l.checkQueue(); err != nil {
+		return nil, err
+	}
+	l.standIn()
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if l.admit(w, r) {
@@ -47,7 +51,7 @@ func (l *limiter) admit(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	q := route.request(r)
-	d, err := l.client.Decide(r.Context(), q)
+	d, err := l.decide(r.Context(), route, q)
 	if err != nil {
 		l.undecided(w, r, route, err)
 		return false
@@ -55,13 +59,14 @@ func (l *limiter) admit(w http.ResponseWriter, r *http.Request) bool {
 	if l.o.Decided != nil {
 		l.o.Decided(r, route.Name, q.Key, d)
 	}
+	name, window := route.binding(&d)
 	quota := httpfields.Quota{
-		Name: route.Name, Limit: d.Limit, Remaining: d.Remaining, ResetAfter: d.ResetAfter, Window: route.Rule.Window(),
+		Name: name, Limit: d.Limit, Remaining: d.Remaining, ResetAfter: d.ResetAfter, Window: window,
 		Denied: !d.Allowed, RetryAfter: d.RetryAfter,
 	}
 	quota.Set(w.Header(), l.o.Fields, time.Now())
 	if !d.Allowed {
-		l.deny(w, r, route, d, quota.Detail())
+		l.deny(w, r, route, d, &quota)
 		return false
 	}
 	return held(r.Context(), d.RetryAfter)
@@ -103,6 +108,6 @@ func (l *limiter) undecided(w http.ResponseWriter, r *http.Request, route *Route
 		detail = "There is no room to count this request."
 	}
 	l.answer(w, r, Denial{
-		Status: http.StatusServiceUnavailable, Route: route.Name, Detail: detail, Decision: client.Decision{RetryAfter: client.Never},
+		Status: http.StatusServiceUnavailable, Route: route.Name, Limit: route.Name, Detail: detail, Decision: client.Decision{RetryAfter: client.Never},
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
+	"time"
 
 	"github.com/weir-project/weir/client"
 	"github.com/weir-project/weir/client/internal/keys"
@@ -29,6 +31,18 @@ type Route struct {
 	Name string
 	// Cost is the units of a request; nil: 1 each. Not below 0; 0 is counted as 1.
 	Cost func(*http.Request) int64
+	// Also are further limits of each request, up to 15. weir decides under all of them in one
+	// step: all admit the request, or none counts it. Replies tell of the limit that binds, by the
+	// name of its policy. Rule must then be a policy, too.
+	Also []Limit
+	// Priority says which requests may take what their policies keep for high priority (RESERVED);
+	// nil: none. Do not believe a header that clients can set.
+	Priority func(*http.Request) bool
+	// Queue is how long weir holds a request that is over the limit until it fits; 0: it is denied at
+	// once. See Client.Queue for the order and for the bounds on the number of requests that wait.
+	Queue time.Duration
+
+	waiting *atomic.Int32 // requests of the route in Client.Queue
 }
 
 // Options are choices for New. Routes is required.
@@ -87,6 +101,10 @@ func (r *Route) complete() error {
 	case len(r.Name) > longestName || r.Name == "" && len(r.Pattern) > longestName:
 		return fmt.Errorf("the name must be at most %d bytes", longestName)
 	}
+	if err := r.checkAlso(); err != nil {
+		return err
+	}
+	r.waiting = new(atomic.Int32)
 	if r.Name == "" && r.Rule.IsPolicy() {
 		r.Name = r.Rule.Name()
 	} else if r.Name == "" {
@@ -106,5 +124,9 @@ func (r *Route) request(req *http.Request) client.Request {
 	if r.Cost != nil {
 		q.Cost = r.Cost(req)
 	}
+	if len(r.Also) > 0 {
+		q.Also = r.also(req, client.Pair{Policy: r.Rule.Name(), Key: key})
+	}
+	q.High = r.Priority != nil && r.Priority(req)
 	return q
 }

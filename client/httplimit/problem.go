@@ -13,6 +13,7 @@ type Denial struct {
 	// Status is 429, or 503 where weir has no capacity or is not reached.
 	Status   int
 	Route    string // Route.Name
+	Limit    string // the limit that binds: Route.Name, or the policy of one in Route.Also
 	Detail   string // in words
 	Decision client.Decision
 }
@@ -30,8 +31,8 @@ type Problem struct {
 	Members func(*http.Request, Denial) map[string]any
 }
 
-func (l *limiter) deny(w http.ResponseWriter, r *http.Request, route *Route, d client.Decision, detail string) {
-	denial := Denial{Status: http.StatusTooManyRequests, Route: route.Name, Detail: detail, Decision: d}
+func (l *limiter) deny(w http.ResponseWriter, r *http.Request, route *Route, d client.Decision, q *httpfields.Quota) {
+	denial := Denial{Status: http.StatusTooManyRequests, Route: route.Name, Limit: q.Name, Detail: q.Detail(), Decision: d}
 	if d.Source == client.FromFallback {
 		denial.Status = http.StatusServiceUnavailable
 	}
@@ -56,7 +57,7 @@ func (l *limiter) answer(w http.ResponseWriter, r *http.Request, d Denial) {
 }
 
 func (p *Problem) document(r *http.Request, d Denial) map[string]any {
-	doc := httpfields.Quota{Name: d.Route, RetryAfter: d.Decision.RetryAfter}.Problem(d.Status)
+	doc := httpfields.Quota{Name: d.Limit, RetryAfter: d.Decision.RetryAfter}.Problem(d.Status)
 	doc["detail"] = d.Detail
 	if p.Type != "" {
 		doc["type"] = p.Type
