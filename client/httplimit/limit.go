@@ -37,19 +37,21 @@ func New(c *client.Client, o Options) (func(http.Handler) http.Handler, error) {
 	l.standIn()
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if l.admit(w, r) {
+			switch route := l.routeOf(r); {
+			case route == nil:
+				next.ServeHTTP(w, r)
+			case !l.admit(w, r, route):
+			case route.Breaker != nil:
+				l.guard(w, r, route, next)
+			default:
 				next.ServeHTTP(w, r)
 			}
 		})
 	}, nil
 }
 
-// admit says whether a request goes on, and has answered it otherwise.
-func (l *limiter) admit(w http.ResponseWriter, r *http.Request) bool {
-	route := l.routeOf(r)
-	if route == nil {
-		return true
-	}
+// admit says whether a request of a route goes on, and has answered it otherwise.
+func (l *limiter) admit(w http.ResponseWriter, r *http.Request, route *Route) bool {
 	q := route.request(r)
 	d, err := l.decide(r.Context(), route, q)
 	if err != nil {

@@ -41,6 +41,9 @@ type Route struct {
 	// Queue is how long weir holds a request that is over the limit until it fits; 0: it is denied at
 	// once. See Client.Queue for the order and for the bounds on the number of requests that wait.
 	Queue time.Duration
+	// Breaker answers 503 while the handler of the route fails; nil: there is none. It is asked
+	// about requests that are within their limits. Routes may share one.
+	Breaker *Breaker
 
 	waiting *atomic.Int32 // requests of the route in Client.Queue
 }

@@ -10,12 +10,14 @@ import (
 
 // Denial is a request that is not served.
 type Denial struct {
-	// Status is 429, or 503 where weir has no capacity or is not reached.
-	Status   int
-	Route    string // Route.Name
-	Limit    string // the limit that binds: Route.Name, or the policy of one in Route.Also
-	Detail   string // in words
-	Decision client.Decision
+	// Status is 429, or 503 where weir has no capacity or is not reached, or the breaker is open.
+	Status int
+	Route  string // Route.Name
+	Limit  string // the limit that binds: Route.Name, or the policy of one in Route.Also
+	Detail string // in words
+	// BreakerOpen: the request was within its limits, and Route.Breaker is open.
+	BreakerOpen bool
+	Decision    client.Decision
 }
 
 // Problem shapes the problem documents of denials (RFC 9457). Unless changed one is
