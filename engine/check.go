@@ -109,7 +109,7 @@ func (p *Policy) decidesAtOnce(op *Op) bool {
 
 // checkAtOnce is check for one simple policy: the common case.
 func (s *shard) checkAtOnce(h uint64, p *Policy, op *Op, d *Decision) bool {
-	if untilNs, blocked := s.blockedUntil(h, op.Key); blocked {
+	if untilNs, blocked := s.blockedUntil(h, op.Key, op); blocked {
 		*d = p.blocked(s.spanMs(untilNs), 0)
 		p.counts(s).denied.Add(oneIf(op.counts()))
 		s.weighBlocked(h, op.Key, op)
@@ -200,7 +200,7 @@ func (k *checker) resolve(home *shard, h uint64, op *Op, d *Decision) bool {
 		if i > 0 {
 			h, s = home.t.find(pair.Key)
 		}
-		if untilNs, is := s.blockedUntil(h, pair.Key); is {
+		if untilNs, is := s.blockedUntil(h, pair.Key, op); is {
 			if b := p.blocked(s.spanMs(untilNs), i); blocked == nil || longer(b.RetryMs, d.RetryMs) {
 				*d, blocked = b, p
 			}

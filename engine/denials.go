@@ -124,7 +124,7 @@ func (s *shard) denies(c *cell, op *Op, d *Decision) bool {
 	if c.live && c.e.kind() != uint8(op.Limit.Algorithm) {
 		return false
 	}
-	blocked := s.isBlocked(c)
+	blocked := s.isBlocked(c, op)
 	if !blocked && s.fits(c, op) || s.forgets(c) {
 		return false
 	}

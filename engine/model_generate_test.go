@@ -228,6 +228,9 @@ func (g *generator) decision(op *engine.Op, a engine.Algorithm) {
 		op.Limit = pick(g, g.limits[a]...)
 	}
 	op.Cost, op.Dry = g.cost(op.Limit.Max), g.chance(5)
+	if g.chance(10) {
+		op.From = g.key()
+	}
 	switch a {
 	case engine.TokenBucket:
 		op.Partial = g.chance(20)

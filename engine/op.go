@@ -58,6 +58,9 @@ type Op struct {
 	// Text is the lease holder (Concurrency, OpRelease, OpRenew), the reason of a block
 	// or the policy of OpCheck and OpReserve.
 	Text []byte
+	// From, when not empty, is the key that a block everywhere of the client's address has:
+	// such a block denies the operation whatever its own keys are. OpTake, OpCheck, OpReserve.
+	From []byte // 0..MaxFromLen bytes
 	Also []Pair // OpCheck, OpReserve: more policies and their keys, together with the first at most MaxPairs
 	// Calendar bounds the current window when Limit.Mode is Day, Week, Month or Year.
 	Calendar *Calendar
@@ -122,7 +125,8 @@ const (
 //
 // OpTake, OpCheck and OpReserve fill all five numbers as the contract names them. The others answer
 // in Allowed: OpRelease, OpRenew, OpReset, OpForget and OpUnblock 1 when there was
-// something to act on, else 0; OpBlock 1; OpRefund 1 when units were given back,
+// something to act on, else 0; OpBlock 1; OpBlockEverywhere 1, with 1 in Remaining when
+// the key was blocked everywhere before; OpRefund 1 when units were given back,
 // with the units left in Remaining (-1 for a limiter that is idle); OpIncr the
 // applied difference, with the new value in Remaining. OpPolicy answers 1 when the
 // policy changed, with its version in Remaining; OpScript 1 unless the script denied

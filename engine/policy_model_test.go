@@ -170,7 +170,7 @@ func (m *policyModel) check(at engine.Stamp, op *engine.Op) engine.Decision {
 		if !known {
 			return engine.Decision{Status: engine.UnknownPolicy, Pair: uint8(i)}
 		}
-		state := modelState{elsewhere: m.limiters.elsewhere(at, string(pair.Key))}
+		state := modelState{elsewhere: m.limiters.elsewhere(at, string(pair.Key), string(op.From))}
 		if k := m.limiters.keys[string(pair.Key)]; k != nil {
 			state.blockedUntilNs = k.state.blockedUntilNs
 		}

@@ -94,6 +94,9 @@ func (g *policyTraffic) next() engine.Op {
 		return engine.Op{Code: []engine.OpCode{engine.OpBlock, engine.OpUnblock, engine.OpBlockEverywhere}[g.IntN(3)], Key: g.key(), TTLNs: 1e9}
 	}
 	op := engine.Op{Code: engine.OpCheck, Key: g.key(), Text: g.policy(), Cost: g.Int64N(4), Partial: g.IntN(4) == 0, High: g.IntN(3) == 0, Dry: g.IntN(10) == 0}
+	if g.IntN(8) == 0 {
+		op.From = g.key()
+	}
 	if g.IntN(20) == 0 {
 		op.ID = fmt.Append(nil, "id", g.IntN(5))
 	}

@@ -138,7 +138,7 @@ func (s *shard) script(c *cell, op *Op, d *Decision) bool {
 			return false
 		}
 	}
-	if leftMs, blocked := s.blockedMs(c); blocked {
+	if leftMs, blocked := s.blockedMs(c, op); blocked {
 		how.blocked(&run, leftMs)
 	} else {
 		how.run(&run)
@@ -179,8 +179,8 @@ func (s *shard) leave(c *cell, run *scriptRun, d *Decision) bool {
 
 // blockedMs is how long an administrative block on the key still lasts, -1 without
 // end, and whether there is one.
-func (s *shard) blockedMs(c *cell) (leftMs int64, blocked bool) {
-	untilNs, blocked := s.blockedUntil(c.hash, c.key)
+func (s *shard) blockedMs(c *cell, op *Op) (leftMs int64, blocked bool) {
+	untilNs, blocked := s.blockedUntil(c.hash, c.key, op)
 	if !blocked {
 		return 0, false
 	}

@@ -53,11 +53,15 @@ func (s *shard) block(c *cell, op *Op, d *Decision) bool {
 		d.Status = BlocksFull
 		return false
 	}
+	wasEverywhere := c.live && isEverywhere(c.e.state())
 	if !s.ensure(c, kindBlock, blockLen+len(op.Text)) {
 		d.Status = OutOfMemory
 		return false
 	}
 	d.Allowed = 1
+	if everywhere {
+		d.Remaining = oneIf(wasEverywhere)
+	}
 	s.noteBlock(c.e, false)
 	writeBlock(c.e.state(), addNs(s.nowNs, op.TTLNs), everywhere, op.Text)
 	s.noteBlock(c.e, true)
@@ -68,7 +72,7 @@ func (s *shard) block(c *cell, op *Op, d *Decision) bool {
 
 // denyBlocked answers a decision on a blocked key.
 func (s *shard) denyBlocked(c *cell, op *Op, d *Decision) bool {
-	untilNs, blocked := s.blockedUntil(c.hash, c.key)
+	untilNs, blocked := s.blockedUntil(c.hash, c.key, op)
 	if !blocked {
 		return false
 	}
@@ -84,15 +88,15 @@ func (s *shard) denyBlocked(c *cell, op *Op, d *Decision) bool {
 	return true
 }
 
-// isBlocked reports whether an administrative block is in force on the key.
-func (s *shard) isBlocked(c *cell) bool {
-	_, blocked := s.blockedUntil(c.hash, c.key)
+// isBlocked reports whether an administrative block denies the operation on the key.
+func (s *shard) isBlocked(c *cell, op *Op) bool {
+	_, blocked := s.blockedUntil(c.hash, c.key, op)
 	return blocked
 }
 
-// blockedUntil returns when the last administrative block of a key ends, its own or one
-// everywhere, if one is in force.
-func (s *shard) blockedUntil(hash uint64, key []byte) (untilNs int64, blocked bool) {
+// blockedUntil returns when the last administrative block of an operation on a key ends: the
+// key's own, one everywhere, or one of the address that the operation comes from.
+func (s *shard) blockedUntil(hash uint64, key []byte, op *Op) (untilNs int64, blocked bool) {
 	if s.counts.entries[kindBlock] > 0 {
 		b := cell{hash: hash, key: key, ns: blocks}
 		s.open(&b)
@@ -101,7 +105,7 @@ func (s *shard) blockedUntil(hash uint64, key []byte) (untilNs int64, blocked bo
 		}
 	}
 	if all := s.t.everywhere.Load(); all != nil {
-		untilNs = max(untilNs, all.on(key, s.nowNs).untilNs)
+		untilNs = max(untilNs, all.on(key, s.nowNs).untilNs, all.from(op.From, s.nowNs))
 	}
 	return untilNs, untilNs > 0
 }
@@ -114,7 +118,7 @@ func (s *shard) counter(c *cell, op *Op, d *Decision) bool {
 		return false
 	}
 	changed := false
-	if op.Incr.By <= 0 || !s.isBlocked(c) {
+	if op.Incr.By <= 0 || !s.isBlocked(c, op) {
 		changed = s.incr(c, op, d)
 	} else if c.live {
 		d.Remaining = int64(le.Uint64(c.e.state()))

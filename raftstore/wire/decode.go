@@ -108,6 +108,10 @@ func (d *Decoder) extra(op *engine.Op) {
 			op.Script.Args[i] = math.Float64frombits(bits.Reverse64(d.uvarint()))
 		}
 	}
+	if which&extraFrom != 0 {
+		op.From = d.bytes()
+		d.bad = d.bad || len(op.From) == 0
+	}
 }
 
 func (d *Decoder) pairs(op *engine.Op) {

@@ -28,6 +28,7 @@ const (
 	extraPairs  // more pairs of a check
 	extraPolicy // a change of a policy
 	extraScript
+	extraFrom // the address that the operation comes from
 	numExtras = iota
 )
 
@@ -70,7 +71,7 @@ func (e *Encoder) Call(b []byte, ops []engine.Op, atomic bool) []byte {
 
 // Estimate is about the length that an operation takes in a body.
 func Estimate(op *engine.Op) int {
-	n := 48 + len(op.Key) + len(op.ID) + len(op.Text) + len(op.Limit.Steps)
+	n := 48 + len(op.Key) + len(op.ID) + len(op.Text) + len(op.From) + len(op.Limit.Steps)
 	for _, p := range op.Also {
 		n += 4 + len(p.Policy) + len(p.Key)
 	}
@@ -122,7 +123,8 @@ func (e *Encoder) flags(op *engine.Op) (flags byte) {
 	set(op.WaitNs != 0 || op.TTLNs != 0, flagTimes)
 	set(len(op.ID) > 0, flagID)
 	set(len(op.Text) > 0, flagText)
-	set(op.Calendar != nil || op.Incr != nil || op.High || len(op.Also) > 0 || op.Policy != nil || op.Script != nil, flagExtra)
+	set(op.Calendar != nil || op.Incr != nil || op.High || len(op.Also) > 0 || op.Policy != nil || op.Script != nil ||
+		len(op.From) > 0, flagExtra)
 	return flags
 }
 
@@ -180,6 +182,10 @@ func appendExtra(b []byte, op *engine.Op) []byte {
 			// The bits of a whole number are at the front: turned round it is short.
 			b = binary.AppendUvarint(b, bits.Reverse64(math.Float64bits(a)))
 		}
+	}
+	if len(op.From) > 0 {
+		b[at] |= extraFrom
+		b = appendBytes(b, op.From)
 	}
 	return b
 }

@@ -9,6 +9,8 @@ import (
 // FormatOf is the oldest format that has an operation.
 func FormatOf(op *engine.Op) byte {
 	switch {
+	case len(op.From) > 0:
+		return 5
 	case op.Code == engine.OpPolicy && (op.Policy.Own || op.Policy.If):
 		return 4
 	case op.Code == engine.OpPolicy && strikes(op.Policy), op.Code == engine.OpScript && op.Script.ID >= engine.RedisGCRA:

@@ -13,8 +13,9 @@ import (
 // node stops at an entry of a newer one.
 //
 // Format 2 has policies with strikes and the script of redis-gcra, format 3 blocks
-// everywhere, format 4 owners and conditional changes of policies; see FormatOf.
-const Oldest, Version = 1, 4
+// everywhere, format 4 owners and conditional changes of policies, format 5 the address
+// that a decision comes from; see FormatOf.
+const Oldest, Version = 1, 5
 
 // HeaderLen is the length of an encoded header.
 const HeaderLen = 2 + 6*8

@@ -17,6 +17,10 @@ func Sound(op *engine.Op) bool {
 	if reserved && op.Code != engine.OpReset && op.Code != engine.OpRefund && op.Code != engine.OpForget {
 		return false // only a policy may make such a limiter
 	}
+	decides := op.Code == engine.OpTake || op.Code == engine.OpCheck || op.Code == engine.OpReserve
+	if len(op.From) > engine.MaxFromLen || len(op.From) > 0 && !decides {
+		return false
+	}
 	switch op.Code {
 	case engine.OpTake:
 		return ok && soundLimit(&op.Limit) && len(op.Text) <= engine.MaxHolderLen &&

@@ -127,6 +127,16 @@ func TestTheTextIsBounded(t *testing.T) {
 	} {
 		bound{fmt.Sprint("text of ", code), soundOp(code), set, 1, most}.check(t)
 	}
+	for code := range engine.NumOps {
+		from := func(op *engine.Op, v int64) { op.From = text(v) }
+		if decides := code == engine.OpTake || code == engine.OpCheck || code == engine.OpReserve; decides {
+			bound{fmt.Sprint("from of ", code), soundOp(code), from, 0, engine.MaxFromLen}.checkLength(t)
+			continue
+		}
+		op := soundOp(code)
+		from(&op, 1)
+		require.False(t, wire.Sound(&op), "operation %d comes from nowhere", code)
+	}
 	bound{"holder", soundOp(engine.OpTake), set, 0, engine.MaxHolderLen}.checkLength(t)
 	bound{"reason", soundOp(engine.OpBlock), set, 0, engine.MaxReasonLen}.checkLength(t)
 }
