@@ -15,9 +15,10 @@ func (p *Policy) delay(d *Decision) {
 	}
 }
 
-// deny answers for the limit with the longest wait. The limits that denied are put in
-// force, as those of plain decisions are: see adopt.
-func (k *checker) deny(op *Op, d *Decision) {
+// deny answers for the limit with the longest wait, and reports whether strikes counted all
+// the same. The limits that denied are put in force, as those of plain decisions are: see adopt.
+func (k *checker) deny(op *Op, d *Decision) (changed bool) {
+	changed = k.extend(op)
 	var binding *part
 	for i := range k.groups {
 		g := &k.groups[i]
@@ -40,11 +41,12 @@ func (k *checker) deny(op *Op, d *Decision) {
 		}
 	}
 	binding.answer(d)
-	d.Allowed = 0
+	d.Allowed, d.Locked = 0, k.lockedOut()
 	if op.counts() {
 		binding.s.counts.count(binding.op.Limit.Algorithm, false)
 		binding.s.weigh(&binding.c, op.Cost, Denied)
 	}
+	return changed
 }
 
 // putInForce carries out a take that is denied.
@@ -81,6 +83,7 @@ func (k *checker) admit(s *shard, op *Op, cost int64, d *Decision) {
 			d.Allowed = cost
 		}
 	}
+	d.Locked = k.lockedOut()
 	if !op.counts() {
 		return
 	}

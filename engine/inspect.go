@@ -35,7 +35,9 @@ type Stats struct {
 	ForgivenUnits  int64 // units in use that evictions forgot
 	Admitted       [numAlgorithms]int64
 	Denied         [numAlgorithms]int64
-	Strikes        int64 // that were counted
+	Strikes        int64 // that were counted; of limits with Attempts the attempts
+	Successes      int64 // of these attempts, those that succeeded
+	Delays         int64 // strikes that were admitted with a delay
 	Penalties      int64 // that strikes began
 	Lockouts       int64 // of them those of the last threshold
 }

@@ -124,7 +124,9 @@ func (m *model) do(at engine.Stamp, op *engine.Op) engine.Decision {
 	}
 	k.state = next
 	if remembers {
-		k.ids[string(op.ID)] = remembered{answer, at.NowNs}
+		again := answer
+		again.Locked = 0 // the lock-out has been told of
+		k.ids[string(op.ID)] = remembered{again, at.NowNs}
 	}
 	return answer
 }

@@ -31,6 +31,7 @@ const (
 	OpCommit                        // settle the hold that Key names: Cost is what was used of it
 	OpCancel                        // call off the hold that Key names
 	OpBlockEverywhere               // as OpBlock, and on every key that ends in '|' and this one; see blocksEverywhere
+	OpForgive                       // forget the strikes of policies for their keys, and end their penalties: Text for Key, and Also
 	NumOps
 )
 
@@ -56,12 +57,12 @@ type Op struct {
 	// That goes for every answer but OutOfMemory. OpReserve: the name of the hold.
 	ID []byte
 	// Text is the lease holder (Concurrency, OpRelease, OpRenew), the reason of a block
-	// or the policy of OpCheck and OpReserve.
+	// or the policy of OpCheck, OpReserve and OpForgive.
 	Text []byte
 	// From, when not empty, is the key that a block everywhere of the client's address has:
 	// such a block denies the operation whatever its own keys are. OpTake, OpCheck, OpReserve.
 	From []byte // 0..MaxFromLen bytes
-	Also []Pair // OpCheck, OpReserve: more policies and their keys, together with the first at most MaxPairs
+	Also []Pair // OpCheck, OpReserve, OpForgive: more policies and their keys, together with the first at most MaxPairs
 	// Calendar bounds the current window when Limit.Mode is Day, Week, Month or Year.
 	Calendar *Calendar
 	Incr     *Incr         // OpIncr
@@ -132,13 +133,17 @@ const (
 // policy changed, with its version in Remaining; OpScript 1 unless the script denied
 // something, with the rest in ScriptAnswer. OpCommit answers 1, with the least that is
 // left of a limit in Remaining (-1 when the policies are gone); OpCancel 1 when the hold
-// is cancelled, now or by an earlier OpCancel.
+// is cancelled, now or by an earlier OpCancel; OpForgive how many limiters it forgot.
 type Decision struct {
 	Status Status
 	// Pair is the pair of a check (0: Key and Text, i: Also[i-1]) whose policy the other
 	// numbers are of, and Part the limit of that policy: the one that binds. NoPart: the
 	// policy is disabled or has no limit for the key.
 	Pair, Part uint8
+	// Locked says which pairs of a check this decision locked out, as bits: strikes reached the
+	// last step of one of their limits. Of an OpTake it is 1 or 0. An answer that is remembered
+	// for an ID has none.
+	Locked uint16
 	// Allowed is 1 or 0; with Partial the units granted.
 	Allowed int64
 	// Remaining is the whole units that could still be taken now.

@@ -145,7 +145,7 @@ func (l *PolicyLimit) sound() bool {
 	r := l.Limit.Rate
 	rated := within(r.Units, 1, MaxUnits) && within(r.PerNs, 1, MaxWindowNs)
 	windowed := within(l.Limit.WindowNs, 1, MaxWindowNs)
-	if (l.Limit.Steps != "") != (l.Limit.Algorithm == Strike) || !within(l.Limit.Max, 0, MaxUnits) || !within(l.WaitNs, 0, MaxWindowNs) {
+	if (l.Limit.Steps != "") != (l.Limit.Algorithm == Strike) || !l.Limit.Strikes.ValidFor(l.Limit.Algorithm) || !within(l.Limit.Max, 0, MaxUnits) || !within(l.WaitNs, 0, MaxWindowNs) {
 		return false
 	}
 	switch l.Limit.Algorithm {

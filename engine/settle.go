@@ -34,6 +34,7 @@ func (s *shard) settle(h uint64, op *Op, d *Decision) bool {
 	switch op.Code {
 	case OpReset, OpUnblock:
 		d.Allowed = 1
+		s.countSuccess(c.e)
 		s.drop(&c)
 		return true
 	}

@@ -40,11 +40,12 @@ type shard struct {
 
 // counts are the shard's share of Stats.
 type counts struct {
-	entries                      [numKinds]int64 // by kind
-	blocked                      int64           // keys that have both a limiter and a block
-	expired, evicted, forgiven   int64
-	admitted, denied             [numAlgorithms]int64
-	strikes, penalties, lockouts int64 // that strikes began
+	entries                    [numKinds]int64 // by kind
+	blocked                    int64           // keys that have both a limiter and a block
+	expired, evicted, forgiven int64
+	admitted, denied           [numAlgorithms]int64
+	strikes, successes, delays int64 // of the successes the strikes that their attempts were
+	penalties, lockouts        int64 // that strikes began
 }
 
 func (s *shard) init(t *Table) {
