@@ -6,8 +6,10 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// AppendDecisions appends the answers to a forwarded body.
-func AppendDecisions(b []byte, out []engine.Decision) []byte {
+// AppendDecisions appends the answers to a forwarded body. For a reader of format 5 or newer,
+// the place and the pairs of each that locked somebody out follow; an older one does not
+// expect them.
+func AppendDecisions(b []byte, out []engine.Decision, format byte) []byte {
 	for i := range out {
 		d := &out[i]
 		b = append(b, byte(d.Status), d.Pair, d.Part)
@@ -15,8 +17,15 @@ func AppendDecisions(b []byte, out []engine.Decision) []byte {
 			b = binary.AppendVarint(b, v)
 		}
 	}
+	for i := range out {
+		if locked := out[i].Locked; locked != 0 && format >= lockedFormat {
+			b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(i)), uint64(locked))
+		}
+	}
 	return b
 }
+
+const lockedFormat = 5
 
 // ReadDecisions fills out from what AppendDecisions wrote, which must be exactly
 // as many.
@@ -28,7 +37,13 @@ func ReadDecisions(b []byte, out []engine.Decision) error {
 			RetryMs: d.varint(), ResetMs: d.varint(), Limit: d.varint(),
 		}
 	}
-	if d.bad || len(d.b) > 0 {
+	for next := uint64(0); len(d.b) > 0 && !d.bad; {
+		i, locked := d.uvarint(), d.uvarint()
+		if d.bad = d.bad || i < next || i >= uint64(len(out)) || locked == 0 || locked >= 1<<engine.MaxPairs; !d.bad {
+			out[i].Locked, next = uint16(locked), i+1
+		}
+	}
+	if d.bad {
 		return ErrMalformed
 	}
 	return nil

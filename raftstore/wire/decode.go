@@ -76,7 +76,9 @@ func (d *Decoder) op(op *engine.Op) {
 }
 
 func (d *Decoder) limit() {
-	d.last = engine.Limit{Algorithm: engine.Algorithm(d.byte()), Mode: engine.WindowMode(d.byte())}
+	d.last = engine.Limit{Algorithm: engine.Algorithm(d.byte())}
+	modes := d.byte()
+	d.last.Mode, d.last.Strikes = engine.WindowMode(modes&(1<<strikesShift-1)), engine.StrikeMode(modes>>strikesShift)
 	d.last.Rate.Units, d.last.Rate.PerNs = d.varint(), d.varint()
 	d.last.Max, d.last.WindowNs = d.varint(), d.varint()
 	d.last.Steps = engine.Steps(d.take(uint64(d.varint())))

@@ -47,6 +47,9 @@ const (
 	numChangeBits = iota
 )
 
+// strikesShift is where the byte of a limit's mode has its Strikes.
+const strikesShift = 4
+
 // Encoder appends calls to the body of an entry.
 type Encoder struct {
 	last engine.Limit // of the operation before; no limit that is sound is zero
@@ -133,7 +136,7 @@ func appendBytes(b, s []byte) []byte {
 }
 
 func appendLimit(b []byte, l *engine.Limit) []byte {
-	b = append(b, byte(l.Algorithm), byte(l.Mode))
+	b = append(b, byte(l.Algorithm), byte(l.Mode)|byte(l.Strikes)<<strikesShift)
 	for _, v := range [...]int64{l.Rate.Units, l.Rate.PerNs, l.Max, l.WindowNs, int64(len(l.Steps))} {
 		b = binary.AppendVarint(b, v)
 	}

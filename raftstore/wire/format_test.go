@@ -136,6 +136,13 @@ func TestHeadersAtTheBounds(t *testing.T) {
 	require.ErrorIs(t, err, wire.ErrVersion, "for a cluster that writes an older format")
 }
 
+// attempts is the strike limit with a mode.
+func attempts(mode engine.StrikeMode) engine.Limit {
+	l := soundLimits["strike"]
+	l.Strikes = mode
+	return l
+}
+
 // TestFormatOf: an entry is of a newer format only for what an older version cannot read.
 func TestFormatOf(t *testing.T) {
 	strike := []engine.PolicyLimit{{Limit: soundLimits["log"]}, {Limit: soundLimits["strike"]}}
@@ -154,6 +161,12 @@ func TestFormatOf(t *testing.T) {
 		want byte
 	}{
 		"a strike of its own":      {engine.Op{Limit: soundLimits["strike"]}, 1},
+		"an attempt":               {engine.Op{Limit: attempts(engine.Attempts)}, 5},
+		"an extended penalty":      {engine.Op{Limit: attempts(engine.Extend)}, 5},
+		"a delay":                  {engine.Op{Limit: soundLimits["delay"]}, 5},
+		"a policy with attempts":   {change(&engine.Policy{Limits: []engine.PolicyLimit{{Limit: attempts(engine.Attempts)}}}), 5},
+		"an override with a delay": {change(overridden([]engine.PolicyLimit{{Limit: soundLimits["delay"]}})), 5},
+		"forgiveness":              {soundOp(engine.OpForgive), 5},
 		"a check":                  {soundOp(engine.OpCheck), 1},
 		"a check of an address":    {engine.Op{Code: engine.OpCheck, From: []byte("ip:192.0.2.7")}, 5},
 		"a policy removed":         {change(nil), 1},

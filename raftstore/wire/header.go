@@ -14,7 +14,7 @@ import (
 //
 // Format 2 has policies with strikes and the script of redis-gcra, format 3 blocks
 // everywhere, format 4 owners and conditional changes of policies, format 5 the address
-// that a decision comes from; see FormatOf.
+// that a decision comes from, and attempts, delays and forgiveness of strikes; see FormatOf.
 const Oldest, Version = 1, 5
 
 // HeaderLen is the length of an encoded header.

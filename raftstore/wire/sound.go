@@ -31,7 +31,7 @@ func Sound(op *engine.Op) bool {
 		return ok && len(op.Text) <= engine.MaxReasonLen
 	case engine.OpIncr:
 		return ok && op.Incr != nil && op.Incr.Expire <= engine.ExpireNone
-	case engine.OpCheck:
+	case engine.OpCheck, engine.OpForgive:
 		return ok && soundPairs(op)
 	case engine.OpReserve:
 		return ok && soundPairs(op) && len(op.ID) > 0 && op.Cost > 0 && !op.Partial && within(op.TTLNs, 1, engine.MaxWindowNs) &&
@@ -73,7 +73,7 @@ func samePair(a, b engine.Pair) bool {
 
 func soundLimit(l *engine.Limit) bool {
 	if l.Rate.Units < 0 || l.Rate.Units > engine.MaxUnits || l.Rate.PerNs < 0 || l.Rate.PerNs > engine.MaxWindowNs ||
-		l.Max < 0 || l.Max > engine.MaxUnits || l.WindowNs < 0 || l.WindowNs > engine.MaxWindowNs || l.Mode > engine.Forever {
+		l.Max < 0 || l.Max > engine.MaxUnits || l.WindowNs < 0 || l.WindowNs > engine.MaxWindowNs || l.Mode > engine.Forever || !l.Strikes.ValidFor(l.Algorithm) {
 		return false
 	}
 	switch l.Algorithm {

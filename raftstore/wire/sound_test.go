@@ -25,14 +25,17 @@ func pairs(n int64) (all []engine.Pair) {
 
 // soundLimits are limits that differ as soundLimit tells them apart.
 var soundLimits = map[string]engine.Limit{
-	"bucket":      {Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: 1}, Max: 1},
-	"leaky":       {Algorithm: engine.LeakyBucket, Rate: engine.Rate{Units: 1, PerNs: 1}},
-	"log":         {Algorithm: engine.SlidingLog, WindowNs: 1, Max: 1},
-	"counter":     {Algorithm: engine.SlidingCounter, WindowNs: 1, Max: 1},
-	"fixed":       {Algorithm: engine.FixedWindow, WindowNs: 1, Max: 1},
-	"month":       {Algorithm: engine.FixedWindow, Mode: engine.Month, Max: 1},
-	"forever":     {Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: 1},
-	"strike":      {Algorithm: engine.Strike, WindowNs: 1, Max: 1, Steps: engine.MakeSteps([]engine.Step{{Threshold: 1, PenaltyNs: 1}})},
+	"bucket":  {Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: 1}, Max: 1},
+	"leaky":   {Algorithm: engine.LeakyBucket, Rate: engine.Rate{Units: 1, PerNs: 1}},
+	"log":     {Algorithm: engine.SlidingLog, WindowNs: 1, Max: 1},
+	"counter": {Algorithm: engine.SlidingCounter, WindowNs: 1, Max: 1},
+	"fixed":   {Algorithm: engine.FixedWindow, WindowNs: 1, Max: 1},
+	"month":   {Algorithm: engine.FixedWindow, Mode: engine.Month, Max: 1},
+	"forever": {Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: 1},
+	"strike":  {Algorithm: engine.Strike, WindowNs: 1, Max: 1, Steps: engine.MakeSteps([]engine.Step{{Threshold: 1, PenaltyNs: 1}})},
+	"attempts": {Algorithm: engine.Strike, Strikes: engine.Attempts | engine.Extend, WindowNs: 1, Max: 2,
+		Steps: engine.MakeSteps([]engine.Step{{Threshold: 1, PenaltyNs: 1, Delay: true}, {Threshold: 2, PenaltyNs: 1}})},
+	"delay":       {Algorithm: engine.Strike, WindowNs: 1, Max: 1, Steps: engine.MakeSteps([]engine.Step{{Threshold: 1, PenaltyNs: 1, Delay: true}})},
 	"concurrency": {Algorithm: engine.Concurrency, Max: 1},
 }
 
@@ -46,7 +49,7 @@ func soundOp(code engine.OpCode) engine.Op {
 		op.Text = []byte("holder")
 	case engine.OpIncr:
 		op.Incr = &engine.Incr{}
-	case engine.OpCheck:
+	case engine.OpCheck, engine.OpForgive:
 		op.Text = []byte("p")
 	case engine.OpReserve:
 		op.Text, op.ID, op.TTLNs = []byte("p"), []byte("id"), 1
@@ -123,7 +126,7 @@ func TestTheTextIsBounded(t *testing.T) {
 	set := func(op *engine.Op, v int64) { op.Text = text(v) }
 	for code, most := range map[engine.OpCode]int64{
 		engine.OpRelease: engine.MaxHolderLen, engine.OpRenew: engine.MaxHolderLen,
-		engine.OpCheck: engine.MaxPolicyLen, engine.OpReserve: engine.MaxPolicyLen,
+		engine.OpCheck: engine.MaxPolicyLen, engine.OpReserve: engine.MaxPolicyLen, engine.OpForgive: engine.MaxPolicyLen,
 	} {
 		bound{fmt.Sprint("text of ", code), soundOp(code), set, 1, most}.check(t)
 	}
@@ -144,7 +147,7 @@ func TestTheTextIsBounded(t *testing.T) {
 func TestPairsAreBounded(t *testing.T) {
 	policy := func(op *engine.Op, v int64) { op.Also = []engine.Pair{{Policy: text(v), Key: []byte("k")}} }
 	key := func(op *engine.Op, v int64) { op.Also = []engine.Pair{{Policy: []byte("q"), Key: text(v)}} }
-	for _, code := range []engine.OpCode{engine.OpCheck, engine.OpReserve} {
+	for _, code := range []engine.OpCode{engine.OpCheck, engine.OpReserve, engine.OpForgive} {
 		op := soundOp(code)
 		bound{"pairs", op, func(op *engine.Op, v int64) { op.Also = pairs(v) }, 0, engine.MaxPairs - 1}.checkLength(t)
 		bound{"policy of a pair", op, policy, 1, engine.MaxPolicyLen}.check(t)
@@ -215,7 +218,7 @@ func TestLimitsAreBounded(t *testing.T) {
 		"units":  {func(l *engine.Limit, v int64) { l.Rate.Units = v }, engine.MaxUnits, "bucket leaky"},
 		"per":    {func(l *engine.Limit, v int64) { l.Rate.PerNs = v }, engine.MaxWindowNs, "bucket leaky"},
 		"max":    {func(l *engine.Limit, v int64) { l.Max = v }, engine.MaxUnits, ""},
-		"window": {func(l *engine.Limit, v int64) { l.WindowNs = v }, engine.MaxWindowNs, "log counter fixed strike"},
+		"window": {func(l *engine.Limit, v int64) { l.WindowNs = v }, engine.MaxWindowNs, "log counter fixed strike attempts delay"},
 	}
 	for name, limit := range soundLimits {
 		op := soundOp(engine.OpTake)
