@@ -64,6 +64,9 @@ func (s *Server) tell(total *outcomes, ops []engine.Op, ds []engine.Decision) {
 			s.state.recent.note(op, d)
 			s.state.hub.denied(op, d)
 		}
+		if d.Locked != 0 {
+			s.state.hub.lockedOut(s.lim.Policies(), s.lim.Now(), op, d)
+		}
 		if op.Code == engine.OpCheck || op.Code == engine.OpReserve {
 			if policies.page == nil {
 				policies.page = s.state.book.at(s.lim.Policies())

@@ -24,7 +24,7 @@ func checkCommand() *command {
 		reply: "The five integers of the limit that binds, and the name of its policy. Denied: the limit with the longest wait. Admitted: the one with the least left; " +
 			"`retry_after_ms` is how long to hold the request first, the longest that any limit asks for. With `PARTIAL` `allowed` is the units granted. " +
 			"A policy that is disabled, and an override without limit, answer as if nothing had been used. " +
-			"A check that is a strike and reaches a threshold is denied, with the penalty to wait for, and counts all the same.",
+			"A check that is a strike and reaches a threshold is denied, with the penalty to wait for, and counts all the same; with `ATTEMPTS` it is admitted, and `RL.FORGIVE` says that it succeeded.",
 		cost: "O(n) in the limits looked at",
 		shown: []example{
 			{"RL.POLICY SET chat LIMIT TOKENBUCKET 10/s 100 LIMIT FIXED 1h 1000 FIRST", "1", "ten a second, and a thousand an hour"},

@@ -140,13 +140,21 @@ func guardCommands() []*command {
 			plan: planAcquire, answer: answerAcquire,
 		},
 		{
-			name: "RL.STRIKE", arity: -5, syntax: "key window threshold penalty [threshold penalty ...] [COST n] [ID token]",
+			name: "RL.STRIKE", arity: -5, syntax: "key window threshold [DELAY] penalty [threshold [DELAY] penalty ...] [ATTEMPTS] [EXTEND] [COST n] [ID token]",
 			summary: "Count failures and block with growing penalties",
 			details: "Counts strikes over a sliding window. The strike that reaches a threshold blocks the key for that step's penalty and answers a denial already; strikes " +
 				"while the key is blocked are denied and not counted. Ask with `COST 0` before the attempt, strike after a failure, and forgive with " +
-				"`RL.RESET` after a success.",
+				"`RL.RESET` after a success.\n\n" +
+				"With `ATTEMPTS` a strike is an attempt that begins, and it counts as a failure unless it is forgiven: begin with `RL.STRIKE`, try when `allowed` is 1, and after a success " +
+				"send `RL.RESET`. The attempt that reaches a threshold is admitted, and the penalty holds for all others. So no more attempts run than the last threshold says, " +
+				"however many begin at the same time. An attempt whose program dies counts as a failure.\n\n" +
+				"A step with `DELAY` blocks nobody: from its threshold on `retry_after_ms` of an admitted strike is how long to hold the response.",
 			params: []param{paramKey, {"window", "how long a strike counts: a duration up to 366 days"},
-				{"threshold", "strikes in the window, ascending from step to step; up to 16 steps"}, {"penalty", "how long the key is then blocked: a duration"}, paramCost, paramID},
+				{"threshold", "strikes in the window, ascending from step to step; up to 16 steps"}, {"penalty", "how long the key is then blocked: a duration"},
+				{"DELAY", "the duration is a delay of the response instead"},
+				{"ATTEMPTS", "a strike is an attempt that begins, not a failure that is reported"},
+				{"EXTEND", "strikes while the key is blocked count too, up to the last threshold, and begin the penalty anew"},
+				{"COST n", "as how many strikes this one counts, 1 unless given; 0 looks without counting"}, paramID},
 			reply: "The five integers; `remaining` is the strikes left before the last step, `limit` the last threshold.",
 			cost:  "O(log n) in the strikes remembered",
 			shown: []example{
@@ -155,6 +163,10 @@ func guardCommands() []*command {
 				{"RL.STRIKE auth:42 15m 2 2s 4 5m", "0 2 2000 900000 4", "the second blocks for 2 s"},
 				{"RL.STRIKE auth:42 15m 2 2s 4 5m COST 0", "0 2 2000 900000 4", "not now"},
 				{"RL.RESET auth:42", "1", "the right password in the end: forgiven"},
+				{"RL.STRIKE auth:43 15m 2 DELAY 2s 3 15m ATTEMPTS", "1 2 0 900000 3", "an attempt begins"},
+				{"RL.STRIKE auth:43 15m 2 DELAY 2s 3 15m ATTEMPTS", "1 1 2000 900000 3", "another: hold its response for 2 s"},
+				{"RL.STRIKE auth:43 15m 2 DELAY 2s 3 15m ATTEMPTS", "1 0 2000 900000 3", "the last one that may be tried"},
+				{"RL.STRIKE auth:43 15m 2 DELAY 2s 3 15m ATTEMPTS", "0 0 900000 900000 3", "locked for 15 minutes"},
 			},
 			plan: planStrike,
 		},

@@ -3,7 +3,6 @@ package server
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/weir-project/weir/engine"
 )
@@ -73,15 +72,27 @@ func ruleText(l engine.Limit) string {
 	case engine.Concurrency:
 		return fmt.Sprint(l.Max)
 	case engine.Strike:
-		var b strings.Builder
-		b.WriteString(engine.FormatDuration(l.WindowNs))
-		for i := range l.Steps.Len() {
-			step := l.Steps.At(i)
-			fmt.Fprintf(&b, " %d %s", step.Threshold, engine.FormatDuration(step.PenaltyNs))
-		}
-		return b.String()
+		return strikeText(l)
 	}
 	return ""
+}
+
+func strikeText(l engine.Limit) string {
+	text := engine.FormatDuration(l.WindowNs)
+	for i := range l.Steps.Len() {
+		step, delay := l.Steps.At(i), ""
+		if step.Delay {
+			delay = "DELAY "
+		}
+		text += fmt.Sprintf(" %d %s%s", step.Threshold, delay, engine.FormatDuration(step.PenaltyNs))
+	}
+	if l.Strikes&engine.Attempts != 0 {
+		text += " ATTEMPTS"
+	}
+	if l.Strikes&engine.Extend != 0 {
+		text += " EXTEND"
+	}
+	return text
 }
 
 func fixedText(l engine.Limit) string {
@@ -183,6 +194,10 @@ func why(op *engine.Op, d *engine.Decision, info engine.Info) string {
 		return fmt.Sprintf("it needs %s, %d of %d are left, and none comes back by itself", units(op.Cost), d.Remaining, d.Limit)
 	case d.Allowed == 0:
 		return fmt.Sprintf("it needs %s, %d of %d are left; it fits in %d ms", units(op.Cost), d.Remaining, d.Limit, d.RetryMs)
+	case op.Limit.Strikes&engine.Attempts != 0 && op.Cost > 0 && d.Remaining == 0 && !lastStep(&op.Limit).Delay:
+		return "this attempt is admitted, and is the last: the key is then blocked"
+	case op.Limit.Algorithm == engine.Strike && d.RetryMs > 0:
+		return fmt.Sprintf("it is admitted, and its response is to be held for %d ms", d.RetryMs)
 	case d.RetryMs > 0:
 		return fmt.Sprintf("it fits when it is held for %d ms first", d.RetryMs)
 	case op.Cost == 0:
@@ -193,6 +208,8 @@ func why(op *engine.Op, d *engine.Decision, info engine.Info) string {
 		return fmt.Sprintf("it needs %s, which leaves %d of %d", units(op.Cost), d.Remaining, d.Limit)
 	}
 }
+
+func lastStep(l *engine.Limit) engine.Step { return l.Steps.At(l.Steps.Len() - 1) }
 
 // blockText says which block denies the decisions on a key.
 func blockText(key []byte, info *engine.Info) string {

@@ -49,7 +49,7 @@ func policySetCommand() *command {
 		syntax:  "name LIMIT algorithm argument [argument ...] [LIMIT algorithm argument ...] [SHADOW] [DISABLED] [RETRYAFTER duration] [RESERVED part] [OWNER owner] [KEEP usage|RESET] [IF version]",
 		summary: "Make a policy, or give it other terms",
 		details: "A limit is written as its decision command takes it, without key: `TOKENBUCKET rate burst [MAXWAIT duration]`, `LEAKYBUCKET rate capacity`, `FIXED window max [FIRST] [TZ zone]`, " +
-			"`SLIDING window max`, `SLIDINGCOUNTER window max`, `STRIKE window threshold penalty [threshold penalty ...]`. A policy with several takes from all or from none. " +
+			"`SLIDING window max`, `SLIDINGCOUNTER window max`, `STRIKE window threshold [DELAY] penalty [threshold [DELAY] penalty ...] [ATTEMPTS] [EXTEND]`. A policy with several takes from all or from none. " +
 			"When a policy changes, usage is kept limit by limit, in their order, where the algorithm stays the same: what was used stays used, as with a decision command that brings " +
 			"another limit. `RESET` forgets it. Overrides stay either way, and so does the owner unless `OWNER` names another. " +
 			"`IF` makes a change conditional. A transaction with a conditional change is carried out whole or not at all: when one of its changes of policies is refused, " +

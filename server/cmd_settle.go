@@ -43,6 +43,18 @@ func settleCommands() []*command {
 			keys:    keySpec{1, -1, 1}, plan: planReset, answer: answerSum,
 		},
 		{
+			name: "RL.FORGIVE", arity: -3, syntax: "policy key [policy key ...] [ID token]", keys: keySpec{2, -1, 2},
+			summary: "Forget the strikes of a policy for a key, and end their penalties",
+			details: "What to send after an attempt under a policy with `STRIKE ... ATTEMPTS` succeeded; `RL.RESET` does it for `RL.STRIKE`. It forgives the attempts that are still running as well, " +
+				"and other limits of the policy stay as they are. To take back one attempt and leave those before it, send `RL.REFUND policy|<policy>|<number of the limit, from 0>|<key> 1`, which ends no penalty.",
+			params: []param{{"policy", "a policy made with `RL.POLICY SET`"}, paramKey, paramID},
+			reply:  "How many limiters had strikes.",
+			cost:   "O(n) in the limits of the policies",
+			shown: []example{{"RL.POLICY SET lockout LIMIT STRIKE 15m 2 DELAY 2s 3 15m ATTEMPTS", "1", ""}, {"RL.CHECK lockout 42", "1 2 0 900000 3 lockout", "an attempt begins"},
+				{"RL.FORGIVE lockout 42", "1", "and succeeds"}},
+			plan: planForgive, answer: answerAllowed,
+		},
+		{
 			name: "RL.BLOCK", arity: -3, syntax: "key duration|FOREVER [EVERYWHERE] [REASON text] [ID token]",
 			summary: "Deny every decision on a key",
 			details: "A block denies the decisions on exactly its key, under every policy. `EVERYWHERE` denies those on every key that ends in `|` and this " +

@@ -150,7 +150,8 @@ func statusError(op *engine.Op, d *engine.Decision) error {
 
 // unknownPolicy is the name that an operation gave to no policy.
 func unknownPolicy(op *engine.Op, d *engine.Decision) []byte {
-	if op.Code == engine.OpCheck || op.Code == engine.OpReserve {
+	switch op.Code {
+	case engine.OpCheck, engine.OpReserve, engine.OpForgive:
 		return op.PairAt(int(d.Pair)).Policy
 	}
 	return op.Key

@@ -157,11 +157,17 @@ func planStrike(s *session, args [][]byte) error {
 	}
 	op.Limit.Max = steps[n-1].Threshold
 	op.Limit.Steps = s.packSteps(steps[:n])
-	_, _, err = s.options(op, rest, optCost|optID)
+	seen, _, err := s.options(op, rest, optAttempts|optExtend|optCost|optID)
+	if seen&optAttempts != 0 {
+		op.Limit.Strikes |= engine.Attempts
+	}
+	if seen&optExtend != 0 {
+		op.Limit.Strikes |= engine.Extend
+	}
 	return err
 }
 
-// strikeSteps reads pairs of threshold and penalty up to the first option.
+// strikeSteps reads pairs of threshold and penalty, or DELAY and its time, up to the first option.
 func strikeSteps(steps *[engine.MaxSteps]engine.Step, args [][]byte) (n int, rest [][]byte, err error) {
 	last := int64(0)
 	for len(args) > 0 && (n == 0 || !isStrikeOption(args[0])) {
@@ -175,19 +181,23 @@ func strikeSteps(steps *[engine.MaxSteps]engine.Step, args [][]byte) (n int, res
 		if step.Threshold <= last {
 			return 0, nil, badArgument("threshold", "must be above the one before it", args[0])
 		}
-		if len(args) < 2 {
-			return 0, nil, replyError("ERR threshold " + strconv.FormatInt(step.Threshold, 10) + " needs a penalty, like 30s")
+		args = args[1:]
+		if step.Delay = len(args) > 0 && isWord(args[0], "DELAY"); step.Delay {
+			args = args[1:]
 		}
-		if step.PenaltyNs, err = spanArg("penalty", args[1]); err != nil {
+		if len(args) == 0 {
+			return 0, nil, replyError("ERR threshold " + strconv.FormatInt(step.Threshold, 10) + " needs a penalty, like 30s, or DELAY and a time")
+		}
+		if step.PenaltyNs, err = spanArg("penalty", args[0]); err != nil {
 			return 0, nil, err
 		}
 		last = step.Threshold
-		args, n = args[2:], n+1
+		args, n = args[1:], n+1
 	}
 	return n, args, nil
 }
 
-func isStrikeOption(b []byte) bool { return isWord(b, "COST") || isWord(b, "ID") }
+func isStrikeOption(b []byte) bool { return isOption(b, optAttempts|optExtend|optCost|optID) }
 
 // packSteps remembers the last steps it packed: a client repeats its limits.
 func (s *session) packSteps(steps []engine.Step) engine.Steps {

@@ -20,6 +20,8 @@ const (
 	optID
 	optPriority
 	optEverywhere
+	optAttempts
+	optExtend
 )
 
 var optionWords = [...]struct {
@@ -31,6 +33,7 @@ var optionWords = [...]struct {
 	{"MAXWAIT", optMaxWait, "duration"}, {"FIRST", optFirst, ""}, {"TZ", optZone, "zone"},
 	{"HOLDER", optHolder, "id"}, {"REASON", optReason, "text"},
 	{"PRIORITY", optPriority, "high|normal"}, {"EVERYWHERE", optEverywhere, ""},
+	{"ATTEMPTS", optAttempts, ""}, {"EXTEND", optExtend, ""},
 }
 
 // options reads the options of op, in any order and each at most once. It

@@ -103,6 +103,24 @@ func planUnblock(s *session, args [][]byte) error {
 	return err
 }
 
+// planForgive takes policies and their keys, then perhaps ID and a token.
+func planForgive(s *session, args [][]byte) error {
+	op, err := s.op(engine.OpForgive, args[2])
+	if err != nil {
+		return err
+	}
+	if err := checkText("policy", args[1], engine.MaxPolicyLen); err != nil {
+		return err
+	}
+	op.Text = args[1]
+	rest, err := s.morePairs(op, args[3:])
+	if err != nil {
+		return err
+	}
+	_, _, err = s.options(op, rest, optID)
+	return err
+}
+
 // planReset takes any number of keys, then perhaps ID and a token.
 func planReset(s *session, args [][]byte) error {
 	keys := args[1:]

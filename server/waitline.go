@@ -100,6 +100,11 @@ func (l *waitLines) given(ops []engine.Op) {
 			l.callAll()
 		case engine.OpRelease, engine.OpRefund, engine.OpReset:
 			l.callKey(lineOfLimiter(ops[i].Key))
+		case engine.OpForgive:
+			l.callKey(lineOfPair(ops[i].Text, ops[i].Key))
+			for _, p := range ops[i].Also {
+				l.callKey(lineOfPair(p.Policy, p.Key))
+			}
 		}
 	}
 }

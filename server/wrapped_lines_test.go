@@ -16,7 +16,7 @@ var wrappedLines = map[string][]string{
 		"RL.RESERVE p %m 2 1m AND q %k ID %m",
 	},
 	"rl.commit": {"RL.COMMIT %k 2"}, "rl.cancel": {"RL.CANCEL %k"}, "rl.release": {"RL.RELEASE %k me"},
-	"rl.renew": {"RL.RENEW %k me 1m"}, "rl.refund": {"RL.REFUND %k 1"},
+	"rl.renew": {"RL.RENEW %k me 1m"}, "rl.refund": {"RL.REFUND %k 1"}, "rl.forgive": {"RL.FORGIVE p %k", "RL.FORGIVE p %m q %k"},
 	"rl.reset": {"RL.RESET %k", "RL.RESET %m %k"}, "rl.block": {"RL.BLOCK %k 1m"}, "rl.unblock": {"RL.UNBLOCK %k"},
 	"del": {"DEL %k", "DEL %m %k"}, "unlink": {"UNLINK %m %k"}, "rl.inspect": {"RL.INSPECT %k"},
 	"hgetall": {"HGETALL %k"}, "ttl": {"TTL %k"}, "pttl": {"PTTL %k"}, "type": {"TYPE %k"},
