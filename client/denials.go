@@ -4,6 +4,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/weir-project/weir/engine"
 )
 
 // denials remembers which keys weir has denied, and until when. One key has one place:
@@ -30,9 +32,10 @@ func newDenials(most int) *denials {
 }
 
 // memorable says whether a denial of q holds for a while: no slot and no hold, for which
-// others may make room at any time, and no check of several keys.
+// others may make room at any time, no check of several keys, and nothing that makes its
+// penalty longer.
 func memorable(q *Request) bool {
-	return !q.Peek && q.holder == "" && q.hold == 0 && len(q.Also) == 0
+	return !q.Peek && q.holder == "" && q.hold == 0 && len(q.Also) == 0 && !q.Rule.strikes(engine.Extend)
 }
 
 // units is the least that would have had to be there to admit anything.

@@ -108,3 +108,14 @@ func (l *localLimiter) refund(q *Request, n int64) {
 		l.do(engine.Op{Code: engine.OpRefund, Key: []byte(q.Key), Cost: n})
 	}
 }
+
+// forgive forgets the strikes of policies, or with an empty name the limiter, of keys.
+func (l *localLimiter) forgive(pairs []Pair) {
+	for _, p := range pairs {
+		op := engine.Op{Code: engine.OpForgive, Key: []byte(p.Key), Text: []byte(p.Policy)}
+		if p.Policy == "" {
+			op = engine.Op{Code: engine.OpReset, Key: []byte(p.Key)}
+		}
+		l.do(op)
+	}
+}
