@@ -35,6 +35,7 @@ type part struct {
 	d     Decision
 	next  nextState // foreseen: what the take leaves behind, and d its answer
 	kept  int64     // units of the limit that are not for this check
+	in    *Policy   // whose limit it is
 	name  string    // what op.Key begins with
 	pair  uint8
 	limit uint8
@@ -130,7 +131,8 @@ func (k *checker) part(s *shard, p *Policy) {
 	}
 	k.clear()
 	for i := range p.Limits {
-		k.next(s, &p.Limits[i]).limit = uint8(i)
+		x := k.next(s, &p.Limits[i])
+		x.in, x.limit = p, uint8(i)
 	}
 	k.groups = append(k.groups, group{policy: p, to: len(k.parts)})
 	k.parted = p
@@ -171,6 +173,9 @@ func (s *shard) checkOne(h uint64, p *Policy, op *Op, d *Decision) bool {
 	}
 	if d.Allowed == 0 && op.Cost > 0 {
 		p.delay(d)
+	}
+	if p.ReportNs > 0 {
+		d.Limit = p.reported(&x.op.Limit)
 	}
 	if op.counts() {
 		s.counts.count(x.op.Limit.Algorithm, d.Allowed > 0)
@@ -227,7 +232,7 @@ func (k *checker) add(s *shard, h uint64, p *Policy, pair int, key []byte, op *O
 		for i := range limits {
 			x := k.next(s, &limits[i])
 			x.suit(op)
-			x.pair, x.limit = uint8(pair), uint8(i)
+			x.in, x.pair, x.limit = p, uint8(pair), uint8(i)
 			if x.strikes() {
 				g.strikes, k.strikes = true, true
 			} else if p.Reserved > 0 && !op.High {

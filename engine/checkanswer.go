@@ -5,7 +5,16 @@ func longer(a, b int64) bool { return b >= 0 && (a < 0 || a > b) }
 
 // blocked is the answer about a key under an administrative block.
 func (p *Policy) blocked(leftMs int64, pair int) Decision {
-	return Decision{RetryMs: leftMs, ResetMs: leftMs, Limit: p.Limits[0].Limit.Max, Pair: uint8(pair), Part: NoPart}
+	return Decision{RetryMs: leftMs, ResetMs: leftMs, Limit: p.reported(&p.Limits[0].Limit), Pair: uint8(pair), Part: NoPart}
+}
+
+// reported is what decisions tell as the size of a limit: how much it holds, or where the
+// policy says so and the limit has a rate what that gives in ReportNs, at least 1.
+func (p *Policy) reported(l *Limit) int64 {
+	if p.ReportNs == 0 || !isBucket(uint8(l.Algorithm)) {
+		return l.Max
+	}
+	return min(max(wideMul(uint64(l.Rate.Units), uint64(p.ReportNs)).floor(l.Rate.PerNs), 1), MaxUnits)
 }
 
 // delay makes a denial by the policy say to wait at least what the policy wants.
@@ -64,6 +73,9 @@ func (x *part) answer(d *Decision) {
 	*d = x.d
 	d.Pair, d.Part = x.pair, x.limit
 	d.Remaining = x.left()
+	if x.in.ReportNs > 0 {
+		d.Limit = x.in.reported(&x.op.Limit)
+	}
 }
 
 // left is what a check like this one finds left of the limit.
@@ -152,7 +164,7 @@ func (k *checker) tightest(d *Decision) *part {
 	}
 	*d = Decision{Remaining: MaxUnits, Limit: MaxUnits, Part: NoPart}
 	if p := k.groups[0].policy; p.Disabled {
-		d.Remaining, d.Limit = p.Limits[0].Limit.Max, p.Limits[0].Limit.Max
+		d.Remaining, d.Limit = p.Limits[0].Limit.Max, p.reported(&p.Limits[0].Limit)
 	}
 	return nil
 }

@@ -1,5 +1,10 @@
 package engine
 
+import (
+	"strconv"
+	"strings"
+)
+
 // Info describes one key for people: RL.INSPECT, TTL, TYPE.
 type Info struct {
 	Algorithm Algorithm // NoAlgorithm: the key is only blocked
@@ -21,7 +26,37 @@ type Info struct {
 	// PenaltyMs is what is left of a strike penalty.
 	PenaltyMs int64
 	Holders   int // leases, or holds on the limit of a policy
-	Bytes     int // memory the entry takes, index included
+	// AtMs is the time of the look on the wall clock, in Unix milliseconds, of a TokenBucket;
+	// Tokens tells what it held then.
+	AtMs    int64
+	missing wide // tokens of a TokenBucket, in grains
+	Bytes   int  // memory the entry takes, index included
+}
+
+// Tokens tells what a TokenBucket held at AtMs, with its fraction, in decimal: "14.5". It is
+// exact up to nine decimals and rounded down there; a bucket in debt holds less than none.
+func (i *Info) Tokens() string {
+	r := i.Limit.Rate
+	full, grain := r.grains(i.Limit.Max), uint64(r.PerNs)
+	held, sign := full.subFloor(i.missing), ""
+	if full.less(i.missing) {
+		held, sign = i.missing.sub(full), "-"
+	}
+	whole, _ := held.div(grain)
+	part := wideMul(held.mod(grain), 1e9)
+	if sign != "" {
+		part = part.add(wide{0, grain - 1})
+	}
+	billionths, _ := part.div(grain)
+	if billionths == 1e9 {
+		whole, billionths = whole+1, 0
+	}
+	text := sign + strconv.FormatUint(whole, 10)
+	if billionths == 0 {
+		return text
+	}
+	digits := strconv.FormatUint(1e9+billionths, 10)[1:]
+	return text + "." + strings.TrimRight(digits, "0")
 }
 
 // Stats is what a table says about itself.
@@ -110,6 +145,10 @@ func (s *shard) describe(c *cell, info *Info) {
 		info.Bytes += s.slab.len(k.r) + indexBytes + set.bytes(&s.slab)
 		set.hide(&s.slab, s.nowNs)
 		info.Holders = int(set.count)
+	}
+	if info.Algorithm == TokenBucket {
+		info.AtMs = (s.nowNs + s.offsetNs) / 1e6
+		info.missing = deficitAt(e.bucket(), info.Limit.Rate, s.nowNs)
 	}
 	var d Decision
 	s.take(c, &Op{Key: c.key, Limit: info.Limit, Dry: true}, &d)

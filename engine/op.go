@@ -32,6 +32,7 @@ const (
 	OpCancel                        // call off the hold that Key names
 	OpBlockEverywhere               // as OpBlock, and on every key that ends in '|' and this one; see blocksEverywhere
 	OpForgive                       // forget the strikes of policies for their keys, and end their penalties: Text for Key, and Also
+	OpResetPolicy                   // forget all limiters that a policy has for one key: the one that Key names, and those of its other limits
 	NumOps
 )
 
@@ -120,12 +121,13 @@ const (
 	EverywhereStays        // the key has a block everywhere, which a Partial OpBlock or OpUnblock leaves as it is
 	PolicyChanged          // a conditional change of a policy found another version
 	Abandoned              // another operation of the same batch was refused; see PolicyChange.If
+	LayoutTaken            // the layout of another policy makes the same names
 )
 
 // Decision answers an Op.
 //
 // OpTake, OpCheck and OpReserve fill all five numbers as the contract names them. The others answer
-// in Allowed: OpRelease, OpRenew, OpReset, OpForget and OpUnblock 1 when there was
+// in Allowed: OpRelease, OpRenew, OpReset, OpResetPolicy, OpForget and OpUnblock 1 when there was
 // something to act on, else 0; OpBlock 1; OpBlockEverywhere 1, with 1 in Remaining when
 // the key was blocked everywhere before; OpRefund 1 when units were given back,
 // with the units left in Remaining (-1 for a limiter that is idle); OpIncr the

@@ -2,6 +2,9 @@ package engine
 
 // settle carries out the operations that are no decisions.
 func (s *shard) settle(h uint64, op *Op, d *Decision) bool {
+	if op.Code == OpResetPolicy {
+		return s.resetPolicy(op, d)
+	}
 	c := cell{hash: h, key: op.Key}
 	if op.Code == OpBlock || op.Code == OpUnblock || op.Code == OpBlockEverywhere {
 		c.ns = blocks

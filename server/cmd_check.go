@@ -135,7 +135,7 @@ func (s *session) explainCheck(op *engine.Op, d *engine.Decision) {
 	s.pair("policy", string(pair.Policy))
 	s.pair("key", string(pair.Key))
 	name, rule, reason := "", "", ""
-	info, _ := s.inspect(pair.Key)
+	info, _ := s.srv.lim.Inspect(pair.Key)
 	p := s.srv.lim.Policies().Get(pair.Policy)
 	switch {
 	case info.Blocked:
@@ -147,9 +147,11 @@ func (s *session) explainCheck(op *engine.Op, d *engine.Decision) {
 		name, rule = string(p.NameOf(int(d.Part), pair.Key)), limitWords(&limit)
 		info = engine.Info{}
 		if op.Limit = limit.Limit; limit.Limit.Algorithm == engine.Strike {
-			info, _ = s.inspect([]byte(name))
+			info, _ = s.srv.lim.Inspect([]byte(name))
 		}
-		reason = why(op, d, info)
+		told := *d
+		told.Limit = limit.Limit.Max // whatever the policy reports
+		reason = why(op, &told, info)
 		if p.Reserved > 0 && !op.High {
 			reason += "; a part of the limit is kept for PRIORITY high"
 		}

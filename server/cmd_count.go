@@ -14,7 +14,7 @@ var paramCounter = param{"key", "a count that a recognised script keeps, or that
 func countCommands() []*command {
 	commands := []*command{
 		{name: "GET", arity: 2, syntax: "key", summary: "The count that a limiter library keeps under a key",
-			reply: "The number, or nothing.", plan: planGet, answer: answerGet,
+			reply: "The number, or nothing. Of a name that the `LAYOUT` of a policy makes: one line that says what is left.", plan: planGet, answer: answerGet,
 			shown: []example{{"GET rl:42", "nil", ""}, {"INCR rl:42", "1", ""}, {"GET rl:42", "1", ""}}},
 		{name: "SET", arity: -3, syntax: "key number [EX seconds|PX ms]", summary: "Set a count", reply: "OK.",
 			params: []param{paramCounter, {"number", "a whole number"}, {"EX, PX", "the time to live; none: until it is deleted"}},
@@ -48,10 +48,18 @@ func (s *session) onCount(key []byte, id engine.ScriptID) (*engine.Script, error
 
 func planGet(s *session, args [][]byte) error {
 	_, err := s.onCount(args[1], engine.CountGet)
+	s.lookUnderPolicy(args[1])
 	return err
 }
 
-func answerGet(s *session, _ []engine.Op, ds []engine.Decision) { replyGet(s, ds[0].ScriptAnswer()) }
+func answerGet(s *session, ops []engine.Op, ds []engine.Decision) {
+	words := ds[0].ScriptAnswer()
+	if text, ok := s.policyText(ops, ds); ok && words[1] == -2 { // no count is there
+		s.bulk(text)
+		return
+	}
+	replyGet(s, words)
+}
 
 func answerCount(s *session, _ []engine.Op, ds []engine.Decision) {
 	replyOne(s, ds[0].ScriptAnswer())

@@ -11,13 +11,14 @@ const staleField = "In a cluster also `stale_ms`: how old the answer may be, 0 u
 
 func lookCommands() []*command {
 	inspectReply := "A map, empty for an idle key that nothing blocks (under `READONLY` in a cluster it has `stale_ms` alone): `algorithm`, `rule` (the limit used last, as one types it), `limit`, `used` (units, rounded up), `remaining`, " +
-		"`idle_in_ms` (-1: never by itself), `blocked` (1 or 0), `blocked_ms` (-1: no end), `blocked_by` (the key of the block: another one for a block `EVERYWHERE`), `reason`, `penalty_ms` (what is left of a strike penalty), `holders` (slots held, or holds on the limit of a policy), `bytes`. " + staleField
+		"`idle_in_ms` (-1: never by itself), `blocked` (1 or 0), `blocked_ms` (-1: no end), `blocked_by` (the key of the block: another one for a block `EVERYWHERE`), `reason`, `penalty_ms` (what is left of a strike penalty), `holders` (slots held, or holds on the limit of a policy), `bytes`. " +
+		"A token bucket also has `tokens` (what it holds, with its fraction, to a billionth) and `lastRefill` (Unix milliseconds of the look: weir refills continuously, up to then). " + staleField
 	return []*command{
 		{
 			name: "RL.INSPECT", arity: 2, syntax: "key", group: groupLook, flags: "readonly fast", keys: oneKey,
 			summary: "Describe one limiter", reply: inspectReply,
 			shown: []example{{"RL.TOKENBUCKET user:42 10/s 100 COST 30", "1 70 0 3000 100", ""},
-				{"RL.INSPECT user:42", "algorithm tokenbucket rule 10/s 100 limit 100 used 30 remaining 70 idle_in_ms 3000 blocked 0 blocked_ms 0 blocked_by  reason  penalty_ms 0 holders 0 bytes *", ""}},
+				{"RL.INSPECT user:42", "algorithm tokenbucket rule 10/s 100 limit 100 used 30 remaining 70 idle_in_ms 3000 blocked 0 blocked_ms 0 blocked_by  reason  penalty_ms 0 holders 0 bytes * tokens 70 lastRefill *", ""}},
 			run: runInspect,
 		},
 		{
@@ -43,21 +44,47 @@ func runInspect(s *session, args [][]byte) {
 		s.absent()
 		return
 	}
-	s.mapOf(13 + s.staleFields())
-	s.pair("algorithm", info.Algorithm.String())
-	s.pair("rule", ruleText(info.Limit))
-	s.pairInt("limit", info.Limit.Max)
-	s.pairInt("used", info.Used)
-	s.pairInt("remaining", info.Remaining)
-	s.pairInt("idle_in_ms", info.IdleInMs)
-	s.pairInt("blocked", int64(oneIf(info.Blocked)))
-	s.pairInt("blocked_ms", info.BlockedMs)
-	s.pair("blocked_by", info.BlockedBy)
-	s.pair("reason", info.Reason)
-	s.pairInt("penalty_ms", info.PenaltyMs)
-	s.pairInt("holders", int64(info.Holders))
-	s.pairInt("bytes", int64(info.Bytes))
+	fields := fieldsOf(&info)
+	s.mapOf(len(fields) + s.staleFields())
+	for _, f := range fields {
+		if f.number {
+			s.pairInt(f.name, f.n)
+		} else {
+			s.pair(f.name, f.text)
+		}
+	}
 	s.stale()
+}
+
+// field is one field of the description of a limiter: a text or a number.
+type field struct {
+	name, text string
+	n          int64
+	number     bool
+}
+
+// fieldsOf describes a limiter.
+func fieldsOf(info *engine.Info) []field {
+	number := func(name string, n int64) field { return field{name: name, n: n, number: true} }
+	fields := []field{
+		{name: "algorithm", text: info.Algorithm.String()},
+		{name: "rule", text: ruleText(info.Limit)},
+		number("limit", info.Limit.Max),
+		number("used", info.Used),
+		number("remaining", info.Remaining),
+		number("idle_in_ms", info.IdleInMs),
+		number("blocked", int64(oneIf(info.Blocked))),
+		number("blocked_ms", info.BlockedMs),
+		{name: "blocked_by", text: info.BlockedBy},
+		{name: "reason", text: info.Reason},
+		number("penalty_ms", info.PenaltyMs),
+		number("holders", int64(info.Holders)),
+		number("bytes", int64(info.Bytes)),
+	}
+	if info.Algorithm == engine.TokenBucket {
+		fields = append(fields, field{name: "tokens", text: info.Tokens()}, number("lastRefill", info.AtMs))
+	}
+	return fields
 }
 
 // ruleText writes a limit as its decision command takes it.
@@ -127,7 +154,7 @@ func runExplain(s *session, args [][]byte) {
 		s.explainCheck(op, &ds[0])
 		return
 	}
-	info, _ := s.inspect(op.Key)
+	info, _ := s.srv.lim.Inspect(op.Key)
 	s.explanation(op, &ds[0], info)
 }
 

@@ -40,7 +40,7 @@ func settleCommands() []*command {
 			reply:   "How many of them were not idle.",
 			cost:    "O(n) in the keys given",
 			shown:   []example{{"RL.FIXED trial:42 FOREVER 3", "1 2 0 -1 3", ""}, {"RL.RESET trial:42 trial:43", "1", ""}},
-			keys:    keySpec{1, -1, 1}, plan: planReset, answer: answerSum,
+			keys:    keySpec{1, -1, 1}, plan: planReset, answer: answerReset,
 		},
 		{
 			name: "RL.FORGIVE", arity: -3, syntax: "policy key [policy key ...] [ID token]", keys: keySpec{2, -1, 2},
@@ -98,18 +98,10 @@ func deleteCommand(name string) *command {
 		params:  []param{{"key", "limiters to forget"}},
 		reply:   "How many of them were not idle.",
 		cost:    "O(n) in the keys given",
-		keys:    keySpec{1, -1, 1}, plan: planDelete, answer: answerSum,
+		keys:    keySpec{1, -1, 1}, plan: planDelete, answer: answerReset,
 	}
 }
 
 func answerAllowed(s *session, _ []engine.Op, ds []engine.Decision)   { s.int(ds[0].Allowed) }
 func answerRemaining(s *session, _ []engine.Op, ds []engine.Decision) { s.int(ds[0].Remaining) }
 func answerOK(s *session, _ []engine.Op, _ []engine.Decision)         { s.ok() }
-
-func answerSum(s *session, _ []engine.Op, ds []engine.Decision) {
-	sum := int64(0)
-	for i := range ds {
-		sum += ds[i].Allowed
-	}
-	s.int(sum)
-}

@@ -65,6 +65,7 @@ const (
 
 	errReservedKey     replyError = "ERR keys that begin with 'policy|' belong to the limiters of policies: decide with RL.CHECK, or choose another key"
 	errPolicyChanged   replyError = "CHANGED the policy has another version than IF says; nothing was changed: read it again with RL.POLICY GET"
+	errLayoutTaken     replyError = "ERR LAYOUT must not make names that the layout of another policy makes as well: begin or end it otherwise; nothing was changed"
 	errAbandoned       replyError = "ERR nothing was done, because another command of this transaction was refused"
 	errPoliciesFull    replyError = "ERR at most 1000 policies of 16 MiB together, and per policy 1000 overrides of keys and 32 of patterns; nothing was changed"
 	errWrongType       replyError = "WRONGTYPE the key belongs to another algorithm until it is idle; TYPE tells which, RL.RESET frees it"
@@ -131,6 +132,7 @@ var statusErrors = [...]replyError{
 	engine.EverywhereStays: errEverywhereStays,
 	engine.PolicyChanged:   errPolicyChanged,
 	engine.Abandoned:       errAbandoned,
+	engine.LayoutTaken:     errLayoutTaken,
 }
 
 // statusError is the reply to an operation that the engine did not carry out.

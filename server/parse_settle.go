@@ -51,6 +51,9 @@ func planRefund(s *session, args [][]byte) error {
 }
 
 func planBlock(s *session, args [][]byte) error {
+	if err := s.checkBlockable(args[1]); err != nil {
+		return err
+	}
 	op, err := s.op(engine.OpBlock, args[1])
 	if err != nil {
 		return err
@@ -139,11 +142,9 @@ func planDelete(s *session, args [][]byte) error { return s.resetAll(args[1:], n
 
 func (s *session) resetAll(keys [][]byte, id []byte) error {
 	for _, key := range keys {
-		op, err := s.op(engine.OpReset, key)
-		if err != nil {
+		if err := s.resetNamed(key, id); err != nil {
 			return err
 		}
-		op.ID = id
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 // How the terms of a policy are written, in RL.POLICY and in policy files alike.
 
 // termWords end the arguments of a LIMIT.
-var termWords = []string{"LIMIT", "SHADOW", "DISABLED", "RETRYAFTER", "RESERVED", "KEEP", "RESET", "OWNER", "IF", "UNLIMITED", "TTL"}
+var termWords = []string{"LIMIT", "SHADOW", "DISABLED", "RETRYAFTER", "RESERVED", "LAYOUT", "REPORT", "KEEP", "RESET", "OWNER", "IF", "UNLIMITED", "TTL"}
 
 func isTerm(b []byte) bool {
 	for _, word := range termWords {

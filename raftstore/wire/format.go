@@ -9,7 +9,8 @@ import (
 // FormatOf is the oldest format that has an operation.
 func FormatOf(op *engine.Op) byte {
 	switch {
-	case len(op.From) > 0, op.Code == engine.OpForgive, attempts(op):
+	case len(op.From) > 0, op.Code == engine.OpForgive, attempts(op), op.Code == engine.OpResetPolicy,
+		op.Code == engine.OpPolicy && ofForm5(op.Policy):
 		return 5
 	case op.Code == engine.OpPolicy && (op.Policy.Own || op.Policy.If):
 		return 4
@@ -37,4 +38,10 @@ func anyLimit(change *engine.PolicyChange, is func(*engine.Limit) bool) bool {
 	}
 	terms := change.Terms
 	return terms != nil && (in(terms.Limits) || slices.ContainsFunc(terms.Overrides, func(o engine.Override) bool { return in(o.Limits) }))
+}
+
+// ofForm5 reports whether a change brings terms that form 5 has.
+func ofForm5(change *engine.PolicyChange) bool {
+	terms := change.Terms
+	return terms != nil && (terms.Layout != "" || terms.ReportNs != 0)
 }

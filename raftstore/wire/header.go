@@ -13,8 +13,12 @@ import (
 // node stops at an entry of a newer one.
 //
 // Format 2 has policies with strikes and the script of redis-gcra, format 3 blocks
-// everywhere, format 4 owners and conditional changes of policies, format 5 the address
-// that a decision comes from, and attempts, delays and forgiveness of strikes; see FormatOf.
+// everywhere, format 4 owners and conditional changes of policies; see FormatOf.
+//
+// Format 5 has
+//   - the address that a decision comes from,
+//   - attempts, delays and forgiveness of strikes,
+//   - layouts and REPORT of policies, and the reset of all limits of a policy for a key.
 const Oldest, Version = 1, 5
 
 // HeaderLen is the length of an encoded header.

@@ -14,7 +14,7 @@ func Sound(op *engine.Op) bool {
 	}
 	ok := within(int64(len(op.Key)), 1, longest) && len(op.ID) <= engine.MaxIDLen &&
 		within(op.Cost, 0, engine.MaxUnits) && within(op.WaitNs, 0, engine.Never) && within(op.TTLNs, 0, engine.Never)
-	if reserved && op.Code != engine.OpReset && op.Code != engine.OpRefund && op.Code != engine.OpForget {
+	if reserved && op.Code != engine.OpReset && op.Code != engine.OpRefund && op.Code != engine.OpForget && op.Code != engine.OpResetPolicy {
 		return false // only a policy may make such a limiter
 	}
 	decides := op.Code == engine.OpTake || op.Code == engine.OpCheck || op.Code == engine.OpReserve
@@ -38,6 +38,9 @@ func Sound(op *engine.Op) bool {
 			op.HoldBytes() <= engine.MaxHoldBytes
 	case engine.OpCommit, engine.OpCancel:
 		return ok && len(op.Key) <= engine.MaxIDLen && len(op.ID) == 0 && !op.Dry
+	case engine.OpResetPolicy:
+		_, _, _, named := engine.SplitName(op.Key)
+		return ok && named
 	case engine.OpPolicy:
 		return ok && op.Policy != nil && op.Policy.Sound(op.Key)
 	case engine.OpScript:
