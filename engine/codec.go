@@ -69,6 +69,8 @@ func (s *shard) appendState(b []byte, e entry) []byte {
 			untilNs = ^untilNs // below zero, which versions refuse that do not know it
 		}
 		return append(binary.AppendVarint(b, untilNs), reason...)
+	case uint8(Scripted):
+		return s.appendScripted(b, st)
 	case uint8(TokenBucket), uint8(LeakyBucket):
 		var all [longBucketLen]byte
 		writeWide(all[:], e.bucket())

@@ -69,6 +69,10 @@ func (s *shard) freeState(e entry) {
 	case uint8(Concurrency), kindClaims:
 		set := readLeases(e.state())
 		set.clear(&s.slab)
+	case uint8(Scripted):
+		if isText(e.state()) {
+			readText(e.state()).free(&s.slab)
+		}
 	}
 }
 

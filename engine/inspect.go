@@ -135,6 +135,9 @@ func (s *shard) describe(c *cell, info *Info) {
 	case Scripted:
 		record := readScriptRecord(e.state())
 		info.IdleInMs = record.leftMs(s.nowNs)
+		if isText(e.state()) {
+			info.Bytes += readText(e.state()).bytes(&s.slab)
+		}
 		return
 	}
 	if info.Algorithm == Strike {

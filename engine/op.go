@@ -122,6 +122,9 @@ const (
 	PolicyChanged          // a conditional change of a policy found another version
 	Abandoned              // another operation of the same batch was refused; see PolicyChange.If
 	LayoutTaken            // the layout of another policy makes the same names
+	NotInteger             // the key has a byte string that is no whole number
+	KeyBlocked             // an administrative block is on a key whose value only its client can judge
+	ValueTooLong           // the value would be longer than it may be
 )
 
 // Decision answers an Op.
@@ -157,4 +160,6 @@ type Decision struct {
 	ResetMs int64
 	// Limit is the burst, capacity or maximum in force.
 	Limit int64
+	// Value is the byte string that OpScript answers, beside its words.
+	Value string
 }

@@ -13,7 +13,28 @@ const (
 	shapeBucket               // doubles: tokens, and when they were refilled
 	shapeThrottle             // hits, their expiry and that of a block in ms
 	shapeSliding              // the count before, its expiry in ms, the count now
+	shapeText                 // a byte string that is no count; see text
+
+	// What a script may find that knows more than one shape.
+	shapeString // a count or a text
+	shapeAny    // whatever there is, which is absent for the script if it is no string
 )
+
+// has reports whether a record of another shape is one of these.
+func (x scriptShape) has(record scriptShape) bool {
+	return x == record || x == shapeAny || x == shapeString && (record == shapeCount || record == shapeText)
+}
+
+// accepts says what comes of a script that knows these shapes on a record of another.
+func (x scriptShape) accepts(record scriptShape) Status {
+	switch {
+	case x.has(record):
+		return OK
+	case x == shapeCount && record == shapeText:
+		return NotInteger
+	}
+	return WrongType
+}
 
 // scriptRecord is the state of a key that scripts keep: some words, whole numbers or
 // the bits of doubles, and a Redis expiry.

@@ -34,6 +34,7 @@ type shard struct {
 	top        *top                            // nil until there is one
 	scratch    [2 + MaxNameLen + MaxIDLen]byte // for the key of a token
 	gone       []gone                          // what is to be forgotten before anything else
+	kept       []byte                          // the bytes that a script found
 	fetched    uint64                          // keeps fetch from being optimized away
 	checker    checker                         // for the first of the shards of a check
 }

@@ -162,6 +162,8 @@ func (s *shard) chainHas(e entry, class uint8) bool {
 		return s.slab.chainUses(log.head, class)
 	case uint8(Concurrency):
 		return s.slab.chainUses(readLeases(e.state()).head, class)
+	case uint8(Scripted):
+		return isText(e.state()) && s.slab.chainUses(readText(e.state()).head, class)
 	}
 	return false
 }

@@ -65,6 +65,10 @@ func (s *shard) slotBytes(r ref, e entry) int64 {
 	case uint8(Concurrency):
 		set := readLeases(e.state())
 		n += set.bytes(&s.slab)
+	case uint8(Scripted):
+		if isText(e.state()) {
+			n += readText(e.state()).bytes(&s.slab)
+		}
 	}
 	return int64(n)
 }

@@ -152,7 +152,7 @@ var argumentErrors = []struct{ send, want string }{
 	{"client setname", "ERR wrong number of arguments for 'client|setname' command: CLIENT SETNAME name"},
 	{"CLIENT", "ERR wrong number of arguments for 'client' command: CLIENT subcommand [argument ...]; CLIENT HELP lists them"},
 	{"CLIENT MAINT_NOTIFICATIONS ON", "ERR unknown subcommand 'MAINT_NOTIFICATIONS'. Try CLIENT HELP."},
-	{"getset foo", "ERR unknown command 'getset', with args beginning with: 'foo'  (did you mean RESET?)"},
+	{"resett foo", "ERR unknown command 'resett', with args beginning with: 'foo'  (did you mean RESET?)"},
 	{"LPUSH a b", "ERR unknown command 'LPUSH', with args beginning with: 'a' 'b' "},
 }
 

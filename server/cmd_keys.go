@@ -29,7 +29,7 @@ func keyCommands() []*command {
 			run: func(s *session, args [][]byte) { s.ttl(args[1], 1000) }},
 		{name: "PTTL", arity: 2, syntax: "key", summary: "Milliseconds until the limiter is idle", reply: "Rounded up; -1: never by itself, -2: it is idle.", flags: "readonly fast", keys: oneKey,
 			run: func(s *session, args [][]byte) { s.ttl(args[1], 1) }},
-		{name: "TYPE", arity: 2, syntax: "key", summary: "The algorithm of a limiter, or none", flags: "readonly fast", keys: oneKey, run: runType},
+		{name: "TYPE", arity: 2, syntax: "key", summary: "The algorithm of a limiter, string for what scripts and clients keep, or none", flags: "readonly fast", keys: oneKey, run: runType},
 		{name: "EXISTS", arity: -2, syntax: "key [key ...]", summary: "How many of the keys are not idle", flags: "readonly fast", keys: keySpec{1, -1, 1}, run: runExists},
 		{name: "RANDOMKEY", arity: 1, summary: "Some key that is not idle", flags: "readonly", run: runRandomKey},
 		{name: "DBSIZE", arity: 1, summary: "The number of keys that are not idle", flags: "readonly fast", run: func(s *session, _ [][]byte) { s.int(s.srv.lim.Len()) }},
@@ -68,7 +68,15 @@ func (s *session) ttl(key []byte, unitMs int64) {
 
 func runType(s *session, args [][]byte) {
 	info, _ := s.inspect(args[1])
-	s.simple(info.Algorithm.String())
+	s.simple(typeName(info.Algorithm))
+}
+
+// typeName is what TYPE answers: Redis' own name for what scripts and clients keep.
+func typeName(a engine.Algorithm) string {
+	if a == engine.Scripted {
+		return "string"
+	}
+	return a.String()
 }
 
 func runExists(s *session, args [][]byte) {
@@ -256,6 +264,6 @@ func scanOptions(args [][]byte) (count int, pattern []byte, keep func([]byte, en
 		}
 	}
 	return count, pattern, func(key []byte, a engine.Algorithm) bool {
-		return (kind == "" || kind == a.String()) && (pattern == nil || matchGlob(pattern, key))
+		return (kind == "" || kind == a.String() || kind == typeName(a)) && (pattern == nil || matchGlob(pattern, key))
 	}, nil
 }

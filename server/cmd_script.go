@@ -103,8 +103,16 @@ func (s *session) planScript(sc *script, args [][]byte) error {
 	op.Script = s.batch.nextScript()
 	op.Script.ID = sc.id
 	argv := keys[sc.keys:]
-	if err := readArgs(sc.args, op.Script, argv); err != nil || sc.check == nil {
+	if err := readArgs(sc.args, op.Script, argv); err != nil {
 		return err
+	}
+	for _, value := range op.Script.Values {
+		if err := s.srv.checkValue(value); err != nil {
+			return err
+		}
+	}
+	if sc.check == nil {
+		return nil
 	}
 	return sc.check(op.Script, argv)
 }

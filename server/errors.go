@@ -57,7 +57,7 @@ const (
 	errDiscardMulti  replyError = "ERR DISCARD without MULTI"
 	errExecAbort     replyError = "EXECABORT Transaction discarded because of previous errors."
 	errNotInMulti    replyError = "ERR Command not allowed inside a transaction"
-	errMultiTooLong  replyError = "ERR a transaction holds at most 1024 operations and 1 MiB of arguments, each counting 32 bytes more than it has"
+	errMultiTooLong  replyError = "ERR a transaction holds at most 1024 operations, 1 MiB of arguments, each counting 32 bytes more than it has, and answers with 4 MiB of strings, each counted as --max-value-bytes"
 	errExecTooLong   replyError = "ERR the replies of this transaction are longer than 1 MiB, this command was not carried out"
 	errWatch         replyError = "ERR WATCH is not supported: MULTI and EXEC decide everything in one atomic step, there is nothing to watch"
 	errPublish       replyError = "ERR PUBLISH is not supported: channels carry the server's own events only"
@@ -79,6 +79,8 @@ const (
 	errOtherActual     replyError = "ERR the hold is settled with another actual, nothing was changed"
 	errBlocksFull      replyError = "ERR at most 1000 blocks EVERYWHERE may be in force, nothing was blocked: RL.UNBLOCK one, or block single keys"
 	errEverywhereStays replyError = "NOPERM this key has a block EVERYWHERE: only a user who may use all keys may change or lift it"
+	errKeyBlocked      replyError = "ERR the key is blocked, and what is kept under it only its client can judge; nothing was read or changed: RL.UNBLOCK lifts the block"
+	errValueTooLong    replyError = "ERR string exceeds maximum allowed size (--max-value-bytes)"
 	errOverflow        replyError = "ERR increment or decrement would overflow"
 	errTooManyKeys     replyError = "ERR KEYS matches more than 10000 keys, use SCAN"
 	errPatternLong     replyError = "ERR pattern must be at most 512 bytes"
@@ -133,6 +135,9 @@ var statusErrors = [...]replyError{
 	engine.PolicyChanged:   errPolicyChanged,
 	engine.Abandoned:       errAbandoned,
 	engine.LayoutTaken:     errLayoutTaken,
+	engine.NotInteger:      errNotInteger,
+	engine.KeyBlocked:      errKeyBlocked,
+	engine.ValueTooLong:    errValueTooLong,
 }
 
 // statusError is the reply to an operation that the engine did not carry out.

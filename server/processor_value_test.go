@@ -61,7 +61,7 @@ func (g *commandSource) kindOfKey(cmd *command) string {
 	switch {
 	case keysOf[cmd.full] != "":
 		return keysOf[cmd.full]
-	case slices.ContainsFunc(countCommands(), func(c *command) bool { return c.name == cmd.name }):
+	case slices.ContainsFunc(slices.Concat(countCommands(), stringCommands()), func(c *command) bool { return c.name == cmd.name }):
 		return "count"
 	case cmd.group == groupDecide || cmd.group == groupDialect || cmd.group == groupPolicy:
 		return cmd.full

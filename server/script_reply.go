@@ -4,6 +4,17 @@ import "strconv"
 
 // What scripts answer, as Redis converts it from Lua.
 
+// replyStatus is the status of SET: OK, or nothing where it was not set.
+func replyStatus(s *session, words [4]int64) {
+	if words[3] == 0 {
+		s.null()
+		return
+	}
+	s.ok()
+}
+
+func replyWasSet(s *session, words [4]int64) { s.int(words[3]) }
+
 func replyOne(s *session, words [4]int64) { s.int(words[0]) }
 
 func replyPair(s *session, words [4]int64) {

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/connlimit"
 )
 
@@ -43,6 +44,7 @@ type Config struct {
 	MaxClients     int           // connections at once
 	MaxPerSource   int           // of them, from one address or IPv6 network; 0: as many
 	MaxBulkBytes   int           // one argument, 1 KiB to LargestMaxBulkBytes
+	MaxValueBytes  int           // one string that a client keeps, 1 to engine.MaxValueBytes
 	MaxOutputBytes int           // pushed messages waiting for one client
 	WriteTimeout   time.Duration // how long a reply may wait for its reader
 	AuthTimeout    time.Duration // how long a client that must authenticate may take
@@ -149,6 +151,7 @@ func (c *Config) complete() error {
 	}
 	setDefault(&c.MaxClients, DefaultMaxClients)
 	setDefault(&c.MaxBulkBytes, DefaultMaxBulkBytes)
+	setDefault(&c.MaxValueBytes, DefaultMaxValueBytes)
 	setDefault(&c.MaxOutputBytes, DefaultMaxOutputBytes)
 	setDefault(&c.WriteTimeout, DefaultWriteTimeout)
 	setDefault(&c.AuthTimeout, DefaultAuthTimeout)
@@ -166,6 +169,8 @@ func (c *Config) complete() error {
 	case c.MaxBulkBytes < preAuthBulkBytes || c.MaxBulkBytes > LargestMaxBulkBytes:
 		return fmt.Errorf("%w: max bulk bytes must be %d to %d, not %d",
 			ErrBadConfig, preAuthBulkBytes, LargestMaxBulkBytes, c.MaxBulkBytes)
+	case c.MaxValueBytes < 1 || c.MaxValueBytes > engine.MaxValueBytes:
+		return fmt.Errorf("%w: max value bytes must be 1 to %d, not %d", ErrBadConfig, engine.MaxValueBytes, c.MaxValueBytes)
 	case c.MaxOutputBytes < flushBytes:
 		return fmt.Errorf("%w: max output bytes must be at least %d, not %d",
 			ErrBadConfig, flushBytes, c.MaxOutputBytes)

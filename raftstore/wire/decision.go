@@ -12,9 +12,16 @@ import (
 func AppendDecisions(b []byte, out []engine.Decision, format byte) []byte {
 	for i := range out {
 		d := &out[i]
-		b = append(b, byte(d.Status), d.Pair, d.Part)
+		status := byte(d.Status)
+		if d.Value != "" {
+			status |= valueFollows
+		}
+		b = append(b, status, d.Pair, d.Part)
 		for _, v := range [...]int64{d.Allowed, d.Remaining, d.RetryMs, d.ResetMs, d.Limit} {
 			b = binary.AppendVarint(b, v)
+		}
+		if d.Value != "" {
+			b = append(binary.AppendUvarint(b, uint64(len(d.Value))), d.Value...)
 		}
 	}
 	for i := range out {
@@ -27,14 +34,22 @@ func AppendDecisions(b []byte, out []engine.Decision, format byte) []byte {
 
 const lockedFormat = 5
 
+// valueFollows is set in the status of an answer with a byte string, which stands behind it.
+// Only what format 5 has is answered so.
+const valueFollows = 0x80
+
 // ReadDecisions fills out from what AppendDecisions wrote, which must be exactly
 // as many.
 func ReadDecisions(b []byte, out []engine.Decision) error {
 	d := Decoder{b: b}
 	for i := range out {
+		status := d.byte()
 		out[i] = engine.Decision{
-			Status: engine.Status(d.byte()), Pair: d.byte(), Part: d.byte(), Allowed: d.varint(), Remaining: d.varint(),
+			Status: engine.Status(status &^ valueFollows), Pair: d.byte(), Part: d.byte(), Allowed: d.varint(), Remaining: d.varint(),
 			RetryMs: d.varint(), ResetMs: d.varint(), Limit: d.varint(),
+		}
+		if status&valueFollows != 0 {
+			out[i].Value = string(d.bytes())
 		}
 	}
 	for next := uint64(0); len(d.b) > 0 && !d.bad; {

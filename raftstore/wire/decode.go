@@ -109,6 +109,9 @@ func (d *Decoder) extra(op *engine.Op) {
 		for i := range op.Script.Args {
 			op.Script.Args[i] = math.Float64frombits(bits.Reverse64(d.uvarint()))
 		}
+		for i := range op.Script.ID.TextsOf() {
+			op.Script.Values[i] = d.bytes()
+		}
 	}
 	if which&extraFrom != 0 {
 		op.From = d.bytes()

@@ -82,7 +82,7 @@ func Estimate(op *engine.Op) int {
 		n += len(op.Policy.Terms.Append(nil))
 	}
 	if op.Script != nil {
-		n += engine.MaxScriptArgs * binary.MaxVarintLen64
+		n += engine.MaxScriptArgs*binary.MaxVarintLen64 + len(op.Script.Values[0]) + len(op.Script.Values[1])
 	}
 	return n
 }
@@ -184,6 +184,9 @@ func appendExtra(b []byte, op *engine.Op) []byte {
 		for _, a := range c.Args {
 			// The bits of a whole number are at the front: turned round it is short.
 			b = binary.AppendUvarint(b, bits.Reverse64(math.Float64bits(a)))
+		}
+		for _, value := range c.Values[:c.ID.TextsOf()] {
+			b = appendBytes(b, value)
 		}
 	}
 	if len(op.From) > 0 {

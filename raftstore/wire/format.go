@@ -10,7 +10,7 @@ import (
 func FormatOf(op *engine.Op) byte {
 	switch {
 	case len(op.From) > 0, op.Code == engine.OpForgive, attempts(op), op.Code == engine.OpResetPolicy,
-		op.Code == engine.OpPolicy && ofForm5(op.Policy):
+		op.Code == engine.OpPolicy && ofForm5(op.Policy), op.Code == engine.OpScript && op.Script.ID >= engine.TextSet:
 		return 5
 	case op.Code == engine.OpPolicy && (op.Policy.Own || op.Policy.If):
 		return 4

@@ -18,7 +18,8 @@ import (
 // Format 5 has
 //   - the address that a decision comes from,
 //   - attempts, delays and forgiveness of strikes,
-//   - layouts and REPORT of policies, and the reset of all limits of a policy for a key.
+//   - layouts and REPORT of policies, and the reset of all limits of a policy for a key,
+//   - byte strings (SET and scripts that compare and swap).
 const Oldest, Version = 1, 5
 
 // HeaderLen is the length of an encoded header.
