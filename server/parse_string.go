@@ -8,27 +8,33 @@ import (
 
 // stringWord is an option of a command on strings.
 type stringWord struct {
-	word   string
-	bit    int64
-	group  int64 // the bits of which it may be the only one
-	unitMs int64 // of the time that follows; 0: none does
+	word  string
+	bit   int64
+	not   int64 // the bits beside which it may not stand; beside itself it may, as in Redis
+	timed bool  // a time follows
 }
 
+// The bits of EX and its like tell them apart while options are read.
 const (
-	expiryWords = engine.TextExpireMs | engine.TextKeepExpiry | engine.TextPersist
-	existWords  = engine.TextIfAbsent | engine.TextIfPresent
+	wordEX = 1 << (32 + iota)
+	wordPX
+	wordEXAT
+	wordPXAT
+	anyLifetime = wordEX | wordPX | wordEXAT | wordPXAT
+	wordBits    = ^(1<<32 - 1)
 )
 
+func lifetimeWord(word string, bit int64) stringWord {
+	return stringWord{word, bit | engine.TextExpireMs, anyLifetime&^bit | engine.TextKeepExpiry | engine.TextPersist, true}
+}
+
 var (
-	lifetimeWords = []stringWord{
-		{"EX", engine.TextExpireMs, expiryWords, 1000}, {"PX", engine.TextExpireMs, expiryWords, 1},
-		{"EXAT", engine.TextExpireMs, expiryWords, 1000}, {"PXAT", engine.TextExpireMs, expiryWords, 1},
-	}
-	setWords = append([]stringWord{
-		{"NX", engine.TextIfAbsent, engine.TextIfPresent, 0}, {"XX", engine.TextIfPresent, engine.TextIfAbsent, 0},
-		{"GET", engine.TextGetOld, 0, 0}, {"KEEPTTL", engine.TextKeepExpiry, engine.TextExpireMs | engine.TextPersist, 0},
+	lifetimeWords = []stringWord{lifetimeWord("EX", wordEX), lifetimeWord("PX", wordPX), lifetimeWord("EXAT", wordEXAT), lifetimeWord("PXAT", wordPXAT)}
+	setWords      = append([]stringWord{
+		{"NX", engine.TextIfAbsent, engine.TextIfPresent, false}, {"XX", engine.TextIfPresent, engine.TextIfAbsent, false},
+		{"GET", engine.TextGetOld, 0, false}, {"KEEPTTL", engine.TextKeepExpiry, anyLifetime, false},
 	}, lifetimeWords...)
-	getExWords = append([]stringWord{{"PERSIST", engine.TextPersist, engine.TextExpireMs, 0}}, lifetimeWords...)
+	getExWords = append([]stringWord{{"PERSIST", engine.TextPersist, anyLifetime, false}}, lifetimeWords...)
 )
 
 // stringOptions reads the options of a command, all of them before the time that one names.
@@ -37,18 +43,18 @@ func (s *session) stringOptions(name string, args [][]byte, words []stringWord) 
 	var time []byte
 	for len(args) > 0 {
 		w := findWord(words, args[0])
-		if w == nil || how&w.group != 0 || w.unitMs > 0 && len(args) < 2 {
+		if w == nil || how&w.not != 0 || w.timed && len(args) < 2 {
 			return 0, 0, errSyntax
 		}
 		how |= w.bit
-		if args = args[1:]; w.unitMs > 0 {
+		if args = args[1:]; w.timed {
 			timed, time, args = w, args[0], args[1:]
 		}
 	}
 	if timed != nil {
 		ms, err = s.lifetime(name, timed.word, time)
 	}
-	return how, ms, err
+	return how &^ wordBits, ms, err
 }
 
 func findWord(words []stringWord, b []byte) *stringWord {
@@ -114,7 +120,8 @@ func redisInt(b []byte) (int64, bool) {
 // expireWords are the conditions of EXPIRE. Those of which two contradict each other have
 // errors of their own.
 var expireWords = []stringWord{
-	{"NX", engine.TextIfNoExpiry, 0, 0}, {"XX", engine.TextIfExpiry, 0, 0}, {"GT", engine.TextIfLater, 0, 0}, {"LT", engine.TextIfSooner, 0, 0},
+	{"NX", engine.TextIfNoExpiry, 0, false}, {"XX", engine.TextIfExpiry, 0, false},
+	{"GT", engine.TextIfLater, 0, false}, {"LT", engine.TextIfSooner, 0, false},
 }
 
 // expireConditions reads the conditions of EXPIRE.
