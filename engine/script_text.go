@@ -47,6 +47,20 @@ func (id ScriptID) TextsOf() int {
 	return 0
 }
 
+// AnswersText reports whether the answer to an operation may have a byte string.
+func (op *Op) AnswersText() bool {
+	if op.Code != OpScript {
+		return false
+	}
+	switch op.Script.ID {
+	case CountGet, TextLook, TextTake, TextTouch:
+		return true
+	case TextSet, TextAdd:
+		return Truncate(op.Script.Args[0])&TextGetOld != 0
+	}
+	return false
+}
+
 func (r *scriptRun) how(i int) int64 { return r.whole(i) & (1<<numTextHow - 1) }
 
 // value is the string under the key; what it returns is good until the key changes.

@@ -178,6 +178,8 @@ func TestFormatOf(t *testing.T) {
 		"a block everywhere":       {engine.Op{Code: engine.OpBlockEverywhere}, 3},
 		"an older script":          {script(engine.RedisGCRA - 1), 1},
 		"redis-gcra":               {script(engine.RedisGCRA), 2},
+		"the first of strings":     {script(engine.TextSet), 5},
+		"the last of strings":      {script(engine.TextSwapLive), 5},
 	} {
 		require.Equal(t, c.want, wire.FormatOf(&c.op), name)
 	}
@@ -194,10 +196,12 @@ func TestEstimate(t *testing.T) {
 	for i := range script.Script.Args {
 		script.Script.Args[i] = -math.Pi * 1e-200
 	}
+	swap := script
+	swap.Script = &engine.Script{ID: engine.TextSwap, Args: script.Script.Args, Values: [2][]byte{text(3000), text(500)}}
 	check.Also = pairs(engine.MaxPairs - 1)
 	take.Limit, take.ID, take.Text, take.From = soundLimits["strike"], text(engine.MaxIDLen), text(engine.MaxHolderLen), text(engine.MaxFromLen)
 	for name, op := range map[string]engine.Op{
-		"a policy": long, "a removed policy": soundOp(engine.OpPolicy), "a script": script, "pairs": check, "steps": take,
+		"a policy": long, "a removed policy": soundOp(engine.OpPolicy), "a script": script, "a swap": swap, "pairs": check, "steps": take,
 	} {
 		var enc wire.Encoder
 		n := len(enc.Call(nil, []engine.Op{op}, false))

@@ -202,6 +202,10 @@ func TestOperationsNeedTheirArgument(t *testing.T) {
 	spoiled(engine.OpPolicy, func(op *engine.Op) { op.Policy.Version = 1 })
 	spoiled(engine.OpScript, func(op *engine.Op) { op.Script = nil })
 	spoiled(engine.OpScript, func(op *engine.Op) { op.Script.Args[2] = math.NaN() })
+	spoiled(engine.OpScript, func(op *engine.Op) { op.Script.ID = engine.NumScripts })
+	spoiled(engine.OpScript, func(op *engine.Op) { op.Script.ID = engine.NoScript })
+	spoiled(engine.OpScript, func(op *engine.Op) { op.Script.Values[0] = text(engine.MaxValueBytes + 1) })
+	spoiled(engine.OpScript, func(op *engine.Op) { op.Script.Values[1] = text(engine.MaxValueBytes + 1) })
 	spoiled(engine.OpCommit, func(op *engine.Op) { op.Dry = true })
 	spoiled(engine.OpCancel, func(op *engine.Op) { op.Dry = true })
 	bound{"expiry", soundOp(engine.OpIncr), func(op *engine.Op, v int64) {

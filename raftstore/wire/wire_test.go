@@ -91,7 +91,10 @@ func genOp(t *rapid.T) engine.Op {
 		}
 	}
 	if op.Code == engine.OpScript {
-		op.Script = &engine.Script{ID: engine.RedisRateAllowAtMost}
+		op.Script = &engine.Script{ID: rapid.SampledFrom([]engine.ScriptID{engine.RedisRateAllowAtMost, engine.TextAppend, engine.TextSwap}).Draw(t, "script")}
+		for i := range op.Script.ID.TextsOf() {
+			op.Script.Values[i] = rapid.SliceOfN(rapid.Byte(), 1, 300).Draw(t, "value")
+		}
 		for i := range op.Script.Args {
 			op.Script.Args[i] = rapid.Float64Range(-1e300, 1e300).Draw(t, "arg")
 		}
@@ -215,7 +218,7 @@ func TestUnsoundNeverTravels(t *testing.T) {
 }
 
 func TestDecisionsComeBack(t *testing.T) {
-	want := []engine.Decision{{}, {Status: engine.UnknownPolicy, Pair: 3, Part: engine.NoPart}, {Status: engine.WrongType}, {Allowed: 1, Remaining: 1 << 53, RetryMs: -1, ResetMs: 1 << 62, Limit: -7}}
+	want := []engine.Decision{{}, {Status: engine.UnknownPolicy, Pair: 3, Part: engine.NoPart}, {Status: engine.WrongType}, {Status: engine.OK, Value: "\x00 state"}, {Allowed: 1, Remaining: 1 << 53, RetryMs: -1, ResetMs: 1 << 62, Limit: -7}}
 	b := wire.AppendDecisions(nil, want, wire.Version)
 	got := make([]engine.Decision, len(want))
 	require.NoError(t, wire.ReadDecisions(b, got))

@@ -162,17 +162,21 @@ func (g *stringSource) draw(word string) string {
 	case odd:
 		return oddTimes[g.IntN(len(oddTimes))]
 	}
+	near := g.Int64N(6000) - 1000*g.Int64N(2)
+	if g.IntN(4) == 0 {
+		near = g.Int64N(3) - 1 // a key is there at the very millisecond
+	}
 	switch word {
 	case "n":
 		return strconv.Itoa(g.IntN(2001) - 1000)
 	case "s":
 		return strconv.Itoa(g.IntN(8) - 1)
 	case "m":
-		return strconv.Itoa(g.IntN(6000) - 500)
+		return strconv.FormatInt(near, 10)
 	case "S":
 		return strconv.FormatInt(g.nowMs/1000+g.Int64N(9)-2, 10)
 	default:
-		return strconv.FormatInt(g.nowMs+g.Int64N(6000)-1000*g.Int64N(2), 10)
+		return strconv.FormatInt(g.nowMs+near, 10)
 	}
 }
 
