@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/weir-project/weir/latency"
 )
 
 // Fallback is what decides while weir cannot be reached.
@@ -84,6 +86,7 @@ type Client struct {
 	queued   chan struct{} // a token for each request in Queue
 	denials  *denials
 	counts   counters
+	times    latency.Histogram
 }
 
 // New returns a client that asks weir through rdb, which stays the caller's to close.

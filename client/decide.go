@@ -22,13 +22,16 @@ func (c *Client) Peek(ctx context.Context, r *Rule, key string) (Decision, error
 // Decision is a denial.
 func (c *Client) Decide(ctx context.Context, q Request) (Decision, error) {
 	d, known, err := c.beforehand(ctx, &q)
+	if known {
+		c.untimed()
+	}
 	if known || err != nil {
 		return d, err
 	}
 	bounded, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
 	k := &call{args: q.args(), safe: q.repeatable()}
-	c.send(bounded, []*call{k})
+	c.timed(bounded, []*call{k})
 	return c.conclude(ctx, &q, k)
 }
 
@@ -47,6 +50,9 @@ func (c *Client) DecideAll(ctx context.Context, qs []Request) ([]Decision, error
 	}
 	for i := range own {
 		d, known, err := c.beforehand(ctx, &own[i])
+		if known {
+			c.untimed()
+		}
 		if known || err != nil {
 			note(i, d, err)
 			continue
@@ -56,7 +62,7 @@ func (c *Client) DecideAll(ctx context.Context, qs []Request) ([]Decision, error
 	if len(calls) > 0 {
 		bounded, cancel := context.WithTimeout(ctx, c.options.Timeout)
 		defer cancel()
-		c.send(bounded, calls)
+		c.timed(bounded, calls)
 	}
 	for n, i := range places {
 		d, err := c.conclude(ctx, &own[i], calls[n])
