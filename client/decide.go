@@ -97,9 +97,14 @@ func (c *Client) conclude(ctx context.Context, q *Request, k *call) (Decision, e
 	switch err := c.judge(ctx, k.err); {
 	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrInDoubt):
 		return c.fallBack(q), nil
+	case c.options.FallBackOnErrors && (errors.Is(err, ErrRefused) || errors.Is(err, ErrFull)):
+		c.refusals.failed(err)
+		return c.fallBack(q), nil
 	case err != nil:
 		return Decision{}, err
 	}
+	c.refusals.succeeded()
+	c.usePolicies(q)
 	d, err := decisionOf(q, k.cmd.Val())
 	if err != nil {
 		return Decision{}, err
@@ -109,6 +114,19 @@ func (c *Client) conclude(ctx context.Context, q *Request, k *call) (Decision, e
 	}
 	c.counts.count(&d)
 	return d, nil
+}
+
+// usePolicies has the policies of a request fetched that no rules stand in for.
+func (c *Client) usePolicies(q *Request) {
+	if c.policies == nil || q.Rule.policy == "" {
+		return
+	}
+	if len(q.Rule.local) == 0 {
+		c.policies.use(q.Rule.policy)
+	}
+	for _, p := range q.Also {
+		c.policies.use(p.Policy)
+	}
 }
 
 // fallBack decides without weir.

@@ -21,6 +21,7 @@ type localLimiter struct {
 	table    *engine.Table
 	start    time.Time
 	offsetNs int64
+	idle     *idleKeys // nil: limiters are kept until they are as if never used
 }
 
 func newLocalLimiter(fraction float64) *localLimiter {
@@ -42,6 +43,7 @@ func (l *localLimiter) now() engine.Stamp {
 // decide answers a request. What the table cannot decide is denied: a policy that no
 // rules stand in for, a key that belongs to another algorithm.
 func (l *localLimiter) decide(q *Request) Decision {
+	l.forgetIdle(q)
 	op := engine.Op{
 		Key: []byte(q.Key), Cost: q.cost(), Partial: q.Partial, WaitNs: int64(q.MaxWait), High: q.High,
 		TTLNs: int64(q.Rule.ttl), Text: []byte(q.holder),
