@@ -92,15 +92,22 @@ func (l *localLimiter) define(r *Rule) {
 }
 
 // StandIn tells the fallback Local of the rules that stand in for policies (see Policy) before a
-// request names these policies: in Request.Also they come without rules.
+// request names these policies: in Request.Also they come without rules. Policies without rules
+// are fetched.
 func (c *Client) StandIn(policies ...*Rule) {
 	if c.local == nil {
 		return
 	}
 	for _, r := range policies {
-		if r.err == nil && r.policy != "" {
-			c.local.define(r)
+		if r.err != nil || r.policy == "" {
+			continue
 		}
+		if len(r.local) == 0 {
+			c.policies.use(r.policy)
+			continue
+		}
+		c.policies.exempt(r.policy)
+		c.local.define(r)
 	}
 }
 

@@ -47,6 +47,7 @@ type policyCache struct {
 
 // cachedPolicy is one of them. Only used is touched outside of the goroutine.
 type cachedPolicy struct {
+	given  bool        // by the program's own rules: it is never fetched
 	used   atomic.Bool // since the last refresh
 	unused int         // refreshes without a use
 	asked  bool        // weir has answered once
@@ -71,17 +72,27 @@ func (p *policyCache) use(name string) {
 		}
 		return
 	}
+	added := new(cachedPolicy)
+	added.used.Store(true)
+	p.add(name, added)
+}
+
+// exempt leaves a policy to the program's own rules.
+func (p *policyCache) exempt(name string) { p.add(name, &cachedPolicy{given: true}) }
+
+func (p *policyCache) add(name string, added *cachedPolicy) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.size >= maxCachedPolicies || p.ctx.Err() != nil {
 		return
 	}
-	added := new(cachedPolicy)
-	added.used.Store(true)
 	if _, there := p.byName.LoadOrStore(name, added); there {
 		return
 	}
 	p.size++
+	if added.given {
+		return
+	}
 	if !p.started {
 		p.started = true
 		p.fetcher.Go(p.run)
@@ -129,7 +140,7 @@ func (p *policyCache) pass(all bool) (reached bool) {
 	reached = true
 	p.byName.Range(func(key, value any) bool {
 		name, known := key.(string), value.(*cachedPolicy)
-		if all && !p.inUse(name, known) || !all && known.asked {
+		if known.given || all && !p.inUse(name, known) || !all && known.asked {
 			return true
 		}
 		terms, err := p.fetch(p.ctx, name)

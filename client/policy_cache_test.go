@@ -84,3 +84,22 @@ func TestFetchedPolicyThatIsDeleted(t *testing.T) {
 	}
 	require.Equal(t, 5, allowed)
 }
+
+// The program's own rules come before what weir says, wherever the policy is named.
+func TestGivenRulesAreNotFetched(t *testing.T) {
+	s := weirtest.Start(t)
+	c := newClient(t, s, client.Options{WhenDown: client.Local})
+	for _, name := range []string{"fetched", "given"} {
+		_, err := c.SetPolicy(t.Context(), name, client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, 100)}})
+		require.NoError(t, err)
+	}
+	c.StandIn(client.Policy("fetched"), client.Policy("given", client.FixedFirst(time.Hour, 4)))
+	q := client.Request{Rule: client.Policy("fetched"), Key: "k", Also: []client.Pair{{Policy: "given", Key: "k"}}}
+	known(t, c, 1)
+	decide(t, c, q)
+	s.Stop()
+	require.True(t, decide(t, c, q).Allowed)
+	require.True(t, decide(t, c, q).Allowed)
+	require.False(t, decide(t, c, q).Allowed)
+	require.EqualValues(t, 1, c.Stats().Policies)
+}

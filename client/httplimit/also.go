@@ -92,7 +92,9 @@ func (l *limiter) standIn() {
 		if !r.Rule.IsPolicy() {
 			continue
 		}
-		l.client.StandIn(r.Rule)
+		if r.Policy == nil {
+			l.client.StandIn(r.Rule)
+		}
 		for j := range r.Also {
 			l.client.StandIn(r.Also[j].Rule)
 		}

@@ -78,7 +78,7 @@ func (l *limiter) routeOf(r *http.Request) *Route {
 	if r.Method == http.MethodOptions && !l.o.LimitPreflight {
 		return nil
 	}
-	return l.router.route(r)
+	return l.router.route(r).of(r)
 }
 
 // held holds a request whose turn comes later, and says whether its client still waits.

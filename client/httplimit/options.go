@@ -25,6 +25,11 @@ type Route struct {
 	Pattern string
 	Rule    *client.Rule
 	Key     Key
+	// Policy names the policy of a request in place of Rule, where requests of one pattern have
+	// different ones: those of a gateway, whose routes are made while it runs. A request for which
+	// it returns nothing passes. The name must come from the program's own table, not from
+	// the client, who would choose his limit.
+	Policy func(*http.Request) string
 	// Name is what routes share that are limited together, and what problem documents and
 	// fields call the limit. The policy's unless given, or else the pattern. At most 128
 	// bytes. Routes of several middlewares around one handler need names of their own.
@@ -62,6 +67,9 @@ type Options struct {
 	Fields   httpfields.Style
 	NoFields bool
 	Problem  Problem
+	// FallbackStatus is that of a denial by the fallback: 503 unless given, for the client may have
+	// kept to the limit, or 429.
+	FallbackStatus int
 	// Decided is told of every decision before the request goes on or is answered: of the
 	// route by its name, and of the key as weir knows it. For logs, and metrics by route.
 	Decided func(r *http.Request, route, key string, d client.Decision)
@@ -80,6 +88,10 @@ func (o *Options) complete() error {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
+	o.FallbackStatus = cmp.Or(o.FallbackStatus, http.StatusServiceUnavailable)
+	if o.FallbackStatus != http.StatusServiceUnavailable && o.FallbackStatus != http.StatusTooManyRequests {
+		return fmt.Errorf("%w: FallbackStatus must be 503 or 429, not %d", ErrBadOptions, o.FallbackStatus)
+	}
 	if len(o.Routes) == 0 {
 		return fmt.Errorf("%w: there must be a route", ErrBadOptions)
 	}
@@ -96,9 +108,15 @@ func (o *Options) complete() error {
 const longestName = 128
 
 func (r *Route) complete() error {
+	if r.Policy != nil {
+		if r.Rule != nil || r.Name != "" {
+			return errors.New("a Policy takes the place of the Rule, and the route has the policy's Name: give neither")
+		}
+		r.Rule = client.Policy("by-request") // until there is a request
+	}
 	switch {
 	case r.Rule == nil || r.Key == nil:
-		return errors.New("a Rule and a Key must be given")
+		return errors.New("a Rule and a Key must be given, or a Policy in place of the Rule")
 	case r.Rule.Err() != nil:
 		return r.Rule.Err()
 	case len(r.Name) > longestName || r.Name == "" && len(r.Pattern) > longestName:
@@ -114,6 +132,21 @@ func (r *Route) complete() error {
 		r.Name = r.Pattern
 	}
 	return nil
+}
+
+// of returns the route as it is for a request: under its policy of that moment, nil where the
+// request has none.
+func (r *Route) of(req *http.Request) *Route {
+	if r == nil || r.Policy == nil {
+		return r
+	}
+	name := r.Policy(req)
+	if name == "" {
+		return nil
+	}
+	own := *r
+	own.Rule, own.Name = client.Policy(name), name
+	return &own
 }
 
 // request is what weir is asked about a request. Policies keep their keys apart by

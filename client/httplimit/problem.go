@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 
@@ -29,6 +30,8 @@ type Denial struct {
 type Problem struct {
 	// Type and Title take the place of those above, of a 429.
 	Type, Title string
+	// ContentType is that of the document; application/problem+json unless given.
+	ContentType string
 	// Members adds members, or changes those there are; nil takes one away.
 	Members func(*http.Request, Denial) map[string]any
 }
@@ -36,7 +39,7 @@ type Problem struct {
 func (l *limiter) deny(w http.ResponseWriter, r *http.Request, route *Route, d client.Decision, q *httpfields.Quota) {
 	denial := Denial{Status: http.StatusTooManyRequests, Route: route.Name, Limit: q.Name, Detail: q.Detail(), Decision: d}
 	if d.Source == client.FromFallback {
-		denial.Status = http.StatusServiceUnavailable
+		denial.Status = l.o.FallbackStatus
 	}
 	l.answer(w, r, denial)
 }
@@ -52,7 +55,7 @@ func (l *limiter) answer(w http.ResponseWriter, r *http.Request, d Denial) {
 		http.Error(w, d.Detail, d.Status)
 		return
 	}
-	w.Header().Set("Content-Type", httpfields.ProblemContentType)
+	w.Header().Set("Content-Type", cmp.Or(l.o.Problem.ContentType, httpfields.ProblemContentType))
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(d.Status)
 	_, _ = w.Write(append(body, '\n'))
