@@ -68,6 +68,7 @@ func (l *limiter) admit(w http.ResponseWriter, r *http.Request, route *Route) bo
 	}
 	quota.Set(w.Header(), l.o.Fields, time.Now())
 	if !d.Allowed {
+		l.logDenial(r, route, q.Key, d)
 		l.deny(w, r, route, d, &quota)
 		return false
 	}
@@ -75,7 +76,7 @@ func (l *limiter) admit(w http.ResponseWriter, r *http.Request, route *Route) bo
 }
 
 func (l *limiter) routeOf(r *http.Request) *Route {
-	if r.Method == http.MethodOptions && !l.o.LimitPreflight {
+	if l.o.Enabled != nil && !l.o.Enabled() || r.Method == http.MethodOptions && !l.o.LimitPreflight {
 		return nil
 	}
 	return l.router.route(r).of(r)

@@ -56,6 +56,10 @@ type Route struct {
 // Options are choices for New. Routes is required.
 type Options struct {
 	Routes []Route
+	// Enabled is the switch for all routes, asked about each request: while it is false, requests
+	// pass as if there were no middleware. nil: always true. The Load of an atomic.Bool is such a
+	// switch. To switch off one route, disable its policy (RL.POLICY DISABLE).
+	Enabled func() bool
 	// Exclude are patterns of requests that pass, as if they were written before the routes: a
 	// glob ("/health**" for every path that begins so) passes whatever it matches, a pattern of
 	// http.ServeMux what fits no other such pattern better.
@@ -76,6 +80,10 @@ type Options struct {
 	// Denied answers denials in place of the problem document. Fields and Retry-After are
 	// set; Denial.Status is what it should answer.
 	Denied func(http.ResponseWriter, *http.Request, Denial)
+	// LogDenials gets a line at level WARN for each answer of 429: the client, the endpoint, the
+	// name of the route, the wait. nil: no lines. Denials of the fallback (503) are not among
+	// them, because the client logs an outage once.
+	LogDenials *slog.Logger
 	// Logger is told of requests that could not be decided, about one a second; nil:
 	// slog.Default().
 	Logger *slog.Logger
