@@ -1,6 +1,7 @@
 package client
 
 import (
+	"net/netip"
 	"strings"
 	"sync"
 	"time"
@@ -21,6 +22,7 @@ type denial struct {
 	units   int64 // that were asked for: more need a longer wait, less may fit
 	high    bool
 	maxWait time.Duration
+	from    netip.Addr // a block of it denies nobody else
 	at      time.Time
 	until   time.Time // the retry time; a monotonic reading, like at
 	forget  time.Time
@@ -52,7 +54,7 @@ func (m *denials) remember(q *Request, d *Decision, now time.Time) {
 	}
 	until := now.Add(d.RetryAfter)
 	kept := denial{
-		rule: q.Rule.name, units: q.units(), high: q.High, maxWait: q.MaxWait,
+		rule: q.Rule.name, units: q.units(), high: q.High, maxWait: q.MaxWait, from: q.From,
 		at: now, until: until, forget: now.Add(min(d.RetryAfter, maxDenialAge)), d: *d,
 	}
 	m.mu.Lock()
@@ -97,7 +99,7 @@ func (m *denials) recall(q *Request, clock func() time.Time) (Decision, bool) {
 	}
 	now := clock()
 	switch {
-	case kept.rule != q.Rule.name || kept.high != q.High || kept.maxWait != q.MaxWait || q.units() != kept.units:
+	case kept.rule != q.Rule.name || kept.high != q.High || kept.maxWait != q.MaxWait || kept.from != q.From || q.units() != kept.units:
 		return Decision{}, false
 	case !now.Before(kept.forget):
 		delete(m.keys, q.Key)
@@ -112,13 +114,14 @@ func (m *denials) recall(q *Request, clock func() time.Time) (Decision, bool) {
 	return d, true
 }
 
-// forgetBehind drops what is known of the keys that a block of this one may hold for.
+// forgetBehind drops what is known of the keys that a block of this one may hold for, and of
+// all requests that came from an address.
 func (m *denials) forgetBehind(key string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	addr := strings.TrimPrefix(key, "ip:")
-	for other := range m.keys {
-		if other == key || other == addr || strings.HasSuffix(other, "|"+key) || strings.HasSuffix(other, "|"+addr) {
+	for other, kept := range m.keys {
+		if kept.from.IsValid() || other == key || other == addr || strings.HasSuffix(other, "|"+key) || strings.HasSuffix(other, "|"+addr) {
 			delete(m.keys, other)
 		}
 	}

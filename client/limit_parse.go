@@ -87,23 +87,58 @@ func fixedOf(window string, size int64, rest []string) (*Rule, []string) {
 	return Fixed(time.Duration(ns), size), rest
 }
 
-// strikesOf reads a window, and thresholds with their penalties.
+// strikesOf reads a window, thresholds with their penalties or delays, and the modes behind
+// them. It returns nil for words that it does not know.
 func strikesOf(words []string) *Rule {
 	window, err := engine.ParseDuration([]byte(words[0]))
-	if err != nil || len(words)%2 == 0 {
+	if err != nil {
 		return nil
 	}
 	var steps []Step
-	for i := 1; i < len(words); i += 2 {
-		threshold, err := strconv.ParseInt(words[i], 10, 64)
-		if err != nil {
+	for words = words[1:]; len(words) > 0 && !isMode(words[0]); {
+		step, rest, ok := stepOf(words)
+		if !ok {
 			return nil
 		}
-		penalty, err := engine.ParseDuration([]byte(words[i+1]))
-		if err != nil {
-			return nil
-		}
-		steps = append(steps, Step{threshold, time.Duration(penalty)})
+		steps, words = append(steps, step), rest
 	}
-	return Strikes(time.Duration(window), steps...)
+	mode := engine.StrikeMode(0)
+	for _, word := range words {
+		if !isMode(word) {
+			return nil
+		}
+		mode |= strikeModes[word]
+	}
+	r := strikes(mode&engine.Attempts, time.Duration(window), steps)
+	if mode&engine.Extend != 0 {
+		r = r.Extended()
+	}
+	return r
+}
+
+var strikeModes = map[string]engine.StrikeMode{"ATTEMPTS": engine.Attempts, "EXTEND": engine.Extend}
+
+func isMode(word string) bool { return strikeModes[word] != 0 }
+
+// stepOf reads a threshold and its penalty, or its delay.
+func stepOf(words []string) (s Step, rest []string, ok bool) {
+	threshold, err := strconv.ParseInt(words[0], 10, 64)
+	words = words[1:]
+	delay := len(words) > 0 && words[0] == "DELAY"
+	if delay {
+		words = words[1:]
+	}
+	if err != nil || len(words) == 0 {
+		return s, nil, false
+	}
+	ns, err := engine.ParseDuration([]byte(words[0]))
+	if err != nil {
+		return s, nil, false
+	}
+	if s.Threshold = threshold; delay {
+		s.Delay = time.Duration(ns)
+	} else {
+		s.Penalty = time.Duration(ns)
+	}
+	return s, words[1:], true
 }

@@ -137,7 +137,7 @@ func TestPolicyCacheIsBounded(t *testing.T) {
 func TestParseLimit(t *testing.T) {
 	for _, text := range []string{
 		"TOKENBUCKET 10/1s 50", "TOKENBUCKET 1/1m 5 MAXWAIT 2s", "LEAKYBUCKET 10/1s 0", "FIXED 1m 5", "FIXED 1m 5 FIRST", "FIXED DAY 5",
-		"FIXED MONTH 5 TZ Europe/Berlin", "FIXED FOREVER 5", "SLIDING 1m 5", "SLIDINGCOUNTER 1m 5", "STRIKE 15m 4 2s 11 15m",
+		"FIXED MONTH 5 TZ Europe/Berlin", "FIXED FOREVER 5", "SLIDING 1m 5", "SLIDINGCOUNTER 1m 5", "STRIKE 15m 4 2s 11 15m", "STRIKE 15m 4 DELAY 2s 11 15m ATTEMPTS", "STRIKE 15m 11 15m EXTEND", "STRIKE 15m 11 15m ATTEMPTS EXTEND",
 	} {
 		_, err := parseLimit(text)
 		require.NoError(t, err, text)
@@ -145,7 +145,7 @@ func TestParseLimit(t *testing.T) {
 	for _, text := range []string{
 		"", "TOKENBUCKET", "TOKENBUCKET 10/1s", "TOKENBUCKET x 50", "TOKENBUCKET 10/1s x", "TOKENBUCKET 10/1s 0", "TOKENBUCKET 10/1s 50 MORE",
 		"TOKENBUCKET 10/1s 50 MAXWAIT x", "LATER 1m 5", "FIXED x 5", "FIXED 1m 5 LAST", "SLIDING x 5", "STRIKE x 4 2s", "STRIKE 15m 4",
-		"STRIKE 15m x 2s", "STRIKE 15m 4 x", "SLIDING 1m 5 MORE",
+		"STRIKE 15m x 2s", "STRIKE 15m 4 x", "STRIKE 15m 4 DELAY", "STRIKE 15m 4 2s ATTEMPTS 5 3s", "STRIKE 15m ATTEMPTS", "SLIDING 1m 5 MORE",
 	} {
 		_, err := parseLimit(text)
 		require.Error(t, err, text)

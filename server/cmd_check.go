@@ -10,7 +10,7 @@ import (
 
 func checkCommand() *command {
 	return &command{
-		name: "RL.CHECK", arity: -3, syntax: "policy key [policy key ...] [COST n] [PARTIAL] [PRIORITY high|normal] [ID token]",
+		name: "RL.CHECK", arity: -3, syntax: "policy key [policy key ...] [COST n] [PARTIAL] [PRIORITY high|normal] [FROM address] [ID token]",
 		group: groupPolicy, flags: decideFlags, keys: keySpec{2, -1, 2},
 		summary: "Decide under named policies: all of their limits, or none",
 		details: "Takes the cost from every limit of every policy named, each for its own key, in one atomic step; when one of them denies, nothing is " +
@@ -19,7 +19,7 @@ func checkCommand() *command {
 			"Up to 16 policies, none of them twice for one key. Each limit of a policy counts each key by itself, in a limiter named " +
 			"`policy|<policy>|<number of the limit, from 0>|<key>`, which `SCAN`, `RL.INSPECT`, `TTL` and `RL.RESET` know like any other; the decision commands refuse such keys.",
 		params: []param{{"policy", "a policy made with `RL.POLICY SET`"}, paramKey, paramCost, paramPartial,
-			{"PRIORITY high|normal", "high may also take what the policies keep with `RESERVED`; normal unless given"},
+			{"PRIORITY high|normal", "high may also take what the policies keep with `RESERVED`; normal unless given"}, paramFrom,
 			{"ID token", "makes the request happen once: the same token on the same first key within 60 seconds answers what the first one answered and takes nothing more; 1 to 64 bytes"}},
 		reply: "The five integers of the limit that binds, and the name of its policy. Denied: the limit with the longest wait. Admitted: the one with the least left; " +
 			"`retry_after_ms` is how long to hold the request first, the longest that any limit asks for. With `PARTIAL` `allowed` is the units granted. " +
@@ -38,7 +38,7 @@ func checkCommand() *command {
 }
 
 // checkOptions are the options of RL.CHECK. No policy may have the name of one.
-const checkOptions = optCost | optPartial | optPriority | optID
+const checkOptions = optCost | optPartial | optPriority | optFrom | optID
 
 func planCheck(s *session, args [][]byte) error {
 	op, err := s.op(engine.OpCheck, args[2])
@@ -140,6 +140,8 @@ func (s *session) explainCheck(op *engine.Op, d *engine.Decision) {
 	switch {
 	case info.Blocked:
 		reason = blockText(pair.Key, &info)
+	case s.fromBlocked(op):
+		reason = s.fromText(op)
 	case p == nil || int(d.Part) >= len(p.LimitsFor(s.srv.lim.Now(), pair.Key)):
 		reason = "no limit is in force: the policy is disabled, or an override lifts it"
 	default:

@@ -202,7 +202,11 @@ func (s *session) explanation(op *engine.Op, d *engine.Decision, info engine.Inf
 	s.pairInt("limit", d.Limit)
 	s.pair("algorithm", op.Limit.Algorithm.String())
 	s.pair("rule", ruleText(op.Limit))
-	s.pair("why", why(op, d, info))
+	reason := why(op, d, info)
+	if !info.Blocked && s.fromBlocked(op) {
+		reason = s.fromText(op)
+	}
+	s.pair("why", reason)
 	s.stale()
 }
 
@@ -245,6 +249,21 @@ func blockText(key []byte, info *engine.Info) string {
 		by = " by RL.BLOCK " + quote([]byte(info.BlockedBy)) + " EVERYWHERE"
 	}
 	return "the key is blocked" + by + forHowLong(info.BlockedMs) + reasonText(info.Reason)
+}
+
+// fromBlocked says whether the address that an operation comes from is blocked everywhere.
+func (s *session) fromBlocked(op *engine.Op) bool {
+	if len(op.From) == 0 {
+		return false
+	}
+	info, _ := s.inspect(op.From)
+	return info.Blocked && info.Everywhere
+}
+
+// fromText says which block of an address denies an operation.
+func (s *session) fromText(op *engine.Op) string {
+	info, _ := s.inspect(op.From)
+	return "its address is blocked by RL.BLOCK " + quote(op.From) + " EVERYWHERE" + forHowLong(info.BlockedMs) + reasonText(info.Reason)
 }
 
 func units(n int64) string {

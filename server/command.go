@@ -102,7 +102,7 @@ type commandTable struct {
 func newCommandTable() *commandTable {
 	t := &commandTable{byName: make(map[string]*command)}
 	for _, family := range [][]*command{
-		decideCommands(), {rlWaitCommand()}, policyCommands(), settleCommands(), lookCommands(), keyCommands(), dialectCommands(), scriptCommands(), countCommands(), stringCommands(),
+		decideCommands(), {rlWaitCommand()}, policyCommands(), settleCommands(), blacklistCommands(), lookCommands(), keyCommands(), dialectCommands(), scriptCommands(), countCommands(), stringCommands(),
 		connectionCommands(), {clientCommand()}, multiCommands(), pubsubCommands(),
 		serverCommands(), configCommands(), slowlogCommands(), {commandCommand(), aclCommand(), debugCommand()},
 		clusterCommands(), {weirClusterCommand(), weirBackupCommand()},

@@ -77,7 +77,7 @@ const (
 	errNoHold          replyError = "NOHOLD there is no hold with this id: it was denied, or has been over for more than 60 seconds; nothing was charged"
 	errOtherTerms      replyError = "ERR the id names a hold on other terms, nothing was taken"
 	errOtherActual     replyError = "ERR the hold is settled with another actual, nothing was changed"
-	errBlocksFull      replyError = "ERR at most 1000 blocks EVERYWHERE may be in force, nothing was blocked: RL.UNBLOCK one, or block single keys"
+	errBlocksFull      replyError = "ERR at most 1000 blocks EVERYWHERE may be in force, and this one was not set: RL.UNBLOCK one, or block single keys"
 	errEverywhereStays replyError = "NOPERM this key has a block EVERYWHERE: only a user who may use all keys may change or lift it"
 	errKeyBlocked      replyError = "ERR the key is blocked, and what is kept under it only its client can judge; nothing was read or changed: RL.UNBLOCK lifts the block"
 	errValueTooLong    replyError = "ERR string exceeds maximum allowed size (--max-value-bytes)"

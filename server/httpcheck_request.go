@@ -17,8 +17,6 @@ import (
 const (
 	// statusHeader tells the true status where deny_status asks for another.
 	statusHeader = "X-Weir-Status"
-	// clientBitsV6 is what of an IPv6 address is one client, who has the rest to himself.
-	clientBitsV6 = 64
 	forwardedFor = "X-Forwarded-For"
 	// anonymousKey is shared by all requests whose header has no key.
 	anonymousKey = "anonymous"
@@ -50,6 +48,9 @@ func readCheck(r *http.Request) (*checkRequest, error) {
 	policy := cmp.Or(inPath, params["policy"], headerNamed(r, params["policy_header"]))
 	if key == "" && params["key_header"] != "" {
 		key = cmp.Or(lastOf(r, params["key_header"]), anonymousKey)
+	}
+	if client, ok := parseClient(lastOf(r, params["from_header"])); ok {
+		q.op.From = []byte(addressKind + client)
 	}
 	cost := cmp.Or(params["cost"], headerNamed(r, params["cost_header"]), "1")
 	q.op.Text, q.op.Key = []byte(policy), []byte(checkKeyOf(key))
@@ -113,19 +114,6 @@ func (q *checkRequest) readAnswers(params map[string]string) (err error) {
 	}
 	q.style = style
 	return nil
-}
-
-// checkKeyOf folds addresses: an IPv6 client is its /64.
-func checkKeyOf(key string) string {
-	addr, err := netip.ParseAddr(key)
-	if err != nil {
-		return key
-	}
-	if addr = addr.Unmap().WithZone(""); addr.Is4() {
-		return addr.String()
-	}
-	prefix, _ := addr.Prefix(clientBitsV6) // of a valid address it never fails
-	return prefix.String()
 }
 
 func headerNamed(r *http.Request, name string) string {

@@ -151,7 +151,7 @@ func TestHTTPCheckTakesNoParameterFromAKey(t *testing.T) {
 		"/check/api?key=ip:1&=":                "ERR something" + behind,
 		"/check/api?key&cost=0":                "ERR cost" + behind,
 		"/check/api?cost=1&cost=0&key=ip:1":    "ERR cost is given twice\n",
-		"/check/api?kee=1&key=ip:1":            "ERR parameter must be policy, key or key_rest, cost, priority, deny_status, error_status, fields, or policy_header, key_header, cost_header, priority_header, not 'kee'\n",
+		"/check/api?kee=1&key=ip:1":            "ERR parameter must be policy, key or key_rest, cost, priority, deny_status, error_status, fields, or policy_header, key_header, from_header, cost_header, priority_header, not 'kee'\n",
 		"/check/api?key=ip:1&priority=high":    "ERR priority" + behind,
 	} {
 		w := askFrom(h, here, url)

@@ -19,6 +19,8 @@ var argumentValues = map[string][]string{
 	"field":   {"x"},
 	"text":    {"reason"},
 	"samples": {"1"},
+	"address": {"192.0.2.1", "::ffff:192.0.2.3", "2001:db8::1", "192.0.2.9:80", "198.51.100.1", "198.51.100.2", "198.51.100.3", "198.51.100.4", "198.51.100.5"},
+	"member":  {"192.0.2.1", "192.0.2.2", "192.0.2.3", "2001:db8::2", "2001:db8::/64"},
 }
 
 // sameValues are names whose values are those of another.
@@ -36,7 +38,9 @@ func (g *commandSource) value(cmd *command, name string) string {
 	case g.IntN(60) == 0:
 		return pick(g, oddNumbers)
 	case name == "id" && cmd.full != "rl.acquire": // of a hold
-		return "h" + strconv.Itoa(g.drawn/500) + "." + strconv.Itoa(g.IntN(5))
+		return "h" + strconv.Itoa(g.drawn/500) + "." + strconv.Itoa(g.IntN(3))
+	case name == "key" && slices.ContainsFunc(blacklistCommands(), func(c *command) bool { return c.name == cmd.name }):
+		return blacklistKey
 	case name == "key":
 		return g.key(g.kindOfKey(cmd))
 	case known:

@@ -59,11 +59,12 @@ func readRLS(in *rlspb.Request) (*rlsRequest, error) {
 	case n == 0 || n > rlsMaxDescriptors:
 		return nil, replyError(fmt.Sprintf("ERR there must be 1 to %d descriptors, not %d", rlsMaxDescriptors, n))
 	}
+	from := rlsFrom(in.Descriptors)
 	q := &rlsRequest{names: make([]string, n), ops: make([]engine.Op, n), ds: make([]engine.Decision, n)}
 	for i, d := range in.Descriptors {
 		entries, high := rlsPriority(d.Entries)
 		name, key := rlsPolicy(in.Domain, entries), rlsKey(entries)
-		op := engine.Op{Code: engine.OpCheck, Text: []byte(name), Key: []byte(key), Cost: rlsHits(in, d), High: high}
+		op := engine.Op{Code: engine.OpCheck, Text: []byte(name), Key: []byte(key), Cost: rlsHits(in, d), High: high, From: from}
 		if d.Limit != nil {
 			if err := bringLimit(&op, name, key, d.Limit); err != nil {
 				return nil, err
@@ -72,6 +73,25 @@ func readRLS(in *rlspb.Request) (*rlsRequest, error) {
 		q.names[i], q.ops[i] = name, op
 	}
 	return q, nil
+}
+
+// remoteAddress is the key of the entry that an Envoy makes of its client's address.
+const remoteAddress = "remote_address"
+
+// rlsFrom returns the key of a block everywhere of the client's address, which holds for all
+// descriptors of a call; nil where no descriptor has the address.
+func rlsFrom(all []*rlspb.Descriptor) []byte {
+	for _, d := range all {
+		for _, e := range d.Entries {
+			if string(e.Key) != remoteAddress {
+				continue
+			}
+			if client, ok := parseClient(string(e.Value)); ok {
+				return []byte(addressKind + client)
+			}
+		}
+	}
+	return nil
 }
 
 // rlsHits is the cost of a descriptor: its own where it has one, 0 to look only; else the

@@ -39,7 +39,10 @@ type Config struct {
 	// HTTPCheck says who may have decisions over HTTP: HTTPCheckOff (the default),
 	// HTTPCheckProtected or HTTPCheckOpen.
 	HTTPCheck string
-	Version   string // weir's version, for INFO and HELLO
+	// BlacklistKey is the key on which SADD, SREM and the other commands of sets show and
+	// change the addresses that are blocked everywhere; empty: they work on no key.
+	BlacklistKey string
+	Version      string // weir's version, for INFO and HELLO
 
 	MaxClients     int           // connections at once
 	MaxPerSource   int           // of them, from one address or IPv6 network; 0: as many
@@ -160,6 +163,9 @@ func (c *Config) complete() error {
 	switch {
 	case c.HTTPCheck != HTTPCheckOff && c.HTTPCheck != HTTPCheckProtected && c.HTTPCheck != HTTPCheckOpen:
 		return fmt.Errorf("%w: HTTP check must be %s, %s or %s, not %q", ErrBadConfig, HTTPCheckOff, HTTPCheckProtected, HTTPCheckOpen, c.HTTPCheck)
+	case len(c.BlacklistKey) > engine.MaxKeyLen || engine.Reserved([]byte(c.BlacklistKey)):
+		return fmt.Errorf("%w: the blacklist key must be at most %d bytes and not begin like the limiters of policies, not %q",
+			ErrBadConfig, engine.MaxKeyLen, c.BlacklistKey)
 	case c.Redirect != RedirectForward && c.Redirect != RedirectMoved:
 		return fmt.Errorf("%w: redirect must be %s or %s, not %q", ErrBadConfig, RedirectForward, RedirectMoved, c.Redirect)
 	case c.MaxClients < 1:

@@ -21,6 +21,8 @@ var wrappedLines = map[string][]string{
 	"del": {"DEL %k", "DEL %m %k"}, "unlink": {"UNLINK %m %k"}, "rl.inspect": {"RL.INSPECT %k"},
 	"hgetall": {"HGETALL %k"}, "ttl": {"TTL %k"}, "pttl": {"PTTL %k"}, "type": {"TYPE %k"},
 	"exists": {"EXISTS %k", "EXISTS %m %k"}, "memory|usage": {"MEMORY USAGE %k"},
+	"sismember":  {"SISMEMBER %k 192.0.2.7"},
+	"smismember": {"SMISMEMBER %k 192.0.2.7"}, "smembers": {"SMEMBERS %k"}, "scard": {"SCARD %k"},
 	"object|encoding": {"OBJECT ENCODING %k"}, "watch": {"WATCH %k", "WATCH %m %k"},
 	"cl.throttle": {"CL.THROTTLE %k 15 30 60"}, "throttle": {"THROTTLE %k 15 30 60"}, "gcra": {"GCRA %k 15 30 60"},
 	"increx":  {"INCREX %k"},

@@ -53,6 +53,9 @@ func New(c *client.Client, o Options) (func(http.Handler) http.Handler, error) {
 // admit says whether a request of a route goes on, and has answered it otherwise.
 func (l *limiter) admit(w http.ResponseWriter, r *http.Request, route *Route) bool {
 	q := route.request(r)
+	if l.o.Address != nil {
+		q.From = l.o.Address(r)
+	}
 	d, err := l.decide(r.Context(), route, q)
 	if err != nil {
 		l.undecided(w, r, route, err)

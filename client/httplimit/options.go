@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -67,6 +68,10 @@ type Options struct {
 	// LimitPreflight limits OPTIONS requests as well. Browsers send them by themselves, and
 	// show nobody an answer of 429.
 	LimitPreflight bool
+	// Address returns the client's address, usually Proxies.Client; nil: requests have none.
+	// A block everywhere of the address (RL.BLOCK ip:... EVERYWHERE, or SADD on the blacklist)
+	// denies its requests whatever their key is.
+	Address func(*http.Request) netip.Addr
 	// Fields are those that replies carry, beside Retry-After. Unless given: IETF | XEpoch.
 	Fields   httpfields.Style
 	NoFields bool
