@@ -129,7 +129,7 @@ func expireConditions(args [][]byte) (how int64, err error) {
 	for _, b := range args {
 		w := findWord(expireWords, b)
 		if w == nil {
-			return 0, replyError("ERR Unsupported option " + printable(b, maxQuotedBytes))
+			return 0, replyError("ERR Unsupported option " + printable(b, maxQuotedBytes) + ": the condition must be NX, XX, GT or LT")
 		}
 		how |= w.bit
 	}
