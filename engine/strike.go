@@ -40,7 +40,7 @@ func (s *shard) takeStrike(c *cell, op *Op, d *Decision) bool {
 		return false
 	}
 	s.record(c, l.WindowNs, units)
-	if x.blocked {
+	if x.blocked { // no step could tell more from it
 		s.keepNewest(c, l.Max)
 	}
 	s.countStrike(&x, units)
@@ -50,13 +50,9 @@ func (s *shard) takeStrike(c *cell, op *Op, d *Decision) bool {
 	return true
 }
 
-// add counts strikes. Those during a penalty are counted up to the last threshold: no step
-// could tell more from it.
+// add counts strikes.
 func (x *strike) add(l *Limit, units, nowNs int64) {
 	x.newestNs, x.count = nowNs, min(x.was+units, MaxLogUnits)
-	if x.blocked {
-		x.count = min(x.count, l.Max)
-	}
 	var last bool
 	x.penaltyNs, last, x.delayNs = l.Steps.reached(x.was, x.count, x.blocked)
 	if x.penaltyNs > 0 {
