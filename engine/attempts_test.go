@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"bytes"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -167,4 +168,57 @@ func TestStrikeModesOfOthersAreRefused(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, p.Limits, again.Limits)
 	}
+	at, table, stored := engine.Stamp{NowNs: 1e18}, metaTable(1), entries{}
+	decideAt(table, at, engine.Op{Key: []byte("k"), Limit: quotaLimit(9).Limit, Cost: 1})
+	require.NoError(t, table.Drain(100, into(t, stored)))
+	for key, value := range stored {
+		_, err := metaTable(1).Load(at, []byte(key), value[0])
+		require.NoError(t, err)
+		spoiled := bytes.Clone(value[0])
+		spoiled[1] |= byte(engine.Attempts) << 4
+		_, err = metaTable(1).Load(at, []byte(key), spoiled)
+		require.ErrorIs(t, err, engine.ErrStored)
+	}
+}
+
+// TestAModeIsPartOfTheLimit: the last strike says which one is in force.
+func TestAModeIsPartOfTheLimit(t *testing.T) {
+	at, table := engine.Stamp{NowNs: 1e18}, engine.NewTable(engine.Options{})
+	for _, mode := range []engine.StrikeMode{0, engine.Attempts, engine.Extend, engine.Attempts | engine.Extend, 0} {
+		decideAt(table, at, engine.Op{Key: []byte("k"), Limit: attemptLimit(mode), Cost: 1})
+		info, _ := table.Inspect(at, []byte("k"))
+		require.Equal(t, attemptLimit(mode), info.Limit)
+	}
+}
+
+// TestExtendedPenaltiesMakeRoom: what a penalty takes to become longer may be what another limit
+// of the same check has. Neither is then written where it was.
+func TestExtendedPenaltiesMakeRoom(t *testing.T) {
+	at := engine.Stamp{NowNs: 1e18}
+	table := engine.NewTable(engine.Options{Shards: 1, MaxMemoryBytes: 1 << 20, TrackChanges: true})
+	limits := make([]engine.PolicyLimit, engine.MaxPolicyLimits)
+	for i := range limits {
+		steps := []engine.Step{{Threshold: 1, PenaltyNs: 900e9}, {Threshold: 3000, PenaltyNs: 900e9}}
+		limits[i].Limit = engine.Limit{Algorithm: engine.Strike, Strikes: engine.Extend, WindowNs: 900e9, Max: 3000, Steps: engine.MakeSteps(steps)}
+	}
+	decideAt(table, at, setPolicy("many", engine.Policy{Limits: limits}))
+	stored := entries{}
+	for i := range 30_000 {
+		at.NowNs += 1e6
+		if i%10 == 0 { // so that what is denied has another limit to put in force
+			bucket := engine.Limit{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: 3600e9}, Max: 1 + int64(i/10%2)}
+			decideAt(table, at, setPolicy("bucket", engine.Policy{Limits: []engine.PolicyLimit{{Limit: bucket}}}))
+		}
+		bucket := fmt.Sprint("b", i%7)
+		decideAt(table, at, check(1, "bucket", bucket))
+		decideAt(table, at, check(1, "many", fmt.Sprint("k", i%17), "many", fmt.Sprint("k", 17+i%13)))
+		decideAt(table, at, check(1, "many", fmt.Sprint("k", i%17), "many", fmt.Sprint("k", 17+i%13), "bucket", bucket))
+		if i%100 == 0 {
+			require.NoError(t, table.Drain(100, into(t, stored)))
+			require.LessOrEqual(t, table.MemoryBytes(), int64(1<<20))
+		}
+	}
+	require.Positive(t, table.Stats(at).Evicted)
+	require.NoError(t, table.Drain(100, into(t, stored)))
+	require.Equal(t, table.StateHash(at), loaded(t, at, stored, 1).StateHash(at))
 }

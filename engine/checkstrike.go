@@ -16,7 +16,9 @@ func (k *checker) extend(op *Op) (changed bool) {
 			continue
 		}
 		if memory != x.s.t.evictions() {
-			x.reopen()
+			if x.reopen(); !x.c.live { // given up meanwhile: the check is denied for what it was
+				continue
+			}
 		}
 		x.op.Dry, x.op.Cost = op.Dry, op.Cost
 		changed = x.take() || changed

@@ -169,6 +169,7 @@ func (s *shard) resetPolicy(op *Op, d *Decision) bool {
 		s.open(&c)
 		if s.bringUp(&c); c.live {
 			d.Allowed = 1
+			s.countSuccess(c.e)
 			s.drop(&c)
 		}
 	}

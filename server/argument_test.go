@@ -64,7 +64,7 @@ var argumentErrors = []struct{ send, want string }{
 	{"RL.STRIKE k 1h 3 DELAY ATTEMPTS", "ERR penalty " + durations + ", not 'ATTEMPTS'"},
 	{"RL.STRIKE k 1h 3 DELAY 0", "ERR penalty must be longer than 0, not '0'"},
 	{"RL.STRIKE k 1h 3 1m ATTEMPTS ATTEMPTS", "ERR ATTEMPTS is given twice"},
-	{"RL.STRIKE k 1h 3 1m EXTEND 4 1m", "ERR option must be COST n, ID token, ATTEMPTS, EXTEND, not '4'"},
+	{"RL.STRIKE k 1h 3 1m EXTEND 4 1m", "ERR option must be COST n, ID token, ATTEMPTS, EXTEND, FROM address, not '4'"},
 	{"RL.FORGIVE p", "ERR wrong number of arguments for 'rl.forgive' command: RL.FORGIVE policy key [policy key ...] [ID token]"},
 	{"RL.FORGIVE p k q", "ERR policy 'q' needs a key: policies and keys come in pairs"},
 	{"RL.FORGIVE p policy|p|0|k", string(errReservedKey)},

@@ -111,8 +111,9 @@ func TestLockoutEvents(t *testing.T) {
 	c.say("RL.CHECK lockout 42 COST 2")
 	assert.Empty(t, bot.fake.messages())
 	bot.say("PSUBSCRIBE weir:lockout:*")
-	c.say("RL.CHECK lockout 44 lockout 45 COST 2")
+	c.say("RL.CHECK api 44 lockout 44 lockout 45 COST 2")
 	got := bot.fake.messages()
+	assert.Equal(t, 2, strings.Count(got, "pmessage"), "%s", got)
 	assert.Contains(t, got, `{"policy":"lockout","key":"44","seconds":900}`)
 	assert.Contains(t, got, `{"policy":"lockout","key":"45","seconds":900}`)
 }
@@ -128,13 +129,17 @@ func TestMetricsOfAttempts(t *testing.T) {
 	c.say("RL.FORGIVE lockout 42")
 	c.say("RL.STRIKE login:42 15m 4 15m ATTEMPTS")
 	c.say("RL.RESET login:42")
+	c.say("RL.POLICY SET named LIMIT STRIKE 15m 4 15m ATTEMPTS LAYOUT rl:auth:fail:{key}")
+	require.Equal(t, "1 3 0 900000 4 named", c.say("RL.CHECK named 42"))
+	require.Equal(t, "1", c.say("DEL rl:auth:fail:42"), "by the name that the policy gives its keys")
+	require.Equal(t, "1 4 0 0 4 named", c.say("RL.CHECK named 42 COST 0"))
 	c.say("RL.STRIKE reported 15m 4 15m")
 	c.say("RL.RESET reported")
 	for range 6 {
 		c.say("RL.CHECK lockout 43")
 	}
 	for name, want := range map[string]string{
-		"strikes": "11", "strike_successes": "2", "strike_delays": "5", "strike_penalties": "1", "strike_lockouts": "1",
+		"strikes": "12", "strike_successes": "3", "strike_delays": "5", "strike_penalties": "1", "strike_lockouts": "1",
 	} {
 		assert.Equal(t, want, value(t, srv.Server, "weir_"+name+"_total"), name)
 	}

@@ -237,6 +237,20 @@ func TestLimitsAreBounded(t *testing.T) {
 			bound{name + ": " + field, op, func(op *engine.Op, v int64) { f.set(&op.Limit, v) }, least, f.most}.check(t)
 		}
 	}
+	for name, limit := range soundLimits {
+		op := soundOp(engine.OpTake)
+		if op.Limit = limit; limit.Mode == engine.Month {
+			op.Calendar = &engine.Calendar{}
+		}
+		most := engine.StrikeMode(0)
+		if limit.Algorithm == engine.Strike {
+			most = engine.Attempts | engine.Extend
+		}
+		for mode := range engine.StrikeMode(16) {
+			op.Limit.Strikes = mode
+			require.Equal(t, mode <= most, wire.Sound(&op), "%s: mode %d", name, mode)
+		}
+	}
 	op := soundOp(engine.OpTake)
 	for mode := engine.Aligned; mode <= engine.Forever+1; mode++ {
 		calendar := mode >= engine.Day && mode <= engine.Year
