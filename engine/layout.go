@@ -80,9 +80,24 @@ func (l layout) keyOf(name []byte) (key []byte, ok bool) {
 	return key, !Reserved(key)
 }
 
-// meets reports whether two layouts can make the same name: with keys that are long enough
-// they can unless what they begin with differs, or what they end in.
+// len is how much of a name a layout fixes.
+func (l layout) len() int { return len(l.before) + len(l.behind) }
+
+// meets reports whether two layouts can make the same name, and none of them is for the other's
+// names: with keys that are long enough they can make the same name unless what they begin with
+// differs, or what they end in. A layout that begins and ends as the other does and fixes more,
+// rl:auth:fail:{key} beside rl:auth:{key}, has its names for itself.
 func (l layout) meets(other layout) bool {
+	shorter, longer := l, other
+	if shorter.len() > longer.len() {
+		shorter, longer = longer, shorter
+	}
+	within := len(shorter.before) <= len(longer.before) && len(shorter.behind) <= len(longer.behind)
+	return l.overlaps(other) && (!within || shorter.len() == longer.len())
+}
+
+// overlaps reports whether two layouts can make the same name.
+func (l layout) overlaps(other layout) bool {
 	begin, end := min(len(l.before), len(other.before)), min(len(l.behind), len(other.behind))
 	return l.before[:begin] == other.before[:begin] &&
 		l.behind[len(l.behind)-end:] == other.behind[len(other.behind)-end:]
@@ -104,7 +119,8 @@ func (s *Policies) LayoutTaken(name, text string) *Policy {
 	return nil
 }
 
-// OfLayout returns the policy whose layout makes a name, and the key in it. A limiter of
+// OfLayout returns the policy whose layout makes a name, and the key in it; of several the one
+// whose layout fixes most. A limiter of
 // another kind may have that very name: whoever looks for one asks for that first.
 func (s *Policies) OfLayout(name []byte) (p *Policy, key []byte) {
 	for _, p := range s.layouts {
@@ -138,6 +154,9 @@ func (s *Policies) ShownAs(b, name []byte) (shown []byte, shared, ok bool) {
 	if Reserved(b[at:]) {
 		return b[:at], false, false
 	}
+	if of, _ := s.OfLayout(b[at:]); of != p { // a name of a layout that fixes more
+		return b[:at], false, false
+	}
 	return b, len(p.prefixes) > 1, true
 }
 
@@ -149,14 +168,16 @@ func (p *Policy) NamesOf(key []byte) (names [][]byte) {
 	return names
 }
 
-// layoutsOf returns the policies of a set that have a layout, by name.
+// layoutsOf returns the policies of a set that have a layout, those first whose layout fixes more.
 func layoutsOf(byName map[string]*Policy) (all []*Policy) {
 	for _, p := range byName {
 		if p.Layout != "" {
 			all = append(all, p)
 		}
 	}
-	slices.SortFunc(all, func(a, b *Policy) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b *Policy) int {
+		return cmp.Or(cmp.Compare(b.layout.len(), a.layout.len()), cmp.Compare(a.Name, b.Name))
+	})
 	return all
 }
 

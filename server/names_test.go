@@ -34,5 +34,30 @@ func TestLayoutNames(t *testing.T) {
 	})
 }
 
+// TestLayoutWithin: of two layouts that make a name, it belongs to the one that fixes more.
+func TestLayoutWithin(t *testing.T) {
+	c := defaultClient(t)
+	runStepsOn(t, c, []step{
+		{"", "RL.POLICY SET auth LIMIT TOKENBUCKET 1/s 3 LAYOUT rl:auth:{key}", "1"},
+		{"", "RL.POLICY SET fails LIMIT SLIDING 1m 5 LAYOUT rl:auth:fail:{key}", "1"},
+		{"", "RL.CHECK auth 192.0.2.1", "1 2 0 1000 3 auth"},
+		{"", "RL.CHECK auth fail:42", "1 2 0 1000 3 auth"},
+		{"", "RL.CHECK fails 42", "1 4 0 60000 5 fails"},
+		{"", "TYPE rl:auth:192.0.2.1", "tokenbucket"},
+		{"", "TYPE rl:auth:fail:42", "sliding"},
+		{"", "DEL rl:auth:fail:42", "1"},
+		{"", "RL.CHECK auth fail:42 COST 0", "1 2 0 1000 3 auth"},
+		{"", "RL.CHECK fails 42", "1 4 0 60000 5 fails"},
+	})
+	require.ElementsMatch(t, []string{"rl:auth:192.0.2.1", "policy|auth|0|fail:42", "rl:auth:fail:42"}, listOf(c, "KEYS *"))
+	for layout, want := range map[string]string{
+		"rl:auth:{key}": "-" + string(errLayoutTaken), "rl:auth:fail:{key}": "-" + string(errLayoutTaken),
+		"rl:{key}:x": "-" + string(errLayoutTaken), "rl:auth:{key}:x": "-" + string(errLayoutTaken), "rl:{key}": "1",
+	} {
+		require.Equal(t, want, c.say("RL.POLICY SET other LIMIT FIXED 1m 5 LAYOUT "+layout), layout)
+		c.say("RL.POLICY DEL other")
+	}
+}
+
 // listOf is the elements of a flat reply.
 func listOf(c *testClient, line string) []string { return strings.Fields(c.say(line)) }
