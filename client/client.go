@@ -168,6 +168,10 @@ func (c *Client) probe(ctx context.Context) error {
 	if outcomeOf(err) == refused && !c.lockedOut(err) { // it answers, whatever it thinks of the probe
 		return nil
 	}
+	if cluster, ok := c.rdb.(*redis.ClusterClient); ok && err != nil {
+		// It asks who leads now only once in ClusterStateReloadInterval, a minute unless told otherwise.
+		cluster.ReloadState(ctx)
+	}
 	return err
 }
 
