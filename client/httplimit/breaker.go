@@ -3,6 +3,7 @@ package httplimit
 import (
 	"cmp"
 	"fmt"
+	mathbits "math/bits"
 	"net/http"
 	"sync"
 	"time"
@@ -11,9 +12,10 @@ import (
 // The defaults of BreakerOptions.
 const (
 	DefaultBreakerFailures = 5
-	DefaultBreakerShare    = 0.5
-	DefaultBreakerWindow   = 10 * time.Second
+	DefaultBreakerAnswers  = 10
 	DefaultBreakerPause    = 5 * time.Second
+	// maxBreakerAnswers is how many answers fit into the state.
+	maxBreakerAnswers = 64
 )
 
 // BreakerState is the state of a Breaker.
@@ -39,10 +41,8 @@ func (s BreakerState) String() string {
 
 // BreakerOptions are choices for NewBreaker. Zero values mean the defaults.
 type BreakerOptions struct {
-	// Failures in a Window open the breaker, if they are at least Share of the answers in it.
-	Failures int
-	Share    float64
-	Window   time.Duration
+	// Failures among the last Answers (at most 64) open the breaker.
+	Failures, Answers int
 	// Pause is how long an open breaker answers 503. Then it is half-open.
 	Pause time.Duration
 	// Failed says which statuses are failures; nil: 500 and above. A panic is always one.
@@ -57,31 +57,29 @@ type Breaker struct {
 	o   BreakerOptions
 	now func() time.Time
 
-	mu              sync.Mutex
-	state           BreakerState
-	period          uint64 // counts the changes of state: outcomes of earlier periods say nothing
-	windowEnd       time.Time
-	answers, failed int       // in the window
-	openEnd         time.Time // open: when it becomes half-open
-	nextTry         time.Time // half-open: when another request passes if the last has no outcome
+	mu      sync.Mutex
+	state   BreakerState
+	period  uint64    // counts the changes of state: outcomes of earlier periods say nothing
+	recent  uint64    // the last answers, the newest in the lowest bit: 1 is a failure
+	openEnd time.Time // open: when it becomes half-open
+	nextTry time.Time // half-open: when another request passes if the last has no outcome
 }
 
 // NewBreaker returns a closed breaker.
 func NewBreaker(o BreakerOptions) (*Breaker, error) {
 	o.Failures = cmp.Or(o.Failures, DefaultBreakerFailures)
-	o.Share = cmp.Or(o.Share, DefaultBreakerShare)
-	o.Window = cmp.Or(o.Window, DefaultBreakerWindow)
+	o.Answers = cmp.Or(o.Answers, max(DefaultBreakerAnswers, o.Failures))
 	o.Pause = cmp.Or(o.Pause, DefaultBreakerPause)
 	if o.Failed == nil {
 		o.Failed = func(status int) bool { return status >= http.StatusInternalServerError }
 	}
 	switch {
-	case o.Failures < 1:
-		return nil, fmt.Errorf("%w: Failures must be at least 1, not %d", ErrBadOptions, o.Failures)
-	case !(o.Share > 0 && o.Share <= 1):
-		return nil, fmt.Errorf("%w: Share must be above 0 and at most 1, not %v", ErrBadOptions, o.Share)
-	case o.Window <= 0 || o.Pause <= 0:
-		return nil, fmt.Errorf("%w: Window and Pause must be above 0, not %v and %v", ErrBadOptions, o.Window, o.Pause)
+	case o.Answers < 1 || o.Answers > maxBreakerAnswers:
+		return nil, fmt.Errorf("%w: Answers must be 1 to %d, not %d", ErrBadOptions, maxBreakerAnswers, o.Answers)
+	case o.Failures < 1 || o.Failures > o.Answers:
+		return nil, fmt.Errorf("%w: Failures must be 1 to Answers, which is %d, not %d", ErrBadOptions, o.Answers, o.Failures)
+	case o.Pause <= 0:
+		return nil, fmt.Errorf("%w: Pause must be above 0, not %v", ErrBadOptions, o.Pause)
 	}
 	return &Breaker{o: o, now: time.Now}, nil
 }
@@ -156,13 +154,12 @@ func (b *Breaker) count(now time.Time, what outcome) {
 	if what == unknown {
 		return
 	}
-	if !now.Before(b.windowEnd) {
-		b.windowEnd, b.answers, b.failed = now.Add(b.o.Window), 0, 0
+	b.recent <<= 1
+	if what == failed {
+		b.recent |= 1
 	}
-	if b.answers++; what == failed {
-		b.failed++
-	}
-	if b.failed >= b.o.Failures && float64(b.failed) >= b.o.Share*float64(b.answers) {
+	b.recent &= 1<<b.o.Answers - 1
+	if mathbits.OnesCount64(b.recent) >= b.o.Failures {
 		b.open(now)
 	}
 }
@@ -175,7 +172,7 @@ func (b *Breaker) open(now time.Time) {
 func (b *Breaker) become(s BreakerState) {
 	b.state = s
 	b.period++
-	b.windowEnd, b.answers, b.failed = time.Time{}, 0, 0
+	b.recent = 0
 }
 
 func (b *Breaker) tell(from, to BreakerState) {

@@ -40,14 +40,11 @@ func request(b *Breaker, what outcome) (wait time.Duration) {
 }
 
 func TestBreakerStates(t *testing.T) {
-	b, pass, changes := clocked(t, BreakerOptions{Failures: 3, Window: 10 * time.Second, Pause: 5 * time.Second})
-	for range 2 {
-		require.Zero(t, request(b, failed))
+	b, pass, changes := clocked(t, BreakerOptions{Failures: 3, Answers: 4, Pause: 5 * time.Second})
+	for _, what := range []outcome{failed, failed, succeeded, unknown, succeeded, failed, succeeded, failed} {
+		require.Zero(t, request(b, what))
 	}
-	pass(10 * time.Second) // another window
-	require.Zero(t, request(b, failed))
-	require.Zero(t, request(b, failed))
-	require.Equal(t, BreakerClosed, b.State(), "two failures in each of two windows")
+	require.Equal(t, BreakerClosed, b.State(), "two failures among four answers")
 	require.Zero(t, request(b, failed))
 	require.Equal(t, BreakerOpen, b.State())
 	require.Equal(t, 5*time.Second, request(b, succeeded))
@@ -73,18 +70,23 @@ func TestBreakerStates(t *testing.T) {
 	require.Equal(t, BreakerClosed, b.State(), "failures from before are forgotten")
 }
 
-// Few failures among many answers do not open it.
-func TestBreakerShare(t *testing.T) {
-	b, _, _ := clocked(t, BreakerOptions{Failures: 2, Share: 0.5})
-	for range 10 {
+// However many answers were good before, a handler that fails opens it as soon.
+func TestBreakerAfterManyAnswers(t *testing.T) {
+	b, _, _ := clocked(t, BreakerOptions{})
+	for range 1000 {
 		request(b, succeeded)
 	}
-	for range 9 {
+	for i := range DefaultBreakerFailures {
+		require.Equal(t, BreakerClosed, b.State(), i)
 		request(b, failed)
 	}
-	require.Equal(t, BreakerClosed, b.State(), "9 of 19")
-	request(b, failed)
-	require.Equal(t, BreakerOpen, b.State(), "10 of 20")
+	require.Equal(t, BreakerOpen, b.State())
+	b, _, _ = clocked(t, BreakerOptions{Failures: 64})
+	for range 64 {
+		require.Equal(t, BreakerClosed, b.State())
+		request(b, failed)
+	}
+	require.Equal(t, BreakerOpen, b.State(), "the largest number")
 }
 
 // Outcomes of requests that began before the last change of state say nothing.
@@ -119,11 +121,11 @@ func TestBreakerTrialsAreLost(t *testing.T) {
 
 func TestBreakerOptions(t *testing.T) {
 	for want, o := range map[string]BreakerOptions{
-		"Failures must be at least 1, not -1":               {Failures: -1},
-		"Share must be above 0 and at most 1, not 2":        {Share: 2},
-		"Window and Pause must be above 0, not -1ns and 5s": {Window: -1},
-		"Window and Pause must be above 0, not 10s and -1s": {Pause: -time.Second},
-		"Share must be above 0 and at most 1, not -0.5":     {Share: -0.5},
+		"Failures must be 1 to Answers, which is 10, not -1": {Failures: -1},
+		"Failures must be 1 to Answers, which is 4, not 5":   {Failures: 5, Answers: 4},
+		"Answers must be 1 to 64, not 65":                    {Answers: 65},
+		"Answers must be 1 to 64, not -1":                    {Answers: -1},
+		"Pause must be above 0, not -1s":                     {Pause: -time.Second},
 	} {
 		_, err := NewBreaker(o)
 		require.ErrorIs(t, err, ErrBadOptions)
