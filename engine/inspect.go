@@ -26,6 +26,8 @@ type Info struct {
 	// PenaltyMs is what is left of a strike penalty.
 	PenaltyMs int64
 	Holders   int // leases, or holds on the limit of a policy
+	// Hash is what a Scripted limiter keeps, if its script keeps a hash.
+	Hash []HashField
 	// AtMs is the time of the look on the wall clock, in Unix milliseconds, of a TokenBucket;
 	// Tokens tells what it held then.
 	AtMs    int64
@@ -134,7 +136,7 @@ func (s *shard) describe(c *cell, info *Info) {
 		return
 	case Scripted:
 		record := readScriptRecord(e.state())
-		info.IdleInMs = record.leftMs(s.nowNs)
+		info.IdleInMs, info.Hash = record.leftMs(s.nowNs), record.hash()
 		if isText(e.state()) {
 			info.Bytes += readText(e.state()).bytes(&s.slab)
 		}

@@ -39,7 +39,8 @@ const (
 )
 
 // Further scripts have numbers of their own, which stand in the file of each: strings have
-// 27 to 36 (script_text.go). NumScripts is above all that were given out.
+// 27 to 36 (script_text.go), hashes 37 to 44 (script_hash.go). NumScripts is above all that were
+// given out.
 const NumScripts ScriptID = 49
 
 // MaxScriptArgs is the most numbers any script takes.
@@ -116,6 +117,8 @@ var scripts = [NumScripts]struct {
 	TextDrop:             {shapeString, textDrop, textBlocked},
 	TextAdd:              {shapeString, textSet, textBlocked},
 	TextSwapLive:         {shapeString, textSwap, textBlocked},
+	GatewayTake:          {shapeGateway, gatewayTake, gatewayBlocked},
+	MarketTake:           {shapeMarket, marketTake, marketBlocked},
 }
 
 // scriptRun is one run of a script: the arguments, what is kept under its key, and

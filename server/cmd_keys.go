@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"math"
 	"strconv"
 
@@ -165,6 +166,8 @@ type keyList struct {
 	n       int
 	replies []byte
 	seen    map[string]struct{} // the names that several limiters share
+	listed  bool                // the names are wanted, too
+	names   [][]byte
 
 	text    []byte // the keys visited since the last sift
 	visited []visitedKey
@@ -194,6 +197,9 @@ func (l *keyList) sift() {
 		if l.n <= maxKeysReply && l.keep(key, v.algorithm) && !(shared && l.twice(key)) {
 			l.n++
 			l.replies = redcon.AppendBulk(l.replies, key)
+			if l.listed {
+				l.names = append(l.names, bytes.Clone(key))
+			}
 		}
 	}
 	l.text, l.visited = l.text[:0], l.visited[:0]

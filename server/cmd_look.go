@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/weir-project/weir/engine"
 )
@@ -33,7 +34,16 @@ func lookCommands() []*command {
 		topCommand(),
 		{
 			name: "HGETALL", arity: 2, syntax: "key", group: groupLook, flags: "readonly fast", keys: oneKey,
-			summary: "The same as RL.INSPECT", reply: inspectReply, run: runInspect,
+			summary: "The fields of a limiter: the same as RL.INSPECT", run: runHashAll,
+			reply: "As of RL.INSPECT. Of a hash that a recognised script keeps: its fields and their values, as Redis shows them.",
+		},
+		{
+			name: "HGET", arity: 3, syntax: "key field", group: groupLook, flags: "readonly fast", keys: oneKey,
+			summary: "One of the fields that HGETALL shows", reply: "Its value, or nothing.", run: runHashGet,
+		},
+		{
+			name: "HMGET", arity: -3, syntax: "key field [field ...]", group: groupLook, flags: "readonly fast", keys: oneKey,
+			summary: "Some of the fields that HGETALL shows", reply: "Their values, nothing for a field that is not there.", run: runHashGetSome, cost: "O(n) in the fields asked for",
 		},
 	}
 }
@@ -54,6 +64,58 @@ func runInspect(s *session, args [][]byte) {
 		}
 	}
 	s.stale()
+}
+
+// runHashAll is HGETALL: Redis' own for what is a hash there, and RL.INSPECT for anything else.
+func runHashAll(s *session, args [][]byte) {
+	info, ok := s.inspect(args[1])
+	if !ok || info.Hash == nil {
+		runInspect(s, args)
+		return
+	}
+	s.mapOf(len(info.Hash))
+	for _, f := range info.Hash {
+		s.pair(f.Name, f.Value)
+	}
+}
+
+func runHashGet(s *session, args [][]byte) { s.hashValue(s.hashOf(args[1]), args[2]) }
+
+func runHashGetSome(s *session, args [][]byte) {
+	hash := s.hashOf(args[1])
+	s.array(len(args) - 2)
+	for _, name := range args[2:] {
+		s.hashValue(hash, name)
+	}
+}
+
+// hashOf returns what HGETALL shows of a key, without stale_ms.
+func (s *session) hashOf(key []byte) []engine.HashField {
+	info, ok := s.inspect(key)
+	switch {
+	case !ok && !info.Blocked:
+		return nil
+	case info.Hash != nil:
+		return info.Hash
+	}
+	var hash []engine.HashField
+	for _, f := range fieldsOf(&info) {
+		if f.number {
+			f.text = strconv.FormatInt(f.n, 10)
+		}
+		hash = append(hash, engine.HashField{Name: f.name, Value: f.text})
+	}
+	return hash
+}
+
+func (s *session) hashValue(hash []engine.HashField, name []byte) {
+	for _, f := range hash {
+		if f.Name == string(name) {
+			s.bulk(f.Value)
+			return
+		}
+	}
+	s.null()
 }
 
 // field is one field of the description of a limiter: a text or a number.

@@ -46,7 +46,7 @@ func policyCommands() []*command {
 func policySetCommand() *command {
 	return &command{
 		name: "SET", arity: -6, flags: "write", cost: "O(1); with RESET, or with fewer limits than before, " + forgetsLater,
-		syntax:  "name LIMIT algorithm argument [argument ...] [LIMIT algorithm argument ...] [SHADOW] [DISABLED] [RETRYAFTER duration] [RESERVED part] [LAYOUT layout] [REPORT BURST|duration] [OWNER owner] [KEEP usage|RESET] [IF version]",
+		syntax:  "name LIMIT algorithm argument [argument ...] [LIMIT algorithm argument ...] [SHADOW] [DISABLED] [RETRYAFTER duration] [RESERVED part] [LAYOUT layout] [REPORT per] [OWNER owner] [KEEP usage|RESET] [IF version]",
 		summary: "Make a policy, or give it other terms",
 		details: "A limit is written as its decision command takes it, without key: `TOKENBUCKET rate burst [MAXWAIT duration]`, `LEAKYBUCKET rate capacity`, `FIXED window max [FIRST] [TZ zone]`, " +
 			"`SLIDING window max`, `SLIDINGCOUNTER window max`, `STRIKE window threshold [DELAY] penalty [threshold [DELAY] penalty ...] [ATTEMPTS] [EXTEND]`. A policy with several takes from all or from none. " +
@@ -60,7 +60,7 @@ func policySetCommand() *command {
 			{"RESERVED part", "the part of each limit that only `PRIORITY high` may take, like `20%`: background traffic is shed first"},
 			{"LAYOUT layout", "the name under which `KEYS`, `GET`, `HGETALL`, `TTL`, `DEL` and others know the limiters of the policy, like `rate-limit:{key}:{policy}`: `{key}` once, `{policy}` as often as wanted, up to 128 bytes beside the key. " +
 				"No two policies may have layouts that make the same name"},
-			{"REPORT BURST|duration", "the integer `limit` that checks answer for a bucket: its burst, or what its rate gives in this time, at least 1; the burst unless given"},
+			{"REPORT per", "the integer `limit` that checks answer for a bucket: what its rate gives in this time, at least 1, or with `BURST` how much it holds; the latter unless given"},
 			{"OWNER owner", "label the policy with the team whose file it comes from: 1 to 64 letters, digits and -_.:, or `NONE` for nobody"},
 			{"KEEP usage|RESET", "keep or forget what was used; kept unless given"}, paramIf},
 		reply: versionReply,

@@ -30,7 +30,10 @@ type command struct {
 	plan   func(s *session, args [][]byte) error
 	answer func(s *session, ops []engine.Op, ds []engine.Decision)
 	run    func(s *session, args [][]byte)
-	subs   []*command
+	// alone carries out the arguments to which plan answers errAlone, behind all that came
+	// before them.
+	alone func(s *session, args [][]byte)
+	subs  []*command
 	// carried returns the command that the arguments carry; nil: they carry none. The keys of
 	// the carried command, and the permission to send it unless it is only looked at, are
 	// checked when it is planned.

@@ -73,16 +73,17 @@ func (s *session) resetNamed(name, id []byte) error {
 	return nil
 }
 
-// answerReset says how many of the names had something to forget.
-func answerReset(s *session, ops []engine.Op, ds []engine.Decision) {
-	sum := int64(0)
+func answerReset(s *session, ops []engine.Op, ds []engine.Decision) { s.int(resetNames(ops, ds)) }
+
+// resetNames counts the names that had something to forget.
+func resetNames(ops []engine.Op, ds []engine.Decision) (sum int64) {
 	for i := range ds {
 		again := ops[i].Code == engine.OpResetPolicy && i > 0 && ops[i-1].Code == engine.OpReset && ds[i-1].Allowed > 0
 		if !again {
 			sum += ds[i].Allowed
 		}
 	}
-	s.int(sum)
+	return sum
 }
 
 // ownNames returns all names that the limiters of a policy for a key may have.
@@ -144,8 +145,8 @@ func (s *session) lookUnderPolicy(name []byte) {
 // policyText describes in a line what lookUnderPolicy was answered; ok is false where it was
 // not asked, or nothing counts against the key.
 func (s *session) policyText(ops []engine.Op, ds []engine.Decision) (text string, ok bool) {
-	at := len(ops) - 1
-	if ops[at].Code != engine.OpCheck {
+	const at = 1
+	if len(ops) <= at {
 		return "", false
 	}
 	d, most := &ds[at], ds[at].Limit

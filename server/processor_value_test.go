@@ -16,7 +16,9 @@ var argumentValues = map[string][]string{
 	"policy":  {"p1", "p2", "p3"},
 	"pattern": {"*", "rl.check*", "rl.*:0:1"},
 	"part":    {"20%", "12.5%", "0.1%", "99.9%"},
-	"field":   {"x"},
+	"field":   {"tokens", "lastRefill", "used", "x"},
+	"layout":  {"rl:{policy}:{key}", "{key}"},
+	"per":     {"BURST", "1s", "1m"},
 	"text":    {"reason"},
 	"samples": {"1"},
 	"address": {"192.0.2.1", "::ffff:192.0.2.3", "2001:db8::1", "192.0.2.9:80", "198.51.100.1", "198.51.100.2", "198.51.100.3", "198.51.100.4", "198.51.100.5"},
@@ -41,6 +43,8 @@ func (g *commandSource) value(cmd *command, name string) string {
 		return "h" + strconv.Itoa(g.drawn/500) + "." + strconv.Itoa(g.IntN(3))
 	case name == "key" && slices.ContainsFunc(blacklistCommands(), func(c *command) bool { return c.name == cmd.name }):
 		return blacklistKey
+	case name == "key" && (cmd.group == groupSettle || cmd.group == groupLook) && g.IntN(4) == 0: // as a layout has it
+		return "rl:" + pick(g, argumentValues["policy"]) + ":" + g.key("rl.check")
 	case name == "key":
 		return g.key(g.kindOfKey(cmd))
 	case known:

@@ -12,7 +12,7 @@ import (
 // readers is a call of every command that looks at limiters, by its name in the command
 // table.
 var readers = map[string]string{
-	"rl.inspect": "RL.INSPECT k", "rl.explain": "RL.EXPLAIN RL.FIXED k FOREVER 9", "hgetall": "HGETALL k", "rl.top": "RL.TOP ADMITTED",
+	"rl.inspect": "RL.INSPECT k", "rl.explain": "RL.EXPLAIN RL.FIXED k FOREVER 9", "hgetall": "HGETALL k", "hget": "HGET k used", "hmget": "HMGET k used x", "rl.top": "RL.TOP ADMITTED",
 	"rl.policy|get": "RL.POLICY GET p", "rl.policy|list": "RL.POLICY LIST",
 	"keys": "KEYS *", "scan": "SCAN 0", "ttl": "TTL k", "pttl": "PTTL k", "type": "TYPE k", "exists": "EXISTS k",
 	"randomkey": "RANDOMKEY", "dbsize": "DBSIZE", "memory|usage": "MEMORY USAGE k", "object|encoding": "OBJECT ENCODING k",

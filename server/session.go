@@ -129,7 +129,9 @@ func (s *session) do(args [][]byte) {
 		s.doWithCare(args)
 		return
 	}
-	if err := s.plan(cmd, args); err != nil {
+	if err := s.plan(cmd, args); err == errAlone {
+		s.doWithCare(args)
+	} else if err != nil {
 		s.settle()
 		s.reject(cmd, err)
 	}

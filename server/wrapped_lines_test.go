@@ -19,7 +19,7 @@ var wrappedLines = map[string][]string{
 	"rl.renew": {"RL.RENEW %k me 1m"}, "rl.refund": {"RL.REFUND %k 1"}, "rl.forgive": {"RL.FORGIVE p %k", "RL.FORGIVE p %m q %k"},
 	"rl.reset": {"RL.RESET %k", "RL.RESET %m %k"}, "rl.block": {"RL.BLOCK %k 1m"}, "rl.unblock": {"RL.UNBLOCK %k"},
 	"del": {"DEL %k", "DEL %m %k"}, "unlink": {"UNLINK %m %k"}, "rl.inspect": {"RL.INSPECT %k"},
-	"hgetall": {"HGETALL %k"}, "ttl": {"TTL %k"}, "pttl": {"PTTL %k"}, "type": {"TYPE %k"},
+	"hgetall": {"HGETALL %k"}, "hget": {"HGET %k used"}, "hmget": {"HMGET %k used"}, "ttl": {"TTL %k"}, "pttl": {"PTTL %k"}, "type": {"TYPE %k"},
 	"exists": {"EXISTS %k", "EXISTS %m %k"}, "memory|usage": {"MEMORY USAGE %k"},
 	"sismember":  {"SISMEMBER %k 192.0.2.7"},
 	"smismember": {"SMISMEMBER %k 192.0.2.7"}, "smembers": {"SMEMBERS %k"}, "scard": {"SCARD %k"},

@@ -19,7 +19,8 @@ import (
 //   - the address that a decision comes from,
 //   - attempts, delays and forgiveness of strikes,
 //   - layouts and REPORT of policies, and the reset of all limits of a policy for a key,
-//   - byte strings (SET and scripts that compare and swap).
+//   - byte strings (SET and scripts that compare and swap),
+//   - scripts that keep hashes.
 const Oldest, Version = 1, 5
 
 // HeaderLen is the length of an encoded header.
