@@ -26,8 +26,8 @@ type Info struct {
 	// PenaltyMs is what is left of a strike penalty.
 	PenaltyMs int64
 	Holders   int // leases, or holds on the limit of a policy
-	// Hash is what a Scripted limiter keeps, if its script keeps a hash.
-	Hash []HashField
+	// Hash is what a Scripted limiter keeps, if its script keeps a hash; else it is empty.
+	Hash HashFields
 	// AtMs is the time of the look on the wall clock, in Unix milliseconds, of a TokenBucket;
 	// Tokens tells what it held then.
 	AtMs    int64

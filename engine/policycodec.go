@@ -177,6 +177,7 @@ func (d *policyDecoder) text(most int64) string { return string(d.bytes(d.within
 
 func (d *policyDecoder) fields(p *Policy) {
 	fields := d.within(0, 1<<numFields-1)
+	d.bad = d.bad || fields&^fieldOwner == 0 // an older format has those
 	if fields&fieldOwner != 0 {
 		p.Owner = d.text(MaxPolicyLen)
 		d.bad = d.bad || !soundName(p.Owner)

@@ -23,17 +23,22 @@ const (
 // HashField is a field of a hash that a script keeps, as HGETALL shows it.
 type HashField struct{ Name, Value string }
 
-// hash returns the fields of a record that is a hash, in the order in which its script wrote
-// them first; none for any other.
-func (r *scriptRecord) hash() []HashField {
+// HashFields are the fields of a hash in the order in which its script wrote them first.
+type HashFields [2]HashField
+
+// Empty reports whether there is no hash.
+func (h *HashFields) Empty() bool { return h[0].Name == "" }
+
+// hash returns the fields of a record that is a hash; none of any other.
+func (r *scriptRecord) hash() HashFields {
 	tokens, refilled := fromBits(r.words[0]), fromBits(r.words[1])
 	switch r.shape {
 	case shapeGateway:
-		return []HashField{{"tokens", luaText(tokens)}, {"lastRefill", redisText(refilled)}}
+		return HashFields{{"tokens", luaText(tokens)}, {"lastRefill", redisText(refilled)}}
 	case shapeMarket:
-		return []HashField{{"tokens", redisText(tokens)}, {"last_refill", redisText(refilled)}}
+		return HashFields{{"tokens", redisText(tokens)}, {"last_refill", redisText(refilled)}}
 	}
-	return nil
+	return HashFields{}
 }
 
 // luaText is what Lua's tostring makes of a number, redisText what Redis makes of one that a

@@ -69,7 +69,7 @@ func runInspect(s *session, args [][]byte) {
 // runHashAll is HGETALL: Redis' own for what is a hash there, and RL.INSPECT for anything else.
 func runHashAll(s *session, args [][]byte) {
 	info, ok := s.inspect(args[1])
-	if !ok || info.Hash == nil {
+	if !ok || info.Hash.Empty() {
 		runInspect(s, args)
 		return
 	}
@@ -95,8 +95,8 @@ func (s *session) hashOf(key []byte) []engine.HashField {
 	switch {
 	case !ok && !info.Blocked:
 		return nil
-	case info.Hash != nil:
-		return info.Hash
+	case !info.Hash.Empty():
+		return info.Hash[:]
 	}
 	var hash []engine.HashField
 	for _, f := range fieldsOf(&info) {

@@ -180,6 +180,10 @@ func TestFormatOf(t *testing.T) {
 		"redis-gcra":               {script(engine.RedisGCRA), 2},
 		"the first of strings":     {script(engine.TextSet), 5},
 		"the last of strings":      {script(engine.TextSwapLive), 5},
+		"a bucket in a hash":       {script(engine.GatewayTake), 5},
+		"a layout":                 {change(&engine.Policy{Limits: other, Layout: "rl:{key}"}), 5},
+		"a rate that is reported":  {change(&engine.Policy{Limits: other, ReportNs: 1}), 5},
+		"all limits of a key":      {soundOp(engine.OpResetPolicy), 5},
 	} {
 		require.Equal(t, c.want, wire.FormatOf(&c.op), name)
 	}

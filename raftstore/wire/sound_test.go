@@ -53,6 +53,8 @@ func soundOp(code engine.OpCode) engine.Op {
 		op.Text = []byte("p")
 	case engine.OpReserve:
 		op.Text, op.ID, op.TTLNs = []byte("p"), []byte("id"), 1
+	case engine.OpResetPolicy:
+		op.Key = []byte("policy|p|0|k")
 	case engine.OpPolicy:
 		op.Policy = &engine.PolicyChange{Do: engine.PolicyDelete}
 	case engine.OpScript:
@@ -110,7 +112,9 @@ func TestEveryOperationIsBounded(t *testing.T) {
 		case engine.OpPolicy:
 			key = engine.MaxPolicyLen
 		}
-		bound{name + ": key", op, func(op *engine.Op, v int64) { op.Key = text(v) }, 1, key}.check(t)
+		if code != engine.OpResetPolicy { // see TestALimiterOfAPolicyIsItsOwn
+			bound{name + ": key", op, func(op *engine.Op, v int64) { op.Key = text(v) }, 1, key}.check(t)
+		}
 		bound{name + ": cost", op, func(op *engine.Op, v int64) { op.Cost = v }, least, engine.MaxUnits}.check(t)
 		bound{name + ": wait", op, func(op *engine.Op, v int64) { op.WaitNs = v }, 0, engine.Never}.check(t)
 		bound{name + ": ttl", op, func(op *engine.Op, v int64) { op.TTLNs = v }, least, mostTTL}.check(t)
@@ -177,6 +181,12 @@ func TestALimiterOfAPolicyIsItsOwn(t *testing.T) {
 					op.Key = nil
 				}
 			}, int64(len(name)), int64(engine.MaxNameLen)}.check(t)
+		case engine.OpResetPolicy:
+			bound{fmt.Sprint("key of ", code), op, key, int64(len(name)) + 1, int64(engine.MaxNameLen)}.check(t)
+			for _, other := range []string{"k", "policy|p|8|k", "policy|p"} {
+				op.Key = []byte(other)
+				require.False(t, wire.Sound(&op), other)
+			}
 		case engine.OpCommit, engine.OpCancel:
 			key(&op, engine.MaxIDLen)
 			require.True(t, wire.Sound(&op), "an id may be any bytes")
