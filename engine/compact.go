@@ -138,13 +138,15 @@ func (s *shard) compactEntry(of *slotGroup, slot int, chains bool) {
 	if !chains {
 		return
 	}
-	switch e := entry(s.slab.at(r)); e.kind() {
-	case uint8(SlidingLog), uint8(Strike):
-		log := readLog(e.state())
-		if log.head != 0 {
+	e := entry(s.slab.at(r))
+	if st := e.logState(); st != nil {
+		if log := readLog(st); log.head != 0 {
 			log.head, log.tail = s.slab.moveChain(log.head)
-			log.write(e.state())
+			log.write(st)
 		}
+		return
+	}
+	switch e.kind() {
 	case uint8(Concurrency), kindClaims:
 		set := readLeases(e.state())
 		if set.head != 0 {

@@ -136,6 +136,7 @@ func (s *shard) describe(c *cell, info *Info) {
 		return
 	case Scripted:
 		record := readScriptRecord(e.state())
+		info.Bytes += record.log.bytes(&s.slab)
 		info.IdleInMs, info.Hash = record.leftMs(s.nowNs), record.hash()
 		if isText(e.state()) {
 			info.Bytes += readText(e.state()).bytes(&s.slab)
@@ -180,8 +181,11 @@ func (s *shard) usedUnits(e entry) int64 {
 	case uint8(Counter):
 		return int64(le.Uint64(st))
 	case uint8(Scripted):
-		if record := readScriptRecord(st); record.shape == shapeCount {
+		switch record := readScriptRecord(st); record.shape {
+		case shapeCount:
 			return record.words[0]
+		case shapeLog:
+			return record.log.units
 		}
 	}
 	return 0

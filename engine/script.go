@@ -39,8 +39,8 @@ const (
 )
 
 // Further scripts have numbers of their own, which stand in the file of each: strings have
-// 27 to 36 (script_text.go), hashes 37 to 44 (script_hash.go). NumScripts is above all that were
-// given out.
+// 27 to 36 (script_text.go), hashes 37 to 44 (script_hash.go), the sliding log 45 to 48
+// (script_log.go). NumScripts is above all that were given out.
 const NumScripts ScriptID = 49
 
 // MaxScriptArgs is the most numbers any script takes.
@@ -64,7 +64,7 @@ func (s *Script) Sound() bool {
 			return false
 		}
 	}
-	return s.ID < NumScripts && scripts[s.ID].run != nil
+	return s.ID < NumScripts && scripts[s.ID].run != nil && (s.ID != SlidingSet || soundSlidingSet(&s.Args))
 }
 
 // ScriptAnswer is what a script answers, out of a Decision: up to four words, each a
@@ -119,6 +119,7 @@ var scripts = [NumScripts]struct {
 	TextSwapLive:         {shapeString, textSwap, textBlocked},
 	GatewayTake:          {shapeGateway, gatewayTake, gatewayBlocked},
 	MarketTake:           {shapeMarket, marketTake, marketBlocked},
+	SlidingSet:           {shapeLog, slidingSet, slidingSetBlocked},
 }
 
 // scriptRun is one run of a script: the arguments, what is kept under its key, and
@@ -127,6 +128,7 @@ type scriptRun struct {
 	nowNs  int64
 	arg    *[MaxScriptArgs]float64
 	script *Script
+	slab   *slab // to read the record's log
 
 	live   bool // the key is there
 	record scriptRecord
@@ -136,6 +138,8 @@ type scriptRun struct {
 	kept     []byte // the bytes, of a record that is text
 	fresh    []byte // the bytes that the record gets, if rewrites
 	rewrites bool
+
+	dropMs, addMs int64 // shapeLog, once it is to be kept: forgets up to here, and adds this if admitted
 
 	status   Status // other than OK: nothing is kept
 	admitted bool
@@ -158,7 +162,7 @@ const (
 // script carries out OpScript.
 func (s *shard) script(c *cell, op *Op, d *Decision) bool {
 	how := &scripts[op.Script.ID]
-	run := scriptRun{nowNs: s.nowNs, arg: &op.Script.Args, script: op.Script, live: c.live}
+	run := scriptRun{nowNs: s.nowNs, arg: &op.Script.Args, script: op.Script, slab: &s.slab, live: c.live}
 	if c.live {
 		if c.e.kind() == uint8(Scripted) {
 			run.record = readScriptRecord(c.e.state())
@@ -186,7 +190,7 @@ func (s *shard) script(c *cell, op *Op, d *Decision) bool {
 		d.Status = run.status
 		return false
 	}
-	if how.shape < shapeText {
+	if how.shape != shapeString && how.shape != shapeAny {
 		run.record.shape = how.shape
 	}
 	changed := s.leave(c, &run, d)
@@ -235,12 +239,15 @@ func (s *shard) keepRecord(c *cell, run *scriptRun) bool {
 			return false
 		}
 	}
-	if !s.ensure(c, uint8(Scripted), stateLens[Scripted]) {
+	if !s.makeRoom(run.logGrowth(), c.r) || !s.ensure(c, uint8(Scripted), stateLens[Scripted]) {
 		now.free(&s.slab)
 		return false
 	}
 	if before.head != now.head {
 		before.free(&s.slab)
+	}
+	if run.record.shape == shapeLog {
+		run.keepLog()
 	}
 	run.record.write(c.e.state())
 	if run.record.shape == shapeText {

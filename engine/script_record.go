@@ -43,7 +43,8 @@ func (x scriptShape) accepts(record scriptShape) Status {
 type scriptRecord struct {
 	shape     scriptShape
 	words     [scriptWords]int64
-	expiresMs int64 // limiter time after which the key is gone; Never: no expiry
+	log       unitLog // shapeLog: takes the place of the words
+	expiresMs int64   // limiter time after which the key is gone; Never: no expiry
 }
 
 const (
@@ -52,7 +53,9 @@ const (
 )
 
 func readScriptRecord(b []byte) (r scriptRecord) {
-	r.shape = scriptShape(b[0])
+	if r.shape = scriptShape(b[0]); r.shape == shapeLog {
+		r.log = readLog(b[scriptLogAt:])
+	}
 	for i := range r.words {
 		r.words[i] = int64(le.Uint64(b[8+8*i:]))
 	}
@@ -73,6 +76,9 @@ func (r *scriptRecord) write(b []byte) {
 	le.PutUint64(b, uint64(r.shape))
 	for i, w := range r.words {
 		le.PutUint64(b[8+8*i:], uint64(w))
+	}
+	if r.shape == shapeLog {
+		r.log.write(b[scriptLogAt:])
 	}
 	le.PutUint64(b[scriptRecordLen-8:], uint64(r.expiresMs))
 }

@@ -94,14 +94,19 @@ func (s *shard) newText(b []byte, room func(n int) bool) (x text, ok bool) {
 }
 
 // appendScripted appends the stored form of a scripted entry's state. That of a text has the
-// bytes in place of the reference to them.
+// bytes in place of the reference to them, and that of a log the times.
 func (s *shard) appendScripted(b, state []byte) []byte {
 	from := len(b)
 	b = append(b, state[:scriptRecordLen]...)
 	if isText(state) {
 		x := readText(state)
 		writeText(b[from:], text{len: x.len})
-		b = x.appendTo(b, &s.slab)
+		return x.appendTo(b, &s.slab)
+	}
+	if isLog(state) {
+		log := readLog(state[scriptLogAt:])
+		clear(b[from+scriptLogAt : from+scriptLogAt+logLen])
+		return s.appendTimes(b, &log)
 	}
 	return b
 }
@@ -110,7 +115,15 @@ func (s *shard) appendScripted(b, state []byte) []byte {
 func (s *shard) loadScripted(e entry, d *decoder) {
 	st := e.state()
 	record := d.bytes(scriptRecordLen)
-	if d.bad || !isText(record) {
+	switch {
+	case d.bad:
+		return
+	case isLog(record):
+		log := s.loadTimes(d)
+		copy(st, record)
+		log.write(st[scriptLogAt:])
+		return
+	case !isText(record):
 		copy(st, record)
 		return
 	}

@@ -23,6 +23,13 @@ func replyPair(s *session, words [4]int64) {
 	s.int(words[1])
 }
 
+func replyThree(s *session, words [4]int64) {
+	s.array(3)
+	for _, w := range words[:3] {
+		s.int(w)
+	}
+}
+
 // replyTrue is a Lua boolean: 1, or nothing for false.
 func replyTrue(s *session, words [4]int64) {
 	if words[0] == 0 {

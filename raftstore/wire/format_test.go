@@ -184,6 +184,7 @@ func TestFormatOf(t *testing.T) {
 		"a layout":                 {change(&engine.Policy{Limits: other, Layout: "rl:{key}"}), 5},
 		"a rate that is reported":  {change(&engine.Policy{Limits: other, ReportNs: 1}), 5},
 		"all limits of a key":      {soundOp(engine.OpResetPolicy), 5},
+		"a sliding log":            {script(engine.SlidingSet), 5},
 	} {
 		require.Equal(t, c.want, wire.FormatOf(&c.op), name)
 	}

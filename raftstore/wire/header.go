@@ -20,7 +20,8 @@ import (
 //   - attempts, delays and forgiveness of strikes,
 //   - layouts and REPORT of policies, and the reset of all limits of a policy for a key,
 //   - byte strings (SET and scripts that compare and swap),
-//   - scripts that keep hashes.
+//   - scripts that keep hashes,
+//   - the script that keeps a sliding log.
 const Oldest, Version = 1, 5
 
 // HeaderLen is the length of an encoded header.
