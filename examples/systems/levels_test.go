@@ -69,6 +69,7 @@ func TestLevels(t *testing.T) {
 		js.says("0", "limiter.getResetTime('a')")
 		js.says("3", "limiter.getRemainingRequests('a')")
 		js.says("true", "limiter.isAllowed('a')")
+		js.says("60000", "limiter.getResetTime('a')")
 		pass(20 * time.Second)
 		js.says("true", "limiter.isAllowed('a')")
 		js.says("1", "limiter.getRemainingRequests('a')")
