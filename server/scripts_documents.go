@@ -42,10 +42,3 @@ func marketIsKept(call *engine.Script, argv [][]byte) error {
 	}
 	return nil
 }
-
-func replyThree(s *session, words [4]int64) {
-	s.array(3)
-	for _, w := range words[:3] {
-		s.int(w)
-	}
-}
