@@ -143,12 +143,21 @@ func TestFloodOfTexts(t *testing.T) {
 func TestRefusedTextChangesNothing(t *testing.T) {
 	table := engine.NewTable(engine.Options{Shards: 1, MaxMemoryBytes: 1 << 20, WhenFull: engine.Deny})
 	decideOne(table, step{textAt, setText("k", "before")})
+	for i := range 3 { // leaves some free slots, which a refused text takes first
+		decideOne(table, step{textAt, setText(fmt.Sprint("free", i), strings.Repeat("x", 1000))})
+	}
 	for i, full := 0, false; !full; i++ {
 		full = decideOne(table, step{textAt, setText(fmt.Sprint("fill", i), strings.Repeat("x", 1000))}).Status == engine.OutOfMemory
 	}
+	for i := range 3 {
+		decideOne(table, step{textAt, textOp(engine.TextTake, fmt.Sprint("free", i), nil)})
+	}
 	hash := table.StateHash(textAt)
+	entries, bytes := table.Usage()
 	require.Equal(t, engine.OutOfMemory, decideOne(table, step{textAt, setText("k", strings.Repeat("y", 100_000))}).Status)
 	require.Equal(t, hash, table.StateHash(textAt))
+	entriesNow, bytesNow := table.Usage()
+	require.Equal(t, []int64{entries, bytes}, []int64{entriesNow, bytesNow}, "no block of the refused text stays")
 	got, _ := textOf(table, "k")
 	require.Equal(t, "before", got)
 }
