@@ -190,7 +190,7 @@ func (s *shard) script(c *cell, op *Op, d *Decision) bool {
 		d.Status = run.status
 		return false
 	}
-	if how.shape != shapeString && how.shape != shapeAny {
+	if how.shape.single() {
 		run.record.shape = how.shape
 	}
 	changed := s.leave(c, &run, d)

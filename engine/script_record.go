@@ -25,6 +25,10 @@ func (x scriptShape) has(record scriptShape) bool {
 	return x == record || x == shapeAny || x == shapeString && (record == shapeCount || record == shapeText)
 }
 
+// single reports whether it is the shape that a script leaves behind, and not one of several.
+// A script that knows several, or keeps texts, says itself which it leaves.
+func (x scriptShape) single() bool { return x != shapeText && x != shapeString && x != shapeAny }
+
 // accepts says what comes of a script that knows these shapes on a record of another.
 func (x scriptShape) accepts(record scriptShape) Status {
 	switch {
