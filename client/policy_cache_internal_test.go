@@ -190,3 +190,26 @@ func TestLocalIdleIsBounded(t *testing.T) {
 	require.LessOrEqual(t, len(keys.last), maxIdleKeys, "what is idle made room")
 	require.Contains(t, keys.last, "more")
 }
+
+// An override that is fetched ends when it ends at weir, and one that weir has taken back is gone.
+func TestFetchedOverrides(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		local := newLocalLimiter(DefaultLocalFraction)
+		policy := PolicyInfo{Name: "api", Limits: []string{"FIXED 1h 20 FIRST"}, Overrides: []PolicyOverride{
+			{Pattern: "soon", Limits: []string{"FIXED 1h 60 FIRST"}, Left: time.Minute},
+			{Pattern: "now", Limits: []string{"FIXED 1h 60 FIRST"}, Left: 0},
+			{Pattern: "good*", Limits: []string{"FIXED 1h 60 FIRST"}, Left: Never},
+			{Pattern: "back", Left: Never},
+		}}
+		require.NoError(t, local.install(policy))
+		time.Sleep(time.Millisecond)
+		require.Equal(t, []int{30, 10, 30, 100}, []int{
+			admits(local, "api", "soon"), admits(local, "api", "now"), admits(local, "api", "good1"), admits(local, "api", "back"),
+		})
+		policy.Overrides = policy.Overrides[:3]
+		require.NoError(t, local.install(policy))
+		require.Equal(t, 10, admits(local, "api", "back"))
+		time.Sleep(2 * time.Hour) // what was used is forgotten, too
+		require.Equal(t, []int{10, 30}, []int{admits(local, "api", "soon"), admits(local, "api", "good1")})
+	})
+}

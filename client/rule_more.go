@@ -55,10 +55,10 @@ func Slots(max int64, ttl time.Duration) *Rule {
 	return r
 }
 
-// Policy decides by limits that weir keeps (RL.CHECK). The rules given beside it stand
-// in for the policy where Options.WhenDown is Local and weir is not reached, each scaled
-// as always; with none of them such a decision is a denial. They may not be slots or
-// policies.
+// Policy decides by limits that weir keeps (RL.CHECK). Where Options.WhenDown is Local and weir is
+// not reached, the limits that were fetched from weir last decide, each scaled as always; a policy
+// that was not used before is denied. Rules given here stand in for the policy instead, and nothing
+// is fetched. They may not be slots or policies.
 func Policy(name string, locally ...*Rule) *Rule {
 	r := &Rule{command: "RL.CHECK", head: []any{"RL.CHECK", name}, name: "RL.CHECK " + name, policy: name}
 	for _, l := range locally {
