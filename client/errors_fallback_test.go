@@ -135,7 +135,8 @@ func TestWrongPasswordIsAnOutage(t *testing.T) {
 	for range 10 {
 		require.Equal(t, client.FromFallback, decide(t, c, client.Request{Rule: client.FixedFirst(time.Hour, 1000), Key: "k"}).Source)
 	}
-	require.True(t, c.Down())
+	require.Eventually(t, func() bool { return c.Stats().Probes >= 3 }, weirtest.Wait, time.Millisecond)
+	require.True(t, c.Down(), "a probe that may not log in has not found weir")
 	require.Equal(t, 1, book.count("level=WARN"))
 	require.Equal(t, 1, book.count("WRONGPASS"))
 }

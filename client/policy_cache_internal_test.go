@@ -81,6 +81,11 @@ func TestPolicyCache(t *testing.T) {
 		require.Equal(t, 1, weir.times("api"))
 		require.Equal(t, 10, admits(local, "api", "a"))
 
+		cache.use("other")
+		synctest.Wait()
+		require.Equal(t, 1, weir.times("other"))
+		require.Equal(t, 1, weir.times("api"), "a new one is fetched alone")
+
 		weir.set(func() { weir.limits["api"] = "FIXED 1h 40 FIRST" })
 		time.Sleep(policyRefresh)
 		synctest.Wait()

@@ -25,7 +25,7 @@ func TestPoliciesAreFetched(t *testing.T) {
 		_, err := c.SetPolicy(t.Context(), name, terms)
 		require.NoError(t, err)
 	}
-	set("orders", client.PolicyTerms{Limits: []*client.Rule{client.TokenBucket(client.PerSecond(10), 50)}})
+	set("orders", client.PolicyTerms{Limits: []*client.Rule{client.TokenBucket(client.PerSecond(10), 50)}, Layout: "rl:{policy}:{key}", Report: time.Second})
 	set("one", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, 1)}})
 	set("off", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, 1)}, Disabled: true})
 	set("kept", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, 20)}, Reserved: 0.5, RetryAfter: time.Minute})
@@ -50,6 +50,7 @@ func TestPoliciesAreFetched(t *testing.T) {
 		}
 		return n
 	}
+	require.EqualValues(t, 5, decide(t, c, client.Request{Rule: client.Policy("orders"), Key: "second"}).Limit, "the rate is reported")
 	ask := func(policy, key string) client.Request { return client.Request{Rule: client.Policy(policy), Key: key} }
 	require.GreaterOrEqual(t, admitted(ask("orders", "192.0.2.1"), 60), 25)
 	require.Equal(t, 100, admitted(ask("orders", "gold:7"), 120), "an override")

@@ -14,7 +14,7 @@ import (
 // after a policy was deleted.
 func (p *PolicyInfo) sameTerms(o *PolicyInfo) bool {
 	return p.Version == o.Version && p.Shadow == o.Shadow && p.Disabled == o.Disabled && p.RetryAfter == o.RetryAfter &&
-		p.Reserved == o.Reserved && slices.Equal(p.Limits, o.Limits) &&
+		p.Reserved == o.Reserved && p.Report == o.Report && slices.Equal(p.Limits, o.Limits) &&
 		slices.EqualFunc(p.Overrides, o.Overrides, func(a, b PolicyOverride) bool {
 			return a.Pattern == b.Pattern && (a.Left == Never) == (b.Left == Never) && slices.Equal(a.Limits, b.Limits)
 		})
@@ -29,6 +29,9 @@ func (l *localLimiter) install(p PolicyInfo) error {
 		return err
 	}
 	if terms.Reserved, err = parseReserved(p.Reserved); err != nil {
+		return err
+	}
+	if terms.ReportNs, err = parseReport(p.Report); err != nil {
 		return err
 	}
 	changes := []engine.Op{{Policy: &engine.PolicyChange{Do: engine.PolicySet, Terms: terms}}}
@@ -89,6 +92,14 @@ func (l *localLimiter) scaledLimits(texts []string) ([]engine.PolicyLimit, error
 // remove forgets a policy that nobody uses any more.
 func (l *localLimiter) remove(name string) {
 	l.do(engine.Op{Code: engine.OpPolicy, Key: []byte(name), Policy: &engine.PolicyChange{Do: engine.PolicyDelete}})
+}
+
+// parseReport reads what decisions tell as the limit: "burst", or a duration.
+func parseReport(text string) (int64, error) {
+	if text == "" || text == "burst" {
+		return 0, nil
+	}
+	return engine.ParseDuration([]byte(text))
 }
 
 // parseReserved reads a part like "12.5%", in thousandths.

@@ -89,6 +89,7 @@ func (g *gateway) setPolicies(ctx context.Context) error {
 		}
 		_, err := g.client.SetPolicy(ctx, r.ID, client.PolicyTerms{
 			Limits: []*client.Rule{client.TokenBucket(client.PerSecond(r.RateLimit.RequestsPerSecond), r.RateLimit.BurstSize)},
+			Layout: t.conf.Gateway.RateLimit.RedisKeyPrefix + ":{policy}:{key}", Report: time.Second, // X-RateLimit-Limit tells the rate
 		})
 		if err != nil {
 			return err
