@@ -46,6 +46,16 @@ func startRedisFor(t *testing.T) (addr string) {
 	return addr
 }
 
+// TestWebsiteWithoutAStore: requests pass unlimited, and the log says so once.
+func TestWebsiteWithoutAStore(t *testing.T) {
+	w := javaWebsite(t, websiteAddr(t))
+	for range 12 {
+		w.says("401", from("192.0.2.1", "POST", websiteLogin))
+	}
+	w.logs("The store of the limits is not reached: requests pass")
+	require.Equal(t, 1, strings.Count(w.logged(), "is not reached"))
+}
+
 func websiteOn(t *testing.T, addr string) {
 	rdb := redis.NewClient(&redis.Options{Addr: addr})
 	t.Cleanup(func() { _ = rdb.Close() })

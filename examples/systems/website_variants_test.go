@@ -109,6 +109,9 @@ func (w *website) limits(s *weirproc.Server) {
 	w.counts("192.0.2.1", 8, "/health/../api/auth/login", "/static/%2e%2e/api/auth/login")
 
 	rdb := s.Redis()
+	require.Subset(w.t, rdb.Keys(w.t.Context(), "rate-limit:*").Val(), []string{"rate-limit:ip:192.168.1.100:login",
+		"rate-limit:ip:192.168.1.100:recovery", "rate-limit:ip:192.168.1.100:payment", "rate-limit:ip:192.168.1.100:default"})
+	require.Equal(w.t, "0 of 10 left, as if never used in 60000 ms", rdb.Get(w.t.Context(), "rate-limit:ip:192.168.1.100:login").Val())
 	require.NoError(w.t, rdb.Do(w.t.Context(), "RL.POLICY", "DISABLE", "login").Err())
 	for range 20 {
 		a, err := w.send(from(ip, "POST", websiteLogin))
