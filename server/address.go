@@ -12,11 +12,15 @@ const clientBitsV6 = 64
 // addressKind begins the keys of addresses where a key says what it names.
 const addressKind = "ip:"
 
-// checkKeyOf folds addresses: an IPv6 client is its /64.
+// checkKeyOf folds addresses, alone or behind "ip:": an IPv6 client is its /64.
 func checkKeyOf(key string) string {
-	addr, err := netip.ParseAddr(key)
-	if err != nil {
+	text, named := strings.CutPrefix(key, addressKind)
+	addr, err := netip.ParseAddr(text)
+	switch {
+	case err != nil:
 		return key
+	case named:
+		return addressKind + clientOf(addr)
 	}
 	return clientOf(addr)
 }

@@ -81,6 +81,8 @@ func TestHTTPCheckKeys(t *testing.T) {
 		"escaped":                        {"/check/api?cost=1&key=a%26cost=0+c", nil, "a&cost=0+c"},
 		"escaped badly":                  {"/check/api?key=50%", nil, "50%"},
 		"IPv6":                           {"/check/api?key=2001:db8:1:2:3::4", nil, "2001:db8:1:2::/64"},
+		"IPv6 behind ip:":                {"/check/api?key=ip:2001:db8:1:2:3::4", nil, "ip:2001:db8:1:2::/64"},
+		"ip: and no address":             {"/check/api?key=ip:unknown", nil, "ip:unknown"},
 		"IPv4 in IPv6":                   {"/check/api?key=::ffff:192.0.2.7", nil, "192.0.2.7"},
 		"a header":                       {"/check/api?key_header=X-User", []string{"X-User", "42"}, "42"},
 		"no header":                      {"/check/api?key_header=X-User", nil, "anonymous"},
