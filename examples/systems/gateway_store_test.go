@@ -37,7 +37,14 @@ func (s gatewayWeir) addr() string { return s.Addr }
 
 // startGatewayWeir starts a weir that has lost nothing when it is killed.
 func startGatewayWeir(t *testing.T) gatewayStore {
-	return gatewayWeir{weirproc.Start(t, "--data-dir", t.TempDir(), "--durability", "os")}
+	s := gatewayWeir{weirproc.Start(t, "--data-dir", t.TempDir(), "--durability", "os")}
+	// What is new in the log's newest form is refused until the members have said that they know it.
+	rdb := s.Redis()
+	require.Eventually(t, func() bool {
+		return rdb.Do(t.Context(), "RL.POLICY", "SET", "probe", "LIMIT", "FIXED", "1h", "1", "LAYOUT", "probe:{key}").Err() == nil
+	}, weirproc.Wait, 10*time.Millisecond)
+	require.NoError(t, rdb.Do(t.Context(), "RL.POLICY", "DEL", "probe").Err())
+	return s
 }
 
 // gatewayRedis is a process of redis-server.
