@@ -76,12 +76,11 @@ func (t *Table) BlocksEverywhere(at Stamp) (keys []string) {
 	if all == nil {
 		return nil
 	}
-	for key, x := range all.byKey {
-		if x.untilNs > at.NowNs {
+	for _, key := range slices.Sorted(maps.Keys(all.byKey)) {
+		if all.byKey[key].untilNs > at.NowNs {
 			keys = append(keys, key)
 		}
 	}
-	slices.Sort(keys)
 	return keys
 }
 

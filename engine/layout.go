@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -170,14 +171,12 @@ func (p *Policy) NamesOf(key []byte) (names [][]byte) {
 
 // layoutsOf returns the policies of a set that have a layout, those first whose layout fixes more.
 func layoutsOf(byName map[string]*Policy) (all []*Policy) {
-	for _, p := range byName {
-		if p.Layout != "" {
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		if p := byName[name]; p.Layout != "" {
 			all = append(all, p)
 		}
 	}
-	slices.SortFunc(all, func(a, b *Policy) int {
-		return cmp.Or(cmp.Compare(b.layout.len(), a.layout.len()), cmp.Compare(a.Name, b.Name))
-	})
+	slices.SortStableFunc(all, func(a, b *Policy) int { return cmp.Compare(b.layout.len(), a.layout.len()) })
 	return all
 }
 

@@ -135,7 +135,7 @@ func TestLayoutErrors(t *testing.T) {
 		{"", "RL.POLICY SET p LIMIT FIXED 1m 5 REPORT 0", "-ERR REPORT must be longer than 0, not '0'"},
 		{"", "RL.POLICY LIST", ""},
 		{"", "RL.POLICY SET p LIMIT FIXED 1m 5 LAYOUT rl:{key} REPORT burst", "1"},
-		{"", "RL.POLICY SET q LIMIT FIXED 1m 5 LAYOUT rl:a:{key}", "-" + string(errLayoutTaken)},
+		{"", "RL.POLICY SET q LIMIT FIXED 1m 5 LAYOUT rl:{key}", "-" + string(errLayoutTaken)},
 		{"", "RL.POLICY SET p LIMIT FIXED 1m 5", "2"},
 		{"", "RL.POLICY SET q LIMIT FIXED 1m 5 LAYOUT rl:a:{key} REPORT 90s", "1"},
 	})

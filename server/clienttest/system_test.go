@@ -24,7 +24,7 @@ type system struct {
 // startSystem starts a server with an example file.
 func startSystem(t *testing.T, file string) *system {
 	t.Helper()
-	w := startWeir(t, "--policies", examplesDir+file, "--blacklist-key", "rl:blacklist:ip")
+	w := startWeir(t, "--policies", examplesDir+file)
 	s := &system{t: t, addr: w.addr, Client: redis.NewClient(&redis.Options{Addr: w.addr})}
 	t.Cleanup(func() { _ = s.Close() })
 	return s
