@@ -220,3 +220,21 @@ func bytesOf(words ...string) (args [][]byte) {
 	}
 	return args
 }
+
+// TestDeleteAllIsLinearizable: on every node it deletes what any node has acknowledged before.
+func TestDeleteAllIsLinearizable(t *testing.T) {
+	f := newFakeCluster()
+	script := deleteAllBegin + "k*" + deleteAllEnd
+	for _, id := range []string{"a", "b"} {
+		c, node := f.client(t, id, Config{})
+		c.say("RL.FIXED k FOREVER 9")
+		before := node.confirms.Load()
+		require.Equal(t, ":1\r\n", c.raw("EVAL", script, "0"))
+		require.Positive(t, node.confirms.Load()-before)
+		c.say("RL.FIXED k FOREVER 9")
+		f.setDown(ErrTryAgain)
+		require.True(t, strings.HasPrefix(c.raw("EVAL", script, "0"), "-TRYAGAIN "))
+		f.setDown(nil)
+		require.Equal(t, "1", c.say("DEL k"))
+	}
+}
