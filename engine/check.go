@@ -35,7 +35,6 @@ type part struct {
 	d     Decision
 	next  nextState // foreseen: what the take leaves behind, and d its answer
 	kept  int64     // units of the limit that are not for this check
-	in    *Policy   // whose limit it is
 	name  string    // what op.Key begins with
 	pair  uint8
 	limit uint8
@@ -131,8 +130,7 @@ func (k *checker) part(s *shard, p *Policy) {
 	}
 	k.clear()
 	for i := range p.Limits {
-		x := k.next(s, &p.Limits[i])
-		x.in, x.limit = p, uint8(i)
+		k.next(s, &p.Limits[i]).limit = uint8(i)
 	}
 	k.groups = append(k.groups, group{policy: p, to: len(k.parts)})
 	k.parted = p
@@ -232,7 +230,7 @@ func (k *checker) add(s *shard, h uint64, p *Policy, pair int, key []byte, op *O
 		for i := range limits {
 			x := k.next(s, &limits[i])
 			x.suit(op)
-			x.in, x.pair, x.limit = p, uint8(pair), uint8(i)
+			x.pair, x.limit = uint8(pair), uint8(i)
 			if x.strikes() {
 				g.strikes, k.strikes = true, true
 			} else if p.Reserved > 0 && !op.High {

@@ -49,7 +49,7 @@ func (k *checker) deny(op *Op, d *Decision) (changed bool) {
 			g.policy.counts(k.parts[g.from].s).count(false)
 		}
 	}
-	binding.answer(d)
+	k.answer(binding, d)
 	d.Allowed, d.Locked = 0, k.lockedOut()
 	if op.counts() {
 		binding.s.counts.count(binding.op.Limit.Algorithm, false)
@@ -73,8 +73,13 @@ func (x *part) answer(d *Decision) {
 	*d = x.d
 	d.Pair, d.Part = x.pair, x.limit
 	d.Remaining = x.left()
-	if x.in.ReportNs > 0 {
-		d.Limit = x.in.reported(&x.op.Limit)
+}
+
+// answer gives a part's numbers as its policy reports them. Groups are in the order of pairs.
+func (k *checker) answer(x *part, d *Decision) {
+	x.answer(d)
+	if p := k.groups[x.pair].policy; p.ReportNs > 0 {
+		d.Limit = p.reported(&x.op.Limit)
 	}
 }
 
@@ -86,7 +91,7 @@ func (x *part) left() int64 { return max(x.d.Remaining-x.kept, 0) }
 func (k *checker) admit(s *shard, op *Op, cost int64, d *Decision) {
 	x := k.penalty()
 	if x != nil {
-		x.answer(d)
+		k.answer(x, d)
 		d.Allowed = 0
 	} else {
 		x = k.tightest(d)
@@ -153,12 +158,12 @@ func (k *checker) tell(g *group, s *shard, cost int64) {
 // of the shadows, and fills in its numbers.
 func (k *checker) tightest(d *Decision) *part {
 	if x, holdMs := k.leastLeft(false); x != nil {
-		x.answer(d)
+		k.answer(x, d)
 		d.RetryMs = holdMs
 		return x
 	}
 	if x, _ := k.leastLeft(true); x != nil {
-		x.answer(d)
+		k.answer(x, d)
 		d.RetryMs = 0 // a shadow holds nobody up
 		return x
 	}

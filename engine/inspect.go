@@ -28,21 +28,20 @@ type Info struct {
 	Holders   int // leases, or holds on the limit of a policy
 	// Hash is what a Scripted limiter keeps, if its script keeps a hash; else it is empty.
 	Hash HashFields
-	// AtMs is the time of the look on the wall clock, in Unix milliseconds, of a TokenBucket;
-	// Tokens tells what it held then.
-	AtMs    int64
-	missing wide // tokens of a TokenBucket, in grains
-	Bytes   int  // memory the entry takes, index included
+	// Tokens tells what a TokenBucket held at AtMs (the wall clock, in Unix milliseconds), with
+	// its fraction, in decimal: "14.5". It is exact up to nine decimals and rounded down there; a
+	// bucket in debt holds less than none.
+	Tokens string
+	AtMs   int64
+	Bytes  int // memory the entry takes, index included
 }
 
-// Tokens tells what a TokenBucket held at AtMs, with its fraction, in decimal: "14.5". It is
-// exact up to nine decimals and rounded down there; a bucket in debt holds less than none.
-func (i *Info) Tokens() string {
-	r := i.Limit.Rate
-	full, grain := r.grains(i.Limit.Max), uint64(r.PerNs)
-	held, sign := full.subFloor(i.missing), ""
-	if full.less(i.missing) {
-		held, sign = i.missing.sub(full), "-"
+// tokensText writes what a bucket holds that lacks so many tokens, in grains.
+func tokensText(l *Limit, missing wide) string {
+	full, grain := l.Rate.grains(l.Max), uint64(l.Rate.PerNs)
+	held, sign := full.subFloor(missing), ""
+	if full.less(missing) {
+		held, sign = missing.sub(full), "-"
 	}
 	whole, _ := held.div(grain)
 	part := wideMul(held.mod(grain), 1e9)
@@ -154,7 +153,7 @@ func (s *shard) describe(c *cell, info *Info) {
 	}
 	if info.Algorithm == TokenBucket {
 		info.AtMs = (s.nowNs + s.offsetNs) / 1e6
-		info.missing = deficitAt(e.bucket(), info.Limit.Rate, s.nowNs)
+		info.Tokens = tokensText(&info.Limit, deficitAt(e.bucket(), info.Limit.Rate, s.nowNs))
 	}
 	var d Decision
 	s.take(c, &Op{Key: c.key, Limit: info.Limit, Dry: true}, &d)

@@ -169,6 +169,8 @@ func (m *model) inspect(at engine.Stamp, key []byte) (info engine.Info, ok bool)
 		}
 	}
 	switch r := s.rule.(type) {
+	case tokens:
+		info.Tokens, info.AtMs = r.text(at), (max(m.nowNs, at.NowNs)+at.WallOffsetNs)/1e6
 	case leases:
 		info.Holders = len(r.live(at).held)
 	case strikes:

@@ -144,7 +144,7 @@ func fieldsOf(info *engine.Info) []field {
 		number("bytes", int64(info.Bytes)),
 	}
 	if info.Algorithm == engine.TokenBucket {
-		fields = append(fields, field{name: "tokens", text: info.Tokens()}, number("lastRefill", info.AtMs))
+		fields = append(fields, field{name: "tokens", text: info.Tokens}, number("lastRefill", info.AtMs))
 	}
 	return fields
 }
