@@ -67,14 +67,32 @@ func TestNamesOfLayouts(t *testing.T) {
 	}
 }
 
-// TestLayoutsDoNotMeet: no two policies have layouts that make the same name.
+// TestNestedLayouts: a name belongs to the layout that fixes more of it, whichever policy came
+// first. A limiter whose name another layout has for itself keeps its own name.
+func TestNestedLayouts(t *testing.T) {
+	table, at := engine.NewTable(engine.Options{}), engine.Stamp{NowNs: 1e18}
+	for _, l := range [][2]string{{"auth", "rl:auth:{key}"}, {"all", "rl:{key}"}, {"fail", "rl:auth:fail:{key}"}} {
+		require.Equal(t, engine.OK, decideAt(table, at, laidOut(l[0], l[1], quotaLimit(1))).Status)
+	}
+	set := table.Policies()
+	for name, want := range map[string][2]string{"rl:auth:fail:k": {"fail", "k"}, "rl:auth:k": {"auth", "k"}, "rl:auth:fail:": {"auth", "fail:"}, "rl:k": {"all", "k"}} {
+		p, key := set.OfLayout([]byte(name))
+		require.Equal(t, want, [2]string{p.Name, string(key)}, name)
+	}
+	_, _, ok := set.ShownAs(nil, set.Get([]byte("all")).NameOf(0, []byte("auth:k")))
+	require.False(t, ok)
+}
+
+// TestLayoutsDoNotMeet: two policies have no layouts that make the same name, unless one fixes
+// more of it.
 func TestLayoutsDoNotMeet(t *testing.T) {
 	for _, c := range []struct {
 		first, second string
 		meet          bool
 	}{
-		{"rl:auth:{key}", "rl:deals:w:{key}", false}, {"rl:auth:{key}", "rl:auth:{key}", true}, {"rl:{key}", "rl:auth:{key}", true},
-		{"rate-limit:{key}:{policy}", "rate-limit:{key}:{policy}", false}, {"{key}:a", "b:{key}", true}, {"x:{key}:a", "x:{key}:b:a", true}, {"x{key}", "y{key}", false},
+		{"rl:auth:{key}", "rl:deals:w:{key}", false}, {"rl:auth:{key}", "rl:auth:{key}", true}, {"rl:{key}", "rl:auth:{key}", false},
+		{"rate-limit:{key}:{policy}", "rate-limit:{key}:{policy}", false}, {"{key}:a", "b:{key}", true}, {"x:{key}:a", "x:{key}:b:a", false}, {"x{key}", "y{key}", false},
+		{"x:{key}:b", "x:y:{key}", true}, {"x:{key}:b", "x:y:{key}:b", false},
 	} {
 		table, at := engine.NewTable(engine.Options{}), engine.Stamp{NowNs: 1e18}
 		require.Equal(t, engine.OK, decideAt(table, at, laidOut("one", c.first, quotaLimit(1))).Status)
