@@ -59,7 +59,7 @@ func policySetCommand() *command {
 			{"RETRYAFTER duration", "denials say to wait at least this"},
 			{"RESERVED part", "the part of each limit that only `PRIORITY high` may take, like `20%`: background traffic is shed first"},
 			{"LAYOUT layout", "the name under which `KEYS`, `GET`, `HGETALL`, `TTL`, `DEL` and others know the limiters of the policy, like `rate-limit:{key}:{policy}`: `{key}` once, `{policy}` as often as wanted, up to 128 bytes beside the key. " +
-				"No two policies may have layouts that make the same name"},
+				"No two policies may have layouts that make the same name, unless one fixes more of it"},
 			{"REPORT per", "the integer `limit` that checks answer for a bucket: what its rate gives in this time, at least 1, or with `BURST` how much it holds; the latter unless given"},
 			{"OWNER owner", "label the policy with the team whose file it comes from: 1 to 64 letters, digits and -_.:, or `NONE` for nobody"},
 			{"KEEP usage|RESET", "keep or forget what was used; kept unless given"}, paramIf},
