@@ -1,12 +1,9 @@
 package client
 
 import (
-	"net/netip"
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/weir-project/weir/engine"
 )
 
 // denials remembers which keys weir has denied, and until when. One key has one place:
@@ -22,7 +19,6 @@ type denial struct {
 	units   int64 // that were asked for: more need a longer wait, less may fit
 	high    bool
 	maxWait time.Duration
-	from    netip.Addr // a block of it denies nobody else
 	at      time.Time
 	until   time.Time // the retry time; a monotonic reading, like at
 	forget  time.Time
@@ -34,10 +30,9 @@ func newDenials(most int) *denials {
 }
 
 // memorable says whether a denial of q holds for a while: no slot and no hold, for which
-// others may make room at any time, no check of several keys, and nothing that makes its
-// penalty longer.
+// others may make room at any time, and no check of several keys.
 func memorable(q *Request) bool {
-	return !q.Peek && q.holder == "" && q.hold == 0 && len(q.Also) == 0 && !q.Rule.strikes(engine.Extend)
+	return !q.Peek && q.holder == "" && q.hold == 0 && len(q.Also) == 0
 }
 
 // units is the least that would have had to be there to admit anything.
@@ -54,7 +49,7 @@ func (m *denials) remember(q *Request, d *Decision, now time.Time) {
 	}
 	until := now.Add(d.RetryAfter)
 	kept := denial{
-		rule: q.Rule.name, units: q.units(), high: q.High, maxWait: q.MaxWait, from: q.From,
+		rule: q.Rule.name, units: q.units(), high: q.High, maxWait: q.MaxWait,
 		at: now, until: until, forget: now.Add(min(d.RetryAfter, maxDenialAge)), d: *d,
 	}
 	m.mu.Lock()
@@ -99,7 +94,7 @@ func (m *denials) recall(q *Request, clock func() time.Time) (Decision, bool) {
 	}
 	now := clock()
 	switch {
-	case kept.rule != q.Rule.name || kept.high != q.High || kept.maxWait != q.MaxWait || kept.from != q.From || q.units() != kept.units:
+	case kept.rule != q.Rule.name || kept.high != q.High || kept.maxWait != q.MaxWait || q.units() != kept.units:
 		return Decision{}, false
 	case !now.Before(kept.forget):
 		delete(m.keys, q.Key)
@@ -114,14 +109,13 @@ func (m *denials) recall(q *Request, clock func() time.Time) (Decision, bool) {
 	return d, true
 }
 
-// forgetBehind drops what is known of the keys that a block of this one may hold for, and of
-// all requests that came from an address.
+// forgetBehind drops what is known of the keys that a block of this one may hold for.
 func (m *denials) forgetBehind(key string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	addr := strings.TrimPrefix(key, "ip:")
-	for other, kept := range m.keys {
-		if kept.from.IsValid() || other == key || other == addr || strings.HasSuffix(other, "|"+key) || strings.HasSuffix(other, "|"+addr) {
+	for other := range m.keys {
+		if other == key || other == addr || strings.HasSuffix(other, "|"+key) || strings.HasSuffix(other, "|"+addr) {
 			delete(m.keys, other)
 		}
 	}

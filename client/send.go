@@ -110,11 +110,7 @@ func (c *Client) do(ctx context.Context, safe bool, args ...any) (any, error) {
 
 // judge makes the error of a call that of the caller, and lets the link know.
 func (c *Client) judge(ctx context.Context, err error) error {
-	outcome := outcomeOf(err)
-	if c.lockedOut(err) {
-		outcome = notApplied
-	}
-	switch outcome {
+	switch outcome := outcomeOf(err); outcome {
 	case done:
 		c.link.succeeded()
 		return nil

@@ -21,8 +21,6 @@ type checker struct {
 	set    *Policies // in which the policy asked for last was found
 	recent *Policy
 	parted *Policy // of which parts are, in their order: nil when of others or another order
-
-	strikes bool // some of the parts do
 }
 
 // part is one limit of a check. The next check uses its memory again: what it needs of a
@@ -81,7 +79,8 @@ func (s *shard) check(h uint64, op *Op, d *Decision) bool {
 	}
 	cost, fits := k.look(op)
 	if !fits {
-		return k.deny(op, d)
+		k.deny(op, d)
+		return false
 	}
 	return k.take(s, op, cost, d)
 }
@@ -110,7 +109,7 @@ func (p *Policy) decidesAtOnce(op *Op) bool {
 
 // checkAtOnce is check for one simple policy: the common case.
 func (s *shard) checkAtOnce(h uint64, p *Policy, op *Op, d *Decision) bool {
-	if untilNs, blocked := s.blockedUntil(h, op.Key, op); blocked {
+	if untilNs, blocked := s.blockedUntil(h, op.Key); blocked {
 		*d = p.blocked(s.spanMs(untilNs), 0)
 		p.counts(s).denied.Add(oneIf(op.counts()))
 		s.weighBlocked(h, op.Key, op)
@@ -137,9 +136,7 @@ func (k *checker) part(s *shard, p *Policy) {
 }
 
 // clear forgets the parts of the check before.
-func (k *checker) clear() {
-	k.parts, k.groups, k.parted, k.strikes = k.parts[:0], k.groups[:0], nil, false
-}
+func (k *checker) clear() { k.parts, k.groups, k.parted = k.parts[:0], k.groups[:0], nil }
 
 // checkAll looks at the limits of a policy and takes from all of them.
 func (s *shard) checkAll(h uint64, p *Policy, op *Op, d *Decision) bool {
@@ -154,7 +151,8 @@ func (s *shard) checkAll(h uint64, p *Policy, op *Op, d *Decision) bool {
 		g.fits = g.fits && x.fits
 	}
 	if !g.fits {
-		return k.deny(op, d)
+		k.deny(op, d)
+		return false
 	}
 	return k.take(s, op, op.Cost, d)
 }
@@ -171,9 +169,6 @@ func (s *shard) checkOne(h uint64, p *Policy, op *Op, d *Decision) bool {
 	}
 	if d.Allowed == 0 && op.Cost > 0 {
 		p.delay(d)
-	}
-	if p.ReportNs > 0 {
-		d.Limit = p.reported(&x.op.Limit)
 	}
 	if op.counts() {
 		s.counts.count(x.op.Limit.Algorithm, d.Allowed > 0)
@@ -205,7 +200,7 @@ func (k *checker) resolve(home *shard, h uint64, op *Op, d *Decision) bool {
 		if i > 0 {
 			h, s = home.t.find(pair.Key)
 		}
-		if untilNs, is := s.blockedUntil(h, pair.Key, op); is {
+		if untilNs, is := s.blockedUntil(h, pair.Key); is {
 			if b := p.blocked(s.spanMs(untilNs), i); blocked == nil || longer(b.RetryMs, d.RetryMs) {
 				*d, blocked = b, p
 			}
@@ -232,7 +227,7 @@ func (k *checker) add(s *shard, h uint64, p *Policy, pair int, key []byte, op *O
 			x.suit(op)
 			x.pair, x.limit = uint8(pair), uint8(i)
 			if x.strikes() {
-				g.strikes, k.strikes = true, true
+				g.strikes = true
 			} else if p.Reserved > 0 && !op.High {
 				x.kept = reservedOf(p, &limits[i].Limit)
 			}
@@ -251,7 +246,7 @@ func (k *checker) next(s *shard, l *PolicyLimit) *part {
 		k.parts = k.parts[:len(k.parts)+1]
 	}
 	x := &k.parts[len(k.parts)-1]
-	x.s, x.pair, x.limit, x.kept, x.foreseen, x.d.Locked = s, 0, 0, 0, false, 0
+	x.s, x.pair, x.limit, x.kept, x.foreseen = s, 0, 0, 0, false
 	if x.of != l { // what is in a policy does not change
 		x.of, x.op.Limit = l, l.Limit
 	}
@@ -385,7 +380,6 @@ func (k *checker) take(s *shard, op *Op, cost int64, d *Decision) bool {
 			}
 		}
 	}
-	changed = k.extend(op) || changed
 	k.admit(s, op, cost, d)
 	return changed
 }

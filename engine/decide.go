@@ -75,9 +75,7 @@ func (t *Table) DecideAtomic(at Stamp, ops []Op, out []Decision) {
 }
 
 // wide reports whether an operation needs more than the shard of its key.
-func (op *Op) wide() bool {
-	return op.Code == OpPolicy || len(op.Also) > 0 || op.Code >= OpReserve && op.Code != OpForgive
-}
+func (op *Op) wide() bool { return op.Code == OpPolicy || len(op.Also) > 0 || op.Code >= OpReserve }
 
 // involved lists the shards of operations, in ascending order: all callers lock in
 // that order, so none waits for another in a circle.

@@ -33,10 +33,7 @@ func planPolicySet(s *session, args [][]byte) error {
 	if err != nil {
 		return err
 	}
-	if err := termsArgs(op.Policy, args[3:]); err != nil {
-		return err
-	}
-	return checkLayout(op.Policy.Terms.Layout, string(args[2]))
+	return termsArgs(op.Policy, args[3:])
 }
 
 // planPolicyDelete reads: name [IF version].

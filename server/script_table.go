@@ -51,8 +51,7 @@ var scriptsKnown = newScriptTable(dialects())
 func dialects() []*dialect {
 	return []*dialect{
 		springGateway(), redisRate(), rateLimiterFlexible(), rateLimitRedis(), fastifyRateLimit(), redisGCRA(), nestThrottler(),
-		pythonLimits(), fastapiLimiter(), uluLimiter(), goZero(), bucket4j(), throttled(), laravelCache(),
-		gatewayBucket(), marketBucket(), slidingSet(),
+		pythonLimits(), fastapiLimiter(), uluLimiter(), goZero(),
 	}
 }
 

@@ -71,18 +71,13 @@ func (s *session) permitted(cmd *command) error {
 
 // carryOut plans an operation, or runs any other command.
 func (s *session) carryOut(cmd *command, args [][]byte) {
-	run, bulky := cmd.run, cmd.bulky
 	if cmd.plan != nil {
-		err := s.plan(cmd, args)
-		if err != nil && err != errAlone {
+		if err := s.plan(cmd, args); err != nil {
 			s.reject(cmd, err)
 		}
-		if err != errAlone {
-			return
-		}
-		run, bulky = cmd.alone, true
+		return
 	}
-	if bulky {
+	if cmd.bulky {
 		s.srv.state.bulky <- struct{}{}
 		defer func() { <-s.srv.state.bulky }()
 	}
@@ -90,7 +85,7 @@ func (s *session) carryOut(cmd *command, args [][]byte) {
 	s.failed, s.running = false, cmd
 	defer func() { s.running = nil }()
 	if s.prepared(cmd) {
-		run(s, args)
+		cmd.run(s, args)
 	}
 	took := time.Since(start) - s.heldFor // waiting is no work
 	s.heldFor = 0
