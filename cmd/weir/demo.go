@@ -69,7 +69,10 @@ func lockDemo(dir string) (unlock func(), err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("--dir: %w: choose a directory that you may write", err)
 	}
-	if foreign := foreignIn(dir); foreign != "" {
+	switch foreign, err := foreignIn(dir); {
+	case err != nil:
+		return nil, fmt.Errorf("--dir: %w: choose a directory that you may read", err)
+	case foreign != "":
 		return nil, fmt.Errorf("--dir %s: it holds %s, which no weir demo wrote: choose an empty directory, or a new one", dir, foreign)
 	}
 	pidFile := filepath.Join(dir, demoPID)
@@ -90,20 +93,20 @@ func lockDemo(dir string) (unlock func(), err error) {
 	}, nil
 }
 
-// foreignIn returns a file in the directory that weir demo does not write, or "". Data of
-// another server must not be taken for a node's, nor locked.
-func foreignIn(dir string) string {
+// foreignIn returns the name of a file in the directory that weir demo does not write, or "".
+// weir demo must neither lock nor load the data of another server.
+func foreignIn(dir string) (name string, err error) {
 	own := []string{demoLock, demoPID}
 	for _, id := range demoIDs {
 		own = append(own, id, id+".yaml", id+".log")
 	}
-	entries, _ := os.ReadDir(dir) // an error comes back from what is done next
+	entries, err := os.ReadDir(dir)
 	for _, entry := range entries {
 		if !slices.Contains(own, entry.Name()) {
-			return entry.Name()
+			return entry.Name(), nil
 		}
 	}
-	return ""
+	return "", err
 }
 
 // linesOf tells of each line, and of the end by closing the channel. It reads until the process

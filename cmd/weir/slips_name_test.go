@@ -19,7 +19,7 @@ var slipsOfNames = []slip{
 	{what: "a command with a letter missing", args: "serv", code: 80, says: []string{"serv", "serve"}},
 	{what: "a command as others call it", args: "start", code: 80, says: []string{"start", "did you mean weir serve?"}},
 	{what: "a command without its group", args: "status", code: 80, says: []string{"status", "did you mean weir cluster status?"}},
-	{what: "a subcommand as others call a command", args: "policy start", code: 80, says: []string{"unexpected argument start"}},
+	{what: "a subcommand as others call a command", args: "policy start", code: 80, says: []string{"unexpected argument start: weir policy"}},
 	{what: "a subcommand with a letter missing", args: "cluster staus", code: 80,
 		says: []string{"staus", "status"}},
 	{what: "a flag of weir bench with a letter missing", args: "bench --scenaro x", code: 80,
