@@ -120,7 +120,7 @@ func newNode(o Options) *Node {
 		n.idLifetimeNs = int64(time.Minute)
 	}
 	n.reads = newReadIndexer(n)
-	n.peers = newPeers(n) // before the port: a stranger's connection asks it
+	n.peers = newPeers(n) // the port asks it about every connection that fails
 	n.fatal = n.stopper(o.OnFatal)
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	return n

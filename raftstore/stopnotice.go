@@ -111,7 +111,7 @@ func (n *Node) noQuorumExplained() bool {
 }
 
 // expects reports whether a line of the library follows from the stop of a node, or belongs
-// to every start.
+// to every start or election.
 func (n *Node) expects(line libraryLine) bool {
 	if n.stopping.Load() || belongsToStart(line) || refusesCandidate(line) {
 		return true
@@ -126,9 +126,9 @@ func (n *Node) expects(line libraryLine) bool {
 	return id != "" && n.peers.isStopping(id)
 }
 
-// refusesCandidate reports whether the library refused its vote to a member that may not win.
-// Elections at every start, and after the stop of a leader, have such candidates. The candidate
-// itself logs why it started an election.
+// refusesCandidate reports whether the library refused its vote to a member because a leader is
+// known or because the candidate's log is behind. Raft refuses such votes in ordinary elections,
+// and the candidate itself logs why it started one.
 func refusesCandidate(line libraryLine) bool {
 	reason, vote := strings.CutPrefix(line.text, "rejecting vote request since ")
 	if !vote {

@@ -22,8 +22,8 @@ func TestANodeThatStoppedIsBack(t *testing.T) {
 	require.Zero(t, one.stopping)
 }
 
-// A stranger may connect before the node has opened its log: the port then asks whether a stop
-// explains how the connection ended.
+// The port asks whether a stop explains that a connection ended. A stranger may connect, and so
+// cause this question, before the node has opened its log.
 func TestAStrangerBeforeTheStart(t *testing.T) {
 	n := newNode(Options{NodeID: "a"})
 	require.False(t, n.stopsExplain())

@@ -23,6 +23,6 @@
 // directories under limiters: each says the same to weir and to a judge, a real Redis
 // whose clock is the test's, and must hear the same.
 //
-// The systems of docs/systems.md run with their policy files from docs/examples, and their
-// own figures are what the server must answer; the page itself is held to what is there.
+// Tests start servers with the policy files of docs/examples and expect the figures that the
+// systems of docs/systems.md name. TestSystemsPage compares the page with the tests it names.
 package clienttest
