@@ -117,7 +117,11 @@ test-clients: ## Run Redis clients and limiter libraries of Python, Node, Java, 
 # About three minutes, most of it what their package managers fetch and compile.
 .PHONY: test-examples
 test-examples: proxies ## Run every directory of examples/ against weir; skips those without their toolchain or proxy
-	WEIRTEST_EXAMPLES=1 $(GO) test -count=1 -timeout 20m -v ./examples
+	WEIRTEST_EXAMPLES=1 $(GO) test -count=1 -timeout 30m -v ./examples ./examples/systems
+
+.PHONY: compare-algorithms
+compare-algorithms: have-go ## Measure precision, bursts, memory and time of the algorithms, and print a table
+	$(GO) run ./examples/systems/levels/compare
 
 .PHONY: proxies
 proxies:

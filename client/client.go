@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/weir-project/weir/latency"
 )
 
 // Fallback is what decides while weir cannot be reached.
@@ -42,9 +44,16 @@ type Options struct {
 	// Instances is how many processes like this one there are; each takes an equal part
 	// of the fraction. 1 unless given.
 	Instances int
+	// LocalIdle is how long a fallback of Local remembers a key that nobody uses. Unless given, it
+	// remembers each until its limit is whole again, which for long windows is longer.
+	LocalIdle time.Duration
 	// Timeout bounds a decision, whatever happens to weir; the caller's context may
 	// bound it further.
 	Timeout time.Duration
+	// FallBackOnErrors lets WhenDown decide, too, what weir answers with an error: a wrong password,
+	// no memory for a new limiter, a policy that does not exist. Unless set, Decide returns such
+	// errors, because with Open a mistake in a rule would switch its limit off.
+	FallBackOnErrors bool
 	// IDs gives every decision an ID, so that one whose outcome is unknown is sent again
 	// and counts once. It costs weir a hundred bytes for a minute each. Without it such a
 	// decision is made by WhenDown, and may have been counted besides.
@@ -68,6 +77,8 @@ func (o *Options) complete() error {
 		return fmt.Errorf("%w: LocalFraction must be above 0 and at most 1, not %v", ErrBadOptions, o.LocalFraction)
 	case o.Instances < 1:
 		return fmt.Errorf("%w: Instances must be at least 1, not %d", ErrBadOptions, o.Instances)
+	case o.LocalIdle < 0:
+		return fmt.Errorf("%w: LocalIdle must be 0 or more, not %v", ErrBadOptions, o.LocalIdle)
 	case o.Timeout < time.Millisecond:
 		return fmt.Errorf("%w: Timeout must be at least 1ms, not %v", ErrBadOptions, o.Timeout)
 	}
@@ -80,9 +91,13 @@ type Client struct {
 	options  Options
 	link     *link
 	local    *localLimiter // nil unless WhenDown is Local
+	policies *policyCache  // the same
+	refusals refusals
 	together *together
+	queued   chan struct{} // a token for each request in Queue
 	denials  *denials
 	counts   counters
+	times    latency.Histogram
 }
 
 // New returns a client that asks weir through rdb, which stays the caller's to close.
@@ -96,9 +111,15 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 		return nil, fmt.Errorf("%w: make the Redis client with ContextTimeoutEnabled: true, or its calls outlast every deadline", ErrBadOptions)
 	}
 	c := &Client{rdb: rdb, options: o, denials: newDenials(o.DenialKeys), together: newTogether(rdb, o.Timeout)}
+	c.queued = make(chan struct{}, mostQueued(rdb))
 	if o.WhenDown == Local {
 		c.local = newLocalLimiter(o.LocalFraction / float64(o.Instances))
+		if o.LocalIdle > 0 {
+			c.local.idle = newIdleKeys(o.LocalIdle)
+		}
+		c.policies = newPolicyCache(c)
 	}
+	c.refusals.log = o.Logger
 	c.link = newLink(c.probe, o.Logger, &c.counts)
 	return c, nil
 }
@@ -116,9 +137,13 @@ func keepsDeadlines(rdb redis.UniversalClient) bool {
 	return true
 }
 
-// Close ends the goroutine that looks whether weir is back, if there is one, and waits for
-// what is on its way, no longer than Options.Timeout. Decisions go on as they are then.
+// Close ends the goroutines that look whether weir is back and fetch policies, if there are any,
+// and waits for what is on its way, no longer than Options.Timeout. Decisions go on as they are
+// then.
 func (c *Client) Close() error {
+	if c.policies != nil {
+		c.policies.close()
+	}
 	c.link.close()
 	c.together.close()
 	return nil
@@ -140,8 +165,12 @@ func (c *Client) probe(ctx context.Context) error {
 	defer cancel()
 	q := Request{Rule: probeRule, Key: probeKey, Peek: true}
 	err := c.rdb.Process(ctx, &once{redis.NewCmd(ctx, q.args()...)})
-	if outcomeOf(err) == refused { // it answers, whatever it thinks of the probe
+	if outcomeOf(err) == refused && !c.lockedOut(err) { // it answers, whatever it thinks of the probe
 		return nil
+	}
+	if cluster, ok := c.rdb.(*redis.ClusterClient); ok && err != nil {
+		// It asks who leads now only once in ClusterStateReloadInterval, a minute unless told otherwise.
+		cluster.ReloadState(ctx)
 	}
 	return err
 }

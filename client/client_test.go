@@ -228,6 +228,8 @@ func TestBadChoicesAreNamed(t *testing.T) {
 		client.Fixed(0, 1), client.Sliding(time.Minute, engine.MaxLogUnits+1), client.SlidingCounter(400*24*time.Hour, 1),
 		client.Quota("DECADE", "", 1), client.Slots(0, 0), client.Strikes(time.Minute), client.Policy("a b"),
 		client.Strikes(time.Minute, client.Step{Threshold: 2, Penalty: 1}, client.Step{Threshold: 2, Penalty: 1}),
+		client.Attempts(time.Minute, client.Step{Threshold: 2, Penalty: 1, Delay: 1}), client.Attempts(time.Minute, client.Step{Threshold: 2, Delay: -1}),
+		client.Sliding(time.Minute, 1).Extended(), client.Policy("p").Extended(), client.Attempts(0).Extended(),
 		client.Policy("a", client.Slots(1, 0)), client.Policy("a", client.Policy("b")),
 	} {
 		_, err := c.Take(t.Context(), rule, "k")

@@ -22,13 +22,16 @@ func (c *Client) Peek(ctx context.Context, r *Rule, key string) (Decision, error
 // Decision is a denial.
 func (c *Client) Decide(ctx context.Context, q Request) (Decision, error) {
 	d, known, err := c.beforehand(ctx, &q)
+	if known {
+		c.untimed()
+	}
 	if known || err != nil {
 		return d, err
 	}
 	bounded, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
 	k := &call{args: q.args(), safe: q.repeatable()}
-	c.send(bounded, []*call{k})
+	c.timed(bounded, []*call{k})
 	return c.conclude(ctx, &q, k)
 }
 
@@ -47,6 +50,9 @@ func (c *Client) DecideAll(ctx context.Context, qs []Request) ([]Decision, error
 	}
 	for i := range own {
 		d, known, err := c.beforehand(ctx, &own[i])
+		if known {
+			c.untimed()
+		}
 		if known || err != nil {
 			note(i, d, err)
 			continue
@@ -56,7 +62,7 @@ func (c *Client) DecideAll(ctx context.Context, qs []Request) ([]Decision, error
 	if len(calls) > 0 {
 		bounded, cancel := context.WithTimeout(ctx, c.options.Timeout)
 		defer cancel()
-		c.send(bounded, calls)
+		c.timed(bounded, calls)
 	}
 	for n, i := range places {
 		d, err := c.conclude(ctx, &own[i], calls[n])
@@ -91,9 +97,14 @@ func (c *Client) conclude(ctx context.Context, q *Request, k *call) (Decision, e
 	switch err := c.judge(ctx, k.err); {
 	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrInDoubt):
 		return c.fallBack(q), nil
+	case c.options.FallBackOnErrors && (errors.Is(err, ErrRefused) || errors.Is(err, ErrFull)):
+		c.refusals.failed(err)
+		return c.fallBack(q), nil
 	case err != nil:
 		return Decision{}, err
 	}
+	c.refusals.succeeded()
+	c.usePolicies(q)
 	d, err := decisionOf(q, k.cmd.Val())
 	if err != nil {
 		return Decision{}, err
@@ -103,6 +114,19 @@ func (c *Client) conclude(ctx context.Context, q *Request, k *call) (Decision, e
 	}
 	c.counts.count(&d)
 	return d, nil
+}
+
+// usePolicies has the policies of a request fetched that no rules stand in for.
+func (c *Client) usePolicies(q *Request) {
+	if c.policies == nil || q.Rule.policy == "" {
+		return
+	}
+	if len(q.Rule.local) == 0 {
+		c.policies.use(q.Rule.policy)
+	}
+	for _, p := range q.Also {
+		c.policies.use(p.Policy)
+	}
 }
 
 // fallBack decides without weir.

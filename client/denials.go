@@ -1,9 +1,12 @@
 package client
 
 import (
+	"net/netip"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/weir-project/weir/engine"
 )
 
 // denials remembers which keys weir has denied, and until when. One key has one place:
@@ -19,6 +22,7 @@ type denial struct {
 	units   int64 // that were asked for: more need a longer wait, less may fit
 	high    bool
 	maxWait time.Duration
+	from    netip.Addr // a block of it denies nobody else
 	at      time.Time
 	until   time.Time // the retry time; a monotonic reading, like at
 	forget  time.Time
@@ -30,9 +34,10 @@ func newDenials(most int) *denials {
 }
 
 // memorable says whether a denial of q holds for a while: no slot and no hold, for which
-// others may make room at any time, and no check of several keys.
+// others may make room at any time, no check of several keys, and nothing that makes its
+// penalty longer.
 func memorable(q *Request) bool {
-	return !q.Peek && q.holder == "" && q.hold == 0 && len(q.Also) == 0
+	return !q.Peek && q.holder == "" && q.hold == 0 && len(q.Also) == 0 && !q.Rule.strikes(engine.Extend)
 }
 
 // units is the least that would have had to be there to admit anything.
@@ -49,7 +54,7 @@ func (m *denials) remember(q *Request, d *Decision, now time.Time) {
 	}
 	until := now.Add(d.RetryAfter)
 	kept := denial{
-		rule: q.Rule.name, units: q.units(), high: q.High, maxWait: q.MaxWait,
+		rule: q.Rule.name, units: q.units(), high: q.High, maxWait: q.MaxWait, from: q.From,
 		at: now, until: until, forget: now.Add(min(d.RetryAfter, maxDenialAge)), d: *d,
 	}
 	m.mu.Lock()
@@ -94,7 +99,7 @@ func (m *denials) recall(q *Request, clock func() time.Time) (Decision, bool) {
 	}
 	now := clock()
 	switch {
-	case kept.rule != q.Rule.name || kept.high != q.High || kept.maxWait != q.MaxWait || q.units() != kept.units:
+	case kept.rule != q.Rule.name || kept.high != q.High || kept.maxWait != q.MaxWait || kept.from != q.From || q.units() != kept.units:
 		return Decision{}, false
 	case !now.Before(kept.forget):
 		delete(m.keys, q.Key)
@@ -109,13 +114,14 @@ func (m *denials) recall(q *Request, clock func() time.Time) (Decision, bool) {
 	return d, true
 }
 
-// forgetBehind drops what is known of the keys that a block of this one may hold for.
+// forgetBehind drops what is known of the keys that a block of this one may hold for, and of
+// all requests that came from an address.
 func (m *denials) forgetBehind(key string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	addr := strings.TrimPrefix(key, "ip:")
-	for other := range m.keys {
-		if other == key || other == addr || strings.HasSuffix(other, "|"+key) || strings.HasSuffix(other, "|"+addr) {
+	for other, kept := range m.keys {
+		if kept.from.IsValid() || other == key || other == addr || strings.HasSuffix(other, "|"+key) || strings.HasSuffix(other, "|"+addr) {
 			delete(m.keys, other)
 		}
 	}

@@ -15,6 +15,7 @@
 //     Options.WhenDown says what decides: everything is admitted, nothing is, or a
 //     limiter in this process decides at a fraction of the limits. The switch is logged
 //     once, one goroutine looks whether weir answers again, and the return is automatic.
+//     Policies that are used are fetched before, so that Local knows their limits.
 //   - A denied key is answered from memory until its retry time.
 //   - What is safe to send again is: TRYAGAIN always, an unknown outcome only with an ID.
 //     go-redis is kept from resending by itself.
@@ -24,10 +25,11 @@
 //
 // # What it promises
 //
-//   - An error means that the request was wrong, or that the caller's context ended.
-//     That weir is down is no error: Decision.Source says who decided.
+//   - An error means that weir refused the request, or that the caller's context ended.
+//     That weir is down is no error: Decision.Source says who decided. With
+//     Options.FallBackOnErrors the same holds for what weir answers with an error.
 //   - Memory is bounded: denials by Options.DenialKeys, the limiter of the process by
-//     localMemoryBytes.
+//     localMemoryBytes, policies that are kept by maxCachedPolicies.
 //   - A Lease never hands out more units than weir granted. Units wait in it at most
 //     LeaseOptions.MaxAge, so that over any time T a limit admits no more than it does
 //     over T + MaxAge.

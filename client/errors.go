@@ -27,6 +27,8 @@ var (
 	ErrInDoubt = errors.New("client: no answer in time, the command may have been carried out")
 	// ErrDenied: Wait has to wait longer than its context lasts, or no wait helps.
 	ErrDenied = errors.New("client: denied")
+	// ErrQueueFull: too many requests wait already, in this process or at weir. It comes with ErrRefused.
+	ErrQueueFull = errors.New("client: too many requests wait already")
 	// ErrClosed: the client, or a lease, has been closed.
 	ErrClosed = errors.New("client: closed")
 )

@@ -91,8 +91,11 @@ func TestScaledLimits(t *testing.T) {
 			engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: 5}},
 		"slots": {engine.Limit{Algorithm: engine.Concurrency, Max: 20}, 0.5, engine.Limit{Algorithm: engine.Concurrency, Max: 10}},
 		"strikes": {
-			Strikes(time.Hour, Step{4, time.Second}, Step{6, time.Minute}, Step{11, time.Hour}).local[0], 0.25,
-			Strikes(time.Hour, Step{1, time.Second}, Step{2, time.Minute}, Step{3, time.Hour}).local[0]},
+			Strikes(time.Hour, Step{4, time.Second, 0}, Step{6, time.Minute, 0}, Step{11, time.Hour, 0}).local[0], 0.25,
+			Strikes(time.Hour, Step{1, time.Second, 0}, Step{2, time.Minute, 0}, Step{3, time.Hour, 0}).local[0]},
+		"attempts": {
+			Attempts(time.Hour, Step{4, 0, time.Second}, Step{11, time.Hour, 0}).Extended().local[0], 0.25,
+			Attempts(time.Hour, Step{1, 0, time.Second}, Step{2, time.Hour, 0}).Extended().local[0]},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, scaled(c.limit, c.fraction)) })
 	}

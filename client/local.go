@@ -21,6 +21,7 @@ type localLimiter struct {
 	table    *engine.Table
 	start    time.Time
 	offsetNs int64
+	idle     *idleKeys // nil: limiters are kept until they are as if never used
 }
 
 func newLocalLimiter(fraction float64) *localLimiter {
@@ -42,6 +43,7 @@ func (l *localLimiter) now() engine.Stamp {
 // decide answers a request. What the table cannot decide is denied: a policy that no
 // rules stand in for, a key that belongs to another algorithm.
 func (l *localLimiter) decide(q *Request) Decision {
+	l.forgetIdle(q)
 	op := engine.Op{
 		Key: []byte(q.Key), Cost: q.cost(), Partial: q.Partial, WaitNs: int64(q.MaxWait), High: q.High,
 		TTLNs: int64(q.Rule.ttl), Text: []byte(q.holder),
@@ -89,9 +91,40 @@ func (l *localLimiter) define(r *Rule) {
 	l.do(engine.Op{Code: engine.OpPolicy, Key: []byte(r.policy), Policy: change})
 }
 
+// StandIn tells the fallback Local of the rules that stand in for policies (see Policy) before a
+// request names these policies: in Request.Also they come without rules. Policies without rules
+// are fetched.
+func (c *Client) StandIn(policies ...*Rule) {
+	if c.local == nil {
+		return
+	}
+	for _, r := range policies {
+		if r.err != nil || r.policy == "" {
+			continue
+		}
+		if len(r.local) == 0 {
+			c.policies.use(r.policy)
+			continue
+		}
+		c.policies.exempt(r.policy)
+		c.local.define(r)
+	}
+}
+
 // refund gives back units of a rule that is no policy.
 func (l *localLimiter) refund(q *Request, n int64) {
 	if q.Rule.policy == "" {
 		l.do(engine.Op{Code: engine.OpRefund, Key: []byte(q.Key), Cost: n})
+	}
+}
+
+// forgive forgets the strikes of policies, or with an empty name the limiter, of keys.
+func (l *localLimiter) forgive(pairs []Pair) {
+	for _, p := range pairs {
+		op := engine.Op{Code: engine.OpForgive, Key: []byte(p.Key), Text: []byte(p.Policy)}
+		if p.Policy == "" {
+			op = engine.Op{Code: engine.OpReset, Key: []byte(p.Key)}
+		}
+		l.do(op)
 	}
 }

@@ -39,6 +39,7 @@ func TestGetPolicy(t *testing.T) {
 		require.NoError(t, err)
 		_, err = c.SetPolicy(t.Context(), "api", client.PolicyTerms{
 			Limits: []*client.Rule{client.TokenBucket(client.PerSecond(10), 20)}, Shadow: true, RetryAfter: time.Second, Reserved: 0.1,
+			Layout: "rl:{policy}:{key}", Report: time.Minute,
 		})
 		require.NoError(t, err)
 		_, err = c.OverridePolicy(t.Context(), "api", "vip:*", time.Hour, client.FixedFirst(time.Hour, 1000))
@@ -53,6 +54,7 @@ func TestGetPolicy(t *testing.T) {
 		p.Version = 0
 		require.Equal(t, client.PolicyInfo{
 			Name: "api", Limits: []string{"TOKENBUCKET 10/s 20"}, Shadow: true, RetryAfter: time.Second, Reserved: "10%", Admitted: 1,
+			Layout: "rl:{policy}:{key}", Report: "1m",
 			Overrides: []client.PolicyOverride{{"boss", []string{}, client.Never}, {"vip:*", []string{"FIXED 1h 1000 FIRST"}, time.Hour}},
 		}, p)
 

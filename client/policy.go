@@ -15,6 +15,10 @@ type PolicyTerms struct {
 	Disabled   bool          // admits without counting
 	RetryAfter time.Duration // a denial says to wait at least this
 	Reserved   float64       // the part that only requests with High may take, 0 to 0.999
+	Layout     string        // the names of its limiters, like "rl:{policy}:{key}"; empty: none
+	// Report makes decisions tell as the limit of a bucket what its rate gives in this time; 0:
+	// the burst.
+	Report time.Duration
 }
 
 // SetPolicy makes a policy, or gives it other terms; what was used stays used. It returns
@@ -42,6 +46,12 @@ func (c *Client) SetPolicy(ctx context.Context, name string, terms PolicyTerms) 
 	}
 	if terms.Reserved > 0 {
 		args = append(args, "RESERVED", strconv.FormatFloat(terms.Reserved*100, 'f', 1, 64)+"%")
+	}
+	if terms.Layout != "" {
+		args = append(args, "LAYOUT", terms.Layout)
+	}
+	if terms.Report > 0 {
+		args = append(args, "REPORT", duration(terms.Report))
 	}
 	return c.number(ctx, false, args...)
 }

@@ -15,6 +15,8 @@ type PolicyInfo struct {
 	RetryAfter                 time.Duration // the least that a denial says
 	Reserved                   string        // the part kept for high priority, like "10%"
 	Owner                      string        // whose file it comes from; empty: nobody's
+	Layout                     string        // the names of its limiters, like "rl:{policy}:{key}"; empty: none
+	Report                     string        // "burst", or the time in which a rate gives what decisions tell as the limit
 	Admitted, Denied, Shadowed int64         // checks, on the node that answers
 	Stale                      time.Duration // how old this may be: 0 unless the connection sent READONLY
 }
@@ -34,7 +36,7 @@ func (c *Client) GetPolicy(ctx context.Context, name string) (PolicyInfo, error)
 	}
 	p := PolicyInfo{
 		Name: m.text("name"), Version: m.int("version"), Limits: texts(m.list("limits")), Shadow: m.flag("shadow"), Disabled: m.flag("disabled"),
-		RetryAfter: m.span("retry_after_ms"), Reserved: m.text("reserved"), Owner: m.text("owner"),
+		RetryAfter: m.span("retry_after_ms"), Reserved: m.text("reserved"), Owner: m.text("owner"), Layout: m.text("layout"), Report: m.text("report"),
 		Admitted: m.int("admitted"), Denied: m.int("denied"), Shadowed: m.int("shadowed"), Stale: m.span("stale_ms"),
 	}
 	for _, o := range m.list("overrides") {

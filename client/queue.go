@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -8,14 +9,35 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// longestTimeout is the most that weir holds a request back for.
-const longestTimeout = time.Hour
+const (
+	// longestTimeout is the most that weir holds a request back for.
+	longestTimeout = time.Hour
+	// defaultPool is the size of a pool that is not known: that of go-redis on one processor.
+	defaultPool = 10
+)
+
+// mostQueued is how many requests may wait at once. Each takes a connection, so half of the pool
+// stays for decisions that do not wait.
+func mostQueued(rdb redis.UniversalClient) int {
+	size := 0
+	switch rdb := rdb.(type) {
+	case *redis.Client:
+		size = rdb.Options().PoolSize
+	case *redis.ClusterClient:
+		size = rdb.Options().PoolSize
+	case *redis.Ring:
+		size = rdb.Options().PoolSize
+	}
+	return max(cmp.Or(size, defaultPool)/2, 1)
+}
 
 // Queue has weir hold the request back until it is admitted, for at most the given time,
 // and answers the denial of that moment otherwise. Requests for one key stand in line on
 // their node, first come, first served; nothing is polled. Where Wait spends its time here
 // and works for several limits, Queue takes one connection of the pool while it waits,
-// which go-redis gives up at the deadline of ctx only, not when ctx is cancelled.
+// which go-redis gives up at the deadline of ctx only, not when ctx is cancelled. Requests of one
+// client take at most half of the connections of its pool, and at weir at most 1000 wait for one key:
+// a request beyond that gets ErrQueueFull at once.
 //
 // The Redis client's ReadTimeout must be above the time, or -1 for none.
 func (c *Client) Queue(ctx context.Context, q Request, longest time.Duration) (Decision, error) {
@@ -34,22 +56,34 @@ func (c *Client) Queue(ctx context.Context, q Request, longest time.Duration) (D
 	if c.Down() {
 		return c.fallBack(&q), nil
 	}
+	select {
+	case c.queued <- struct{}{}:
+		defer func() { <-c.queued }()
+	default:
+		return Decision{}, fmt.Errorf("%w: %w", ErrRefused, ErrQueueFull)
+	}
 	bounded, cancel := context.WithTimeout(ctx, longest+c.options.Timeout)
 	defer cancel()
 	k := &call{args: append(append([]any{"RL.WAIT"}, q.args()...), "TIMEOUT", duration(longest)), slow: true}
 	c.send(bounded, []*call{k})
 	if redis.HasErrorPrefix(k.err, "OVERLOADED") { // the line is full; weir is well
 		c.counts.refused.Add(1)
-		return Decision{}, fmt.Errorf("%w: %w", ErrRefused, k.err)
+		return Decision{}, fmt.Errorf("%w: %w: %w", ErrRefused, ErrQueueFull, k.err)
 	}
 	return c.conclude(ctx, &q, k)
 }
 
 func (c *Client) checkQueue(q *Request, longest time.Duration) error {
+	if q.ID != "" {
+		return fmt.Errorf("%w: a request that waits on the server has no ID: it is tried again there", ErrBadRequest)
+	}
+	return c.CheckQueue(longest)
+}
+
+// CheckQueue returns the error that Queue would return for every request that is to wait so long.
+func (c *Client) CheckQueue(longest time.Duration) error {
 	read := readTimeout(c.rdb)
 	switch {
-	case q.ID != "":
-		return fmt.Errorf("%w: a request that waits on the server has no ID: it is tried again there", ErrBadRequest)
 	case longest < 0 || longest > longestTimeout:
 		return fmt.Errorf("%w: weir holds a request for 0 to %v, not %v", ErrBadRequest, longestTimeout, longest)
 	case read > 0 && read <= longest:

@@ -2,6 +2,7 @@ package client
 
 import (
 	"fmt"
+	"net/netip"
 	"strconv"
 	"time"
 
@@ -24,6 +25,9 @@ type Request struct {
 	MaxWait time.Duration
 	// High may take what a policy keeps for high priority.
 	High bool
+	// From is the address that the request comes from: a block everywhere of it denies the
+	// request whatever its key is. An invalid one is none.
+	From netip.Addr
 	// Also are more policies, each for its key: all of them admit, or nothing is taken.
 	Also []Pair
 	// ID makes the request happen once: the same ID on the same key within a minute
@@ -114,6 +118,9 @@ func (q *Request) holdArgs() []any {
 	if q.High {
 		args = append(args, "PRIORITY", "high")
 	}
+	if q.From.IsValid() {
+		args = append(args, "FROM", q.From.String())
+	}
 	return append(args, "ID", q.ID)
 }
 
@@ -129,6 +136,9 @@ func (q *Request) options(args []any) []any {
 	}
 	if q.High {
 		args = append(args, "PRIORITY", "high")
+	}
+	if q.From.IsValid() {
+		args = append(args, "FROM", q.From.String())
 	}
 	if q.holder != "" {
 		args = append(args, "HOLDER", q.holder)

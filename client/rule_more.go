@@ -55,41 +55,10 @@ func Slots(max int64, ttl time.Duration) *Rule {
 	return r
 }
 
-// Step is one rung of Strikes: so many strikes in the window block the key for the
-// penalty.
-type Step struct {
-	Threshold int64
-	Penalty   time.Duration
-}
-
-// Strikes counts failures over a sliding window and blocks with growing penalties. Peek
-// before the attempt, Take after a failure, Reset after a success.
-func Strikes(window time.Duration, steps ...Step) *Rule {
-	if window <= 0 || int64(window) > engine.MaxWindowNs {
-		return bad("RL.STRIKE", "the window must be above 0 and at most 366 days, not %v", window)
-	}
-	if len(steps) == 0 || len(steps) > engine.MaxSteps {
-		return bad("RL.STRIKE", "there must be 1 to %d steps, not %d", engine.MaxSteps, len(steps))
-	}
-	words, last := []string{duration(window)}, int64(0)
-	packed := make([]engine.Step, len(steps))
-	for i, s := range steps {
-		if s.Threshold <= last || s.Threshold > engine.MaxLogUnits || s.Penalty <= 0 || int64(s.Penalty) > engine.MaxWindowNs {
-			return bad("RL.STRIKE", "thresholds must ascend up to %d, penalties be above 0 and at most 366 days, not %d and %v",
-				engine.MaxLogUnits, s.Threshold, s.Penalty)
-		}
-		last = s.Threshold
-		packed[i] = engine.Step{Threshold: s.Threshold, PenaltyNs: int64(s.Penalty)}
-		words = append(words, strconv.FormatInt(s.Threshold, 10), duration(s.Penalty))
-	}
-	limit := engine.Limit{Algorithm: engine.Strike, WindowNs: int64(window), Max: last, Steps: engine.MakeSteps(packed)}
-	return newRule("RL.STRIKE", limit, words...)
-}
-
-// Policy decides by limits that weir keeps (RL.CHECK). The rules given beside it stand
-// in for the policy where Options.WhenDown is Local and weir is not reached, each scaled
-// as always; with none of them such a decision is a denial. They may not be slots,
-// strikes or policies.
+// Policy decides by limits that weir keeps (RL.CHECK). Where Options.WhenDown is Local and weir is
+// not reached, the limits that were fetched from weir last decide, each scaled as always; a policy
+// that was not used before is denied. Rules given here stand in for the policy instead, and nothing
+// is fetched. They may not be slots or policies.
 func Policy(name string, locally ...*Rule) *Rule {
 	r := &Rule{command: "RL.CHECK", head: []any{"RL.CHECK", name}, name: "RL.CHECK " + name, policy: name}
 	for _, l := range locally {

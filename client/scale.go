@@ -45,7 +45,7 @@ func scaledSteps(steps engine.Steps, f float64) engine.Steps {
 	for i := range list {
 		s := steps.At(i)
 		last = max(int64(float64(s.Threshold)*f), last+1)
-		list[i] = engine.Step{Threshold: last, PenaltyNs: s.PenaltyNs}
+		list[i] = engine.Step{Threshold: last, PenaltyNs: s.PenaltyNs, Delay: s.Delay}
 	}
 	return engine.MakeSteps(list)
 }

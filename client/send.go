@@ -110,7 +110,11 @@ func (c *Client) do(ctx context.Context, safe bool, args ...any) (any, error) {
 
 // judge makes the error of a call that of the caller, and lets the link know.
 func (c *Client) judge(ctx context.Context, err error) error {
-	switch outcome := outcomeOf(err); outcome {
+	outcome := outcomeOf(err)
+	if c.lockedOut(err) {
+		outcome = notApplied
+	}
+	switch outcome {
 	case done:
 		c.link.succeeded()
 		return nil

@@ -11,11 +11,12 @@ type Stats struct {
 	Retries          int64 // commands sent again
 	Switches         int64 // times weir was lost
 	Probes           int64 // looks whether it is back
+	Policies         int64 // whose limits are known for outages
 	Down             bool  // it is lost now
 }
 
 type counters struct {
-	admitted, denied, fromMemory, fromFallback, refused, retries, switches, probes atomic.Int64
+	admitted, denied, fromMemory, fromFallback, refused, retries, switches, probes, policies atomic.Int64
 }
 
 func (c *counters) count(d *Decision) {
@@ -37,6 +38,7 @@ func (c *Client) Stats() Stats {
 	n := &c.counts
 	return Stats{
 		Admitted: n.admitted.Load(), Denied: n.denied.Load(), FromMemory: n.fromMemory.Load(), FromFallback: n.fromFallback.Load(),
-		Refused: n.refused.Load(), Retries: n.retries.Load(), Switches: n.switches.Load(), Probes: n.probes.Load(), Down: c.Down(),
+		Refused: n.refused.Load(), Retries: n.retries.Load(), Switches: n.switches.Load(), Probes: n.probes.Load(), Policies: n.policies.Load(),
+		Down: c.Down(),
 	}
 }

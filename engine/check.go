@@ -21,6 +21,8 @@ type checker struct {
 	set    *Policies // in which the policy asked for last was found
 	recent *Policy
 	parted *Policy // of which parts are, in their order: nil when of others or another order
+
+	strikes bool // some of the parts do
 }
 
 // part is one limit of a check. The next check uses its memory again: what it needs of a
@@ -79,8 +81,7 @@ func (s *shard) check(h uint64, op *Op, d *Decision) bool {
 	}
 	cost, fits := k.look(op)
 	if !fits {
-		k.deny(op, d)
-		return false
+		return k.deny(op, d)
 	}
 	return k.take(s, op, cost, d)
 }
@@ -109,7 +110,7 @@ func (p *Policy) decidesAtOnce(op *Op) bool {
 
 // checkAtOnce is check for one simple policy: the common case.
 func (s *shard) checkAtOnce(h uint64, p *Policy, op *Op, d *Decision) bool {
-	if untilNs, blocked := s.blockedUntil(h, op.Key); blocked {
+	if untilNs, blocked := s.blockedUntil(h, op.Key, op); blocked {
 		*d = p.blocked(s.spanMs(untilNs), 0)
 		p.counts(s).denied.Add(oneIf(op.counts()))
 		s.weighBlocked(h, op.Key, op)
@@ -136,7 +137,9 @@ func (k *checker) part(s *shard, p *Policy) {
 }
 
 // clear forgets the parts of the check before.
-func (k *checker) clear() { k.parts, k.groups, k.parted = k.parts[:0], k.groups[:0], nil }
+func (k *checker) clear() {
+	k.parts, k.groups, k.parted, k.strikes = k.parts[:0], k.groups[:0], nil, false
+}
 
 // checkAll looks at the limits of a policy and takes from all of them.
 func (s *shard) checkAll(h uint64, p *Policy, op *Op, d *Decision) bool {
@@ -151,8 +154,7 @@ func (s *shard) checkAll(h uint64, p *Policy, op *Op, d *Decision) bool {
 		g.fits = g.fits && x.fits
 	}
 	if !g.fits {
-		k.deny(op, d)
-		return false
+		return k.deny(op, d)
 	}
 	return k.take(s, op, op.Cost, d)
 }
@@ -169,6 +171,9 @@ func (s *shard) checkOne(h uint64, p *Policy, op *Op, d *Decision) bool {
 	}
 	if d.Allowed == 0 && op.Cost > 0 {
 		p.delay(d)
+	}
+	if p.ReportNs > 0 {
+		d.Limit = p.reported(&x.op.Limit)
 	}
 	if op.counts() {
 		s.counts.count(x.op.Limit.Algorithm, d.Allowed > 0)
@@ -200,7 +205,7 @@ func (k *checker) resolve(home *shard, h uint64, op *Op, d *Decision) bool {
 		if i > 0 {
 			h, s = home.t.find(pair.Key)
 		}
-		if untilNs, is := s.blockedUntil(h, pair.Key); is {
+		if untilNs, is := s.blockedUntil(h, pair.Key, op); is {
 			if b := p.blocked(s.spanMs(untilNs), i); blocked == nil || longer(b.RetryMs, d.RetryMs) {
 				*d, blocked = b, p
 			}
@@ -227,7 +232,7 @@ func (k *checker) add(s *shard, h uint64, p *Policy, pair int, key []byte, op *O
 			x.suit(op)
 			x.pair, x.limit = uint8(pair), uint8(i)
 			if x.strikes() {
-				g.strikes = true
+				g.strikes, k.strikes = true, true
 			} else if p.Reserved > 0 && !op.High {
 				x.kept = reservedOf(p, &limits[i].Limit)
 			}
@@ -246,7 +251,7 @@ func (k *checker) next(s *shard, l *PolicyLimit) *part {
 		k.parts = k.parts[:len(k.parts)+1]
 	}
 	x := &k.parts[len(k.parts)-1]
-	x.s, x.pair, x.limit, x.kept, x.foreseen = s, 0, 0, 0, false
+	x.s, x.pair, x.limit, x.kept, x.foreseen, x.d.Locked = s, 0, 0, 0, false, 0
 	if x.of != l { // what is in a policy does not change
 		x.of, x.op.Limit = l, l.Limit
 	}
@@ -380,6 +385,7 @@ func (k *checker) take(s *shard, op *Op, cost int64, d *Decision) bool {
 			}
 		}
 	}
+	changed = k.extend(op) || changed
 	k.admit(s, op, cost, d)
 	return changed
 }

@@ -5,7 +5,16 @@ func longer(a, b int64) bool { return b >= 0 && (a < 0 || a > b) }
 
 // blocked is the answer about a key under an administrative block.
 func (p *Policy) blocked(leftMs int64, pair int) Decision {
-	return Decision{RetryMs: leftMs, ResetMs: leftMs, Limit: p.Limits[0].Limit.Max, Pair: uint8(pair), Part: NoPart}
+	return Decision{RetryMs: leftMs, ResetMs: leftMs, Limit: p.reported(&p.Limits[0].Limit), Pair: uint8(pair), Part: NoPart}
+}
+
+// reported is what decisions tell as the size of a limit: how much it holds, or where the
+// policy says so and the limit has a rate what that gives in ReportNs, at least 1.
+func (p *Policy) reported(l *Limit) int64 {
+	if p.ReportNs == 0 || !isBucket(uint8(l.Algorithm)) {
+		return l.Max
+	}
+	return min(max(wideMul(uint64(l.Rate.Units), uint64(p.ReportNs)).floor(l.Rate.PerNs), 1), MaxUnits)
 }
 
 // delay makes a denial by the policy say to wait at least what the policy wants.
@@ -15,9 +24,10 @@ func (p *Policy) delay(d *Decision) {
 	}
 }
 
-// deny answers for the limit with the longest wait. The limits that denied are put in
-// force, as those of plain decisions are: see adopt.
-func (k *checker) deny(op *Op, d *Decision) {
+// deny answers for the limit with the longest wait, and reports whether strikes counted all
+// the same. The limits that denied are put in force, as those of plain decisions are: see adopt.
+func (k *checker) deny(op *Op, d *Decision) (changed bool) {
+	changed = k.extend(op)
 	var binding *part
 	for i := range k.groups {
 		g := &k.groups[i]
@@ -39,12 +49,13 @@ func (k *checker) deny(op *Op, d *Decision) {
 			g.policy.counts(k.parts[g.from].s).count(false)
 		}
 	}
-	binding.answer(d)
-	d.Allowed = 0
+	k.answer(binding, d)
+	d.Allowed, d.Locked = 0, k.lockedOut()
 	if op.counts() {
 		binding.s.counts.count(binding.op.Limit.Algorithm, false)
 		binding.s.weigh(&binding.c, op.Cost, Denied)
 	}
+	return changed
 }
 
 // putInForce carries out a take that is denied.
@@ -64,6 +75,14 @@ func (x *part) answer(d *Decision) {
 	d.Remaining = x.left()
 }
 
+// answer gives a part's numbers as its policy reports them. Groups are in the order of pairs.
+func (k *checker) answer(x *part, d *Decision) {
+	x.answer(d)
+	if p := k.groups[x.pair].policy; p.ReportNs > 0 {
+		d.Limit = p.reported(&x.op.Limit)
+	}
+}
+
 // left is what a check like this one finds left of the limit.
 func (x *part) left() int64 { return max(x.d.Remaining-x.kept, 0) }
 
@@ -72,7 +91,7 @@ func (x *part) left() int64 { return max(x.d.Remaining-x.kept, 0) }
 func (k *checker) admit(s *shard, op *Op, cost int64, d *Decision) {
 	x := k.penalty()
 	if x != nil {
-		x.answer(d)
+		k.answer(x, d)
 		d.Allowed = 0
 	} else {
 		x = k.tightest(d)
@@ -81,6 +100,7 @@ func (k *checker) admit(s *shard, op *Op, cost int64, d *Decision) {
 			d.Allowed = cost
 		}
 	}
+	d.Locked = k.lockedOut()
 	if !op.counts() {
 		return
 	}
@@ -138,18 +158,18 @@ func (k *checker) tell(g *group, s *shard, cost int64) {
 // of the shadows, and fills in its numbers.
 func (k *checker) tightest(d *Decision) *part {
 	if x, holdMs := k.leastLeft(false); x != nil {
-		x.answer(d)
+		k.answer(x, d)
 		d.RetryMs = holdMs
 		return x
 	}
 	if x, _ := k.leastLeft(true); x != nil {
-		x.answer(d)
+		k.answer(x, d)
 		d.RetryMs = 0 // a shadow holds nobody up
 		return x
 	}
 	*d = Decision{Remaining: MaxUnits, Limit: MaxUnits, Part: NoPart}
 	if p := k.groups[0].policy; p.Disabled {
-		d.Remaining, d.Limit = p.Limits[0].Limit.Max, p.Limits[0].Limit.Max
+		d.Remaining, d.Limit = p.Limits[0].Limit.Max, p.reported(&p.Limits[0].Limit)
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func (s *shard) checkDenied(h uint64, op *Op, d *Decision) bool {
 	}
 	for i := range k.parts {
 		x := &k.parts[i]
-		if !x.fits && (x.s.adopts(&x.c, &x.op, &x.d) || x.s.forgets(&x.c)) {
+		if !x.fits && (x.extends() || x.s.adopts(&x.c, &x.op, &x.d) || x.s.forgets(&x.c)) {
 			return false
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // records that come behind those of the value before.
 //
 //	value  = kind limit state
-//	limit  = mode units perNs max windowNs steps(len, bytes)   (not for block, token, counter, scripted, hold; claims: algorithm first)
+//	limit  = mode(and strikes << 4) units perNs max windowNs steps(len, bytes)   (not for block, token, counter, scripted, hold; claims: algorithm first)
 
 // ErrStored is returned by Load for what Drain did not write.
 var ErrStored = errors.New("not a stored entry")
@@ -41,7 +41,7 @@ func (s *shard) appendLimit(b []byte, e entry) []byte {
 }
 
 func (l *Limit) append(b []byte) []byte {
-	b = append(b, byte(l.Mode))
+	b = append(b, byte(l.Mode)|byte(l.Strikes)<<strikesShift) // versions that do not know Strikes refuse such a mode
 	for _, n := range [...]int64{l.Rate.Units, l.Rate.PerNs, l.Max, l.WindowNs, int64(len(l.Steps))} {
 		b = binary.AppendVarint(b, n)
 	}
@@ -69,6 +69,8 @@ func (s *shard) appendState(b []byte, e entry) []byte {
 			untilNs = ^untilNs // below zero, which versions refuse that do not know it
 		}
 		return append(binary.AppendVarint(b, untilNs), reason...)
+	case uint8(Scripted):
+		return s.appendScripted(b, st)
 	case uint8(TokenBucket), uint8(LeakyBucket):
 		var all [longBucketLen]byte
 		writeWide(all[:], e.bucket())
@@ -145,7 +147,8 @@ func (d *decoder) byte() byte {
 // limit reads the limit of an algorithm and checks it as far as the arithmetic
 // depends on it.
 func (d *decoder) limit(a Algorithm) Limit {
-	l := Limit{Algorithm: a, Mode: WindowMode(d.byte())}
+	modes := d.byte()
+	l := Limit{Algorithm: a, Mode: WindowMode(modes & (1<<strikesShift - 1)), Strikes: StrikeMode(modes >> strikesShift)}
 	l.Rate.Units, l.Rate.PerNs = d.within(0, MaxUnits), d.within(0, MaxWindowNs)
 	l.Max = d.within(0, MaxUnits)
 	l.WindowNs = d.within(0, MaxWindowNs)
@@ -153,6 +156,6 @@ func (d *decoder) limit(a Algorithm) Limit {
 	bucket := a == TokenBucket || a == LeakyBucket
 	windowed := a == SlidingLog || a == SlidingCounter || a == Strike
 	d.bad = d.bad || bucket && (l.Rate.Units == 0 || l.Rate.PerNs == 0) || windowed && l.WindowNs == 0 ||
-		l.Mode > Forever || len(l.Steps)%stepLen != 0 || a == Strike && len(l.Steps) == 0
+		l.Mode > Forever || len(l.Steps)%stepLen != 0 || a == Strike && len(l.Steps) == 0 || !l.Strikes.ValidFor(a)
 	return l
 }

@@ -123,7 +123,7 @@ func (s *shard) endCompaction() {
 // hasChains reports whether there may be entries with blocks.
 func (s *shard) hasChains() bool {
 	n := &s.counts.entries
-	return n[SlidingLog]+n[Strike]+n[Concurrency]+n[kindClaims] > 0
+	return n[SlidingLog]+n[Strike]+n[Concurrency]+n[kindClaims]+n[Scripted] > 0
 }
 
 // compactEntry moves an entry and its blocks away from pages to be emptied.
@@ -138,18 +138,25 @@ func (s *shard) compactEntry(of *slotGroup, slot int, chains bool) {
 	if !chains {
 		return
 	}
-	switch e := entry(s.slab.at(r)); e.kind() {
-	case uint8(SlidingLog), uint8(Strike):
-		log := readLog(e.state())
-		if log.head != 0 {
+	e := entry(s.slab.at(r))
+	if st := e.logState(); st != nil {
+		if log := readLog(st); log.head != 0 {
 			log.head, log.tail = s.slab.moveChain(log.head)
-			log.write(e.state())
+			log.write(st)
 		}
+		return
+	}
+	switch e.kind() {
 	case uint8(Concurrency), kindClaims:
 		set := readLeases(e.state())
 		if set.head != 0 {
 			set.head, _ = s.slab.moveChain(set.head)
 			set.write(e.state())
+		}
+	case uint8(Scripted):
+		if x := readText(e.state()); isText(e.state()) && x.head != 0 {
+			x.head, _ = s.slab.moveChain(x.head)
+			writeText(e.state(), x)
 		}
 	}
 }
@@ -183,7 +190,7 @@ func (s *slab) moveSlot(from ref) (to ref) {
 }
 
 // moveChain moves the blocks of a chain away from pages to be emptied, and returns its ends.
-// Blocks of both kinds begin with the reference to the next.
+// Blocks of all kinds begin with the reference to the next.
 func (s *slab) moveChain(first ref) (head, tail ref) {
 	head = first
 	for r := first; r != 0; {

@@ -75,7 +75,9 @@ func (t *Table) DecideAtomic(at Stamp, ops []Op, out []Decision) {
 }
 
 // wide reports whether an operation needs more than the shard of its key.
-func (op *Op) wide() bool { return op.Code == OpPolicy || len(op.Also) > 0 || op.Code >= OpReserve }
+func (op *Op) wide() bool {
+	return op.Code == OpPolicy || len(op.Also) > 0 || op.Code >= OpReserve && op.Code != OpForgive
+}
 
 // involved lists the shards of operations, in ascending order: all callers lock in
 // that order, so none waits for another in a circle.

@@ -91,7 +91,7 @@ func (l *denialLook) check(op *Op, d *Decision) bool {
 	l.t.await(&l.waiting, op)
 	// A hold is settled on keys that are not known here.
 	l.allWait = l.allWait || l.t.changesEverywhere(op)
-	l.policiesWait = l.policiesWait || op.Code != OpCheck && op.Code != OpReserve
+	l.policiesWait = l.policiesWait || op.Code != OpCheck && op.Code != OpReserve && op.Code != OpForgive
 	return false
 }
 
@@ -124,8 +124,8 @@ func (s *shard) denies(c *cell, op *Op, d *Decision) bool {
 	if c.live && c.e.kind() != uint8(op.Limit.Algorithm) {
 		return false
 	}
-	blocked := s.isBlocked(c)
-	if !blocked && s.fits(c, op) || s.forgets(c) {
+	blocked := s.isBlocked(c, op)
+	if !blocked && (s.fits(c, op) || op.extends()) || s.forgets(c) {
 		return false
 	}
 	*d = Decision{}

@@ -65,6 +65,8 @@ func (s *shard) carryOut(h uint64, op *Op, d *Decision) bool {
 		return s.commit(op, d)
 	case OpCancel:
 		return s.cancel(op, d)
+	case OpForgive:
+		return s.forgive(op, d)
 	default:
 		return s.settle(h, op, d)
 	}

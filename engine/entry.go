@@ -96,6 +96,19 @@ func (e entry) stateLen() int {
 	return stateLens[e.kind()]
 }
 
+// logState is the part of the state that is a log; nil if the entry has none.
+func (e entry) logState() []byte {
+	switch e.kind() {
+	case uint8(SlidingLog), uint8(Strike):
+		return e.state()
+	case uint8(Scripted):
+		if st := e.state(); isLog(st) {
+			return st[scriptLogAt:]
+		}
+	}
+	return nil
+}
+
 func (e entry) is(ns namespace, key []byte) bool {
 	return namespaceOf(e.kind()) == ns && string(e.key()) == string(key)
 }

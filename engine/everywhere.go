@@ -13,10 +13,16 @@ import (
 // them in one set that never changes, so that a decision on any shard finds it: an
 // operation that changes the set holds all shards, and comes between those before and
 // behind it in the log.
+//
+// A client may also be known by a user while its address is not in any key. An operation
+// says in From which address it comes from, and a block everywhere of that denies it too.
 
 // MaxBlocksEverywhere is how many blocks everywhere may be in force. A decision compares
 // the length of its key's ends with theirs, and each change copies the set.
 const MaxBlocksEverywhere = 1000
+
+// MaxFromLen bounds Op.From: "ip:" and the /64 of an IPv6 address, with room.
+const MaxFromLen = 64
 
 // addressKind is what keys of addresses begin with, where they name what they are.
 const addressKind = "ip:"
@@ -51,6 +57,31 @@ func (b *blocksEverywhere) on(key []byte, nowNs int64) (found blockEverywhere) {
 		}
 	}
 	return found
+}
+
+// from returns when the block everywhere ends that has exactly this key; none ends at 0.
+func (b *blocksEverywhere) from(key []byte, nowNs int64) (untilNs int64) {
+	if len(key) == 0 {
+		return 0
+	}
+	if x := b.byKey[string(key)]; x.untilNs > nowNs {
+		return x.untilNs
+	}
+	return 0
+}
+
+// BlocksEverywhere lists the keys of the blocks everywhere that are in force, in order.
+func (t *Table) BlocksEverywhere(at Stamp) (keys []string) {
+	all := t.everywhere.Load()
+	if all == nil {
+		return nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(all.byKey)) {
+		if all.byKey[key].untilNs > at.NowNs {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 // index makes what on needs.

@@ -62,13 +62,19 @@ func (s *shard) idle(e entry) bool {
 
 // freeState frees what an entry's state refers to.
 func (s *shard) freeState(e entry) {
-	switch e.kind() {
-	case uint8(SlidingLog), uint8(Strike):
-		log := readLog(e.state())
+	if st := e.logState(); st != nil {
+		log := readLog(st)
 		log.clear(&s.slab)
+		return
+	}
+	switch e.kind() {
 	case uint8(Concurrency), kindClaims:
 		set := readLeases(e.state())
 		set.clear(&s.slab)
+	case uint8(Scripted):
+		if isText(e.state()) {
+			readText(e.state()).free(&s.slab)
+		}
 	}
 }
 

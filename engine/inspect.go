@@ -1,5 +1,10 @@
 package engine
 
+import (
+	"strconv"
+	"strings"
+)
+
 // Info describes one key for people: RL.INSPECT, TTL, TYPE.
 type Info struct {
 	Algorithm Algorithm // NoAlgorithm: the key is only blocked
@@ -21,7 +26,38 @@ type Info struct {
 	// PenaltyMs is what is left of a strike penalty.
 	PenaltyMs int64
 	Holders   int // leases, or holds on the limit of a policy
-	Bytes     int // memory the entry takes, index included
+	// Hash is what a Scripted limiter keeps, if its script keeps a hash; else it is empty.
+	Hash HashFields
+	// Tokens tells what a TokenBucket held at AtMs (the wall clock, in Unix milliseconds), with
+	// its fraction, in decimal: "14.5". It is exact up to nine decimals and rounded down there; a
+	// bucket in debt holds less than none.
+	Tokens string
+	AtMs   int64
+	Bytes  int // memory the entry takes, index included
+}
+
+// tokensText writes what a bucket holds that lacks so many tokens, in grains.
+func tokensText(l *Limit, missing wide) string {
+	full, grain := l.Rate.grains(l.Max), uint64(l.Rate.PerNs)
+	held, sign := full.subFloor(missing), ""
+	if full.less(missing) {
+		held, sign = missing.sub(full), "-"
+	}
+	whole, _ := held.div(grain)
+	part := wideMul(held.mod(grain), 1e9)
+	if sign != "" {
+		part = part.add(wide{0, grain - 1})
+	}
+	billionths, _ := part.div(grain)
+	if billionths == 1e9 {
+		whole, billionths = whole+1, 0
+	}
+	text := sign + strconv.FormatUint(whole, 10)
+	if billionths == 0 {
+		return text
+	}
+	digits := strconv.FormatUint(1e9+billionths, 10)[1:]
+	return text + "." + strings.TrimRight(digits, "0")
 }
 
 // Stats is what a table says about itself.
@@ -35,7 +71,9 @@ type Stats struct {
 	ForgivenUnits  int64 // units in use that evictions forgot
 	Admitted       [numAlgorithms]int64
 	Denied         [numAlgorithms]int64
-	Strikes        int64 // that were counted
+	Strikes        int64 // that were counted; of limits with Attempts the attempts
+	Successes      int64 // of these attempts, those that succeeded
+	Delays         int64 // strikes that were admitted with a delay
 	Penalties      int64 // that strikes began
 	Lockouts       int64 // of them those of the last threshold
 }
@@ -97,7 +135,11 @@ func (s *shard) describe(c *cell, info *Info) {
 		return
 	case Scripted:
 		record := readScriptRecord(e.state())
-		info.IdleInMs = record.leftMs(s.nowNs)
+		info.Bytes += record.log.bytes(&s.slab)
+		info.IdleInMs, info.Hash = record.leftMs(s.nowNs), record.hash()
+		if isText(e.state()) {
+			info.Bytes += readText(e.state()).bytes(&s.slab)
+		}
 		return
 	}
 	if info.Algorithm == Strike {
@@ -108,6 +150,10 @@ func (s *shard) describe(c *cell, info *Info) {
 		info.Bytes += s.slab.len(k.r) + indexBytes + set.bytes(&s.slab)
 		set.hide(&s.slab, s.nowNs)
 		info.Holders = int(set.count)
+	}
+	if info.Algorithm == TokenBucket {
+		info.AtMs = (s.nowNs + s.offsetNs) / 1e6
+		info.Tokens = tokensText(&info.Limit, deficitAt(e.bucket(), info.Limit.Rate, s.nowNs))
 	}
 	var d Decision
 	s.take(c, &Op{Key: c.key, Limit: info.Limit, Dry: true}, &d)
@@ -134,8 +180,11 @@ func (s *shard) usedUnits(e entry) int64 {
 	case uint8(Counter):
 		return int64(le.Uint64(st))
 	case uint8(Scripted):
-		if record := readScriptRecord(st); record.shape == shapeCount {
+		switch record := readScriptRecord(st); record.shape {
+		case shapeCount:
 			return record.words[0]
+		case shapeLog:
+			return record.log.units
 		}
 	}
 	return 0

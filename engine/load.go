@@ -185,6 +185,8 @@ func (s *shard) loadState(e entry, d *decoder) {
 			writeBlock(st, untilNs, everywhere, reason)
 			s.noteBlock(e, true)
 		}
+	case uint8(Scripted):
+		s.loadScripted(e, d)
 	case uint8(TokenBucket), uint8(LeakyBucket):
 		if b := d.bytes(longBucketLen); !d.bad {
 			at := readWide(b)

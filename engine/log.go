@@ -296,6 +296,16 @@ func (l *unitLog) behind(s *slab, n int64) func(yield func(logRecord) bool) {
 	}
 }
 
+// newest returns the units of the newest record, 0 of an empty log.
+func (l *unitLog) newest(s *slab) (units int64) {
+	if l.tail != 0 {
+		for r := range logBlock(s.at(l.tail)).records() {
+			units = r.units
+		}
+	}
+	return units
+}
+
 // bytes is the room the blocks take.
 func (l *unitLog) bytes(s *slab) (n int) {
 	for r := l.head; r != 0; r = logBlock(s.at(r)).next() {

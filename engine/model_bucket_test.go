@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"math/big"
+	"strings"
 
 	"github.com/weir-project/weir/engine"
 )
@@ -60,6 +61,15 @@ func (b tokens) take(at engine.Stamp, op *engine.Op) (engine.Decision, rule) {
 	d.Remaining = whole(b.level)
 	d.ResetMs = msUp(over(minus(burst, b.level), rate))
 	return taken(d, n, b)
+}
+
+// text is the level in decimal, cut to billionths.
+func (b tokens) text(at engine.Stamp) string {
+	level := floorTo(b.under(at, b.limit).level, 1e9)
+	if text := level.FloatString(9); strings.Contains(text, ".") {
+		return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
+	}
+	return level.RatString()
 }
 
 func (b tokens) refund(at engine.Stamp, n int64) (engine.Decision, rule) {

@@ -98,6 +98,7 @@ func (g *generator) limit(a engine.Algorithm) engine.Limit {
 	case engine.Strike:
 		l.WindowNs = g.duration()
 		l.Steps, l.Max = g.steps()
+		l.Strikes = pick(g, 0, 0, engine.Attempts, engine.Extend, engine.Attempts|engine.Extend)
 	}
 	if a == engine.SlidingLog {
 		l.Max = min(l.Max, engine.MaxLogUnits)
@@ -110,7 +111,7 @@ func (g *generator) steps() (engine.Steps, int64) {
 	threshold := int64(0)
 	for range 1 + g.IntN(pick(g, 3, engine.MaxSteps)) {
 		threshold += 1 + g.Int64N(5)
-		steps = append(steps, engine.Step{Threshold: threshold, PenaltyNs: g.duration()})
+		steps = append(steps, engine.Step{Threshold: threshold, PenaltyNs: g.duration(), Delay: g.chance(30)})
 	}
 	if g.chance(5) {
 		threshold = engine.MaxLogUnits
@@ -228,6 +229,9 @@ func (g *generator) decision(op *engine.Op, a engine.Algorithm) {
 		op.Limit = pick(g, g.limits[a]...)
 	}
 	op.Cost, op.Dry = g.cost(op.Limit.Max), g.chance(5)
+	if g.chance(10) {
+		op.From = g.key()
+	}
 	switch a {
 	case engine.TokenBucket:
 		op.Partial = g.chance(20)

@@ -142,21 +142,35 @@ func (s strikes) under(at engine.Stamp, l engine.Limit) strikes {
 
 func (s strikes) take(at engine.Stamp, op *engine.Op) (engine.Decision, rule) {
 	s = s.under(at, op.Limit)
+	attempts, extends := s.limit.Strikes&engine.Attempts != 0, s.limit.Strikes&engine.Extend != 0
 	before := s.log.units()
+	running := at.NowNs < s.blockedUntilNs
 	n := min(op.Cost, engine.MaxLogUnits)
-	d := engine.Decision{Limit: s.limit.Max}
-	if at.NowNs < s.blockedUntilNs {
-		n, d.RetryMs = 0, msUp(num(s.blockedUntilNs-at.NowNs))
-	} else if n == 0 {
-		d.Allowed = 1
-	} else {
+	if running && !extends {
+		n = 0
+	}
+	d := engine.Decision{Limit: s.limit.Max, Allowed: one(!running)}
+	if n > 0 {
 		s.log = s.log.with(event{at.NowNs, n})
-		s.log = s.log.withoutOldest(s.log.units() - engine.MaxLogUnits)
-		penaltyNs := penalty(s.limit.Steps, before, s.log.units())
-		d.Allowed, d.RetryMs = one(penaltyNs == 0), msUp(num(penaltyNs))
-		if penaltyNs > 0 {
-			s.blockedUntilNs = at.NowNs + penaltyNs
+		most := int64(engine.MaxLogUnits)
+		if running { // what is counted then is of no use beyond the last threshold
+			most = max(s.limit.Max, 1)
 		}
+		s.log = s.log.withoutOldest(s.log.units() - most)
+		penaltyNs, last := penalty(s.limit.Steps, before, s.log.units(), running)
+		if penaltyNs > 0 {
+			s.blockedUntilNs = max(s.blockedUntilNs, at.NowNs+penaltyNs)
+			d.Allowed = one(!running && attempts)
+		}
+		if d.Allowed > 0 {
+			d.RetryMs = msUp(num(delay(s.limit.Steps, s.log.units())))
+		}
+		if last && (!running || before < s.limit.Max) && !op.Dry {
+			d.Locked = 1
+		}
+	}
+	if d.Allowed == 0 {
+		d.RetryMs = msUp(num(s.blockedUntilNs - at.NowNs))
 	}
 	d.Remaining = max(0, s.limit.Max-s.log.units())
 	idleNs := max(s.blockedUntilNs, s.log.endNs(at, s.limit.WindowNs), at.NowNs)
@@ -164,13 +178,25 @@ func (s strikes) take(at engine.Stamp, op *engine.Op) (engine.Decision, rule) {
 	return taken(d, n, s)
 }
 
-// penalty is what going from before to after strikes costs.
-func penalty(steps engine.Steps, before, after int64) (ns int64) {
-	for i := range steps.Len() {
+// penalty is what going from before to after strikes costs, or with anew that of the highest
+// step that blocks, and whether the last step's.
+func penalty(steps engine.Steps, before, after int64, anew bool) (ns int64, last bool) {
+	for i := steps.Len() - 1; i >= 0; i-- {
 		step := steps.At(i)
-		passed := before < step.Threshold && step.Threshold <= after
-		last := i == steps.Len()-1 && after >= step.Threshold
-		if passed || last {
+		if step.Delay || after < step.Threshold {
+			continue
+		}
+		if last = i == steps.Len()-1; before < step.Threshold || last || anew {
+			return step.PenaltyNs, last
+		}
+	}
+	return 0, false
+}
+
+// delay is how long the response to the last of some strikes is held.
+func delay(steps engine.Steps, strikes int64) (ns int64) {
+	for i := range steps.Len() {
+		if step := steps.At(i); step.Delay && step.Threshold <= strikes {
 			ns = step.PenaltyNs
 		}
 	}

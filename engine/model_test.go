@@ -79,10 +79,12 @@ type elsewhere struct {
 func endsIn(key, end string) bool { return key == end || strings.HasSuffix(key, "|"+end) }
 
 // elsewhere finds the block that lasts longest of those that hold for this key.
-func (m *model) elsewhere(at engine.Stamp, key string) (found elsewhere) {
+// Blocks of the address that an operation comes from are among them.
+func (m *model) elsewhere(at engine.Stamp, key, from string) (found elsewhere) {
 	for other, k := range m.keys {
 		s := &k.state
-		if !s.everywhere || !s.blockedItself(at) || !endsIn(key, other) && !endsIn(key, strings.TrimPrefix(other, "ip:")) {
+		reached := other == from || endsIn(key, other) || endsIn(key, strings.TrimPrefix(other, "ip:"))
+		if !s.everywhere || !s.blockedItself(at) || !reached {
 			continue
 		}
 		if s.blockedUntilNs > found.untilNs || s.blockedUntilNs == found.untilNs && other > found.key {
@@ -115,14 +117,16 @@ func (m *model) do(at engine.Stamp, op *engine.Op) engine.Decision {
 		return r.answer
 	}
 	next := k.state.settled(at)
-	next.elsewhere = m.elsewhere(at, string(op.Key))
+	next.elsewhere = m.elsewhere(at, string(op.Key), string(op.From))
 	answer, _ := next.do(at, op)
 	if op.Dry {
 		return answer
 	}
 	k.state = next
 	if remembers {
-		k.ids[string(op.ID)] = remembered{answer, at.NowNs}
+		again := answer
+		again.Locked = 0 // the lock-out has been told of
+		k.ids[string(op.ID)] = remembered{again, at.NowNs}
 	}
 	return answer
 }
@@ -148,7 +152,7 @@ func (m *model) inspect(at engine.Stamp, key []byte) (info engine.Info, ok bool)
 		info.BlockedBy, info.Everywhere = string(key), s.everywhere
 	}
 	own := info.Blocked
-	if x := m.elsewhere(at, string(key)); x.untilNs > 0 && (!own || x.untilNs > s.blockedUntilNs) {
+	if x := m.elsewhere(at, string(key), ""); x.untilNs > 0 && (!own || x.untilNs > s.blockedUntilNs) {
 		info.Blocked, info.Reason, info.BlockedMs, info.BlockedBy = true, x.reason, leftMs(at, x.untilNs), x.key
 	}
 	info.Algorithm = s.algorithm()
@@ -165,6 +169,8 @@ func (m *model) inspect(at engine.Stamp, key []byte) (info engine.Info, ok bool)
 		}
 	}
 	switch r := s.rule.(type) {
+	case tokens:
+		info.Tokens, info.AtMs = r.text(at), (max(m.nowNs, at.NowNs)+at.WallOffsetNs)/1e6
 	case leases:
 		info.Holders = len(r.live(at).held)
 	case strikes:
@@ -214,12 +220,16 @@ func (s *modelState) do(at engine.Stamp, op *engine.Op) (engine.Decision, bool) 
 	case engine.OpTake:
 		return s.take(at, op)
 	case engine.OpBlock, engine.OpBlockEverywhere:
+		before := int64(0)
+		if op.Code == engine.OpBlockEverywhere {
+			before = one(s.everywhere && s.blockedItself(at))
+		}
 		s.everywhere = op.Code == engine.OpBlockEverywhere
 		s.blockedUntilNs, s.reason = engine.Never, string(op.Text)
 		if op.TTLNs != engine.Never {
 			s.blockedUntilNs = at.NowNs + op.TTLNs
 		}
-		return engine.Decision{Allowed: 1}, true
+		return engine.Decision{Allowed: 1, Remaining: before}, true
 	case engine.OpUnblock:
 		was := s.blockedItself(at)
 		s.blockedUntilNs = 0

@@ -31,6 +31,8 @@ const (
 	OpCommit                        // settle the hold that Key names: Cost is what was used of it
 	OpCancel                        // call off the hold that Key names
 	OpBlockEverywhere               // as OpBlock, and on every key that ends in '|' and this one; see blocksEverywhere
+	OpForgive                       // forget the strikes of policies for their keys, and end their penalties: Text for Key, and Also
+	OpResetPolicy                   // forget all limiters that a policy has for one key: the one that Key names, and those of its other limits
 	NumOps
 )
 
@@ -56,9 +58,12 @@ type Op struct {
 	// That goes for every answer but OutOfMemory. OpReserve: the name of the hold.
 	ID []byte
 	// Text is the lease holder (Concurrency, OpRelease, OpRenew), the reason of a block
-	// or the policy of OpCheck and OpReserve.
+	// or the policy of OpCheck, OpReserve and OpForgive.
 	Text []byte
-	Also []Pair // OpCheck, OpReserve: more policies and their keys, together with the first at most MaxPairs
+	// From, when not empty, is the key that a block everywhere of the client's address has:
+	// such a block denies the operation whatever its own keys are. OpTake, OpCheck, OpReserve.
+	From []byte // 0..MaxFromLen bytes
+	Also []Pair // OpCheck, OpReserve, OpForgive: more policies and their keys, together with the first at most MaxPairs
 	// Calendar bounds the current window when Limit.Mode is Day, Week, Month or Year.
 	Calendar *Calendar
 	Incr     *Incr         // OpIncr
@@ -116,25 +121,34 @@ const (
 	EverywhereStays        // the key has a block everywhere, which a Partial OpBlock or OpUnblock leaves as it is
 	PolicyChanged          // a conditional change of a policy found another version
 	Abandoned              // another operation of the same batch was refused; see PolicyChange.If
+	LayoutTaken            // the layout of another policy makes the same names
+	NotInteger             // the key has a byte string that is no whole number
+	KeyBlocked             // an administrative block is on a key whose value only its client can judge
+	ValueTooLong           // the value would be longer than it may be
 )
 
 // Decision answers an Op.
 //
 // OpTake, OpCheck and OpReserve fill all five numbers as the contract names them. The others answer
-// in Allowed: OpRelease, OpRenew, OpReset, OpForget and OpUnblock 1 when there was
-// something to act on, else 0; OpBlock 1; OpRefund 1 when units were given back,
+// in Allowed: OpRelease, OpRenew, OpReset, OpResetPolicy, OpForget and OpUnblock 1 when there was
+// something to act on, else 0; OpBlock 1; OpBlockEverywhere 1, with 1 in Remaining when
+// the key was blocked everywhere before; OpRefund 1 when units were given back,
 // with the units left in Remaining (-1 for a limiter that is idle); OpIncr the
 // applied difference, with the new value in Remaining. OpPolicy answers 1 when the
 // policy changed, with its version in Remaining; OpScript 1 unless the script denied
 // something, with the rest in ScriptAnswer. OpCommit answers 1, with the least that is
 // left of a limit in Remaining (-1 when the policies are gone); OpCancel 1 when the hold
-// is cancelled, now or by an earlier OpCancel.
+// is cancelled, now or by an earlier OpCancel; OpForgive how many limiters it forgot.
 type Decision struct {
 	Status Status
 	// Pair is the pair of a check (0: Key and Text, i: Also[i-1]) whose policy the other
 	// numbers are of, and Part the limit of that policy: the one that binds. NoPart: the
 	// policy is disabled or has no limit for the key.
 	Pair, Part uint8
+	// Locked says which pairs of a check this decision locked out, as bits: strikes reached the
+	// last step of one of their limits. Of an OpTake it is 1 or 0. An answer that is remembered
+	// for an ID has none.
+	Locked uint16
 	// Allowed is 1 or 0; with Partial the units granted.
 	Allowed int64
 	// Remaining is the whole units that could still be taken now.
@@ -146,4 +160,6 @@ type Decision struct {
 	ResetMs int64
 	// Limit is the burst, capacity or maximum in force.
 	Limit int64
+	// Value is the byte string that OpScript answers, beside its words.
+	Value string
 }

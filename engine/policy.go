@@ -49,12 +49,19 @@ type Policy struct {
 	Reserved int64
 	// Owner labels the policy with the team whose file it comes from; formed as a name, or
 	// empty for nobody. Decisions do not depend on it.
-	Owner     string
+	Owner string
+	// Layout is how people name the limiters of this policy; empty: as NameOf does. See
+	// Policies.OfLayout.
+	Layout string
+	// ReportNs makes decisions tell, as their limit, what the rate of a bucket gives in this
+	// time (0..MaxWindowNs) instead of how much the bucket holds; 0: that.
+	ReportNs  int64
 	Overrides []Override // in the order in which they are tried: exact keys, then the longest pattern first
 
 	exact    map[string]int // of Overrides
 	prefixes []string       // of the names of its limiters, by limit
 	hash     uint64         // of its name, see Table.ready
+	layout   layout         // Layout, read
 	simple   bool           // the same limits bind whatever the key, and are foreseen or only one
 	tally    *tally
 }
@@ -88,10 +95,17 @@ func (p *Policy) Validate() error {
 		return fmt.Errorf("%w: an owner is made of 1 to %d letters, digits, or one of -_.: each", ErrPolicy, MaxPolicyLen)
 	case p.RetryNs < 0 || p.RetryNs > MaxWindowNs:
 		return fmt.Errorf("%w: RETRYAFTER must be at most 366 days", ErrPolicy)
+	case p.ReportNs < 0 || p.ReportNs > MaxWindowNs:
+		return fmt.Errorf("%w: REPORT must be at most 366 days", ErrPolicy)
 	case p.Reserved < 0 || p.Reserved > MaxReserved:
 		return fmt.Errorf("%w: RESERVED must be 0.1%% to 99.9%%", ErrPolicy)
 	case len(p.Limits) == 0:
 		return fmt.Errorf("%w: it needs a LIMIT", ErrPolicy)
+	}
+	if p.Layout != "" {
+		if _, err := parseLayout(p.Layout, p.Name); err != nil {
+			return err
+		}
 	}
 	if err := validLimits(p.Limits); err != nil {
 		return err
@@ -145,7 +159,7 @@ func (l *PolicyLimit) sound() bool {
 	r := l.Limit.Rate
 	rated := within(r.Units, 1, MaxUnits) && within(r.PerNs, 1, MaxWindowNs)
 	windowed := within(l.Limit.WindowNs, 1, MaxWindowNs)
-	if (l.Limit.Steps != "") != (l.Limit.Algorithm == Strike) || !within(l.Limit.Max, 0, MaxUnits) || !within(l.WaitNs, 0, MaxWindowNs) {
+	if (l.Limit.Steps != "") != (l.Limit.Algorithm == Strike) || !l.Limit.Strikes.ValidFor(l.Limit.Algorithm) || !within(l.Limit.Max, 0, MaxUnits) || !within(l.WaitNs, 0, MaxWindowNs) {
 		return false
 	}
 	switch l.Limit.Algorithm {

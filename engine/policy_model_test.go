@@ -25,6 +25,8 @@ func (m *policyModel) do(at engine.Stamp, op *engine.Op) engine.Decision {
 		return m.change(at, op)
 	case engine.OpCheck:
 		return m.check(at, op)
+	case engine.OpForgive:
+		return m.forgive(at, op)
 	}
 	return m.limiters.do(at, op)
 }
@@ -113,6 +115,29 @@ func (m *policyModel) forget(policy string, from int) {
 	}
 }
 
+// forgive drops the strikes of policies for their keys.
+func (m *policyModel) forgive(at engine.Stamp, op *engine.Op) (d engine.Decision) {
+	pairs := append([]engine.Pair{{Policy: op.Text, Key: op.Key}}, op.Also...)
+	for i, pair := range pairs {
+		if _, known := m.policies[string(pair.Policy)]; !known {
+			return engine.Decision{Status: engine.UnknownPolicy, Pair: uint8(i)}
+		}
+	}
+	for _, pair := range pairs {
+		for i := range engine.MaxPolicyLimits {
+			k := m.limiters.keys[fmt.Sprintf("policy|%s|%d|%s", pair.Policy, i, pair.Key)]
+			if k == nil {
+				continue
+			}
+			if _, strikes := k.state.settled(at).rule.(strikes); strikes {
+				k.state.rule = nil
+				d.Allowed++
+			}
+		}
+	}
+	return d
+}
+
 // limits are those in force for a key.
 func (m *policyModel) limits(at engine.Stamp, p engine.Policy, key string) []engine.PolicyLimit {
 	best, limits := -1, p.Limits
@@ -170,7 +195,7 @@ func (m *policyModel) check(at engine.Stamp, op *engine.Op) engine.Decision {
 		if !known {
 			return engine.Decision{Status: engine.UnknownPolicy, Pair: uint8(i)}
 		}
-		state := modelState{elsewhere: m.limiters.elsewhere(at, string(pair.Key))}
+		state := modelState{elsewhere: m.limiters.elsewhere(at, string(pair.Key), string(op.From))}
 		if k := m.limiters.keys[string(pair.Key)]; k != nil {
 			state.blockedUntilNs = k.state.blockedUntilNs
 		}
@@ -214,6 +239,9 @@ func (m *policyModel) check(at engine.Stamp, op *engine.Op) engine.Decision {
 			asked = 0
 		}
 		b.answer = m.ask(at, b, asked, op, true)
+		if b.answer.Allowed == 0 && b.limit.Limit.Strikes&engine.Extend != 0 && op.Cost > 0 {
+			b.answer = m.ask(at, b, op.Cost, op, op.Dry) // counts all the same
+		}
 		if b.answer.Allowed == 0 {
 			if b.policy.Shadow {
 				shadowFails[b.pair] = true
@@ -226,7 +254,7 @@ func (m *policyModel) check(at engine.Stamp, op *engine.Op) engine.Decision {
 		}
 	}
 	if len(denied) > 0 {
-		return m.denial(denied)
+		return lockedOut(bounds, m.denial(denied))
 	}
 	for _, b := range bounds {
 		if !shadowFails[b.pair] {
@@ -237,9 +265,20 @@ func (m *policyModel) check(at engine.Stamp, op *engine.Op) engine.Decision {
 		}
 	}
 	if len(denied) > 0 { // with what was taken
-		return m.denial(denied)
+		return lockedOut(bounds, m.denial(denied))
 	}
-	return m.admission(op, bounds, cost, pairs)
+	return lockedOut(bounds, m.admission(op, bounds, cost, pairs))
+}
+
+// lockedOut is an answer with the pairs that it locked out.
+func lockedOut(bounds []*bound, d engine.Decision) engine.Decision {
+	d.Locked = 0
+	for _, b := range bounds {
+		if b.answer.Locked != 0 && !b.policy.Shadow {
+			d.Locked |= 1 << b.pair
+		}
+	}
+	return d
 }
 
 func (b *bound) strikes() bool { return b.limit.Limit.Algorithm == engine.Strike }

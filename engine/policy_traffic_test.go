@@ -37,8 +37,8 @@ func (g *policyTraffic) limit() (l engine.PolicyLimit) {
 	case 6:
 		l.Limit.Algorithm, l.Limit.WindowNs = engine.SlidingCounter, window
 	case 7:
-		steps := []engine.Step{{Threshold: 1 + g.Int64N(3), PenaltyNs: 5e8}, {Threshold: 4 + g.Int64N(6), PenaltyNs: window}}
-		l.Limit = engine.Limit{Algorithm: engine.Strike, WindowNs: window, Steps: engine.MakeSteps(steps), Max: steps[1].Threshold}
+		steps := []engine.Step{{Threshold: 1 + g.Int64N(3), PenaltyNs: 5e8, Delay: g.IntN(2) == 0}, {Threshold: 4 + g.Int64N(6), PenaltyNs: window, Delay: g.IntN(8) == 0}}
+		l.Limit = engine.Limit{Strikes: engine.StrikeMode(g.IntN(4)), Algorithm: engine.Strike, WindowNs: window, Steps: engine.MakeSteps(steps), Max: steps[1].Threshold}
 	}
 	return l
 }
@@ -90,10 +90,19 @@ func (g *policyTraffic) next() engine.Op {
 	case n < 5:
 		name := fmt.Appendf(nil, "policy|%s|%d|%s", g.policy(), g.IntN(3), g.key())
 		return engine.Op{Code: []engine.OpCode{engine.OpReset, engine.OpRefund}[g.IntN(2)], Key: name, Cost: 1 + g.Int64N(3)}
+	case n < 6 && g.IntN(3) == 0:
+		op := engine.Op{Code: engine.OpForgive, Key: g.key(), Text: []byte("p0"), Cost: 1}
+		for i := range g.IntN(3) {
+			op.Also = append(op.Also, engine.Pair{Policy: fmt.Append(nil, "p", i+1), Key: g.key()})
+		}
+		return op
 	case n < 6:
 		return engine.Op{Code: []engine.OpCode{engine.OpBlock, engine.OpUnblock, engine.OpBlockEverywhere}[g.IntN(3)], Key: g.key(), TTLNs: 1e9}
 	}
 	op := engine.Op{Code: engine.OpCheck, Key: g.key(), Text: g.policy(), Cost: g.Int64N(4), Partial: g.IntN(4) == 0, High: g.IntN(3) == 0, Dry: g.IntN(10) == 0}
+	if g.IntN(8) == 0 {
+		op.From = g.key()
+	}
 	if g.IntN(20) == 0 {
 		op.ID = fmt.Append(nil, "id", g.IntN(5))
 	}

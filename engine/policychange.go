@@ -45,7 +45,7 @@ func (c *PolicyChange) Sound(name []byte) bool {
 	case PolicySet:
 		return c.Terms != nil && len(c.Terms.Overrides) == 0 && c.validAs(name)
 	case PolicyOverride, PolicyUnoverride:
-		return c.Terms != nil && len(c.Terms.Overrides) == 1 && c.validAs(name)
+		return c.Terms != nil && len(c.Terms.Overrides) == 1 && c.Terms.Layout == "" && c.Terms.ReportNs == 0 && c.validAs(name)
 	}
 	return c.Terms == nil
 }
@@ -118,6 +118,10 @@ func (t *Table) changed(set *Policies, nowNs int64, op *Op, d *Decision) *Polici
 		d.Status = PoliciesFull
 		return set
 	}
+	if replaced.LayoutTaken(next.Name, next.Layout) != nil {
+		d.Status = LayoutTaken
+		return set
+	}
 	d.Allowed, d.Remaining = 1, int64(next.Version)
 	return replaced
 }
@@ -144,6 +148,7 @@ func (c *PolicyChange) apply(old *Policy, name string, nowNs, ttlNs int64) *Poli
 	case PolicySet:
 		t := c.Terms
 		next.Limits, next.Shadow, next.Disabled, next.RetryNs, next.Reserved = t.Limits, t.Shadow, t.Disabled, t.RetryNs, t.Reserved
+		next.Layout, next.ReportNs = t.Layout, t.ReportNs
 		if c.Own {
 			next.Owner = t.Owner
 		}

@@ -7,9 +7,10 @@ import (
 )
 
 // The stored form of a policy; integers are varints, texts have their length in front.
-// Format 2 has an owner. A policy without one is in format 1, which older versions read.
+// Format 2 has an owner, format 3 says which of the fields of later versions follow. A policy
+// is in the oldest format that has what it needs, so that older versions can read it.
 //
-//	policy   = format [owner] version flags retryNs reserved zones limits overrides(n, override ...)
+//	policy   = format [fields] [owner] [layout] [reportNs] version flags retryNs reserved zones limits overrides(n, override ...)
 //	zones    = n (name changes(n, since the one before, offset ...)) ...
 //	limits   = n (algorithm limit waitNs zone(number from 1, or 0)) ...
 //	override = pattern untilNs limits
@@ -17,6 +18,15 @@ import (
 const (
 	policyFormat = 1
 	ownedFormat  = 2
+	fieldsFormat = 3
+)
+
+// The fields that format 3 may have, in their order.
+const (
+	fieldOwner = 1 << iota
+	fieldLayout
+	fieldReport
+	numFields = iota
 )
 
 const (
@@ -27,7 +37,11 @@ const (
 // Append appends the policy's stored form, without its name.
 func (p *Policy) Append(b []byte) []byte {
 	e := policyEncoder{b: append(b, policyFormat)}
-	if p.Owner != "" {
+	switch fields := p.fields(); {
+	case fields&^fieldOwner != 0:
+		e.b[len(b)] = fieldsFormat
+		e.fields(p, fields)
+	case fields != 0:
 		e.b[len(b)] = ownedFormat
 		e.text(p.Owner)
 	}
@@ -52,6 +66,24 @@ func (p *Policy) Append(b []byte) []byte {
 		e.limits(o.Limits)
 	}
 	return e.b
+}
+
+// fields says which fields of format 3 the policy needs.
+func (p *Policy) fields() int64 {
+	return oneIf(p.Owner != "")*fieldOwner | oneIf(p.Layout != "")*fieldLayout | oneIf(p.ReportNs != 0)*fieldReport
+}
+
+func (e *policyEncoder) fields(p *Policy, fields int64) {
+	e.int(fields)
+	if fields&fieldOwner != 0 {
+		e.text(p.Owner)
+	}
+	if fields&fieldLayout != 0 {
+		e.text(p.Layout)
+	}
+	if fields&fieldReport != 0 {
+		e.int(p.ReportNs)
+	}
 }
 
 type policyEncoder struct {
@@ -114,6 +146,8 @@ func DecodePolicy(name string, b []byte) (*Policy, error) {
 	case ownedFormat:
 		p.Owner = d.text(MaxPolicyLen)
 		d.bad = d.bad || !soundName(p.Owner)
+	case fieldsFormat:
+		d.fields(p)
 	default:
 		return nil, fmt.Errorf("%w: policy %q is in another format", ErrStored, name)
 	}
@@ -140,6 +174,21 @@ type policyDecoder struct {
 }
 
 func (d *policyDecoder) text(most int64) string { return string(d.bytes(d.within(1, most))) }
+
+func (d *policyDecoder) fields(p *Policy) {
+	fields := d.within(0, 1<<numFields-1)
+	d.bad = d.bad || fields&^fieldOwner == 0 // an older format has those
+	if fields&fieldOwner != 0 {
+		p.Owner = d.text(MaxPolicyLen)
+		d.bad = d.bad || !soundName(p.Owner)
+	}
+	if fields&fieldLayout != 0 {
+		p.Layout = d.text(maxLayoutText)
+	}
+	if fields&fieldReport != 0 {
+		p.ReportNs = d.within(1, MaxWindowNs)
+	}
+}
 
 func (d *policyDecoder) zone() *Zone {
 	z := &Zone{Name: d.text(MaxZoneLen)}

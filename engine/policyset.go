@@ -10,8 +10,9 @@ import (
 // Policies are all policies of a table at one moment. A set never changes: a change
 // makes another, and a decision sees one of them from beginning to end.
 type Policies struct {
-	byName map[string]*Policy
-	bytes  int // of all policies, encoded
+	byName  map[string]*Policy
+	bytes   int       // of all policies, encoded
+	layouts []*Policy // those that have one, by name
 }
 
 // Get returns a policy, or nil.
@@ -27,6 +28,11 @@ func (p *Policy) LimitsFor(at Stamp, key []byte) []PolicyLimit { return p.limits
 // NameOf returns the name of the limiter of a limit for a key.
 func (p *Policy) NameOf(limit int, key []byte) []byte {
 	return append([]byte(p.prefixes[limit]), key...)
+}
+
+// LimiterName is NameOf for a policy that is known by its name.
+func LimiterName(policy string, limit int, key []byte) []byte {
+	return append([]byte(cellPrefix(policy, limit)), key...)
 }
 
 // Names tells of every name, in no order, until told to stop: for texts, not for decisions.
@@ -47,6 +53,7 @@ func (s *Policies) All() []*Policy {
 func (s *Policies) with(p *Policy) *Policies {
 	next := s.without(p.Name)
 	next.byName[p.Name] = p
+	next.layouts = layoutsOf(next.byName)
 	next.bytes += len(p.Append(nil))
 	return next
 }
@@ -58,6 +65,7 @@ func (s *Policies) without(name string) *Policies {
 		next.bytes -= len(old.Append(nil))
 		delete(next.byName, name)
 	}
+	next.layouts = layoutsOf(next.byName)
 	return next
 }
 
@@ -82,6 +90,10 @@ func (p *Policy) ready(counts *tally) *Policy {
 		}
 	}
 	p.simple = len(p.Overrides) == 0 && !p.Shadow && !p.Disabled && p.foreseen()
+	p.layout = layout{}
+	if p.Layout != "" {
+		p.layout, _ = parseLayout(p.Layout, p.Name) // Validate has found it sound
+	}
 	p.prefixes = nil
 	for i := range p.most() {
 		p.prefixes = append(p.prefixes, cellPrefix(p.Name, i))

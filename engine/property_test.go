@@ -151,13 +151,13 @@ func trace(history []step, idLifetimeNs int64) string {
 	return b.String()
 }
 
-var opNames = []string{"take", "release", "renew", "refund", "reset", "block", "unblock", "incr", "forget", "check", "policy", "script", "reserve", "commit", "cancel", "block everywhere"}
+var opNames = []string{"take", "release", "renew", "refund", "reset", "block", "unblock", "incr", "forget", "check", "policy", "script", "reserve", "commit", "cancel", "block everywhere", "forgive"}
 
 func describe(op engine.Op) string {
 	s := fmt.Sprintf("%s %x cost %d", opNames[op.Code], op.Key, op.Cost)
 	if op.Code == engine.OpTake {
 		l := op.Limit
-		s += fmt.Sprintf(" %v max %d rate %v window %d mode %d", l.Algorithm, l.Max, l.Rate, l.WindowNs, l.Mode)
+		s += fmt.Sprintf(" %v max %d rate %v window %d mode %d strikes %d", l.Algorithm, l.Max, l.Rate, l.WindowNs, l.Mode, l.Strikes)
 		for i := range l.Steps.Len() {
 			s += fmt.Sprintf(" %v", l.Steps.At(i))
 		}

@@ -36,27 +36,35 @@ const (
 	LimitsSlide // limit, window s, amount
 	LimitsLook  // window s
 	RedisGCRA   // now ms, burst, rate, period ms, cost
-	NumScripts
 )
+
+// Further scripts have numbers of their own, which stand in the file of each: strings have
+// 27 to 36 (script_text.go), hashes 37 to 44 (script_hash.go), the sliding log 45 to 48
+// (script_log.go). NumScripts is above all that were given out.
+const NumScripts ScriptID = 49
 
 // MaxScriptArgs is the most numbers any script takes.
 const MaxScriptArgs = 6
 
 // Script is the argument of OpScript. Numbers are doubles, as in the Lua of Redis.
 type Script struct {
-	ID   ScriptID
-	Args [MaxScriptArgs]float64 // finite; what each means depends on the script
+	ID     ScriptID
+	Args   [MaxScriptArgs]float64 // finite; what each means depends on the script
+	Values [2][]byte              // as many as ID.TextsOf says, of up to MaxValueBytes; not kept
 }
 
-// Sound reports whether the script is one that this engine knows, with numbers it
-// can be given.
+// Sound reports whether the script is one that this engine knows, with numbers and byte
+// strings it can be given.
 func (s *Script) Sound() bool {
+	if len(s.Values[0]) > MaxValueBytes || len(s.Values[1]) > MaxValueBytes {
+		return false
+	}
 	for _, a := range s.Args {
 		if math.IsNaN(a) || math.IsInf(a, 0) {
 			return false
 		}
 	}
-	return s.ID > NoScript && s.ID < NumScripts
+	return s.ID < NumScripts && scripts[s.ID].run != nil && (s.ID != SlidingSet || soundSlidingSet(&s.Args))
 }
 
 // ScriptAnswer is what a script answers, out of a Decision: up to four words, each a
@@ -75,10 +83,10 @@ var scripts = [NumScripts]struct {
 }{
 	RedisRateAllowN:      {shapeNumber, redisRateAllowN, redisRateBlocked},
 	RedisRateAllowAtMost: {shapeNumber, redisRateAllowAtMost, redisRateBlocked},
-	CountGet:             {shapeCount, countGet, countBlocked},
-	CountSet:             {shapeCount, countSet, refused},
+	CountGet:             {shapeString, countGet, valueBlocked},
+	CountSet:             {shapeString, countSet, refused},
 	CountAdd:             {shapeCount, countAdd, countBlocked},
-	CountExpire:          {shapeCount, countExpire, refused},
+	CountExpire:          {shapeString, countExpire, refused},
 	FlexibleConsume:      {shapeCount, flexibleConsume, countBlocked},
 	ExpressHit:           {shapeCount, expressHit, countBlocked},
 	ExpressHitReset:      {shapeCount, expressHitReset, countBlocked},
@@ -99,22 +107,48 @@ var scripts = [NumScripts]struct {
 	LimitsSlide:          {shapeSliding, limitsSlide, refused},
 	LimitsLook:           {shapeSliding, limitsLook, limitsLookBlocked},
 	RedisGCRA:            {shapeNumber, redisGCRA, redisGCRABlocked},
+	TextSet:              {shapeString, textSet, textBlocked},
+	TextLook:             {shapeAny, (*scriptRun).answersValue, valueBlocked},
+	TextTake:             {shapeString, textTake, textBlocked},
+	TextTouch:            {shapeString, textTouch, textBlocked},
+	TextExpire:           {shapeString, textExpire, textBlocked},
+	TextAppend:           {shapeString, textAppend, textBlocked},
+	TextSwap:             {shapeString, textSwap, textBlocked},
+	TextDrop:             {shapeString, textDrop, textBlocked},
+	TextAdd:              {shapeString, textSet, textBlocked},
+	TextSwapLive:         {shapeString, textSwap, textBlocked},
+	GatewayTake:          {shapeGateway, gatewayTake, gatewayBlocked},
+	MarketTake:           {shapeMarket, marketTake, marketBlocked},
+	SlidingSet:           {shapeLog, slidingSet, slidingSetBlocked},
 }
 
 // scriptRun is one run of a script: the arguments, what is kept under its key, and
 // what it answers.
 type scriptRun struct {
-	nowNs int64
-	arg   *[MaxScriptArgs]float64
+	nowNs  int64
+	arg    *[MaxScriptArgs]float64
+	script *Script
+	slab   *slab // to read the record's log
 
 	live   bool // the key is there
 	record scriptRecord
 	effect scriptEffect
+	digits [maxIntegerBytes]byte // room for a count in digits
+
+	kept     []byte // the bytes, of a record that is text
+	fresh    []byte // the bytes that the record gets, if rewrites
+	rewrites bool
+
+	dropMs, addMs int64 // shapeLog, once it is to be kept: forgets up to here, and adds this if admitted
 
 	status   Status // other than OK: nothing is kept
 	admitted bool
 	answer   [4]int64
+	said     string // the byte string it answers
 }
+
+// keptBytes is the longest copy of a value whose memory a shard keeps for the next.
+const keptBytes = 16 << 10
 
 // scriptEffect is what a run leaves behind.
 type scriptEffect uint8
@@ -128,32 +162,43 @@ const (
 // script carries out OpScript.
 func (s *shard) script(c *cell, op *Op, d *Decision) bool {
 	how := &scripts[op.Script.ID]
-	run := scriptRun{nowNs: s.nowNs, arg: &op.Script.Args, live: c.live}
+	run := scriptRun{nowNs: s.nowNs, arg: &op.Script.Args, script: op.Script, slab: &s.slab, live: c.live}
 	if c.live {
 		if c.e.kind() == uint8(Scripted) {
 			run.record = readScriptRecord(c.e.state())
 		}
-		if run.record.shape != how.shape {
-			d.Status = WrongType
+		if d.Status = how.shape.accepts(run.record.shape); d.Status != OK {
 			return false
 		}
+		if run.record.shape == shapeText {
+			s.kept = readText(c.e.state()).appendTo(s.kept[:0], &s.slab)
+			run.kept = s.kept
+		}
+		if how.shape == shapeAny && !shapeString.has(run.record.shape) {
+			run.live = false
+		}
 	}
-	if leftMs, blocked := s.blockedMs(c); blocked {
+	if leftMs, blocked := s.blockedMs(c, op); blocked {
 		how.blocked(&run, leftMs)
 	} else {
 		how.run(&run)
+	}
+	if cap(s.kept) > keptBytes {
+		s.kept = nil
 	}
 	if run.status != OK {
 		d.Status = run.status
 		return false
 	}
-	run.record.shape = how.shape
+	if how.shape.single() {
+		run.record.shape = how.shape
+	}
 	changed := s.leave(c, &run, d)
 	if d.Status != OK {
 		return false
 	}
 	a := &run.answer
-	*d = Decision{Allowed: oneIf(run.admitted), Remaining: a[0], RetryMs: a[1], ResetMs: a[2], Limit: a[3]}
+	*d = Decision{Allowed: oneIf(run.admitted), Remaining: a[0], RetryMs: a[1], ResetMs: a[2], Limit: a[3], Value: run.said}
 	s.counts.count(Scripted, run.admitted)
 	s.weigh(c, 1, d.verdict()) // scripts do not say how many units
 	return changed
@@ -167,20 +212,54 @@ func (s *shard) leave(c *cell, run *scriptRun, d *Decision) bool {
 	case run.effect == scriptDeleted:
 		s.drop(c)
 		return true
-	case !s.ensure(c, uint8(Scripted), stateLens[Scripted]):
+	case !s.keepRecord(c, run):
 		d.Status = OutOfMemory
 		return false
 	}
-	run.record.write(c.e.state())
 	c.relink = true
 	s.touched(c)
 	return true
 }
 
+// keepRecord makes a run's record that of the cell's entry, and sees to its bytes.
+func (s *shard) keepRecord(c *cell, run *scriptRun) bool {
+	var before, now text
+	if c.live && isText(c.e.state()) {
+		before = readText(c.e.state())
+		now = before
+	}
+	switch inPlace := before.len == len(run.fresh); {
+	case !run.rewrites && run.record.shape != shapeText:
+		now = text{}
+	case run.rewrites && inPlace:
+		before.overwrite(run.fresh, &s.slab)
+	case run.rewrites:
+		var ok bool
+		if now, ok = s.newText(run.fresh, func(n int) bool { return s.makeRoom(n, c.r) }); !ok {
+			return false
+		}
+	}
+	if !s.makeRoom(run.logGrowth(), c.r) || !s.ensure(c, uint8(Scripted), stateLens[Scripted]) {
+		now.free(&s.slab)
+		return false
+	}
+	if before.head != now.head {
+		before.free(&s.slab)
+	}
+	if run.record.shape == shapeLog {
+		run.keepLog()
+	}
+	run.record.write(c.e.state())
+	if run.record.shape == shapeText {
+		writeText(c.e.state(), now)
+	}
+	return true
+}
+
 // blockedMs is how long an administrative block on the key still lasts, -1 without
 // end, and whether there is one.
-func (s *shard) blockedMs(c *cell) (leftMs int64, blocked bool) {
-	untilNs, blocked := s.blockedUntil(c.hash, c.key)
+func (s *shard) blockedMs(c *cell, op *Op) (leftMs int64, blocked bool) {
+	untilNs, blocked := s.blockedUntil(c.hash, c.key, op)
 	if !blocked {
 		return 0, false
 	}

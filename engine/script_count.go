@@ -64,15 +64,13 @@ func countBlocked(r *scriptRun, leftMs int64) {
 
 // The plain commands that libraries send beside their scripts.
 
-// countGet answers the number and its PTTL (-2: there is none).
-func countGet(r *scriptRun) {
-	r.admitted = true
-	r.answers(r.count(), r.pttl())
-}
+// countGet answers the number and its PTTL (-2: there is none), or the bytes.
+func countGet(r *scriptRun) { r.answersValue() }
 
 // countSet: number, time to live in ms (0: none).
 func countSet(r *scriptRun) {
 	r.admitted = true
+	r.record = scriptRecord{shape: shapeCount}
 	r.put(r.whole(0))
 	if r.arg[1] > 0 {
 		r.expireMs(r.whole(1))

@@ -13,7 +13,32 @@ const (
 	shapeBucket               // doubles: tokens, and when they were refilled
 	shapeThrottle             // hits, their expiry and that of a block in ms
 	shapeSliding              // the count before, its expiry in ms, the count now
+	shapeText                 // a byte string that is no count; see text
+
+	// What a script may find that knows more than one shape.
+	shapeString // a count or a text
+	shapeAny    // whatever there is, which is absent for the script if it is no string
 )
+
+// has reports whether a record of another shape is one of these.
+func (x scriptShape) has(record scriptShape) bool {
+	return x == record || x == shapeAny || x == shapeString && (record == shapeCount || record == shapeText)
+}
+
+// single reports whether it is the shape that a script leaves behind, and not one of several.
+// A script that knows several, or keeps texts, says itself which it leaves.
+func (x scriptShape) single() bool { return x != shapeText && x != shapeString && x != shapeAny }
+
+// accepts says what comes of a script that knows these shapes on a record of another.
+func (x scriptShape) accepts(record scriptShape) Status {
+	switch {
+	case x.has(record):
+		return OK
+	case x == shapeCount && record == shapeText:
+		return NotInteger
+	}
+	return WrongType
+}
 
 // scriptRecord is the state of a key that scripts keep: some words, whole numbers or
 // the bits of doubles, and a Redis expiry.
@@ -22,7 +47,8 @@ const (
 type scriptRecord struct {
 	shape     scriptShape
 	words     [scriptWords]int64
-	expiresMs int64 // limiter time after which the key is gone; Never: no expiry
+	log       unitLog // shapeLog: takes the place of the words
+	expiresMs int64   // limiter time after which the key is gone; Never: no expiry
 }
 
 const (
@@ -31,7 +57,9 @@ const (
 )
 
 func readScriptRecord(b []byte) (r scriptRecord) {
-	r.shape = scriptShape(b[0])
+	if r.shape = scriptShape(b[0]); r.shape == shapeLog {
+		r.log = readLog(b[scriptLogAt:])
+	}
 	for i := range r.words {
 		r.words[i] = int64(le.Uint64(b[8+8*i:]))
 	}
@@ -52,6 +80,9 @@ func (r *scriptRecord) write(b []byte) {
 	le.PutUint64(b, uint64(r.shape))
 	for i, w := range r.words {
 		le.PutUint64(b[8+8*i:], uint64(w))
+	}
+	if r.shape == shapeLog {
+		r.log.write(b[scriptLogAt:])
 	}
 	le.PutUint64(b[scriptRecordLen-8:], uint64(r.expiresMs))
 }

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,12 +24,34 @@ func scriptOp(rng *rand.Rand) engine.Op {
 		op.Code = engine.OpReset
 		return op
 	}
-	op.Script = &engine.Script{ID: engine.ScriptID(1 + rng.IntN(int(engine.NumScripts)-1))}
+	op.Script = &engine.Script{}
+	for !op.Script.Sound() {
+		op.Script.ID = engine.ScriptID(1 + rng.IntN(int(engine.NumScripts)-1))
+	}
 	for i := range op.Script.Args {
 		op.Script.Args[i] = float64(1 + rng.IntN(5))
 	}
+	if id := op.Script.ID; id >= engine.TextSet && id < engine.TextSet+10 {
+		drawText(rng, op.Script)
+	}
 	return op
 }
+
+// drawText draws the arguments of a script on strings.
+func drawText(rng *rand.Rand, call *engine.Script) {
+	for i := range call.ID.TextsOf() {
+		call.Values[i] = []byte(someTexts[rng.IntN(len(someTexts))])
+	}
+	call.Args[0], call.Args[1] = float64(rng.IntN(1<<10)), float64(rng.IntN(5000)-500)
+	switch call.ID {
+	case engine.TextExpire:
+		call.Args[0], call.Args[1] = call.Args[1], call.Args[0]
+	case engine.TextAppend:
+		call.Args[0] = 4000
+	}
+}
+
+var someTexts = []string{"", "1", "-7", "007", "abc", "abd", "12", strings.Repeat("long", 300), strings.Repeat("\x00", 3000), "9007199254740993"}
 
 // TestScriptsOnReplicas: what scripts leave behind is the same on all replicas,
 // whatever their shards, whenever they collect or are stored and loaded again.

@@ -2,6 +2,9 @@ package engine
 
 // settle carries out the operations that are no decisions.
 func (s *shard) settle(h uint64, op *Op, d *Decision) bool {
+	if op.Code == OpResetPolicy {
+		return s.resetPolicy(op, d)
+	}
 	c := cell{hash: h, key: op.Key}
 	if op.Code == OpBlock || op.Code == OpUnblock || op.Code == OpBlockEverywhere {
 		c.ns = blocks
@@ -34,6 +37,7 @@ func (s *shard) settle(h uint64, op *Op, d *Decision) bool {
 	switch op.Code {
 	case OpReset, OpUnblock:
 		d.Allowed = 1
+		s.countSuccess(c.e)
 		s.drop(&c)
 		return true
 	}
@@ -53,11 +57,15 @@ func (s *shard) block(c *cell, op *Op, d *Decision) bool {
 		d.Status = BlocksFull
 		return false
 	}
+	wasEverywhere := c.live && isEverywhere(c.e.state())
 	if !s.ensure(c, kindBlock, blockLen+len(op.Text)) {
 		d.Status = OutOfMemory
 		return false
 	}
 	d.Allowed = 1
+	if everywhere {
+		d.Remaining = oneIf(wasEverywhere)
+	}
 	s.noteBlock(c.e, false)
 	writeBlock(c.e.state(), addNs(s.nowNs, op.TTLNs), everywhere, op.Text)
 	s.noteBlock(c.e, true)
@@ -68,7 +76,7 @@ func (s *shard) block(c *cell, op *Op, d *Decision) bool {
 
 // denyBlocked answers a decision on a blocked key.
 func (s *shard) denyBlocked(c *cell, op *Op, d *Decision) bool {
-	untilNs, blocked := s.blockedUntil(c.hash, c.key)
+	untilNs, blocked := s.blockedUntil(c.hash, c.key, op)
 	if !blocked {
 		return false
 	}
@@ -84,15 +92,15 @@ func (s *shard) denyBlocked(c *cell, op *Op, d *Decision) bool {
 	return true
 }
 
-// isBlocked reports whether an administrative block is in force on the key.
-func (s *shard) isBlocked(c *cell) bool {
-	_, blocked := s.blockedUntil(c.hash, c.key)
+// isBlocked reports whether an administrative block denies the operation on the key.
+func (s *shard) isBlocked(c *cell, op *Op) bool {
+	_, blocked := s.blockedUntil(c.hash, c.key, op)
 	return blocked
 }
 
-// blockedUntil returns when the last administrative block of a key ends, its own or one
-// everywhere, if one is in force.
-func (s *shard) blockedUntil(hash uint64, key []byte) (untilNs int64, blocked bool) {
+// blockedUntil returns when the last administrative block of an operation on a key ends: the
+// key's own, one everywhere, or one of the address that the operation comes from.
+func (s *shard) blockedUntil(hash uint64, key []byte, op *Op) (untilNs int64, blocked bool) {
 	if s.counts.entries[kindBlock] > 0 {
 		b := cell{hash: hash, key: key, ns: blocks}
 		s.open(&b)
@@ -101,7 +109,7 @@ func (s *shard) blockedUntil(hash uint64, key []byte) (untilNs int64, blocked bo
 		}
 	}
 	if all := s.t.everywhere.Load(); all != nil {
-		untilNs = max(untilNs, all.on(key, s.nowNs).untilNs)
+		untilNs = max(untilNs, all.on(key, s.nowNs).untilNs, all.from(op.From, s.nowNs))
 	}
 	return untilNs, untilNs > 0
 }
@@ -114,7 +122,7 @@ func (s *shard) counter(c *cell, op *Op, d *Decision) bool {
 		return false
 	}
 	changed := false
-	if op.Incr.By <= 0 || !s.isBlocked(c) {
+	if op.Incr.By <= 0 || !s.isBlocked(c, op) {
 		changed = s.incr(c, op, d)
 	} else if c.live {
 		d.Remaining = int64(le.Uint64(c.e.state()))

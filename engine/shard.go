@@ -34,17 +34,19 @@ type shard struct {
 	top        *top                            // nil until there is one
 	scratch    [2 + MaxNameLen + MaxIDLen]byte // for the key of a token
 	gone       []gone                          // what is to be forgotten before anything else
+	kept       []byte                          // the bytes that a script found
 	fetched    uint64                          // keeps fetch from being optimized away
 	checker    checker                         // for the first of the shards of a check
 }
 
 // counts are the shard's share of Stats.
 type counts struct {
-	entries                      [numKinds]int64 // by kind
-	blocked                      int64           // keys that have both a limiter and a block
-	expired, evicted, forgiven   int64
-	admitted, denied             [numAlgorithms]int64
-	strikes, penalties, lockouts int64 // that strikes began
+	entries                    [numKinds]int64 // by kind
+	blocked                    int64           // keys that have both a limiter and a block
+	expired, evicted, forgiven int64
+	admitted, denied           [numAlgorithms]int64
+	strikes, successes, delays int64 // of the successes the strikes that their attempts were
+	penalties, lockouts        int64 // that strikes began
 }
 
 func (s *shard) init(t *Table) {

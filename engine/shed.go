@@ -156,12 +156,14 @@ func (s *shard) findCandidates() {
 
 // chainHas reports whether the chain of an entry has a slot of a class.
 func (s *shard) chainHas(e entry, class uint8) bool {
+	if st := e.logState(); st != nil {
+		return s.slab.chainUses(readLog(st).head, class)
+	}
 	switch e.kind() {
-	case uint8(SlidingLog), uint8(Strike):
-		log := readLog(e.state())
-		return s.slab.chainUses(log.head, class)
 	case uint8(Concurrency):
 		return s.slab.chainUses(readLeases(e.state()).head, class)
+	case uint8(Scripted):
+		return isText(e.state()) && s.slab.chainUses(readText(e.state()).head, class)
 	}
 	return false
 }

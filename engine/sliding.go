@@ -62,3 +62,16 @@ func (s *shard) record(c *cell, windowNs, units int64) {
 	log.dropOldest(&s.slab, log.units-MaxLogUnits)
 	log.write(st)
 }
+
+// keepNewest shortens the log of a held entry to its newest units, at least one.
+func (s *shard) keepNewest(c *cell, units int64) {
+	st := c.e.state()
+	log := readLog(st)
+	units = max(units, 1)
+	if log.units <= units {
+		return
+	}
+	log.dropOldest(&s.slab, log.units-units)
+	log.forgetKept() // a store that adds to what it has would keep them
+	log.write(st)
+}

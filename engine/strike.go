@@ -5,62 +5,156 @@ package engine
 
 func strikeBlockedNs(state []byte) int64 { return int64(le.Uint64(state[logLen:])) }
 
+// strike is what one take makes of a strike limiter.
+type strike struct {
+	blocked            bool  // a penalty runs already
+	counted            bool  // the take counts
+	was, count         int64 // strikes in the window before the take and behind it
+	newestNs           int64 // when the newest of them was
+	untilNs            int64 // the end of the penalty, if it lies ahead
+	penaltyNs, delayNs int64
+	lockedOut          bool // the take begins the penalty of the last step
+}
+
 func (s *shard) takeStrike(c *cell, op *Op, d *Decision) bool {
-	var blockedNs int64
+	l := &op.Limit
+	var x strike
 	if c.live {
-		blockedNs = strikeBlockedNs(c.e.state())
+		x.untilNs = strikeBlockedNs(c.e.state())
 	}
-	log, count := s.openLog(c, op.Limit.WindowNs)
-	blocked := blockedNs > s.nowNs
-	newestNs := log.lastNs
-	if !blocked && op.Cost > 0 {
-		was := count
-		count = min(count+op.Cost, MaxLogUnits)
-		newestNs = s.nowNs
-		if penaltyNs := op.Limit.Steps.penaltyNs(was, count); penaltyNs > 0 {
-			blockedNs = s.nowNs + penaltyNs
-		}
+	log, was := s.openLog(c, l.WindowNs)
+	x.was, x.count, x.newestNs = was, was, log.lastNs
+	x.blocked = x.untilNs > s.nowNs
+	if x.counted = op.Cost > 0 && (!x.blocked || l.Strikes&Extend != 0); x.counted {
+		x.add(l, op.Cost, s.nowNs)
 	}
-	s.strikeAnswer(op, count, newestNs, blockedNs, d)
-	units := min(op.Cost, MaxLogUnits)
-	if blocked || op.Cost == 0 || op.Dry || !s.hold(c, op, d, log.growth(&s.slab, s.nowNs, units)) {
+	x.answer(l, s.nowNs, d)
+	if !x.counted || op.Dry {
 		return false
 	}
-	s.record(c, op.Limit.WindowNs, units)
-	s.counts.strikes += units
-	if blockedNs > s.nowNs {
-		s.counts.penalties++
-		s.counts.lockouts += oneIf(count >= op.Limit.Max)
+	units, answer := min(op.Cost, MaxLogUnits), *d
+	if !s.hold(c, op, d, log.growth(&s.slab, s.nowNs, units)) {
+		if x.blocked { // denied whether it counts or not
+			*d = answer
+		}
+		return false
 	}
-	le.PutUint64(c.e.state()[logLen:], uint64(blockedNs))
+	s.record(c, l.WindowNs, units)
+	if x.blocked { // no step could tell more from it
+		s.keepNewest(c, l.Max)
+	}
+	s.countStrike(&x, units)
+	d.Locked = uint16(oneIf(x.lockedOut))
+	le.PutUint64(c.e.state()[logLen:], uint64(x.untilNs))
 	s.touched(c)
 	return true
 }
 
-func (s *shard) strikeAnswer(op *Op, count, newestNs, blockedNs int64, d *Decision) {
-	blockedFor := max(blockedNs-s.nowNs, 0)
-	d.Allowed = oneIf(blockedFor == 0)
-	d.RetryMs = nsToMs(blockedFor)
-	d.Remaining = max(op.Limit.Max-count, 0)
-	d.Limit = op.Limit.Max
-	if count > 0 {
-		blockedFor = max(blockedFor, newestNs+op.Limit.WindowNs-s.nowNs)
+// add counts strikes.
+func (x *strike) add(l *Limit, units, nowNs int64) {
+	x.newestNs, x.count = nowNs, min(x.was+units, MaxLogUnits)
+	var last bool
+	x.penaltyNs, last, x.delayNs = l.Steps.reached(x.was, x.count, x.blocked)
+	if x.penaltyNs > 0 {
+		x.untilNs = max(x.untilNs, nowNs+x.penaltyNs)
+	}
+	x.lockedOut = last && (!x.blocked || x.was < l.Max)
+}
+
+func (x *strike) answer(l *Limit, nowNs int64, d *Decision) {
+	blockedFor := max(x.untilNs-nowNs, 0)
+	if d.Allowed = oneIf(blockedFor == 0 || !x.blocked && l.Strikes&Attempts != 0); d.Allowed > 0 {
+		d.RetryMs = nsToMs(x.delayNs)
+	} else {
+		d.RetryMs = nsToMs(blockedFor)
+	}
+	d.Remaining = max(l.Max-x.count, 0)
+	d.Limit = l.Max
+	if x.count > 0 {
+		blockedFor = max(blockedFor, x.newestNs+l.WindowNs-nowNs)
 	}
 	d.ResetMs = nsToMs(blockedFor)
+}
+
+// countStrike counts a strike in the shard's statistics. What only makes a penalty longer is
+// no other penalty.
+func (s *shard) countStrike(x *strike, units int64) {
+	n := &s.counts
+	n.strikes += units
+	n.delays += oneIf(x.delayNs > 0 && !x.blocked)
+	n.penalties += oneIf(x.penaltyNs > 0 && (!x.blocked || x.lockedOut))
+	n.lockouts += oneIf(x.lockedOut)
 }
 
 // pardon ends a penalty.
 func (s *shard) pardon(e entry) { le.PutUint64(e.state()[logLen:], 0) }
 
-// penaltyNs is the penalty for going from one count to another: that of the
-// highest threshold reached, if one was passed or the last one stands behind.
-func (s Steps) penaltyNs(was, count int64) (penaltyNs int64) {
+// reached returns what going from one count to another leads to: the penalty of the highest
+// step that is passed, that is the last one, or with again that is reached at all; whether that
+// is the last step; and the highest delay.
+func (s Steps) reached(was, count int64, again bool) (penaltyNs int64, last bool, delayNs int64) {
 	for i := range s.Len() {
 		step := s.At(i)
-		last := i == s.Len()-1
-		if count >= step.Threshold && (was < step.Threshold || last) {
-			penaltyNs = step.PenaltyNs
+		end := i == s.Len()-1
+		switch {
+		case count < step.Threshold:
+		case step.Delay:
+			delayNs = step.PenaltyNs
+		case was < step.Threshold || end || again:
+			penaltyNs, last = step.PenaltyNs, end
 		}
 	}
-	return penaltyNs
+	return penaltyNs, last, delayNs
+}
+
+// extends reports whether a take counts, and makes a penalty longer, where it is denied.
+func (op *Op) extends() bool {
+	return op.Limit.Algorithm == Strike && op.Limit.Strikes&Extend != 0 && op.Cost > 0
+}
+
+// forgive carries out an OpForgive of policies that all exist, or of none.
+func (s *shard) forgive(op *Op, d *Decision) bool {
+	for i := 0; ; i++ {
+		pair, more := op.pair(i)
+		if !more {
+			break
+		}
+		if s.policy(pair.Policy) == nil {
+			*d = Decision{Status: UnknownPolicy, Pair: uint8(i)}
+			return false
+		}
+	}
+	for i := 0; ; i++ {
+		pair, more := op.pair(i)
+		if !more {
+			return d.Allowed > 0
+		}
+		h, at := s.t.find(pair.Key)
+		d.Allowed += at.forgiveKey(h, s.policy(pair.Policy), pair.Key)
+	}
+}
+
+// forgiveKey forgets the strikes of a policy for a key with hash h, ends their penalties, and
+// returns how many limiters had some.
+func (s *shard) forgiveKey(h uint64, p *Policy, key []byte) (forgiven int64) {
+	s.settleGone() // of a change in the same atomic step
+	for i := range p.most() {
+		c := cell{hash: besideKey(h, p.hash, i), key: p.NameOf(i, key)}
+		if s.open(&c); !c.live || c.e.kind() != uint8(Strike) {
+			continue
+		}
+		s.countSuccess(c.e)
+		s.drop(&c)
+		forgiven++
+	}
+	return forgiven
+}
+
+// countSuccess counts the strikes of the attempt that succeeded, the newest, of a limiter that
+// is about to be forgotten. Those before it have failed.
+func (s *shard) countSuccess(e entry) {
+	if e.kind() == uint8(Strike) && s.limits.at(e.limit()).Strikes&Attempts != 0 {
+		log := readLog(e.state())
+		s.counts.successes += log.newest(&s.slab)
+	}
 }

@@ -168,6 +168,8 @@ func (t *Table) Stats(at Stamp) (st Stats) {
 		st.Evicted += s.counts.evicted
 		st.ForgivenUnits += s.counts.forgiven
 		st.Strikes += s.counts.strikes
+		st.Successes += s.counts.successes
+		st.Delays += s.counts.delays
 		st.Penalties += s.counts.penalties
 		st.Lockouts += s.counts.lockouts
 	})

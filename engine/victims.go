@@ -58,13 +58,18 @@ func (s *shard) victim(at Stamp) (key, id []byte, size int64) {
 // slotBytes is what the slots of an entry and of its chain take.
 func (s *shard) slotBytes(r ref, e entry) int64 {
 	n := s.slab.len(r)
-	switch e.kind() {
-	case uint8(SlidingLog), uint8(Strike):
-		log := readLog(e.state())
+	if st := e.logState(); st != nil {
+		log := readLog(st)
 		n += log.bytes(&s.slab)
+	}
+	switch e.kind() {
 	case uint8(Concurrency):
 		set := readLeases(e.state())
 		n += set.bytes(&s.slab)
+	case uint8(Scripted):
+		if isText(e.state()) {
+			n += readText(e.state()).bytes(&s.slab)
+		}
 	}
 	return int64(n)
 }

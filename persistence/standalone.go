@@ -313,6 +313,9 @@ func (n *Node) Scan(cursor uint64, count int, visit func(key []byte, a engine.Al
 // RandomKey returns some key that is not idle, or nil.
 func (n *Node) RandomKey() []byte { return n.table.RandomKey(n.clock.Now(), rand.Uint64()) }
 
+// BlocksEverywhere lists what is blocked everywhere; see engine.Table.BlocksEverywhere.
+func (n *Node) BlocksEverywhere() []string { return n.table.BlocksEverywhere(n.clock.Now()) }
+
 // Top returns the heaviest keys; see engine.Table.Top.
 func (n *Node) Top(v engine.Verdict, most int) []engine.Heavy {
 	return n.table.Top(n.clock.Now(), v, most)

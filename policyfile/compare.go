@@ -24,6 +24,8 @@ type Terms struct {
 	Disabled     bool       `json:"disabled"`
 	RetryAfterMs int64      `json:"retry_after_ms"`
 	Reserved     string     `json:"reserved"` // like 20%; 0% for none
+	Layout       string     `json:"layout"`   // empty for none
+	Report       string     `json:"report"`   // burst, or a duration
 	Overrides    []Override `json:"overrides"`
 }
 

@@ -54,8 +54,18 @@ func (t *Terms) text() string {
 	if t.Reserved != "" && t.Reserved != "0%" {
 		terms = append(terms, "RESERVED", t.Reserved)
 	}
+	if t.Layout != "" {
+		terms = append(terms, "LAYOUT", t.Layout)
+	}
+	if t.reports() {
+		terms = append(terms, "REPORT", t.Report)
+	}
 	return text(t.Name, t.Limits, withOwner(terms, t.Owner))
 }
+
+// reports reports whether decisions tell a rate instead of a burst. An older server does not
+// say.
+func (t *Terms) reports() bool { return t.Report != "" && t.Report != "burst" }
 
 func overrideText(policy, key string, limits []string) string {
 	if len(limits) == 0 {

@@ -44,6 +44,8 @@ func (p *policyReader) read(terms *yaml.Node) error {
 		"disabled":    flag("DISABLED"),
 		"retry_after": valued("RETRYAFTER"),
 		"reserved":    valued("RESERVED"),
+		"layout":      valued("LAYOUT"),
+		"report":      valued("REPORT"),
 		"overrides":   func(n *yaml.Node) error { overrides = n; return nil },
 	})
 	if err != nil {

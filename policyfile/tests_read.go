@@ -46,7 +46,7 @@ type expectation struct {
 }
 
 // testCommands are the commands that a step may send; the field is the command without RL.
-var testCommands = []string{"check", "reserve", "commit", "cancel", "refund", "reset", "block", "unblock", "policy"}
+var testCommands = []string{"check", "reserve", "commit", "cancel", "refund", "reset", "forgive", "block", "unblock", "policy"}
 
 func (f *File) readTests(list *yaml.Node) error {
 	if list.Kind != yaml.SequenceNode || len(list.Content) > maxTests {

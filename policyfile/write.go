@@ -20,6 +20,8 @@ type (
 		Disabled   bool          `yaml:"disabled,omitempty"`
 		RetryAfter string        `yaml:"retry_after,omitempty"`
 		Reserved   string        `yaml:"reserved,omitempty"`
+		Layout     string        `yaml:"layout,omitempty"`
+		Report     string        `yaml:"report,omitempty"`
 		Overrides  []overrideOut `yaml:"overrides,omitempty"`
 	}
 	overrideOut struct {
@@ -51,9 +53,12 @@ func Write(w io.Writer, owner string, all []Terms) error {
 }
 
 func (t *Terms) out() policyOut {
-	p := policyOut{Limits: t.Limits, Shadow: t.Shadow, Disabled: t.Disabled, RetryAfter: durationText(t.RetryAfterMs)}
+	p := policyOut{Limits: t.Limits, Shadow: t.Shadow, Disabled: t.Disabled, RetryAfter: durationText(t.RetryAfterMs), Layout: t.Layout}
 	if t.Reserved != "0%" {
 		p.Reserved = t.Reserved
+	}
+	if t.reports() {
+		p.Report = t.Report
 	}
 	for _, o := range t.Overrides {
 		if o.TTLMs != 0 {

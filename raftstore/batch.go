@@ -15,6 +15,7 @@ type batch struct {
 	data  []byte // the header's place, then the body
 	enc   wire.Encoder
 	ops   int
+	said  int // bytes of strings that the answers may have
 	nonce uint64
 	// format is the oldest that has all operations.
 	format byte
@@ -58,9 +59,10 @@ func (b *batch) append(ops []engine.Op, atomic bool) (from int) {
 	return from
 }
 
-// fits reports whether there is room for a call of this size.
-func (b *batch) fits(ops, bytes int) bool {
-	return b.ops+ops <= maxEntryOps && len(b.data)+bytes <= maxEntryBytes
+// fits reports whether there is room for a call of this size, whose answers may have so many
+// bytes of strings.
+func (b *batch) fits(ops, bytes, said int) bool {
+	return b.ops+ops <= maxEntryOps && len(b.data)+bytes <= maxEntryBytes && b.said+said <= maxAnswerBytes
 }
 
 // carry takes another batch along. Its calls are read as they are behind any others.
@@ -69,6 +71,7 @@ func (b *batch) carry(rider *batch) {
 	b.data = append(b.data, rider.body()...)
 	b.enc.Reset() // who appends next knows nothing of what the rider ended with
 	b.ops += rider.ops
+	b.said += rider.said
 	b.format = max(b.format, rider.format)
 }
 

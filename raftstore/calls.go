@@ -158,7 +158,7 @@ func (n *Node) answerDecide(body []byte) (byte, []byte) {
 	if err := n.decideForwarded(f, out); err != nil {
 		return reply(nil, err)
 	}
-	return answered, wire.AppendDecisions(make([]byte, 0, 16*len(out)), out)
+	return answered, wire.AppendDecisions(make([]byte, 0, 16*len(out)), out, byte(n.format.Load()))
 }
 
 // clearHere forgets everything if this node leads.

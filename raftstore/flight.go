@@ -49,7 +49,7 @@ func (q *queue) board(b *batch) {
 	if b.kind != wire.Decide || len(q.batches) == 0 {
 		return
 	}
-	if next := q.batches[0]; next.kind == wire.Decide && b.fits(next.ops, len(next.body())) {
+	if next := q.batches[0]; next.kind == wire.Decide && b.fits(next.ops, len(next.body()), next.said) {
 		b.carry(q.take())
 		q.flying[next.nonce] = next
 	}

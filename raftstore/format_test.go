@@ -13,14 +13,8 @@ import (
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// ofTheNewest is an operation that only the newest form has: a policy that belongs to an
-// owner, and admits one.
-func ofTheNewest(name string) engine.Op {
-	once := engine.PolicyLimit{Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: 1}}
-	return engine.Op{Code: engine.OpPolicy, Key: []byte(name), Policy: &engine.PolicyChange{
-		Own: true, Terms: &engine.Policy{Limits: []engine.PolicyLimit{once}, Owner: "team-a"},
-	}}
-}
+// ofTheNewest is an operation that only the newest form has: a byte string.
+func ofTheNewest(name string) engine.Op { return onText(engine.TextSet, name, "state") }
 
 // TestFormatsAreAgreedOn: while one member is of an older weir, what that could not read is
 // refused on every node and nothing is in the log that it does not know. When the last is
@@ -79,7 +73,7 @@ func TestFormatsAreAgreedOn(t *testing.T) {
 	require.Eventually(t, func() bool { return leader.AgreeOnFormat() == wire.Version }, patience, 10*time.Millisecond)
 	c.stop(0)
 	require.Equal(t, engine.OK, c.decideOn(leader, ofTheNewest("p"))[0].Status)
-	require.EqualValues(t, 1, c.decideOn(leader, engine.Op{Code: engine.OpCheck, Text: []byte("p"), Key: []byte("k"), Cost: 1})[0].Limit)
+	require.Equal(t, "state", c.decideOn(leader, onText(engine.CountGet, "p"))[0].Value)
 	c.opts[0].Format = older
 	c.restart(0)
 	select {

@@ -30,6 +30,9 @@ func foldDecisions(history uint64, out []engine.Decision) uint64 {
 		history = mix(history, uint64(d.Status)<<56^uint64(d.Pair)<<60^uint64(d.Part)<<54^uint64(d.Allowed))
 		history = mix(history, uint64(d.Remaining)^uint64(d.RetryMs)<<32)
 		history = mix(history, uint64(d.ResetMs)^uint64(d.Limit)<<32)
+		if d.Value != "" {
+			history = mix(history, crc64.Checksum([]byte(d.Value), crcTable))
+		}
 	}
 	return history
 }

@@ -16,6 +16,9 @@ const (
 	// one entry, and on a follower into one call to the leader: both have the same bound,
 	// so that a transaction does not depend on the node that takes it.
 	maxCallBytes = peer.MaxPayload
+	// maxAnswerBytes bounds the strings in the answers to an entry: a follower gets them in one
+	// message, which has the numbers beside them. One call has less; see package server.
+	maxAnswerBytes = maxCallBytes / 2
 	// maxQueuedOps bounds the operations that wait to be proposed: at the slowest
 	// useful rate they are answered within the age a decision may have.
 	maxQueuedOps = 64 << 10

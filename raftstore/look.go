@@ -51,6 +51,11 @@ func (n *Node) RandomKey() []byte {
 	return n.machine.table.Load().RandomKey(n.lookStamp(), rand.Uint64())
 }
 
+// BlocksEverywhere lists what is blocked everywhere; see engine.Table.BlocksEverywhere.
+func (n *Node) BlocksEverywhere() []string {
+	return n.machine.table.Load().BlocksEverywhere(n.lookStamp())
+}
+
 // Top returns the heaviest keys of what this node has decided or applied; see
 // engine.Table.Top. Only the leader knows of the denials that need no log.
 func (n *Node) Top(v engine.Verdict, most int) []engine.Heavy {

@@ -3,6 +3,7 @@ package raftstore_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -67,8 +68,23 @@ func randomOp(r *rand.Rand) engine.Op {
 	case 3, 4, 5:
 		call := engine.Script{ID: engine.RedisRateAllowN, Args: [engine.MaxScriptArgs]float64{4, 3, 0.7, float64(r.IntN(3))}}
 		op = engine.Op{Code: engine.OpScript, Key: fmt.Appendf(nil, "script:%d", r.IntN(3)), Cost: 1, Script: &call}
+	case 6, 7, 8:
+		op = engine.Op{Code: engine.OpScript, Key: fmt.Appendf(nil, "text:%d", r.IntN(3)), Cost: 1, Script: textCall(r)}
 	}
 	return op
+}
+
+// textCall draws a script on strings.
+func textCall(r *rand.Rand) *engine.Script {
+	values := []string{"7", "", "state", strings.Repeat("\x00state", 400)}
+	call := &engine.Script{ID: []engine.ScriptID{
+		engine.CountGet, engine.TextSet, engine.TextSwap, engine.TextTake, engine.TextAppend, engine.TextTouch,
+	}[r.IntN(6)]}
+	for i := range call.ID.TextsOf() {
+		call.Values[i] = []byte(values[r.IntN(len(values))])
+	}
+	call.Args[0], call.Args[1] = float64(engine.TextGetOld|r.IntN(16)), float64(r.IntN(3000))
+	return call
 }
 
 // expected is what a table alone answers.

@@ -115,6 +115,7 @@ func newNode(o Options) *Node {
 		ended:      make(chan struct{}),
 		closeLogs:  func() error { return nil },
 	}
+	n.queue.valueBytes = o.MaxValueBytes
 	n.format.Store(wire.Oldest)
 	if n.idLifetimeNs == 0 {
 		n.idLifetimeNs = int64(time.Minute)

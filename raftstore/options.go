@@ -57,9 +57,11 @@ type Options struct {
 	// StalledAfter is how long a member may be up without getting entries before the
 	// leader steps aside; 0 means twenty seconds.
 	StalledAfter time.Duration
-	Table        engine.Options
-	TestClock    bool
-	Logger       *slog.Logger // nil: slog.Default
+	// MaxValueBytes is how long the strings are that clients may keep.
+	MaxValueBytes int
+	Table         engine.Options
+	TestClock     bool
+	Logger        *slog.Logger // nil: slog.Default
 	// OnFatal is called when the node must stop, and must not return. nil logs the
 	// error and ends the process with code 1.
 	OnFatal func(error)

@@ -23,6 +23,8 @@ type queue struct {
 	nonce   uint64
 	closed  bool
 	paused  bool // next waits
+	// valueBytes is how long a string in an answer may be.
+	valueBytes int
 	// flying are the batches under way, by nonce, and their riders.
 	flying  map[uint64]*batch
 	flownAt time.Time   // when the newest of them left
@@ -39,12 +41,15 @@ func newQueue() *queue {
 // add appends a call to the open batch and returns it and where the call's answers
 // will be. A call without operations only waits for the next entry.
 func (q *queue) add(ops []engine.Op, atomic, foreign bool) (*batch, int, error) {
-	bytes := 0
+	bytes, said := 0, 0
 	for i := range ops {
 		if !wire.Sound(&ops[i]) {
 			return nil, 0, ErrUnsound
 		}
 		bytes += wire.Estimate(&ops[i])
+		if ops[i].AnswersText() {
+			said += q.valueBytes
+		}
 	}
 	if bytes > maxCallBytes/estimateShare && encodedBytes(ops, atomic) > maxCallBytes {
 		return nil, 0, ErrTooLarge
@@ -57,7 +62,8 @@ func (q *queue) add(ops []engine.Op, atomic, foreign bool) (*batch, int, error) 
 	if q.ops+len(ops) > maxQueuedOps {
 		return nil, 0, ErrOverloaded
 	}
-	b := q.open(len(ops), bytes, foreign)
+	b := q.open(len(ops), bytes, said, foreign)
+	b.said += said
 	q.ops += len(ops)
 	at := b.append(ops, atomic)
 	if q.ready() {
@@ -79,13 +85,13 @@ func encodedBytes(ops []engine.Op, atomic bool) int {
 // open returns the batch that a call of this size goes to: the last one, or the one
 // before it, of those that come from where the call does. Nothing overtakes a batch
 // of another kind.
-func (q *queue) open(ops, bytes int, foreign bool) *batch {
+func (q *queue) open(ops, bytes, said int, foreign bool) *batch {
 	for _, b := range slices.Backward(q.batches[max(len(q.batches)-2, 0):]) {
 		if b.kind != wire.Decide {
 			break
 		}
 		if b.foreign == foreign {
-			if b.fits(ops, bytes) {
+			if b.fits(ops, bytes, said) {
 				return b
 			}
 			break

@@ -70,8 +70,12 @@ func grows(op *engine.Op, table *engine.Table, at engine.Stamp) bool {
 	switch {
 	case len(op.ID) > 0:
 		return true
-	case op.Code == engine.OpBlock || op.Code == engine.OpBlockEverywhere || op.Code == engine.OpIncr || op.Code == engine.OpScript:
+	case op.Code == engine.OpScript && op.Script.ID.TextsOf() > 0:
+		return table.ValueGrows(at, op)
+	case op.Code == engine.OpBlock || op.Code == engine.OpBlockEverywhere || op.Code == engine.OpIncr:
 		return !table.Has(at, op.Key)
+	case op.Code == engine.OpScript:
+		return op.Script.Grows() || !table.Has(at, op.Key)
 	case op.Code == engine.OpCheck:
 		return !op.Dry && op.Cost > 0 && table.CheckGrows(at, op)
 	case op.Code != engine.OpTake || op.Dry || op.Cost == 0:

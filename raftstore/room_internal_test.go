@@ -58,6 +58,8 @@ func TestWhatGrows(t *testing.T) {
 		"a check of no cost":     {with(check("new"), func(op *engine.Op) { op.Cost = 0 }), false},
 		"a new count":            {engine.Op{Code: engine.OpIncr, Key: []byte("new")}, true},
 		"a known count":          {engine.Op{Code: engine.OpIncr, Key: []byte("known")}, false},
+		"a known script":         {engine.Op{Code: engine.OpScript, Key: []byte("known"), Script: &engine.Script{ID: engine.UluleIncr}}, false},
+		"a script's log":         {engine.Op{Code: engine.OpScript, Key: []byte("known"), Script: &engine.Script{ID: engine.SlidingSet}}, true},
 	} {
 		require.Equal(t, c.grows, grows(&c.op, table, at), name)
 	}

@@ -43,6 +43,9 @@ func (s *Server) heed(addr string, cmd *command, policy string, op *engine.Op) {
 		return
 	}
 	args := [][]byte{[]byte(cmd.name), []byte(policy), op.Key, []byte("COST"), strconv.AppendInt(nil, op.Cost, 10)}
+	if len(op.From) > 0 {
+		args = append(args, []byte("FROM"), op.From[len(addressKind):])
+	}
 	s.state.hub.showCommand(addr, cmd, args)
 	s.state.pause.wait(cmd, s.stop)
 }
@@ -63,6 +66,9 @@ func (s *Server) tell(total *outcomes, ops []engine.Op, ds []engine.Decision) {
 			limited++
 			s.state.recent.note(op, d)
 			s.state.hub.denied(op, d)
+		}
+		if d.Locked != 0 {
+			s.state.hub.lockedOut(s.lim.Policies(), s.lim.Now(), op, d)
 		}
 		if op.Code == engine.OpCheck || op.Code == engine.OpReserve {
 			if policies.page == nil {

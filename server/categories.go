@@ -13,8 +13,9 @@ import "slices"
 //
 // A command of @admin is in no other category that is for every client.
 
-// settlesOwn are the settling commands that only give back what their sender took.
-var settlesOwn = []string{"RL.RELEASE", "RL.RENEW", "RL.REFUND", "RL.COMMIT", "RL.CANCEL"}
+// settlesOwn are the settling commands that only give back what their sender took. Whoever
+// counts attempts has to say which succeeded.
+var settlesOwn = []string{"RL.RELEASE", "RL.RENEW", "RL.REFUND", "RL.FORGIVE", "RL.COMMIT", "RL.CANCEL"}
 
 // findCategories lists the ACL categories, which follow from flags and group.
 func (c *command) findCategories() []string {

@@ -10,7 +10,7 @@ import (
 
 func checkCommand() *command {
 	return &command{
-		name: "RL.CHECK", arity: -3, syntax: "policy key [policy key ...] [COST n] [PARTIAL] [PRIORITY high|normal] [ID token]",
+		name: "RL.CHECK", arity: -3, syntax: "policy key [policy key ...] [COST n] [PARTIAL] [PRIORITY high|normal] [FROM address] [ID token]",
 		group: groupPolicy, flags: decideFlags, keys: keySpec{2, -1, 2},
 		summary: "Decide under named policies: all of their limits, or none",
 		details: "Takes the cost from every limit of every policy named, each for its own key, in one atomic step; when one of them denies, nothing is " +
@@ -19,12 +19,12 @@ func checkCommand() *command {
 			"Up to 16 policies, none of them twice for one key. Each limit of a policy counts each key by itself, in a limiter named " +
 			"`policy|<policy>|<number of the limit, from 0>|<key>`, which `SCAN`, `RL.INSPECT`, `TTL` and `RL.RESET` know like any other; the decision commands refuse such keys.",
 		params: []param{{"policy", "a policy made with `RL.POLICY SET`"}, paramKey, paramCost, paramPartial,
-			{"PRIORITY high|normal", "high may also take what the policies keep with `RESERVED`; normal unless given"},
+			{"PRIORITY high|normal", "high may also take what the policies keep with `RESERVED`; normal unless given"}, paramFrom,
 			{"ID token", "makes the request happen once: the same token on the same first key within 60 seconds answers what the first one answered and takes nothing more; 1 to 64 bytes"}},
 		reply: "The five integers of the limit that binds, and the name of its policy. Denied: the limit with the longest wait. Admitted: the one with the least left; " +
 			"`retry_after_ms` is how long to hold the request first, the longest that any limit asks for. With `PARTIAL` `allowed` is the units granted. " +
 			"A policy that is disabled, and an override without limit, answer as if nothing had been used. " +
-			"A check that is a strike and reaches a threshold is denied, with the penalty to wait for, and counts all the same.",
+			"A check that is a strike and reaches a threshold is denied, with the penalty to wait for, and counts all the same; with `ATTEMPTS` it is admitted, and `RL.FORGIVE` says that it succeeded.",
 		cost: "O(n) in the limits looked at",
 		shown: []example{
 			{"RL.POLICY SET chat LIMIT TOKENBUCKET 10/s 100 LIMIT FIXED 1h 1000 FIRST", "1", "ten a second, and a thousand an hour"},
@@ -38,7 +38,7 @@ func checkCommand() *command {
 }
 
 // checkOptions are the options of RL.CHECK. No policy may have the name of one.
-const checkOptions = optCost | optPartial | optPriority | optID
+const checkOptions = optCost | optPartial | optPriority | optFrom | optID
 
 func planCheck(s *session, args [][]byte) error {
 	op, err := s.op(engine.OpCheck, args[2])
@@ -135,11 +135,13 @@ func (s *session) explainCheck(op *engine.Op, d *engine.Decision) {
 	s.pair("policy", string(pair.Policy))
 	s.pair("key", string(pair.Key))
 	name, rule, reason := "", "", ""
-	info, _ := s.inspect(pair.Key)
+	info, _ := s.srv.lim.Inspect(pair.Key)
 	p := s.srv.lim.Policies().Get(pair.Policy)
 	switch {
 	case info.Blocked:
 		reason = blockText(pair.Key, &info)
+	case s.fromBlocked(op):
+		reason = s.fromText(op)
 	case p == nil || int(d.Part) >= len(p.LimitsFor(s.srv.lim.Now(), pair.Key)):
 		reason = "no limit is in force: the policy is disabled, or an override lifts it"
 	default:
@@ -147,9 +149,11 @@ func (s *session) explainCheck(op *engine.Op, d *engine.Decision) {
 		name, rule = string(p.NameOf(int(d.Part), pair.Key)), limitWords(&limit)
 		info = engine.Info{}
 		if op.Limit = limit.Limit; limit.Limit.Algorithm == engine.Strike {
-			info, _ = s.inspect([]byte(name))
+			info, _ = s.srv.lim.Inspect([]byte(name))
 		}
-		reason = why(op, d, info)
+		told := *d
+		told.Limit = limit.Limit.Max // whatever the policy reports
+		reason = why(op, &told, info)
 		if p.Reserved > 0 && !op.High {
 			reason += "; a part of the limit is kept for PRIORITY high"
 		}

@@ -1,33 +1,44 @@
 package server
 
-import (
-	"math"
+import "github.com/weir-project/weir/engine"
 
-	"github.com/weir-project/weir/engine"
-)
-
-// What limiter libraries send beside their scripts, on the counts that these keep:
-// whole numbers and nothing else.
+// What limiter libraries send beside their scripts, on the counts that these keep, and on
+// strings (cmd_string.go).
 
 var paramCounter = param{"key", "a count that a recognised script keeps, or that begins here"}
 
+const expireReply = "1, or 0 when there is no such key or the condition is not met."
+
 func countCommands() []*command {
-	commands := []*command{
-		{name: "GET", arity: 2, syntax: "key", summary: "The count that a limiter library keeps under a key",
-			reply: "The number, or nothing.", plan: planGet, answer: answerGet,
+	conditions := []param{paramString, {"NX, XX", "only where there is no time to live, or one"}, {"GT, LT", "only if it then ends later, or sooner"}}
+	expire := func(name, syntax, summary, word string) *command {
+		return &command{name: name, arity: -3, syntax: "key " + syntax + " [NX|XX] [GT|LT]", summary: summary, params: conditions,
+			reply: expireReply, plan: planExpire(lower([]byte(name)), word)}
+	}
+	return onCounts([]*command{
+		{name: "GET", arity: 2, syntax: "key", summary: "The string or count that a limiter library keeps under a key", params: []param{paramString},
+			reply: "The bytes or the number, or nothing. Of a name that the `LAYOUT` of a policy makes: one line that says what is left.", plan: planGet, answer: answerGet,
 			shown: []example{{"GET rl:42", "nil", ""}, {"INCR rl:42", "1", ""}, {"GET rl:42", "1", ""}}},
-		{name: "SET", arity: -3, syntax: "key number [EX seconds|PX ms]", summary: "Set a count", reply: "OK.",
-			params: []param{paramCounter, {"number", "a whole number"}, {"EX, PX", "the time to live; none: until it is deleted"}},
-			plan:   planSet, answer: func(s *session, _ []engine.Op, _ []engine.Decision) { s.ok() }},
 		{name: "INCR", arity: 2, syntax: "key", summary: "Add 1 to a count", reply: "The count.", plan: planAdd(1, false)},
 		{name: "INCRBY", arity: 3, syntax: "key n", summary: "Add to a count", reply: "The count.", plan: planAdd(1, true)},
 		{name: "DECR", arity: 2, syntax: "key", summary: "Take 1 from a count", reply: "The count.", plan: planAdd(-1, false)},
 		{name: "DECRBY", arity: 3, syntax: "key n", summary: "Take from a count", reply: "The count.", plan: planAdd(-1, true)},
-		{name: "EXPIRE", arity: 3, syntax: "key seconds", summary: "Give a count a time to live", reply: "1, or 0 when there is none.", plan: planExpire("seconds", 1000)},
-		{name: "PEXPIRE", arity: 3, syntax: "key ms", summary: "Give a count a time to live", reply: "1, or 0 when there is none.", plan: planExpire("ms", 1)},
-	}
+		expire("EXPIRE", "seconds", "Give a string or a count a time to live", "EX"),
+		expire("PEXPIRE", "ms", "Give a string or a count a time to live", "PX"),
+		expire("EXPIREAT", "time", "Let a string or a count end at a Unix time in seconds", "EXAT"),
+		expire("PEXPIREAT", "time", "Let a string or a count end at a Unix time in milliseconds", "PXAT"),
+		{name: "PERSIST", arity: 2, syntax: "key", summary: "Take the time to live of a string or a count away", params: []param{paramString},
+			reply: "1, or 0 when there is no such key or it has none.", plan: planPersist},
+	})
+}
+
+// onCounts completes commands on counts and strings.
+func onCounts(commands []*command) []*command {
 	for _, cmd := range commands {
-		cmd.group, cmd.flags, cmd.keys = groupDialect, decideFlags, oneKey
+		cmd.group, cmd.flags = groupDialect, decideFlags
+		if cmd.keys == (keySpec{}) {
+			cmd.keys = oneKey
+		}
 		if cmd.answer == nil {
 			cmd.answer = answerCount
 		}
@@ -47,43 +58,44 @@ func (s *session) onCount(key []byte, id engine.ScriptID) (*engine.Script, error
 }
 
 func planGet(s *session, args [][]byte) error {
-	_, err := s.onCount(args[1], engine.CountGet)
+	_, err := s.onText(args[1], engine.CountGet)
+	s.lookUnderPolicy(args[1])
 	return err
 }
 
-func answerGet(s *session, _ []engine.Op, ds []engine.Decision) { replyGet(s, ds[0].ScriptAnswer()) }
+func answerGet(s *session, ops []engine.Op, ds []engine.Decision) {
+	if text, ok := s.policyText(ops, ds); ok && ds[0].ScriptAnswer()[1] == -2 { // no string is there
+		s.bulk(text)
+		return
+	}
+	s.value(&ds[0])
+}
 
 func answerCount(s *session, _ []engine.Op, ds []engine.Decision) {
 	replyOne(s, ds[0].ScriptAnswer())
 }
 
-func planSet(s *session, args [][]byte) error {
-	call, err := s.onCount(args[1], engine.CountSet)
-	if err != nil {
-		return err
+// setCount plans SET of a count with at most a time to live, as every version of weir does
+// it. It returns nil for any other SET.
+func (s *session) setCount(args [][]byte) (call *engine.Script, err error) {
+	n, ok := redisInt(args[2])
+	if !ok || n < -engine.MaxUnits || n > engine.MaxUnits || len(args) != 3 && len(args) != 5 {
+		return nil, nil
 	}
-	n, err := unitsArg("number", args[2], -engine.MaxUnits, engine.MaxUnits)
-	if err != nil {
-		return err
+	ms := int64(0)
+	if len(args) == 5 {
+		w := findWord(lifetimeWords[:2], args[3]) // EX, PX
+		if w == nil {
+			return nil, nil
+		}
+		if ms, err = s.lifetime("set", w.word, args[4]); err != nil {
+			return nil, err
+		}
 	}
-	call.Args[0] = float64(n)
-	switch {
-	case len(args) == 3:
-		return nil
-	case len(args) == 5 && isWord(args[3], "EX"):
-		call.Args[1], err = lifetimeMs("EX", args[4], 1, 1000)
-	case len(args) == 5 && isWord(args[3], "PX"):
-		call.Args[1], err = lifetimeMs("PX", args[4], 1, 1)
-	default:
-		err = replyError("ERR SET takes key, a whole number and EX seconds or PX ms: weir keeps limiters, not data")
+	if call, err = s.onCount(args[1], engine.CountSet); err == nil {
+		call.Args[0], call.Args[1] = float64(n), float64(ms)
 	}
-	return err
-}
-
-// lifetimeMs reads a time to live in units of so many milliseconds.
-func lifetimeMs(name string, b []byte, least, unitMs int64) (float64, error) {
-	n, err := unitsArg(name, b, least, maxScriptNumber/unitMs)
-	return float64(n * unitMs), err
+	return call, err
 }
 
 func planAdd(sign int64, given bool) func(*session, [][]byte) error {
@@ -94,20 +106,60 @@ func planAdd(sign int64, given bool) func(*session, [][]byte) error {
 		}
 		n := int64(1)
 		if given {
-			n, err = unitsArg("n", args[2], -engine.MaxUnits, engine.MaxUnits)
+			n, err = stepArg(args[2])
 		}
 		call.Args[0] = float64(sign * n)
 		return err
 	}
 }
 
-func planExpire(name string, unitMs int64) func(*session, [][]byte) error {
+// stepArg reads how much to add to a count.
+func stepArg(b []byte) (int64, error) {
+	n, ok := redisInt(b)
+	switch {
+	case !ok:
+		return 0, notInteger("n", "must be a whole number", b)
+	case n < -engine.MaxUnits || n > engine.MaxUnits:
+		return 0, errOverflow
+	}
+	return n, nil
+}
+
+// planExpire reads a time to live in the unit of a word of SET, and conditions. Without any it
+// is as every version of weir does it.
+func planExpire(name, word string) func(*session, [][]byte) error {
 	return func(s *session, args [][]byte) error {
-		call, err := s.onCount(args[1], engine.CountExpire)
+		how, err := expireConditions(args[3:])
 		if err != nil {
 			return err
 		}
-		call.Args[0], err = lifetimeMs(name, args[2], math.MinInt32, unitMs)
-		return err
+		n, ok := redisInt(args[2])
+		if !ok {
+			return notInteger("time", "must be a whole number", args[2])
+		}
+		ms, err := s.fromNow(name, word, n, args[2])
+		if err != nil {
+			return err
+		}
+		if how == 0 {
+			call, err := s.onCount(args[1], engine.CountExpire)
+			if err == nil {
+				call.Args[0] = float64(ms)
+			}
+			return err
+		}
+		return s.planTextExpire(args[1], how, ms)
 	}
+}
+
+func (s *session) planTextExpire(key []byte, how, ms int64) error {
+	call, err := s.onText(key, engine.TextExpire)
+	if err == nil {
+		call.Args[0], call.Args[1] = float64(ms), float64(how)
+	}
+	return err
+}
+
+func planPersist(s *session, args [][]byte) error {
+	return s.planTextExpire(args[1], engine.TextPersist, 0)
 }

@@ -21,6 +21,7 @@ var (
 	paramMax     = param{"max", "units admitted in one window"}
 	paramCost    = param{"COST n", "units this request takes, 1 unless given; 0 looks without taking"}
 	paramPartial = param{"PARTIAL", "grant as many units as fit, up to the cost; `allowed` is how many"}
+	paramFrom    = param{"FROM address", "the client's IP address: a block everywhere of this address denies the decision, whatever its key is. IPv6 addresses count as their /64"}
 	paramID      = param{"ID token", "makes the request happen once: the same token on the same key within 60 seconds answers what the first one answered and takes nothing more; 1 to 64 bytes"}
 )
 
@@ -32,7 +33,7 @@ func decideCommands() []*command {
 func bucketCommands() []*command {
 	return []*command{
 		{
-			name: "RL.TOKENBUCKET", arity: -4, syntax: "key rate burst [COST n] [PARTIAL] [MAXWAIT duration] [ID token]",
+			name: "RL.TOKENBUCKET", arity: -4, syntax: "key rate burst [COST n] [PARTIAL] [MAXWAIT duration] [FROM address] [ID token]",
 			summary: "Admit bursts up to a size, and a steady rate after them",
 			details: "The bucket starts full with `burst` tokens and refills continuously at `rate`. A request is admitted when " +
 				"the tokens for its cost are there. Nothing drifts: a caller that takes every token the moment it exists is admitted " +
@@ -40,7 +41,7 @@ func bucketCommands() []*command {
 				"With `MAXWAIT` the bucket may run into debt: a request whose tokens will be there within that time is admitted now, and " +
 				"`retry_after_ms` says how long to hold it first. `PARTIAL` and `MAXWAIT` exclude each other.",
 			params: []param{paramKey, paramRate, {"burst", "the size of the bucket in tokens"}, paramCost, paramPartial,
-				{"MAXWAIT duration", "admit a request that fits after a wait of at most this"}, paramID},
+				{"MAXWAIT duration", "admit a request that fits after a wait of at most this"}, paramFrom, paramID},
 			shown: []example{
 				{"RL.TOKENBUCKET user:42 10/s 100", "1 99 0 100 100", "the first request finds a full bucket"},
 				{"RL.TOKENBUCKET user:42 10/s 100 COST 100", "0 99 100 100 100", "one token short, it is there in 100 ms"},
@@ -50,12 +51,12 @@ func bucketCommands() []*command {
 			plan: planTokenBucket,
 		},
 		{
-			name: "RL.LEAKYBUCKET", arity: -4, syntax: "key rate capacity [COST n] [ID token]",
+			name: "RL.LEAKYBUCKET", arity: -4, syntax: "key rate capacity [COST n] [FROM address] [ID token]",
 			summary: "Pace requests evenly through a bounded queue",
 			details: "Admitted requests leave one at a time, 1/rate apart. `retry_after_ms` of an admitted request is how long it waits in the " +
 				"queue: the caller holds it that long. A request that finds the queue full is denied. This is nginx's `limit_req` with " +
 				"`burst` and without `nodelay`.",
-			params: []param{paramKey, paramRate, {"capacity", "requests that may wait, besides the one that leaves; 0 admits only at the pace"}, paramCost, paramID},
+			params: []param{paramKey, paramRate, {"capacity", "requests that may wait, besides the one that leaves; 0 admits only at the pace"}, paramCost, paramFrom, paramID},
 			shown: []example{
 				{"RL.LEAKYBUCKET mail:7 10/s 2", "1 2 0 100 2", "leaves at once"},
 				{"RL.LEAKYBUCKET mail:7 10/s 2", "1 1 100 200 2", "waits for 100 ms"},
@@ -71,7 +72,7 @@ func bucketCommands() []*command {
 func windowCommands() []*command {
 	return []*command{
 		{
-			name: "RL.FIXED", arity: -4, syntax: "key window|DAY|WEEK|MONTH|YEAR|FOREVER max [COST n] [PARTIAL] [FIRST] [TZ zone] [ID token]",
+			name: "RL.FIXED", arity: -4, syntax: "key window|DAY|WEEK|MONTH|YEAR|FOREVER max [COST n] [PARTIAL] [FIRST] [TZ zone] [FROM address] [ID token]",
 			summary: "Count in fixed windows: per minute, per calendar day, for ever",
 			details: "Windows of a duration are aligned to the epoch in UTC: with `1m` they run from :00 to :59 of every minute. With `FIRST` the " +
 				"window begins at the first request instead. `DAY`, `WEEK` (from Monday), `MONTH` and `YEAR` are calendar windows in the time zone " +
@@ -80,7 +81,7 @@ func windowCommands() []*command {
 				"`RL.SLIDING` or `RL.SLIDINGCOUNTER`.",
 			params: []param{paramKey, paramWindow, paramMax, paramCost, paramPartial,
 				{"FIRST", "begin the window at the first request; windows of a duration only"},
-				{"TZ zone", "IANA name of the time zone, like `Europe/Berlin`; calendar windows only"}, paramID},
+				{"TZ zone", "IANA name of the time zone, like `Europe/Berlin`; calendar windows only"}, paramFrom, paramID},
 			shown: []example{
 				{"RL.FIXED ip:203.0.113.9 1m 2 FIRST", "1 1 0 60000 2", "the window begins"},
 				{"RL.FIXED ip:203.0.113.9 1m 2 FIRST COST 2", "0 1 60000 60000 2", "one unit is left, two fit in the next window"},
@@ -90,11 +91,11 @@ func windowCommands() []*command {
 			plan: planFixed,
 		},
 		{
-			name: "RL.SLIDING", arity: -4, syntax: "key window max [COST n] [PARTIAL] [ID token]",
+			name: "RL.SLIDING", arity: -4, syntax: "key window max [COST n] [PARTIAL] [FROM address] [ID token]",
 			summary: "Count exactly over the last window, from a log of what was admitted",
 			details: "Admitted when the units admitted within the last `window`, and the cost, are together at most `max`. Exact at every instant, " +
 				"also for many requests in one millisecond. It remembers each admitted request: up to 12 bytes a unit.",
-			params: []param{paramKey, paramWindow, {"max", "units admitted in any window, at most 1000000"}, paramCost, paramPartial, paramID},
+			params: []param{paramKey, paramWindow, {"max", "units admitted in any window, at most 1000000"}, paramCost, paramPartial, paramFrom, paramID},
 			cost:   "O(log n) in the units remembered",
 			shown: []example{
 				{"RL.SLIDING sms:42 1h 2", "1 1 0 3600000 2", "one of two"},
@@ -104,11 +105,11 @@ func windowCommands() []*command {
 			plan: planSliding,
 		},
 		{
-			name: "RL.SLIDINGCOUNTER", arity: -4, syntax: "key window max [COST n] [PARTIAL] [ID token]",
+			name: "RL.SLIDINGCOUNTER", arity: -4, syntax: "key window max [COST n] [PARTIAL] [FROM address] [ID token]",
 			summary: "Count over about the last window, from two counters",
 			details: "The units of the window before count with the share of it that the last `window` still covers, those of this window in full. " +
 				"Constant memory whatever the maximum; exact as long as requests come evenly.",
-			params: []param{paramKey, paramWindow, paramMax, paramCost, paramPartial, paramID},
+			params: []param{paramKey, paramWindow, paramMax, paramCost, paramPartial, paramFrom, paramID},
 			shown: []example{
 				{"RL.SLIDINGCOUNTER api:42 1m 1000", "1 999 0 * 1000", "idle after this window and the next"},
 			},
@@ -121,13 +122,13 @@ func windowCommands() []*command {
 func guardCommands() []*command {
 	return []*command{
 		{
-			name: "RL.ACQUIRE", arity: -4, syntax: "key max ttl [HOLDER id] [COST n] [ID token]",
+			name: "RL.ACQUIRE", arity: -4, syntax: "key max ttl [HOLDER id] [COST n] [FROM address] [ID token]",
 			summary: "Take a slot: at most so many at once",
 			details: "At most `max` units are held at the same time. A holder gives its slot back with `RL.RELEASE`, keeps it longer with " +
 				"`RL.RENEW`, and loses it `ttl` after it last did either, so a holder that dies leaks nothing. Acquiring again with a live " +
 				"holder id is a renewal, so a retry is safe. Without `HOLDER` the server makes up an id (with `ID` it is the token).",
 			params: []param{paramKey, {"max", "units held at once"}, {"ttl", "a duration; 0: a slot is held until it is released"},
-				{"HOLDER id", "names the holder, 1 to 64 bytes"}, paramCost, paramID},
+				{"HOLDER id", "names the holder, 1 to 64 bytes"}, paramCost, paramFrom, paramID},
 			reply: "The five integers and, sixth, the holder id. `retry_after_ms` of a denial is when the first slot runs out by itself.",
 			shown: []example{
 				{"RL.ACQUIRE job:export 2 30s HOLDER a", "1 1 0 30000 2 a", "the first of two slots"},
@@ -140,13 +141,21 @@ func guardCommands() []*command {
 			plan: planAcquire, answer: answerAcquire,
 		},
 		{
-			name: "RL.STRIKE", arity: -5, syntax: "key window threshold penalty [threshold penalty ...] [COST n] [ID token]",
+			name: "RL.STRIKE", arity: -5, syntax: "key window threshold [DELAY] penalty [threshold [DELAY] penalty ...] [ATTEMPTS] [EXTEND] [COST n] [FROM address] [ID token]",
 			summary: "Count failures and block with growing penalties",
 			details: "Counts strikes over a sliding window. The strike that reaches a threshold blocks the key for that step's penalty and answers a denial already; strikes " +
 				"while the key is blocked are denied and not counted. Ask with `COST 0` before the attempt, strike after a failure, and forgive with " +
-				"`RL.RESET` after a success.",
+				"`RL.RESET` after a success.\n\n" +
+				"With `ATTEMPTS` a strike is an attempt that begins, and it counts as a failure unless it is forgiven: begin with `RL.STRIKE`, try when `allowed` is 1, and after a success " +
+				"send `RL.RESET`. The attempt that reaches a threshold is admitted, and the penalty holds for all others. So no more attempts run than the last threshold says, " +
+				"however many begin at the same time. An attempt whose program dies counts as a failure.\n\n" +
+				"A step with `DELAY` blocks nobody: from its threshold on `retry_after_ms` of an admitted strike is how long to hold the response.",
 			params: []param{paramKey, {"window", "how long a strike counts: a duration up to 366 days"},
-				{"threshold", "strikes in the window, ascending from step to step; up to 16 steps"}, {"penalty", "how long the key is then blocked: a duration"}, paramCost, paramID},
+				{"threshold", "strikes in the window, ascending from step to step; up to 16 steps"}, {"penalty", "how long the key is then blocked: a duration"},
+				{"DELAY", "the duration is a delay of the response instead"},
+				{"ATTEMPTS", "a strike is an attempt that begins, not a failure that is reported"},
+				{"EXTEND", "strikes while the key is blocked count too, up to the last threshold, and begin the penalty anew"},
+				{"COST n", "as how many strikes this one counts, 1 unless given; 0 looks without counting"}, paramFrom, paramID},
 			reply: "The five integers; `remaining` is the strikes left before the last step, `limit` the last threshold.",
 			cost:  "O(log n) in the strikes remembered",
 			shown: []example{
@@ -155,6 +164,10 @@ func guardCommands() []*command {
 				{"RL.STRIKE auth:42 15m 2 2s 4 5m", "0 2 2000 900000 4", "the second blocks for 2 s"},
 				{"RL.STRIKE auth:42 15m 2 2s 4 5m COST 0", "0 2 2000 900000 4", "not now"},
 				{"RL.RESET auth:42", "1", "the right password in the end: forgiven"},
+				{"RL.STRIKE auth:43 15m 2 DELAY 2s 3 15m ATTEMPTS", "1 2 0 900000 3", "an attempt begins"},
+				{"RL.STRIKE auth:43 15m 2 DELAY 2s 3 15m ATTEMPTS", "1 1 2000 900000 3", "another: hold its response for 2 s"},
+				{"RL.STRIKE auth:43 15m 2 DELAY 2s 3 15m ATTEMPTS", "1 0 2000 900000 3", "the last one that may be tried"},
+				{"RL.STRIKE auth:43 15m 2 DELAY 2s 3 15m ATTEMPTS", "0 0 900000 900000 3", "locked for 15 minutes"},
 			},
 			plan: planStrike,
 		},

@@ -6,7 +6,7 @@ func holdCommands() []*command {
 	paramID := param{"id", "the hold, as `RL.RESERVE` was given or answered it"}
 	return []*command{
 		{
-			name: "RL.RESERVE", arity: -5, syntax: "policy key n ttl [AND policy key [policy key ...]] [PRIORITY high|normal] [ID id]",
+			name: "RL.RESERVE", arity: -5, syntax: "policy key n ttl [AND policy key [policy key ...]] [PRIORITY high|normal] [FROM address] [ID id]",
 			group: groupPolicy, flags: decideFlags, keys: keySpec{2, 2, 1},
 			summary: "Hold units for a request whose true cost is not known yet",
 			details: "Takes `n` units as `RL.CHECK` does, from every limit of every policy named or from none, and holds them until `RL.COMMIT` says what was used or " +

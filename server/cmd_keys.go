@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"math"
 	"strconv"
 
@@ -29,7 +30,7 @@ func keyCommands() []*command {
 			run: func(s *session, args [][]byte) { s.ttl(args[1], 1000) }},
 		{name: "PTTL", arity: 2, syntax: "key", summary: "Milliseconds until the limiter is idle", reply: "Rounded up; -1: never by itself, -2: it is idle.", flags: "readonly fast", keys: oneKey,
 			run: func(s *session, args [][]byte) { s.ttl(args[1], 1) }},
-		{name: "TYPE", arity: 2, syntax: "key", summary: "The algorithm of a limiter, or none", flags: "readonly fast", keys: oneKey, run: runType},
+		{name: "TYPE", arity: 2, syntax: "key", summary: "The algorithm of a limiter, string for what scripts and clients keep, or none", flags: "readonly fast", keys: oneKey, run: runType},
 		{name: "EXISTS", arity: -2, syntax: "key [key ...]", summary: "How many of the keys are not idle", flags: "readonly fast", keys: keySpec{1, -1, 1}, run: runExists},
 		{name: "RANDOMKEY", arity: 1, summary: "Some key that is not idle", flags: "readonly", run: runRandomKey},
 		{name: "DBSIZE", arity: 1, summary: "The number of keys that are not idle", flags: "readonly fast", run: func(s *session, _ [][]byte) { s.int(s.srv.lim.Len()) }},
@@ -52,14 +53,6 @@ func keyCommands() []*command {
 	return commands
 }
 
-// inspect looks at a key that may be named wrongly: such a key cannot be there.
-func (s *session) inspect(key []byte) (engine.Info, bool) {
-	if checkKey(key) != nil {
-		return engine.Info{}, false
-	}
-	return s.srv.lim.Inspect(key)
-}
-
 func (s *session) ttl(key []byte, unitMs int64) {
 	info, ok := s.inspect(key)
 	switch {
@@ -76,7 +69,15 @@ func (s *session) ttl(key []byte, unitMs int64) {
 
 func runType(s *session, args [][]byte) {
 	info, _ := s.inspect(args[1])
-	s.simple(info.Algorithm.String())
+	s.simple(typeName(info.Algorithm))
+}
+
+// typeName is what TYPE answers: Redis' own name for what scripts and clients keep.
+func typeName(a engine.Algorithm) string {
+	if a == engine.Scripted {
+		return "string"
+	}
+	return a.String()
 }
 
 func runExists(s *session, args [][]byte) {
@@ -91,7 +92,8 @@ func runExists(s *session, args [][]byte) {
 
 func runRandomKey(s *session, _ [][]byte) {
 	if key := s.srv.lim.RandomKey(); key != nil {
-		s.bulkBytes(key)
+		shown, _ := shownName(s.srv.lim.Policies(), nil, key)
+		s.bulkBytes(shown)
 		return
 	}
 	s.null()
@@ -143,7 +145,7 @@ func runKeys(s *session, args [][]byte) {
 		s.fail(errPatternLong)
 		return
 	}
-	found := keyList{keep: func(key []byte, _ engine.Algorithm) bool { return matchGlob(pattern, key) }}
+	found := s.newKeyList(pattern, func(key []byte, _ engine.Algorithm) bool { return matchGlob(pattern, key) })
 	for cursor, more := uint64(0), true; more && found.n <= maxKeysReply; more = cursor != 0 {
 		cursor = s.srv.lim.Scan(cursor, keysStep, found.visit)
 		found.sift()
@@ -160,8 +162,12 @@ func runKeys(s *session, args [][]byte) {
 // visits a key, and a pattern may take long to match: a visit only takes a copy.
 type keyList struct {
 	keep    func(key []byte, a engine.Algorithm) bool
+	set     *engine.Policies // whose layouts name the keys; nil: none does
 	n       int
 	replies []byte
+	seen    map[string]struct{} // the names that several limiters share
+	listed  bool                // the names are wanted, too
+	names   [][]byte
 
 	text    []byte // the keys visited since the last sift
 	visited []visitedKey
@@ -177,18 +183,48 @@ func (l *keyList) visit(key []byte, a engine.Algorithm) {
 	l.visited = append(l.visited, visitedKey{len(l.text), a})
 }
 
-// sift keeps those of the visited keys that belong in the reply.
+// sift keeps those of the visited keys that belong in the reply, by the names that people
+// know.
 func (l *keyList) sift() {
 	from := 0
+	var memory []byte
 	for _, v := range l.visited {
-		key := l.text[from:v.end]
+		key, shared := l.text[from:v.end], false
 		from = v.end
-		if l.n <= maxKeysReply && l.keep(key, v.algorithm) {
+		if l.set != nil {
+			key, shared = shownName(l.set, memory, key)
+		}
+		if l.n <= maxKeysReply && l.keep(key, v.algorithm) && !(shared && l.twice(key)) {
 			l.n++
 			l.replies = redcon.AppendBulk(l.replies, key)
+			if l.listed {
+				l.names = append(l.names, bytes.Clone(key))
+			}
 		}
 	}
 	l.text, l.visited = l.text[:0], l.visited[:0]
+}
+
+// twice notes a name that several limiters share, and reports whether it was there before.
+func (l *keyList) twice(key []byte) bool {
+	if _, there := l.seen[string(key)]; there {
+		return true
+	}
+	if l.seen == nil {
+		l.seen = make(map[string]struct{})
+	}
+	l.seen[string(key)] = struct{}{}
+	return false
+}
+
+// newKeyList makes a list of the keys that keep wants. To a pattern that asks for own names of
+// policies' limiters they are shown by these, to any other by the names of their layouts.
+func (s *session) newKeyList(pattern []byte, keep func(key []byte, a engine.Algorithm) bool) keyList {
+	l := keyList{keep: keep}
+	if set := s.srv.lim.Policies(); set.HasLayouts() && !engine.Reserved(pattern) {
+		l.set = set
+	}
+	return l
 }
 
 func runScan(s *session, args [][]byte) {
@@ -197,11 +233,11 @@ func runScan(s *session, args [][]byte) {
 		s.fail(replyError("ERR invalid cursor: cursor must be 0, or what SCAN answered, not " + quote(args[1])))
 		return
 	}
-	count, keep, err := scanOptions(args[2:])
+	count, pattern, keep, err := scanOptions(args[2:])
 	if !s.guarded(err) {
 		return
 	}
-	found := keyList{keep: keep}
+	found := s.newKeyList(pattern, keep)
 	cursor = s.srv.lim.Scan(cursor, count, found.visit)
 	found.sift()
 	s.array(2)
@@ -210,31 +246,30 @@ func runScan(s *session, args [][]byte) {
 	s.out = append(s.out, found.replies...)
 }
 
-func scanOptions(args [][]byte) (count int, keep func([]byte, engine.Algorithm) bool, err error) {
+func scanOptions(args [][]byte) (count int, pattern []byte, keep func([]byte, engine.Algorithm) bool, err error) {
 	count = defaultScanCount
-	var pattern []byte
 	kind := ""
 	for ; len(args) > 0; args = args[2:] {
 		switch {
 		case len(args) < 2:
-			return 0, nil, errSyntax
+			return 0, nil, nil, errSyntax
 		case isWord(args[0], "MATCH"):
 			if pattern = args[1]; len(pattern) > maxPatternBytes {
-				return 0, nil, errPatternLong
+				return 0, nil, nil, errPatternLong
 			}
 		case isWord(args[0], "COUNT"):
 			n, err := unitsArg("COUNT", args[1], 1, math.MaxInt64)
 			if err != nil {
-				return 0, nil, err
+				return 0, nil, nil, err
 			}
 			count = int(min(n, maxScanCount))
 		case isWord(args[0], "TYPE"):
 			kind = lower(args[1])
 		default:
-			return 0, nil, errSyntax
+			return 0, nil, nil, errSyntax
 		}
 	}
-	return count, func(key []byte, a engine.Algorithm) bool {
-		return (kind == "" || kind == a.String()) && (pattern == nil || matchGlob(pattern, key))
+	return count, pattern, func(key []byte, a engine.Algorithm) bool {
+		return (kind == "" || kind == a.String() || kind == typeName(a)) && (pattern == nil || matchGlob(pattern, key))
 	}, nil
 }

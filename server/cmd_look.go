@@ -3,7 +3,7 @@ package server
 import (
 	"fmt"
 	"slices"
-	"strings"
+	"strconv"
 
 	"github.com/weir-project/weir/engine"
 )
@@ -12,13 +12,14 @@ const staleField = "In a cluster also `stale_ms`: how old the answer may be, 0 u
 
 func lookCommands() []*command {
 	inspectReply := "A map, empty for an idle key that nothing blocks (under `READONLY` in a cluster it has `stale_ms` alone): `algorithm`, `rule` (the limit used last, as one types it), `limit`, `used` (units, rounded up), `remaining`, " +
-		"`idle_in_ms` (-1: never by itself), `blocked` (1 or 0), `blocked_ms` (-1: no end), `blocked_by` (the key of the block: another one for a block `EVERYWHERE`), `reason`, `penalty_ms` (what is left of a strike penalty), `holders` (slots held, or holds on the limit of a policy), `bytes`. " + staleField
+		"`idle_in_ms` (-1: never by itself), `blocked` (1 or 0), `blocked_ms` (-1: no end), `blocked_by` (the key of the block: another one for a block `EVERYWHERE`), `reason`, `penalty_ms` (what is left of a strike penalty), `holders` (slots held, or holds on the limit of a policy), `bytes`. " +
+		"A token bucket also has `tokens` (what it holds, with its fraction, to a billionth) and `lastRefill` (Unix milliseconds of the look: weir refills continuously, up to then). " + staleField
 	return []*command{
 		{
 			name: "RL.INSPECT", arity: 2, syntax: "key", group: groupLook, flags: "readonly fast", keys: oneKey,
 			summary: "Describe one limiter", reply: inspectReply,
 			shown: []example{{"RL.TOKENBUCKET user:42 10/s 100 COST 30", "1 70 0 3000 100", ""},
-				{"RL.INSPECT user:42", "algorithm tokenbucket rule 10/s 100 limit 100 used 30 remaining 70 idle_in_ms 3000 blocked 0 blocked_ms 0 blocked_by  reason  penalty_ms 0 holders 0 bytes *", ""}},
+				{"RL.INSPECT user:42", "algorithm tokenbucket rule 10/s 100 limit 100 used 30 remaining 70 idle_in_ms 3000 blocked 0 blocked_ms 0 blocked_by  reason  penalty_ms 0 holders 0 bytes * tokens 70 lastRefill *", ""}},
 			run: runInspect,
 		},
 		{
@@ -33,7 +34,16 @@ func lookCommands() []*command {
 		topCommand(),
 		{
 			name: "HGETALL", arity: 2, syntax: "key", group: groupLook, flags: "readonly fast", keys: oneKey,
-			summary: "The same as RL.INSPECT", reply: inspectReply, run: runInspect,
+			summary: "The fields of a limiter: the same as RL.INSPECT", run: runHashAll,
+			reply: "As of RL.INSPECT. Of a hash that a recognised script keeps: its fields and their values, as Redis shows them.",
+		},
+		{
+			name: "HGET", arity: 3, syntax: "key field", group: groupLook, flags: "readonly fast", keys: oneKey,
+			summary: "One of the fields that HGETALL shows", reply: "Its value, or nothing.", run: runHashGet,
+		},
+		{
+			name: "HMGET", arity: -3, syntax: "key field [field ...]", group: groupLook, flags: "readonly fast", keys: oneKey,
+			summary: "Some of the fields that HGETALL shows", reply: "Their values, nothing for a field that is not there.", run: runHashGetSome, cost: "O(n) in the fields asked for",
 		},
 	}
 }
@@ -44,21 +54,99 @@ func runInspect(s *session, args [][]byte) {
 		s.absent()
 		return
 	}
-	s.mapOf(13 + s.staleFields())
-	s.pair("algorithm", info.Algorithm.String())
-	s.pair("rule", ruleText(info.Limit))
-	s.pairInt("limit", info.Limit.Max)
-	s.pairInt("used", info.Used)
-	s.pairInt("remaining", info.Remaining)
-	s.pairInt("idle_in_ms", info.IdleInMs)
-	s.pairInt("blocked", int64(oneIf(info.Blocked)))
-	s.pairInt("blocked_ms", info.BlockedMs)
-	s.pair("blocked_by", info.BlockedBy)
-	s.pair("reason", info.Reason)
-	s.pairInt("penalty_ms", info.PenaltyMs)
-	s.pairInt("holders", int64(info.Holders))
-	s.pairInt("bytes", int64(info.Bytes))
+	fields := fieldsOf(&info)
+	s.mapOf(len(fields) + s.staleFields())
+	for _, f := range fields {
+		if f.number {
+			s.pairInt(f.name, f.n)
+		} else {
+			s.pair(f.name, f.text)
+		}
+	}
 	s.stale()
+}
+
+// runHashAll is HGETALL: Redis' own for what is a hash there, and RL.INSPECT for anything else.
+func runHashAll(s *session, args [][]byte) {
+	info, ok := s.inspect(args[1])
+	if !ok || info.Hash.Empty() {
+		runInspect(s, args)
+		return
+	}
+	s.mapOf(len(info.Hash))
+	for _, f := range info.Hash {
+		s.pair(f.Name, f.Value)
+	}
+}
+
+func runHashGet(s *session, args [][]byte) { s.hashValue(s.hashOf(args[1]), args[2]) }
+
+func runHashGetSome(s *session, args [][]byte) {
+	hash := s.hashOf(args[1])
+	s.array(len(args) - 2)
+	for _, name := range args[2:] {
+		s.hashValue(hash, name)
+	}
+}
+
+// hashOf returns what HGETALL shows of a key, without stale_ms.
+func (s *session) hashOf(key []byte) []engine.HashField {
+	info, ok := s.inspect(key)
+	switch {
+	case !ok && !info.Blocked:
+		return nil
+	case !info.Hash.Empty():
+		return info.Hash[:]
+	}
+	var hash []engine.HashField
+	for _, f := range fieldsOf(&info) {
+		if f.number {
+			f.text = strconv.FormatInt(f.n, 10)
+		}
+		hash = append(hash, engine.HashField{Name: f.name, Value: f.text})
+	}
+	return hash
+}
+
+func (s *session) hashValue(hash []engine.HashField, name []byte) {
+	for _, f := range hash {
+		if f.Name == string(name) {
+			s.bulk(f.Value)
+			return
+		}
+	}
+	s.null()
+}
+
+// field is one field of the description of a limiter: a text or a number.
+type field struct {
+	name, text string
+	n          int64
+	number     bool
+}
+
+// fieldsOf describes a limiter.
+func fieldsOf(info *engine.Info) []field {
+	number := func(name string, n int64) field { return field{name: name, n: n, number: true} }
+	fields := []field{
+		{name: "algorithm", text: info.Algorithm.String()},
+		{name: "rule", text: ruleText(info.Limit)},
+		number("limit", info.Limit.Max),
+		number("used", info.Used),
+		number("remaining", info.Remaining),
+		number("idle_in_ms", info.IdleInMs),
+		number("blocked", int64(oneIf(info.Blocked))),
+		number("blocked_ms", info.BlockedMs),
+		{name: "blocked_by", text: info.BlockedBy},
+		{name: "reason", text: info.Reason},
+		number("penalty_ms", info.PenaltyMs),
+		number("holders", int64(info.Holders)),
+		number("bytes", int64(info.Bytes)),
+	}
+	if info.Algorithm == engine.TokenBucket {
+		fields = append(fields, field{name: "tokens", text: info.Tokens}, number("lastRefill", info.AtMs))
+	}
+	return fields
 }
 
 // ruleText writes a limit as its decision command takes it.
@@ -73,15 +161,27 @@ func ruleText(l engine.Limit) string {
 	case engine.Concurrency:
 		return fmt.Sprint(l.Max)
 	case engine.Strike:
-		var b strings.Builder
-		b.WriteString(engine.FormatDuration(l.WindowNs))
-		for i := range l.Steps.Len() {
-			step := l.Steps.At(i)
-			fmt.Fprintf(&b, " %d %s", step.Threshold, engine.FormatDuration(step.PenaltyNs))
-		}
-		return b.String()
+		return strikeText(l)
 	}
 	return ""
+}
+
+func strikeText(l engine.Limit) string {
+	text := engine.FormatDuration(l.WindowNs)
+	for i := range l.Steps.Len() {
+		step, delay := l.Steps.At(i), ""
+		if step.Delay {
+			delay = "DELAY "
+		}
+		text += fmt.Sprintf(" %d %s%s", step.Threshold, delay, engine.FormatDuration(step.PenaltyNs))
+	}
+	if l.Strikes&engine.Attempts != 0 {
+		text += " ATTEMPTS"
+	}
+	if l.Strikes&engine.Extend != 0 {
+		text += " EXTEND"
+	}
+	return text
 }
 
 func fixedText(l engine.Limit) string {
@@ -116,7 +216,7 @@ func runExplain(s *session, args [][]byte) {
 		s.explainCheck(op, &ds[0])
 		return
 	}
-	info, _ := s.inspect(op.Key)
+	info, _ := s.srv.lim.Inspect(op.Key)
 	s.explanation(op, &ds[0], info)
 }
 
@@ -164,7 +264,11 @@ func (s *session) explanation(op *engine.Op, d *engine.Decision, info engine.Inf
 	s.pairInt("limit", d.Limit)
 	s.pair("algorithm", op.Limit.Algorithm.String())
 	s.pair("rule", ruleText(op.Limit))
-	s.pair("why", why(op, d, info))
+	reason := why(op, d, info)
+	if !info.Blocked && s.fromBlocked(op) {
+		reason = s.fromText(op)
+	}
+	s.pair("why", reason)
 	s.stale()
 }
 
@@ -183,6 +287,10 @@ func why(op *engine.Op, d *engine.Decision, info engine.Info) string {
 		return fmt.Sprintf("it needs %s, %d of %d are left, and none comes back by itself", units(op.Cost), d.Remaining, d.Limit)
 	case d.Allowed == 0:
 		return fmt.Sprintf("it needs %s, %d of %d are left; it fits in %d ms", units(op.Cost), d.Remaining, d.Limit, d.RetryMs)
+	case op.Limit.Strikes&engine.Attempts != 0 && op.Cost > 0 && d.Remaining == 0 && !lastStep(&op.Limit).Delay:
+		return "this attempt is admitted, and is the last: the key is then blocked"
+	case op.Limit.Algorithm == engine.Strike && d.RetryMs > 0:
+		return fmt.Sprintf("it is admitted, and its response is to be held for %d ms", d.RetryMs)
 	case d.RetryMs > 0:
 		return fmt.Sprintf("it fits when it is held for %d ms first", d.RetryMs)
 	case op.Cost == 0:
@@ -194,6 +302,8 @@ func why(op *engine.Op, d *engine.Decision, info engine.Info) string {
 	}
 }
 
+func lastStep(l *engine.Limit) engine.Step { return l.Steps.At(l.Steps.Len() - 1) }
+
 // blockText says which block denies the decisions on a key.
 func blockText(key []byte, info *engine.Info) string {
 	by := ""
@@ -201,6 +311,21 @@ func blockText(key []byte, info *engine.Info) string {
 		by = " by RL.BLOCK " + quote([]byte(info.BlockedBy)) + " EVERYWHERE"
 	}
 	return "the key is blocked" + by + forHowLong(info.BlockedMs) + reasonText(info.Reason)
+}
+
+// fromBlocked says whether the address that an operation comes from is blocked everywhere.
+func (s *session) fromBlocked(op *engine.Op) bool {
+	if len(op.From) == 0 {
+		return false
+	}
+	info, _ := s.inspect(op.From)
+	return info.Blocked && info.Everywhere
+}
+
+// fromText says which block of an address denies an operation.
+func (s *session) fromText(op *engine.Op) string {
+	info, _ := s.inspect(op.From)
+	return "its address is blocked by RL.BLOCK " + quote(op.From) + " EVERYWHERE" + forHowLong(info.BlockedMs) + reasonText(info.Reason)
 }
 
 func units(n int64) string {

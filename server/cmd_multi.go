@@ -14,6 +14,7 @@ const maxQueuedBytes = 1 << 20
 type transaction struct {
 	queue  []queued
 	ops    int // operations the queue will make, at most MaxBatch
+	values int // bytes of strings that their answers may have, at most maxBatchValues
 	bytes  int
 	held   int  // of bytes, what is counted in Server.held
 	broken bool // a command was refused while queueing
@@ -84,12 +85,12 @@ func (s *session) endTransaction() {
 // enqueue checks a command as far as it can be and keeps a copy of it.
 func (s *session) enqueue(cmd *command, args [][]byte) {
 	tx := s.tx
-	n, err := s.rehearse(cmd, args)
+	n, values, err := s.rehearse(cmd, args)
 	size := queuedCommandBytes
 	for _, a := range args {
 		size += len(a) + queuedArgBytes
 	}
-	if err == nil && (len(tx.queue) == MaxBatch || tx.ops+n > MaxBatch || tx.bytes+size > maxQueuedBytes) {
+	if err == nil && (len(tx.queue) == MaxBatch || tx.ops+n > MaxBatch || tx.values+values > maxBatchValues || tx.bytes+size > maxQueuedBytes) {
 		err = errMultiTooLong
 	}
 	if err == nil && !tx.reserve(size, &s.srv.held) {
@@ -101,6 +102,7 @@ func (s *session) enqueue(cmd *command, args [][]byte) {
 		return
 	}
 	tx.ops += n
+	tx.values += values
 	tx.queue = append(tx.queue, queued{cmd: cmd, args: cloneArgs(args)})
 	s.about.update(func(i *clientInfo) { i.queued = len(tx.queue) })
 	s.simple("QUEUED")
@@ -118,18 +120,18 @@ func (tx *transaction) reserve(size int, held *budget) bool {
 }
 
 // rehearse reads the arguments of an operation without keeping it and returns
-// how many operations it makes. EXEC reads them again, because what they mean
-// may depend on the time.
-func (s *session) rehearse(cmd *command, args [][]byte) (ops int, err error) {
+// how many operations it makes, and how many bytes of strings they may answer. EXEC
+// reads them again, because what they mean may depend on the time.
+func (s *session) rehearse(cmd *command, args [][]byte) (ops, values int, err error) {
 	if cmd.plan == nil {
-		return 0, nil
+		return 0, 0, nil
 	}
 	err = s.plan(cmd, args)
-	if ops = s.pending(); err == nil {
+	if ops, values = s.pending(), s.batch.values; err == nil {
 		err = forKey(s.srv.redirect(), s.batch.ops[0].Key)
 	}
 	s.dropBatch()
-	return ops, err
+	return ops, values, err
 }
 
 func (s *session) dropBatch() {

@@ -24,9 +24,9 @@ func policyCommands() []*command {
 			policySetCommand(), policyOverrideCommand(),
 			{name: "GET", arity: 3, syntax: "name", flags: "readonly fast", summary: "Describe a policy", params: []param{paramPolicy},
 				reply: "A map: `name`, `version`, `limits` as one types them, `overrides` (of each the pattern, its limits, none for UNLIMITED, and the milliseconds it still holds, -1 for ever), `shadow` and `disabled` (1 or 0), `retry_after_ms`, `reserved`, what became of " +
-					"checks on this node: `admitted`, `denied`, `shadowed` (admitted because the policy is a shadow), and its `owner`, empty for nobody. " + staleField,
+					"checks on this node: `admitted`, `denied`, `shadowed` (admitted because the policy is a shadow), its `owner`, empty for nobody, its `layout`, and `report`: `burst` or a duration. " + staleField,
 				shown: []example{{"RL.POLICY SET login LIMIT FIXED 1m 5 FIRST RETRYAFTER 60s", "1", ""},
-					{"RL.POLICY GET login", "name login version 1 limits FIXED 1m 5 FIRST shadow 0 disabled 0 retry_after_ms 60000 reserved 0% overrides  admitted 0 denied 0 shadowed 0 owner ", ""}},
+					{"RL.POLICY GET login", "name login version 1 limits FIXED 1m 5 FIRST shadow 0 disabled 0 retry_after_ms 60000 reserved 0% overrides  admitted 0 denied 0 shadowed 0 owner  layout  report burst", ""}},
 				run: runPolicyGet},
 			{name: "LIST", arity: -2, syntax: "[OWNER owner]", flags: "readonly fast", summary: "The names of all policies, in order",
 				params: []param{{"OWNER owner", "only those of this owner; `NONE`: only those of nobody"}}, run: runPolicyList, cost: "O(n) in the policies"},
@@ -46,10 +46,10 @@ func policyCommands() []*command {
 func policySetCommand() *command {
 	return &command{
 		name: "SET", arity: -6, flags: "write", cost: "O(1); with RESET, or with fewer limits than before, " + forgetsLater,
-		syntax:  "name LIMIT algorithm argument [argument ...] [LIMIT algorithm argument ...] [SHADOW] [DISABLED] [RETRYAFTER duration] [RESERVED part] [OWNER owner] [KEEP usage|RESET] [IF version]",
+		syntax:  "name LIMIT algorithm argument [argument ...] [LIMIT algorithm argument ...] [SHADOW] [DISABLED] [RETRYAFTER duration] [RESERVED part] [LAYOUT layout] [REPORT per] [OWNER owner] [KEEP usage|RESET] [IF version]",
 		summary: "Make a policy, or give it other terms",
 		details: "A limit is written as its decision command takes it, without key: `TOKENBUCKET rate burst [MAXWAIT duration]`, `LEAKYBUCKET rate capacity`, `FIXED window max [FIRST] [TZ zone]`, " +
-			"`SLIDING window max`, `SLIDINGCOUNTER window max`, `STRIKE window threshold penalty [threshold penalty ...]`. A policy with several takes from all or from none. " +
+			"`SLIDING window max`, `SLIDINGCOUNTER window max`, `STRIKE window threshold [DELAY] penalty [threshold [DELAY] penalty ...] [ATTEMPTS] [EXTEND]`. A policy with several takes from all or from none. " +
 			"When a policy changes, usage is kept limit by limit, in their order, where the algorithm stays the same: what was used stays used, as with a decision command that brings " +
 			"another limit. `RESET` forgets it. Overrides stay either way, and so does the owner unless `OWNER` names another. " +
 			"`IF` makes a change conditional. A transaction with a conditional change is carried out whole or not at all: when one of its changes of policies is refused, " +
@@ -58,6 +58,9 @@ func policySetCommand() *command {
 			{"SHADOW", "decide and count, but deny nothing"}, {"DISABLED", "admit everything, without counting"},
 			{"RETRYAFTER duration", "denials say to wait at least this"},
 			{"RESERVED part", "the part of each limit that only `PRIORITY high` may take, like `20%`: background traffic is shed first"},
+			{"LAYOUT layout", "the name under which `KEYS`, `GET`, `HGETALL`, `TTL`, `DEL` and others know the limiters of the policy, like `rate-limit:{key}:{policy}`: `{key}` once, `{policy}` as often as wanted, up to 128 bytes beside the key. " +
+				"No two policies may have layouts that make the same name, unless one fixes more of it"},
+			{"REPORT per", "the integer `limit` that checks answer for a bucket: what its rate gives in this time, at least 1, or with `BURST` how much it holds; the latter unless given"},
 			{"OWNER owner", "label the policy with the team whose file it comes from: 1 to 64 letters, digits and -_.:, or `NONE` for nobody"},
 			{"KEEP usage|RESET", "keep or forget what was used; kept unless given"}, paramIf},
 		reply: versionReply,
@@ -120,7 +123,7 @@ func runPolicyGet(s *session, args [][]byte) {
 		return
 	}
 	counts := p.Counts()
-	s.mapOf(12 + s.staleFields())
+	s.mapOf(14 + s.staleFields())
 	s.pair("name", p.Name)
 	s.pairInt("version", int64(p.Version))
 	s.bulk("limits")
@@ -138,7 +141,17 @@ func runPolicyGet(s *session, args [][]byte) {
 	s.pairInt("denied", counts.Denied)
 	s.pairInt("shadowed", counts.Shadowed)
 	s.pair("owner", p.Owner)
+	s.pair("layout", p.Layout)
+	s.pair("report", reportText(p.ReportNs))
 	s.stale()
+}
+
+// reportText writes what reportArg reads, in lower case.
+func reportText(ns int64) string {
+	if ns == 0 {
+		return "burst"
+	}
+	return engine.FormatDuration(ns)
 }
 
 func limitTexts(limits []engine.PolicyLimit) []string {

@@ -10,7 +10,8 @@ import (
 func pubsubCommands() []*command {
 	const flags = "pubsub noscript loading stale no_multi"
 	listen := "Channel `weir:denied:<algorithm>` carries the key of every denied decision, for example `weir:denied:tokenbucket`, and `weir:denied:policy:<policy>` the key of every check " +
-		"that is denied by a limit of that policy (`PSUBSCRIBE weir:denied:policy:*`: of any). A node tells of the decisions that its own clients asked for. Of a request that waits (`RL.WAIT`) only the last denial is told. " +
+		"that is denied by a limit of that policy (`PSUBSCRIBE weir:denied:policy:*`: of any). `weir:lockout:policy:<policy>` and, for `RL.STRIKE`, `weir:lockout:strike` tell of each strike that " +
+		"begins the penalty of a last step, in JSON: `{\"policy\":\"lockout\",\"key\":\"42\",\"seconds\":900}`; a delay or the penalty of an earlier step is no lock-out. A node tells of the decisions that its own clients asked for. Of a request that waits (`RL.WAIT`) only the last denial is told. " +
 		"Messages beyond 50000 a second for all listeners together are dropped (INFO counts them); a listener that does not read is cut."
 	commands := []*command{
 		{name: "SUBSCRIBE", arity: -2, syntax: "channel [channel ...]", summary: "Listen to denials", details: listen, flags: flags,

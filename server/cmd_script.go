@@ -34,7 +34,7 @@ func scriptCommands() []*command {
 			details: "As EVALSHA, for libraries that send the text. Any other script is answered with an error.",
 			params:  append([]param{{"script", "the text, byte for byte as the library sends it"}}, params...),
 			reply:   "What the script answers.", cost: "O(n) in the length of the text",
-			flags: "write denyoom movablekeys noscript", plan: planEval, answer: answerScript,
+			flags: "write denyoom movablekeys noscript", plan: planEval, answer: answerScript, alone: runDeleteAll,
 		},
 		{
 			name: "SCRIPT", arity: -2, summary: "Scripts of limiter libraries", flags: "noscript",
@@ -63,6 +63,9 @@ func planEvalSHA(s *session, args [][]byte) error {
 }
 
 func planEval(s *session, args [][]byte) error {
+	if _, ok := deleteAllPattern(args[1]); ok {
+		return errAlone
+	}
 	sc, err := recognise(args[1])
 	if err != nil {
 		return err
@@ -84,16 +87,12 @@ func recognise(text []byte) (*script, error) {
 
 // planScript reads numkeys, keys and arguments of a script.
 func (s *session) planScript(sc *script, args [][]byte) error {
-	n, ok := parseInt(args[0])
+	n, err := scriptKeys(args)
 	keys := args[1:]
 	switch {
-	case !ok:
-		return notInteger("numkeys", "must be the number of keys", args[0])
-	case n < 0:
-		return errNegKeys
-	case n > int64(len(keys)):
-		return errFewKeys
-	case n != int64(sc.keys) || len(keys)-sc.keys != len(sc.args):
+	case err != nil:
+		return err
+	case n != sc.keys || len(keys)-sc.keys != len(sc.args):
 		return replyError("ERR " + sc.name + " takes " + strconv.Itoa(sc.keys) + " keys and " + strconv.Itoa(len(sc.args)) + " arguments")
 	}
 	op, err := s.op(engine.OpScript, keys[0])
@@ -103,8 +102,16 @@ func (s *session) planScript(sc *script, args [][]byte) error {
 	op.Script = s.batch.nextScript()
 	op.Script.ID = sc.id
 	argv := keys[sc.keys:]
-	if err := readArgs(sc.args, op.Script, argv); err != nil || sc.check == nil {
+	if err := readArgs(sc.args, op.Script, argv); err != nil {
 		return err
+	}
+	for _, value := range op.Script.Values {
+		if err := s.srv.checkValue(value); err != nil {
+			return err
+		}
+	}
+	if sc.check == nil {
+		return nil
 	}
 	return sc.check(op.Script, argv)
 }

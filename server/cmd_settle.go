@@ -40,7 +40,19 @@ func settleCommands() []*command {
 			reply:   "How many of them were not idle.",
 			cost:    "O(n) in the keys given",
 			shown:   []example{{"RL.FIXED trial:42 FOREVER 3", "1 2 0 -1 3", ""}, {"RL.RESET trial:42 trial:43", "1", ""}},
-			keys:    keySpec{1, -1, 1}, plan: planReset, answer: answerSum,
+			keys:    keySpec{1, -1, 1}, plan: planReset, answer: answerReset,
+		},
+		{
+			name: "RL.FORGIVE", arity: -3, syntax: "policy key [policy key ...] [ID token]", keys: keySpec{2, -1, 2},
+			summary: "Forget the strikes of a policy for a key, and end their penalties",
+			details: "What to send after an attempt under a policy with `STRIKE ... ATTEMPTS` succeeded; `RL.RESET` does it for `RL.STRIKE`. It forgives the attempts that are still running as well, " +
+				"and other limits of the policy stay as they are. To take back one attempt and leave those before it, send `RL.REFUND policy|<policy>|<number of the limit, from 0>|<key> 1`, which ends no penalty.",
+			params: []param{{"policy", "a policy made with `RL.POLICY SET`"}, paramKey, paramID},
+			reply:  "How many limiters had strikes.",
+			cost:   "O(n) in the limits of the policies",
+			shown: []example{{"RL.POLICY SET lockout LIMIT STRIKE 15m 2 DELAY 2s 3 15m ATTEMPTS", "1", ""}, {"RL.CHECK lockout 42", "1 2 0 900000 3 lockout", "an attempt begins"},
+				{"RL.FORGIVE lockout 42", "1", "and succeeds"}},
+			plan: planForgive, answer: answerAllowed,
 		},
 		{
 			name: "RL.BLOCK", arity: -3, syntax: "key duration|FOREVER [EVERYWHERE] [REASON text] [ID token]",
@@ -86,18 +98,10 @@ func deleteCommand(name string) *command {
 		params:  []param{{"key", "limiters to forget"}},
 		reply:   "How many of them were not idle.",
 		cost:    "O(n) in the keys given",
-		keys:    keySpec{1, -1, 1}, plan: planDelete, answer: answerSum,
+		keys:    keySpec{1, -1, 1}, plan: planDelete, answer: answerReset,
 	}
 }
 
 func answerAllowed(s *session, _ []engine.Op, ds []engine.Decision)   { s.int(ds[0].Allowed) }
 func answerRemaining(s *session, _ []engine.Op, ds []engine.Decision) { s.int(ds[0].Remaining) }
 func answerOK(s *session, _ []engine.Op, _ []engine.Decision)         { s.ok() }
-
-func answerSum(s *session, _ []engine.Op, ds []engine.Decision) {
-	sum := int64(0)
-	for i := range ds {
-		sum += ds[i].Allowed
-	}
-	s.int(sum)
-}

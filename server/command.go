@@ -30,7 +30,10 @@ type command struct {
 	plan   func(s *session, args [][]byte) error
 	answer func(s *session, ops []engine.Op, ds []engine.Decision)
 	run    func(s *session, args [][]byte)
-	subs   []*command
+	// alone carries out the arguments to which plan answers errAlone, behind all that came
+	// before them.
+	alone func(s *session, args [][]byte)
+	subs  []*command
 	// carried returns the command that the arguments carry; nil: they carry none. The keys of
 	// the carried command, and the permission to send it unless it is only looked at, are
 	// checked when it is planned.
@@ -102,7 +105,7 @@ type commandTable struct {
 func newCommandTable() *commandTable {
 	t := &commandTable{byName: make(map[string]*command)}
 	for _, family := range [][]*command{
-		decideCommands(), {rlWaitCommand()}, policyCommands(), settleCommands(), lookCommands(), keyCommands(), dialectCommands(), scriptCommands(), countCommands(),
+		decideCommands(), {rlWaitCommand()}, policyCommands(), settleCommands(), blacklistCommands(), lookCommands(), keyCommands(), dialectCommands(), scriptCommands(), countCommands(), stringCommands(),
 		connectionCommands(), {clientCommand()}, multiCommands(), pubsubCommands(),
 		serverCommands(), configCommands(), slowlogCommands(), {commandCommand(), aclCommand(), debugCommand()},
 		clusterCommands(), {weirClusterCommand(), weirBackupCommand()},

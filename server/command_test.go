@@ -120,7 +120,7 @@ func TestGetKeys(t *testing.T) {
 	for _, test := range []struct{ send, want string }{
 		{"rl.tokenbucket k 10/s 5", "k"}, {"DEL a b c", "a b c"}, {"RL.EXPLAIN RL.FIXED k 1m 5", "k"}, {"MEMORY USAGE k", "k"},
 		{"PING", "-ERR The command has no key arguments"}, {"LPUSH k", "-ERR Invalid command specified: command must be one of COMMAND LIST, not 'LPUSH'"},
-		{"RL.FIXED k", "-ERR Invalid number of arguments specified for command: it must be RL.FIXED key window|DAY|WEEK|MONTH|YEAR|FOREVER max [COST n] [PARTIAL] [FIRST] [TZ zone] [ID token]"},
+		{"RL.FIXED k", "-ERR Invalid number of arguments specified for command: it must be RL.FIXED key window|DAY|WEEK|MONTH|YEAR|FOREVER max [COST n] [PARTIAL] [FIRST] [TZ zone] [FROM address] [ID token]"},
 		{"RL.WAIT RL.TOKENBUCKET k 10/s 5 TIMEOUT 1s", "k"}, {"RL.WAIT RL.CHECK p k q j COST 2 TIMEOUT 1s", "k j"}, {"RL.CHECK p k PARTIAL", "k"},
 		{"RL.RESERVE p k 5 1m", "k"}, {"RL.RESERVE p k 5 1m ID x", "k"}, {"RL.RESERVE p k 5 1m AND q j r i PRIORITY high", "k j i"},
 		{"RL.RESERVE p k 5 1m AND q j", "k j"}, {"RL.RESERVE p k 5 1m AND q", "k"},

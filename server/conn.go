@@ -116,7 +116,7 @@ func (c *conn) batch() (more, polite bool) {
 			c.setAuthed(authed)
 			c.prove()
 		}
-		if s.pending() >= MaxBatch || len(s.out) >= flushBytes {
+		if s.full(1) || len(s.out) >= flushBytes {
 			if !c.flush() {
 				return false, false
 			}

@@ -57,7 +57,7 @@ const (
 	errDiscardMulti  replyError = "ERR DISCARD without MULTI"
 	errExecAbort     replyError = "EXECABORT Transaction discarded because of previous errors."
 	errNotInMulti    replyError = "ERR Command not allowed inside a transaction"
-	errMultiTooLong  replyError = "ERR a transaction holds at most 1024 operations and 1 MiB of arguments, each counting 32 bytes more than it has"
+	errMultiTooLong  replyError = "ERR a transaction holds at most 1024 operations, 1 MiB of arguments, each counting 32 bytes more than it has, and answers with 4 MiB of strings, each counted as --max-value-bytes"
 	errExecTooLong   replyError = "ERR the replies of this transaction are longer than 1 MiB, this command was not carried out"
 	errWatch         replyError = "ERR WATCH is not supported: MULTI and EXEC decide everything in one atomic step, there is nothing to watch"
 	errPublish       replyError = "ERR PUBLISH is not supported: channels carry the server's own events only"
@@ -65,6 +65,7 @@ const (
 
 	errReservedKey     replyError = "ERR keys that begin with 'policy|' belong to the limiters of policies: decide with RL.CHECK, or choose another key"
 	errPolicyChanged   replyError = "CHANGED the policy has another version than IF says; nothing was changed: read it again with RL.POLICY GET"
+	errLayoutTaken     replyError = "ERR LAYOUT must not make names that the layout of another policy makes as well: begin or end it otherwise; nothing was changed"
 	errAbandoned       replyError = "ERR nothing was done, because another command of this transaction was refused"
 	errPoliciesFull    replyError = "ERR at most 1000 policies of 16 MiB together, and per policy 1000 overrides of keys and 32 of patterns; nothing was changed"
 	errWrongType       replyError = "WRONGTYPE the key belongs to another algorithm until it is idle; TYPE tells which, RL.RESET frees it"
@@ -76,8 +77,10 @@ const (
 	errNoHold          replyError = "NOHOLD there is no hold with this id: it was denied, or has been over for more than 60 seconds; nothing was charged"
 	errOtherTerms      replyError = "ERR the id names a hold on other terms, nothing was taken"
 	errOtherActual     replyError = "ERR the hold is settled with another actual, nothing was changed"
-	errBlocksFull      replyError = "ERR at most 1000 blocks EVERYWHERE may be in force, nothing was blocked: RL.UNBLOCK one, or block single keys"
+	errBlocksFull      replyError = "ERR at most 1000 blocks EVERYWHERE may be in force, and this one was not set: RL.UNBLOCK one, or block single keys"
 	errEverywhereStays replyError = "NOPERM this key has a block EVERYWHERE: only a user who may use all keys may change or lift it"
+	errKeyBlocked      replyError = "ERR the key is blocked, and what is kept under it only its client can judge; nothing was read or changed: RL.UNBLOCK lifts the block"
+	errValueTooLong    replyError = "ERR string exceeds maximum allowed size (--max-value-bytes)"
 	errOverflow        replyError = "ERR increment or decrement would overflow"
 	errTooManyKeys     replyError = "ERR KEYS matches more than 10000 keys, use SCAN"
 	errPatternLong     replyError = "ERR pattern must be at most 512 bytes"
@@ -131,6 +134,10 @@ var statusErrors = [...]replyError{
 	engine.EverywhereStays: errEverywhereStays,
 	engine.PolicyChanged:   errPolicyChanged,
 	engine.Abandoned:       errAbandoned,
+	engine.LayoutTaken:     errLayoutTaken,
+	engine.NotInteger:      errNotInteger,
+	engine.KeyBlocked:      errKeyBlocked,
+	engine.ValueTooLong:    errValueTooLong,
 }
 
 // statusError is the reply to an operation that the engine did not carry out.
@@ -150,7 +157,8 @@ func statusError(op *engine.Op, d *engine.Decision) error {
 
 // unknownPolicy is the name that an operation gave to no policy.
 func unknownPolicy(op *engine.Op, d *engine.Decision) []byte {
-	if op.Code == engine.OpCheck || op.Code == engine.OpReserve {
+	switch op.Code {
+	case engine.OpCheck, engine.OpReserve, engine.OpForgive:
 		return op.PairAt(int(d.Pair)).Policy
 	}
 	return op.Key

@@ -22,7 +22,11 @@ const (
 	// deniedPrefix begins the channel of every denial; the algorithm follows, or for a
 	// check policyPrefix and the name of its policy.
 	deniedPrefix = "weir:denied:"
-	policyPrefix = deniedPrefix + "policy:"
+	// lockoutPrefix begins the channel of every lock-out, which has the same ends.
+	lockoutPrefix = "weir:lockout:"
+	policyPrefix  = "policy:"
+	// maxPolicyChannels is two for each policy that there may be.
+	maxPolicyChannels = 2 * engine.MaxPolicies
 )
 
 // eventHub hands events to the sessions that listen. While nobody does, deciding
@@ -36,7 +40,8 @@ type eventHub struct {
 
 	mu       sync.RWMutex
 	denials  [engine.Scripted + 1]*denialChannel
-	policies map[string]*denialChannel // of policies that denied something lately
+	lockouts *denialChannel            // of RL.STRIKE
+	policies map[string]*denialChannel // of policies that denied something or locked somebody out lately
 	all      map[subscription]struct{}
 	topics   map[topic]int // subscribers of each
 	monitors map[*session]struct{}
@@ -48,8 +53,8 @@ type topic struct {
 	pattern bool
 }
 
-// denialChannel knows who hears of one algorithm's or policy's denials, so that a denial
-// costs what its messages cost and no comparison of names.
+// denialChannel knows who hears of one algorithm's or policy's denials or lock-outs, so that
+// an event costs what its messages cost and no comparison of names.
 type denialChannel struct {
 	name  string
 	heard map[subscription]struct{}
@@ -66,6 +71,7 @@ func newEventHub(attention *atomic.Int32) *eventHub {
 	for a := range h.denials {
 		h.denials[a] = h.channel(deniedPrefix + engine.Algorithm(a).String())
 	}
+	h.lockouts = h.channel(lockoutPrefix + engine.Strike.String())
 	return h
 }
 
@@ -90,6 +96,7 @@ func (h *eventHub) eachChannel(visit func(*denialChannel)) {
 	for _, ch := range h.denials {
 		visit(ch)
 	}
+	visit(h.lockouts)
 	for _, ch := range h.policies {
 		visit(ch)
 	}
@@ -150,7 +157,7 @@ func (h *eventHub) denied(op *engine.Op, d *engine.Decision) {
 	policy, a, key := deniedBy(op, d)
 	ch := h.denials[a]
 	if policy != nil {
-		ch = h.policyChannel(policy)
+		ch = h.policyChannel(deniedPrefix, policy)
 	}
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -159,23 +166,25 @@ func (h *eventHub) denied(op *engine.Op, d *engine.Decision) {
 
 // policyChannel finds or makes the channel of a policy. Those of policies that are gone
 // are forgotten with all others when there are more than there can be policies.
-func (h *eventHub) policyChannel(policy []byte) *denialChannel {
+func (h *eventHub) policyChannel(prefix string, policy []byte) *denialChannel {
+	var few [len(lockoutPrefix) + len(policyPrefix) + engine.MaxPolicyLen]byte
+	name := append(append(append(few[:0], prefix...), policyPrefix...), policy...)
 	h.mu.RLock()
-	ch := h.policies[string(policy)]
+	ch := h.policies[string(name)]
 	h.mu.RUnlock()
 	if ch != nil {
 		return ch
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if ch := h.policies[string(policy)]; ch != nil {
+	if ch := h.policies[string(name)]; ch != nil {
 		return ch
 	}
-	if len(h.policies) >= engine.MaxPolicies {
+	if len(h.policies) >= maxPolicyChannels {
 		clear(h.policies)
 	}
-	ch = h.channel(policyPrefix + string(policy))
-	h.policies[string(policy)] = ch
+	ch = h.channel(string(name))
+	h.policies[ch.name] = ch
 	return ch
 }
 

@@ -8,7 +8,8 @@ import (
 // checkParams are the parameters besides key and key_rest. A header counts only where the proxy's own
 // configuration names it: clients send whatever headers they like.
 var checkParams = map[string]bool{
-	"policy": true, "policy_header": true, "key_header": true, "cost": true, "cost_header": true,
+	"policy": true, "policy_header": true, "key_header": true, "from_header": true, "cost": true, "cost_header": true,
+	"priority": true, "priority_header": true,
 	"deny_status": true, "error_status": true, "fields": true,
 }
 
@@ -25,8 +26,8 @@ func checkQuery(raw string) (params map[string]string, key string, err error) {
 	params = make(map[string]string, len(values))
 	for name, list := range values {
 		if !checkParams[name] {
-			return nil, "", badArgument("parameter", "must be policy, key or key_rest, cost, "+
-				"deny_status, error_status, fields, or policy_header, key_header, cost_header", []byte(name))
+			return nil, "", badArgument("parameter", "must be policy, key or key_rest, cost, priority, "+
+				"deny_status, error_status, fields, or policy_header, key_header, from_header, cost_header, priority_header", []byte(name))
 		}
 		if len(list) > 1 {
 			return nil, "", replyError("ERR " + name + " is given twice")

@@ -17,8 +17,6 @@ import (
 const (
 	// statusHeader tells the true status where deny_status asks for another.
 	statusHeader = "X-Weir-Status"
-	// clientBitsV6 is what of an IPv6 address is one client, who has the rest to himself.
-	clientBitsV6 = 64
 	forwardedFor = "X-Forwarded-For"
 	// anonymousKey is shared by all requests whose header has no key.
 	anonymousKey = "anonymous"
@@ -51,6 +49,9 @@ func readCheck(r *http.Request) (*checkRequest, error) {
 	if key == "" && params["key_header"] != "" {
 		key = cmp.Or(lastOf(r, params["key_header"]), anonymousKey)
 	}
+	if client, ok := parseClient(lastOf(r, params["from_header"])); ok {
+		q.op.From = []byte(addressKind + client)
+	}
 	cost := cmp.Or(params["cost"], headerNamed(r, params["cost_header"]), "1")
 	q.op.Text, q.op.Key = []byte(policy), []byte(checkKeyOf(key))
 	if err := checkText("policy", q.op.Text, engine.MaxPolicyLen); err != nil {
@@ -65,10 +66,24 @@ func readCheck(r *http.Request) (*checkRequest, error) {
 	if q.op.Cost, err = unitsArg("cost", []byte(cost), 0, engine.MaxUnits); err != nil {
 		return nil, err
 	}
+	if q.op.High, err = highPriority(cmp.Or(params["priority"], headerNamed(r, params["priority_header"]))); err != nil {
+		return nil, err
+	}
 	return q, q.readAnswers(params)
 }
 
-// givenOnce refuses a URL that names the policy or the cost in two ways: one of them would not count.
+// highPriority reads a priority; empty is normal.
+func highPriority(text string) (high bool, err error) {
+	switch {
+	case strings.EqualFold(text, "high"):
+		return true, nil
+	case text == "" || strings.EqualFold(text, "normal"):
+		return false, nil
+	}
+	return false, badArgument("priority", "must be high or normal", []byte(text))
+}
+
+// givenOnce refuses a URL that names the policy, the cost or the priority in two ways: one of them would not count.
 func givenOnce(inPath string, params map[string]string) error {
 	switch {
 	case inPath != "" && params["policy"] != "":
@@ -79,6 +94,8 @@ func givenOnce(inPath string, params map[string]string) error {
 		return replyError("ERR policy is given twice: as policy and as policy_header")
 	case params["cost"] != "" && params["cost_header"] != "":
 		return replyError("ERR cost is given twice: as cost and as cost_header")
+	case params["priority"] != "" && params["priority_header"] != "":
+		return replyError("ERR priority is given twice: as priority and as priority_header")
 	}
 	return nil
 }
@@ -97,19 +114,6 @@ func (q *checkRequest) readAnswers(params map[string]string) (err error) {
 	}
 	q.style = style
 	return nil
-}
-
-// checkKeyOf folds addresses: an IPv6 client is its /64.
-func checkKeyOf(key string) string {
-	addr, err := netip.ParseAddr(key)
-	if err != nil {
-		return key
-	}
-	if addr = addr.Unmap().WithZone(""); addr.Is4() {
-		return addr.String()
-	}
-	prefix, _ := addr.Prefix(clientBitsV6) // of a valid address it never fails
-	return prefix.String()
 }
 
 func headerNamed(r *http.Request, name string) string {

@@ -81,6 +81,8 @@ func TestHTTPCheckKeys(t *testing.T) {
 		"escaped":                        {"/check/api?cost=1&key=a%26cost=0+c", nil, "a&cost=0+c"},
 		"escaped badly":                  {"/check/api?key=50%", nil, "50%"},
 		"IPv6":                           {"/check/api?key=2001:db8:1:2:3::4", nil, "2001:db8:1:2::/64"},
+		"IPv6 behind ip:":                {"/check/api?key=ip:2001:db8:1:2:3::4", nil, "ip:2001:db8:1:2::/64"},
+		"ip: and no address":             {"/check/api?key=ip:unknown", nil, "ip:unknown"},
 		"IPv4 in IPv6":                   {"/check/api?key=::ffff:192.0.2.7", nil, "192.0.2.7"},
 		"a header":                       {"/check/api?key_header=X-User", []string{"X-User", "42"}, "42"},
 		"no header":                      {"/check/api?key_header=X-User", nil, "anonymous"},
@@ -151,7 +153,8 @@ func TestHTTPCheckTakesNoParameterFromAKey(t *testing.T) {
 		"/check/api?key=ip:1&=":                "ERR something" + behind,
 		"/check/api?key&cost=0":                "ERR cost" + behind,
 		"/check/api?cost=1&cost=0&key=ip:1":    "ERR cost is given twice\n",
-		"/check/api?kee=1&key=ip:1":            "ERR parameter must be policy, key or key_rest, cost, deny_status, error_status, fields, or policy_header, key_header, cost_header, not 'kee'\n",
+		"/check/api?kee=1&key=ip:1":            "ERR parameter must be policy, key or key_rest, cost, priority, deny_status, error_status, fields, or policy_header, key_header, from_header, cost_header, priority_header, not 'kee'\n",
+		"/check/api?key=ip:1&priority=high":    "ERR priority" + behind,
 	} {
 		w := askFrom(h, here, url)
 		require.Equal(t, want, w.Body.String(), url)
@@ -164,11 +167,12 @@ func TestHTTPCheckTakesNoParameterFromAKey(t *testing.T) {
 func TestHTTPCheckTakesNothingTwice(t *testing.T) {
 	h, s := checked(t, Config{HTTPCheck: HTTPCheckProtected})
 	for url, want := range map[string]string{
-		"/check/api?policy=slow&key=k":               "policy is given twice: in the path and as policy",
-		"/check/api?policy=api&key=k":                "policy is given twice: in the path and as policy",
-		"/check/api?policy_header=X-P&key=k":         "policy is given twice: in the path and as policy_header",
-		"/check?policy=api&policy_header=X-P&key=k":  "policy is given twice: as policy and as policy_header",
-		"/check/api?cost=2&cost_header=X-Cost&key=k": "cost is given twice: as cost and as cost_header",
+		"/check/api?policy=slow&key=k":                              "policy is given twice: in the path and as policy",
+		"/check/api?policy=api&key=k":                               "policy is given twice: in the path and as policy",
+		"/check/api?policy_header=X-P&key=k":                        "policy is given twice: in the path and as policy_header",
+		"/check?policy=api&policy_header=X-P&key=k":                 "policy is given twice: as policy and as policy_header",
+		"/check/api?cost=2&cost_header=X-Cost&key=k":                "cost is given twice: as cost and as cost_header",
+		"/check/api?priority=high&priority_header=X-Priority&key=k": "priority is given twice: as priority and as priority_header",
 	} {
 		w := askFrom(h, here, url)
 		require.Equal(t, "ERR "+want+"\n", w.Body.String(), url)

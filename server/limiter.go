@@ -21,6 +21,8 @@ type Limiter interface {
 	Len() int64
 	Scan(cursor uint64, count int, visit func(key []byte, a engine.Algorithm)) uint64
 	RandomKey() []byte
+	// BlocksEverywhere lists the keys of the blocks everywhere; see engine.Table.BlocksEverywhere.
+	BlocksEverywhere() []string
 	// Top returns the heaviest keys of this node; see engine.Table.Top.
 	Top(v engine.Verdict, n int) []engine.Heavy
 	// Policies are the policies in force. What it returns does not change.

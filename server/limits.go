@@ -14,6 +14,10 @@ const (
 	// LargestMaxBulkBytes bounds the flag, so that no sum of lengths overflows and
 	// one client cannot be allowed to fill the memory.
 	LargestMaxBulkBytes = 16 << 20
+	// DefaultMaxValueBytes bounds a string that a client keeps: ten times what Bucket4j
+	// keeps of a bucket with several bandwidths. A library that keeps more, as a cache
+	// does, is another use than limiting and has to be asked for.
+	DefaultMaxValueBytes = 4 << 10
 	// commandRoomBytes is what one command may take on the wire besides one
 	// argument of the largest size: maxArgs arguments of a kilobyte each.
 	commandRoomBytes = 1 << 20
@@ -31,6 +35,9 @@ const (
 	// the Limiter: enough to spread the cost of the call, little enough that others
 	// get their turn within a fraction of a millisecond.
 	MaxBatch = 1024
+	// maxBatchValues bounds the bytes of strings that the answers to such a call, or of a
+	// transaction, may have: those of a full batch at the default --max-value-bytes.
+	maxBatchValues = MaxBatch * DefaultMaxValueBytes
 	// flushBytes is how many bytes of replies are written at the latest, so that a
 	// pipeline of any length is answered in bounded memory. One reply may exceed it.
 	flushBytes = 64 << 10

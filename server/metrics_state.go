@@ -14,7 +14,9 @@ func tableMetrics(stats engine.Stats) []metric {
 		counter("expired_keys_total", "Idle limiters collected.", stats.Expired),
 		counter("evicted_keys_total", "Limiters given up because memory was full.", stats.Evicted),
 		counter("forgiven_units_total", "Units in use that evictions forgot.", stats.ForgivenUnits),
-		counter("strikes_total", "Strikes counted, by RL.STRIKE and by policies with STRIKE.", stats.Strikes),
+		counter("strikes_total", "Strikes counted, by RL.STRIKE and by policies with STRIKE: failures, and with ATTEMPTS all attempts.", stats.Strikes),
+		counter("strike_successes_total", "Of the attempts among them, those that succeeded: RL.FORGIVE or RL.RESET was sent.", stats.Successes),
+		counter("strike_delays_total", "Strikes that were admitted with a delay of their response.", stats.Delays),
 		counter("strike_penalties_total", "Times that strikes put a key under a penalty.", stats.Penalties),
 		counter("strike_lockouts_total", "Of them, those of the last threshold.", stats.Lockouts),
 	}

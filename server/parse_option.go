@@ -20,6 +20,9 @@ const (
 	optID
 	optPriority
 	optEverywhere
+	optAttempts
+	optExtend
+	optFrom
 )
 
 var optionWords = [...]struct {
@@ -31,6 +34,8 @@ var optionWords = [...]struct {
 	{"MAXWAIT", optMaxWait, "duration"}, {"FIRST", optFirst, ""}, {"TZ", optZone, "zone"},
 	{"HOLDER", optHolder, "id"}, {"REASON", optReason, "text"},
 	{"PRIORITY", optPriority, "high|normal"}, {"EVERYWHERE", optEverywhere, ""},
+	{"ATTEMPTS", optAttempts, ""}, {"EXTEND", optExtend, ""},
+	{"FROM", optFrom, "address"},
 }
 
 // options reads the options of op, in any order and each at most once. It
@@ -85,6 +90,8 @@ func applyOption(op *engine.Op, bit option, value []byte) (err error) {
 		if op.High = isWord(value, "HIGH"); !op.High && !isWord(value, "NORMAL") {
 			err = badArgument("PRIORITY", "must be high or normal", value)
 		}
+	case optFrom:
+		op.From, err = addressArg("FROM", value)
 	case optID:
 		op.ID, err = value, checkText("ID", value, engine.MaxIDLen)
 	}

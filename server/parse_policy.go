@@ -33,7 +33,10 @@ func planPolicySet(s *session, args [][]byte) error {
 	if err != nil {
 		return err
 	}
-	return termsArgs(op.Policy, args[3:])
+	if err := termsArgs(op.Policy, args[3:]); err != nil {
+		return err
+	}
+	return checkLayout(op.Policy.Terms.Layout, string(args[2]))
 }
 
 // planPolicyDelete reads: name [IF version].

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/weir-project/weir/engine"
 )
@@ -30,15 +32,15 @@ func termsArgs(change *engine.PolicyChange, args [][]byte) (err error) {
 			change.Reset = true
 		case "KEEP": // the default, said aloud: KEEP usage
 			used += int(oneIf(len(args) > 1 && isWord(args[1], "USAGE")))
-		case "RETRYAFTER", "RESERVED", "OWNER", "IF":
+		case "RETRYAFTER", "RESERVED", "LAYOUT", "REPORT", "OWNER", "IF":
 			if len(args) < 2 {
 				return replyError("ERR " + word + " needs a value, like " + word + " " + termExamples[word])
 			}
 			used++
 			err = valuedTerm(change, word, args[1])
 		default:
-			err = badArgument("option", "must be LIMIT, SHADOW, DISABLED, RETRYAFTER duration, RESERVED part, KEEP usage, RESET, "+
-				"OWNER owner or IF version", args[0])
+			err = badArgument("option", "must be LIMIT, SHADOW, DISABLED, RETRYAFTER duration, RESERVED part, LAYOUT layout, "+
+				"REPORT duration, KEEP usage, RESET, OWNER owner or IF version", args[0])
 		}
 		if err != nil {
 			return err
@@ -52,13 +54,21 @@ func termsArgs(change *engine.PolicyChange, args [][]byte) (err error) {
 }
 
 // termExamples has a value of each term that needs one.
-var termExamples = map[string]string{"RETRYAFTER": "30s", "RESERVED": "20%", "OWNER": "team-a", "IF": "3"}
+var termExamples = map[string]string{
+	"RETRYAFTER": "30s", "RESERVED": "20%", "LAYOUT": "rate-limit:{key}:{policy}", "REPORT": "1m", "OWNER": "team-a", "IF": "3",
+}
 
 // valuedTerm reads the value of a term that needs one.
 func valuedTerm(change *engine.PolicyChange, word string, value []byte) (err error) {
 	switch word {
 	case "RESERVED":
 		change.Terms.Reserved, err = reservedArg(value)
+	case "LAYOUT":
+		if change.Terms.Layout = string(value); len(value) == 0 {
+			err = badArgument(word, "must be like "+termExamples[word], value)
+		}
+	case "REPORT":
+		change.Terms.ReportNs, err = reportArg(value)
 	case "RETRYAFTER":
 		change.Terms.RetryNs, err = spanArg(word, value)
 	case "OWNER":
@@ -68,6 +78,28 @@ func valuedTerm(change *engine.PolicyChange, word string, value []byte) (err err
 		err = ifArg(change, value)
 	}
 	return err
+}
+
+// checkLayout refuses a layout that the policy of this name cannot have.
+func checkLayout(layout, policy string) error {
+	_, accepted, bad := strings.Cut(fmt.Sprint(engine.CheckLayout(layout, policy)), "LAYOUT ")
+	if layout == "" || !bad {
+		return nil
+	}
+	return badArgument("LAYOUT", accepted, []byte(layout))
+}
+
+// reportArg reads what decisions tell as the limit of a bucket: BURST, how much it holds, or
+// the time in which its rate gives what they tell.
+func reportArg(b []byte) (int64, error) {
+	if isWord(b, "BURST") {
+		return 0, nil
+	}
+	ns, err := spanArg("REPORT", b)
+	if err != nil {
+		err = orWords(err, "BURST", "REPORT", b)
+	}
+	return ns, err
 }
 
 // ownerArg reads an owner; NONE is nobody.

@@ -51,6 +51,9 @@ func planRefund(s *session, args [][]byte) error {
 }
 
 func planBlock(s *session, args [][]byte) error {
+	if err := s.checkBlockable(args[1]); err != nil {
+		return err
+	}
 	op, err := s.op(engine.OpBlock, args[1])
 	if err != nil {
 		return err
@@ -103,6 +106,24 @@ func planUnblock(s *session, args [][]byte) error {
 	return err
 }
 
+// planForgive takes policies and their keys, then perhaps ID and a token.
+func planForgive(s *session, args [][]byte) error {
+	op, err := s.op(engine.OpForgive, args[2])
+	if err != nil {
+		return err
+	}
+	if err := checkText("policy", args[1], engine.MaxPolicyLen); err != nil {
+		return err
+	}
+	op.Text = args[1]
+	rest, err := s.morePairs(op, args[3:])
+	if err != nil {
+		return err
+	}
+	_, _, err = s.options(op, rest, optID)
+	return err
+}
+
 // planReset takes any number of keys, then perhaps ID and a token.
 func planReset(s *session, args [][]byte) error {
 	keys := args[1:]
@@ -121,11 +142,9 @@ func planDelete(s *session, args [][]byte) error { return s.resetAll(args[1:], n
 
 func (s *session) resetAll(keys [][]byte, id []byte) error {
 	for _, key := range keys {
-		op, err := s.op(engine.OpReset, key)
-		if err != nil {
+		if err := s.resetNamed(key, id); err != nil {
 			return err
 		}
-		op.ID = id
 	}
 	return nil
 }

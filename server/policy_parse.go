@@ -47,5 +47,11 @@ func PolicyWords(p *engine.Policy) (limits []string, terms []string) {
 	if p.Reserved > 0 {
 		terms = append(terms, "RESERVED", reservedText(p.Reserved))
 	}
+	if p.Layout != "" {
+		terms = append(terms, "LAYOUT", p.Layout)
+	}
+	if p.ReportNs > 0 {
+		terms = append(terms, "REPORT", engine.FormatDuration(p.ReportNs))
+	}
 	return limits, terms
 }

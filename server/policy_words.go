@@ -11,7 +11,7 @@ import (
 // How the terms of a policy are written, in RL.POLICY and in policy files alike.
 
 // termWords end the arguments of a LIMIT.
-var termWords = []string{"LIMIT", "SHADOW", "DISABLED", "RETRYAFTER", "RESERVED", "KEEP", "RESET", "OWNER", "IF", "UNLIMITED", "TTL"}
+var termWords = []string{"LIMIT", "SHADOW", "DISABLED", "RETRYAFTER", "RESERVED", "LAYOUT", "REPORT", "KEEP", "RESET", "OWNER", "IF", "UNLIMITED", "TTL"}
 
 func isTerm(b []byte) bool {
 	for _, word := range termWords {
@@ -93,7 +93,7 @@ func windowLimit(a engine.Algorithm, most int64, args [][]byte) (l engine.Policy
 
 func strikeLimit(args [][]byte) (l engine.PolicyLimit, err error) {
 	if len(args) < 3 {
-		return l, replyError("ERR a limit is written STRIKE window threshold penalty [threshold penalty ...]")
+		return l, replyError("ERR a limit is written STRIKE window threshold penalty [threshold penalty ...] [ATTEMPTS] [EXTEND], where a penalty may be DELAY and a time")
 	}
 	l.Limit.Algorithm = engine.Strike
 	if l.Limit.WindowNs, err = spanArg("window", args[0]); err != nil {
@@ -101,14 +101,29 @@ func strikeLimit(args [][]byte) (l engine.PolicyLimit, err error) {
 	}
 	var steps [engine.MaxSteps]engine.Step
 	n, rest, err := strikeSteps(&steps, args[1:])
-	if err == nil && len(rest) > 0 {
-		err = badArgument("limit", "must end with a penalty", rest[0])
-	}
 	if err != nil {
 		return l, err
 	}
+	for _, word := range rest {
+		mode := strikeMode(word)
+		if mode == 0 || l.Limit.Strikes&mode != 0 {
+			return l, badArgument("limit", "must end with a penalty, ATTEMPTS or EXTEND", word)
+		}
+		l.Limit.Strikes |= mode
+	}
 	l.Limit.Max, l.Limit.Steps = steps[n-1].Threshold, engine.MakeSteps(steps[:n])
 	return l, nil
+}
+
+// strikeMode is the mode that a word of a strike limit stands for, 0: none.
+func strikeMode(word []byte) engine.StrikeMode {
+	switch {
+	case isWord(word, "ATTEMPTS"):
+		return engine.Attempts
+	case isWord(word, "EXTEND"):
+		return engine.Extend
+	}
+	return 0
 }
 
 func fixedLimit(args [][]byte) (l engine.PolicyLimit, err error) {

@@ -75,7 +75,7 @@ var suggestion = regexp.MustCompile(` \(did you mean .*\?\)`)
 
 // traceCommands carries out so many commands and shows one of them.
 func traceCommands(t testing.TB, seed uint64, commands, show int) *trace {
-	srv := newTestServer(t, Config{})
+	srv := newTestServer(t, Config{BlacklistKey: blacklistKey})
 	table := srv.lim
 	table.now.NowNs, table.now.WallOffsetNs = testWallNs, 123_456_789
 	tr := &trace{commands: make(map[string]int)}

@@ -16,9 +16,13 @@ var argumentValues = map[string][]string{
 	"policy":  {"p1", "p2", "p3"},
 	"pattern": {"*", "rl.check*", "rl.*:0:1"},
 	"part":    {"20%", "12.5%", "0.1%", "99.9%"},
-	"field":   {"x"},
+	"field":   {"tokens", "lastRefill", "used", "x"},
+	"layout":  {"rl:{policy}:{key}", "{key}"},
+	"per":     {"BURST", "1s", "1m"},
 	"text":    {"reason"},
 	"samples": {"1"},
+	"address": {"192.0.2.1", "::ffff:192.0.2.3", "2001:db8::1", "192.0.2.9:80", "198.51.100.1", "198.51.100.2", "198.51.100.3", "198.51.100.4", "198.51.100.5"},
+	"member":  {"192.0.2.1", "192.0.2.2", "192.0.2.3", "2001:db8::2", "2001:db8::/64"},
 }
 
 // sameValues are names whose values are those of another.
@@ -36,7 +40,11 @@ func (g *commandSource) value(cmd *command, name string) string {
 	case g.IntN(60) == 0:
 		return pick(g, oddNumbers)
 	case name == "id" && cmd.full != "rl.acquire": // of a hold
-		return "h" + strconv.Itoa(g.drawn/500) + "." + strconv.Itoa(g.IntN(5))
+		return "h" + strconv.Itoa(g.drawn/500) + "." + strconv.Itoa(g.IntN(3))
+	case name == "key" && slices.ContainsFunc(blacklistCommands(), func(c *command) bool { return c.name == cmd.name }):
+		return blacklistKey
+	case name == "key" && (cmd.group == groupSettle || cmd.group == groupLook) && g.IntN(4) == 0: // as a layout has it
+		return "rl:" + pick(g, argumentValues["policy"]) + ":" + g.key("rl.check")
 	case name == "key":
 		return g.key(g.kindOfKey(cmd))
 	case known:
@@ -61,7 +69,7 @@ func (g *commandSource) kindOfKey(cmd *command) string {
 	switch {
 	case keysOf[cmd.full] != "":
 		return keysOf[cmd.full]
-	case slices.ContainsFunc(countCommands(), func(c *command) bool { return c.name == cmd.name }):
+	case slices.ContainsFunc(slices.Concat(countCommands(), stringCommands()), func(c *command) bool { return c.name == cmd.name }):
 		return "count"
 	case cmd.group == groupDecide || cmd.group == groupDialect || cmd.group == groupPolicy:
 		return cmd.full

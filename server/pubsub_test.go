@@ -74,9 +74,9 @@ func TestDenialEventsOfPolicies(t *testing.T) {
 	deny := func(policy, key string) {
 		hub.denied(&engine.Op{Code: engine.OpCheck, Text: []byte(policy), Key: []byte(key)}, new(engine.Decision))
 	}
-	for i := range 2*engine.MaxPolicies + 1 {
+	for i := range 2*maxPolicyChannels + 1 {
 		deny(strconv.Itoa(i), "k")
-		assert.LessOrEqual(t, len(hub.policies), engine.MaxPolicies)
+		assert.LessOrEqual(t, len(hub.policies), maxPolicyChannels)
 	}
 	after.fake.messages()
 	deny("chat", "45")

@@ -12,10 +12,12 @@ import (
 // readers is a call of every command that looks at limiters, by its name in the command
 // table.
 var readers = map[string]string{
-	"rl.inspect": "RL.INSPECT k", "rl.explain": "RL.EXPLAIN RL.FIXED k FOREVER 9", "hgetall": "HGETALL k", "rl.top": "RL.TOP ADMITTED",
+	"rl.inspect": "RL.INSPECT k", "rl.explain": "RL.EXPLAIN RL.FIXED k FOREVER 9", "hgetall": "HGETALL k", "hget": "HGET k used", "hmget": "HMGET k used x", "rl.top": "RL.TOP ADMITTED",
 	"rl.policy|get": "RL.POLICY GET p", "rl.policy|list": "RL.POLICY LIST",
 	"keys": "KEYS *", "scan": "SCAN 0", "ttl": "TTL k", "pttl": "PTTL k", "type": "TYPE k", "exists": "EXISTS k",
 	"randomkey": "RANDOMKEY", "dbsize": "DBSIZE", "memory|usage": "MEMORY USAGE k", "object|encoding": "OBJECT ENCODING k",
+	"sismember": "SISMEMBER rl:blacklist:ip 192.0.2.1", "smismember": "SMISMEMBER rl:blacklist:ip 192.0.2.1", "smembers": "SMEMBERS rl:blacklist:ip",
+	"scard":                   "SCARD rl:blacklist:ip",
 	"cluster|countkeysinslot": "CLUSTER COUNTKEYSINSLOT 1",
 }
 
@@ -26,7 +28,7 @@ func TestEveryReadIsLinearizable(t *testing.T) {
 	f := newFakeCluster()
 	clients, nodes := map[string]*testClient{}, map[string]*fakeReplica{}
 	for _, id := range []string{"a", "b"} { // a leads
-		clients[id], nodes[id] = f.client(t, id, Config{})
+		clients[id], nodes[id] = f.client(t, id, Config{BlacklistKey: blacklistKey})
 	}
 	clients["a"].say("RL.FIXED k FOREVER 9")
 	clients["a"].say("RL.POLICY SET p LIMIT FIXED 1m 5")

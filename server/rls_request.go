@@ -17,6 +17,9 @@ const (
 	wholeKey = "all"
 	// overrideKey begins the keys of limiters whose limit a descriptor brings along.
 	overrideKey = "rls|"
+	// priorityEntry is the key of an entry that tells the priority of a request, and no policy and no key.
+	// Only Envoy's configuration chooses keys of entries, and where their values come from.
+	priorityEntry = "weir_priority"
 	// rlsKeyBytes bounds a key that is not hashed: with overrideKey and a policy's name
 	// before it, it is still one.
 	rlsKeyBytes = 256
@@ -56,10 +59,12 @@ func readRLS(in *rlspb.Request) (*rlsRequest, error) {
 	case n == 0 || n > rlsMaxDescriptors:
 		return nil, replyError(fmt.Sprintf("ERR there must be 1 to %d descriptors, not %d", rlsMaxDescriptors, n))
 	}
+	from := rlsFrom(in.Descriptors)
 	q := &rlsRequest{names: make([]string, n), ops: make([]engine.Op, n), ds: make([]engine.Decision, n)}
 	for i, d := range in.Descriptors {
-		name, key := rlsPolicy(in.Domain, d.Entries), rlsKey(d.Entries)
-		op := engine.Op{Code: engine.OpCheck, Text: []byte(name), Key: []byte(key), Cost: rlsHits(in, d)}
+		entries, high := rlsPriority(d.Entries)
+		name, key := rlsPolicy(in.Domain, entries), rlsKey(entries)
+		op := engine.Op{Code: engine.OpCheck, Text: []byte(name), Key: []byte(key), Cost: rlsHits(in, d), High: high, From: from}
 		if d.Limit != nil {
 			if err := bringLimit(&op, name, key, d.Limit); err != nil {
 				return nil, err
@@ -70,6 +75,25 @@ func readRLS(in *rlspb.Request) (*rlsRequest, error) {
 	return q, nil
 }
 
+// remoteAddress is the key of the entry that an Envoy makes of its client's address.
+const remoteAddress = "remote_address"
+
+// rlsFrom returns the key of a block everywhere of the client's address, which holds for all
+// descriptors of a call; nil where no descriptor has the address.
+func rlsFrom(all []*rlspb.Descriptor) []byte {
+	for _, d := range all {
+		for _, e := range d.Entries {
+			if string(e.Key) != remoteAddress {
+				continue
+			}
+			if client, ok := parseClient(string(e.Value)); ok {
+				return []byte(addressKind + client)
+			}
+		}
+	}
+	return nil
+}
+
 // rlsHits is the cost of a descriptor: its own where it has one, 0 to look only; else the
 // request's, of which 0 means 1.
 func rlsHits(in *rlspb.Request, d *rlspb.Descriptor) int64 {
@@ -77,6 +101,19 @@ func rlsHits(in *rlspb.Request, d *rlspb.Descriptor) int64 {
 		return int64(min(d.HitsAddend.Value, engine.MaxUnits))
 	}
 	return int64(max(in.HitsAddend, 1))
+}
+
+// rlsPriority takes the priority out of the entries of a descriptor. The value may be a client's word, so
+// every value but high is normal, and none is an error.
+func rlsPriority(all []*rlspb.Entry) (others []*rlspb.Entry, high bool) {
+	for _, e := range all {
+		if string(e.Key) == priorityEntry {
+			high = strings.EqualFold(string(e.Value), "high")
+		} else {
+			others = append(others, e)
+		}
+	}
+	return others, high
 }
 
 // rlsPolicy names the policy of a descriptor: the domain and, of each entry, the word that
@@ -151,6 +188,7 @@ func bringLimit(op *engine.Op, name, key string, l *rlspb.Override) error {
 	if !known {
 		return replyError("ERR the unit of a descriptor's limit must be SECOND, MINUTE, HOUR, DAY, WEEK, MONTH or YEAR, not " + l.Unit.String())
 	}
+	op.High = false // of policies
 	op.Code, op.Text, op.Key = engine.OpTake, nil, []byte(overrideKey+name+"|"+key)
 	op.Limit = engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Aligned, WindowNs: int64(window), Max: int64(l.RequestsPerUnit)}
 	if l.RequestsPerUnit == 0 { // nothing at all: more is asked for than there ever is

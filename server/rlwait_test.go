@@ -242,7 +242,7 @@ func TestRLWaitRefuses(t *testing.T) {
 		"RL.WAIT RL.TOKENBUCKET k 1/s 1 TIMEOUT soon":             "-ERR TIMEOUT must be like 60, 500ms, 30s, 1m, 1h, 1d or 1w, not 'soon'",
 		"RL.WAIT RL.TOKENBUCKET k 1/s 1 TIMEOUT 61m":              "-ERR TIMEOUT must be at most 1h, not '61m'",
 		"RL.WAIT RL.TOKENBUCKET k fast 1 TIMEOUT 1s":              c.say("RL.TOKENBUCKET k fast 1"),
-		"RL.WAIT RL.TOKENBUCKET k TIMEOUT 1s":                     "-ERR wrong number of arguments for 'rl.tokenbucket' command: RL.TOKENBUCKET key rate burst [COST n] [PARTIAL] [MAXWAIT duration] [ID token]",
+		"RL.WAIT RL.TOKENBUCKET k TIMEOUT 1s":                     "-ERR wrong number of arguments for 'rl.tokenbucket' command: RL.TOKENBUCKET key rate burst [COST n] [PARTIAL] [MAXWAIT duration] [FROM address] [ID token]",
 		"RL.WAIT RL.RESET k TIMEOUT 1s":                           "-ERR command must be a decision, like RL.TOKENBUCKET, not 'RL.RESET'",
 		"RL.WAIT INCREX k TIMEOUT 1s":                             "-ERR command must be a decision, like RL.TOKENBUCKET, not 'INCREX'",
 		"RL.WAIT RL.WAIT RL.FIXED k 1m 1 TIMEOUT 1s TIMEOUT 1s":   "-ERR command must be a decision, like RL.TOKENBUCKET, not 'RL.WAIT'",

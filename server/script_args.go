@@ -17,11 +17,17 @@ const (
 	argTrue     argKind = 't' // whether it is the word true
 	argOne      argKind = '1' // whether it is 1
 	argIgnored  argKind = '-' // the script does not look at it
+	argValue    argKind = 'v' // bytes
 )
 
 // readArgs reads arguments of these kinds.
 func readArgs(kinds string, call *engine.Script, argv [][]byte) (err error) {
+	values := call.Values[:0]
 	for i, b := range argv {
+		if argKind(kinds[i]) == argValue {
+			values = append(values, b)
+			continue
+		}
 		if call.Args[i], err = readArg(argKind(kinds[i]), i, b); err != nil {
 			return err
 		}

@@ -4,12 +4,30 @@ import "strconv"
 
 // What scripts answer, as Redis converts it from Lua.
 
+// replyStatus is the status of SET: OK, or nothing where it was not set.
+func replyStatus(s *session, words [4]int64) {
+	if words[3] == 0 {
+		s.null()
+		return
+	}
+	s.ok()
+}
+
+func replyWasSet(s *session, words [4]int64) { s.int(words[3]) }
+
 func replyOne(s *session, words [4]int64) { s.int(words[0]) }
 
 func replyPair(s *session, words [4]int64) {
 	s.array(2)
 	s.int(words[0])
 	s.int(words[1])
+}
+
+func replyThree(s *session, words [4]int64) {
+	s.array(3)
+	for _, w := range words[:3] {
+		s.int(w)
+	}
 }
 
 // replyTrue is a Lua boolean: 1, or nothing for false.

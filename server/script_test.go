@@ -18,6 +18,8 @@ const (
 
 	redisGCRASum = "868f66d2db4929999a50c5ed5f57985f3cff7461"
 	fastifySum   = "b8a19d47785922bb04e7a9fdb49e90d89be1b8af"
+
+	slidingSetSum = "504c42a925470b7ef2e060d65cd0ece7956924c8"
 )
 
 // TestScriptErrors: what is not recognised, or not as its library sends it, changes
@@ -45,16 +47,20 @@ func TestScriptErrors(t *testing.T) {
 		{"EVALSHA " + redisGCRASum + " 1 k 1700000000000 5 0 1000 1", "ERR ARGV[3] must be above 0, not '0'"},
 		{"EVALSHA " + redisGCRASum + " 1 k 1700000000000 1e15 1 1000 1", "ERR invalid expire time in 'set' command"},
 		{"EVALSHA " + redisGCRASum + " 1 k 1700000000000 5 1e9 1 1", "ERR invalid expire time in 'set' command"},
+		{"EVALSHA " + slidingSetSum + " 1 k 0 -1 1 1", "ERR ARGV[2] must be a time in milliseconds from 0 to 99999999999999, not '-1'"},
+		{"EVALSHA " + slidingSetSum + " 1 k 0 100000000000000 1 1", "ERR ARGV[2] must be a time in milliseconds from 0 to 99999999999999, not '100000000000000'"},
+		{"EVALSHA " + slidingSetSum + " 1 k 0 1.5 1 1", "ERR ARGV[2] must be a whole number, not '1.5'"},
+		{"EVALSHA " + slidingSetSum + " 1 k 0 1 0 1", "ERR ARGV[3] must be above 0, not '0'"},
+		{"EVALSHA " + slidingSetSum + " 1 k 0 1 1000001 1", "ERR ARGV[3] must be a limit from 1 to 1000000, not '1000001'"},
+		{"EVALSHA " + slidingSetSum + " 1 k 0 1 1 0", "ERR ARGV[4] must be above 0, not '0'"},
 		{"EVALSHA " + allowN + " 1 " + strings.Repeat("k", 513) + " 10 1 1 1", "ERR key must be 1 to 512 bytes, not 513"},
 		{`EVAL "return 1" 0`, "ERR weir runs no Lua, and does not recognise the script with the SHA-1 e0e1f9fabfc9d4800c877a703b823ac0578ff8db; " + scriptNatives},
 		{`EVAL ` + strings.Repeat("x", maxScriptBytes+1) + ` 0`, "ERR weir runs no Lua, and recognises no script of 8193 bytes; " + scriptNatives},
 		{`SCRIPT LOAD "return 1"`, "ERR weir runs no Lua, and does not recognise the script with the SHA-1 e0e1f9fabfc9d4800c877a703b823ac0578ff8db; " + scriptNatives},
 		{"SCRIPT KILL", string(errNotBusy)},
 		{"SCRIPT FLUSH NOW", "ERR SCRIPT FLUSH only support SYNC|ASYNC option"},
-		{"SET k hello", "ERR number must be a whole number from -9007199254740992 to 9007199254740992, not 'hello'"},
-		{"SET k 1 NX", "ERR SET takes key, a whole number and EX seconds or PX ms: weir keeps limiters, not data"},
-		{"SET k 1 EX 0", "ERR EX must be a whole number from 1 to 9007199254740, not '0'"},
-		{"INCRBY k x", "ERR n must be a whole number from -9007199254740992 to 9007199254740992, not 'x'"},
+		{"SET k 1 EX 0", "ERR invalid expire time in 'set' command: EX must be a time above 0 and within 285,000 years, not '0'"},
+		{"INCRBY k x", string(errNotInteger) + ": n must be a whole number, not 'x'"},
 	} {
 		assert.Equal(t, "-"+test.want, c.say(test.send), test.send)
 	}
@@ -89,8 +95,11 @@ func TestScriptReplies(t *testing.T) {
 		{"EVALSHA " + zeroToken + " 2 z ts 1 5 1800000000 1", "$-1\r\n"},
 		{"EVALSHA " + redisGCRASum + " 1 g 1800000000000 5 1 1000 4.5", "*6\r\n:0\r\n:0\r\n:0\r\n:4500\r\n$3\r\n500\r\n$4\r\n1000\r\n"},
 		{"EVALSHA " + redisGCRASum + " 1 g 1800000000000 5 1 1000 1", "*6\r\n:1\r\n:0\r\n:500\r\n:4500\r\n$4\r\n-500\r\n$4\r\n1000\r\n"},
+		{"EVALSHA " + slidingSetSum + " 1 w 1799999940000 1800000000000 2 60000", "*3\r\n:1\r\n:1\r\n:0\r\n"},
+		{"EVALSHA " + slidingSetSum + " 1 w 1799999939990 1799999999990 2 60000", "*3\r\n:1\r\n:0\r\n:0\r\n"},
+		{"EVALSHA " + slidingSetSum + " 1 w 1799999940000 1800000000000 2 60000", "*3\r\n:0\r\n:0\r\n:59990\r\n"},
 		{"TTL z", ":10\r\n"},
-		{"TYPE z", "+scripted\r\n"},
+		{"TYPE z", "+string\r\n"},
 		{"EVALSHA " + expressHit + " 1 z 1000", "-" + string(errWrongType) + "\r\n"},
 	} {
 		words := split(test.send)
@@ -112,6 +121,7 @@ func TestScriptOnBlockedKey(t *testing.T) {
 		{"", "EVALSHA " + flexible + " 1 k 1 5 10 5", "2147483647 1500"},
 		{"", "EVALSHA " + redisGCRASum + " 1 k 1700000000000 5 2 1000 1", "1 0 1500 1500 -1500 500"},
 		{"", "EVALSHA " + spring + " 2 k k2 2 5 '' 3", "0 0"},
+		{"", "EVALSHA " + slidingSetSum + " 1 k 0 1 1 60000", "0 0 1500"},
 		{"1500", "EVALSHA " + flexible + " 1 k 1 5 10 5", "1 5000"},
 	})
 }

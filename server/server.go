@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/connlimit"
 )
 
@@ -38,11 +39,15 @@ type Config struct {
 	// HTTPCheck says who may have decisions over HTTP: HTTPCheckOff (the default),
 	// HTTPCheckProtected or HTTPCheckOpen.
 	HTTPCheck string
-	Version   string // weir's version, for INFO and HELLO
+	// BlacklistKey is the key on which SADD, SREM and the other commands of sets show and
+	// change the addresses that are blocked everywhere; empty: they work on no key.
+	BlacklistKey string
+	Version      string // weir's version, for INFO and HELLO
 
 	MaxClients     int           // connections at once
 	MaxPerSource   int           // of them, from one address or IPv6 network; 0: as many
 	MaxBulkBytes   int           // one argument, 1 KiB to LargestMaxBulkBytes
+	MaxValueBytes  int           // one string that a client keeps, 1 to engine.MaxValueBytes
 	MaxOutputBytes int           // pushed messages waiting for one client
 	WriteTimeout   time.Duration // how long a reply may wait for its reader
 	AuthTimeout    time.Duration // how long a client that must authenticate may take
@@ -149,6 +154,7 @@ func (c *Config) complete() error {
 	}
 	setDefault(&c.MaxClients, DefaultMaxClients)
 	setDefault(&c.MaxBulkBytes, DefaultMaxBulkBytes)
+	setDefault(&c.MaxValueBytes, DefaultMaxValueBytes)
 	setDefault(&c.MaxOutputBytes, DefaultMaxOutputBytes)
 	setDefault(&c.WriteTimeout, DefaultWriteTimeout)
 	setDefault(&c.AuthTimeout, DefaultAuthTimeout)
@@ -157,6 +163,9 @@ func (c *Config) complete() error {
 	switch {
 	case c.HTTPCheck != HTTPCheckOff && c.HTTPCheck != HTTPCheckProtected && c.HTTPCheck != HTTPCheckOpen:
 		return fmt.Errorf("%w: HTTP check must be %s, %s or %s, not %q", ErrBadConfig, HTTPCheckOff, HTTPCheckProtected, HTTPCheckOpen, c.HTTPCheck)
+	case len(c.BlacklistKey) > engine.MaxKeyLen || engine.Reserved([]byte(c.BlacklistKey)):
+		return fmt.Errorf("%w: the blacklist key must be at most %d bytes and not begin like the limiters of policies, not %q",
+			ErrBadConfig, engine.MaxKeyLen, c.BlacklistKey)
 	case c.Redirect != RedirectForward && c.Redirect != RedirectMoved:
 		return fmt.Errorf("%w: redirect must be %s or %s, not %q", ErrBadConfig, RedirectForward, RedirectMoved, c.Redirect)
 	case c.MaxClients < 1:
@@ -166,6 +175,8 @@ func (c *Config) complete() error {
 	case c.MaxBulkBytes < preAuthBulkBytes || c.MaxBulkBytes > LargestMaxBulkBytes:
 		return fmt.Errorf("%w: max bulk bytes must be %d to %d, not %d",
 			ErrBadConfig, preAuthBulkBytes, LargestMaxBulkBytes, c.MaxBulkBytes)
+	case c.MaxValueBytes < 1 || c.MaxValueBytes > engine.MaxValueBytes:
+		return fmt.Errorf("%w: max value bytes must be 1 to %d, not %d", ErrBadConfig, engine.MaxValueBytes, c.MaxValueBytes)
 	case c.MaxOutputBytes < flushBytes:
 		return fmt.Errorf("%w: max output bytes must be at least %d, not %d",
 			ErrBadConfig, flushBytes, c.MaxOutputBytes)

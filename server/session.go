@@ -104,6 +104,11 @@ func (s *session) pending() int {
 	return len(s.batch.ops)
 }
 
+// full reports whether the batch has no room for so many operations more.
+func (s *session) full(more int) bool {
+	return s.batch != nil && (len(s.batch.ops)+more > MaxBatch || s.batch.values >= maxBatchValues)
+}
+
 // refresh works out plain again after something it depends on has changed.
 func (s *session) refresh() {
 	s.plain = s.user != nil && s.tx == nil && s.mute == muteNone && !s.onlyTopics()
@@ -115,7 +120,7 @@ func (s *session) do(args [][]byte) {
 	if len(args) == 0 {
 		return
 	}
-	if s.pending()+len(args) > MaxBatch {
+	if s.full(len(args)) {
 		s.settle()
 	}
 	cmd := s.lookup(args[0])
@@ -124,7 +129,9 @@ func (s *session) do(args [][]byte) {
 		s.doWithCare(args)
 		return
 	}
-	if err := s.plan(cmd, args); err != nil {
+	if err := s.plan(cmd, args); err == errAlone {
+		s.doWithCare(args)
+	} else if err != nil {
 		s.settle()
 		s.reject(cmd, err)
 	}

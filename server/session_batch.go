@@ -19,6 +19,7 @@ type batch struct {
 	scripts   []engine.Script // and these too
 	bytes     []byte          // holder ids the server has made
 	pairs     []engine.Pair   // of checks
+	values    int             // bytes of strings that the answers may have
 }
 
 // deferred is one command whose reply waits for its operations.
@@ -39,7 +40,11 @@ func (p *batchPool) put(b *batch) {
 	b.truncate(0)
 	clear(b.incrs)
 	clear(b.pairs)
-	b.queue, b.incrs, b.scripts, b.bytes, b.pairs = b.queue[:0], b.incrs[:0], b.scripts[:0], b.bytes[:0], b.pairs[:0]
+	if b.values > 0 {
+		clear(b.decisions)
+		clear(b.scripts)
+	}
+	b.queue, b.incrs, b.scripts, b.bytes, b.pairs, b.values = b.queue[:0], b.incrs[:0], b.scripts[:0], b.bytes[:0], b.pairs[:0], 0
 	p.pool.Put(b)
 }
 

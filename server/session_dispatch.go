@@ -71,13 +71,18 @@ func (s *session) permitted(cmd *command) error {
 
 // carryOut plans an operation, or runs any other command.
 func (s *session) carryOut(cmd *command, args [][]byte) {
+	run, bulky := cmd.run, cmd.bulky
 	if cmd.plan != nil {
-		if err := s.plan(cmd, args); err != nil {
+		err := s.plan(cmd, args)
+		if err != nil && err != errAlone {
 			s.reject(cmd, err)
 		}
-		return
+		if err != errAlone {
+			return
+		}
+		run, bulky = cmd.alone, true
 	}
-	if cmd.bulky {
+	if bulky {
 		s.srv.state.bulky <- struct{}{}
 		defer func() { <-s.srv.state.bulky }()
 	}
@@ -85,7 +90,7 @@ func (s *session) carryOut(cmd *command, args [][]byte) {
 	s.failed, s.running = false, cmd
 	defer func() { s.running = nil }()
 	if s.prepared(cmd) {
-		cmd.run(s, args)
+		run(s, args)
 	}
 	took := time.Since(start) - s.heldFor // waiting is no work
 	s.heldFor = 0

@@ -75,6 +75,7 @@ func (l *tableLimiter) DecideAtomic(ops []engine.Op, out []engine.Decision) erro
 func (l *tableLimiter) Inspect(key []byte) (engine.Info, bool)     { return l.table.Inspect(l.Now(), key) }
 func (l *tableLimiter) Len() int64                                 { return l.table.Len(l.Now()) }
 func (l *tableLimiter) RandomKey() []byte                          { return l.table.RandomKey(l.Now(), 7) }
+func (l *tableLimiter) BlocksEverywhere() []string                 { return l.table.BlocksEverywhere(l.Now()) }
 func (l *tableLimiter) Top(v engine.Verdict, n int) []engine.Heavy { return l.table.Top(l.Now(), v, n) }
 func (l *tableLimiter) Policies() *engine.Policies                 { return l.table.Policies() }
 func (l *tableLimiter) Stats() engine.Stats                        { return l.table.Stats(l.Now()) }

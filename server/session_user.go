@@ -118,7 +118,7 @@ func (s *session) allowed(cmd *command, args [][]byte) error {
 		return nil
 	}
 	for _, at := range cmd.keysOf(len(args)) {
-		if !u.mayUse(args[at]) {
+		if !u.mayUse(args[at]) || !s.mayReach(u, args[at]) {
 			return s.srv.refused(errNoKey)
 		}
 	}

@@ -107,11 +107,22 @@ func (u *user) mayUse(key []byte) bool {
 	return u.allKeys || slices.ContainsFunc(u.keys, func(pattern []byte) bool { return matchGlob(pattern, key) })
 }
 
+// mayUseAll says whether the user may use all of some keys.
+func (u *user) mayUseAll(keys [][]byte) bool {
+	return !slices.ContainsFunc(keys, func(key []byte) bool { return !u.mayUse(key) })
+}
+
 // mayDecide says whether the user may use every key of these operations. The id of a
 // hold counts as one: who may settle it must be one who might have made it. A block
 // everywhere is one of keys that it does not name.
 func (u *user) mayDecide(ops []engine.Op) bool {
 	for i := range ops {
+		if names := ownNamesOf(&ops[i]); names != nil {
+			if !u.mayUseAll(names) {
+				return false
+			}
+			continue
+		}
 		if !u.mayUse(ops[i].Key) || ops[i].Code == engine.OpBlockEverywhere && !u.allKeys || ops[i].Code == engine.OpReserve && !u.mayUse(ops[i].ID) || slices.ContainsFunc(ops[i].Also, func(p engine.Pair) bool { return !u.mayUse(p.Key) }) {
 			return false
 		}

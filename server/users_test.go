@@ -283,7 +283,7 @@ func TestBadUsersFiles(t *testing.T) {
 func TestRulesInOrder(t *testing.T) {
 	for rules, may := range map[string]map[string]bool{
 		"+@all -@dangerous +config|get": {"config|get": true, "config|set": false, "rl.fixed": true, "flushall": false},
-		"-@all +@decide -evalsha":       {"rl.fixed": true, "evalsha": false, "eval": true, "rl.release": true, "rl.reset": false},
+		"-@all +@decide -evalsha":       {"rl.fixed": true, "evalsha": false, "eval": true, "rl.release": true, "rl.forgive": true, "rl.reset": false},
 		"+client":                       {"client|kill": true, "client|id": true, "ping": false},
 		"+@connection":                  {"client|kill": false, "client|id": true, "cluster|slots": true, "command": true, "info": true, "weir.cluster|add": false, "acl|whoami": true, "acl|list": false, "debug": false},
 		"allcommands nocommands":        {"ping": false, "auth": true, "hello": true},

@@ -98,8 +98,13 @@ func (l *waitLines) given(ops []engine.Op) {
 		switch ops[i].Code {
 		case engine.OpUnblock: // it may have held for other keys as well
 			l.callAll()
-		case engine.OpRelease, engine.OpRefund, engine.OpReset:
+		case engine.OpRelease, engine.OpRefund, engine.OpReset, engine.OpResetPolicy:
 			l.callKey(lineOfLimiter(ops[i].Key))
+		case engine.OpForgive:
+			l.callKey(lineOfPair(ops[i].Text, ops[i].Key))
+			for _, p := range ops[i].Also {
+				l.callKey(lineOfPair(p.Policy, p.Key))
+			}
 		}
 	}
 }

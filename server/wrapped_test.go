@@ -47,6 +47,9 @@ func TestWrappedCommandsAskTheSame(t *testing.T) {
 		if cmd.plan == nil && cmd.run == nil {
 			return // a container alone only ever answers how it is used
 		}
+		if cmd.name == "SADD" || cmd.name == "SREM" {
+			return // their only key is a setting, and a user needs all keys: TestBlacklistIsForUsersOfAllKeys
+		}
 		rows.of(t, cmd)
 	})
 	for _, way := range wrappedWays {

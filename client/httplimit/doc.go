@@ -11,10 +11,10 @@
 //	http.ListenAndServe(addr, limit(mux))
 //
 // A request belongs to one route; one that matches none passes. Preflight requests (OPTIONS)
-// pass unless asked for. Replies tell what is left, in the fields of the IETF draft and in those in
-// use before it; a denial is a 429 with Retry-After and a problem document (RFC 9457). A
-// denial by the fallback, because weir is not reached, is a 503: the client has done
-// nothing wrong.
+// pass unless asked for, and so do all requests while Options.Enabled is false. Replies tell what
+// is left, in the fields of the IETF draft and in those in use before it; a denial is a 429 with
+// Retry-After and a problem document (RFC 9457). A denial by the fallback, because weir is not
+// reached, is a 503: the client has done nothing wrong.
 //
 // # Patterns
 //

@@ -31,23 +31,32 @@ func New(c *client.Client, o Options) (func(http.Handler) http.Handler, error) {
 	if l.router, err = newRouter(&l.o); err != nil {
 		return nil, err
 	}
+	if err = l.checkQueue(); err != nil {
+		return nil, err
+	}
+	l.standIn()
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if l.admit(w, r) {
+			switch route := l.routeOf(r); {
+			case route == nil:
+				next.ServeHTTP(w, r)
+			case !l.admit(w, r, route):
+			case route.Breaker != nil:
+				l.guard(w, r, route, next)
+			default:
 				next.ServeHTTP(w, r)
 			}
 		})
 	}, nil
 }
 
-// admit says whether a request goes on, and has answered it otherwise.
-func (l *limiter) admit(w http.ResponseWriter, r *http.Request) bool {
-	route := l.routeOf(r)
-	if route == nil {
-		return true
-	}
+// admit says whether a request of a route goes on, and has answered it otherwise.
+func (l *limiter) admit(w http.ResponseWriter, r *http.Request, route *Route) bool {
 	q := route.request(r)
-	d, err := l.client.Decide(r.Context(), q)
+	if l.o.Address != nil {
+		q.From = l.o.Address(r)
+	}
+	d, err := l.decide(r.Context(), route, q)
 	if err != nil {
 		l.undecided(w, r, route, err)
 		return false
@@ -55,23 +64,25 @@ func (l *limiter) admit(w http.ResponseWriter, r *http.Request) bool {
 	if l.o.Decided != nil {
 		l.o.Decided(r, route.Name, q.Key, d)
 	}
+	name, window := route.binding(&d)
 	quota := httpfields.Quota{
-		Name: route.Name, Limit: d.Limit, Remaining: d.Remaining, ResetAfter: d.ResetAfter, Window: route.Rule.Window(),
+		Name: name, Limit: d.Limit, Remaining: d.Remaining, ResetAfter: d.ResetAfter, Window: window,
 		Denied: !d.Allowed, RetryAfter: d.RetryAfter,
 	}
 	quota.Set(w.Header(), l.o.Fields, time.Now())
 	if !d.Allowed {
-		l.deny(w, r, route, d, quota.Detail())
+		l.logDenial(r, route, q.Key, d)
+		l.deny(w, r, route, d, &quota)
 		return false
 	}
 	return held(r.Context(), d.RetryAfter)
 }
 
 func (l *limiter) routeOf(r *http.Request) *Route {
-	if r.Method == http.MethodOptions && !l.o.LimitPreflight {
+	if l.o.Enabled != nil && !l.o.Enabled() || r.Method == http.MethodOptions && !l.o.LimitPreflight {
 		return nil
 	}
-	return l.router.route(r)
+	return l.router.route(r).of(r)
 }
 
 // held holds a request whose turn comes later, and says whether its client still waits.
@@ -103,6 +114,6 @@ func (l *limiter) undecided(w http.ResponseWriter, r *http.Request, route *Route
 		detail = "There is no room to count this request."
 	}
 	l.answer(w, r, Denial{
-		Status: http.StatusServiceUnavailable, Route: route.Name, Detail: detail, Decision: client.Decision{RetryAfter: client.Never},
+		Status: http.StatusServiceUnavailable, Route: route.Name, Limit: route.Name, Detail: detail, Decision: client.Decision{RetryAfter: client.Never},
 	})
 }

@@ -339,3 +339,23 @@ func TestTwice(t *testing.T) {
 		require.Equal(t, want.limit, res.Header.Get("RateLimit-Policy"))
 	}
 }
+
+// TestAddress: a user whose address is blocked is denied, whatever the limit's key is.
+func TestAddress(t *testing.T) {
+	c := newClient(t, weirtest.Start(t), client.Options{})
+	proxies, err := httplimit.Trust("127.0.0.1")
+	require.NoError(t, err)
+	user := httplimit.ByUser(func(r *http.Request) string { return r.Header.Get("X-User") })
+	web, _ := serve(t, c, httplimit.Options{
+		Routes: []httplimit.Route{{Pattern: "/", Rule: client.Fixed(time.Hour, 100), Key: user}}, Address: proxies.Client,
+	})
+	status := func(address string) int {
+		res, _ := send(t, http.MethodGet, web.URL, "X-User", "42", "X-Forwarded-For", address)
+		return res.StatusCode
+	}
+	require.NoError(t, c.BlockEverywhere(t.Context(), "ip:2001:db8:0:7::/64", time.Hour, ""))
+	require.Equal(t, http.StatusOK, status("2001:db8:0:8::1"))
+	require.Equal(t, http.StatusTooManyRequests, status("2001:db8:0:7::1"))
+	require.Equal(t, http.StatusTooManyRequests, status("2001:db8:0:7::2"), "another address of the same client")
+	require.Equal(t, http.StatusOK, status("2001:db8:0:8::1"))
+}

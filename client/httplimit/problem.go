@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 
@@ -10,11 +11,14 @@ import (
 
 // Denial is a request that is not served.
 type Denial struct {
-	// Status is 429, or 503 where weir has no capacity or is not reached.
-	Status   int
-	Route    string // Route.Name
-	Detail   string // in words
-	Decision client.Decision
+	// Status is 429, or 503 where weir has no capacity or is not reached, or the breaker is open.
+	Status int
+	Route  string // Route.Name
+	Limit  string // the limit that binds: Route.Name, or the policy of one in Route.Also
+	Detail string // in words
+	// BreakerOpen: the request was within its limits, and Route.Breaker is open.
+	BreakerOpen bool
+	Decision    client.Decision
 }
 
 // Problem shapes the problem documents of denials (RFC 9457). Unless changed one is
@@ -26,14 +30,16 @@ type Denial struct {
 type Problem struct {
 	// Type and Title take the place of those above, of a 429.
 	Type, Title string
+	// ContentType is that of the document; application/problem+json unless given.
+	ContentType string
 	// Members adds members, or changes those there are; nil takes one away.
 	Members func(*http.Request, Denial) map[string]any
 }
 
-func (l *limiter) deny(w http.ResponseWriter, r *http.Request, route *Route, d client.Decision, detail string) {
-	denial := Denial{Status: http.StatusTooManyRequests, Route: route.Name, Detail: detail, Decision: d}
+func (l *limiter) deny(w http.ResponseWriter, r *http.Request, route *Route, d client.Decision, q *httpfields.Quota) {
+	denial := Denial{Status: http.StatusTooManyRequests, Route: route.Name, Limit: q.Name, Detail: q.Detail(), Decision: d}
 	if d.Source == client.FromFallback {
-		denial.Status = http.StatusServiceUnavailable
+		denial.Status = l.o.FallbackStatus
 	}
 	l.answer(w, r, denial)
 }
@@ -49,14 +55,14 @@ func (l *limiter) answer(w http.ResponseWriter, r *http.Request, d Denial) {
 		http.Error(w, d.Detail, d.Status)
 		return
 	}
-	w.Header().Set("Content-Type", httpfields.ProblemContentType)
+	w.Header().Set("Content-Type", cmp.Or(l.o.Problem.ContentType, httpfields.ProblemContentType))
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(d.Status)
 	_, _ = w.Write(append(body, '\n'))
 }
 
 func (p *Problem) document(r *http.Request, d Denial) map[string]any {
-	doc := httpfields.Quota{Name: d.Route, RetryAfter: d.Decision.RetryAfter}.Problem(d.Status)
+	doc := httpfields.Quota{Name: d.Limit, RetryAfter: d.Decision.RetryAfter}.Problem(d.Status)
 	doc["detail"] = d.Detail
 	if p.Type != "" {
 		doc["type"] = p.Type

@@ -20,13 +20,13 @@ const (
 type Proxies struct {
 	networks []netip.Prefix
 	unix     bool
-	header   string
+	headers  []string
 }
 
 // Trust believes what proxies in some networks write into X-Forwarded-For: addresses
 // and CIDR prefixes, and "unix" for those that connect over a Unix socket.
 func Trust(networks ...string) (*Proxies, error) {
-	p := &Proxies{header: "X-Forwarded-For"}
+	p := &Proxies{headers: []string{"X-Forwarded-For"}}
 	for _, text := range networks {
 		if text == unixPeer {
 			p.unix = true
@@ -53,11 +53,16 @@ func parsePrefix(text string) (netip.Prefix, error) {
 	return addr.Prefix(addr.BitLen())
 }
 
-// In reads another header instead, X-Real-Ip for instance. Whichever it is, the trusted
-// proxies must set it: one that they pass on as it came is the client's to choose.
-func (p *Proxies) In(header string) *Proxies {
+// In reads these headers instead, in this order: the first that names an address counts, and
+// the connection where none does. In("X-Forwarded-For", "X-Real-IP") is such a chain. The
+// trusted proxies must set or remove each of them, because a header that they pass on as it came is
+// the client's to choose.
+func (p *Proxies) In(headers ...string) *Proxies {
 	other := *p
-	other.header = http.CanonicalHeaderKey(header)
+	other.headers = make([]string, len(headers))
+	for i, header := range headers {
+		other.headers[i] = http.CanonicalHeaderKey(header)
+	}
 	return &other
 }
 
@@ -65,19 +70,33 @@ func (p *Proxies) In(header string) *Proxies {
 // before it in the header is that client's own claim. Invalid where the connection has
 // no address.
 func (p *Proxies) Client(r *http.Request) netip.Addr {
-	addr, trusted := p.peer(r.RemoteAddr)
-	lines := r.Header[p.header]
-	for hop := 0; trusted && hop < maxHops; hop++ {
+	peer, trusted := p.peer(r.RemoteAddr)
+	if !trusted {
+		return peer
+	}
+	for _, header := range p.headers {
+		if addr := p.claimed(r.Header[header]); addr.IsValid() {
+			return addr
+		}
+	}
+	return peer
+}
+
+// claimed is the client that the lines of a header name, from their end as far as trusted
+// proxies wrote them. Invalid where the last word is no address.
+func (p *Proxies) claimed(lines []string) (addr netip.Addr) {
+	for range maxHops {
 		word, rest, ok := lastWord(lines)
 		if !ok {
 			break
 		}
-		claimed, ok := parseHop(word)
+		hop, ok := parseHop(word)
 		if !ok { // a trusted proxy wrote what is no address: it is as far as we know
 			break
 		}
-		addr, lines = claimed, rest
-		trusted = p.trusts(claimed)
+		if addr, lines = hop, rest; !p.trusts(hop) {
+			break
+		}
 	}
 	return addr
 }

@@ -22,7 +22,7 @@ func someLimit(r *rand.Rand) string {
 		fmt.Sprintf("TOKENBUCKET %s %d", rate, n), fmt.Sprintf("tokenbucket %s %d maxwait %s", rate, n, span), fmt.Sprintf("LEAKYBUCKET %s %d", rate, n-1),
 		fmt.Sprintf("FIXED %s %d", span, n), fmt.Sprintf("fixed %s %d first", span, n), fmt.Sprintf("FIXED FOREVER %d", n),
 		fmt.Sprintf("FIXED %s %d", pick("DAY", "week", "MONTH", "YEAR"), n), fmt.Sprintf("FIXED DAY %d TZ %s", n, pick("UTC", "Europe/Berlin", "America/New_York")),
-		fmt.Sprintf("SLIDING %s %d", span, n), fmt.Sprintf("SLIDINGCOUNTER %s %d", span, n), fmt.Sprintf("STRIKE %s 2 %s 5 1h", span, span),
+		fmt.Sprintf("SLIDING %s %d", span, n), fmt.Sprintf("SLIDINGCOUNTER %s %d", span, n), fmt.Sprintf("STRIKE %s 2 %s 5 1h", span, span), fmt.Sprintf("STRIKE %s 2 DELAY %s 5 1h ATTEMPTS EXTEND", span, span),
 	)
 }
 
@@ -39,6 +39,7 @@ func somePolicy(r *rand.Rand, name string) string {
 	for field, values := range map[string][]string{
 		"shadow": {"true", "false"}, "disabled": {"true", "false"}, "reserved": {"20%", "0.1%", "12.5%", "99.9%"},
 		"retry_after": {"1", "60s", "1500us", "90000ms", "1ns", "7d"},
+		"layout": {"rate-limit:{key}:{policy}", "rl:{policy}:{key}"}, "report": {"burst", "1m", "90s"},
 	} {
 		if r.IntN(2) == 0 {
 			text += fmt.Sprintf("    %s: %s\n", field, values[r.IntN(len(values))])

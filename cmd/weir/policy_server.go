@@ -63,6 +63,10 @@ func readTerms(reply []any) (t policyfile.Terms, err error) {
 			t.RetryAfterMs, err = redis.Int64(value, nil)
 		case "reserved":
 			t.Reserved, err = redis.String(value, nil)
+		case "layout":
+			t.Layout, err = redis.String(value, nil)
+		case "report":
+			t.Report, err = redis.String(value, nil)
 		case "overrides":
 			t.Overrides, err = readOverrides(value)
 		}

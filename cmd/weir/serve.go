@@ -46,6 +46,7 @@ type serveCmd struct {
 	MaxClients     int           `least:"1" default:"10000" group:"bounds" help:"Connections at once; fewer where the limit on file descriptors leaves room for fewer. Redis' own default."`
 	MaxPerSource   int           `name:"max-clients-per-source" default:"0" group:"bounds" help:"Connections at once from one address, or from one IPv6 network of 64 bits; 0 is no bound of its own. Behind a proxy all clients are one address."`
 	MaxBulkBytes   byteSize      `least:"1kb" default:"64kb" group:"bounds" help:"Longest argument of a command. Keys end at 512 bytes; the rest is room for scripts."`
+	MaxValueBytes  byteSize      `least:"1" default:"4kb" group:"bounds" help:"Longest string that SET and scripts of limiter libraries keep, at most 1mb. Bucket4j keeps some hundred bytes. Give --max-bulk-bytes as much."`
 	MaxOutputBytes byteSize      `least:"16kb" default:"1mb" group:"bounds" help:"Messages of MONITOR and SUBSCRIBE that may wait for a client that does not read; beyond it the client is cut."`
 	WriteTimeout   time.Duration `least:"1ms" default:"10s" group:"bounds" help:"How long a reply may wait for its reader before the client is cut."`
 
@@ -54,6 +55,8 @@ type serveCmd struct {
 	IDLifetime time.Duration `name:"id-lifetime" least:"1ms" default:"60s" group:"state" help:"How long the ID of a command is remembered, so that sending it again takes nothing more. Longer than any client keeps retrying. In a cluster what its founder was told counts."`
 
 	Policies string `placeholder:"FILE" group:"state" help:"YAML file of policies. Read at the start and again at SIGHUP; policies that it does not name stay as they are, and a bad file changes nothing."`
+
+	BlacklistKey string `placeholder:"KEY" group:"access" help:"Key on which SADD, SREM, SISMEMBER, SMEMBERS and SCARD work, as the set of the addresses that RL.BLOCK blocks EVERYWHERE. For programs that keep a blacklist of addresses in a set of Redis. None by default: weir has no other sets. Give every node of a cluster the same."`
 
 	tlsFlags     `embed:"" group:"tls"`
 	clusterFlags `embed:"" group:"cluster"`
@@ -188,6 +191,7 @@ func (s *serveCmd) serverConfig(log *slog.Logger, password string, at *ports, tr
 		MaxClients:     s.MaxClients,
 		MaxPerSource:   s.MaxPerSource,
 		MaxBulkBytes:   int(s.MaxBulkBytes),
+		MaxValueBytes:  int(s.MaxValueBytes),
 		MaxOutputBytes: int(s.MaxOutputBytes),
 		WriteTimeout:   s.WriteTimeout,
 		Tracer:         traces.server(),
@@ -195,6 +199,7 @@ func (s *serveCmd) serverConfig(log *slog.Logger, password string, at *ports, tr
 		OnShutdown:     stop,
 		Redirect:       s.Redirect,
 		HTTPCheck:      s.HTTPCheck,
+		BlacklistKey:   s.BlacklistKey,
 	}
 }
 

@@ -21,9 +21,11 @@ export function limit(redis, policy, keyOf = clientOf) {
       return problem(res, 503, 'temporary-reduced-capacity', 'Request cannot be satisfied due to temporary server capacity constraints');
     }
     const [allowed, remaining, retryMs, resetMs, max, by] = answer;
-    const until = allowed ? resetMs : retryMs;
+    const until = allowed ? resetMs : retryMs; // below 0: never
     res.set('RateLimit-Policy', `"${by}";q=${max}`);
     res.set('RateLimit', `"${by}";r=${remaining}` + (until < 0 ? '' : `;t=${seconds(until)}`));
+    res.set({ 'X-RateLimit-Limit': String(max), 'X-RateLimit-Remaining': String(remaining) });
+    if (until >= 0) res.set('X-RateLimit-Reset', String(seconds(until)));
     if (allowed) return retryMs > 0 ? setTimeout(next, retryMs) : next(); // a policy that paces
     if (retryMs >= 0) res.set('Retry-After', Math.max(seconds(retryMs), 1));
     problem(res, 429, 'quota-exceeded', 'Request cannot be satisfied as assigned quota has been exceeded', { 'violated-policies': [by] });

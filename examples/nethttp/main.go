@@ -26,7 +26,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	// Without weir the policy is a denial here; give rules beside it for client.Local.
+	// Without weir everything is denied. client.Local would apply half of the policy instead.
 	limits, err := client.New(rdb, client.Options{WhenDown: client.Closed, Timeout: time.Duration(timeoutMs) * time.Millisecond})
 	if err != nil {
 		log.Fatal(err)

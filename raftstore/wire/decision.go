@@ -6,29 +6,59 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// AppendDecisions appends the answers to a forwarded body.
-func AppendDecisions(b []byte, out []engine.Decision) []byte {
+// AppendDecisions appends the answers to a forwarded body. For a reader of format 5 or newer,
+// the place and the pairs of each that locked somebody out follow; an older one does not
+// expect them.
+func AppendDecisions(b []byte, out []engine.Decision, format byte) []byte {
 	for i := range out {
 		d := &out[i]
-		b = append(b, byte(d.Status), d.Pair, d.Part)
+		status := byte(d.Status)
+		if d.Value != "" {
+			status |= valueFollows
+		}
+		b = append(b, status, d.Pair, d.Part)
 		for _, v := range [...]int64{d.Allowed, d.Remaining, d.RetryMs, d.ResetMs, d.Limit} {
 			b = binary.AppendVarint(b, v)
+		}
+		if d.Value != "" {
+			b = append(binary.AppendUvarint(b, uint64(len(d.Value))), d.Value...)
+		}
+	}
+	for i := range out {
+		if locked := out[i].Locked; locked != 0 && format >= lockedFormat {
+			b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(i)), uint64(locked))
 		}
 	}
 	return b
 }
+
+const lockedFormat = 5
+
+// valueFollows is set in the status of an answer with a byte string, which stands behind it.
+// Only what format 5 has is answered so.
+const valueFollows = 0x80
 
 // ReadDecisions fills out from what AppendDecisions wrote, which must be exactly
 // as many.
 func ReadDecisions(b []byte, out []engine.Decision) error {
 	d := Decoder{b: b}
 	for i := range out {
+		status := d.byte()
 		out[i] = engine.Decision{
-			Status: engine.Status(d.byte()), Pair: d.byte(), Part: d.byte(), Allowed: d.varint(), Remaining: d.varint(),
+			Status: engine.Status(status &^ valueFollows), Pair: d.byte(), Part: d.byte(), Allowed: d.varint(), Remaining: d.varint(),
 			RetryMs: d.varint(), ResetMs: d.varint(), Limit: d.varint(),
 		}
+		if status&valueFollows != 0 {
+			out[i].Value = string(d.bytes())
+		}
 	}
-	if d.bad || len(d.b) > 0 {
+	for next := uint64(0); len(d.b) > 0 && !d.bad; {
+		i, locked := d.uvarint(), d.uvarint()
+		if d.bad = d.bad || i < next || i >= uint64(len(out)) || locked == 0 || locked >= 1<<engine.MaxPairs; !d.bad {
+			out[i].Locked, next = uint16(locked), i+1
+		}
+	}
+	if d.bad {
 		return ErrMalformed
 	}
 	return nil

@@ -76,7 +76,9 @@ func (d *Decoder) op(op *engine.Op) {
 }
 
 func (d *Decoder) limit() {
-	d.last = engine.Limit{Algorithm: engine.Algorithm(d.byte()), Mode: engine.WindowMode(d.byte())}
+	d.last = engine.Limit{Algorithm: engine.Algorithm(d.byte())}
+	modes := d.byte()
+	d.last.Mode, d.last.Strikes = engine.WindowMode(modes&(1<<strikesShift-1)), engine.StrikeMode(modes>>strikesShift)
 	d.last.Rate.Units, d.last.Rate.PerNs = d.varint(), d.varint()
 	d.last.Max, d.last.WindowNs = d.varint(), d.varint()
 	d.last.Steps = engine.Steps(d.take(uint64(d.varint())))
@@ -107,6 +109,13 @@ func (d *Decoder) extra(op *engine.Op) {
 		for i := range op.Script.Args {
 			op.Script.Args[i] = math.Float64frombits(bits.Reverse64(d.uvarint()))
 		}
+		for i := range op.Script.ID.TextsOf() {
+			op.Script.Values[i] = d.bytes()
+		}
+	}
+	if which&extraFrom != 0 {
+		op.From = d.bytes()
+		d.bad = d.bad || len(op.From) == 0
 	}
 }
 

@@ -28,6 +28,7 @@ const (
 	extraPairs  // more pairs of a check
 	extraPolicy // a change of a policy
 	extraScript
+	extraFrom // the address that the operation comes from
 	numExtras = iota
 )
 
@@ -45,6 +46,9 @@ const (
 	changeIf      // the version follows
 	numChangeBits = iota
 )
+
+// strikesShift is where the byte of a limit's mode has its Strikes.
+const strikesShift = 4
 
 // Encoder appends calls to the body of an entry.
 type Encoder struct {
@@ -70,7 +74,7 @@ func (e *Encoder) Call(b []byte, ops []engine.Op, atomic bool) []byte {
 
 // Estimate is about the length that an operation takes in a body.
 func Estimate(op *engine.Op) int {
-	n := 48 + len(op.Key) + len(op.ID) + len(op.Text) + len(op.Limit.Steps)
+	n := 48 + len(op.Key) + len(op.ID) + len(op.Text) + len(op.From) + len(op.Limit.Steps)
 	for _, p := range op.Also {
 		n += 4 + len(p.Policy) + len(p.Key)
 	}
@@ -78,7 +82,7 @@ func Estimate(op *engine.Op) int {
 		n += len(op.Policy.Terms.Append(nil))
 	}
 	if op.Script != nil {
-		n += engine.MaxScriptArgs * binary.MaxVarintLen64
+		n += engine.MaxScriptArgs*binary.MaxVarintLen64 + len(op.Script.Values[0]) + len(op.Script.Values[1])
 	}
 	return n
 }
@@ -122,7 +126,8 @@ func (e *Encoder) flags(op *engine.Op) (flags byte) {
 	set(op.WaitNs != 0 || op.TTLNs != 0, flagTimes)
 	set(len(op.ID) > 0, flagID)
 	set(len(op.Text) > 0, flagText)
-	set(op.Calendar != nil || op.Incr != nil || op.High || len(op.Also) > 0 || op.Policy != nil || op.Script != nil, flagExtra)
+	set(op.Calendar != nil || op.Incr != nil || op.High || len(op.Also) > 0 || op.Policy != nil || op.Script != nil ||
+		len(op.From) > 0, flagExtra)
 	return flags
 }
 
@@ -131,7 +136,7 @@ func appendBytes(b, s []byte) []byte {
 }
 
 func appendLimit(b []byte, l *engine.Limit) []byte {
-	b = append(b, byte(l.Algorithm), byte(l.Mode))
+	b = append(b, byte(l.Algorithm), byte(l.Mode)|byte(l.Strikes)<<strikesShift)
 	for _, v := range [...]int64{l.Rate.Units, l.Rate.PerNs, l.Max, l.WindowNs, int64(len(l.Steps))} {
 		b = binary.AppendVarint(b, v)
 	}
@@ -180,6 +185,13 @@ func appendExtra(b []byte, op *engine.Op) []byte {
 			// The bits of a whole number are at the front: turned round it is short.
 			b = binary.AppendUvarint(b, bits.Reverse64(math.Float64bits(a)))
 		}
+		for _, value := range c.Values[:c.ID.TextsOf()] {
+			b = appendBytes(b, value)
+		}
+	}
+	if len(op.From) > 0 {
+		b[at] |= extraFrom
+		b = appendBytes(b, op.From)
 	}
 	return b
 }

@@ -9,9 +9,13 @@ import (
 // FormatOf is the oldest format that has an operation.
 func FormatOf(op *engine.Op) byte {
 	switch {
+	case len(op.From) > 0, op.Code == engine.OpForgive, attempts(op), op.Code == engine.OpResetPolicy,
+		op.Code == engine.OpPolicy && ofForm5(op.Policy), op.Code == engine.OpScript && op.Script.ID >= engine.TextSet:
+		return 5
 	case op.Code == engine.OpPolicy && (op.Policy.Own || op.Policy.If):
 		return 4
-	case op.Code == engine.OpPolicy && strikes(op.Policy), op.Code == engine.OpScript && op.Script.ID >= engine.RedisGCRA:
+	case op.Code == engine.OpPolicy && anyLimit(op.Policy, func(l *engine.Limit) bool { return l.Algorithm == engine.Strike }),
+		op.Code == engine.OpScript && op.Script.ID >= engine.RedisGCRA:
 		return 2
 	case op.Code == engine.OpBlockEverywhere:
 		return 3
@@ -19,11 +23,25 @@ func FormatOf(op *engine.Op) byte {
 	return Oldest
 }
 
-// strikes reports whether a change brings limits that count strikes.
-func strikes(change *engine.PolicyChange) bool {
-	any := func(limits []engine.PolicyLimit) bool {
-		return slices.ContainsFunc(limits, func(l engine.PolicyLimit) bool { return l.Limit.Algorithm == engine.Strike })
+// attempts reports whether an operation brings strikes with a mode or a delay.
+func attempts(op *engine.Op) bool {
+	brings := func(l *engine.Limit) bool {
+		return l.Algorithm == engine.Strike && (l.Strikes != 0 || l.Steps.Delays())
+	}
+	return op.Code == engine.OpTake && brings(&op.Limit) || op.Code == engine.OpPolicy && anyLimit(op.Policy, brings)
+}
+
+// anyLimit reports whether one of the limits that a change brings is such a one.
+func anyLimit(change *engine.PolicyChange, is func(*engine.Limit) bool) bool {
+	in := func(limits []engine.PolicyLimit) bool {
+		return slices.ContainsFunc(limits, func(l engine.PolicyLimit) bool { return is(&l.Limit) })
 	}
 	terms := change.Terms
-	return terms != nil && (any(terms.Limits) || slices.ContainsFunc(terms.Overrides, func(o engine.Override) bool { return any(o.Limits) }))
+	return terms != nil && (in(terms.Limits) || slices.ContainsFunc(terms.Overrides, func(o engine.Override) bool { return in(o.Limits) }))
+}
+
+// ofForm5 reports whether a change brings terms that form 5 has.
+func ofForm5(change *engine.PolicyChange) bool {
+	terms := change.Terms
+	return terms != nil && (terms.Layout != "" || terms.ReportNs != 0)
 }

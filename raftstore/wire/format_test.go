@@ -29,6 +29,8 @@ func TestTheBytesOfOperations(t *testing.T) {
 	bucket, check := soundOp(engine.OpTake), soundOp(engine.OpCheck)
 	bucket.Limit = soundLimits["bucket"]
 	check.High = true
+	from := soundOp(engine.OpCheck)
+	from.From = []byte("ip:192.0.2.7")
 	conditional := soundOp(engine.OpPolicy)
 	conditional.Policy.If, conditional.Policy.Version = true, 300
 	for name, c := range map[string]struct {
@@ -38,6 +40,7 @@ func TestTheBytesOfOperations(t *testing.T) {
 		"a reset":            {[]engine.Op{soundOp(engine.OpReset)}, "02" + "0400016b"},
 		"a limit, and again": {[]engine.Op{bucket, bucket}, "04" + "0000016b" + "01000202020000" + "0004016b"},
 		"high priority":      {[]engine.Op{check}, "02" + "09c0016b" + "0170" + "04"},
+		"an address":         {[]engine.Op{from}, "02" + "09c0016b" + "0170" + "40" + "0c" + hex.EncodeToString(from.From)},
 		"a changed policy":   {[]engine.Op{soundOp(engine.OpPolicy)}, "02" + "0a80016b" + "10" + "010000"},
 		"if it is as it was": {[]engine.Op{conditional}, "02" + "0a80016b" + "10" + "0104ac0200"},
 	} {
@@ -58,8 +61,8 @@ func TestUnknownBitsAreRefused(t *testing.T) {
 		known   string
 		unknown []string
 	}{
-		"extras":              {"09c0016b017004", []string{"09c0016b017044", "09c0016b017084"}},
-		"extras and terms":    {change + "100001" + terms, []string{change + "500001" + terms, change + "900001" + terms}},
+		"extras":              {"09c0016b017004", []string{"09c0016b017084", "09c0016b0170c40161"}},
+		"extras and terms":    {change + "100001" + terms, []string{change + "900001" + terms}},
 		"an increment":        {incr + "02030000000000", []string{incr + "02070000000000", incr + "02830000000000"}},
 		"a change":            {change + "10010100", []string{change + "10010900", change + "10018100"}},
 		"a change with terms": {change + "100001" + terms, []string{change + "100009" + terms}},
@@ -98,6 +101,8 @@ func TestABodyIsRefused(t *testing.T) {
 		"a cost below zero":     "02" + "0408016b01",
 		"a length of steps < 0": "02" + "0000016b" + "01000202020001",
 		"more operations":       "06" + "0400016b",
+		"no address":            "02" + "09c0016b" + "0170" + "4000",
+		"an address of a reset": "02" + "0480016b" + "40" + "0161",
 		"no pairs":              "02" + "09c0016b" + "0170" + "0800",
 		"too many pairs":        "02" + "09c0016b" + "0170" + "08ffffffffff7f",
 		"terms that are none":   "02" + "0a80016b" + "10" + "000001ff",
@@ -131,6 +136,13 @@ func TestHeadersAtTheBounds(t *testing.T) {
 	require.ErrorIs(t, err, wire.ErrVersion, "for a cluster that writes an older format")
 }
 
+// attempts is the strike limit with a mode.
+func attempts(mode engine.StrikeMode) engine.Limit {
+	l := soundLimits["strike"]
+	l.Strikes = mode
+	return l
+}
+
 // TestFormatOf: an entry is of a newer format only for what an older version cannot read.
 func TestFormatOf(t *testing.T) {
 	strike := []engine.PolicyLimit{{Limit: soundLimits["log"]}, {Limit: soundLimits["strike"]}}
@@ -149,7 +161,14 @@ func TestFormatOf(t *testing.T) {
 		want byte
 	}{
 		"a strike of its own":      {engine.Op{Limit: soundLimits["strike"]}, 1},
+		"an attempt":               {engine.Op{Limit: attempts(engine.Attempts)}, 5},
+		"an extended penalty":      {engine.Op{Limit: attempts(engine.Extend)}, 5},
+		"a delay":                  {engine.Op{Limit: soundLimits["delay"]}, 5},
+		"a policy with attempts":   {change(&engine.Policy{Limits: []engine.PolicyLimit{{Limit: attempts(engine.Attempts)}}}), 5},
+		"an override with a delay": {change(overridden([]engine.PolicyLimit{{Limit: soundLimits["delay"]}})), 5},
+		"forgiveness":              {soundOp(engine.OpForgive), 5},
 		"a check":                  {soundOp(engine.OpCheck), 1},
+		"a check of an address":    {engine.Op{Code: engine.OpCheck, From: []byte("ip:192.0.2.7")}, 5},
 		"a policy removed":         {change(nil), 1},
 		"a policy":                 {change(overridden(other)), 1},
 		"a policy with strikes":    {change(&engine.Policy{Limits: strike}), 2},
@@ -159,6 +178,13 @@ func TestFormatOf(t *testing.T) {
 		"a block everywhere":       {engine.Op{Code: engine.OpBlockEverywhere}, 3},
 		"an older script":          {script(engine.RedisGCRA - 1), 1},
 		"redis-gcra":               {script(engine.RedisGCRA), 2},
+		"the first of strings":     {script(engine.TextSet), 5},
+		"the last of strings":      {script(engine.TextSwapLive), 5},
+		"a bucket in a hash":       {script(engine.GatewayTake), 5},
+		"a layout":                 {change(&engine.Policy{Limits: other, Layout: "rl:{key}"}), 5},
+		"a rate that is reported":  {change(&engine.Policy{Limits: other, ReportNs: 1}), 5},
+		"all limits of a key":      {soundOp(engine.OpResetPolicy), 5},
+		"a sliding log":            {script(engine.SlidingSet), 5},
 	} {
 		require.Equal(t, c.want, wire.FormatOf(&c.op), name)
 	}
@@ -175,10 +201,12 @@ func TestEstimate(t *testing.T) {
 	for i := range script.Script.Args {
 		script.Script.Args[i] = -math.Pi * 1e-200
 	}
+	swap := script
+	swap.Script = &engine.Script{ID: engine.TextSwap, Args: script.Script.Args, Values: [2][]byte{text(3000), text(500)}}
 	check.Also = pairs(engine.MaxPairs - 1)
-	take.Limit, take.ID, take.Text = soundLimits["strike"], text(engine.MaxIDLen), text(engine.MaxHolderLen)
+	take.Limit, take.ID, take.Text, take.From = soundLimits["strike"], text(engine.MaxIDLen), text(engine.MaxHolderLen), text(engine.MaxFromLen)
 	for name, op := range map[string]engine.Op{
-		"a policy": long, "a removed policy": soundOp(engine.OpPolicy), "a script": script, "pairs": check, "steps": take,
+		"a policy": long, "a removed policy": soundOp(engine.OpPolicy), "a script": script, "a swap": swap, "pairs": check, "steps": take,
 	} {
 		var enc wire.Encoder
 		n := len(enc.Call(nil, []engine.Op{op}, false))

@@ -14,7 +14,15 @@ import (
 //
 // Format 2 has policies with strikes and the script of redis-gcra, format 3 blocks
 // everywhere, format 4 owners and conditional changes of policies; see FormatOf.
-const Oldest, Version = 1, 4
+//
+// Format 5 has
+//   - the address that a decision comes from,
+//   - attempts, delays and forgiveness of strikes,
+//   - layouts and REPORT of policies, and the reset of all limits of a policy for a key,
+//   - byte strings (SET and scripts that compare and swap),
+//   - scripts that keep hashes,
+//   - the script that keeps a sliding log.
+const Oldest, Version = 1, 5
 
 // HeaderLen is the length of an encoded header.
 const HeaderLen = 2 + 6*8

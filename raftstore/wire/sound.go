@@ -14,8 +14,12 @@ func Sound(op *engine.Op) bool {
 	}
 	ok := within(int64(len(op.Key)), 1, longest) && len(op.ID) <= engine.MaxIDLen &&
 		within(op.Cost, 0, engine.MaxUnits) && within(op.WaitNs, 0, engine.Never) && within(op.TTLNs, 0, engine.Never)
-	if reserved && op.Code != engine.OpReset && op.Code != engine.OpRefund && op.Code != engine.OpForget {
+	if reserved && op.Code != engine.OpReset && op.Code != engine.OpRefund && op.Code != engine.OpForget && op.Code != engine.OpResetPolicy {
 		return false // only a policy may make such a limiter
+	}
+	decides := op.Code == engine.OpTake || op.Code == engine.OpCheck || op.Code == engine.OpReserve
+	if len(op.From) > engine.MaxFromLen || len(op.From) > 0 && !decides {
+		return false
 	}
 	switch op.Code {
 	case engine.OpTake:
@@ -27,13 +31,16 @@ func Sound(op *engine.Op) bool {
 		return ok && len(op.Text) <= engine.MaxReasonLen
 	case engine.OpIncr:
 		return ok && op.Incr != nil && op.Incr.Expire <= engine.ExpireNone
-	case engine.OpCheck:
+	case engine.OpCheck, engine.OpForgive:
 		return ok && soundPairs(op)
 	case engine.OpReserve:
 		return ok && soundPairs(op) && len(op.ID) > 0 && op.Cost > 0 && !op.Partial && within(op.TTLNs, 1, engine.MaxWindowNs) &&
 			op.HoldBytes() <= engine.MaxHoldBytes
 	case engine.OpCommit, engine.OpCancel:
 		return ok && len(op.Key) <= engine.MaxIDLen && len(op.ID) == 0 && !op.Dry
+	case engine.OpResetPolicy:
+		_, _, _, named := engine.SplitName(op.Key)
+		return ok && named
 	case engine.OpPolicy:
 		return ok && op.Policy != nil && op.Policy.Sound(op.Key)
 	case engine.OpScript:
@@ -69,7 +76,7 @@ func samePair(a, b engine.Pair) bool {
 
 func soundLimit(l *engine.Limit) bool {
 	if l.Rate.Units < 0 || l.Rate.Units > engine.MaxUnits || l.Rate.PerNs < 0 || l.Rate.PerNs > engine.MaxWindowNs ||
-		l.Max < 0 || l.Max > engine.MaxUnits || l.WindowNs < 0 || l.WindowNs > engine.MaxWindowNs || l.Mode > engine.Forever {
+		l.Max < 0 || l.Max > engine.MaxUnits || l.WindowNs < 0 || l.WindowNs > engine.MaxWindowNs || l.Mode > engine.Forever || !l.Strikes.ValidFor(l.Algorithm) {
 		return false
 	}
 	switch l.Algorithm {

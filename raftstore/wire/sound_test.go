@@ -25,14 +25,17 @@ func pairs(n int64) (all []engine.Pair) {
 
 // soundLimits are limits that differ as soundLimit tells them apart.
 var soundLimits = map[string]engine.Limit{
-	"bucket":      {Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: 1}, Max: 1},
-	"leaky":       {Algorithm: engine.LeakyBucket, Rate: engine.Rate{Units: 1, PerNs: 1}},
-	"log":         {Algorithm: engine.SlidingLog, WindowNs: 1, Max: 1},
-	"counter":     {Algorithm: engine.SlidingCounter, WindowNs: 1, Max: 1},
-	"fixed":       {Algorithm: engine.FixedWindow, WindowNs: 1, Max: 1},
-	"month":       {Algorithm: engine.FixedWindow, Mode: engine.Month, Max: 1},
-	"forever":     {Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: 1},
-	"strike":      {Algorithm: engine.Strike, WindowNs: 1, Max: 1, Steps: engine.MakeSteps([]engine.Step{{Threshold: 1, PenaltyNs: 1}})},
+	"bucket":  {Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: 1}, Max: 1},
+	"leaky":   {Algorithm: engine.LeakyBucket, Rate: engine.Rate{Units: 1, PerNs: 1}},
+	"log":     {Algorithm: engine.SlidingLog, WindowNs: 1, Max: 1},
+	"counter": {Algorithm: engine.SlidingCounter, WindowNs: 1, Max: 1},
+	"fixed":   {Algorithm: engine.FixedWindow, WindowNs: 1, Max: 1},
+	"month":   {Algorithm: engine.FixedWindow, Mode: engine.Month, Max: 1},
+	"forever": {Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: 1},
+	"strike":  {Algorithm: engine.Strike, WindowNs: 1, Max: 1, Steps: engine.MakeSteps([]engine.Step{{Threshold: 1, PenaltyNs: 1}})},
+	"attempts": {Algorithm: engine.Strike, Strikes: engine.Attempts | engine.Extend, WindowNs: 1, Max: 2,
+		Steps: engine.MakeSteps([]engine.Step{{Threshold: 1, PenaltyNs: 1, Delay: true}, {Threshold: 2, PenaltyNs: 1}})},
+	"delay":       {Algorithm: engine.Strike, WindowNs: 1, Max: 1, Steps: engine.MakeSteps([]engine.Step{{Threshold: 1, PenaltyNs: 1, Delay: true}})},
 	"concurrency": {Algorithm: engine.Concurrency, Max: 1},
 }
 
@@ -46,10 +49,12 @@ func soundOp(code engine.OpCode) engine.Op {
 		op.Text = []byte("holder")
 	case engine.OpIncr:
 		op.Incr = &engine.Incr{}
-	case engine.OpCheck:
+	case engine.OpCheck, engine.OpForgive:
 		op.Text = []byte("p")
 	case engine.OpReserve:
 		op.Text, op.ID, op.TTLNs = []byte("p"), []byte("id"), 1
+	case engine.OpResetPolicy:
+		op.Key = []byte("policy|p|0|k")
 	case engine.OpPolicy:
 		op.Policy = &engine.PolicyChange{Do: engine.PolicyDelete}
 	case engine.OpScript:
@@ -107,7 +112,9 @@ func TestEveryOperationIsBounded(t *testing.T) {
 		case engine.OpPolicy:
 			key = engine.MaxPolicyLen
 		}
-		bound{name + ": key", op, func(op *engine.Op, v int64) { op.Key = text(v) }, 1, key}.check(t)
+		if code != engine.OpResetPolicy { // see TestALimiterOfAPolicyIsItsOwn
+			bound{name + ": key", op, func(op *engine.Op, v int64) { op.Key = text(v) }, 1, key}.check(t)
+		}
 		bound{name + ": cost", op, func(op *engine.Op, v int64) { op.Cost = v }, least, engine.MaxUnits}.check(t)
 		bound{name + ": wait", op, func(op *engine.Op, v int64) { op.WaitNs = v }, 0, engine.Never}.check(t)
 		bound{name + ": ttl", op, func(op *engine.Op, v int64) { op.TTLNs = v }, least, mostTTL}.check(t)
@@ -123,9 +130,19 @@ func TestTheTextIsBounded(t *testing.T) {
 	set := func(op *engine.Op, v int64) { op.Text = text(v) }
 	for code, most := range map[engine.OpCode]int64{
 		engine.OpRelease: engine.MaxHolderLen, engine.OpRenew: engine.MaxHolderLen,
-		engine.OpCheck: engine.MaxPolicyLen, engine.OpReserve: engine.MaxPolicyLen,
+		engine.OpCheck: engine.MaxPolicyLen, engine.OpReserve: engine.MaxPolicyLen, engine.OpForgive: engine.MaxPolicyLen,
 	} {
 		bound{fmt.Sprint("text of ", code), soundOp(code), set, 1, most}.check(t)
+	}
+	for code := range engine.NumOps {
+		from := func(op *engine.Op, v int64) { op.From = text(v) }
+		if decides := code == engine.OpTake || code == engine.OpCheck || code == engine.OpReserve; decides {
+			bound{fmt.Sprint("from of ", code), soundOp(code), from, 0, engine.MaxFromLen}.checkLength(t)
+			continue
+		}
+		op := soundOp(code)
+		from(&op, 1)
+		require.False(t, wire.Sound(&op), "operation %d comes from nowhere", code)
 	}
 	bound{"holder", soundOp(engine.OpTake), set, 0, engine.MaxHolderLen}.checkLength(t)
 	bound{"reason", soundOp(engine.OpBlock), set, 0, engine.MaxReasonLen}.checkLength(t)
@@ -134,7 +151,7 @@ func TestTheTextIsBounded(t *testing.T) {
 func TestPairsAreBounded(t *testing.T) {
 	policy := func(op *engine.Op, v int64) { op.Also = []engine.Pair{{Policy: text(v), Key: []byte("k")}} }
 	key := func(op *engine.Op, v int64) { op.Also = []engine.Pair{{Policy: []byte("q"), Key: text(v)}} }
-	for _, code := range []engine.OpCode{engine.OpCheck, engine.OpReserve} {
+	for _, code := range []engine.OpCode{engine.OpCheck, engine.OpReserve, engine.OpForgive} {
 		op := soundOp(code)
 		bound{"pairs", op, func(op *engine.Op, v int64) { op.Also = pairs(v) }, 0, engine.MaxPairs - 1}.checkLength(t)
 		bound{"policy of a pair", op, policy, 1, engine.MaxPolicyLen}.check(t)
@@ -164,6 +181,12 @@ func TestALimiterOfAPolicyIsItsOwn(t *testing.T) {
 					op.Key = nil
 				}
 			}, int64(len(name)), int64(engine.MaxNameLen)}.check(t)
+		case engine.OpResetPolicy:
+			bound{fmt.Sprint("key of ", code), op, key, int64(len(name)) + 1, int64(engine.MaxNameLen)}.check(t)
+			for _, other := range []string{"k", "policy|p|8|k", "policy|p"} {
+				op.Key = []byte(other)
+				require.False(t, wire.Sound(&op), other)
+			}
 		case engine.OpCommit, engine.OpCancel:
 			key(&op, engine.MaxIDLen)
 			require.True(t, wire.Sound(&op), "an id may be any bytes")
@@ -189,6 +212,10 @@ func TestOperationsNeedTheirArgument(t *testing.T) {
 	spoiled(engine.OpPolicy, func(op *engine.Op) { op.Policy.Version = 1 })
 	spoiled(engine.OpScript, func(op *engine.Op) { op.Script = nil })
 	spoiled(engine.OpScript, func(op *engine.Op) { op.Script.Args[2] = math.NaN() })
+	spoiled(engine.OpScript, func(op *engine.Op) { op.Script.ID = engine.NumScripts })
+	spoiled(engine.OpScript, func(op *engine.Op) { op.Script.ID = engine.NoScript })
+	spoiled(engine.OpScript, func(op *engine.Op) { op.Script.Values[0] = text(engine.MaxValueBytes + 1) })
+	spoiled(engine.OpScript, func(op *engine.Op) { op.Script.Values[1] = text(engine.MaxValueBytes + 1) })
 	spoiled(engine.OpCommit, func(op *engine.Op) { op.Dry = true })
 	spoiled(engine.OpCancel, func(op *engine.Op) { op.Dry = true })
 	bound{"expiry", soundOp(engine.OpIncr), func(op *engine.Op, v int64) {
@@ -205,7 +232,7 @@ func TestLimitsAreBounded(t *testing.T) {
 		"units":  {func(l *engine.Limit, v int64) { l.Rate.Units = v }, engine.MaxUnits, "bucket leaky"},
 		"per":    {func(l *engine.Limit, v int64) { l.Rate.PerNs = v }, engine.MaxWindowNs, "bucket leaky"},
 		"max":    {func(l *engine.Limit, v int64) { l.Max = v }, engine.MaxUnits, ""},
-		"window": {func(l *engine.Limit, v int64) { l.WindowNs = v }, engine.MaxWindowNs, "log counter fixed strike"},
+		"window": {func(l *engine.Limit, v int64) { l.WindowNs = v }, engine.MaxWindowNs, "log counter fixed strike attempts delay"},
 	}
 	for name, limit := range soundLimits {
 		op := soundOp(engine.OpTake)
@@ -218,6 +245,20 @@ func TestLimitsAreBounded(t *testing.T) {
 				least = 1
 			}
 			bound{name + ": " + field, op, func(op *engine.Op, v int64) { f.set(&op.Limit, v) }, least, f.most}.check(t)
+		}
+	}
+	for name, limit := range soundLimits {
+		op := soundOp(engine.OpTake)
+		if op.Limit = limit; limit.Mode == engine.Month {
+			op.Calendar = &engine.Calendar{}
+		}
+		most := engine.StrikeMode(0)
+		if limit.Algorithm == engine.Strike {
+			most = engine.Attempts | engine.Extend
+		}
+		for mode := range engine.StrikeMode(16) {
+			op.Limit.Strikes = mode
+			require.Equal(t, mode <= most, wire.Sound(&op), "%s: mode %d", name, mode)
 		}
 	}
 	op := soundOp(engine.OpTake)

@@ -3,6 +3,7 @@ package wire_test
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,7 +42,7 @@ func TestHeaderRefuses(t *testing.T) {
 func genOp(t *rapid.T) engine.Op {
 	units := rapid.Int64Range(0, engine.MaxUnits)
 	op := engine.Op{
-		Code: engine.OpCode(rapid.IntRange(int(engine.OpTake), int(engine.OpBlockEverywhere)).Draw(t, "code")),
+		Code: engine.OpCode(rapid.IntRange(int(engine.OpTake), int(engine.OpForgive)).Draw(t, "code")),
 		Key:  rapid.SliceOfN(rapid.Byte(), 1, engine.MaxKeyLen).Draw(t, "key"),
 		Cost: units.Draw(t, "cost"), Partial: rapid.Bool().Draw(t, "partial"), Dry: rapid.Bool().Draw(t, "dry"),
 		WaitNs: rapid.Int64Range(0, engine.Never).Draw(t, "wait"), TTLNs: rapid.Int64Range(0, engine.Never).Draw(t, "ttl"),
@@ -62,6 +63,8 @@ func genOp(t *rapid.T) engine.Op {
 		for i := range rapid.IntRange(0, engine.MaxPairs-1).Draw(t, "pairs") {
 			op.Also = append(op.Also, engine.Pair{Policy: fmt.Append(nil, "p", i), Key: op.Key})
 		}
+	case engine.OpForgive:
+		op.Text = []byte("policy")
 	case engine.OpCommit, engine.OpCancel:
 		op.Key, op.ID, op.Dry = op.Key[:min(len(op.Key), engine.MaxIDLen)], nil, false
 	case engine.OpPolicy:
@@ -88,7 +91,10 @@ func genOp(t *rapid.T) engine.Op {
 		}
 	}
 	if op.Code == engine.OpScript {
-		op.Script = &engine.Script{ID: engine.RedisRateAllowAtMost}
+		op.Script = &engine.Script{ID: rapid.SampledFrom([]engine.ScriptID{engine.RedisRateAllowAtMost, engine.TextAppend, engine.TextSwap}).Draw(t, "script")}
+		for i := range op.Script.ID.TextsOf() {
+			op.Script.Values[i] = rapid.SliceOfN(rapid.Byte(), 1, 300).Draw(t, "value")
+		}
 		for i := range op.Script.Args {
 			op.Script.Args[i] = rapid.Float64Range(-1e300, 1e300).Draw(t, "arg")
 		}
@@ -107,6 +113,7 @@ func genPolicy(t *rapid.T) *engine.Policy {
 			{Limit: engine.Limit{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 3, PerNs: 7}, Max: 5}, WaitNs: 9},
 			{Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Month, Max: 5}, Zone: zone},
 			{Limit: engine.Limit{Algorithm: engine.SlidingLog, WindowNs: 5, Max: 5}},
+			{Limit: soundLimits["attempts"]},
 		}).Draw(t, "limit"))
 	}
 	return p
@@ -123,7 +130,8 @@ func genLimit(t *rapid.T) engine.Limit {
 		l.Rate = engine.Rate{Units: window.Draw(t, "units"), PerNs: window.Draw(t, "per")}
 		l.Rate.Units = min(l.Rate.Units, engine.MaxUnits)
 	case engine.Strike:
-		l.Steps = engine.MakeSteps([]engine.Step{{Threshold: 1, PenaltyNs: 1}, {Threshold: 5, PenaltyNs: window.Draw(t, "penalty")}})
+		l.Steps = engine.MakeSteps([]engine.Step{{Threshold: 1, PenaltyNs: 1, Delay: rapid.Bool().Draw(t, "delay")}, {Threshold: 5, PenaltyNs: window.Draw(t, "penalty")}})
+		l.Strikes = engine.StrikeMode(rapid.IntRange(0, int(engine.Attempts|engine.Extend)).Draw(t, "strikes"))
 		l.WindowNs = window.Draw(t, "window")
 	case engine.FixedWindow:
 		l.Mode = engine.WindowMode(rapid.IntRange(int(engine.Aligned), int(engine.Forever)).Draw(t, "mode"))
@@ -210,8 +218,8 @@ func TestUnsoundNeverTravels(t *testing.T) {
 }
 
 func TestDecisionsComeBack(t *testing.T) {
-	want := []engine.Decision{{}, {Status: engine.UnknownPolicy, Pair: 3, Part: engine.NoPart}, {Status: engine.WrongType}, {Allowed: 1, Remaining: 1 << 53, RetryMs: -1, ResetMs: 1 << 62, Limit: -7}}
-	b := wire.AppendDecisions(nil, want)
+	want := []engine.Decision{{}, {Status: engine.UnknownPolicy, Pair: 3, Part: engine.NoPart}, {Status: engine.WrongType}, {Status: engine.OK, Value: "\x00 state"}, {Allowed: 1, Remaining: 1 << 53, RetryMs: -1, ResetMs: 1 << 62, Limit: -7}}
+	b := wire.AppendDecisions(nil, want, wire.Version)
 	got := make([]engine.Decision, len(want))
 	require.NoError(t, wire.ReadDecisions(b, got))
 	require.Equal(t, want, got)
@@ -219,6 +227,25 @@ func TestDecisionsComeBack(t *testing.T) {
 		require.ErrorIs(t, wire.ReadDecisions(b[:i], got), wire.ErrMalformed)
 	}
 	require.ErrorIs(t, wire.ReadDecisions(append(b, 0), got), wire.ErrMalformed)
+}
+
+// TestLockoutsComeBack: a reader of the format hears which pairs a decision locked out, an older
+// one gets what it expects.
+func TestLockoutsComeBack(t *testing.T) {
+	want := []engine.Decision{{Allowed: 1}, {Allowed: 1, Locked: 1 << 15}, {}, {Locked: 3}}
+	b := wire.AppendDecisions(nil, want, 5)
+	got := make([]engine.Decision, len(want))
+	require.NoError(t, wire.ReadDecisions(b, got))
+	require.Equal(t, want, got)
+	bare := slices.Clone(want)
+	for i := range bare {
+		bare[i].Locked = 0
+	}
+	require.Equal(t, wire.AppendDecisions(nil, bare, 5), wire.AppendDecisions(nil, want, 4))
+	end := wire.AppendDecisions(nil, bare, 5)
+	for _, bad := range [][]byte{{4, 1}, {1, 0}, {1}, {1, 1, 1, 1}, {3, 1, 1, 1}, {0, 0x80, 0x80, 4}} {
+		require.ErrorIs(t, wire.ReadDecisions(slices.Concat(end, bad), got), wire.ErrMalformed, "%v", bad)
+	}
 }
 
 // FuzzBody: whatever another node sends, decoding ends without a panic and the

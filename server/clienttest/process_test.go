@@ -59,7 +59,7 @@ type weir struct {
 // test, which fails when the server had anything to complain about.
 func startWeir(t *testing.T, args ...string) *weir {
 	t.Helper()
-	w := &weir{t: t, addr: "127.0.0.1:0", args: append([]string{"--data-dir", "", "--test-clock"}, args...)}
+	w := &weir{t: t, addr: "127.0.0.1:0", args: append([]string{"--data-dir", "", "--test-clock", "--blacklist-key", "rl:blacklist:ip"}, args...)}
 	w.excused = func(line string) bool { return strings.Contains(line, "without a data directory") }
 	w.start()
 	t.Cleanup(w.kill)

@@ -104,10 +104,19 @@ const lockout = " 15m 4 2s 5 2s 6 5s 7 5s 8 5s 9 5s 10 5s 11 15m"
 func TestMarketplaceLockout(t *testing.T) {
 	s := startSystem(t, "marketplace.yaml")
 	s.run("steps", func() { s.lockout("RL.STRIKE login:42"+lockout, "") })
-	s.run("policy", func() { s.lockout("RL.CHECK lockout 42", " lockout") })
+	s.run("policy", func() { // counts attempts that begin, and delays them
+		for attempt, delayMs := range []int{0, 0, 0, 2000, 2000, 5000, 5000, 5000, 5000, 5000, 5000} {
+			s.says(fmt.Sprintf("1 %d %d 900000 11 lockout", 10-attempt, delayMs), "RL.CHECK lockout 42")
+		}
+		s.is(0, s.admitted(60, "RL.CHECK lockout 42"))
+		s.pass(15*time.Minute - time.Millisecond)
+		s.says("0 0 1 1 11 lockout", "RL.CHECK lockout 42")
+		s.pass(time.Millisecond)
+		s.says("1 10 0 900000 11 lockout", "RL.CHECK lockout 42")
+	})
 	s.run("policy forgives", func() {
-		s.is(3, s.admitted(5, "RL.CHECK lockout 44"))
-		s.says("1", "RL.RESET policy|lockout|0|44")
+		s.is(11, s.admitted(12, "RL.CHECK lockout 44"))
+		s.says("1", "RL.FORGIVE lockout 44")
 		s.says("1 10 0 900000 11 lockout", "RL.CHECK lockout 44")
 	})
 	s.run("a quarter of an hour", func() { // in which each failure counts

@@ -22,7 +22,7 @@ func TestPublicAPI(t *testing.T) {
 	s.run("api key", func() {
 		s.says("1 0 0 86400000 10000 api-key", "RL.CHECK api-key K2 COST 10000")
 		s.says("0 0 86400000 86400000 10000 api-key", "RL.CHECK api-key K2")
-		s.says("1 90000 0 86400000 100000 api-key", "RL.CHECK api-key gold:7 COST 10000")
+		s.says("1 90000 0 86400000 100000 api-key", "RL.CHECK api-key user:gold:7 COST 10000")
 	})
 	s.run("endpoints", func() {
 		s.admits(100, "0 0 60000 60000 100 users-read", "RL.CHECK users-read K3")

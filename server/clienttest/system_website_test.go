@@ -53,6 +53,9 @@ func TestWebsite(t *testing.T) {
 		s.says("1 99 0 100 100 default", "RL.CHECK default ip:192.0.2.9")
 		s.says("policy|login|0|ip:192.0.2.9", "KEYS policy|login|*|ip:192.0.2.9")
 		s.says("0", "EXISTS policy|recovery|0|ip:192.0.2.9")
+		s.contains("rate-limit:ip:192.0.2.9:login", "KEYS rate-limit:*")
+		s.says("1", "EXISTS rate-limit:user:550e8400-e29b-41d4-a716-446655440000:login")
+		s.contains("0 of 10 left", "GET rate-limit:ip:192.0.2.9:login")
 		s.contains("used=10 ", "RL.INSPECT policy|login|0|ip:192.0.2.9")
 	})
 	s.run("disabled", func() {

@@ -65,19 +65,23 @@ func isExample(span string) bool { return strings.HasSuffix(span, ".yaml") }
 func isCommand(span string) bool { return commandSpan.MatchString(span) }
 func isTest(span string) bool    { return strings.Contains(span, "Test") }
 
-// TestSystemsPage: every row of docs/systems.md is in one of two states; what is claimed
-// has a policy or a command and a test, and all of them exist.
+// states are the ways in which a row of docs/systems.md is served. "yes" is the state of rows
+// that do not say yet what the owner of the system has to change.
+var states = []string{"yes", "unchanged", "configuration", "a few lines"}
+
+// TestSystemsPage: every row of docs/systems.md says what the owner of the system changes, or
+// why weir refuses; what is claimed has a policy or a command and a test, and all of them exist.
 func TestSystemsPage(t *testing.T) {
 	rows := systemRows(t)
 	require.Greater(t, len(rows), 100)
 	known := map[string]map[string]bool{}
 	for _, row := range rows {
-		switch row.state {
-		case "yes":
+		if reason, refused := strings.CutPrefix(row.state, "no: "); refused {
+			require.NotEmpty(t, reason, row.asked)
+		} else {
+			require.Contains(t, states, row.state, row.asked)
 			require.NotEmpty(t, row.answered, row.asked)
 			require.NotEmpty(t, spans(row.proven, isTest), row.asked)
-		default:
-			require.Equal(t, "not yet", row.state, row.asked)
 		}
 		for _, test := range spans(row.proven, isTest) {
 			dir, name, inPackage := strings.Cut(test, ".")

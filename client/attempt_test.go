@@ -1,0 +1,102 @@
+package client_test
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/client"
+	"github.com/weir-project/weir/internal/weirtest"
+)
+
+const lock = 15 * time.Minute
+
+// loginSteps delay, and lock at the eleventh failure.
+var loginSteps = []client.Step{{Threshold: 4, Delay: 2 * time.Second}, {Threshold: 6, Delay: 5 * time.Second}, {Threshold: 11, Penalty: lock}}
+
+// begin begins an attempt, which goes as the server says.
+func begin(t *testing.T, c *client.Client, q client.Request) (*client.Attempt, client.Decision) {
+	t.Helper()
+	a, d, err := c.Begin(t.Context(), q)
+	require.NoError(t, err)
+	require.Equal(t, d.Allowed, a != nil)
+	return a, d
+}
+
+// TestAttempts: by a rule and by a policy attempts are delayed and then locked out, a success
+// ends the lock that its attempt began, and one attempt counts once however often it is sent.
+func TestAttempts(t *testing.T) {
+	s := weirtest.Start(t)
+	c := newClient(t, s, client.Options{})
+	rule := client.Attempts(lock, loginSteps...)
+	require.Equal(t, "RL.STRIKE 15m 4 DELAY 2s 6 DELAY 5s 11 15m ATTEMPTS", rule.Name())
+	_, err := c.SetPolicy(t.Context(), "lockout", client.PolicyTerms{Limits: []*client.Rule{rule}})
+	require.NoError(t, err)
+	_, err = c.SetPolicy(t.Context(), "by-address", client.PolicyTerms{Limits: []*client.Rule{client.Attempts(lock, client.Step{Threshold: 50, Penalty: lock})}})
+	require.NoError(t, err)
+	for _, q := range []client.Request{
+		{Rule: rule, Key: "login:42"},
+		{Rule: client.Policy("lockout"), Key: "42", Also: []client.Pair{{Policy: "by-address", Key: "192.0.2.1"}}},
+	} {
+		var last *client.Attempt
+		for attempt := 1; attempt <= 11; attempt++ {
+			a, d := begin(t, c, q)
+			delaySec := []time.Duration{0, 0, 0, 2, 2, 5, 5, 5, 5, 5, 5}[attempt-1]
+			require.Equal(t, delaySec*time.Second, d.RetryAfter, "attempt %d", attempt)
+			require.EqualValues(t, 11-attempt, d.Remaining)
+			last = a
+		}
+		_, d := begin(t, c, q)
+		require.Equal(t, lock, d.RetryAfter)
+		require.NoError(t, last.Succeed(t.Context()))
+		require.NoError(t, last.Succeed(t.Context()), "again")
+		_, d = begin(t, c, q)
+		require.EqualValues(t, 10, d.Remaining, "what this client knew of the lock is forgotten with it")
+		q.ID = "the same"
+		begin(t, c, q)
+		_, d = begin(t, c, q)
+		require.EqualValues(t, 9, d.Remaining)
+	}
+	_, _, err = c.Begin(t.Context(), client.Request{Rule: client.Strikes(lock, loginSteps...), Key: "k"})
+	require.ErrorIs(t, err, client.ErrBadRequest)
+	_, err = c.Forgive(t.Context(), client.Pair{Policy: "none", Key: "42"})
+	require.ErrorIs(t, err, client.ErrRefused)
+	n, err := c.Forgive(t.Context(), client.Pair{Policy: "lockout", Key: "42"}, client.Pair{Policy: "by-address", Key: "192.0.2.1"})
+	require.NoError(t, err)
+	require.EqualValues(t, 2, n)
+}
+
+// TestExtendedAttempts reach the server, which makes the lock longer.
+func TestExtendedAttempts(t *testing.T) {
+	s := weirtest.Start(t)
+	c := newClient(t, s, client.Options{})
+	q := client.Request{Rule: client.Attempts(lock, client.Step{Threshold: 1, Penalty: lock}).Extended(), Key: "login:42"}
+	begin(t, c, q)
+	for range 3 {
+		s.Advance(time.Minute)
+		_, d := begin(t, c, q)
+		require.Equal(t, lock, d.RetryAfter)
+		require.Equal(t, client.FromServer, d.Source)
+	}
+}
+
+// TestAttemptsWithoutWeir are counted, and forgiven, in the process.
+func TestAttemptsWithoutWeir(t *testing.T) {
+	rule := client.Attempts(lock, client.Step{Threshold: 2, Penalty: lock})
+	for _, q := range []client.Request{{Rule: rule, Key: "login:42"}, {Rule: client.Policy("lockout", rule), Key: "42"}} {
+		c := newClientOn(t, impostor(t, func(nc net.Conn) { _ = nc.Close() }), client.Options{WhenDown: client.Local, LocalFraction: 1})
+		begin(t, c, q)
+		a, _ := begin(t, c, q)
+		b, _ := begin(t, c, q)
+		require.Nil(t, b)
+		require.NoError(t, a.Succeed(t.Context()))
+		_, d := begin(t, c, q)
+		require.EqualValues(t, 1, d.Remaining)
+	}
+	c := newClientOn(t, impostor(t, func(nc net.Conn) { _ = nc.Close() }), client.Options{WhenDown: client.Open})
+	a, d := begin(t, c, client.Request{Rule: rule, Key: "login:42"})
+	require.Equal(t, client.FromFallback, d.Source)
+	require.NoError(t, a.Succeed(t.Context()))
+}

@@ -1,0 +1,142 @@
+package client_test
+
+import (
+	"bufio"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/client"
+	"github.com/weir-project/weir/internal/weirtest"
+)
+
+// parrot answers every command alike: with a decision, or with an error while there is one.
+type parrot struct{ err atomic.Value }
+
+func (p *parrot) serve(nc net.Conn) {
+	for in := bufio.NewReader(nc); ; {
+		head, err := in.ReadString('\n')
+		if err != nil {
+			return
+		}
+		words, _ := strconv.Atoi(strings.Trim(head, "*\r\n"))
+		name := ""
+		for i := range 2 * words { // no word here has a line break
+			line, err := in.ReadString('\n')
+			if err != nil {
+				return
+			}
+			if i == 1 {
+				name = line
+			}
+		}
+		answer, _ := p.err.Load().(string)
+		if !strings.HasPrefix(name, "RL.") { // what go-redis says at first
+			answer = "-ERR unknown command"
+		}
+		if answer == "" {
+			answer = "*5\r\n:1\r\n:9\r\n:0\r\n:0\r\n:10"
+		}
+		if _, err := nc.Write([]byte(answer + "\r\n")); err != nil {
+			return
+		}
+	}
+}
+
+// An answer that is an error is an outage where the caller says so: the fallback decides, one
+// line tells of the beginning and one of the end, and weir decides again by itself.
+func TestFallBackOnErrors(t *testing.T) {
+	for _, text := range []string{
+		"-OOM command not allowed", "-ERR there is no policy 'api'", "-ERR unknown command 'RL.FIXED'", "-WRONGPASS invalid username-password pair",
+		"-NOAUTH Authentication required.", "-NOPERM no", "-MOVED 1 127.0.0.1:1",
+	} {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			var book logBook
+			bird := new(parrot)
+			c := newClientOn(t, impostor(t, bird.serve), client.Options{WhenDown: client.Local, FallBackOnErrors: true, Logger: book.logger()})
+			rule := client.FixedFirst(time.Hour, 10)
+			take := func() client.Decision { return decide(t, c, client.Request{Rule: rule, Key: "k"}) }
+			require.Equal(t, client.FromServer, take().Source)
+			bird.err.Store(text)
+			allowed := 0
+			for range 20 {
+				d := take()
+				require.Equal(t, client.FromFallback, d.Source)
+				if d.Allowed {
+					allowed++
+				}
+			}
+			require.Equal(t, 5, allowed, "half of the limit")
+			bird.err.Store("")
+			require.Eventually(t, func() bool { return take().Source == client.FromServer && book.count("level=INFO") > 0 }, weirtest.Wait, time.Millisecond)
+			require.Equal(t, 1, book.count("level=WARN"))
+			require.Equal(t, 1, book.count("level=INFO"))
+		})
+	}
+}
+
+// Where weir refuses some requests and decides others, that is one outage, not one for each.
+func TestMixedErrorsAreOneOutage(t *testing.T) {
+	var book logBook
+	s := weirtest.Start(t)
+	c := newClient(t, s, client.Options{WhenDown: client.Local, FallBackOnErrors: true, Logger: book.logger()})
+	_, err := c.SetPolicy(t.Context(), "api", client.PolicyTerms{Limits: []*client.Rule{client.FixedFirst(time.Hour, 1000)}})
+	require.NoError(t, err)
+	for i := range 100 {
+		key := fmt.Sprint(i)
+		require.Equal(t, client.FromServer, decide(t, c, client.Request{Rule: client.Policy("api"), Key: key}).Source)
+		require.Equal(t, client.FromFallback, decide(t, c, client.Request{Rule: client.Policy("lost"), Key: key}).Source)
+	}
+	require.Equal(t, 1, book.count("level=WARN"))
+	require.Zero(t, book.count("level=INFO"))
+}
+
+func TestErrorsAreTheCallersUnlessAsked(t *testing.T) {
+	for text, want := range map[string]error{"-OOM no room": client.ErrFull, "-WRONGPASS no": client.ErrRefused, "-ERR there is no policy": client.ErrRefused} {
+		bird := new(parrot)
+		bird.err.Store(text)
+		c := newClientOn(t, impostor(t, bird.serve), client.Options{WhenDown: client.Open})
+		for range 5 {
+			d, err := c.Take(t.Context(), probe, "k")
+			require.ErrorIs(t, err, want)
+			require.False(t, d.Allowed)
+		}
+		require.False(t, c.Down())
+	}
+}
+
+// go-redis tells of each connection that fails. Its lines go where the program wants them.
+func TestRedisLogger(t *testing.T) {
+	var book logBook
+	client.RedisLogger{Logger: book.logger()}.Printf(t.Context(), "connection pool: %s", "failed to dial")
+	require.Zero(t, book.count("failed"), "debug lines are not shown")
+	debug := slog.New(slog.NewTextHandler(&book, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	client.RedisLogger{Logger: debug}.Printf(t.Context(), "connection pool: %s", "failed to dial")
+	require.Equal(t, 1, book.count("connection pool: failed to dial"))
+}
+
+// A wrong password is an outage: weir is not asked to check it for each request,
+// but by one probe at a time.
+func TestWrongPasswordIsAnOutage(t *testing.T) {
+	var book logBook
+	s := weirtest.Start(t)
+	rdb := redis.NewClient(&redis.Options{Addr: s.Addr, Username: "app", Password: "new", ContextTimeoutEnabled: true, DialerRetries: 1})
+	t.Cleanup(func() { require.NoError(t, rdb.Close()) })
+	c := newClientOn(t, rdb, client.Options{WhenDown: client.Local, FallBackOnErrors: true, Logger: book.logger()})
+	for range 10 {
+		require.Equal(t, client.FromFallback, decide(t, c, client.Request{Rule: client.FixedFirst(time.Hour, 1000), Key: "k"}).Source)
+	}
+	require.Eventually(t, func() bool { return c.Stats().Probes >= 3 }, weirtest.Wait, time.Millisecond)
+	require.True(t, c.Down(), "a probe that may not log in has not found weir")
+	require.Equal(t, 1, book.count("level=WARN"))
+	require.Equal(t, 1, book.count("WRONGPASS"))
+}

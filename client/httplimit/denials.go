@@ -1,0 +1,38 @@
+package httplimit
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/weir-project/weir/client"
+	"github.com/weir-project/weir/httpfields"
+)
+
+// maxEndpointBytes bounds what a client can write into the log with one request.
+const maxEndpointBytes = 256
+
+// logDenial writes the line of a denial that weir decided. The client is the key as Route.Key
+// returned it.
+func (l *limiter) logDenial(r *http.Request, route *Route, key string, d client.Decision) {
+	if l.o.LogDenials == nil || d.Source == client.FromFallback {
+		return
+	}
+	if !route.Rule.IsPolicy() {
+		key = strings.TrimPrefix(key, route.Name+"|")
+	}
+	endpoint := r.Method + " " + r.URL.EscapedPath()
+	if len(endpoint) > maxEndpointBytes {
+		endpoint = endpoint[:maxEndpointBytes] + "..."
+	}
+	l.o.LogDenials.WarnContext(r.Context(), "Rate limit exceeded",
+		"client", key, "endpoint", endpoint, "limit", route.Name, "retry_after", waitOf(d))
+}
+
+// waitOf is the wait of a denial as Retry-After has it: "60s".
+func waitOf(d client.Decision) string {
+	if d.RetryAfter == client.Never {
+		return "never"
+	}
+	return strconv.FormatInt(max(httpfields.Seconds(d.RetryAfter), 1), 10) + "s"
+}

@@ -1,0 +1,45 @@
+package httplimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/weir-project/weir/client"
+)
+
+// checkQueue refuses a time that no request could wait, at construction and not in production.
+func (l *limiter) checkQueue() error {
+	for i := range l.o.Routes {
+		if r := &l.o.Routes[i]; r.Queue != 0 {
+			if err := l.client.CheckQueue(r.Queue); err != nil {
+				return fmt.Errorf("%w: route %q: Queue: %w", ErrBadOptions, r.Pattern, err)
+			}
+		}
+	}
+	return nil
+}
+
+// decide asks weir about a request of a route.
+//
+// A route that queues asks without waiting as long as no request of it waits. A request that
+// is denied then, and one that comes while others wait, stands in weir's line for its key, so
+// that it does not overtake. Where no wait within Queue helps, or no place is left, the denial stands.
+func (l *limiter) decide(ctx context.Context, r *Route, q client.Request) (client.Decision, error) {
+	if r.Queue == 0 {
+		return l.client.Decide(ctx, q)
+	}
+	if r.waiting.Load() == 0 {
+		d, err := l.client.Decide(ctx, q)
+		if err != nil || d.Allowed || d.Source == client.FromFallback || d.RetryAfter == client.Never || d.RetryAfter > r.Queue {
+			return d, err
+		}
+	}
+	r.waiting.Add(1)
+	defer r.waiting.Add(-1)
+	d, err := l.client.Queue(ctx, q, r.Queue)
+	if errors.Is(err, client.ErrQueueFull) {
+		return l.client.Decide(ctx, q)
+	}
+	return d, err
+}

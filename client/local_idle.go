@@ -1,0 +1,82 @@
+package client
+
+import (
+	"sync"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// maxIdleKeys bounds the keys whose last use is known, with some megabytes. Of a key beyond it
+// the limiter is kept until it is full again by itself, which is the stricter side.
+const maxIdleKeys = 100_000
+
+// idleKeys knows when each key was used last, for Options.LocalIdle.
+type idleKeys struct {
+	ttl time.Duration
+
+	mu   sync.Mutex
+	last map[string]time.Time
+}
+
+func newIdleKeys(ttl time.Duration) *idleKeys {
+	return &idleKeys{ttl: ttl, last: make(map[string]time.Time)}
+}
+
+// touch notes the use of a key, and says whether none came for the whole time before it.
+func (k *idleKeys) touch(key string, now time.Time) (idle bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	last, there := k.last[key]
+	if !there && len(k.last) >= maxIdleKeys {
+		if k.makeRoom(now); len(k.last) >= maxIdleKeys {
+			return false
+		}
+	}
+	k.last[key] = now
+	return there && now.Sub(last) >= k.ttl
+}
+
+// makeRoom drops what is idle of a few keys. Their limiters are full again, or are kept.
+func (k *idleKeys) makeRoom(now time.Time) {
+	n := 0
+	for key, last := range k.last {
+		if now.Sub(last) >= k.ttl {
+			delete(k.last, key)
+		}
+		if n++; n == looked {
+			return
+		}
+	}
+}
+
+// forgetIdle resets the limiters of a request that nobody has used for Options.LocalIdle.
+func (l *localLimiter) forgetIdle(q *Request) {
+	if l.idle == nil {
+		return
+	}
+	now := time.Now()
+	if q.Rule.policy == "" {
+		if l.idle.touch(q.Key, now) {
+			l.do(engine.Op{Code: engine.OpReset, Key: []byte(q.Key)})
+		}
+		return
+	}
+	l.forgetIdlePair(Pair{q.Rule.policy, q.Key}, now)
+	for _, p := range q.Also {
+		l.forgetIdlePair(p, now)
+	}
+}
+
+func (l *localLimiter) forgetIdlePair(p Pair, now time.Time) {
+	if !l.idle.touch(p.Policy+"|"+p.Key, now) {
+		return
+	}
+	policy, key := l.table.Policies().Get([]byte(p.Policy)), []byte(p.Key)
+	if policy == nil {
+		return
+	}
+	for i := range policy.LimitsFor(l.now(), key) {
+		l.do(engine.Op{Code: engine.OpReset, Key: policy.NameOf(i, key)})
+	}
+}

@@ -1,0 +1,115 @@
+package client
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// sameTerms says whether two descriptions are of the same terms: a version may come again
+// after a policy was deleted.
+func (p *PolicyInfo) sameTerms(o *PolicyInfo) bool {
+	return p.Version == o.Version && p.Shadow == o.Shadow && p.Disabled == o.Disabled && p.RetryAfter == o.RetryAfter &&
+		p.Reserved == o.Reserved && p.Report == o.Report && slices.Equal(p.Limits, o.Limits) &&
+		slices.EqualFunc(p.Overrides, o.Overrides, func(a, b PolicyOverride) bool {
+			return a.Pattern == b.Pattern && (a.Left == Never) == (b.Left == Never) && slices.Equal(a.Limits, b.Limits)
+		})
+}
+
+// install gives the table a policy as weir has it, its limits and those of its overrides
+// each at the fraction. What was used stays used.
+func (l *localLimiter) install(p PolicyInfo) error {
+	terms := &engine.Policy{Name: p.Name, Shadow: p.Shadow, Disabled: p.Disabled, RetryNs: int64(max(p.RetryAfter, 0))}
+	var err error
+	if terms.Limits, err = l.scaledLimits(p.Limits); err != nil {
+		return err
+	}
+	if terms.Reserved, err = parseReserved(p.Reserved); err != nil {
+		return err
+	}
+	if terms.ReportNs, err = parseReport(p.Report); err != nil {
+		return err
+	}
+	changes := []engine.Op{{Policy: &engine.PolicyChange{Do: engine.PolicySet, Terms: terms}}}
+	wanted := map[string]bool{}
+	for _, o := range p.Overrides {
+		limits, err := l.scaledLimits(o.Limits)
+		if err != nil {
+			return err
+		}
+		wanted[o.Pattern] = true
+		changes = append(changes, overrideOp(engine.PolicyOverride, o.Pattern, limits, ttlNs(o.Left)))
+	}
+	if old := l.table.Policies().Get([]byte(p.Name)); old != nil {
+		for i := range old.Overrides {
+			if pattern := old.Overrides[i].Pattern; !wanted[pattern] {
+				changes = append(changes, overrideOp(engine.PolicyUnoverride, pattern, nil, 0))
+			}
+		}
+	}
+	for _, op := range changes {
+		op.Code, op.Key = engine.OpPolicy, []byte(p.Name)
+		if !op.Policy.Sound(op.Key) {
+			return fmt.Errorf("its terms are none that this client knows: %v", p.Limits)
+		}
+		if d := l.do(op); d.Status != engine.OK {
+			return fmt.Errorf("there is no room for its terms in this process")
+		}
+	}
+	return nil
+}
+
+// ttlNs is how long an override lasts as an operation has it, where 0 is for ever.
+func ttlNs(left time.Duration) int64 {
+	if left == Never {
+		return 0
+	}
+	return int64(max(left, time.Millisecond))
+}
+
+func overrideOp(do engine.PolicyDo, pattern string, limits []engine.PolicyLimit, ttlNs int64) engine.Op {
+	terms := &engine.Policy{Overrides: []engine.Override{{Pattern: pattern, Limits: limits, UntilNs: engine.Never}}}
+	return engine.Op{TTLNs: ttlNs, Policy: &engine.PolicyChange{Do: do, Terms: terms}}
+}
+
+func (l *localLimiter) scaledLimits(texts []string) ([]engine.PolicyLimit, error) {
+	limits := make([]engine.PolicyLimit, len(texts))
+	for i, text := range texts {
+		limit, err := parseLimit(text)
+		if err != nil {
+			return nil, err
+		}
+		limit.Limit = scaled(limit.Limit, l.fraction)
+		limits[i] = limit
+	}
+	return limits, nil
+}
+
+// remove forgets a policy that nobody uses any more.
+func (l *localLimiter) remove(name string) {
+	l.do(engine.Op{Code: engine.OpPolicy, Key: []byte(name), Policy: &engine.PolicyChange{Do: engine.PolicyDelete}})
+}
+
+// parseReport reads what decisions tell as the limit: "burst", or a duration.
+func parseReport(text string) (int64, error) {
+	if text == "" || text == "burst" {
+		return 0, nil
+	}
+	return engine.ParseDuration([]byte(text))
+}
+
+// parseReserved reads a part like "12.5%", in thousandths.
+func parseReserved(text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	percent, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
+	if err != nil || percent < 0 || percent >= 100 {
+		return 0, fmt.Errorf("the part reserved %q is none that this client knows", text)
+	}
+	return int64(percent*10 + 0.5), nil
+}

@@ -1,0 +1,57 @@
+package client
+
+import (
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// refusalsQuiet is how long no decision must be refused before a success ends a series of
+// refusals. Where weir refuses some requests and decides others, the series is one, and so
+// is its log line.
+const refusalsQuiet = time.Second
+
+// refusals is a series of decisions that weir refuses with an error, and WhenDown makes
+// instead (Options.FallBackOnErrors). It logs the beginning and the end of a series.
+type refusals struct {
+	log    *slog.Logger
+	active atomic.Bool
+
+	mu          sync.Mutex
+	since, last time.Time
+}
+
+func (r *refusals) failed(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.last = time.Now()
+	if r.active.Load() {
+		return
+	}
+	r.since = r.last
+	r.active.Store(true)
+	r.log.Warn("weir answers with an error: the fallback decides what it refuses", "error", err)
+}
+
+func (r *refusals) succeeded() {
+	if !r.active.Load() {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	if !r.active.Load() || now.Sub(r.last) < refusalsQuiet {
+		return
+	}
+	r.active.Store(false)
+	r.log.Info("weir decides again", "after", now.Sub(r.since).Round(time.Millisecond))
+}
+
+// lockedOut reports an error that every command of this client gets: the password is wrong or
+// missing. With FallBackOnErrors it is an outage, so that requests do not log in again and again.
+func (c *Client) lockedOut(err error) bool {
+	return c.options.FallBackOnErrors && (redis.HasErrorPrefix(err, "WRONGPASS") || redis.HasErrorPrefix(err, "NOAUTH"))
+}

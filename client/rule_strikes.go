@@ -1,0 +1,87 @@
+package client
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+)
+
+// Step is one rung of Strikes and Attempts. So many strikes in the window block the key for
+// the penalty; or, with a Delay and no Penalty, the response to each strike from there on is to
+// be held that long.
+type Step struct {
+	Threshold int64
+	Penalty   time.Duration
+	Delay     time.Duration
+}
+
+// Strikes counts failures over a sliding window and blocks with growing penalties. Peek
+// before the attempt, Take after a failure, Reset after a success. Attempts that run at the
+// same time know nothing of each other: where that matters use Attempts.
+func Strikes(window time.Duration, steps ...Step) *Rule { return strikes(0, window, steps) }
+
+// Attempts counts attempts when they begin, over a sliding window, and forgives those that
+// succeed: see Begin. No more of them run than the last threshold says, however many begin at
+// the same time.
+func Attempts(window time.Duration, steps ...Step) *Rule {
+	return strikes(engine.Attempts, window, steps)
+}
+
+// Extended is a rule of Strikes or Attempts under which what comes during a penalty counts as
+// well, and begins the penalty anew.
+func (r *Rule) Extended() *Rule {
+	if r.err != nil {
+		return r
+	}
+	if r.kind != engine.Strike {
+		return bad(r.command, "only strikes and attempts are extended")
+	}
+	limit := r.local[0]
+	limit.Strikes |= engine.Extend
+	words := make([]string, 0, len(r.words)+1)
+	for _, w := range r.words {
+		words = append(words, w.(string)) // as newRule made them
+	}
+	return newRule(r.command, limit, append(words, "EXTEND")...)
+}
+
+func strikes(mode engine.StrikeMode, window time.Duration, steps []Step) *Rule {
+	const command = "RL.STRIKE"
+	if window <= 0 || int64(window) > engine.MaxWindowNs {
+		return bad(command, "the window must be above 0 and at most 366 days, not %v", window)
+	}
+	if len(steps) == 0 || len(steps) > engine.MaxSteps {
+		return bad(command, "there must be 1 to %d steps, not %d", engine.MaxSteps, len(steps))
+	}
+	words, last := []string{duration(window)}, int64(0)
+	packed := make([]engine.Step, len(steps))
+	for i, s := range steps {
+		if s.Penalty != 0 && s.Delay != 0 {
+			return bad(command, "a step has a penalty or a delay, not both")
+		}
+		span := s.Penalty + s.Delay
+		if s.Threshold <= last || s.Threshold > engine.MaxLogUnits || span <= 0 || int64(span) > engine.MaxWindowNs {
+			return bad(command, "thresholds must ascend up to %d, penalties be above 0 and at most 366 days, not %d and %v",
+				engine.MaxLogUnits, s.Threshold, span)
+		}
+		last = s.Threshold
+		packed[i] = engine.Step{Threshold: s.Threshold, PenaltyNs: int64(span), Delay: s.Delay != 0}
+		words = append(words, strconv.FormatInt(s.Threshold, 10))
+		if s.Delay != 0 {
+			words = append(words, "DELAY")
+		}
+		words = append(words, duration(span))
+	}
+	if mode&engine.Attempts != 0 {
+		words = append(words, "ATTEMPTS")
+	}
+	limit := engine.Limit{Algorithm: engine.Strike, Strikes: mode, WindowNs: int64(window), Max: last, Steps: engine.MakeSteps(packed)}
+	return newRule(command, limit, words...)
+}
+
+// strikes reports whether the rule counts strikes, and some mode of it is set.
+func (r *Rule) strikes(mode engine.StrikeMode) bool {
+	return r.kind == engine.Strike && slices.ContainsFunc(r.local, func(l engine.Limit) bool { return l.Strikes&mode != 0 })
+}

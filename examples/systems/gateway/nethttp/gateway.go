@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weir-project/weir/client"
+	"github.com/weir-project/weir/client/httplimit"
+)
+
+const (
+	correlationHeader = "X-Correlation-Id"
+	// policyRetry is the pause before policies are sent again that weir has not taken.
+	policyRetry = time.Second
+)
+
+// gateway leads requests to the servers of their routes. The table of routes is replaced as a
+// whole, so that a request sees one of them.
+type gateway struct {
+	client   *client.Client
+	table    atomic.Pointer[table]
+	changed  chan struct{} // a token: the policies at weir are not those of the table
+	requests *prometheus.CounterVec
+	registry *prometheus.Registry
+}
+
+// table is the routes by path, as of one reading of the file.
+type table struct {
+	conf   *config
+	routes map[string]*route
+}
+
+func newGateway(c *client.Client) *gateway {
+	g := &gateway{
+		client: c, changed: make(chan struct{}, 1), registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "gateway_request_total", Help: "Answers to requests.",
+		}, []string{"status", "route_path"}),
+	}
+	g.registry.MustRegister(g.requests)
+	return g
+}
+
+// use replaces the routes.
+func (g *gateway) use(conf *config) {
+	t := &table{conf: conf, routes: map[string]*route{}}
+	for _, r := range conf.Gateway.Routes {
+		t.routes[r.Path] = r
+	}
+	g.table.Store(t)
+	select {
+	case g.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (g *gateway) routeOf(r *http.Request) *route { return g.table.Load().routes[r.URL.Path] }
+
+// keepPolicies gives weir a policy for each route that has a limit, after each change of the
+// routes, and again until weir has taken all of them.
+func (g *gateway) keepPolicies(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-g.changed:
+		}
+		for err := g.setPolicies(ctx); err != nil; err = g.setPolicies(ctx) {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(policyRetry):
+			}
+		}
+	}
+}
+
+func (g *gateway) setPolicies(ctx context.Context) error {
+	t := g.table.Load()
+	for _, r := range t.routes {
+		if r.RateLimit == nil {
+			continue
+		}
+		_, err := g.client.SetPolicy(ctx, r.ID, client.PolicyTerms{
+			Limits: []*client.Rule{client.TokenBucket(client.PerSecond(r.RateLimit.RequestsPerSecond), r.RateLimit.BurstSize)},
+			Layout: t.conf.Gateway.RateLimit.RedisKeyPrefix + ":{policy}:{key}", Report: time.Second, // X-RateLimit-Limit tells the rate
+		})
+		if err != nil {
+			return err
+		}
+		g.client.StandIn(client.Policy(r.ID))
+	}
+	return nil
+}
+
+// limits are the options of the middleware.
+func (g *gateway) limits() httplimit.Options {
+	proxies, err := httplimit.Trust("127.0.0.0/8", "::1") // who is believed about X-Forwarded-For
+	if err != nil {
+		panic(err) // the networks above are wrong
+	}
+	return httplimit.Options{
+		Routes: []httplimit.Route{{
+			Pattern: "/",
+			Policy: func(r *http.Request) string {
+				if route := g.routeOf(r); route != nil && route.RateLimit != nil {
+					return route.ID
+				}
+				return ""
+			},
+			Key: func(r *http.Request) string { return proxies.Client(r).String() },
+		}},
+		FallbackStatus: http.StatusTooManyRequests,
+		Problem: httplimit.Problem{
+			Type: "https://api.gateway/errors/rate-limit-exceeded", Title: "Too Many Requests", ContentType: "application/json",
+			Members: func(r *http.Request, _ httplimit.Denial) map[string]any {
+				return map[string]any{"correlationId": r.Header.Get(correlationHeader), "retryAfter": nil, "violated-policies": nil}
+			},
+		},
+	}
+}
+
+// ServeHTTP hands a request to the server of its route.
+func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	route := g.routeOf(r)
+	if route == nil {
+		http.NotFound(w, r)
+		return
+	}
+	route.proxy.ServeHTTP(w, r)
+}
+
+// count gives each request an ID, and counts the answers by status and route.
+func (g *gateway) count(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if id := r.Header.Get(correlationHeader); id == "" || len(id) > 64 {
+			r.Header.Set(correlationHeader, rand.Text())
+		}
+		path := "none"
+		if route := g.routeOf(r); route != nil {
+			path = route.Path
+		}
+		answer := &answer{ResponseWriter: w, status: http.StatusOK}
+		next.ServeHTTP(answer, r)
+		g.requests.WithLabelValues(strconv.Itoa(answer.status), path).Inc()
+	})
+}
+
+// answer remembers the status.
+type answer struct {
+	http.ResponseWriter
+	status int
+}
+
+func (a *answer) WriteHeader(status int) {
+	a.status = status
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }

@@ -1,0 +1,9 @@
+package gateway;
+
+/**
+ * The answer to one request.
+ *
+ * @param remaining whole tokens that are left
+ * @param resetTime when the bucket is full again, in milliseconds since 1970
+ */
+public record RateLimitResult(boolean allowed, int remaining, long resetTime) {}

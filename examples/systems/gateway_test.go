@@ -1,0 +1,351 @@
+package systems
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/weirproc"
+)
+
+const (
+	gatewayRoute = "550e8400-e29b-41d4-a716-446655440000"
+	// The limits of its route, and those of the fallback.
+	gatewayRate, gatewayBurst           = 10, 15
+	gatewayLocalRate, gatewayLocalBurst = 5, 7
+)
+
+// gatewayWords are what a gateway logs when an outage begins and when it ends.
+type gatewayWords struct{ begins, ends, warning string }
+
+var (
+	gatewayJavaWords = gatewayWords{"the store does not decide", "the store answers again", " WARN "}
+	gatewayGoWords   = gatewayWords{"weir is not reached", "weir answers again", " WARN "}
+)
+
+// gatewayUpstream is the server behind the gateway.
+func gatewayUpstream(t *testing.T) string {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }))
+	t.Cleanup(s.Close)
+	return strings.TrimPrefix(s.URL, "http://")
+}
+
+func (p *gatewayProcess) get(path, client string) (*http.Response, string) {
+	p.t.Helper()
+	req, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.url+path, nil)
+	require.NoError(p.t, err)
+	req.Header.Set("X-Forwarded-For", client)
+	req.Header.Set("X-Correlation-Id", "abc-123-def")
+	res, err := http.DefaultClient.Do(req)
+	require.NoError(p.t, err)
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	require.NoError(p.t, err)
+	return res, string(body)
+}
+
+// storm sends requests of one client from several sides until one is denied, and holds what was
+// admitted against the limit: the burst, and what came back in the time that it took.
+func (p *gatewayProcess) storm(client string, rate, burst int) (denied *http.Response, body string) {
+	p.t.Helper()
+	begun, admitted := time.Now(), atomic.Int64{}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for time.Since(begun) < weirproc.Wait {
+				res, text := p.get("/api/orders", client)
+				mu.Lock()
+				over := denied != nil
+				if res.StatusCode == http.StatusTooManyRequests && !over {
+					denied, body = res, text
+				}
+				mu.Unlock()
+				if res.StatusCode == http.StatusOK {
+					admitted.Add(1)
+				}
+				if over || res.StatusCode != http.StatusOK {
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	require.NotNil(p.t, denied, "nothing was denied, of %d", admitted.Load())
+	require.GreaterOrEqual(p.t, admitted.Load(), int64(burst))
+	require.LessOrEqual(p.t, float64(admitted.Load()), float64(burst)+time.Since(begun).Seconds()*float64(rate)+1)
+	return denied, body
+}
+
+// gatewayDrive goes through what the document says a client and an operator see.
+func gatewayDrive(t *testing.T, p *gatewayProcess, s gatewayStore, words gatewayWords) {
+	gatewayHeaders(t, p)
+	gatewayDenial(t, p)
+	res, _ := p.get("/api/open", "192.168.1.7")
+	require.Equal(t, http.StatusOK, res.StatusCode, "a route without a limit passes")
+	require.Empty(t, res.Header.Get("X-RateLimit-Limit"))
+	gatewayMetrics(t, p)
+	require.Zero(t, p.count(words.begins))
+	for outage := 1; outage <= 2; outage++ {
+		s.Kill()
+		p.storm(fmt.Sprintf("192.168.2.%d", outage), gatewayLocalRate, gatewayLocalBurst)
+		for range 20 {
+			p.get("/api/orders", "192.168.1.9")
+		}
+		require.Equal(t, outage, p.count(words.begins), "one line for the beginning")
+		require.Equal(t, outage, p.count(words.warning), "and no other warning")
+		s.Start()
+		require.Eventually(t, func() bool {
+			p.get("/api/orders", "192.168.1.9")
+			return p.count(words.ends) == outage
+		}, weirproc.Wait, 20*time.Millisecond, "it is back by itself")
+		p.storm(fmt.Sprintf("192.168.3.%d", outage), gatewayRate, gatewayBurst)
+	}
+}
+
+func gatewayHeaders(t *testing.T, p *gatewayProcess) {
+	before := time.Now()
+	res, body := p.get("/api/orders", "192.168.1.100")
+	require.Equal(t, http.StatusOK, res.StatusCode)
+	require.Equal(t, "ok\n", body)
+	require.Equal(t, strconv.Itoa(gatewayRate), res.Header.Get("X-RateLimit-Limit"), "the rate")
+	require.Equal(t, strconv.Itoa(gatewayBurst-1), res.Header.Get("X-RateLimit-Remaining"))
+	reset, err := strconv.ParseInt(res.Header.Get("X-RateLimit-Reset"), 10, 64)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, reset, before.Unix(), "a date")
+	require.LessOrEqual(t, reset, time.Now().Unix()+2)
+	// The proxy's word counts, and not what its client wrote before it.
+	res, _ = p.get("/api/orders", "10.1.1.1, 192.168.1.101")
+	require.Equal(t, strconv.Itoa(gatewayBurst-1), res.Header.Get("X-RateLimit-Remaining"))
+}
+
+func gatewayDenial(t *testing.T, p *gatewayProcess) {
+	res, body := p.storm("192.168.1.102", gatewayRate, gatewayBurst)
+	require.Equal(t, "application/json", res.Header.Get("Content-Type"))
+	require.Equal(t, strconv.Itoa(gatewayRate), res.Header.Get("X-RateLimit-Limit"))
+	require.Equal(t, "0", res.Header.Get("X-RateLimit-Remaining"))
+	require.NotEmpty(t, res.Header.Get("X-RateLimit-Reset"))
+	seconds, err := strconv.Atoi(res.Header.Get("Retry-After"))
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, seconds, 1)
+	var problem map[string]any
+	require.NoError(t, json.Unmarshal([]byte(body), &problem), body)
+	unit := "seconds"
+	if seconds == 1 {
+		unit = "second"
+	}
+	require.Equal(t, map[string]any{
+		"type": "https://api.gateway/errors/rate-limit-exceeded", "title": "Too Many Requests", "status": 429.0,
+		"detail": fmt.Sprintf("Rate limit exceeded. Try again in %d %s.", seconds, unit), "correlationId": "abc-123-def",
+	}, problem)
+}
+
+var gatewayDenials = regexp.MustCompile(`gateway_request_total\{route_path="/api/orders",status="429"\} ([0-9.e+]+)`)
+
+func gatewayMetrics(t *testing.T, p *gatewayProcess) {
+	_, page := p.get("/actuator/prometheus", "192.168.1.1")
+	found := gatewayDenials.FindStringSubmatch(page)
+	require.NotNil(t, found, page)
+	n, err := strconv.ParseFloat(found[1], 64)
+	require.NoError(t, err)
+	require.Positive(t, n)
+}
+
+// gatewayPackage builds the gateway in Java once, and returns its jar.
+var gatewayPackage = sync.OnceValues(func() (string, error) {
+	cmd := exec.Command("mvn", "--batch-mode", "--quiet", "-DskipTests", "package")
+	cmd.Dir = "gateway"
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return filepath.Abs("gateway/target/gateway.jar")
+})
+
+func startGatewayJava(t *testing.T, s gatewayStore, withScript bool, more ...string) *gatewayProcess {
+	t.Helper()
+	need(t, "on Debian: apt install default-jdk-headless maven", "java", "mvn")
+	jar, err := gatewayPackage()
+	if err != nil && os.Getenv("CI") == "" {
+		t.Skipf("SKIPPED: the gateway cannot be built: %v", err)
+	}
+	require.NoError(t, err)
+	listen := gatewayFreeAddr(t)
+	file := gatewayConfig(t, s.addr(), listen, gatewayUpstream(t), more...)
+	if withScript {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		lua := regexp.MustCompile(`script: file:(.*)`).FindSubmatch(text)
+		require.NoError(t, os.WriteFile(string(lua[1]), []byte(script(t, gatewayScript)), 0o644))
+	}
+	return startGateway(t, listen, []string{"java", "-jar", jar, "--spring.config.location=file:" + file})
+}
+
+// The system of the document, on Redis as it is there, and on weir by nothing but the address; then
+// with one command of weir in place of the script.
+func TestGatewayJava(t *testing.T) {
+	t.Run("redis", func(t *testing.T) {
+		s := startGatewayRedis(t)
+		gatewayDrive(t, startGatewayJava(t, s, true), s, gatewayJavaWords)
+	})
+	t.Run("weir", func(t *testing.T) {
+		s := startGatewayWeir(t)
+		gatewayKnowsScript(t, s)
+		gatewayDrive(t, startGatewayJava(t, s, true), s, gatewayJavaWords)
+	})
+	t.Run("weir by a command", func(t *testing.T) {
+		s := startGatewayWeir(t)
+		gatewayDrive(t, startGatewayJava(t, s, false, "command: script", "command: tokenbucket"), s, gatewayJavaWords)
+	})
+}
+
+// With the fallback switched off requests pass uncounted while the store is away. An answer that is
+// an error is the same to the gateway.
+func TestGatewayJavaErrors(t *testing.T) {
+	s := startGatewayWeir(t)
+	off := startGatewayJava(t, s, false, "command: script", "command: tokenbucket", "fallback-enabled: true", "fallback-enabled: false")
+	p := startGatewayJava(t, s, false, "command: script", "command: tokenbucket")
+	// A key of another algorithm answers WRONGTYPE.
+	rdb := s.Redis()
+	for _, client := range []string{"192.168.4.1", "192.168.4.2"} {
+		require.NoError(t, rdb.Do(t.Context(), "RL.FIXED", "ratelimit:"+gatewayRoute+":"+client, "1h", "1000").Err())
+	}
+	p.storm("192.168.4.1", gatewayLocalRate, gatewayLocalBurst)
+	require.Equal(t, 1, p.count(gatewayJavaWords.begins))
+	for range 3 * gatewayBurst {
+		res, _ := off.get("/api/orders", "192.168.4.2")
+		require.Equal(t, http.StatusOK, res.StatusCode)
+	}
+	require.Equal(t, 1, off.count(gatewayJavaWords.warning))
+	s.Kill()
+	for range 3 * gatewayBurst {
+		res, _ := off.get("/api/orders", "192.168.4.3")
+		require.Equal(t, http.StatusOK, res.StatusCode)
+	}
+	require.Equal(t, 1, off.count(gatewayJavaWords.warning))
+}
+
+// The document's own tests, as the gateway has them, on Redis and on weir.
+func TestGatewayJavaTests(t *testing.T) {
+	need(t, "on Debian: apt install default-jdk-headless maven", "java", "mvn")
+	text := script(t, gatewayScript)
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS("gateway")))
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "scripts"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "scripts/token-bucket.lua"), []byte(text), 0o644))
+	for name, s := range map[string]gatewayStore{"redis": startGatewayRedis(t), "weir": startGatewayWeir(t)} {
+		t.Run(name, func(t *testing.T) {
+			if name == "weir" {
+				gatewayKnowsScript(t, s)
+			}
+			port := s.addr()[strings.LastIndexByte(s.addr(), ':')+1:]
+			cmd := exec.Command("mvn", "--batch-mode", "--quiet", "test", "-DargLine=-Dstore.port="+port)
+			cmd.Dir = dir
+			out, err := cmd.CombinedOutput()
+			require.NoError(t, err, "%s", out)
+		})
+	}
+}
+
+// buildGatewayGo builds the gateway in Go.
+func buildGatewayGo(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "gateway")
+	out, err := exec.Command("go", "build", "-o", binary, "./gateway/nethttp").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return binary
+}
+
+// The gateway in Go: policies at weir, and none of their limits in the fallback's code.
+func TestGatewayGo(t *testing.T) {
+	s, listen := startGatewayWeir(t), gatewayFreeAddr(t)
+	file := gatewayConfig(t, s.addr(), listen, gatewayUpstream(t))
+	p := startGateway(t, listen, []string{buildGatewayGo(t)}, "CONFIG="+file)
+	gatewayDrive(t, p, s, gatewayGoWords)
+	require.Zero(t, p.count("redis:"), "go-redis is silent")
+
+	// An error of weir is an outage of the route, and the limits are the last known ones.
+	rdb := s.Redis()
+	p.get("/api/orders", "192.168.5.9")
+	keys, err := rdb.Keys(t.Context(), "ratelimit:"+gatewayRoute+":*").Result()
+	require.NoError(t, err)
+	require.Contains(t, keys, "ratelimit:"+gatewayRoute+":192.168.5.9")
+	require.EqualValues(t, 1, rdb.Do(t.Context(), "RL.POLICY", "DEL", gatewayRoute).Val())
+	p.storm("192.168.5.1", gatewayLocalRate, gatewayLocalBurst)
+	require.Equal(t, 1, p.count("weir answers with an error"))
+
+	// Routes change while it runs.
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	changed := strings.Replace(string(text), "burst-size: 15", "burst-size: 30", 1)
+	require.NoError(t, os.WriteFile(file, []byte(changed), 0o644))
+	require.NoError(t, p.cmd.Process.Signal(syscall.SIGHUP))
+	require.Eventually(t, func() bool {
+		res, _ := p.get("/api/orders", "192.168.5.2")
+		return res.StatusCode == http.StatusOK && p.count("weir decides again") == 1
+	}, weirproc.Wait, 20*time.Millisecond)
+	p.storm("192.168.5.3", gatewayRate, 30)
+}
+
+// Three nodes, and the leader killed in the middle: the gateway on a follower goes on, and every
+// request that was admitted by weir has been counted.
+func TestGatewayGoInACluster(t *testing.T) {
+	const each, burst = 40, 10_000
+	cluster := weirproc.StartCluster(t)
+	leader, listen := cluster.Leader(), gatewayFreeAddr(t)
+	var follower *weirproc.Server
+	for _, node := range cluster.Nodes {
+		if node != leader {
+			follower = node
+		}
+	}
+	file := gatewayConfig(t, follower.Addr, listen, gatewayUpstream(t),
+		"requests-per-second: 10, burst-size: 15", fmt.Sprintf("requests-per-second: 1, burst-size: %d", burst))
+	p := startGateway(t, listen, []string{buildGatewayGo(t)}, "CONFIG="+file)
+	begun := time.Now()
+	send := func() {
+		for range each {
+			res, _ := p.get("/api/orders", "192.168.1.100")
+			require.Equal(t, http.StatusOK, res.StatusCode)
+		}
+	}
+	send()
+	cluster.KillLeader()
+	for range each { // another client: meanwhile the fallback may decide
+		res, _ := p.get("/api/orders", "192.168.1.101")
+		require.Equal(t, http.StatusOK, res.StatusCode)
+	}
+	cluster.Leader()
+	require.Eventually(t, func() bool {
+		p.get("/api/orders", "192.168.1.101")
+		return p.count(gatewayGoWords.begins) == p.count(gatewayGoWords.ends)
+	}, weirproc.Wait, 20*time.Millisecond)
+	send()
+	left := gatewayTokens(t, cluster.Leader().Redis())
+	require.LessOrEqual(t, left, burst-2*each+time.Since(begun).Seconds(), "a count was lost")
+}
+
+// gatewayTokens are the tokens that are left of the client's bucket.
+func gatewayTokens(t *testing.T, rdb *redis.Client) float64 {
+	t.Helper()
+	fields, err := rdb.Do(t.Context(), "RL.INSPECT", "policy|"+gatewayRoute+"|0|192.168.1.100").Result()
+	require.NoError(t, err)
+	used, ok := fields.(map[any]any)["used"].(int64)
+	require.True(t, ok, fields)
+	return 10_000 - float64(used)
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// sizes are what is measured.
+type sizes struct {
+	limit     int
+	window    time.Duration
+	long      int
+	decisions int
+}
+
+// algorithm is a command and the words behind its key that admit so many in a window.
+type algorithm struct {
+	name, command string
+	words         func(limit int, window time.Duration) []any
+}
+
+var algorithms = []algorithm{
+	{"token bucket", "RL.TOKENBUCKET", func(n int, w time.Duration) []any { return []any{rate(n, w), n} }},
+	// Beside those that wait in the queue, one leaves at once.
+	{"leaky bucket", "RL.LEAKYBUCKET", func(n int, w time.Duration) []any { return []any{rate(n, w), n - 1} }},
+	{"fixed window", "RL.FIXED", windowed},
+	{"sliding log", "RL.SLIDING", windowed},
+	{"sliding counter", "RL.SLIDINGCOUNTER", windowed},
+}
+
+func rate(n int, window time.Duration) string {
+	return fmt.Sprintf("%d/%dms", n, window.Milliseconds())
+}
+
+func windowed(n int, window time.Duration) []any {
+	return []any{fmt.Sprintf("%dms", window.Milliseconds()), n}
+}
+
+// figures are what one algorithm does.
+type figures struct {
+	algorithm
+	most  int // let through in some window, where the limit is asked for
+	burst int // let through in some tenth of a window
+	again int // admitted at once, a window after the limit was used up
+
+	bytes, longBytes int64         // of a key that has used up its limit, and of one with a long limit
+	each             time.Duration // a decision
+}
+
+func measureAll(ctx context.Context, w *weir, timed *redis.Client, s sizes) (all []figures, err error) {
+	for i, a := range algorithms {
+		f := figures{algorithm: a}
+		p := probe{ctx: ctx, weir: w, algorithm: a, window: s.window, keys: 2 * i}
+		var through []time.Duration
+		if through, err = p.overload(s.limit); err != nil {
+			return nil, err
+		}
+		f.most, f.burst = most(through, s.window), most(through, s.window/10)
+		if f.again, err = p.again(s.limit); err != nil {
+			return nil, err
+		}
+		if f.bytes, err = p.bytes(s.limit); err != nil {
+			return nil, err
+		}
+		if f.longBytes, err = p.bytes(s.long); err != nil {
+			return nil, err
+		}
+		all = append(all, f)
+	}
+	return all, timeAll(ctx, timed, all, s)
+}
+
+// timeAll measures the algorithms in turn, several times, and takes the best of each: whatever
+// else the machine does meanwhile makes a decision slower, never faster.
+func timeAll(ctx context.Context, rdb *redis.Client, all []figures, s sizes) error {
+	const rounds = 5
+	for round := range rounds {
+		for i := range all {
+			p := probe{ctx: ctx, algorithm: all[i].algorithm, window: s.window}
+			each, err := p.time(rdb, s.limit, max(s.decisions/rounds, 1))
+			if err != nil {
+				return err
+			}
+			if round == 0 || each < all[i].each {
+				all[i].each = each
+			}
+		}
+	}
+	return nil
+}
+
+// most is how many of some times, ascending, lie in one span.
+func most(times []time.Duration, span time.Duration) (n int) {
+	first := 0
+	for i, at := range times {
+		for at-times[first] >= span {
+			first++
+		}
+		n = max(n, i-first+1)
+	}
+	return n
+}

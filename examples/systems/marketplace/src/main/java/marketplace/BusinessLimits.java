@@ -1,0 +1,77 @@
+package marketplace;
+
+import java.util.List;
+import org.springframework.stereotype.Component;
+
+/**
+ * What users may begin. Each method is one atomic step, where a count of rows before an insert lets two requests at
+ * the same time pass.
+ */
+@Component
+public class BusinessLimits {
+    /** A deal whose program dies before it is stored gives its place back after this. */
+    private static final String UNTIL_STORED = "1m";
+    private static final String FOREVER = "0";
+
+    /** A request would exceed a limit of the business. */
+    public static class Exceeded extends RuntimeException {
+        final String constraint;
+        final int limit;
+
+        Exceeded(String constraint, int limit) {
+            super(constraint + " is " + limit);
+            this.constraint = constraint;
+            this.limit = limit;
+        }
+    }
+
+    private final Weir weir;
+    private final RateLimit.Business config;
+
+    BusinessLimits(Weir weir, RateLimit config) {
+        this.weir = weir;
+        this.config = config.business();
+    }
+
+    /** Takes one of the advertiser's places and one of the channel's deals of the day, or neither. */
+    void beginDeal(Deals.Deal deal) {
+        int most = config.maxActiveDealsPerAdvertiser();
+        List<String> acquire = List.of("RL.ACQUIRE", places(deal), Integer.toString(most), UNTIL_STORED, "HOLDER", deal.id());
+        if (!weir.decision(acquire).allowed()) {
+            throw new Exceeded("MAX_ACTIVE_DEALS", most);
+        }
+        try {
+            require("channel-deals", deal.channel(), "MAX_DEALS_PER_CHANNEL_PER_DAY", config.maxDealsPerChannelPerDay());
+        } catch (Exceeded e) {
+            endDeal(deal);
+            throw e;
+        }
+    }
+
+    /** Keeps the place of a deal that is stored, until it ends. */
+    void keepDeal(Deals.Deal deal) {
+        weir.number(List.of("RL.RENEW", places(deal), deal.id(), FOREVER));
+    }
+
+    void endDeal(Deals.Deal deal) {
+        weir.number(List.of("RL.RELEASE", places(deal), deal.id()));
+    }
+
+    void dispute(String user) {
+        require("user-disputes", user, "MAX_DISPUTES_PER_WEEK", config.maxDisputesPerUserPerWeek());
+    }
+
+    void counterOffer(String negotiation) {
+        require("counter-offers", negotiation, "MAX_COUNTER_OFFERS", config.maxCounterOffersPerNegotiation());
+    }
+
+    private static String places(Deals.Deal deal) {
+        return "deals:" + deal.advertiser();
+    }
+
+    private void require(String policy, String key, String constraint, int limit) {
+        if (!weir.check(null, policy, key).allowed()) {
+            throw new Exceeded(constraint, limit);
+        }
+    }
+}

@@ -1,0 +1,32 @@
+package marketplace;
+
+import java.io.IOException;
+import java.time.Duration;
+import org.springframework.stereotype.Component;
+
+/** Holds calls to other APIs until weir admits them. */
+@Component
+public class Pace {
+    private static final Duration LONGEST = Duration.ofMinutes(2);
+
+    private final Weir weir;
+
+    Pace(Weir weir) {
+        this.weir = weir;
+    }
+
+    /** Blocks until all of the policies have a permit for their keys, as the acquire of Guava's RateLimiter does. */
+    void acquire(String... policiesAndKeys) throws IOException {
+        long end = System.nanoTime() + LONGEST.toNanos();
+        while (true) {
+            Weir.Decision d = weir.check(null, policiesAndKeys);
+            if (d.retryAfter() == null || System.nanoTime() + d.retryAfter().toNanos() > end) {
+                throw new IOException("no permit of " + d.name() + " within " + LONGEST);
+            }
+            Weir.pause(d.retryAfter()); // of what is admitted: until its turn
+            if (d.allowed()) {
+                return;
+            }
+        }
+    }
+}

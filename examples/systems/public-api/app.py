@@ -1,0 +1,118 @@
+"""The public API as a WSGI application: rate limit first, then the circuit breaker, then the request."""
+
+import logging
+import os
+import time
+import urllib.error
+import urllib.request
+from math import ceil
+from socketserver import ThreadingMixIn
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+
+from redis import Redis
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+from redis.retry import Retry
+
+from limiter import CircuitBreaker, Settings
+from metrics import Metrics
+
+ENDPOINTS = {("GET", "/api/users"): "users-read", ("POST", "/api/users"): "users-write"}
+API_KEYS = dict(pair.split("=") for pair in os.environ.get("API_KEYS", "K1=acme,K2=gold:initech").split(","))
+PROXIES = "TRUSTED_PROXIES" in os.environ
+BACKEND = os.environ.get("BACKEND")
+
+host, port = os.environ.get("WEIR", "127.0.0.1:6380").split(":")
+timeout = int(os.environ.get("TIMEOUT_MS", "100")) / 1000
+# A request is never sent twice: the second could count again.
+redis = Redis(host=host, port=int(port), decode_responses=True, socket_timeout=timeout, retry=Retry(NoBackoff(), 0))
+settings, breaker = Settings(), CircuitBreaker()
+metrics = Metrics(redis, [("service", "all")])
+
+
+def client_of(environ):
+    """The address of a client. Behind proxies it is the last one of X-Forwarded-For."""
+    forwarded = environ.get("HTTP_X_FORWARDED_FOR", "") if PROXIES else ""
+    return "ip:" + (forwarded.rsplit(",", 1)[-1].strip() or environ["REMOTE_ADDR"])
+
+
+def check(environ):
+    """One check for the address, the API key, the endpoint and the service, or for the settings."""
+    ip, name = client_of(environ), API_KEYS.get(environ.get("HTTP_X_API_KEY"))
+    user = name and "user:" + name
+    policy = ENDPOINTS.get((environ["REQUEST_METHOD"], environ["PATH_INFO"]))
+    pairs = settings.pairs("/", ip, user)
+    if policy:
+        pairs = [(policy, user or ip), ("ip", ip), *([("api-key", user)] if user else []), ("service", "all")]
+    words = [word for pair in pairs for word in pair]
+    priority = ["PRIORITY", "high"] if name and name.startswith("gold:") else []
+    begun = time.monotonic()
+    answer = redis.execute_command("RL.CHECK", *words, *priority)
+    metrics.count(answer[0] == 1, time.monotonic() - begun)
+    return answer
+
+
+def process(environ):
+    """The request itself: the server behind, or else a list without users."""
+    if not BACKEND:
+        return "200 OK", b'{"users":[]}\n'
+    request = urllib.request.Request(BACKEND + environ["PATH_INFO"], method=environ["REQUEST_METHOD"])
+    try:
+        with urllib.request.urlopen(request, timeout=10) as response:
+            return f"{response.status} {response.reason}", response.read()
+    except urllib.error.HTTPError as err:
+        return f"{err.code} {err.reason}", err.read()
+    except OSError:
+        return "502 Bad Gateway", b"the server behind is not reached\n"
+
+
+def app(environ, start_response):
+    headers = {"Content-Type": "application/json"}
+
+    def answer(status, body):
+        start_response(status, list(headers.items()))
+        return [body]
+
+    if environ["PATH_INFO"] == "/metrics":
+        headers["Content-Type"] = "text/plain; version=0.0.4"
+        return answer("200 OK", metrics.page().encode())
+    if settings.enabled:
+        # 1. The rate limit.
+        try:
+            allowed, remaining, retry_ms, reset_ms, limit, _ = check(environ)
+        except RedisError as err:
+            logging.warning("weir is not reached: %s", err)
+            return answer("503 Service Unavailable", b'{"error":"Service unavailable"}\n')
+        headers["X-RateLimit-Limit"] = str(limit)
+        headers["X-RateLimit-Remaining"] = str(remaining)
+        headers["X-RateLimit-Reset"] = str(ceil(time.time() + reset_ms / 1000))
+        if not allowed:
+            headers["Retry-After"] = str(max(ceil(retry_ms / 1000), 1))
+            return answer("429 Too Many Requests", b'{"error":"Rate limit exceeded"}\n')
+        time.sleep(retry_ms / 1000)  # 0 unless the policy paces
+    # 2. The circuit breaker.
+    if breaker.is_open():
+        headers["Retry-After"] = str(ceil(breaker.pause))
+        return answer("503 Service Unavailable", b'{"error":"Service unavailable"}\n')
+    # 3. The request.
+    status, body = process(environ)
+    breaker.report(status >= "500")
+    return answer(status, body)
+
+
+class Server(ThreadingMixIn, WSGIServer):
+    daemon_threads, request_queue_size = True, 128
+
+
+class Quiet(WSGIRequestHandler):
+    def log_message(self, *args):
+        pass
+
+
+if __name__ == "__main__":
+    if settings.enabled:
+        settings.install(redis)
+    address, listen = os.environ.get("LISTEN", "127.0.0.1:8080").split(":")
+    with make_server(address, int(listen), app, Server, Quiet) as server:
+        logging.warning("listening on http://%s:%d", *server.server_address)
+        server.serve_forever()

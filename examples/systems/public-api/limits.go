@@ -1,0 +1,78 @@
+package main
+
+import (
+	"cmp"
+	"log"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/weir-project/weir/client"
+	"github.com/weir-project/weir/client/httplimit"
+)
+
+// limited puts the limits before a handler: those of public-api.yaml for the endpoints that it names, those of
+// the environment for all others.
+func limited(limits *client.Client, settings *httplimit.Settings, handler http.Handler) (http.Handler, error) {
+	proxies, err := httplimit.Trust(strings.FieldsFunc(os.Getenv("TRUSTED_PROXIES"), comma)...)
+	if err != nil {
+		return nil, err
+	}
+	breaker, err := httplimit.NewBreaker(httplimit.BreakerOptions{
+		Failures: 5, Pause: 2 * time.Second,
+		Changed: func(from, to httplimit.BreakerState) { log.Printf("circuit breaker: %s, was %s", to, from) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	customerOf := customers(cmp.Or(os.Getenv("API_KEYS"), "K1=acme,K2=gold:initech"))
+	ip, customer := proxies.ByIP(), httplimit.ByUser(customerOf)
+	gold := func(r *http.Request) bool { return strings.HasPrefix(customerOf(r), "gold:") }
+
+	// One check: the endpoint, the address, the API key if there is one, and the whole service.
+	endpoint := func(pattern, policy string, key httplimit.Key) httplimit.Route {
+		return httplimit.Route{
+			Pattern: pattern, Rule: client.Policy(policy), Key: key,
+			Also: []httplimit.Limit{
+				{Rule: client.Policy("ip"), Key: ip},
+				{Rule: client.Policy("api-key"), Key: customer, Optional: true},
+				{Rule: client.Policy("service"), Key: everybody},
+			},
+			Priority: gold, Breaker: breaker,
+		}
+	}
+	who := httplimit.FirstOf(customer, ip)
+	exports := endpoint("GET /api/exports", "exports", everybody)
+	exports.Queue = time.Second // wait up to a second; the others are denied at once
+	others := settings.Route("/", ip, customer)
+	others.Breaker = breaker
+	limit, err := httplimit.New(limits, httplimit.Options{
+		Routes: []httplimit.Route{
+			endpoint("GET /api/users", "users-read", who),
+			endpoint("POST /api/users", "users-write", who),
+			exports,
+			others,
+		},
+		Exclude: []string{"/metrics"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return limit(handler), nil
+}
+
+// everybody is the one key of limits that all requests share.
+func everybody(*http.Request) string { return "all" }
+
+// customers finds the customer of a request by its API key. A key that was not given out belongs to nobody.
+func customers(list string) func(*http.Request) string {
+	known := map[string]string{}
+	for _, pair := range strings.FieldsFunc(list, comma) {
+		key, name, _ := strings.Cut(pair, "=")
+		known[key] = name
+	}
+	return func(r *http.Request) string { return known[r.Header.Get("X-Api-Key")] }
+}
+
+func comma(r rune) bool { return r == ',' }

@@ -1,0 +1,42 @@
+// Package documents finds what tests send out of the documents that describe the five systems
+// of docs/systems.md. The documents belong to others, so that this repository does not have
+// them: WEIRTEST_DOCUMENTS names a directory that does, and a test skips without it.
+package documents
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// fenced is a script in a block of its own, or in a template literal that begins with a new line.
+var fenced = regexp.MustCompile("(?s)\n *```lua\n(.*?)```|`(\n.*?)`;")
+
+// Script finds the text of a script by its SHA-1.
+func Script(t *testing.T, sum string) string {
+	t.Helper()
+	dir := os.Getenv("WEIRTEST_DOCUMENTS")
+	if dir == "" {
+		t.Skip("SKIPPED: the systems' documents are not here (WEIRTEST_DOCUMENTS names their directory)")
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	require.NoError(t, err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, found := range fenced.FindAllSubmatch(text, -1) {
+			for _, body := range found[1:] {
+				if has := sha1.Sum(body); hex.EncodeToString(has[:]) == sum {
+					return string(body)
+				}
+			}
+		}
+	}
+	t.Fatalf("no document of %s has a script with SHA-1 %s", dir, sum)
+	return ""
+}

@@ -1,0 +1,112 @@
+package weirproc
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Cluster is three nodes.
+type Cluster struct {
+	Nodes [3]*Server
+
+	t *testing.T
+}
+
+// StartCluster starts three nodes with data directories and waits until a leader answers.
+// args go to each node. They end with the test.
+func StartCluster(t *testing.T, args ...string) *Cluster {
+	t.Helper()
+	c := &Cluster{t: t}
+	n := len(c.Nodes)
+	addrs, dir := freeAddrs(t, 3*n), t.TempDir()
+	raft := strings.Join(addrs[2*n:], ",")
+	for i := range c.Nodes {
+		id := string(rune('a' + i))
+		c.Nodes[i] = &Server{t: t, Addr: addrs[i], HTTP: addrs[n+i], args: append([]string{
+			"--node-id", id, "--raft-addr", addrs[2*n+i], "--join", raft, "--expect", strconv.Itoa(n), "--data-dir", filepath.Join(dir, id),
+		}, args...)}
+		t.Cleanup(c.Nodes[i].Kill)
+		c.Nodes[i].Start()
+	}
+	c.Leader()
+	return c
+}
+
+// Addrs are the addresses of all nodes for Redis clients, dead ones included.
+func (c *Cluster) Addrs() []string {
+	var list []string
+	for _, node := range c.Nodes {
+		list = append(list, node.Addr)
+	}
+	return list
+}
+
+// Leader waits until the nodes that run agree on a leader, and returns it.
+func (c *Cluster) Leader() *Server {
+	c.t.Helper()
+	var leader *Server
+	require.Eventually(c.t, func() bool {
+		leader = c.agreed()
+		return leader != nil
+	}, Wait, 10*time.Millisecond, "the nodes agree on no leader")
+	return leader
+}
+
+func (c *Cluster) agreed() (leader *Server) {
+	for _, node := range c.Nodes {
+		if !node.Running() {
+			continue
+		}
+		rdb := node.Redis()
+		role, err := rdb.Do(c.t.Context(), "ROLE").Slice()
+		_ = rdb.Close()
+		switch {
+		case err != nil || len(role) == 0:
+			return nil
+		case role[0] == "master" && leader != nil:
+			return nil
+		case role[0] == "master":
+			leader = node
+		}
+	}
+	return leader
+}
+
+// KillLeader kills the leader with SIGKILL and returns it. It does not wait for the next.
+func (c *Cluster) KillLeader() *Server {
+	c.t.Helper()
+	leader := c.Leader()
+	leader.Kill()
+	return leader
+}
+
+// Servers listen on the same ports again after a restart. Below the range from which the
+// kernel takes ports for outgoing connections (32768 on Linux), none of those can be in the
+// way meanwhile.
+const lowestPort, highestPort = 15000, 32000
+
+// freeAddrs finds n loopback addresses that nobody listens on.
+func freeAddrs(t *testing.T, n int) []string {
+	t.Helper()
+	var addrs []string
+	for range 100 * n {
+		ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", lowestPort+rand.IntN(highestPort-lowestPort)))
+		if err != nil {
+			continue
+		}
+		defer ln.Close() // held until all are found, so that none is found twice
+		if addrs = append(addrs, ln.Addr().String()); len(addrs) == n {
+			return addrs
+		}
+	}
+	t.Fatalf("found no %d free ports", n)
+	return nil
+}

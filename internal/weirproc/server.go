@@ -1,0 +1,145 @@
+package weirproc
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+)
+
+// Wait bounds what a test waits for. No test passes or fails by how much of it is used.
+const Wait = 30 * time.Second
+
+// binary is the path of weir while Main runs.
+var binary string
+
+// Main builds weir and runs the tests of a package. A package that starts servers calls it
+// from TestMain, and exits with what it returns.
+func Main(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "weirproc")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	binary = filepath.Join(dir, "weir")
+	build := exec.Command("go", "build", "-o", binary, "github.com/weir-project/weir/cmd/weir")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "cannot build weir: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+// Server is a process of weir. Its addresses stay the same from one life to the next.
+type Server struct {
+	Addr string // host:port for Redis clients
+	HTTP string // host:port of the HTTP side
+
+	t    *testing.T
+	args []string
+	cmd  *exec.Cmd
+	log  *serverLog
+}
+
+// Start starts a server on free ports, without a data directory unless args name one. It
+// ends with the test.
+func Start(t *testing.T, args ...string) *Server {
+	t.Helper()
+	addrs := freeAddrs(t, 2)
+	s := &Server{t: t, Addr: addrs[0], HTTP: addrs[1], args: append([]string{"--data-dir", ""}, args...)}
+	t.Cleanup(s.Kill)
+	s.Start()
+	return s
+}
+
+// Start starts the process again after Kill, and waits until it accepts clients.
+func (s *Server) Start() {
+	s.t.Helper()
+	s.cmd = exec.Command(binary, append([]string{"serve", "--listen", s.Addr, "--http", s.HTTP, "--log-format", "json"}, s.args...)...)
+	stderr, err := s.cmd.StderrPipe()
+	require.NoError(s.t, err)
+	s.log = newServerLog()
+	require.NoError(s.t, s.cmd.Start())
+	go s.log.read(stderr)
+	select {
+	case <-s.log.ready:
+	case <-s.log.ended:
+		s.t.Fatalf("the server did not start:\n%s", s.log)
+	case <-time.After(Wait):
+		s.t.Fatalf("the server is not ready:\n%s", s.log)
+	}
+}
+
+// Kill ends the process with SIGKILL. A server that is dead stays so.
+func (s *Server) Kill() {
+	if s.cmd == nil {
+		return
+	}
+	_ = s.cmd.Process.Kill()
+	<-s.log.ended
+	_ = s.cmd.Wait()
+	s.cmd = nil
+	if s.t.Failed() {
+		s.t.Logf("weir on %s said:\n%s", s.Addr, s.log)
+	}
+}
+
+// Running reports whether the process has been started and not killed.
+func (s *Server) Running() bool { return s.cmd != nil }
+
+// Log is what the server has logged in this life.
+func (s *Server) Log() string { return s.log.String() }
+
+// Redis returns a client that ends with the test.
+func (s *Server) Redis() *redis.Client {
+	rdb := redis.NewClient(&redis.Options{Addr: s.Addr, ContextTimeoutEnabled: true})
+	s.t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+// serverLog collects what a server logs.
+type serverLog struct {
+	ready chan struct{} // a token, once the server accepts clients
+	ended chan struct{} // closed when the process has closed its log
+
+	mu    sync.Mutex
+	lines []string
+}
+
+func newServerLog() *serverLog {
+	return &serverLog{ready: make(chan struct{}, 1), ended: make(chan struct{})}
+}
+
+func (l *serverLog) read(r io.Reader) {
+	defer close(l.ended)
+	for lines := bufio.NewScanner(r); lines.Scan(); {
+		l.mu.Lock()
+		l.lines = append(l.lines, lines.Text())
+		l.mu.Unlock()
+		var entry struct{ Msg string }
+		if json.Unmarshal(lines.Bytes(), &entry) == nil && (entry.Msg == "ready" || entry.Msg == "accepting clients") {
+			select {
+			case l.ready <- struct{}{}:
+			default: // a node of a cluster logs both
+			}
+		}
+	}
+}
+
+func (l *serverLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.lines, "\n")
+}

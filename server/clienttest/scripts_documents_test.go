@@ -1,0 +1,156 @@
+package clienttest
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"github.com/gomodule/redigo/redis"
+	"github.com/stretchr/testify/require"
+)
+
+var fencedLua = regexp.MustCompile("(?s)\n *```lua\n(.*?)```")
+
+// documentScript is the text of a script in the systems' documents, by its SHA-1. They belong
+// to others, so they are not in this repository: WEIRTEST_DOCUMENTS names their directory.
+func documentScript(t *testing.T, sum string) string {
+	t.Helper()
+	dir := os.Getenv("WEIRTEST_DOCUMENTS")
+	if dir == "" {
+		t.Skip("SKIPPED: the systems' documents are not here (WEIRTEST_DOCUMENTS names their directory)")
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	require.NoError(t, err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, found := range fencedLua.FindAllSubmatch(text, -1) {
+			if has := sha1.Sum(found[1]); hex.EncodeToString(has[:]) == sum {
+				return string(found[1])
+			}
+		}
+	}
+	t.Fatalf("no document of %s has a script with SHA-1 %s", dir, sum)
+	return ""
+}
+
+// twin is a server that is asked the same as a Redis.
+type twin struct {
+	t           *testing.T
+	redis, weir redis.Conn
+}
+
+func newTwin(t *testing.T) *twin {
+	t.Helper()
+	atRedis, err := redis.Dial("unix", startRedis(t))
+	require.NoError(t, err)
+	atWeir, err := redis.Dial("tcp", startWeir(t).addr)
+	require.NoError(t, err)
+	t.Cleanup(func() { _, _ = atRedis.Close(), atWeir.Close() })
+	return &twin{t, atRedis, atWeir}
+}
+
+// same asks both, and fails unless they answer the same.
+func (x *twin) same(command string, args ...any) any {
+	x.t.Helper()
+	want, wantErr := x.redis.Do(command, args...)
+	got, gotErr := x.weir.Do(command, args...)
+	require.Equal(x.t, wantErr, gotErr, "%s %v", command, args)
+	require.Equal(x.t, want, got, "%s %v", command, args)
+	return got
+}
+
+// TestBucketsInHashes: the scripts with which two systems of docs/systems.md keep their buckets
+// answer to the last digit what they answer on a Redis, and leave the same hash behind.
+func TestBucketsInHashes(t *testing.T) {
+	const perScript = 4000
+	for name, c := range map[string]struct {
+		sum, timeField string
+		args           func(r *rand.Rand, now string) []any
+		steady         func(now string) []any // of a bucket that is seldom full, so that rounding adds up
+	}{
+		"gateway": {"a27501a87b1775642eb421bbfb630f1ed357f5ae", "lastRefill", func(r *rand.Rand, now string) []any {
+			return []any{pick(r, "10", "1", "0.5", "3", "7.3", "0", "-2", "1000000", "1e-3", "9007199254740992"),
+				pick(r, "50", "5", "15", "0", "2.5", "1", "-1", "9007199254740992"), now, pick(r, "120", "120", "3600", "0", "-5", "1000000000")}
+		}, func(now string) []any { return []any{"0.3333", "100000", now, "3600"} }},
+		"marketplace": {"6c467d43a574bf5fbdeb4d532c986b314eff358f", "last_refill", func(r *rand.Rand, now string) []any {
+			return []any{pick(r, "60", "20", "5", "3", "2.5", "1000"), pick(r, "0.083333333333333333", "0.3333", "0.01", "1e-3", "-1", "0.0166"), now,
+				pick(r, "1", "1", "2", "0.3", "0", "7", "100", "-1")}
+		}, func(now string) []any { return []any{"100000", "0.3333", now, "1"} }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := documentScript(t, c.sum)
+			x, r := newTwin(t), rand.New(rand.NewPCG(27, 4))
+			bare := text[:len(text)-1]
+			for _, form := range []string{text, bare} {
+				x.same("SCRIPT", "LOAD", form)
+			}
+			nowMs := int64(1_708_956_000_000)
+			for i := range perScript {
+				key := "bucket:" + strconv.Itoa(r.IntN(4))
+				nowMs += []int64{0, 1, 7, 50, 333, 1000, 4999, -400}[r.IntN(8)]
+				now := strconv.FormatInt(nowMs, 10) + pick(r, "", "", "", "", ".5", ".1")
+				all := append([]any{pick(r, text, bare), 1, key}, c.args(r, now)...)
+				if r.IntN(2) == 0 {
+					key = "bucket:steady"
+					all = append([]any{text, 1, key}, c.steady(now)...)
+				}
+				switch r.IntN(20) {
+				case 0:
+					x.same("DEL", "bucket:"+strconv.Itoa(r.IntN(4)))
+				case 1:
+					all[0] = c.sum
+					x.same("EVALSHA", all...)
+				default:
+					x.same("EVAL", all...)
+				}
+				x.same("HGETALL", key)
+				x.same("HGET", key, "tokens")
+				x.same("HMGET", key, c.timeField, "nothing", "tokens")
+				x.same("EXISTS", key)
+				if i%100 == 0 {
+					x.sameTTL(key)
+				}
+			}
+			x.same("KEYS", "bucket:9*")
+		})
+	}
+}
+
+// sameTTL compares what clocks of two processes may tell differently by a moment.
+func (x *twin) sameTTL(key string) {
+	x.t.Helper()
+	want, err := redis.Int64(x.redis.Do("TTL", key))
+	require.NoError(x.t, err)
+	got, err := redis.Int64(x.weir.Do("TTL", key))
+	require.NoError(x.t, err)
+	require.InDelta(x.t, want, got, 5, "TTL %s", key)
+}
+
+func pick(r *rand.Rand, from ...string) string { return from[r.IntN(len(from))] }
+
+// TestDeleteAll: the line of Lua that deletes what a pattern matches answers as on a Redis.
+func TestDeleteAll(t *testing.T) {
+	x := newTwin(t)
+	deleteAll := func(pattern string) string {
+		return "return redis.call('del', unpack(redis.call('keys', '" + pattern + "')))"
+	}
+	for _, pattern := range []string{"ratelimit:*", "rl:[ab]*", "none"} {
+		x.same("EVAL", deleteAll(pattern), 0)
+		for _, key := range []string{"ratelimit:a", "ratelimit:b", "rl:a", "rl:b", "rl:c", "other"} {
+			x.same("SET", key, 1)
+		}
+		x.same("EVAL", deleteAll(pattern), 1, "unused")
+		x.same("EVAL", deleteAll(pattern), 0)
+		x.same("EVAL", deleteAll(pattern), -1)
+		x.same("EVAL", deleteAll(pattern), 3, "a")
+		for _, key := range []string{"ratelimit:a", "ratelimit:b", "rl:a", "rl:b", "rl:c", "other"} {
+			x.same("EXISTS", key)
+		}
+	}
+}
