@@ -13,7 +13,9 @@ import (
 // promtool has seen each name with its value.
 func TestRateLimitNames(t *testing.T) {
 	var file struct {
-		Groups []struct{ Rules []struct{ Record, Expr string } }
+		Groups []struct {
+			Rules []struct{ Record, Expr string }
+		}
 	}
 	text, err := os.ReadFile("prometheus/ratelimit.yaml")
 	require.NoError(t, err)

@@ -89,7 +89,7 @@ func (s *serveCmd) clusterOptions(log *slog.Logger, memory int64, at *ports) (ra
 		RaftAddr: s.RaftAddr, ClientAddr: s.Advertise,
 		Durability: raftstore.Durability(s.Durability), Heartbeat: s.RaftHeartbeat,
 		MaxDecisionAge: s.MaxDecisionAge, MaxDowntimeCredit: s.MaxDowntimeCredit, MaxCalendarStep: s.MaxCalendarStep, SnapshotBytes: int64(s.SnapshotBytes),
-		Table:     s.tableOptions(memory), MaxValueBytes: int(s.MaxValueBytes),
+		Table: s.tableOptions(memory), MaxValueBytes: int(s.MaxValueBytes),
 		TestClock: s.TestClock, Logger: log, Faults: faults,
 	}
 	if o.NodeID == "" {

@@ -39,7 +39,7 @@ func somePolicy(r *rand.Rand, name string) string {
 	for field, values := range map[string][]string{
 		"shadow": {"true", "false"}, "disabled": {"true", "false"}, "reserved": {"20%", "0.1%", "12.5%", "99.9%"},
 		"retry_after": {"1", "60s", "1500us", "90000ms", "1ns", "7d"},
-		"layout": {"rate-limit:{key}:{policy}", "rl:{policy}:{key}"}, "report": {"burst", "1m", "90s"},
+		"layout":      {"rate-limit:{key}:{policy}", "rl:{policy}:{key}"}, "report": {"burst", "1m", "90s"},
 	} {
 		if r.IntN(2) == 0 {
 			text += fmt.Sprintf("    %s: %s\n", field, values[r.IntN(len(values))])
