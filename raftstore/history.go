@@ -23,7 +23,9 @@ func fold(history uint64, l *raft.Log) uint64 {
 	return mix(history, crc64.Checksum(l.Data, crcTable))
 }
 
-// foldDecisions adds answers to a history.
+// foldDecisions adds answers to a history. Locked is left out: versions before log form 5 do not
+// compute it, and nodes of both versions must come to the same history during an upgrade. Events
+// and metrics alone depend on it.
 func foldDecisions(history uint64, out []engine.Decision) uint64 {
 	for i := range out {
 		d := &out[i]

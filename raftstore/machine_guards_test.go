@@ -63,7 +63,7 @@ func TestASecondFoundingIsIgnored(t *testing.T) {
 }
 
 // TestTheHistoryHasEveryFieldOfADecision: two nodes whose answers differ in one field, by
-// little or by much, have different histories.
+// little or by much, have different histories. Locked is no part of it, see foldDecisions.
 func TestTheHistoryHasEveryFieldOfADecision(t *testing.T) {
 	base := engine.Decision{Allowed: 1, Remaining: 5, RetryMs: 100, ResetMs: 200, Limit: 300}
 	before := foldDecisions(1, []engine.Decision{base})
@@ -73,8 +73,17 @@ func TestTheHistoryHasEveryFieldOfADecision(t *testing.T) {
 			other := base
 			v := reflect.ValueOf(&other).Elem().Field(i)
 			switch {
+			case field.Name == "Locked":
+				other.Locked = uint16(by)
+				require.Equal(t, before, foldDecisions(1, []engine.Decision{other}), "a member of the version before has none")
+				continue
 			case v.CanInt():
 				v.SetInt(v.Int() + by)
+			case v.Kind() == reflect.String:
+				if by > 1 {
+					continue
+				}
+				v.SetString("a")
 			case by > 3:
 				continue
 			default:
