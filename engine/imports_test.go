@@ -20,7 +20,7 @@ var mayImport = map[string][]string{
 	"raftstore":   {"engine", "internal", "latency", "persistence"}, // internal/connlimit: connections of a port
 	"server":      {"engine", "httpfields", "internal", "latency"},  // also internal/nearest, and rlspb: messages of Envoy's
 	"policyfile":  {"engine", "httpfields", "internal", "latency", "server"},
-	"client":      {"engine", "httpfields"},
+	"client":      {"engine", "httpfields", "latency"}, // latency: the durations that its metrics show
 	"bench":       {},
 }
 

@@ -17,9 +17,10 @@ var docSessions = map[string][]string{
 
 	"migrating.md: RL.STRIKE auth:42 15m 4 DELAY 2s 6 DELAY 5s 11 15m ATTEMPTS": nil,
 
-	"policies.md: > RL.POLICY SET login LIMIT FIXED 1m 5 FIRST LIMIT SLIDING 1d 50 RETRYAFTER 60s": nil,
-	"policies.md: > RL.POLICY SET lockout LIMIT STRIKE 15m 4 DELAY 2s 6 DELAY 5s 11 15m ATTEMPTS":  nil,
-	"policies.md: > RL.POLICY SET tpm LIMIT TOKENBUCKET 90000/m 90000":                             nil,
+	"policies.md: > RL.POLICY SET login LIMIT FIXED 1m 5 FIRST LIMIT SLIDING 1d 50 RETRYAFTER 60s":  nil,
+	"policies.md: > RL.POLICY SET lockout LIMIT STRIKE 15m 4 DELAY 2s 6 DELAY 5s 11 15m ATTEMPTS":   nil,
+	"policies.md: > RL.POLICY SET login LIMIT TOKENBUCKET 10/s 15 LAYOUT rate-limit:{key}:{policy}": nil,
+	"policies.md: > RL.POLICY SET tpm LIMIT TOKENBUCKET 90000/m 90000":                              nil,
 	"policies.md: > RL.CHECK org acme team core user 42 COST 3": {
 		"RL.POLICY SET org LIMIT FIXED 1d 100", "RL.POLICY SET team LIMIT FIXED 1d 10", "RL.POLICY SET user LIMIT FIXED 1d 5",
 	},

@@ -50,7 +50,7 @@ var slipsOfClusters = []slip{
 		args: member + "--listen=127.0.0.1:16380 --raft-addr=127.0.0.1:16380 --join=127.0.0.1:1", code: 1,
 		says: []string{"--listen 127.0.0.1:16380", "--raft-addr 127.0.0.1:16380", "give each its own"}},
 	{what: "--raft-addr everywhere",
-		args: member + "--raft-addr=0.0.0.0:6390 --cluster-secret=x --join=127.0.0.1:1", code: 1,
+		args: member + "--raft-addr=0.0.0.0:0 --cluster-secret=x --join=127.0.0.1:1", code: 1,
 		says: []string{"--raft-addr must be the address by which other nodes reach this one"}},
 	{what: "a node without a data directory", args: member + "--data-dir= --join=127.0.0.1:1", code: 1,
 		says: []string{"--data-dir must not be empty for a node of a cluster", "--durability memory"}},
