@@ -65,7 +65,7 @@ func TestImportTheClient(t *testing.T) {
 	ours := slices.DeleteFunc(compiled(t, dir, env, "{{.ImportPath}}"), func(path string) bool {
 		return !strings.HasPrefix(path, release.Path+"/")
 	})
-	require.Equal(t, []string{release.Path + "/client", release.Path + "/client/internal/keys", release.Path + "/engine"}, ours)
+	require.Equal(t, []string{release.Path + "/client", release.Path + "/client/internal/keys", release.Path + "/engine", release.Path + "/latency"}, ours)
 }
 
 // compiled is what a format says of the packages that a program is made of.

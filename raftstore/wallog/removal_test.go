@@ -23,8 +23,9 @@ func (f sizedFiles) Delete(dir, name string) error {
 	if err != nil {
 		return err
 	}
+	err = os.Remove(filepath.Join(dir, name))
 	f.removed <- info.Size()
-	return os.Remove(filepath.Join(dir, name))
+	return err
 }
 
 // makeFile makes a file with a length that no step divides.
