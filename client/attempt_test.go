@@ -43,8 +43,8 @@ func TestAttempts(t *testing.T) {
 		var last *client.Attempt
 		for attempt := 1; attempt <= 11; attempt++ {
 			a, d := begin(t, c, q)
-			delaySec := []time.Duration{0, 0, 0, 2, 2, 5, 5, 5, 5, 5, 5}[attempt-1]
-			require.Equal(t, delaySec*time.Second, d.RetryAfter, "attempt %d", attempt)
+			seconds := []time.Duration{0, 0, 0, 2, 2, 5, 5, 5, 5, 5, 5}[attempt-1]
+			require.Equal(t, seconds*time.Second, d.RetryAfter, "attempt %d", attempt)
 			require.EqualValues(t, 11-attempt, d.Remaining)
 			last = a
 		}

@@ -13,12 +13,11 @@ import (
 // SlidingSet: begin of the window, now, most requests, window; all times in ms.
 const SlidingSet ScriptID = 45
 
-// shapeLog has no words: in their place stands a unitLog whose times are in ms, and whose
-// records have one unit each.
-const (
-	shapeLog    scriptShape = 16
-	scriptLogAt             = 8
-)
+// shapeLog has no words: in their place, at scriptLogAt, stands a unitLog whose times are in
+// ms, and whose records have one unit each.
+const shapeLog scriptShape = 16
+
+const scriptLogAt = 8
 
 func isLog(state []byte) bool { return scriptShape(state[0]) == shapeLog }
 

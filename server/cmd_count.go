@@ -5,8 +5,6 @@ import "github.com/weir-project/weir/engine"
 // What limiter libraries send beside their scripts, on the counts that these keep, and on
 // strings (cmd_string.go).
 
-var paramCounter = param{"key", "a count that a recognised script keeps, or that begins here"}
-
 const expireReply = "1, or 0 when there is no such key or the condition is not met."
 
 func countCommands() []*command {

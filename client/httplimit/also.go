@@ -34,7 +34,7 @@ var (
 
 func (r *Route) checkAlso() error {
 	if len(r.Also) >= engine.MaxPairs {
-		return fmt.Errorf("Also: a route has at most %d limits in all, not %d", engine.MaxPairs, len(r.Also)+1)
+		return fmt.Errorf("a route has at most %d limits in all, not %d", engine.MaxPairs, len(r.Also)+1)
 	}
 	switch {
 	case len(r.Also) > 0 && !r.Rule.IsPolicy():
@@ -45,11 +45,11 @@ func (r *Route) checkAlso() error {
 	for i, l := range r.Also {
 		switch {
 		case l.Rule == nil || l.Key == nil:
-			return fmt.Errorf("Also: limit %d: a Rule and a Key must be given", i+1)
+			return fmt.Errorf("limit %d of Also: a Rule and a Key must be given", i+1)
 		case l.Rule.Err() != nil:
-			return fmt.Errorf("Also: limit %d: %w", i+1, l.Rule.Err())
+			return fmt.Errorf("limit %d of Also: %w", i+1, l.Rule.Err())
 		case !l.Rule.IsPolicy():
-			return fmt.Errorf("Also: the rule %q is not a policy: %w", l.Rule.Name(), errNotAtomic)
+			return fmt.Errorf("limit %d of Also: the rule %q is not a policy: %w", i+1, l.Rule.Name(), errNotAtomic)
 		}
 	}
 	return nil
