@@ -44,6 +44,7 @@ type Op struct {
 	Partial bool   // OpTake, OpCheck: grant as many units as fit, up to Cost; OpBlock, OpUnblock: leave a block everywhere as it is
 	Dry     bool   // OpTake, OpCheck: answer, and change nothing
 	High    bool   // OpCheck: may take what policies keep for high priority
+	forced  bool   // take what there is no room for too, as far as the algorithm can hold it
 	Key     []byte // 1..MaxKeyLen bytes
 	Limit   Limit  // OpTake
 	Cost    int64  // units, 0..MaxUnits; 0 looks without taking
@@ -69,7 +70,6 @@ type Op struct {
 	Incr     *Incr         // OpIncr
 	Policy   *PolicyChange // OpPolicy
 	Script   *Script       // OpScript
-	forced   bool          // take what there is no room for too, as far as the algorithm can hold it
 }
 
 // Pair is a policy and the key it is to decide about. A check names no pair twice.
