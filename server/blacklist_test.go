@@ -17,9 +17,11 @@ const blacklistKey = "rl:blacklist:ip"
 func TestBlacklist(t *testing.T) {
 	c := newTestServer(t, Config{BlacklistKey: blacklistKey}).client(t)
 	for _, exchange := range [][2]string{
-		{"SISMEMBER rl:blacklist:ip 192.0.2.66", "0"}, {"SCARD rl:blacklist:ip", "0"}, {"SMEMBERS rl:blacklist:ip", ""},
+		{"SISMEMBER rl:blacklist:ip 192.0.2.66", "0"}, {"SCARD rl:blacklist:ip", "0"}, {"TYPE rl:blacklist:ip", "none"}, {"EXISTS rl:blacklist:ip", "0"}, {"SMEMBERS rl:blacklist:ip", ""},
 		{"SADD rl:blacklist:ip 192.0.2.66 192.0.2.66 2001:db8:0:7::1", "2"},
-		{"SADD rl:blacklist:ip 192.0.2.66", "0"},
+		{"SADD rl:blacklist:ip 192.0.2.66", "0"}, {"TYPE rl:blacklist:ip", "set"}, {"EXISTS rl:blacklist:ip user:1 rl:blacklist:ip", "2"},
+		{"DEL user:1 rl:blacklist:ip", "-ERR rl:blacklist:ip is the set of blocked addresses, use SREM to take members out of it"},
+		{"SCARD rl:blacklist:ip", "2"},
 		{"SISMEMBER rl:blacklist:ip 192.0.2.66", "1"}, {"SISMEMBER rl:blacklist:ip 192.0.2.6", "0"},
 		{"SMISMEMBER rl:blacklist:ip 192.0.2.66 unknown 2001:db8:0:7:ffff::9", "1 0 1"},
 		{"SMEMBERS rl:blacklist:ip", "192.0.2.66 2001:db8:0:7::/64"}, {"SCARD rl:blacklist:ip", "2"},

@@ -75,6 +75,11 @@ func (s *session) checkBlacklist(args [][]byte) error {
 	return nil
 }
 
+// isBlacklist reports whether a key is the set of the blocked addresses.
+func (s *session) isBlacklist(key []byte) bool {
+	return s.srv.cfg.BlacklistKey != "" && string(key) == s.srv.cfg.BlacklistKey
+}
+
 // blacklistOps begins an operation on the block of each member.
 func (s *session) blacklistOps(args [][]byte, code engine.OpCode) error {
 	if err := s.checkBlacklist(args); err != nil {

@@ -68,6 +68,10 @@ func (s *session) ttl(key []byte, unitMs int64) {
 }
 
 func runType(s *session, args [][]byte) {
+	if s.isBlacklist(args[1]) && len(s.blacklist()) > 0 {
+		s.simple("set")
+		return
+	}
 	info, _ := s.inspect(args[1])
 	s.simple(typeName(info.Algorithm))
 }
@@ -83,7 +87,7 @@ func typeName(a engine.Algorithm) string {
 func runExists(s *session, args [][]byte) {
 	n := int64(0)
 	for _, key := range args[1:] {
-		if _, ok := s.inspect(key); ok {
+		if _, ok := s.inspect(key); ok || s.isBlacklist(key) && len(s.blacklist()) > 0 {
 			n++
 		}
 	}

@@ -142,6 +142,9 @@ func planDelete(s *session, args [][]byte) error { return s.resetAll(args[1:], n
 
 func (s *session) resetAll(keys [][]byte, id []byte) error {
 	for _, key := range keys {
+		if s.isBlacklist(key) {
+			return replyError("ERR " + s.srv.cfg.BlacklistKey + " is the set of blocked addresses, use SREM to take members out of it")
+		}
 		if err := s.resetNamed(key, id); err != nil {
 			return err
 		}
