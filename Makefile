@@ -136,12 +136,12 @@ proxies:
 CHAOS ?=
 .PHONY: chaos
 chaos: ## Run three real nodes under faults for half an hour, and judge what clients saw
-	$(GO) test -count=1 -timeout 90m -v -run '^TestChaos$$' ./raftstore/chaos -chaos.duration=30m $(CHAOS)
+	$(GO) test -count=1 -timeout 90m -v -run '^TestChaos$$' ./internal/clustertest/chaos -chaos.duration=30m $(CHAOS)
 
 # Needs root on Linux, for loop devices.
 .PHONY: test-silence
 test-silence: ## Measure how long three real nodes decide nothing when the leader's disk freezes or is slow, and more, ten times each
-	$(GO) test -count=1 -timeout 60m -v -run '^TestSilence$$' ./raftstore/chaos -chaos.silence -chaos.repeat=10 $(CHAOS)
+	$(GO) test -count=1 -timeout 60m -v -run '^TestSilence$$' ./internal/clustertest/chaos -chaos.silence -chaos.repeat=10 $(CHAOS)
 
 # Helm and the types of Kubernetes are fetched through the ordinary Go proxy. The first run
 # compiles them, in about two minutes; after that it takes 20 seconds.
@@ -187,7 +187,7 @@ test-day: ## Let 24 simulated hours pass with six million keys coming and going,
 FROM ?= HEAD^
 .PHONY: test-upgrade
 test-upgrade: ## Replace three nodes under load by this weir, from the one at FROM (HEAD^), and back
-	$(GO) test -count=1 -timeout 10m -v -run '^TestRollingUpgrade$$' ./raftstore/chaos -chaos.from=$(FROM)
+	$(GO) test -count=1 -timeout 10m -v -run '^TestRollingUpgrade$$' ./internal/clustertest/chaos -chaos.from=$(FROM)
 
 # Started by root, it brings an engine of its own where none answers.
 .PHONY: test-docker

@@ -1,6 +1,6 @@
 package raftstore
 
-import "github.com/weir-project/weir/raftstore/internal/guards"
+import "github.com/weir-project/weir/internal/guards"
 
 // The guards of this package against races of terms, identities and foundings. Each has a
 // test that fails without it; package sim reports which of them its runs exercise.

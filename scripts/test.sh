@@ -20,7 +20,7 @@ gotestsum() { $go run gotest.tools/gotestsum@v1.13.0 --format pkgname-and-test-f
 first='./latency ./httpfields ./internal/nearest ./internal/connlimit ./raftstore/wire ./engine'
 
 # Real processes under faults: they take six minutes, most of it waiting. .ci/run runs them.
-processes='./raftstore/chaos'
+processes='./internal/clustertest/chaos'
 
 # Packages whose code is shared between goroutines: tested under the race detector, too.
 race_twice='./engine/... ./server ./server/evloop ./persistence/... ./raftstore/wallog ./raftstore/wire ./raftstore/peer ./internal/connlimit ./certs ./latency ./policyfile'
@@ -70,7 +70,7 @@ all() {
 quick() {
 	echo "Left out: the race run, what starts clusters of processes or waits for nodes, and what -short leaves out (make test has them)."
 	# shellcheck disable=SC2086,SC2046
-	CGO_ENABLED=0 gotestsum -- -count=1 -short -timeout 5m $($go list $first) $(without $processes $race_only ./raftstore/sim ./docker ./examples/...)
+	CGO_ENABLED=0 gotestsum -- -count=1 -short -timeout 5m $($go list $first) $(without $processes $race_only ./internal/clustertest/sim ./docker ./examples/...)
 }
 
 faults() {

@@ -88,7 +88,7 @@ var docsNotRun = map[string]string{
 	"algorithms.md: go run ./examples/systems/levels/compare -limit 1000 -window 1h -long 100000": "it takes minutes; TestCompare of examples/systems/levels/compare measures with smaller sizes",
 
 	"clustering.md: [{\"id\": \"a\", \"addr\": \"10.0.0.1:6390\"}]": "a file; raftstore's recover_test.go writes such ones",
-	"clustering.md: [+]node ok":                                     "output; TestClusterProcesses of raftstore/chaos and server's probes read it",
+	"clustering.md: [+]node ok":                                     "output; TestClusterProcesses of internal/clustertest/chaos and server's probes read it",
 
 	"operations.md: log entry 812 is corrupt (00000000000000000001-0000000000000000.wal at offset 48120): checksum mismatch, and later entries are whole": "output; TestADamagedNodeRefusesToStart of raftstore reads such a line",
 

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/weir-project/weir/raftstore/ledger"
+	"github.com/weir-project/weir/internal/clustertest/ledger"
 )
 
 const (

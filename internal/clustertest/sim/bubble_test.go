@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/weir-project/weir/raftstore/internal/guards"
+	"github.com/weir-project/weir/internal/guards"
 )
 
 // bubble runs a simulation. That goroutines remain is a violation, unless it was

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-project/weir/raftstore/internal/guards"
+	"github.com/weir-project/weir/internal/guards"
 )
 
 // countGuards notes how often each guard has refused something since the counts were those

@@ -7,7 +7,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/weir-project/weir/raftstore/ledger"
+	"github.com/weir-project/weir/internal/clustertest/ledger"
 )
 
 // The verdicts are those of package ledger.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weir-project/weir/raftstore/ledger"
+	"github.com/weir-project/weir/internal/clustertest/ledger"
 )
 
 // How long clients work on a fake: for dozens of mistakes, and to judge whether it

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/raftstore/ledger"
+	"github.com/weir-project/weir/internal/clustertest/ledger"
 )
 
 // holdTTL is how long a fleeting hold lasts at least: some end while a leader is sought.

@@ -19,7 +19,7 @@
 // parallel, and the Raft library draws its timeouts for itself. A seed that failed
 // fails again often, not always; run it many times:
 //
-//	go test ./raftstore/sim -run TestSeeds -sim.seed=S -sim.seeds=1 -count=20 -sim.log
+//	go test ./internal/clustertest/sim -run TestSeeds -sim.seed=S -sim.seeds=1 -count=20 -sim.log
 //
 // A crash ends a process at one instant: its connections are gone, what its clients
 // have not heard they never hear, and its disk is what a CrashClone kept. The

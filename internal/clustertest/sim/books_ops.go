@@ -2,7 +2,7 @@ package sim
 
 import (
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/raftstore/ledger"
+	"github.com/weir-project/weir/internal/clustertest/ledger"
 )
 
 // engineOp is an operation in the words of package engine.
