@@ -30,13 +30,18 @@ have-go:
 build: have-go ## Build bin/weir, a static binary
 	CGO_ENABLED=0 $(GO) build -o bin/weir ./cmd/weir
 
+.PHONY: build-bench
+build-bench: build ## Build bin/weir-bench beside it, the program that measures weir
+	CGO_ENABLED=0 $(GO) build -o bin/weir-bench ./cmd/weir-bench
+
 # Without the profile, which would compile every dependency once more for each of them.
 SYSTEMS = linux/arm64 darwin/amd64 darwin/arm64 freebsd/amd64 windows/amd64 windows/arm64
 .PHONY: build-all
-build-all: ## Compile weir and its Go client for every system that they are for, and keep nothing
+build-all: ## Compile weir, weir-bench and the Go client for every system that they are for, and keep nothing
 	@set -e; for system in $(SYSTEMS); do \
 	  echo "$$system"; \
 	  CGO_ENABLED=0 GOOS=$${system%/*} GOARCH=$${system#*/} $(GO) build -pgo=off -o /dev/null ./cmd/weir; \
+	  CGO_ENABLED=0 GOOS=$${system%/*} GOARCH=$${system#*/} $(GO) build -o /dev/null ./cmd/weir-bench; \
 	  CGO_ENABLED=0 GOOS=$${system%/*} GOARCH=$${system#*/} $(GO) build -pgo=off ./client/...; \
 	done
 
@@ -223,7 +228,7 @@ LICENCES = Apache-2.0,BSD-2-Clause,BSD-3-Clause,ISC,MIT,MPL-2.0
 
 .PHONY: licences
 licences: ## Check the licence of every dependency against those that allow commercial use
-	$(GO) run $(GO_LICENSES) check ./cmd/weir ./client/... --ignore github.com/weir-project/weir --allowed_licenses=$(LICENCES)
+	$(GO) run $(GO_LICENSES) check ./cmd/weir ./cmd/weir-bench ./client/... --ignore github.com/weir-project/weir --allowed_licenses=$(LICENCES)
 
 # Written to bin/man. A release says what it is, because its pages are made before its programs.
 MAN_VERSION ?=
@@ -231,7 +236,7 @@ MAN_DATE    ?=
 .PHONY: man
 man: ## Write a man page of each command into bin/man
 	rm -rf bin/man && mkdir -p bin/man
-	$(GO) run -pgo=off -ldflags "-X main.stampVersion=$(MAN_VERSION) -X main.stampDate=$(MAN_DATE)" ./cmd/weir help --man bin/man
+	$(GO) run -pgo=off -ldflags "-X github.com/weir-project/weir/internal/cli/buildinfo.version=$(MAN_VERSION) -X github.com/weir-project/weir/internal/cli/buildinfo.date=$(MAN_DATE)" ./cmd/weir help --man bin/man
 	gzip -9n bin/man/*.1
 
 # GoReleaser calls syft by its name.
@@ -280,14 +285,14 @@ fuzz: ## Run each fuzz target for FUZZTIME (1m)
 	  done; \
 	done
 
-# Written to bin/: all figures as JSON, for "weir bench compare", and a page with charts.
+# Written to bin/: all figures as JSON, for "weir-bench compare", and a page with charts.
 .PHONY: bench
-bench: build redis-tools ## Measure weir beside Redis, in under 5 minutes (BENCHFLAGS=--quick: less)
-	bin/weir bench --json bin/bench.json --html bin/bench.html $(BENCHFLAGS)
+bench: build-bench redis-tools ## Measure weir beside Redis, in under 5 minutes (BENCHFLAGS=--quick: less)
+	bin/weir-bench --json bin/bench.json --html bin/bench.html $(BENCHFLAGS)
 
 .PHONY: bench-cluster
-bench-cluster: build redis-tools ## Measure three nodes beside Redis, and snapshots under load, in under 6 minutes (BENCHFLAGS=--quick: less)
-	bin/weir bench --suite cluster --json bin/bench-cluster.json --html bin/bench-cluster.html $(BENCHFLAGS)
+bench-cluster: build-bench redis-tools ## Measure three nodes beside Redis, and snapshots under load, in under 6 minutes (BENCHFLAGS=--quick: less)
+	bin/weir-bench --suite cluster --json bin/bench-cluster.json --html bin/bench-cluster.html $(BENCHFLAGS)
 
 # A module of its own: weir does not depend on what it is compared with.
 .PHONY: bench-middleware
@@ -295,8 +300,8 @@ bench-middleware: ## Measure client/httplimit beside ulule/limiter with Redis, i
 	cd bench/middleware && $(GO) test -count=1 -v -timeout 30m -run TestOverhead .
 
 .PHONY: bench-docs
-bench-docs: build redis-tools ## Measure everything, in about an hour, and write the figures into docs/benchmarks.md
-	bin/weir bench --suite full --json bin/bench-full.json --html bin/bench-full.html --markdown docs/benchmarks.md $(BENCHFLAGS)
+bench-docs: build-bench redis-tools ## Measure everything, in about an hour, and write the figures into docs/benchmarks.md
+	bin/weir-bench --suite full --json bin/bench-full.json --html bin/bench-full.html --markdown docs/benchmarks.md $(BENCHFLAGS)
 
 .PHONY: docs
 docs: ## Write docs/commands.md and docs/configuration.md anew, and all tables of contents

@@ -28,7 +28,7 @@ var (
 	// ErrNoMarkers: a page has no place for figures.
 	ErrNoMarkers = errors.New("no place for figures")
 	// ErrNotAReport: a file is not what this harness writes.
-	ErrNotAReport = errors.New("not a report of weir bench")
+	ErrNotAReport = errors.New("not a report of weir-bench")
 	// ErrLoadOutput: the load generator's output is not what it should be.
 	ErrLoadOutput = errors.New("unexpected load generator output")
 	// ErrProcStat: /proc/<pid>/stat is not what it should be.

@@ -26,7 +26,7 @@ func sampleReport() *Report {
 	s := beside("bucket-p128", bucket(50, 128))
 	s.Entrants = nil
 	return &Report{
-		Machine: Machine{CPU: "CPU", Cores: 2}, Generator: "load by weir bench", Repetitions: 2, CellTime: "1s",
+		Machine: Machine{CPU: "CPU", Cores: 2}, Generator: "load by weir-bench", Repetitions: 2, CellTime: "1s",
 		Targets:   []Contender{{"weir", "weir 1.0.0", [][]string{{"weir", "serve"}}}},
 		Scenarios: []ScenarioReport{{Scenario: s, Rows: rows}},
 	}

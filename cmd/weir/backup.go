@@ -8,6 +8,8 @@ import (
 	"os"
 
 	"github.com/gomodule/redigo/redis"
+
+	"github.com/weir-project/weir/internal/cli/cmdline"
 )
 
 // standardStream is the name of standard output, or input, where a file is asked for.
@@ -67,7 +69,7 @@ func (b *backupCmd) write() (bytes int64, err error) {
 
 // copyTo reads the whole backup from the server.
 func (b *backupCmd) copyTo(w io.Writer) (bytes int64, err error) {
-	password, err := secretFrom("password", "", b.PasswordFile)
+	password, err := cmdline.SecretFrom("password", "", b.PasswordFile)
 	if err != nil {
 		return 0, err
 	}

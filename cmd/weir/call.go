@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/gomodule/redigo/redis"
+
+	"github.com/weir-project/weir/internal/cli/cmdline"
 )
 
 // callCmd sends one command, where there is no other client: in an image that holds only weir,
@@ -18,7 +20,7 @@ type callCmd struct {
 
 // Run prints the reply as redis-cli does. An error of the server is the error of Run.
 func (c *callCmd) Run() error {
-	password, err := secretFrom("password", "", c.PasswordFile)
+	password, err := cmdline.SecretFrom("password", "", c.PasswordFile)
 	if err != nil {
 		return err
 	}

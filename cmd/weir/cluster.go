@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/gomodule/redigo/redis"
+
+	"github.com/weir-project/weir/internal/cli/cmdline"
 )
 
 const (
@@ -129,7 +131,7 @@ func (c *clusterCmd) change(w io.Writer, done string, args ...string) error {
 // ask sends WEIR.CLUSTER with args to the node, and on to where it says that the
 // leader is.
 func (c *clusterCmd) ask(args ...string) (reply any, err error) {
-	password, err := secretFrom("password", "", c.PasswordFile)
+	password, err := cmdline.SecretFrom("password", "", c.PasswordFile)
 	if err != nil {
 		return nil, err
 	}

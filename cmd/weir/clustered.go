@@ -7,12 +7,11 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"os"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/cli/cmdline"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore"
 	"github.com/weir-project/weir/server"
@@ -35,10 +34,10 @@ type clusterFlags struct {
 	RaftTLSKeyFile  string `name:"raft-tls-key-file" placeholder:"FILE" help:"Private key of that certificate."`
 	RaftTLSCAFile   string `name:"raft-tls-ca-file" placeholder:"FILE" help:"Certificates of the authorities that sign those of nodes, and of nothing else."`
 
-	Durability     string        `enum:",fsync,os,memory" default:"" help:"When a decision counts as written, in a cluster: fsync (the default) on a majority's disks, os in a majority's page caches, memory in a majority's memory. Without --node-id it makes this server a cluster of one."`
-	RaftHeartbeat  time.Duration `default:"750ms" help:"How long a node waits for its leader before it asks for an election, once to twice this. Longer than the worst pause of disk or processor; short enough that decisions go on within three seconds of a leader's death."`
-	MaxDecisionAge time.Duration `least:"1ms" default:"2s" help:"How late an answer may come before it becomes UNKNOWN: an admission handed out later would be a burst."`
-	SnapshotBytes  byteSize      `least:"1kb" default:"64mb" help:"How much log makes a snapshot. A restart replays at most about as much."`
+	Durability     string           `enum:",fsync,os,memory" default:"" help:"When a decision counts as written, in a cluster: fsync (the default) on a majority's disks, os in a majority's page caches, memory in a majority's memory. Without --node-id it makes this server a cluster of one."`
+	RaftHeartbeat  time.Duration    `default:"750ms" help:"How long a node waits for its leader before it asks for an election, once to twice this. Longer than the worst pause of disk or processor; short enough that decisions go on within three seconds of a leader's death."`
+	MaxDecisionAge time.Duration    `least:"1ms" default:"2s" help:"How late an answer may come before it becomes UNKNOWN: an admission handed out later would be a burst."`
+	SnapshotBytes  cmdline.ByteSize `least:"1kb" default:"64mb" help:"How much log makes a snapshot. A restart replays at most about as much."`
 
 	TestDial       map[string]string `hidden:"" mapsep:"," help:"For tests: dial another address instead of a node's own."`
 	TestWallOffset time.Duration     `hidden:"" help:"For tests: shift the wall clock."`
@@ -76,7 +75,7 @@ func (s *serveCmd) clusterOptions(log *slog.Logger, memory int64, at *ports) (ra
 	if s.DataDir == "" && s.Durability != string(raftstore.Memory) {
 		return raftstore.Options{}, errors.New("--data-dir must not be empty for a node of a cluster: what it promised has to outlive it (--durability memory does without)")
 	}
-	secret, err := secretFrom("cluster-secret", s.ClusterSecret, s.ClusterSecretFile)
+	secret, err := cmdline.SecretFrom("cluster-secret", s.ClusterSecret, s.ClusterSecretFile)
 	if err != nil {
 		return raftstore.Options{}, err
 	}
@@ -135,28 +134,6 @@ func (s *serveCmd) fullPolicy() engine.FullPolicy {
 		return engine.Deny
 	}
 	return engine.LeastHarm
-}
-
-// secretFrom takes a secret from where it was given.
-func secretFrom(flag, value, file string) (string, error) {
-	if file == "" {
-		return value, nil
-	}
-	if value != "" {
-		return "", fmt.Errorf("--%s and --%s-file say the same thing twice: give one of them", flag, flag)
-	}
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return "", fmt.Errorf("--%s-file: %w", flag, err)
-	}
-	secret := strings.TrimRight(string(b), "\r\n")
-	switch {
-	case secret == "":
-		return "", fmt.Errorf("--%s-file: %s is empty: write the secret into it, on one line", flag, file)
-	case strings.ContainsAny(secret, "\r\n"):
-		return "", fmt.Errorf("--%s-file: %s has more than one line: it must hold the secret and nothing else", flag, file)
-	}
-	return secret, nil
 }
 
 func (s *serveCmd) dialVia(ctx context.Context, addr string) (net.Conn, error) {

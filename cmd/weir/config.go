@@ -11,11 +11,9 @@ import (
 
 	"github.com/alecthomas/kong"
 	"go.yaml.in/yaml/v3"
-)
 
-// envPrefix begins the environment twin of every flag: --data-dir is
-// WEIR_DATA_DIR.
-const envPrefix = "WEIR"
+	"github.com/weir-project/weir/internal/cli/cmdline"
+)
 
 // configFlag is the one flag a configuration file may not set.
 const configFlag = "config"
@@ -91,7 +89,7 @@ func parseConfig(r io.Reader, flags []*kong.Flag) (configFile, error) {
 		key, value := top.Content[i], top.Content[i+1]
 		if !known[key.Value] {
 			return nil, fmt.Errorf("line %d: unknown key %q%s: keys are the flags of weir serve without the dashes",
-				key.Line, key.Value, suggest(key.Value, slices.Sorted(maps.Keys(known)), func(name string) string { return name }))
+				key.Line, key.Value, cmdline.Suggest(key.Value, slices.Sorted(maps.Keys(known)), func(name string) string { return name }))
 		}
 		if _, twice := file[key.Value]; twice {
 			return nil, fmt.Errorf("line %d: key %q stands here twice", key.Line, key.Value)
@@ -123,5 +121,5 @@ func (c configFile) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any
 
 // readPassword takes the password from where it was given.
 func (s *serveCmd) readPassword() (string, error) {
-	return secretFrom("requirepass", s.Requirepass, s.RequirepassFile)
+	return cmdline.SecretFrom("requirepass", s.Requirepass, s.RequirepassFile)
 }

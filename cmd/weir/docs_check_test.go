@@ -52,8 +52,13 @@ func makes(t *testing.T, text string) {
 	}
 }
 
-// lists: the command takes the flags, and tells what it would measure.
+// lists: weir-bench takes the flags, and tells what it would measure.
 func lists(t *testing.T, text string) {
+	bench := filepath.Join(t.TempDir(), "weir-bench")
+	build := exec.Command("go", "build", "-o", bench, "../weir-bench")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	built, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", built)
 	for line := range strings.Lines(text) {
 		line, _, _ = strings.Cut(strings.ReplaceAll(line, "'SET {key} x'", "SET"), "#")
 		line, _, _ = strings.Cut(line, "&&")
@@ -61,8 +66,8 @@ func lists(t *testing.T, text string) {
 		if len(words) == 0 {
 			continue // a comment
 		}
-		require.Equal(t, "bin/weir", words[0])
-		out, err := exec.Command(binary, append(words[1:], "--list")...).CombinedOutput()
+		require.Equal(t, "bin/weir-bench", words[0])
+		out, err := exec.Command(bench, append(words[1:], "--list")...).CombinedOutput()
 		require.NoError(t, err, "%s: %s", line, out)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/weir-project/weir/internal/cli/cmdline"
 )
 
 // doctorCmd looks at what weir serve would be given with the same flags, variables and
@@ -114,7 +116,7 @@ func silentJSON(text []byte) []byte {
 func (d *doctorCmd) lookAtConfig() []finding {
 	quiet := slog.New(slog.DiscardHandler)
 	_, password := d.readPassword()
-	_, secret := secretFrom("cluster-secret", d.ClusterSecret, d.ClusterSecretFile)
+	_, secret := cmdline.SecretFrom("cluster-secret", d.ClusterSecret, d.ClusterSecretFile)
 	_, policies := openPolicies(d.Policies, quiet)
 	var users error
 	if load := d.userLoader(); load != nil {

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/weir-project/weir/internal/cli/cmdline"
 )
 
 // The file systems that keep less than a disk does.
@@ -73,7 +75,7 @@ func nearestDir(dir string) (string, error) {
 }
 
 func (v volume) judge(dir string) finding {
-	said := fmt.Sprintf("%s has %s free of %s", dir, bytesText(v.free), bytesText(v.size))
+	said := fmt.Sprintf("%s has %s free of %s", dir, cmdline.BytesText(v.free), cmdline.BytesText(v.size))
 	switch {
 	case v.free < diskLeast:
 		return finding{wrong, "disk", said, "make room: weir stops when the disk is full"}
@@ -128,13 +130,4 @@ func judgeSync(took time.Duration, clustered bool) finding {
 		return finding{doubt, "disk", said, "choose a faster disk, each batch of decisions waits for it; or see --durability os"}
 	}
 	return finding{fine, "disk", said, ""}
-}
-
-func bytesText(n uint64) string {
-	for _, unit := range sizeUnits[:3] {
-		if n >= uint64(unit.bytes) {
-			return fmt.Sprintf("%.1f%s", float64(n)/float64(unit.bytes), unit.suffix)
-		}
-	}
-	return fmt.Sprintf("%db", n)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+
+	"github.com/weir-project/weir/internal/cli/cmdline"
 )
 
 // memoryRoomPercent of the machine's memory may be the bound on limiters: the rest is
@@ -46,13 +48,13 @@ func (d *doctorCmd) judgeMemory(machine int64, up *running) finding {
 	bound := d.MaxMemory.resolve(machine)
 	if up != nil {
 		if asked := bound; asked != up.number("maxmemory") {
-			return finding{doubt, "limits", "the server was started with another --max-memory, " + bytesText(uint64(up.number("maxmemory"))), "give doctor its flags, or restart it"}
+			return finding{doubt, "limits", "the server was started with another --max-memory, " + cmdline.BytesText(uint64(up.number("maxmemory"))), "give doctor its flags, or restart it"}
 		}
 		if used := up.number("used_memory_dataset"); bound > 0 && used > bound/8*7 {
-			return finding{doubt, "limits", fmt.Sprintf("limiters take %s of %s", bytesText(uint64(used)), bytesText(uint64(bound))), "raise --max-memory: limiters are evicted, or new ones refused"}
+			return finding{doubt, "limits", fmt.Sprintf("limiters take %s of %s", cmdline.BytesText(uint64(used)), cmdline.BytesText(uint64(bound))), "raise --max-memory: limiters are evicted, or new ones refused"}
 		}
 	}
-	said := fmt.Sprintf("limiters may take %s of %s", bytesText(uint64(bound)), bytesText(uint64(machine)))
+	said := fmt.Sprintf("limiters may take %s of %s", cmdline.BytesText(uint64(bound)), cmdline.BytesText(uint64(machine)))
 	switch {
 	case bound == 0:
 		return finding{doubt, "limits", "the memory of limiters has no bound", "set --max-memory: a flood of invented keys would end with the process killed"}

@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/gomodule/redigo/redis"
+
+	"github.com/weir-project/weir/internal/cli/cmdline"
 )
 
 // running is a server that answers where the flags say that one is.
@@ -46,7 +48,7 @@ func (d *doctorCmd) lookAtPorts() (up *running, found []finding) {
 // exposed says whether strangers could reach a port.
 func (d *doctorCmd) exposed() error {
 	password, _ := d.readPassword()
-	secret, _ := secretFrom("cluster-secret", d.ClusterSecret, d.ClusterSecretFile)
+	secret, _ := cmdline.SecretFrom("cluster-secret", d.ClusterSecret, d.ClusterSecretFile)
 	logins, known := password != "" || d.UsersFile != "", d.clientAuth() == tls.RequireAndVerifyClientCert
 	err := errors.Join(
 		checkExposure("--listen", d.Listen, logins, d.ProtectedMode && d.Listen != ""),
@@ -106,7 +108,7 @@ func (d *doctorCmd) clientPort() string {
 // show the certificate that the flags name: the password is for nobody else. known says
 // that it did.
 func (d *doctorCmd) connect() (conn redis.Conn, known bool, err error) {
-	password, err := secretFrom("password", "", d.PasswordFile)
+	password, err := cmdline.SecretFrom("password", "", d.PasswordFile)
 	if d.PasswordFile == "" {
 		password, err = d.readPassword()
 	}

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"io"
 	"os"
-	"reflect"
 	"strings"
-	"time"
 
 	"github.com/alecthomas/kong"
 
+	"github.com/weir-project/weir/internal/cli/buildinfo"
+	"github.com/weir-project/weir/internal/cli/cmdline"
 	"github.com/weir-project/weir/server"
 )
 
@@ -29,7 +29,6 @@ type cli struct {
 	Healthcheck healthcheckCmd `cmd:"" help:"Ask a server whether it is ready: exit code 0 if it is."`
 	Demo        demoCmd        `cmd:"" help:"Run three nodes of one cluster on this machine, to try out what a cluster does. Ends them all when it ends."`
 	DemoNode    demoNodeCmd    `cmd:"" name:"__demo-node" hidden:""`
-	Bench       benchCmd       `cmd:"" help:"Measure weir beside Redis on this machine; weir bench run --help explains."`
 	Completion  completionCmd  `cmd:"" help:"Print what makes a shell complete weir's commands and flags."`
 	Complete    completeCmd    `cmd:"" name:"__complete" hidden:""`
 	Version     versionCmd     `cmd:"" help:"Print the version, its commit and date, and the Go version that built it."`
@@ -44,24 +43,21 @@ func main() {
 		args = []string{"--help"}
 	}
 	ctx, err := parser.Parse(args)
-	parser.FatalIfErrorf(explain(err))
+	parser.FatalIfErrorf(cmdline.Explain(err))
 	err = ctx.Run()
-	if told := (*quiet)(nil); errors.As(err, &told) {
-		os.Exit(told.code)
+	if told := (*cmdline.Outcome)(nil); errors.As(err, &told) {
+		os.Exit(told.Code)
 	}
 	parser.FatalIfErrorf(advise(err))
 }
 
 func newParser(c *cli) *kong.Kong {
-	return kong.Must(c,
+	return kong.Must(c, append(cmdline.Options(),
 		kong.Name("weir"),
 		kong.Description("A rate limiter that speaks the Redis protocol."),
-		kong.DefaultEnvars(envPrefix),
-		kong.Vars{"version": build().String()},
-		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(readDuration)),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Vars{"version": buildinfo.Read().String()},
 		kong.ExplicitGroups(serveGroups),
-	)
+	)...)
 }
 
 type dialectsCmd struct {

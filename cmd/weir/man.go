@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/weir-project/weir/internal/cli/buildinfo"
 )
 
 // exitCodes are the same for every command.
@@ -40,7 +42,7 @@ func manName(node *kong.Node) string { return strings.ReplaceAll(node.FullPath()
 
 func writeManPage(w io.Writer, node *kong.Node) {
 	name := manName(node)
-	built := build()
+	built := buildinfo.Read()
 	date, _, _ := strings.Cut(built.Date, "T")
 	fmt.Fprintf(w, ".TH %s 1 %q \"weir %s\"\n", strings.ToUpper(name), date, built.Version)
 	fmt.Fprintf(w, ".SH NAME\n%s \\- %s\n", roff(name), roff(lowerFirst(firstSentence(node.Help))))

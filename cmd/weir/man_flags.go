@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/weir-project/weir/internal/cli/cmdline"
 )
 
 func anyFlag(node *kong.Node) bool {
@@ -41,7 +43,7 @@ func writeManFlag(w io.Writer, flag *kong.Flag) {
 	if flag.HasDefault && flag.Default != "" && !flag.IsBool() {
 		more = append(more, "Default: "+flag.Default+".")
 	}
-	if words := enumOf(flag.Value); len(words) > 0 {
+	if words := cmdline.EnumOf(flag.Value); len(words) > 0 {
 		more = append(more, "One of: "+strings.Join(words, ", ")+".")
 	}
 	if len(flag.Envs) > 0 {

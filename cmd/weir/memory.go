@@ -3,43 +3,17 @@ package main
 import (
 	"fmt"
 	"io/fs"
-	"math"
 	"path"
 	"strconv"
 	"strings"
+
+	"github.com/weir-project/weir/internal/cli/cmdline"
 )
-
-// byteSize is a number of bytes, written like 512, 64kb, 100mb or 1gb. As in
-// Redis, kb is 1024 bytes.
-type byteSize int64
-
-var sizeUnits = []struct {
-	suffix string
-	bytes  int64
-}{{"gb", 1 << 30}, {"mb", 1 << 20}, {"kb", 1 << 10}, {"b", 1}, {"", 1}}
-
-// UnmarshalText reads the size.
-func (b *byteSize) UnmarshalText(text []byte) error {
-	lower := strings.ToLower(string(text))
-	for _, unit := range sizeUnits {
-		digits, ok := strings.CutSuffix(lower, unit.suffix)
-		if !ok {
-			continue
-		}
-		n, err := strconv.ParseUint(digits, 10, 63)
-		if err != nil || int64(n) > math.MaxInt64/unit.bytes {
-			break
-		}
-		*b = byteSize(int64(n) * unit.bytes)
-		return nil
-	}
-	return fmt.Errorf("must be like 1000000, 64kb, 100mb or 1gb, not %q", text)
-}
 
 // memoryBound is --max-memory: a size, 0 for no bound, or auto.
 type memoryBound struct {
 	auto  bool
-	bytes byteSize
+	bytes cmdline.ByteSize
 }
 
 // UnmarshalText reads the bound.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"github.com/weir-project/weir/internal/cli/cmdline"
 	"github.com/weir-project/weir/policyfile"
 	"github.com/weir-project/weir/server"
 )
@@ -47,10 +48,10 @@ type policyExportCmd struct {
 const anyOwner = "*"
 
 // errDiffers is how diff says with its exit code that there is a difference.
-var errDiffers error = &quiet{"the policies differ from the file", 1}
+var errDiffers error = &cmdline.Outcome{Text: "the policies differ from the file", Code: 1}
 
 func (a *policyApplyCmd) Run() error  { return a.apply(os.Stdout) }
-func (d *policyDiffCmd) Run() error   { return troubled(d.diff(os.Stdout)) }
+func (d *policyDiffCmd) Run() error   { return cmdline.AsTrouble(d.diff(os.Stdout)) }
 func (e *policyExportCmd) Run() error { return e.export(os.Stdout) }
 
 const (

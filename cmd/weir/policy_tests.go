@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/weir-project/weir/internal/cli/cmdline"
 	"github.com/weir-project/weir/policyfile"
 )
 
@@ -14,9 +15,9 @@ type policyTestCmd struct {
 }
 
 // errTestsFail is how test says with its exit code that a test has failed.
-var errTestsFail error = &quiet{"tests failed", 1}
+var errTestsFail error = &cmdline.Outcome{Text: "tests failed", Code: 1}
 
-func (t *policyTestCmd) Run() error { return troubled(t.test(os.Stdout)) }
+func (t *policyTestCmd) Run() error { return cmdline.AsTrouble(t.test(os.Stdout)) }
 
 // test runs all files and writes a line for each test.
 func (t *policyTestCmd) test(w io.Writer) error {

@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"github.com/gomodule/redigo/redis"
+
+	"github.com/weir-project/weir/internal/cli/cmdline"
 )
 
 // remote says which server a command talks to, and as whom.
@@ -19,7 +21,7 @@ type remote struct {
 // with calls act with the server, and with the leader where the server sends there. act
 // may so be called again after it has begun.
 func (r *remote) with(act func(redis.Conn) error) error {
-	password, err := secretFrom("password", "", r.PasswordFile)
+	password, err := cmdline.SecretFrom("password", "", r.PasswordFile)
 	if err != nil {
 		return err
 	}

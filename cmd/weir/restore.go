@@ -9,6 +9,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/weir-project/weir/internal/cli/cmdline"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore"
 )
@@ -27,7 +28,7 @@ type restoreCmd struct {
 
 // AfterApply refuses an address of a node where no node is made.
 func (r *restoreCmd) AfterApply(ctx *kong.Context) error {
-	if how := howGiven(ctx, flagOf(ctx.Selected(), "--raft-addr")); how != "" && r.NodeID == "" && r.Durability == "" {
+	if how := cmdline.HowGiven(ctx, cmdline.FlagOf(ctx.Selected(), "--raft-addr")); how != "" && r.NodeID == "" && r.Durability == "" {
 		return idleFlags([]string{how})
 	}
 	return checkDir("--data-dir", r.DataDir)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/cli/cmdline"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/server"
 )
@@ -43,12 +44,12 @@ type serveCmd struct {
 	ProtectedMode   bool   `default:"true" group:"access" help:"On by default: without a password, refuse to listen beyond this machine. Set to false where the network itself keeps strangers out."`
 	DebugCommands   bool   `group:"access" help:"Allow the DEBUG command. Off, because it can stop and crash things on purpose."`
 
-	MaxClients     int           `least:"1" default:"10000" group:"bounds" help:"Connections at once; fewer where the limit on file descriptors leaves room for fewer. Redis' own default."`
-	MaxPerSource   int           `name:"max-clients-per-source" default:"0" group:"bounds" help:"Connections at once from one address, or from one IPv6 network of 64 bits; 0 is no bound of its own. Behind a proxy all clients are one address."`
-	MaxBulkBytes   byteSize      `least:"1kb" default:"64kb" group:"bounds" help:"Longest argument of a command. Keys end at 512 bytes; the rest is room for scripts."`
-	MaxValueBytes  byteSize      `least:"1" default:"4kb" group:"bounds" help:"Longest string that SET and scripts of limiter libraries keep, at most 1mb. Bucket4j keeps some hundred bytes. Give --max-bulk-bytes as much."`
-	MaxOutputBytes byteSize      `least:"16kb" default:"1mb" group:"bounds" help:"Messages of MONITOR and SUBSCRIBE that may wait for a client that does not read; beyond it the client is cut."`
-	WriteTimeout   time.Duration `least:"1ms" default:"10s" group:"bounds" help:"How long a reply may wait for its reader before the client is cut."`
+	MaxClients     int              `least:"1" default:"10000" group:"bounds" help:"Connections at once; fewer where the limit on file descriptors leaves room for fewer. Redis' own default."`
+	MaxPerSource   int              `name:"max-clients-per-source" default:"0" group:"bounds" help:"Connections at once from one address, or from one IPv6 network of 64 bits; 0 is no bound of its own. Behind a proxy all clients are one address."`
+	MaxBulkBytes   cmdline.ByteSize `least:"1kb" default:"64kb" group:"bounds" help:"Longest argument of a command. Keys end at 512 bytes; the rest is room for scripts."`
+	MaxValueBytes  cmdline.ByteSize `least:"1" default:"4kb" group:"bounds" help:"Longest string that SET and scripts of limiter libraries keep, at most 1mb. Bucket4j keeps some hundred bytes. Give --max-bulk-bytes as much."`
+	MaxOutputBytes cmdline.ByteSize `least:"16kb" default:"1mb" group:"bounds" help:"Messages of MONITOR and SUBSCRIBE that may wait for a client that does not read; beyond it the client is cut."`
+	WriteTimeout   time.Duration    `least:"1ms" default:"10s" group:"bounds" help:"How long a reply may wait for its reader before the client is cut."`
 
 	MaxMemory  memoryBound   `default:"auto" group:"bounds" help:"Bound on the memory of limiters, like 1gb. auto is 75 percent of what the machine or container has, 0 is no bound. The bound is what keeps a flood of invented keys from getting the process killed."`
 	WhenFull   string        `default:"least-harm" enum:"least-harm,deny" group:"bounds" help:"What a new key meets when memory is full. least-harm forgets what is nearest to idle, and counts it; deny answers OOM."`

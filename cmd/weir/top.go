@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/weir-project/weir/internal/cli/cmdline"
 	"github.com/weir-project/weir/server"
 )
 
@@ -138,7 +139,7 @@ func (c *topCmd) printer(w io.Writer) func(*view) error {
 
 // looker asks for a status.
 func (c *topCmd) looker() (func(context.Context) (*server.Status, error), error) {
-	password, err := secretFrom("password", "", c.PasswordFile)
+	password, err := cmdline.SecretFrom("password", "", c.PasswordFile)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-project/weir/internal/cli/cmdline"
 	"github.com/weir-project/weir/raftstore"
 	"github.com/weir-project/weir/server"
 )
@@ -39,7 +40,7 @@ func (v *view) head() []string {
 		fmt.Sprintf("decided   half within %s, 90 %% %s, 99 %% %s, 99.9 %% %s, %s",
 			v.quantile(.5), v.quantile(.9), v.quantile(.99), v.quantile(.999), v.covers()),
 		fmt.Sprintf("memory    %s for %d limiters, %d evicted, %d units forgotten with them; process %s",
-			boundText(&n.Memory), n.Keys, n.Memory.Evicted, n.Memory.Forgiven, bytesText(n.Memory.Resident)),
+			boundText(&n.Memory), n.Keys, n.Memory.Evicted, n.Memory.Forgiven, cmdline.BytesText(n.Memory.Resident)),
 		fmt.Sprintf("clients   %d; clock %d ms behind", n.Clients, n.Clock),
 	}
 }
@@ -154,7 +155,7 @@ func seconds(s float64) string {
 
 func boundText(m *server.MemoryStatus) string {
 	if m.Max == 0 {
-		return bytesText(uint64(m.Used)) + " without a bound"
+		return cmdline.BytesText(uint64(m.Used)) + " without a bound"
 	}
-	return fmt.Sprintf("%s of %s (%s %%)", bytesText(uint64(m.Used)), bytesText(uint64(m.Max)), share(float64(m.Used), float64(m.Max)))
+	return fmt.Sprintf("%s of %s (%s %%)", cmdline.BytesText(uint64(m.Used)), cmdline.BytesText(uint64(m.Max)), share(float64(m.Used), float64(m.Max)))
 }

@@ -1,4 +1,4 @@
-package main
+package cmdline
 
 import (
 	"errors"
@@ -10,38 +10,43 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// checkVariables refuses variables of the environment that begin like weir's and belong
+// EnvPrefix begins the environment twin of every flag: --data-dir is
+// WEIR_DATA_DIR.
+const EnvPrefix = "WEIR"
+
+// CheckVariables refuses variables of the environment that begin like weir's and belong
 // to no flag of any command: a misspelled limit must not pass for a limit. Commands that
 // read no variable do not look.
-func checkVariables(app, selected *kong.Node, environ []string) (err error) {
-	if selected == nil || !slices.ContainsFunc(flagsOf(selected), func(f *kong.Flag) bool { return len(f.Envs) > 0 }) {
+func CheckVariables(app, selected *kong.Node, environ []string) (err error) {
+	if selected == nil || !slices.ContainsFunc(FlagsOf(selected), func(f *kong.Flag) bool { return len(f.Envs) > 0 }) {
 		return nil
 	}
-	known := variables(app, nil)
+	known := Variables(app, nil)
 	for _, text := range environ {
 		name, value, _ := strings.Cut(text, "=")
-		if !strings.HasPrefix(name, envPrefix+"_") || slices.Contains(known, name) || ofKubernetes(name, value) {
+		if !strings.HasPrefix(name, EnvPrefix+"_") || slices.Contains(known, name) || ofKubernetes(name, value) {
 			continue
 		}
 		err = errors.Join(err, fmt.Errorf("unknown variable %s%s: each WEIR_* variable sets a flag, unset this one",
-			name, suggest(strings.TrimPrefix(name, envPrefix+"_"), names(flagsOf(selected)), variableOf)))
+			name, Suggest(strings.TrimPrefix(name, EnvPrefix+"_"), Names(FlagsOf(selected)), VariableOf)))
 	}
 	return err
 }
 
-// variables are those of a command and of the commands below it.
-func variables(at *kong.Node, known []string) []string {
+// Variables are those of a command and of the commands below it.
+func Variables(at *kong.Node, known []string) []string {
 	for _, flag := range at.Flags {
 		known = append(known, flag.Envs...)
 	}
 	for _, child := range at.Children {
-		known = variables(child, known)
+		known = Variables(child, known)
 	}
 	return known
 }
 
-func variableOf(flag string) string {
-	return envPrefix + "_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+// VariableOf returns the variable that sets a flag.
+func VariableOf(flag string) string {
+	return EnvPrefix + "_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
 // serviceVariables are those that Kubernetes puts into every pod for a Service whose name
@@ -60,7 +65,7 @@ type serviceVariable struct{ name, value *regexp.Regexp }
 
 func serviceForm(name, value string) serviceVariable {
 	return serviceVariable{
-		regexp.MustCompile(`^` + envPrefix + `(_[A-Z0-9_]+)?` + name + `$`), regexp.MustCompile(`^` + value + `$`),
+		regexp.MustCompile(`^` + EnvPrefix + `(_[A-Z0-9_]+)?` + name + `$`), regexp.MustCompile(`^` + value + `$`),
 	}
 }
 

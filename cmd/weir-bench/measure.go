@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/bench"
+	"github.com/weir-project/weir/internal/cli/buildinfo"
 )
 
 const (
@@ -38,12 +39,7 @@ var timeouts = map[string]time.Duration{
 	bench.SnapshotsSuite: longTimeout,
 }
 
-// benchCmd measures, or compares what was measured.
-type benchCmd struct {
-	Run     measureCmd `cmd:"" default:"withargs" help:"Measure this weir beside Redis. This is what weir bench does unless told otherwise."`
-	Compare compareCmd `cmd:"" help:"Say what got better or worse from one run to another, beyond the noise."`
-}
-
+// measureCmd measures.
 type measureCmd struct {
 	Suite        string        `env:"-" default:"standard" enum:"standard,standalone,cluster,snapshots,growth,full" help:"standard: this server beside Redis. standalone: the same and other loads, ten million keys. cluster: three nodes, fsynced, beside Redis and beside one node, and what a snapshot does to latency. snapshots: the last of that alone. growth: more keys, connections, pipelining, nodes. full: all of it, in about an hour."`
 	Scenario     []string      `env:"-" placeholder:"NAME" help:"Only these scenarios, whatever their suite."`
@@ -62,7 +58,7 @@ type measureCmd struct {
 	benchOutputs `embed:"" group:"Reports:"`
 }
 
-// Run measures this very binary beside others.
+// Run measures weir beside others.
 func (m *measureCmd) Run() (err error) {
 	if err := m.complete(); err != nil {
 		return err
@@ -114,7 +110,7 @@ func (m *measureCmd) complete() error {
 // measure sets the run up in a directory of its own, which it removes. With an error
 // it may still return what was measured before.
 func (m *measureCmd) measure(ctx context.Context, scenarios []bench.Scenario) (report *bench.Report, err error) {
-	weir, err := os.Executable()
+	tools, err := m.benchTools.find()
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +119,6 @@ func (m *measureCmd) measure(ctx context.Context, scenarios []bench.Scenario) (r
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	tools := m.benchTools.find(weir)
 	generator, name, err := m.generator(ctx, tools)
 	if err != nil {
 		return nil, err
@@ -142,7 +137,7 @@ func (m *measureCmd) measure(ctx context.Context, scenarios []bench.Scenario) (r
 	report, err = m.parts(ctx, &runner, scenarios, tools.Weir, dir)
 	if report != nil {
 		report.Machine, report.Generator, report.FsyncMicros = machine, name, fsync
-		report.Command = append([]string{"weir"}, os.Args[1:]...)
+		report.Command = append([]string{"weir-bench"}, os.Args[1:]...)
 		report.Judge(bench.Goals())
 	}
 	return report, err
@@ -151,7 +146,7 @@ func (m *measureCmd) measure(ctx context.Context, scenarios []bench.Scenario) (r
 // generator is what makes the loads, and its name for the report.
 func (m *measureCmd) generator(ctx context.Context, tools bench.Tools) (bench.Generator, string, error) {
 	if m.Generator == "weir" {
-		return new(bench.Builtin), "load by weir bench " + version(), nil
+		return new(bench.Builtin), "load by weir-bench " + buildinfo.Read().Version, nil
 	}
 	if tools.RedisBenchmark == "" {
 		return nil, "", fmt.Errorf("redis-benchmark %w", bench.ErrToolMissing)

@@ -1,4 +1,4 @@
-package main
+package cmdline
 
 import (
 	"cmp"
@@ -13,9 +13,9 @@ import (
 	"github.com/weir-project/weir/internal/nearest"
 )
 
-// otherNames are what other servers and clients call weir's flags. The first flag that a
+// OtherNames are what other servers and clients call weir's flags. The first flag that a
 // command has is the one that was meant.
-var otherNames = map[string][]string{
+var OtherNames = map[string][]string{
 	"port": {"listen", "addr", "http"}, "p": {"listen", "addr", "http"}, "bind": {"listen"},
 	"host": {"listen", "addr", "http"}, "address": {"listen", "addr"},
 	"dir": {"data-dir"}, "d": {"data-dir"}, "conf": {"config"}, "c": {"config"},
@@ -33,12 +33,15 @@ var otherCommands = map[string]string{
 	"status": "cluster status", "nodes": "cluster status", "check": "doctor", "monitor": "top", "dump": "backup", "apply": "policy apply",
 }
 
+// otherPrograms were once commands of weir.
+var otherPrograms = map[string]string{"bench": "weir-bench"}
+
 // meant returns the flags of known that word was most likely meant to be. It takes a word
 // as it stands in any place: --max_memory, WEIR_MAX_MEMORY, maxmemory.
 func meant(word string, known []string) []string {
 	word = strings.ReplaceAll(strings.ToLower(strings.TrimLeft(word, "-")), "_", "-")
-	word = strings.TrimPrefix(word, strings.ToLower(envPrefix)+"-")
-	for _, flag := range otherNames[word] {
+	word = strings.TrimPrefix(word, strings.ToLower(EnvPrefix)+"-")
+	for _, flag := range OtherNames[word] {
 		if slices.Contains(known, flag) {
 			return []string{flag}
 		}
@@ -46,9 +49,9 @@ func meant(word string, known []string) []string {
 	return nearest.Names(word, known)
 }
 
-// suggest follows an unknown name in a message; it is empty when nothing is like it. as
+// Suggest follows an unknown name in a message; it is empty when nothing is like it. as
 // writes a flag as it would stand in that place.
-func suggest(word string, known []string, as func(flag string) string) string {
+func Suggest(word string, known []string, as func(flag string) string) string {
 	near := meant(word, known)
 	for i := range near {
 		near[i] = as(near[i])
@@ -57,16 +60,6 @@ func suggest(word string, known []string, as func(flag string) string) string {
 		return ""
 	}
 	return " (did you mean " + strings.Join(near, " or ") + "?)"
-}
-
-// names are those of flags a person may give.
-func names(flags []*kong.Flag) (all []string) {
-	for _, flag := range flags {
-		if !flag.Hidden {
-			all = append(all, flag.Name)
-		}
-	}
-	return all
 }
 
 var (
@@ -79,9 +72,9 @@ var (
 	noArgument  = regexp.MustCompile(`^expected "(.*)"$`)
 )
 
-// explain makes an error of the parser say what is accepted, where it only says what is
+// Explain makes an error of the parser say what is accepted, where it only says what is
 // not. Other errors stay as they are.
-func explain(err error) error {
+func Explain(err error) error {
 	var parse *kong.ParseError
 	if !errors.As(err, &parse) || parse.Context == nil {
 		return err
@@ -93,7 +86,7 @@ func explain(err error) error {
 }
 
 func explained(ctx *kong.Context, text string) string {
-	at, command := ctx.Model.Node, "weir"
+	at, command := ctx.Model.Node, ctx.Model.Name
 	if selected := selectedOf(ctx); selected != nil {
 		at, command = selected, selected.FullPath()
 	}
@@ -106,10 +99,10 @@ func explained(ctx *kong.Context, text string) string {
 		return explainArgument(at, text, m[1]) + help
 	}
 	if m := minusValue.FindStringSubmatch(text); m != nil {
-		return fmt.Sprintf("--%s must be %s, not %q", m[1], accepted(flagOf(at, "--"+m[1])), m[2])
+		return fmt.Sprintf("--%s must be %s, not %q", m[1], accepted(FlagOf(at, "--"+m[1])), m[2])
 	}
 	if m := noValue.FindStringSubmatch(text); m != nil {
-		return "no value behind --" + m[1] + ": write " + written(flagOf(at, "--"+m[1]))
+		return "no value behind --" + m[1] + ": write " + written(FlagOf(at, "--"+m[1]))
 	}
 	if m := noFlags.FindStringSubmatch(text); m != nil {
 		return command + " needs " + m[1] + help
@@ -137,12 +130,12 @@ func selectedOf(ctx *kong.Context) *kong.Node {
 
 // explainFlag is the message about a flag that a command does not have.
 func explainFlag(ctx *kong.Context, at *kong.Node, text, word string) string {
-	if at == ctx.Model.Node && flagOf(below(at, "serve"), word) != nil {
+	if at == ctx.Model.Node && FlagOf(Below(at, "serve"), word) != nil {
 		return "unknown flag " + word + " (the command comes first: weir serve " + word + ")"
 	}
-	hint := suggest(word, names(flagsOf(at)), func(name string) string { return written(flagOf(at, "--"+name)) })
+	hint := Suggest(word, Names(FlagsOf(at)), func(name string) string { return written(FlagOf(at, "--"+name)) })
 	if hint == "" {
-		return text // kong may know better: weir bench is weir bench run
+		return text // kong may know better: weir-bench is weir-bench run
 	}
 	return "unknown flag " + word + hint
 }
@@ -150,10 +143,15 @@ func explainFlag(ctx *kong.Context, at *kong.Node, text, word string) string {
 // explainArgument is the message about a word that a command does not take: often the
 // value of a flag that must be given.
 func explainArgument(at *kong.Node, text, word string) string {
-	if other := otherCommands[word]; other != "" && at.Parent == nil {
-		return fmt.Sprintf("unexpected argument %s (did you mean weir %s?)", word, other)
+	if at.Parent == nil {
+		if program := otherPrograms[word]; program != "" {
+			return fmt.Sprintf("unexpected argument %s (it is a program of its own: %s)", word, program)
+		}
+		if other := otherCommands[word]; other != "" {
+			return fmt.Sprintf("unexpected argument %s (did you mean weir %s?)", word, other)
+		}
 	}
-	for _, flag := range flagsOf(at) {
+	for _, flag := range FlagsOf(at) {
 		if flag.Required && flag.Short != 0 {
 			return fmt.Sprintf("unexpected argument %s (did you mean -%c %[1]s?)", word, flag.Short)
 		}

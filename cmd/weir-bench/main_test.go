@@ -12,13 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/bench"
+	"github.com/weir-project/weir/internal/cli/cmdline"
 )
 
 func parseBench(t *testing.T, args ...string) *measureCmd {
 	var parsed cli
-	_, err := newParser(&parsed).Parse(append([]string{"bench"}, args...))
+	_, err := newParser(&parsed).Parse(args)
 	require.NoError(t, err)
-	return &parsed.Bench.Run
+	return &parsed.Run
 }
 
 func TestBenchSuitesHaveTheirOwnTimes(t *testing.T) {
@@ -44,7 +45,7 @@ func TestBenchSuitesHaveTheirOwnTimes(t *testing.T) {
 		})
 	}
 	for arg, accepted := range map[string]string{"--repetitions=0": "1 or more", "--cell-time=-1s": "0 or more", "--snapshot-keys=-1": "0 or more"} {
-		_, err := newParser(new(cli)).Parse([]string{"bench", arg})
+		_, err := newParser(new(cli)).Parse([]string{arg})
 		require.ErrorContains(t, err, accepted, arg)
 	}
 	for _, load := range []string{"0", "-1", "1.5", "NaN"} {
@@ -125,7 +126,37 @@ func TestBenchWritesWhatIsAskedFor(t *testing.T) {
 	require.NoError(t, (&compareCmd{file("a.json"), file("a.json")}).Run())
 	require.ErrorIs(t, (&compareCmd{file("a.json"), file("page.md")}).Run(), bench.ErrNotAReport)
 	var parsed cli
-	ctx, err := newParser(&parsed).Parse([]string{"bench", "compare", file("a.json"), file("a.html")})
+	ctx, err := newParser(&parsed).Parse([]string{"compare", file("a.json"), file("a.html")})
 	require.NoError(t, err)
-	require.Equal(t, "bench compare <before> <after>", ctx.Command())
+	require.Equal(t, "compare <before> <after>", ctx.Command())
+}
+
+// A slip in a flag gets an answer as good as those of weir's own flags.
+func TestSlips(t *testing.T) {
+	for arg, says := range map[string]string{
+		"--suite=fast": `--suite must be one of "standard"`, "--scenaro=x": "unknown flag --scenaro",
+	} {
+		_, err := newParser(new(cli)).Parse([]string{arg})
+		err = cmdline.Explain(err)
+		require.ErrorContains(t, err, says)
+		var coded interface{ ExitCode() int }
+		require.ErrorAs(t, err, &coded)
+		require.Equal(t, 80, coded.ExitCode())
+	}
+}
+
+// The weir that is measured is the one named, or the one in PATH where none is beside the tests.
+func TestTheWeirThatIsMeasured(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PATH", dir)
+	_, err := benchTools{}.find()
+	require.ErrorContains(t, err, "--weir")
+	weir := filepath.Join(dir, "weir")
+	require.NoError(t, os.WriteFile(weir, nil, 0o755))
+	tools, err := benchTools{}.find()
+	require.NoError(t, err)
+	require.Equal(t, weir, tools.Weir)
+	tools, err = benchTools{Weir: "other"}.find()
+	require.NoError(t, err)
+	require.Equal(t, "other", tools.Weir)
 }

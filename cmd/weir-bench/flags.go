@@ -2,8 +2,12 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"text/tabwriter"
 
@@ -37,16 +41,39 @@ func (b benchLoad) change(l *bench.Load) {
 
 // benchTools are contenders that are not found by themselves.
 type benchTools struct {
+	Weir        string `env:"-" type:"existingfile" placeholder:"FILE" help:"weir to measure, instead of the one beside weir-bench or in PATH."`
 	RedisServer string `env:"-" type:"existingfile" placeholder:"FILE" help:"Redis or Valkey to measure, instead of the one in PATH."`
 	RedisCell   string `env:"-" type:"existingfile" placeholder:"FILE" help:"The module libredis_cell.so, where it is not in its usual place."`
 	Address     string `env:"-" address:"" placeholder:"HOST:PORT" help:"A server of any kind that speaks RESP and runs already; needs --command."`
 	Command     string `env:"-" placeholder:"TEMPLATE" help:"What to send there, like 'SET {key} x'. Every answer but an error counts as admitted."`
 }
 
-func (b benchTools) find(weir string) bench.Tools {
+func (b benchTools) find() (bench.Tools, error) {
+	weir, err := b.findWeir()
+	if err != nil {
+		return bench.Tools{}, err
+	}
 	tools := bench.FindTools(weir)
 	tools.RedisServer, tools.RedisCell = cmp.Or(b.RedisServer, tools.RedisServer), cmp.Or(b.RedisCell, tools.RedisCell)
-	return tools
+	return tools, nil
+}
+
+// findWeir returns the weir that was built or installed together with this program.
+func (b benchTools) findWeir() (string, error) {
+	if b.Weir != "" {
+		return b.Weir, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	if weir, err := exec.LookPath(filepath.Join(filepath.Dir(self), "weir")); err == nil {
+		return weir, nil
+	}
+	if weir, err := exec.LookPath("weir"); err == nil {
+		return weir, nil
+	}
+	return "", errors.New("weir is neither beside weir-bench nor in PATH: build it there (make build), or name it with --weir")
 }
 
 // scenarios are those asked for, with the loads and the targets asked for.
