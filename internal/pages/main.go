@@ -2,16 +2,33 @@ package main
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"os"
 )
 
 func main() {
-	for _, name := range os.Args[1:] {
-		if err := write(name); err != nil {
-			fmt.Fprintln(os.Stderr, "pages:", err)
-			os.Exit(1)
+	lint := flag.Bool("lint", false, "check the English of the pages, and write nothing")
+	flag.Parse()
+	failed := false
+	for _, name := range flag.Args() {
+		var found []string
+		var err error
+		if *lint {
+			found, err = problems(name)
+		} else {
+			err = write(name)
 		}
+		if err != nil {
+			found = append(found, "pages: "+err.Error())
+		}
+		for _, one := range found {
+			fmt.Fprintln(os.Stderr, one)
+			failed = true
+		}
+	}
+	if failed {
+		os.Exit(1)
 	}
 }
 
