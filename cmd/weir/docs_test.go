@@ -80,7 +80,9 @@ var docsNotRun = map[string]string{
 	"README.md: package main":                         "TestReadme of server/clienttest",
 	"README.md: flowchart LR":                         "a drawing",
 
-	"architecture.md:  client ──RESP──▶ server ──[]Op──▶ Limiter ──▶ engine ──[]Decision──▶ server ──RESP──▶ client": "a drawing",
+	"architecture.md:   Redis clients          HTTP, /check, page       Envoy":                                    "a drawing",
+	"architecture.md: client ──RESP──▶ poller ──▶ framer ──▶ command table ──▶ batch of engine.Op":                "a drawing",
+	"architecture.md: client ──▶ follower                        leader                           other follower": "a drawing",
 
 	"benchmarks.md: redis-benchmark -p 6380 -c 50 -P 128 -r 100000 -n 5000000 RL.TOKENBUCKET key:__rand_int__ 10 20": "it loads the machine for many seconds; bench sends the same in its TestRedisBenchmark",
 
