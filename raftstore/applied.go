@@ -1,7 +1,5 @@
 package raftstore
 
-import "time"
-
 // appliedWaiter waits until the machine has applied an entry.
 type appliedWaiter struct {
 	index uint64
@@ -76,29 +74,6 @@ func (m *machine) hasPassed(index uint64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.through() >= index
-}
-
-// awaitCommitted waits until this leader has applied what was committed when it was
-// called. A follower applies an entry as soon as it knows that it is committed, which may
-// be before the leader has applied it. A read of the follower then shows the entry, and
-// what the leader answers afterwards must not be older.
-func (n *Node) awaitCommitted() error {
-	commit := n.raft.CommitIndex()
-	if n.machine.hasPassed(commit) {
-		return nil
-	}
-	guardUnapplied.Hit()
-	applied, forget := n.machine.whenApplied(commit)
-	defer forget()
-	timer := time.NewTimer(n.maxAge)
-	defer timer.Stop()
-	select {
-	case <-applied:
-		return nil
-	case <-timer.C:
-	case <-n.stop:
-	}
-	return ErrTryAgain
 }
 
 // lastEntry returns the index and the term of the last entry applied.

@@ -55,21 +55,21 @@ func newBareNodeCalled(t *testing.T, id string) *bareNode {
 	require.NoError(t, o.complete())
 	require.NoError(t, o.FS.MkdirAll(o.DataDir, 0o700))
 	b.Node = newNode(o)
-	b.identity.NodeID = id
+	b.host.identity.NodeID = id
 	store := raft.NewInmemStore()
-	b.logs = guard(store, b.fatal)
-	b.machine = b.newMachine()
-	b.confirms = &confirmer{self: id, term: b.term, voters: b.voters, ask: b.askFor, stop: b.stop}
+	b.group.logs = guard(store, b.host.fatal)
+	b.group.use(b.group.newMachine())
+	b.group.confirms.self, b.group.confirms.ask = id, b.host.peers.wake
 	_, b.carrier = raft.NewInmemTransport(raft.ServerAddress(o.RaftAddr))
-	config := b.raftConfig()
-	config.Logger = newHclog(slog.New(slog.DiscardHandler), b.expects)
+	config := b.group.raftConfig()
+	config.Logger = newHclog(slog.New(slog.DiscardHandler), b.host.peers.expects)
 	var err error
-	b.raft, err = raft.NewRaft(config, b.machine, store, store, raft.NewInmemSnapshotStore(), b.carrier)
+	b.group.raft.Raft, err = raft.NewRaft(config, b.group.machine, store, store, raft.NewInmemSnapshotStore(), b.carrier)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		b.cancel()
-		b.queue.close()
-		require.NoError(t, b.raft.Shutdown().Error())
+		b.host.cancel()
+		b.group.queue.close()
+		require.NoError(t, b.group.raft.Shutdown().Error())
 	})
 	return b
 }
@@ -80,27 +80,27 @@ func (b *bareNode) configure(t *testing.T, ids ...string) {
 	for _, id := range ids {
 		c.Servers = append(c.Servers, raft.Server{ID: raft.ServerID(id), Address: raft.ServerAddress(id + ":1")})
 	}
-	require.NoError(t, b.raft.BootstrapCluster(c).Error())
+	require.NoError(t, b.group.raft.BootstrapCluster(c).Error())
 }
 
 // leads makes a node that is elected serve.
 func (b *bareNode) leads(t *testing.T) *reign {
-	require.Eventually(t, func() bool { return b.raft.State() == raft.Leader }, 20*time.Second, time.Millisecond)
-	r := &reign{term: b.raft.CurrentTerm(), clock: persistence.StartClock(b.source, at(0))}
-	b.reign.Store(r)
+	require.Eventually(t, func() bool { return b.group.raft.State() == raft.Leader }, 20*time.Second, time.Millisecond)
+	r := &reign{term: b.group.raft.CurrentTerm(), clock: persistence.StartClock(b.host.source, at(0))}
+	b.group.leadership.reign.Store(r)
 	return r
 }
 
 // hear lets a member have said how it is.
 func (b *bareNode) hear(id string, index uint64, ago time.Duration) {
 	said := heard{status: status{NodeID: id, Index: index}, at: time.Now().Add(-ago)}
-	b.peers.nodes[id] = &peerNode{id: id, heard: said}
+	b.host.peers.nodes[id] = &peerNode{id: id, heard: said}
 }
 
 // keepImages gives a node a directory of images.
 func (b *bareNode) keepImages(t *testing.T) {
-	images, err := persistence.OpenImages(persistence.StoreOptions{Dir: "images", FS: b.options.FS})
+	images, err := persistence.OpenImages(persistence.StoreOptions{Dir: "images", FS: b.host.options.FS})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, images.Close()) })
-	b.images, b.machine.images = images, images
+	b.group.images, b.group.machine.images, b.group.snapshots.images = images, images, images
 }

@@ -7,13 +7,13 @@ const boundSlack = 16
 // compareBounds warns, once for each bound, of a member that bounds its memory in
 // another way. The state stays the same everywhere, for the one that leads decides
 // what is forgotten, but with each leader it is another share.
-func (one *peerNode) compareBounds(n *Node, theirs int64) {
-	if one.warned = one.warned && one.bound == theirs; one.warned || sameBound(theirs, n.maxMemory) {
+func (one *peerNode) compareBounds(h *host, theirs int64) {
+	if one.warned = one.warned && one.bound == theirs; one.warned || sameBound(theirs, h.maxMemory) {
 		return
 	}
 	one.bound, one.warned = theirs, true
-	n.log.Warn("nodes bound their memory differently: whichever leads forgets at its own bound, for all; give every node the same --max-memory",
-		"node", one.id, "bytes", theirs, "here", n.maxMemory)
+	h.log.Warn("nodes bound their memory differently: whichever leads forgets at its own bound, for all; give every node the same --max-memory",
+		"node", one.id, "bytes", theirs, "here", h.maxMemory)
 }
 
 // sameBound reports whether two bounds, 0 for none, are about the same.

@@ -1,17 +1,11 @@
 package raftstore
 
 import (
-	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
-	"github.com/hashicorp/raft"
-
-	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/raftstore/peer"
-	"github.com/weir-project/weir/raftstore/wire"
+	"github.com/weir-project/weir/raftstore/internal/failure"
 )
 
 // The calls nodes make to each other.
@@ -43,73 +37,26 @@ const (
 	tooLarge               // certainly not applied: longer than an entry may be
 )
 
-// answer handles a call of another node.
-func (n *Node) answer(from peer.Identity, method byte, payload []byte) (byte, []byte) {
-	switch method {
-	case callStatus:
-		return answered, n.status().encode()
-	case callTerm:
-		return answered, binary.LittleEndian.AppendUint64(nil, n.raft.CurrentTerm())
-	case callStopping:
-		n.hearStopping(from.NodeID)
-		return answered, nil
-	case callHistory:
-		return n.answerHistory(from, payload)
-	case callReadIndex:
-		if n.faults.NoReadIndex {
-			break
-		}
-		return n.answerReadIndex(from, payload)
-	case callDecide:
-		return n.answerDecide(payload)
-	case callClear:
-		return reply(nil, n.clearHere())
-	case callInvite:
-		return reply(nil, n.beInvited(from))
-	case callJoin:
-		return n.answerJSON(payload, func(b []byte) error {
-			var j joining
-			if err := json.Unmarshal(b, &j); err != nil {
-				return err
-			}
-			return n.takeIn(from, j)
-		})
-	case callAdmin:
-		return n.answerJSON(payload, func(b []byte) error {
-			var o order
-			if err := json.Unmarshal(b, &o); err != nil {
-				return err
-			}
-			return n.carryOut(o)
-		})
-	}
-	return refused, []byte("this version of weir does not know the call")
-}
-
-func (n *Node) answerJSON(payload []byte, act func([]byte) error) (byte, []byte) {
-	return reply(nil, act(payload))
-}
-
 // reply turns an outcome into an answer.
 func reply(payload []byte, err error) (byte, []byte) {
 	switch {
 	case err == nil:
 		return answered, payload
-	case errors.Is(err, ErrTryAgain):
+	case errors.Is(err, failure.ErrTryAgain):
 		return tryAgain, nil
-	case errors.Is(err, ErrNotLeader), errors.Is(err, ErrNoLeader):
+	case errors.Is(err, failure.ErrNotLeader), errors.Is(err, failure.ErrNoLeader):
 		return notLeader, nil
-	case errors.Is(err, ErrOverloaded):
+	case errors.Is(err, failure.ErrOverloaded):
 		return overloaded, nil
-	case errors.Is(err, ErrLostState):
+	case errors.Is(err, failure.ErrLostState):
 		return lostState, []byte(err.Error())
-	case errors.Is(err, ErrOldMember):
+	case errors.Is(err, failure.ErrOldMember):
 		return oldMember, nil
-	case errors.Is(err, ErrTooLarge):
+	case errors.Is(err, failure.ErrTooLarge):
 		return tooLarge, nil
-	case errors.Is(err, ErrSpentID):
+	case errors.Is(err, failure.ErrSpentID):
 		return spentID, nil
-	case errors.Is(err, ErrUnknown):
+	case errors.Is(err, failure.ErrUnknown):
 		return unknown, nil
 	default:
 		return refused, []byte(err.Error())
@@ -122,49 +69,22 @@ func outcomeOf(status byte, payload []byte) error {
 	case answered:
 		return nil
 	case tryAgain:
-		return ErrTryAgain
+		return failure.ErrTryAgain
 	case notLeader:
-		return ErrTryAgain
+		return failure.ErrTryAgain
 	case overloaded:
-		return ErrOverloaded
+		return failure.ErrOverloaded
 	case lostState:
-		return fmt.Errorf("%w%s", ErrLostState, strings.TrimPrefix(string(payload), ErrLostState.Error()))
+		return fmt.Errorf("%w%s", failure.ErrLostState, strings.TrimPrefix(string(payload), failure.ErrLostState.Error()))
 	case oldMember:
-		return ErrOldMember
+		return failure.ErrOldMember
 	case tooLarge:
-		return ErrTooLarge
+		return failure.ErrTooLarge
 	case spentID:
-		return ErrSpentID
+		return failure.ErrSpentID
 	case refused:
 		return errors.New(string(payload))
 	default:
-		return ErrUnknown
+		return failure.ErrUnknown
 	}
-}
-
-// answerDecide carries out a body that a follower forwards.
-func (n *Node) answerDecide(body []byte) (byte, []byte) {
-	n.answering.Add(1)
-	defer n.answering.Add(-1)
-	defer func() { n.lastForwarded.Store(int64(n.uptime())) }()
-	if n.raft.State() != raft.Leader {
-		return notLeader, nil
-	}
-	f, err := readForwarded(body)
-	if err != nil {
-		return refused, []byte(err.Error())
-	}
-	out := make([]engine.Decision, f.ops)
-	if err := n.decideForwarded(f, out); err != nil {
-		return reply(nil, err)
-	}
-	return answered, wire.AppendDecisions(make([]byte, 0, 16*len(out)), out, byte(n.format.Load()))
-}
-
-// clearHere forgets everything if this node leads.
-func (n *Node) clearHere() error {
-	if n.reign.Load() == nil {
-		return ErrNotLeader
-	}
-	return n.Clear()
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/persistence"
 )
 
@@ -15,24 +16,24 @@ import (
 
 // resumeClock returns the clock of a new leader. It goes on from the last stamp by the
 // time since that entry arrived here, which is never more than has really passed.
-func (n *Node) resumeClock() persistence.Clock {
-	s, last := n.machine.lastArrival()
-	if s.At.NowNs == 0 || n.testClock || last.live {
-		return n.clockFrom(s.At, last.rawNs)
+func (l *leadership) resumeClock() persistence.Clock {
+	s, last := l.machine.lastArrival()
+	if s.At.NowNs == 0 || l.testClock || last.live {
+		return l.clockFrom(s.At, last.rawNs)
 	}
-	to := n.resume(&s, last, n.askVoters())
-	return persistence.StartClock(n.source, to)
+	to := l.resume(&s, last, l.askVoters())
+	return persistence.StartClock(l.source, to)
 }
 
 // askVoters returns the status of this node and of every voter that answers within one
 // heartbeat.
-func (n *Node) askVoters() []status {
-	ctx, cancel := context.WithTimeout(n.ctx, n.options.Heartbeat)
+func (l *leadership) askVoters() []status {
+	ctx, cancel := context.WithTimeout(l.ctx, l.options.Heartbeat)
 	defer cancel()
-	others := n.peers.askers(n.voters())
+	others := l.peers.askers(l.raft.voters())
 	answers := make(chan *status, len(others))
 	for _, asker := range others {
-		n.tasks.Go(func() {
+		l.tasks.Go(func() {
 			s, err := ask(ctx, asker)
 			if err != nil {
 				answers <- nil
@@ -41,7 +42,7 @@ func (n *Node) askVoters() []status {
 			answers <- &s
 		})
 	}
-	heard := []status{n.status()}
+	heard := []status{l.status()}
 	for range others {
 		if s := <-answers; s != nil { // ctx bounds each question
 			heard = append(heard, *s)
@@ -52,8 +53,8 @@ func (n *Node) askVoters() []status {
 
 // resume returns the stamp from which limiter time goes on: by the longest time that any
 // voter has held the last entry, or, after a cold start, by the wall clocks.
-func (n *Node) resume(s *state, last arrival, heard []status) engine.Stamp {
-	sinceNs := max(n.source.MonotonicNs()-last.rawNs, 0)
+func (l *leadership) resume(s *state, last arrival, heard []status) engine.Stamp {
+	sinceNs := max(l.source.MonotonicNs()-last.rawNs, 0)
 	cold := true
 	for _, other := range heard {
 		switch h := other.Held; {
@@ -69,14 +70,14 @@ func (n *Node) resume(s *state, last arrival, heard []status) engine.Stamp {
 	if !cold {
 		return at
 	}
-	return n.coldStart(s, at, heard)
+	return l.coldStart(s, at, heard)
 }
 
 // coldStart returns the stamp from which limiter time goes on by the wall clocks of a
 // majority, but none before at.
-func (n *Node) coldStart(s *state, at engine.Stamp, heard []status) engine.Stamp {
-	quorum := len(n.voters())/2 + 1
-	if n.faults.FastestWall {
+func (l *leadership) coldStart(s *state, at engine.Stamp, heard []status) engine.Stamp {
+	quorum := len(l.raft.voters())/2 + 1
+	if l.faults.Has(faults.FastestWall) {
 		quorum = 1
 	}
 	var wallsNs, passedNs []int64
@@ -92,14 +93,14 @@ func (n *Node) coldStart(s *state, at engine.Stamp, heard []status) engine.Stamp
 	}
 	wallNs, _ := agreed(wallsNs, quorum)
 	passed, known := agreed(passedNs, quorum)
-	to, cut := n.downtime().Resume(s.At, max(passed, at.NowNs-s.At.NowNs), wallNs)
+	to, cut := l.downtime().Resume(s.At, max(passed, at.NowNs-s.At.NowNs), wallNs)
 	to = notBefore(to, at)
-	n.reportColdStart(s.At, to, known, cut)
+	l.reportColdStart(s.At, to, known, cut)
 	return to
 }
 
-func (n *Node) downtime() persistence.Downtime {
-	return persistence.Downtime{Credit: n.options.MaxDowntimeCredit, Step: n.options.MaxCalendarStep}
+func (l *leadership) downtime() persistence.Downtime {
+	return persistence.Downtime{Credit: l.options.MaxDowntimeCredit, Step: l.options.MaxCalendarStep}
 }
 
 // agreed returns the greatest value that a quorum of values reaches. While a majority of
@@ -120,18 +121,18 @@ func notBefore(to, at engine.Stamp) engine.Stamp {
 	return engine.Stamp{NowNs: nowNs, WallOffsetNs: wallNs - nowNs}
 }
 
-func (n *Node) reportColdStart(from, to engine.Stamp, known bool, cut time.Duration) {
+func (l *leadership) reportColdStart(from, to engine.Stamp, known bool, cut time.Duration) {
 	credit := time.Duration(to.NowNs - from.NowNs)
 	windows := credit + time.Duration(to.WallOffsetNs-from.WallOffsetNs)
-	n.counters.coldStarts.Add(1)
-	n.counters.downtimeCredit.Add(int64(credit))
-	n.log.Info("the whole cluster was down; time goes on by the wall clocks of a majority",
-		"limiter_time_forward", credit, "windows_forward", windows, "max_downtime_credit", n.options.MaxDowntimeCredit)
+	l.coldStarts.Add(1)
+	l.downtimeCredit.Add(int64(credit))
+	l.log.Info("the whole cluster was down; time goes on by the wall clocks of a majority",
+		"limiter_time_forward", credit, "windows_forward", windows, "max_downtime_credit", l.options.MaxDowntimeCredit)
 	if !known {
-		n.counters.uncredited.Add(1)
-		n.log.Warn("the downtime of the cluster refills nothing: no majority's wall clocks were noted before it stopped; nothing is admitted too much")
+		l.uncredited.Add(1)
+		l.log.Warn("the downtime of the cluster refills nothing: no majority's wall clocks were noted before it stopped; nothing is admitted too much")
 	}
 	if cut > 0 {
-		n.log.Warn(persistence.CutAdvice, "behind", cut, "max_calendar_step", n.options.MaxCalendarStep)
+		l.log.Warn(persistence.CutAdvice, "behind", cut, "max_calendar_step", l.options.MaxCalendarStep)
 	}
 }

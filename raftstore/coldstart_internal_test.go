@@ -13,10 +13,10 @@ import (
 // proves that the cluster was not down, so no wall clock gives credit.
 func TestAMemberThatLagsWasUp(t *testing.T) {
 	source := persistence.SystemSource()
-	n := &Node{source: source}
+	l := &leadership{host: &host{source: source}}
 	s := state{Index: 10, At: engine.Stamp{NowNs: 1e15, WallOffsetNs: 1e17}}
 	last := arrival{index: 10, rawNs: source.MonotonicNs()}
-	to := n.resume(&s, last, []status{{Held: &held{Index: 10}}, {Held: &held{Index: 8, Live: true}}})
+	to := l.resume(&s, last, []status{{Held: &held{Index: 10}}, {Held: &held{Index: 8, Live: true}}})
 	require.Equal(t, s.At.WallOffsetNs, to.WallOffsetNs)
-	require.Zero(t, n.counters.coldStarts.Load())
+	require.Zero(t, l.coldStarts.Load())
 }

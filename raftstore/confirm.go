@@ -1,11 +1,20 @@
 package raftstore
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/hashicorp/raft"
+	"github.com/weir-project/weir/internal/guards"
+	"github.com/weir-project/weir/raftstore/internal/failure"
+)
+
+const (
+	// gatherFor is how long after a round of questions began the next waits for as many as
+	// it was for (measured with 50 clients at -P 1 to 128: 0.5 ms saves less, 2 ms lets
+	// processors rest).
+	gatherFor = time.Millisecond
 )
 
 // confirmer finds out whether this node's state is still the newest: that nobody
@@ -66,14 +75,14 @@ func (c *confirmer) join(term uint64) *round {
 // settled is the second half, for the round that join returned.
 func (c *confirmer) settled(mine *round, term uint64) error {
 	if mine.term != term {
-		guardOldRound.Hit()
-		return ErrTryAgain // one of the two is over
+		guards.OldRound.Hit()
+		return failure.ErrTryAgain // one of the two is over
 	}
 	select {
 	case <-mine.done:
 		return mine.err
 	case <-c.stop:
-		return ErrTryAgain
+		return failure.ErrTryAgain
 	}
 }
 
@@ -82,8 +91,8 @@ func (c *confirmer) begin() {
 	r := c.next
 	c.now, c.next, r.begun = r, nil, time.Now()
 	if c.term() != r.term {
-		guardOldRound.Hit()
-		c.end(ErrTryAgain)
+		guards.OldRound.Hit()
+		c.end(failure.ErrTryAgain)
 		return
 	}
 	r.voters = c.voters()
@@ -147,8 +156,8 @@ func (c *confirmer) heard(r *round, id string, term uint64) bool {
 	switch {
 	case c.now != r:
 	case term > r.term:
-		guardDeposed.Hit()
-		c.end(ErrTryAgain)
+		guards.Deposed.Hit()
+		c.end(failure.ErrTryAgain)
 	case term == r.term:
 		c.count(id)
 	default:
@@ -162,7 +171,7 @@ func (c *confirmer) expire(maxAge time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for c.now != nil && time.Since(c.now.born) > maxAge {
-		c.end(ErrTryAgain)
+		c.end(failure.ErrTryAgain)
 	}
 }
 
@@ -174,16 +183,24 @@ func (c *confirmer) abandon() {
 		c.begin()
 	}
 	for c.now != nil {
-		c.end(ErrTryAgain)
+		c.end(failure.ErrTryAgain)
 	}
 }
 
-// voters are the ids of the nodes that vote.
-func (n *Node) voters() (ids []string) {
-	for _, s := range n.servers() {
-		if s.Suffrage == raft.Voter {
-			ids = append(ids, string(s.ID))
+// follow asks a member for its term whenever wake has a token and a round lacks the member, one
+// question at a time, until ctx ends.
+func (c *confirmer) follow(ctx context.Context, id string, wake <-chan struct{}, askTerm func(context.Context) (uint64, error)) {
+	for {
+		select {
+		case <-wake:
+		case <-ctx.Done():
+			return
+		}
+		for r := c.open(id); r != nil && ctx.Err() == nil; r = c.open(id) {
+			term, err := askTerm(ctx)
+			if err != nil || !c.heard(r, id, term) {
+				pause(ctx, askAgain)
+			}
 		}
 	}
-	return ids
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/raftstore/internal/failure"
 )
 
 // electorate is some voters, of which n0 has the confirmer.
@@ -81,7 +83,7 @@ func TestAMajorityConfirms(t *testing.T) {
 		"two of four others":       {5, map[string]uint64{"n2": 7, "n4": 7}, ended(nil)},
 		"who has no vote":          {3, map[string]uint64{"n3": 7}, nil},
 		"itself":                   {3, map[string]uint64{"n0": 7}, nil},
-		"who is in a later term":   {3, map[string]uint64{"n1": 8}, ended(ErrTryAgain)},
+		"who is in a later term":   {3, map[string]uint64{"n1": 8}, ended(failure.ErrTryAgain)},
 		"who has not yet heard":    {3, map[string]uint64{"n1": 6}, nil},
 		"one in the term, one not": {5, map[string]uint64{"n1": 7, "n2": 6}, nil},
 	} {
@@ -207,7 +209,7 @@ func TestWhoDidNotAnswerIsNotAskedAlone(t *testing.T) {
 		second := e.waits(7)
 		time.Sleep(time.Nanosecond)
 		e.expire(0)
-		require.Equal(t, ended(ErrTryAgain), second())
+		require.Equal(t, ended(failure.ErrTryAgain), second())
 		e.waits(7)
 		require.Equal(t, []string{"n0", "n1", "n2"}, e.whom()[2])
 		e.abandon()
@@ -290,7 +292,7 @@ func TestWhoGathersIsAbandonedToo(t *testing.T) {
 		require.False(t, e.asking())
 		require.Nil(t, outcome())
 		e.abandon()
-		require.Equal(t, ended(ErrTryAgain), outcome())
+		require.Equal(t, ended(failure.ErrTryAgain), outcome())
 
 		for range 3 {
 			e.waits(7)
@@ -298,7 +300,7 @@ func TestWhoGathersIsAbandonedToo(t *testing.T) {
 		e.heard(e.open("n1"), "n1", 7)
 		fewer := e.waits(7)
 		e.abandon()
-		require.Equal(t, ended(ErrTryAgain), fewer(), "behind a round of two")
+		require.Equal(t, ended(failure.ErrTryAgain), fewer(), "behind a round of two")
 	})
 }
 
@@ -306,13 +308,13 @@ func TestAnotherTermConfirmsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newElectorate(3)
 		e.own = 8 // it was deposed and elected again: the others are in that term, too
-		require.Equal(t, ended(ErrTryAgain), e.waits(7)())
+		require.Equal(t, ended(failure.ErrTryAgain), e.waits(7)())
 		now, before, after := e.waits(8), e.waits(8), e.waits(7)
-		require.Equal(t, ended(ErrTryAgain), after(), "what it saw in its earlier term may be old")
+		require.Equal(t, ended(failure.ErrTryAgain), after(), "what it saw in its earlier term may be old")
 		e.own = 9 // deposed, while the round before was under way
 		e.heard(e.open("n1"), "n1", 8)
 		require.Equal(t, ended(nil), now())
-		require.Equal(t, ended(ErrTryAgain), before())
+		require.Equal(t, ended(failure.ErrTryAgain), before())
 	})
 }
 
@@ -328,8 +330,8 @@ func TestNobodyWaitsForEver(t *testing.T) {
 				first, second := e.waits(7), e.waits(7)
 				time.Sleep(time.Millisecond)
 				end(e)
-				require.Equal(t, ended(ErrTryAgain), first())
-				require.Equal(t, ended(ErrTryAgain), second())
+				require.Equal(t, ended(failure.ErrTryAgain), first())
+				require.Equal(t, ended(failure.ErrTryAgain), second())
 			})
 		})
 	}

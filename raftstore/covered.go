@@ -4,32 +4,33 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/raftstore/internal/failure"
 )
 
 // checkKept refuses a member that has lost its log, and its term and vote with it, or both
 // its images and its entries. It judges only Fsync: a loss of power may take a log that is
 // not synced.
-func (n *Node) checkKept() error {
-	if !n.identity.Joined || n.options.Durability != Fsync {
+func (r *recovery) checkKept() error {
+	if !r.identity.Joined || r.options.Durability != Fsync {
 		return nil
 	}
 	lost := func(what string) error {
-		return fmt.Errorf("%w (it is a member's since entry %d, and has %s)", ErrDamaged, n.identity.JoinedAt, what)
+		return fmt.Errorf("%w (it is a member's since entry %d, and has %s)", failure.ErrDamaged, r.identity.JoinedAt, what)
 	}
-	switch term, _ := n.logs.GetUint64(keyCurrentTerm); {
-	case term == 0 && !n.identity.Restored:
+	switch term, _ := r.logs.GetUint64(keyCurrentTerm); {
+	case term == 0 && !r.identity.Restored:
 		return lost("no term in its log")
-	case term > 0 && n.identity.Restored:
-		n.identity.Restored = false
-		if err := writeIdentity(n.options.FS, n.options.DataDir, n.identity.identity); err != nil {
+	case term > 0 && r.identity.Restored:
+		if err := r.identity.hasLog(); err != nil {
 			return err
 		}
 	}
-	infos, err := n.images.List()
+	infos, err := r.images.List()
 	if err != nil || len(infos) > 0 {
 		return err
 	}
-	last, err := n.logs.LastIndex()
+	last, err := r.logs.LastIndex()
 	if err == nil && last == 0 {
 		err = lost("neither an image nor a log entry")
 	}
@@ -39,16 +40,16 @@ func (n *Node) checkKept() error {
 // dropCoveredLog empties a log that ends before the newest image. The Raft library
 // installs an image first and removes the log before it later; after a crash in
 // between, the next entry would leave a gap, which the log refuses.
-func (n *Node) dropCoveredLog() error {
-	infos, err := n.images.List()
+func (r *recovery) dropCoveredLog() error {
+	infos, err := r.images.List()
 	if err != nil || len(infos) == 0 {
 		return err
 	}
-	last, err := n.logs.LastIndex()
+	last, err := r.logs.LastIndex()
 	if err != nil || last >= infos[0].Index {
 		return err
 	}
-	return emptyLog(n.logs)
+	return emptyLog(r.logs)
 }
 
 // emptyLog removes all entries of a log, if it has any.

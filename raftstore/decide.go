@@ -6,57 +6,47 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/guards"
+	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// Decide carries out a pipeline; see engine.Table.Decide. On a follower the leader
-// does. If all operations are Dry, this node answers them from its own state: they are
-// linearizable after a ReadIndex, else as old as StaleFor says. An error is for all
-// operations: none of the answers may be used.
-func (n *Node) Decide(ops []engine.Op, out []engine.Decision) error {
-	return n.decide(ops, out, false)
-}
-
-// decide is Decide for a client of this node, or of another one.
-func (n *Node) decide(ops []engine.Op, out []engine.Decision, foreign bool) error {
+// decide is Node.Decide for a client of this node, or of another one.
+func (p *pipeline) decide(ops []engine.Op, out []engine.Decision, foreign bool) error {
 	if !slices.ContainsFunc(ops, func(op engine.Op) bool { return !op.Dry }) {
-		n.machine.table.Load().Explain(n.lookStamp(), ops, out)
+		p.machine.table.Load().Explain(p.reads.lookStamp(), ops, out)
 		return nil
 	}
 	start := time.Now()
-	if !n.denials.likely() && !n.short() {
-		return n.timely(start, n.submit(ops, out, false, foreign))
+	if !p.denials.likely() && !p.short() {
+		return p.timely(start, p.submit(ops, out, false, foreign))
 	}
-	return n.timely(start, n.decideOrDeny(ops, out, foreign))
+	return p.timely(start, p.decideOrDeny(ops, out, foreign))
 }
 
-// DecideAtomic carries out ops as one step; see engine.Table.DecideAtomic.
-func (n *Node) DecideAtomic(ops []engine.Op, out []engine.Decision) error {
-	return n.decideAtomic(ops, out, false)
-}
-
-func (n *Node) decideAtomic(ops []engine.Op, out []engine.Decision, foreign bool) error {
+// decideAtomic is Node.DecideAtomic for a client of this node, or of another one.
+func (p *pipeline) decideAtomic(ops []engine.Op, out []engine.Decision, foreign bool) error {
 	start := time.Now()
-	if r := n.reign.Load(); r != nil && n.short() && n.refuseAll(ops, out) {
-		return n.timely(start, n.stillLeads(r))
+	if r := p.leadership.reign.Load(); r != nil && p.short() && p.refuseAll(ops, out) {
+		return p.timely(start, p.reads.stillLeads(r))
 	}
-	return n.timely(start, n.submit(ops, out, true, foreign))
+	return p.timely(start, p.submit(ops, out, true, foreign))
 }
 
 // timely turns an answer that took too long into ErrUnknown: an admission that is
 // handed out late is a burst on top of what was admitted since. It does the same while
 // a divergence check of this node is under way.
-func (n *Node) timely(start time.Time, err error) error {
+func (p *pipeline) timely(start time.Time, err error) error {
 	switch {
 	case err != nil:
 		return err
-	case time.Since(start) > n.maxAge:
-		n.counters.late.Add(1)
-		guardLateAnswer.Hit()
-		return ErrUnknown
-	case n.divergence.underWay.Load():
-		guardDisputedAnswer.Hit()
-		return ErrUnknown // the operation is counted, but this node's state may be wrong
+	case time.Since(start) > p.maxAge:
+		p.late.Add(1)
+		guards.LateAnswer.Hit()
+		return failure.ErrUnknown
+	case p.disputed.Load():
+		guards.DisputedAnswer.Hit()
+		return failure.ErrUnknown // the operation is counted, but this node's state may be wrong
 	}
 	return nil
 }
@@ -71,41 +61,41 @@ type place struct {
 // submit puts operations into the log and waits for their answers. A call that does
 // not fit an entry goes in parts, unless it is atomic; on a follower each waits for
 // the one before, because what is on its way to the leader has no order.
-func (n *Node) submit(ops []engine.Op, out []engine.Decision, atomic, foreign bool) error {
-	if r := n.reign.Load(); r != nil && outdated(ops, r.clock.Now()) {
-		return ErrTryAgain
+func (p *pipeline) submit(ops []engine.Op, out []engine.Decision, atomic, foreign bool) error {
+	if r := p.leadership.reign.Load(); r != nil && outdated(ops, r.clock.Now()) {
+		return failure.ErrTryAgain
 	}
-	if err := n.checkReadable(ops); err != nil {
+	if err := p.format.checkReadable(ops); err != nil {
 		return err
 	}
 	var few [4]place
 	places, outcomes := few[:0], outcome{}
 	for low := 0; low < len(ops); {
-		p := place{low: low, end: len(ops)}
+		part := place{low: low, end: len(ops)}
 		if !atomic {
-			p.end = low + fitting(ops[low:])
+			part.end = low + fitting(ops[low:])
 		}
 		var err error
-		if p.b, p.from, err = n.queue.add(ops[low:p.end], atomic, foreign); err != nil {
+		if part.b, part.from, err = p.queue.add(ops[low:part.end], atomic, foreign); err != nil {
 			outcomes.add(err)
 			break
 		}
-		if places, low = append(places, p), p.end; low < len(ops) && n.reign.Load() == nil {
-			if <-p.b.done; p.b.err != nil {
+		if places, low = append(places, part), part.end; low < len(ops) && p.leadership.reign.Load() == nil {
+			if <-part.b.done; part.b.err != nil {
 				break
 			}
 		}
 	}
-	for _, p := range places {
-		<-p.b.done
-		if outcomes.add(p.b.err); p.b.err == nil {
-			copy(out[p.low:p.end], p.b.out[p.from:])
+	for _, part := range places {
+		<-part.b.done
+		if outcomes.add(part.b.err); part.b.err == nil {
+			copy(out[part.low:part.end], part.b.out[part.from:])
 		}
 	}
 	if outcomes.err() != nil {
 		return outcomes.err()
 	}
-	n.denials.learn(ops, out)
+	p.denials.learn(ops, out)
 	return nil
 }
 
@@ -154,14 +144,14 @@ func (o *outcome) add(err error) {
 // only if that is so of every part.
 func (o *outcome) err() error {
 	if o.first != nil && (o.ok || o.mixed) {
-		return ErrUnknown
+		return failure.ErrUnknown
 	}
 	return o.first
 }
 
-// Clear forgets everything, on all nodes.
-func (n *Node) Clear() error {
-	b, err := n.queue.special(wire.Clear)
+// clear forgets everything, on all nodes.
+func (p *pipeline) clear() error {
+	b, err := p.queue.special(wire.Clear)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,9 @@ import (
 	"sync/atomic"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/faults"
+	"github.com/weir-project/weir/internal/guards"
+	"github.com/weir-project/weir/raftstore/internal/failure"
 )
 
 // learning is how many calls after one that was denied are looked at for denials
@@ -57,66 +60,61 @@ func (d *denials) saw(whole bool) {
 // so all that had been answered by then is in the state that is looked at, also where
 // another has been elected in between. What was committed when the request arrived is
 // applied first, because a read of a follower may have shown it.
-func (n *Node) decideOrDeny(ops []engine.Op, out []engine.Decision, foreign bool) error {
-	r := n.reign.Load()
+func (p *pipeline) decideOrDeny(ops []engine.Op, out []engine.Decision, foreign bool) error {
+	r := p.leadership.reign.Load()
 	if r == nil {
-		return n.submit(ops, out, false, foreign)
+		return p.submit(ops, out, false, foreign)
 	}
 	s := scratchPool.Get().(*scratch)
 	defer scratchPool.Put(s)
 	s.fit(len(ops))
 	var asked *round
-	if n.denials.sure() {
-		asked = n.confirms.join(r.term)
+	if p.denials.sure() {
+		asked = p.confirms.join(r.term)
 	}
-	n.reach(DuringDenial)
-	if err := n.awaitCommitted(); err != nil {
+	p.reach(faults.DuringDenial)
+	if err := p.reads.awaitCommitted(); err != nil {
 		return err
 	}
-	answered := n.machine.table.Load().Denials(n.stamp(r), ops, out, s.answered)
+	answered := p.machine.table.Load().Denials(p.leadership.stamp(r), ops, out, s.answered)
 	if answered > 0 {
-		n.denials.left.Store(learning)
+		p.denials.left.Store(learning)
 	}
-	if n.short() {
-		answered += n.refuse(ops, out, s.answered)
+	if p.short() {
+		answered += p.refuse(ops, out, s.answered)
 	}
-	n.denials.saw(answered == len(ops))
+	p.denials.saw(answered == len(ops))
 	switch answered {
 	case 0:
-		return n.submit(ops, out, false, foreign)
+		return p.submit(ops, out, false, foreign)
 	case len(ops):
 		if asked == nil {
-			return n.stillLeads(r)
+			return p.reads.stillLeads(r)
 		}
-		if n.raft.CurrentTerm() != r.term {
-			guardEarlyQuestion.Hit()
-			return ErrTryAgain // what was looked at may have stamps of another leader's clock
+		if p.raft.CurrentTerm() != r.term {
+			guards.EarlyQuestion.Hit()
+			return failure.ErrTryAgain // what was looked at may have stamps of another leader's clock
 		}
-		return n.confirms.settled(asked, r.term)
+		return p.confirms.settled(asked, r.term)
 	}
-	if err := n.submitRest(s, ops, out, foreign); err != nil {
+	if err := p.submitRest(s, ops, out, foreign); err != nil {
 		return err
 	}
-	if n.raft.CurrentTerm() != r.term {
-		guardMixedAnswer.Hit()
-		return ErrUnknown // the rest was carried out, the denials are from an older state
+	if p.raft.CurrentTerm() != r.term {
+		guards.MixedAnswer.Hit()
+		return failure.ErrUnknown // the rest was carried out, the denials are from an older state
 	}
 	return nil
 }
 
-// stillLeads returns nil when nobody had been elected after r began, as a majority
-// confirmed after the call: else this node's state may lack what another leader
-// answered.
-func (n *Node) stillLeads(r *reign) error { return n.confirms.wait(r.term) }
-
 // submitRest puts into the log what was not answered without it.
-func (n *Node) submitRest(s *scratch, ops []engine.Op, out []engine.Decision, foreign bool) error {
+func (p *pipeline) submitRest(s *scratch, ops []engine.Op, out []engine.Decision, foreign bool) error {
 	for i, done := range s.answered {
 		if !done {
 			s.ops = append(s.ops, ops[i])
 		}
 	}
-	if err := n.submit(s.ops, s.out[:len(s.ops)], false, foreign); err != nil {
+	if err := p.submit(s.ops, s.out[:len(s.ops)], false, foreign); err != nil {
 		return err
 	}
 	next := 0

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/faults"
 )
 
 func TestOnlyARowOfDenialsIsSure(t *testing.T) {
@@ -26,17 +27,17 @@ func TestAMajorityIsAskedEarly(t *testing.T) {
 	n := newBareNode(t)
 	n.configure(t, "a")
 	r := n.leads(t)
-	require.NoError(t, n.raft.Barrier(n.electionTimeout()).Error())
-	n.machine.passTo(n.raft.CommitIndex())
-	n.machine.table.Load().Decide(n.stamp(r), []engine.Op{bucket, bucket}, make([]engine.Decision, 2))
+	require.NoError(t, n.group.raft.Barrier(n.host.electionTimeout()).Error())
+	n.group.machine.passTo(n.group.raft.CommitIndex())
+	n.group.machine.table.Load().Decide(n.group.leadership.stamp(r), []engine.Op{bucket, bucket}, make([]engine.Decision, 2))
 	var early bool
-	n.options.Failpoint = func(at Failpoint) {
-		early = at == DuringDenial && n.confirms.quick != nil // the only voter has confirmed a round
+	n.host.options.Failpoint = func(at faults.Point) {
+		early = at == faults.DuringDenial && n.group.confirms.quick != nil // the only voter has confirmed a round
 	}
 	for i := range surely + 2 {
-		n.confirms.quick = nil
+		n.group.confirms.quick = nil
 		out := make([]engine.Decision, 1)
-		require.NoError(t, n.decideOrDeny([]engine.Op{bucket}, out, false))
+		require.NoError(t, n.group.pipeline.decideOrDeny([]engine.Op{bucket}, out, false))
 		require.Zero(t, out[0].Allowed)
 		require.Equal(t, i >= surely, early, "call %d", i)
 	}

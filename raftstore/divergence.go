@@ -12,10 +12,11 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
-// divergenceCheck decides which nodes keep the right state when two of them differ.
+// divergence decides which nodes keep the right state when two of them differ.
 // The log is the same on every node, so a node whose history differs has computed
 // different results from it: its processor, its memory or its build is at fault. An entry
 // only tells that the follower and the leader differ, not which of them is wrong. The node
@@ -28,7 +29,11 @@ import (
 //
 // The question carries the asker's history, so the node that is asked begins a check of
 // its own when it differs. That is how a leader with a wrong state stops.
-type divergenceCheck struct {
+type divergence struct {
+	*host
+	raft    *consensus
+	machine *machine
+
 	found    chan difference // holds the newest difference; capacity 1
 	underWay atomic.Bool     // a check is under way: this node withholds its answers
 }
@@ -51,7 +56,7 @@ const (
 
 // differs begins a check unless one is under way. It never waits: the Raft library's
 // goroutine and the inter-node port call it.
-func (d *divergenceCheck) differs(at difference) {
+func (d *divergence) differs(at difference) {
 	select {
 	case d.found <- at:
 	default:
@@ -59,39 +64,39 @@ func (d *divergenceCheck) differs(at difference) {
 }
 
 // checkDivergence carries out the checks until the node closes.
-func (n *Node) checkDivergence() {
+func (d *divergence) checkDivergence() {
 	for {
 		select {
-		case at := <-n.divergence.found:
-			n.divergence.underWay.Store(true)
-			n.judge(at)
-			n.divergence.underWay.Store(false)
-			pause(n.ctx, n.options.Heartbeat) // a node with a wrong state needs a moment to stop
-		case <-n.stop:
+		case at := <-d.found:
+			d.underWay.Store(true)
+			d.judge(at)
+			d.underWay.Store(false)
+			pause(d.ctx, d.options.Heartbeat) // a node with a wrong state needs a moment to stop
+		case <-d.stop:
 			return
 		}
 	}
 }
 
 // judge compares histories until a majority has one, or the limit has passed.
-func (n *Node) judge(at difference) {
-	n.log.Error("this node's state differs from another node's; asking all voters for theirs",
+func (d *divergence) judge(at difference) {
+	d.log.Error("this node's state differs from another node's; asking all voters for theirs",
 		"entry", at.index, "here", hash(at.mine), "there", hash(at.theirs), "node", at.node)
-	ctx, cancel := context.WithTimeout(n.ctx, divergenceTimeouts*n.electionTimeout())
+	ctx, cancel := context.WithTimeout(d.ctx, divergenceTimeouts*d.electionTimeout())
 	defer cancel()
 	for ctx.Err() == nil {
-		switch v := n.pollHistories(ctx); v.outcome {
+		switch v := d.pollHistories(ctx); v.outcome {
 		case inMajority:
-			n.log.Error("a majority of the voters has this node's state; the nodes that differ must stop", "entry", v.index, "differ", v.others)
+			d.log.Error("a majority of the voters has this node's state; the nodes that differ must stop", "entry", v.index, "differ", v.others)
 			return
 		case inMinority:
-			n.diverged(fmt.Errorf("%w: at entry %d the history is %v here and %v on %v", ErrDiverged, v.index, hash(v.mine), hash(v.majority), v.others))
+			d.diverged(fmt.Errorf("%w: at entry %d the history is %v here and %v on %v", failure.ErrDiverged, v.index, hash(v.mine), hash(v.majority), v.others))
 			return
 		}
 		pause(ctx, askHistoryAgain)
 	}
-	if n.raft.State() != raft.Leader && !n.closing() {
-		n.fatal(fmt.Errorf("%w: at entry %d the history is %v here and %v there", ErrDisputed, at.index, hash(at.mine), hash(at.theirs)))
+	if d.raft.State() != raft.Leader && !d.closing() {
+		d.fatal(fmt.Errorf("%w: at entry %d the history is %v here and %v there", failure.ErrDisputed, at.index, hash(at.mine), hash(at.theirs)))
 	}
 }
 
@@ -120,12 +125,12 @@ type historyPoll struct {
 // pollHistories asks all voters for their history at the newest entry this node has
 // applied. Every entry is folded into a history, so two nodes that differed once differ
 // at all later entries.
-func (n *Node) pollHistories(ctx context.Context) historyPoll {
-	index, mine := n.machine.check()
-	histories := n.askHistories(ctx, index, mine)
-	voters := n.voters()
-	if slices.Contains(voters, n.options.NodeID) {
-		histories[n.options.NodeID] = mine
+func (d *divergence) pollHistories(ctx context.Context) historyPoll {
+	index, mine := d.machine.check()
+	histories := d.askHistories(ctx, index, mine)
+	voters := d.raft.voters()
+	if slices.Contains(voters, d.options.NodeID) {
+		histories[d.options.NodeID] = mine
 	}
 	return tally(index, mine, len(voters), histories)
 }
@@ -150,14 +155,14 @@ func tally(index, mine uint64, voters int, histories map[string]uint64) historyP
 
 // askHistories asks the other voters side by side. Only those that have applied the
 // entry, and remember it, are in the result.
-func (n *Node) askHistories(ctx context.Context, index, mine uint64) map[string]uint64 {
+func (d *divergence) askHistories(ctx context.Context, index, mine uint64) map[string]uint64 {
 	var (
 		mu        sync.Mutex
 		asking    sync.WaitGroup
 		histories = map[string]uint64{}
 	)
-	for _, id := range n.voters() {
-		client := n.peers.client(id)
+	for _, id := range d.raft.voters() {
+		client := d.peers.client(id)
 		if client == nil {
 			continue // this node
 		}
@@ -192,17 +197,26 @@ func askHistory(ctx context.Context, client *peer.Client, index, mine uint64) (u
 
 // answerHistory answers another node's question, and begins a check of its own if the
 // two differ.
-func (n *Node) answerHistory(from peer.Identity, question []byte) (byte, []byte) {
+func (d *divergence) answerHistory(from peer.Identity, question []byte) (byte, []byte) {
 	if len(question) != 2*historyBytes {
 		return refused, []byte("a question for a history has 16 bytes")
 	}
 	index, theirs := binary.LittleEndian.Uint64(question), binary.LittleEndian.Uint64(question[historyBytes:])
-	mine, ok := n.machine.historyAt(index)
+	mine, ok := d.machine.historyAt(index)
 	if !ok {
 		return tryAgain, nil
 	}
 	if mine != theirs {
-		n.divergence.differs(difference{index, mine, theirs, from.NodeID})
+		d.differs(difference{index, mine, theirs, from.NodeID})
 	}
 	return answered, binary.LittleEndian.AppendUint64(nil, mine)
+}
+
+// diverged ends the process of a node whose state a majority contradicts, and marks
+// its directory: it must not start again either.
+func (d *divergence) diverged(err error) {
+	if e := d.identity.forbid(err.Error()); e != nil {
+		err = errors.Join(err, e)
+	}
+	d.fatal(err)
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/internal/faults"
 )
 
 // TestPausedLeaderDoesNotDiverge plays what happens when a leader wakes from a
@@ -26,7 +28,7 @@ func TestPausedLeaderDoesNotDiverge(t *testing.T) {
 func diverges(t *testing.T, wrapped bool) bool {
 	a, carrier := loopbackTransport(t), raft.Transport(nil)
 	if carrier = a; wrapped {
-		carrier = transport{a, &gate{logs: guard(raft.NewInmemStore(), nil), limit: time.Hour}, func(Failpoint) {}}
+		carrier = transport{a, &gate{logs: guard(raft.NewInmemStore(), nil), limit: time.Hour}, func(faults.Point) {}}
 	}
 	b := newPuppet(t)
 	c := newPuppet(t)

@@ -87,70 +87,70 @@ func (e *evictions) isFirm() bool {
 
 // makeRoom sees to it that there is memory for a batch, and adds evictions to the batch once
 // memory is nearly full.
-func (n *Node) makeRoom(b *batch, r *reign) {
-	if n.maxMemory == 0 || n.denyWhenFull || b.kind != wire.Decide {
+func (p *pipeline) makeRoom(b *batch, r *reign) {
+	if p.maxMemory == 0 || p.denyWhenFull || b.kind != wire.Decide {
 		return
 	}
 	b.growth = growthPerByte*int64(len(b.body())) + growthPerOp*int64(b.ops)
-	for until := time.Now().Add(maxHold); n.reign.Load() == r && time.Now().Before(until); {
-		coming, _ := n.evictions.underWay()
-		if n.used()+coming+b.growth <= n.maxMemory/highDen*highNum {
+	for until := time.Now().Add(maxHold); p.leadership.reign.Load() == r && time.Now().Before(until); {
+		coming, _ := p.evictions.underWay()
+		if p.used()+coming+b.growth <= p.maxMemory/highDen*highNum {
 			break
 		}
 		if coming > 0 {
-			n.evictions.await(coming)
-		} else if !n.evictNow(r) {
+			p.evictions.await(coming)
+		} else if !p.evictNow(r) {
 			break
 		}
 	}
-	n.evict(b)
-	n.evictions.sent(b)
+	p.evict(b)
+	p.evictions.sent(b)
 }
 
 // evictNow proposes an entry of evictions only and waits until it is applied. It reports whether
 // there was something to evict.
-func (n *Node) evictNow(r *reign) bool {
+func (p *pipeline) evictNow(r *reign) bool {
 	b := newBatch(wire.Decide, 0) // nobody waits for its answers
-	if n.evict(b); b.evicts == 0 {
+	if p.evict(b); b.evicts == 0 {
 		return false
 	}
-	return n.await(n.apply(b, r)) == nil
+	return p.raft.await(p.apply(b, r)) == nil
 }
 
 // evict adds evictions to a batch: as many as bring memory back to the soft level.
-func (n *Node) evict(b *batch) {
-	_, going := n.evictions.underWay()
-	wanted := n.used() - going - n.maxMemory/softDen*softNum
+func (p *pipeline) evict(b *batch) {
+	_, going := p.evictions.underWay()
+	wanted := p.used() - going - p.maxMemory/softDen*softNum
 	if wanted <= 0 {
 		return
 	}
 	var ops []engine.Op
-	at, _ := n.machine.last()
-	b.evicts = n.machine.table.Load().Victims(at, wanted, maxVictims, func(key, id []byte) {
+	at, _ := p.machine.last()
+	b.evicts = p.machine.table.Load().Victims(at, wanted, maxVictims, func(key, id []byte) {
 		ops = append(ops, engine.Op{Code: engine.OpForget, Key: key, ID: id, Cost: 1})
 	})
-	if n.evictions.setFirm(len(ops) == 0); len(ops) > 0 {
+	if p.evictions.setFirm(len(ops) == 0); len(ops) > 0 {
 		b.append(ops, false)
 	}
 }
 
 // evictWhenOver evicts while this node leads and its memory is above the high level, until the
 // node closes: no calls may come that would.
-func (n *Node) evictWhenOver() {
+func (p *pipeline) evictWhenOver() {
 	tick := time.NewTicker(housekeepEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-		case <-n.stop:
+		case <-p.stop:
 			return
 		}
-		for n.reign.Load() != nil && !n.denyWhenFull && n.full(highNum, highDen) {
-			b, err := n.queue.special(wire.Decide)
+		for p.leadership.reign.Load() != nil && !p.denyWhenFull && p.full(highNum, highDen) {
+			b, err := p.queue.special(wire.Decide)
 			if err != nil {
 				break
 			}
-			if <-b.done; b.err != nil || n.evictions.isFirm() {
+			if <-b.done; b.err != nil || p.evictions.isFirm() {
 				break
 			}
 		}

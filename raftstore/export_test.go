@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
@@ -15,43 +16,43 @@ import (
 func (n *Node) HoldQueue() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	n.queue.pause(ctx)
+	n.group.queue.pause(ctx)
 }
 
 // Waiting is how many batches have not been proposed.
 func (n *Node) Waiting() int {
-	n.queue.mu.Lock()
-	defer n.queue.mu.Unlock()
-	return len(n.queue.batches)
+	n.group.queue.mu.Lock()
+	defer n.group.queue.mu.Unlock()
+	return len(n.group.queue.batches)
 }
 
 // Format is what the node writes entries in.
-func (n *Node) Format() int32 { return n.format.Load() }
+func (n *Node) Format() int32 { return n.group.format.agreed.Load() }
 
 // AgreeOnFormat looks at once what to write entries in.
-func (n *Node) AgreeOnFormat() int32 { n.agreeOnFormat(); return n.Format() }
+func (n *Node) AgreeOnFormat() int32 { n.group.format.agreeOnFormat(); return n.Format() }
 
 // Heard reports whether a member has said how it is.
-func (n *Node) Heard(id string) bool { _, ok := n.peers.last(id); return ok }
+func (n *Node) Heard(id string) bool { _, ok := n.host.peers.last(id); return ok }
 
 // Configuration is the entry of the newest committed configuration.
-func (n *Node) Configuration() uint64 { return n.configuration() }
+func (n *Node) Configuration() uint64 { return n.group.machine.configuration() }
 
 // GiveVote promotes a member that was seen in a configuration.
 func (n *Node) GiveVote(id, addr string, seen uint64) {
-	n.giveVote(raft.Server{ID: raft.ServerID(id), Address: raft.ServerAddress(addr)}, seen)
+	n.group.membership.giveVote(raft.Server{ID: raft.ServerID(id), Address: raft.ServerAddress(addr)}, seen)
 }
 
 // Ascend begins the reign of a leader once more.
-func (n *Node) Ascend() { n.ascend() }
+func (n *Node) Ascend() { n.group.leadership.ascend() }
 
 // TransferBlindly has the Raft library hand leadership over, and does not wait.
 func (n *Node) TransferBlindly(id, addr string) {
-	n.raft.LeadershipTransferToServer(raft.ServerID(id), raft.ServerAddress(addr))
+	n.group.raft.LeadershipTransferToServer(raft.ServerID(id), raft.ServerAddress(addr))
 }
 
 // Forwarded is how many batches of other nodes have no answer yet.
-func (n *Node) Forwarded() int64 { return n.answering.Load() }
+func (n *Node) Forwarded() int64 { return n.group.pipeline.answering.Load() }
 
 // QuietFor is how long nobody must have sent anything before a leader closes.
 const QuietFor = quietFor
@@ -60,34 +61,34 @@ const QuietFor = quietFor
 const LeaderlessPause = leaderlessPause
 
 // Dispute lets a node doubt its state, or not any more.
-func (n *Node) Dispute(doubt bool) { n.divergence.underWay.Store(doubt) }
+func (n *Node) Dispute(doubt bool) { n.group.divergence.underWay.Store(doubt) }
 
 // Confirm commits an entry without operations, on a leader.
 func (n *Node) Confirm() error {
-	r := n.reign.Load()
+	r := n.group.leadership.reign.Load()
 	if r == nil {
-		return ErrNotLeader
+		return failure.ErrNotLeader
 	}
-	b, _, err := n.queue.add(nil, false, false)
+	b, _, err := n.group.queue.add(nil, false, false)
 	if err != nil {
 		return err
 	}
-	if <-b.done; b.err == nil && n.raft.CurrentTerm() != r.term {
-		return ErrTryAgain // another leader answered
+	if <-b.done; b.err == nil && n.group.raft.CurrentTerm() != r.term {
+		return failure.ErrTryAgain // another leader answered
 	}
 	return b.err
 }
 
 // HoldApply keeps the node from applying entries until release is called.
 func (n *Node) HoldApply() (release func()) {
-	n.machine.whole.Lock()
-	return n.machine.whole.Unlock
+	n.group.machine.whole.Lock()
+	return n.group.machine.whole.Unlock
 }
 
 // LogEntries is how many entries the log on disk has.
 func (n *Node) LogEntries() uint64 {
-	first, err := n.logs.FirstIndex()
-	last, errLast := n.logs.LastIndex()
+	first, err := n.group.logs.FirstIndex()
+	last, errLast := n.group.logs.LastIndex()
 	if err != nil || errLast != nil || last == 0 {
 		return 0
 	}
@@ -96,7 +97,7 @@ func (n *Node) LogEntries() uint64 {
 
 // SendNewestImage sends a leader's newest image to a member, as the Raft library does.
 func (n *Node) SendNewestImage(to string) (success bool, err error) {
-	images := imageStore{images: n.images}
+	images := imageStore{images: n.group.images}
 	metas, err := images.List()
 	if err != nil {
 		return false, err
@@ -106,31 +107,31 @@ func (n *Node) SendNewestImage(to string) (success bool, err error) {
 		return false, err
 	}
 	defer stream.Close()
-	member := n.member(to)
-	self := n.transport.EncodePeer(raft.ServerID(n.options.NodeID), n.transport.LocalAddr())
+	member := n.group.raft.server(to)
+	self := n.group.transport.EncodePeer(raft.ServerID(n.host.options.NodeID), n.group.transport.LocalAddr())
 	request := raft.InstallSnapshotRequest{
-		RPCHeader:       raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(n.options.NodeID), Addr: self},
-		SnapshotVersion: meta.Version, Term: n.raft.CurrentTerm(), Leader: self,
+		RPCHeader:       raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(n.host.options.NodeID), Addr: self},
+		SnapshotVersion: meta.Version, Term: n.group.raft.CurrentTerm(), Leader: self,
 		LastLogIndex: meta.Index, LastLogTerm: meta.Term, Size: meta.Size,
 		Configuration: raft.EncodeConfiguration(meta.Configuration), ConfigurationIndex: meta.ConfigurationIndex,
 	}
 	var response raft.InstallSnapshotResponse
-	carrier := transport{NetworkTransport: n.transport, reach: n.reach}
+	carrier := transport{NetworkTransport: n.group.transport, reach: n.host.reach}
 	err = carrier.InstallSnapshot(member.ID, member.Address, &request, &response, stream)
 	return response.Success, err
 }
 
 // AskInAs asks the leader to take a node in that is not this one.
 func (n *Node) AskInAs(leader, id, addr string) error {
-	client := peer.NewClient(n.port, leader, "")
+	client := peer.NewClient(n.host.port, leader, "")
 	defer client.Close()
 	request, err := json.Marshal(joining{
-		NodeID: id, RaftAddr: addr, Format: n.options.Format, KeepsPromises: true, Invited: true,
+		NodeID: id, RaftAddr: addr, Format: n.host.options.Format, KeepsPromises: true, Invited: true,
 	})
 	if err != nil {
 		return err
 	}
-	code, answer, err := client.Call(n.ctx, callJoin, request)
+	code, answer, err := client.Call(n.host.ctx, callJoin, request)
 	if err != nil {
 		return err
 	}

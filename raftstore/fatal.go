@@ -7,15 +7,16 @@ import (
 	wal "github.com/hashicorp/raft-wal"
 
 	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/internal/failure"
 )
 
 // stopper returns what ends the process at a fault that a node cannot live with.
-func (n *Node) stopper(onFatal func(error)) func(error) {
+func (h *host) stopper(onFatal func(error)) func(error) {
 	if onFatal != nil {
 		return onFatal
 	}
 	return func(err error) {
-		n.log.Error("this node cannot go on", "error", err, "restart", restartAdvice(err, n.alone()))
+		h.log.Error("this node cannot go on", "error", err, "restart", restartAdvice(err, h.alone()))
 		os.Exit(1)
 	}
 }
@@ -38,42 +39,30 @@ func damageAdvice(alone bool) string {
 	return adviceRejoin
 }
 
-// alone reports whether no other node has this one's state.
-func (n *Node) alone() bool {
-	if members := n.members.Load(); members != nil && len(*members) > 0 {
-		return len(*members) == 1
-	}
-	return n.options.Expect <= 1 // which more than half of --join is never
-}
-
 // restartAdvice says whether starting the node again is safe, and what to do otherwise.
 func restartAdvice(err error, alone bool) string {
 	switch {
-	case errors.Is(err, ErrDiverged), errors.Is(err, wal.ErrCorrupt), errors.Is(err, persistence.ErrDamagedLive):
+	case errors.Is(err, failure.ErrDiverged), errors.Is(err, wal.ErrCorrupt), errors.Is(err, persistence.ErrDamagedLive):
 		return "no: " + damageAdvice(alone)
-	case errors.Is(err, ErrRemoved):
+	case errors.Is(err, failure.ErrRemoved):
 		return "no: to have it join again, move its data directory away first"
-	case errors.Is(err, ErrLostState):
+	case errors.Is(err, failure.ErrLostState):
 		return "no: remove the node of this id from the cluster first"
-	case errors.Is(err, ErrSpentID):
+	case errors.Is(err, failure.ErrSpentID):
 		return "yes: it joins as another node"
-	case errors.Is(err, ErrDisputed):
+	case errors.Is(err, failure.ErrDisputed):
 		return "yes, when the other nodes are up again: a majority of them tells which node is odd"
-	case errors.Is(err, ErrNewer):
+	case errors.Is(err, failure.ErrNewer):
 		return "no: run the newer version"
 	default:
 		return "yes, once the cause is gone: everything this node promised is on its disk"
 	}
 }
 
-// diverged ends the process of a node whose state a majority contradicts, and marks
-// its directory: it must not start again either.
-func (n *Node) diverged(err error) {
-	n.identity.Lock()
-	n.identity.Diverged = err.Error()
-	if e := writeIdentity(n.options.FS, n.options.DataDir, n.identity.identity); e != nil {
-		err = errors.Join(err, e)
+// alone reports whether no other node has this one's state.
+func (h *host) alone() bool {
+	if members := h.peers.members.Load(); members != nil && len(*members) > 0 {
+		return len(*members) == 1
 	}
-	n.identity.Unlock()
-	n.fatal(err)
+	return h.options.Expect <= 1 // which more than half of --join is never
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
@@ -43,7 +44,7 @@ func mayGo(q *queue) bool {
 // landed, until it is worth an entry or until too much time has passed.
 func TestSmallBatchesWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue()
+		q := newQueue(0)
 		time.Sleep(2 * patience)
 		queued(t, q, "a", 1, false)
 		first := q.next()
@@ -80,7 +81,7 @@ func TestSmallBatchesWait(t *testing.T) {
 
 // TestSlotsBoundWhatIsUnderWay: however much waits.
 func TestSlotsBoundWhatIsUnderWay(t *testing.T) {
-	q := newQueue()
+	q := newQueue(0)
 	for range maxInFlight + 1 {
 		queued(t, q, "a", maxEntryOps, false)
 	}
@@ -94,7 +95,7 @@ func TestSlotsBoundWhatIsUnderWay(t *testing.T) {
 // TestCallsGatherByOrigin: calls of this node's clients and those of other nodes come
 // by turns, and become one batch of each, but never overtake what is no decision.
 func TestCallsGatherByOrigin(t *testing.T) {
-	q := newQueue()
+	q := newQueue(0)
 	local, _ := queued(t, q, "a", 1, false)
 	foreign, _ := queued(t, q, "b", 1, true)
 	require.NotSame(t, local, foreign)
@@ -117,7 +118,7 @@ func TestCallsGatherByOrigin(t *testing.T) {
 // TestARiderGoesInTheSameEntry: what waits behind a batch boards it, and the answers
 // find their way back.
 func TestARiderGoesInTheSameEntry(t *testing.T) {
-	q := newQueue()
+	q := newQueue(0)
 	local, _ := queued(t, q, "local", 2, false)
 	foreign, _ := queued(t, q, "foreign", 3, true)
 	b := q.next()
@@ -152,14 +153,14 @@ func TestARiderGoesInTheSameEntry(t *testing.T) {
 // TestARidersFateIsTheEntrys, also when nobody waits for the entry any more.
 func TestARidersFateIsTheEntrys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue()
+		q := newQueue(0)
 		queued(t, q, "a", 1, false)
 		rider, _ := queued(t, q, "b", 1, true)
 		q.board(q.next())
 		time.Sleep(time.Second)
 		q.expire(time.Second / 2)
 		<-rider.done
-		require.ErrorIs(t, rider.err, ErrUnknown)
+		require.ErrorIs(t, rider.err, failure.ErrUnknown)
 	})
 }
 
@@ -167,7 +168,7 @@ func TestARidersFateIsTheEntrys(t *testing.T) {
 // no callers left, and takes another along all the same.
 func TestARiderOutlivesTheOneItRidesWith(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue()
+		q := newQueue(0)
 		queued(t, q, "a", 2, false)
 		b := q.next()
 		time.Sleep(time.Second)
@@ -187,7 +188,7 @@ func TestARiderOutlivesTheOneItRidesWith(t *testing.T) {
 // TestAnswersAreGivenOnce: who replied early, which is a fault, lands like any other;
 // what the callers of a rider read is not written again. For the race detector.
 func TestAnswersAreGivenOnce(t *testing.T) {
-	q := newQueue()
+	q := newQueue(0)
 	queued(t, q, "a", 1, false)
 	rider, _ := queued(t, q, "b", 1, true)
 	b := q.next()
@@ -202,7 +203,7 @@ func TestAnswersAreGivenOnce(t *testing.T) {
 
 // TestWhoDoesNotBoard: what is no decision, and what the entry has no room for.
 func TestWhoDoesNotBoard(t *testing.T) {
-	q := newQueue()
+	q := newQueue(0)
 	b, _ := queued(t, q, "a", maxEntryOps, false)
 	behind, _ := queued(t, q, "b", 1, true)
 	require.Same(t, b, q.next())

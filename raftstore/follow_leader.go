@@ -45,23 +45,3 @@ func (f *forwards) leads(parent context.Context, leader raft.ServerID, grace tim
 // seenLeaders bounds the queue of observed changes of leadership. If one is dropped, the
 // calls in flight run until they time out.
 const seenLeaders = 16
-
-// followLeader notes who leads until the node closes.
-func (n *Node) followLeader() {
-	seen := make(chan raft.Observation, seenLeaders)
-	observer := raft.NewObserver(seen, false, func(o *raft.Observation) bool {
-		_, is := o.Data.(raft.LeaderObservation)
-		return is
-	})
-	n.raft.RegisterObserver(observer)
-	defer n.raft.DeregisterObserver(observer)
-	for {
-		_, leader := n.raft.LeaderWithID()
-		n.forwards.leads(n.ctx, leader, n.options.Heartbeat/deposedFraction)
-		select {
-		case <-seen:
-		case <-n.stop:
-			return
-		}
-	}
-}

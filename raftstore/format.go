@@ -2,8 +2,10 @@ package raftstore
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
@@ -14,47 +16,55 @@ import (
 // is there is a way back. Whoever gives the log something new raises wire.Version, and
 // says in wire.FormatOf what needs it.
 
+// format is the form of entries that this node writes.
+type format struct {
+	*host
+	raft    *consensus
+	machine *machine
+	agreed  atomic.Int32 // the newest that may be written
+}
+
 // agreeOnFormat finds out what may be written. A member that has not said what it can read,
 // as far as this node remembers, holds everybody to the oldest form; so do members that
 // this node does not know yet. But what is in the log already every member has to read, so
 // none is asked about that: nodes that were restarted beside a dead one go on as before.
-func (n *Node) agreeOnFormat() {
-	agreed, members := n.options.Format, n.servers()
+func (f *format) agreeOnFormat() {
+	agreed, members := f.options.Format, f.raft.servers()
 	if len(members) == 0 {
 		agreed = wire.Oldest
 	}
 	for _, s := range members {
-		if string(s.ID) == n.options.NodeID {
+		if string(s.ID) == f.options.NodeID {
 			continue
 		}
-		said, _ := n.peers.last(string(s.ID))
+		said, _ := f.peers.last(string(s.ID))
 		agreed = min(agreed, max(said.Format, wire.Oldest))
 	}
-	agreed = max(agreed, n.machine.written())
-	if before := n.format.Swap(int32(agreed)); int32(agreed) > before {
-		n.log.Info("every member reads a newer form of the log: once what needs it is written, an older weir does not start any more", "format", agreed)
+	agreed = max(agreed, f.machine.written())
+	if before := f.agreed.Swap(int32(agreed)); int32(agreed) > before {
+		f.log.Info("every member reads a newer form of the log: once what needs it is written, an older weir does not start any more", "format", agreed)
 	}
 }
 
 // checkReadable refuses operations that not every member can read.
-func (n *Node) checkReadable(ops []engine.Op) error {
+func (f *format) checkReadable(ops []engine.Op) error {
 	for i := range ops {
 		needed := int32(wire.FormatOf(&ops[i]))
-		if needed <= n.format.Load() {
+		if needed <= f.agreed.Load() {
 			continue
 		}
-		if n.agreeOnFormat(); needed > n.format.Load() {
-			return ErrOldMember
+		if f.agreeOnFormat(); needed > f.agreed.Load() {
+			return failure.ErrOldMember
 		}
 	}
 	return nil
 }
 
 // checkFormat refuses a newcomer that might stop at an entry.
-func (n *Node) checkFormat(j joining) error {
-	n.agreeOnFormat()
-	if agreed := byte(n.format.Load()); max(j.Format, wire.Oldest) < agreed {
-		return fmt.Errorf("%w: format %d, %q reads %d", ErrOlder, agreed, j.NodeID, max(j.Format, wire.Oldest))
+func (f *format) checkNewcomer(id string, reads byte) error {
+	f.agreeOnFormat()
+	if agreed := byte(f.agreed.Load()); max(reads, wire.Oldest) < agreed {
+		return fmt.Errorf("%w: format %d, %q reads %d", failure.ErrOlder, agreed, id, max(reads, wire.Oldest))
 	}
 	return nil
 }

@@ -3,46 +3,59 @@ package raftstore
 import (
 	"context"
 	"errors"
+	"time"
+
+	"github.com/hashicorp/raft"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/peer"
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
+const (
+	// quietFor is how long nobody must have forwarded anything before a node that led
+	// closes its connections, lingerMost how long it waits for that.
+	quietFor, lingerMost = 100 * time.Millisecond, time.Second
+	// deposedFraction of the heartbeat timeout (a quarter) is how long calls to a leader may
+	// go on after another node leads: answers may be on their way.
+	deposedFraction = 4
+)
+
 // sendToLeader sends a batch to the leader and tells its callers what became of it.
-func (n *Node) sendToLeader(b *batch) {
-	_, leader := n.raft.LeaderWithID()
-	client := n.peers.client(string(leader))
+func (p *pipeline) sendToLeader(b *batch) {
+	_, leader := p.raft.LeaderWithID()
+	client := p.peers.client(string(leader))
 	if client == nil || b.kind == wire.Tick {
-		n.queue.land(b, ErrNoLeader)
+		p.queue.land(b, failure.ErrNoLeader)
 		return
 	}
-	while := n.forwards.to(n.ctx, leader)
-	n.tasks.Go(func() { n.queue.land(b, n.forward(while, client, b)) })
+	while := p.forwards.to(p.ctx, leader)
+	p.tasks.Go(func() { p.queue.land(b, p.forward(while, client, b)) })
 }
 
 // forward sends a batch to the leader. The outcome is unknown if the leader does not
 // answer within maxAge, or when while ends first.
-func (n *Node) forward(while context.Context, client *peer.Client, b *batch) error {
+func (p *pipeline) forward(while context.Context, client *peer.Client, b *batch) error {
 	method := callDecide
 	if b.kind == wire.Clear {
 		method = callClear
 	}
-	ctx, cancel := context.WithTimeout(while, n.maxAge)
+	ctx, cancel := context.WithTimeout(while, p.maxAge)
 	defer cancel()
 	status, answer, err := client.Call(ctx, method, b.body())
 	switch {
 	case errors.Is(err, peer.ErrNotSent):
-		return ErrTryAgain
+		return failure.ErrTryAgain
 	case err != nil:
-		n.log.Debug("the leader did not answer", "because", err)
-		return ErrUnknown
+		p.log.Debug("the leader did not answer", "because", err)
+		return failure.ErrUnknown
 	case status != answered || b.kind == wire.Clear:
 		return outcomeOf(status, answer)
 	}
 	out := b.answers()
 	if err := wire.ReadDecisions(answer, out); err != nil {
-		return ErrUnknown
+		return failure.ErrUnknown
 	}
 	return nil
 }
@@ -82,14 +95,76 @@ func readForwarded(body []byte) (forwarded, error) {
 	}
 }
 
-func (n *Node) decideForwarded(f forwarded, out []engine.Decision) error {
+func (p *pipeline) decideForwarded(f forwarded, out []engine.Decision) error {
 	outcomes := outcome{}
 	for _, c := range f.calls {
-		decide := n.decide
+		decide := p.decide
 		if c.atomic {
-			decide = n.decideAtomic
+			decide = p.decideAtomic
 		}
 		outcomes.add(decide(c.ops, out[c.from:c.from+len(c.ops)], true))
 	}
 	return outcomes.err()
+}
+
+// linger waits until everything that other nodes sent here is answered, and they have
+// sent nothing more for so long that they must have noticed who leads now: what is
+// refused here in a handover is sent again at once, perhaps here.
+func (p *pipeline) linger() {
+	ctx, cancel := context.WithTimeout(p.ctx, lingerMost)
+	defer cancel()
+	quiet := func() bool {
+		return p.answering.Load() == 0 && p.uptime()-time.Duration(p.lastForwarded.Load()) >= quietFor
+	}
+	for ctx.Err() == nil && !quiet() {
+		time.Sleep(leaderlessPause)
+	}
+	p.queue.empty(ctx)
+}
+
+// answerDecide carries out a body that a follower forwards.
+func (p *pipeline) answerDecide(body []byte) (byte, []byte) {
+	p.answering.Add(1)
+	defer p.answering.Add(-1)
+	defer func() { p.lastForwarded.Store(int64(p.uptime())) }()
+	if p.raft.State() != raft.Leader {
+		return notLeader, nil
+	}
+	f, err := readForwarded(body)
+	if err != nil {
+		return refused, []byte(err.Error())
+	}
+	out := make([]engine.Decision, f.ops)
+	if err := p.decideForwarded(f, out); err != nil {
+		return reply(nil, err)
+	}
+	return answered, wire.AppendDecisions(make([]byte, 0, 16*len(out)), out, byte(p.format.agreed.Load()))
+}
+
+// clearHere forgets everything if this node leads.
+func (p *pipeline) clearHere() error {
+	if p.leadership.reign.Load() == nil {
+		return failure.ErrNotLeader
+	}
+	return p.clear()
+}
+
+// followLeader notes who leads until the node closes.
+func (p *pipeline) followLeader() {
+	seen := make(chan raft.Observation, seenLeaders)
+	observer := raft.NewObserver(seen, false, func(o *raft.Observation) bool {
+		_, is := o.Data.(raft.LeaderObservation)
+		return is
+	})
+	p.raft.RegisterObserver(observer)
+	defer p.raft.DeregisterObserver(observer)
+	for {
+		_, leader := p.raft.LeaderWithID()
+		p.forwards.leads(p.ctx, leader, p.options.Heartbeat/deposedFraction)
+		select {
+		case <-seen:
+		case <-p.stop:
+			return
+		}
+	}
 }

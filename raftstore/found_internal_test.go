@@ -28,17 +28,17 @@ func TestNoClusterIsFoundedByFewerThanExpected(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newBareNode(t)
-			n.port = deafPort(t)
-			n.options.Join, n.options.Expect = c.join, c.expect
-			err := n.tryJoin()
+			n.host.port = deafPort(t)
+			n.host.options.Join, n.host.options.Expect = c.join, c.expect
+			err := n.group.membership.tryJoin()
 			if c.says == "" {
 				require.NoError(t, err)
-				require.False(t, n.pristine())
+				require.False(t, n.group.membership.pristine())
 				return
 			}
 			require.ErrorContains(t, err, c.says)
-			require.True(t, n.pristine(), "it has founded nothing")
-			require.False(t, n.invited())
+			require.True(t, n.group.membership.pristine(), "it has founded nothing")
+			require.False(t, n.host.identity.invited())
 		})
 	}
 }
@@ -46,13 +46,13 @@ func TestNoClusterIsFoundedByFewerThanExpected(t *testing.T) {
 // TestAClusterIsFoundedByItsFirstEntry: a leader whose entry is in no log does not serve.
 func TestAClusterIsFoundedByItsFirstEntry(t *testing.T) {
 	n := newBareNode(t)
-	r := &reign{term: 1, clock: persistence.StartClock(n.source, at(0))}
-	require.False(t, n.found(r), "it does not lead")
-	require.False(t, n.hasCluster())
+	r := &reign{term: 1, clock: persistence.StartClock(n.host.source, at(0))}
+	require.False(t, n.group.leadership.found(r), "it does not lead")
+	require.False(t, n.host.identity.hasCluster())
 	n.configure(t, "a")
 	r = n.leads(t)
-	require.True(t, n.found(r))
-	require.True(t, n.hasCluster())
+	require.True(t, n.group.leadership.found(r))
+	require.True(t, n.host.identity.hasCluster())
 	require.Empty(t, n.ended)
 }
 
@@ -60,17 +60,17 @@ func TestAClusterIsFoundedByItsFirstEntry(t *testing.T) {
 func TestOnlyAMemberForCertainStopsAsking(t *testing.T) {
 	n := newBareNode(t)
 	n.configure(t, "a", "b")
-	require.Equal(t, "a:1", n.believed())
-	require.False(t, n.settled(), "it knows of no committed configuration")
-	n.identity.Joined = true
-	require.False(t, n.settled())
-	n.machine.committed.Store(&membership{servers: n.servers()})
-	require.True(t, n.settled())
-	n.identity.Joined = false
-	require.False(t, n.settled())
-	n.identity.Joined = true
-	n.machine.committed.Store(&membership{servers: []raft.Server{{ID: "a", Address: "elsewhere:1"}}})
-	require.False(t, n.settled(), "others look for it elsewhere")
+	require.Equal(t, "a:1", n.group.membership.believed())
+	require.False(t, n.group.membership.settled(), "it knows of no committed configuration")
+	n.host.identity.Joined = true
+	require.False(t, n.group.membership.settled())
+	n.group.machine.committed.Store(&configuration{servers: n.group.raft.servers()})
+	require.True(t, n.group.membership.settled())
+	n.host.identity.Joined = false
+	require.False(t, n.group.membership.settled())
+	n.host.identity.Joined = true
+	n.group.machine.committed.Store(&configuration{servers: []raft.Server{{ID: "a", Address: "elsewhere:1"}}})
+	require.False(t, n.group.membership.settled(), "others look for it elsewhere")
 }
 
 // TestATestClockIsNoWallClock: nothing is noted of those.
@@ -78,9 +78,9 @@ func TestATestClockIsNoWallClock(t *testing.T) {
 	n := newBareNode(t)
 	n.configure(t, "a")
 	r := n.leads(t)
-	require.Contains(t, string(n.noteWalls(r)), `"a":`)
-	n.testClock = true
-	require.Empty(t, n.noteWalls(r))
+	require.Contains(t, string(n.group.leadership.noteWalls(r)), `"a":`)
+	n.host.testClock = true
+	require.Empty(t, n.group.leadership.noteWalls(r))
 }
 
 // deafPort is a port from which no other node can be reached.

@@ -3,6 +3,8 @@ package raftstore
 import (
 	"sync"
 	"time"
+
+	"github.com/weir-project/weir/internal/faults"
 )
 
 // freshness records the last moment for which this node has provably applied everything
@@ -64,16 +66,13 @@ func (f *freshness) advance(at time.Time) {
 // can be old.
 const UnknownAge = 100 * 365 * 24 * time.Hour
 
-// StaleFor returns an upper bound of the age of this node's state: the time since the last
-// moment for which this node has applied everything acknowledged until then. Before the
-// first such moment after a start it returns UnknownAge: only the wall clock could tell how
-// long this node was down, and it may have been set.
-func (n *Node) StaleFor() time.Duration {
-	if n.faults.FreshByContact {
-		return time.Since(n.raft.LastContact())
+// staleFor is Node.StaleFor.
+func (rd *reads) staleFor() time.Duration {
+	if rd.faults.Has(faults.FreshByContact) {
+		return time.Since(rd.raft.LastContact())
 	}
-	index, _ := n.machine.check()
-	since := n.freshness.since(index)
+	index, _ := rd.machine.check()
+	since := rd.freshness.since(index)
 	if since.IsZero() {
 		return UnknownAge
 	}

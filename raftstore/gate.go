@@ -6,6 +6,11 @@ import (
 	"time"
 )
 
+const (
+	// gatePause is how often a withheld heartbeat checks whether the append has ended.
+	gatePause = 2 * time.Millisecond
+)
+
 // gate holds a leader's heartbeats back while an append to its own log is stuck. The
 // Raft library sends heartbeats from goroutines of their own, so a leader whose disk
 // hangs keeps its followers from electing another one (hashicorp/raft issues 503, 666,

@@ -2,25 +2,30 @@ package raftstore
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/raftstore/internal/failure"
 )
 
 // handOver makes another member the leader. What is under way is finished first, and
 // what comes meanwhile waits, so that no caller is left in doubt.
-func (n *Node) handOver(to raft.Server) error {
-	r := n.reign.Load()
+func (l *leadership) handOver(to raft.Server) error {
+	r := l.reign.Load()
 	if r == nil {
-		return ErrNotLeader
+		return failure.ErrNotLeader
 	}
-	ctx, cancel := context.WithTimeout(n.ctx, n.options.Heartbeat)
+	ctx, cancel := context.WithTimeout(l.ctx, l.options.Heartbeat)
 	defer cancel()
-	n.queue.pause(ctx)
-	defer n.queue.resume()
-	err := n.changed(n.raft.LeadershipTransferToServer(to.ID, to.Address))
+	l.queue.pause(ctx)
+	defer l.queue.resume()
+	err := l.raft.change(l.raft.LeadershipTransferToServer(to.ID, to.Address))
 	if err == nil {
-		n.reign.CompareAndSwap(r, nil)
+		l.reign.CompareAndSwap(r, nil)
 	}
 	return err
 }
@@ -30,15 +35,15 @@ func (n *Node) handOver(to raft.Server) error {
 // then refuse every entry until it is restarted (hashicorp/raft issue 696).
 // A member that has said that it stops comes last, rather than never: in a rolling restart it
 // is back before this node asks it again.
-func (n *Node) successor() (best raft.Server, ok bool) {
+func (l *leadership) successor() (best raft.Server, ok bool) {
 	var most uint64
 	var stops bool
-	for _, s := range n.servers() {
-		last, heard := n.peers.last(string(s.ID))
+	for _, s := range l.raft.servers() {
+		last, heard := l.peers.last(string(s.ID))
 		if s.Suffrage != raft.Voter || !heard || time.Since(last.at) > 2*statusEvery {
 			continue
 		}
-		stopping := n.peers.isStopping(string(s.ID))
+		stopping := l.peers.isStopping(string(s.ID))
 		better := stops && !stopping || stops == stopping && last.Index > most
 		if !ok || better {
 			best, most, stops, ok = s, last.Index, stopping, true
@@ -49,33 +54,57 @@ func (n *Node) successor() (best raft.Server, ok bool) {
 
 // abdicate hands leadership over before the node closes, so that nobody waits for
 // an election.
-func (n *Node) abdicate() {
-	to, ok := n.successor()
-	if n.reign.Load() == nil || !ok {
+func (l *leadership) abdicate() {
+	to, ok := l.successor()
+	if l.reign.Load() == nil || !ok {
 		return
 	}
 	done := make(chan error, 1)
-	go func() { done <- n.handOver(to) }()
+	go func() { done <- l.handOver(to) }()
 	select {
 	case err := <-done:
-		if err != nil && !n.peers.isStopping(string(to.ID)) {
-			n.log.Warn("leadership could not be handed over", "to", to.ID, "error", err)
+		if err != nil && !l.peers.isStopping(string(to.ID)) {
+			l.log.Warn("leadership could not be handed over", "to", to.ID, "error", err)
 		}
-	case <-time.After(n.electionTimeout()):
+	case <-time.After(l.electionTimeout()):
 	}
 }
 
-// linger waits until everything that other nodes sent here is answered, and they have
-// sent nothing more for so long that they must have noticed who leads now: what is
-// refused here in a handover is sent again at once, perhaps here.
-func (n *Node) linger() {
-	ctx, cancel := context.WithTimeout(n.ctx, lingerMost)
-	defer cancel()
-	quiet := func() bool {
-		return n.answering.Load() == 0 && n.uptime()-time.Duration(n.lastForwarded.Load()) >= quietFor
+// transfer makes a member the leader: the most advanced when to is empty.
+func (l *leadership) transfer(to string) error {
+	if to == l.options.NodeID {
+		return nil
 	}
-	for ctx.Err() == nil && !quiet() {
-		time.Sleep(leaderlessPause)
+	if to == "" {
+		s, ok := l.successor()
+		if !ok {
+			return errNobodyUp
+		}
+		return l.handOver(s)
 	}
-	n.queue.empty(ctx)
+	s := l.raft.serverCalled(to)
+	if s == nil {
+		return fmt.Errorf("no node %q in this cluster", to)
+	}
+	return l.handOver(*s)
+}
+
+// handoverWatch notices a leader that refuses every entry because it believes that
+// it is handing leadership over. An idle leader proposes a tick every second, so
+// there is always something to be refused.
+type handoverWatch struct{ since atomic.Pointer[time.Time] } // of the first refusal in a row, with its monotonic reading; nil: none
+
+// saw takes note of what the Raft library said of an entry.
+func (h *handoverWatch) saw(err error) {
+	if errors.Is(err, raft.ErrLeadershipTransferInProgress) {
+		now := time.Now()
+		h.since.CompareAndSwap(nil, &now)
+	} else if h.since.Load() != nil {
+		h.since.Store(nil)
+	}
+}
+
+func (h *handoverWatch) stuck(limit time.Duration) bool {
+	since := h.since.Load()
+	return since != nil && time.Since(*since) > limit
 }

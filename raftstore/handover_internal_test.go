@@ -17,18 +17,18 @@ func TestALeaderStopsServingAsItHandsOver(t *testing.T) {
 	a.configure(t, "a", "b")
 	b.configure(t, "a", "b")
 	require.Eventually(t, func() bool {
-		return a.raft.State() == raft.Leader || b.raft.State() == raft.Leader
+		return a.group.raft.State() == raft.Leader || b.group.raft.State() == raft.Leader
 	}, 20*time.Second, time.Millisecond)
 	from, to := a, b
-	if b.raft.State() == raft.Leader {
+	if b.group.raft.State() == raft.Leader {
 		from, to = b, a
 	}
 	from.leads(t)
-	require.NoError(t, from.raft.Barrier(time.Second).Error())
+	require.NoError(t, from.group.raft.Barrier(time.Second).Error())
 	require.Eventually(t, func() bool {
-		return from.handOver(to.server()) == nil
+		return from.group.leadership.handOver(to.group.membership.server()) == nil
 	}, 20*time.Second, time.Millisecond)
-	require.Nil(t, from.reign.Load())
+	require.Nil(t, from.group.leadership.reign.Load())
 }
 
 // TestTheSuccessorIsUpAndLacksLeast, and be it that no member has applied anything yet.
@@ -42,20 +42,25 @@ func TestTheSuccessorIsUpAndLacksLeast(t *testing.T) {
 		"the most":           {func(n *bareNode) { n.hear("b", 8, 0); n.hear("c", 9, 0); n.hear("d", 7, 0) }, "c"},
 		"as much":            {func(n *bareNode) { n.hear("b", 9, 0); n.hear("c", 9, 0) }, "b"},
 		"one is silent":      {func(n *bareNode) { n.hear("b", 9, 3*statusEvery); n.hear("c", 8, 0) }, "c"},
-		"one stops":          {func(n *bareNode) { n.hear("b", 9, 0); n.hear("c", 8, 0); n.hearStopping("b") }, "c"},
-		"all but one stop":   {func(n *bareNode) { n.hear("b", 8, 0); n.hear("c", 9, 0); n.hearStopping("c") }, "b"},
-		"all stop":           {func(n *bareNode) { n.hear("b", 8, 0); n.hear("c", 9, 0); n.hearStopping("b"); n.hearStopping("c") }, "c"},
-		"one has no vote":    {func(n *bareNode) { n.hear("x", 9, 0); n.hear("d", 8, 0) }, "d"},
+		"one stops":          {func(n *bareNode) { n.hear("b", 9, 0); n.hear("c", 8, 0); n.host.peers.hearStopping("b") }, "c"},
+		"all but one stop":   {func(n *bareNode) { n.hear("b", 8, 0); n.hear("c", 9, 0); n.host.peers.hearStopping("c") }, "b"},
+		"all stop": {func(n *bareNode) {
+			n.hear("b", 8, 0)
+			n.hear("c", 9, 0)
+			n.host.peers.hearStopping("b")
+			n.host.peers.hearStopping("c")
+		}, "c"},
+		"one has no vote": {func(n *bareNode) { n.hear("x", 9, 0); n.hear("d", 8, 0) }, "d"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newBareNode(t)
 			servers := raft.Configuration{Servers: []raft.Server{
-				n.server(), {ID: "b", Address: "b:1"}, {ID: "c", Address: "c:1"}, {ID: "d", Address: "d:1"},
+				n.group.membership.server(), {ID: "b", Address: "b:1"}, {ID: "c", Address: "c:1"}, {ID: "d", Address: "d:1"},
 				{ID: "x", Address: "x:1", Suffrage: raft.Nonvoter},
 			}}
-			require.NoError(t, n.raft.BootstrapCluster(servers).Error())
+			require.NoError(t, n.group.raft.BootstrapCluster(servers).Error())
 			c.tell(n)
-			to, ok := n.successor()
+			to, ok := n.group.leadership.successor()
 			require.Equal(t, c.want, to.ID)
 			require.Equal(t, c.want != "", ok)
 		})
@@ -67,6 +72,6 @@ func TestAFollowerHandsNothingOver(t *testing.T) {
 	n := newBareNode(t)
 	n.configure(t, "a", "b")
 	n.hear("b", 9, 0)
-	n.abdicate()
+	n.group.leadership.abdicate()
 	require.NotContains(t, n.said.String(), "handed over")
 }

@@ -21,8 +21,8 @@ const (
 
 // watchDisk ends the node when the log's next file does not fit on the disk, before a write
 // fails: everything acknowledged is on the disk then.
-func (n *Node) watchDisk() {
-	if n.options.Log != nil || n.options.Durability == Memory {
+func (h *host) watchDisk() {
+	if h.options.Log != nil || h.options.Durability == Memory {
 		return
 	}
 	tick := time.NewTicker(headroomEvery)
@@ -30,25 +30,53 @@ func (n *Node) watchDisk() {
 	for {
 		select {
 		case <-tick.C:
-			if err := n.headroom(); err != nil {
-				n.fatal(err)
+			if err := h.headroom(); err != nil {
+				h.fatal(err)
 				return
 			}
-		case <-n.stop:
+		case <-h.stop:
 			return
 		}
 	}
 }
 
 // headroom returns an error when the disk has no room for the log's next file.
-func (n *Node) headroom() error {
-	disk, err := n.options.FS.GetDiskUsage(n.options.DataDir)
+func (h *host) headroom() error {
+	disk, err := h.options.FS.GetDiskUsage(h.options.DataDir)
 	if err == nil && disk.AvailBytes > tightBytes {
 		return nil
 	}
-	err = wallog.Headroom(n.options.DataDir)
+	err = wallog.Headroom(h.options.DataDir)
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("%w: %s has no room for the next file of the log, %d MiB (%w)", persistence.ErrDiskFullLive, n.options.DataDir, wallog.HeadroomBytes>>20, err)
+		return fmt.Errorf("%w: %s has no room for the next file of the log, %d MiB (%w)", persistence.ErrDiskFullLive, h.options.DataDir, wallog.HeadroomBytes>>20, err)
 	}
 	return nil // the log reports any other error itself
+}
+
+// usedBytes returns the size of all files in the data directory. It stats every file.
+func (h *host) usedBytes() int64 {
+	type file struct {
+		name  string
+		bytes int64
+	}
+	seen := map[file]bool{} // an image shares files with the one before, under the same name
+	var used int64
+	var visit func(dir string)
+	visit = func(dir string) {
+		names, _ := h.options.FS.List(dir) // a file that has just been removed counts for nothing
+		for _, name := range names {
+			path := h.options.FS.PathJoin(dir, name)
+			info, err := h.options.FS.Stat(path)
+			switch {
+			case err != nil:
+			case info.IsDir():
+				visit(path)
+			case !seen[file{name, info.Size()}]:
+				seen[file{name, info.Size()}] = true
+				used += info.Size()
+			}
+		}
+	}
+	visit(h.options.DataDir)
+	return used
 }

@@ -34,30 +34,30 @@ const termLeap = 1 << 20
 var keyCurrentTerm = []byte("CurrentTerm")
 
 // succeed makes this node one of the servers that a cluster is to consist of.
-func (n *Node) succeed(servers []raft.Server) error {
-	log, again, err := n.endLog()
+func (r *recovery) succeed(servers []raft.Server) error {
+	log, again, err := r.endLog()
 	if err != nil {
 		return err
 	}
 	// The library leaves the machine it is given in a state that is not to be used.
-	h := &heir{machine: n.newMachine(), log: log, self: n.options.NodeID, servers: servers, again: again}
-	images := imageStore{images: n.images, faults: n.faults, recovered: true}
-	if err := raft.RecoverCluster(n.raftConfig(), h, log, n.logs, images, nil, raft.Configuration{Servers: servers}); err != nil {
+	h := &heir{machine: r.newMachine(), log: log, self: r.options.NodeID, servers: servers, again: again}
+	images := imageStore{images: r.images, faults: r.faults, recovered: true}
+	if err := raft.RecoverCluster(r.raftConfig(), h, log, r.logs, images, nil, raft.Configuration{Servers: servers}); err != nil {
 		return err
 	}
-	infos, err := n.images.List()
+	infos, err := r.images.List()
 	if err != nil {
 		return err
 	}
-	if err := n.images.KeepOnly(infos[0].ID); err != nil {
+	if err := r.images.KeepOnly(infos[0].ID); err != nil {
 		return err
 	}
-	term, _ := n.logs.GetUint64(keyCurrentTerm) // none in what was restored; the library has met any other error
-	if err := n.logs.SetUint64(keyCurrentTerm, max(term, infos[0].Term)+termLeap); err != nil {
+	term, _ := r.logs.GetUint64(keyCurrentTerm) // none in what was restored; the library has met any other error
+	if err := r.logs.SetUint64(keyCurrentTerm, max(term, infos[0].Term)+termLeap); err != nil {
 		return err
 	}
 	if f := h.machine.state.Founding; f.ClusterID != "" {
-		n.joined(f)
+		r.joined(f)
 	}
 	return nil
 }
@@ -128,19 +128,19 @@ type endedLog struct {
 
 // endLog returns the log that a recovery reads, and whether there is the image of one
 // already and nothing after it.
-func (n *Node) endLog() (_ *endedLog, again bool, err error) {
-	last, err := n.logs.LastIndex()
+func (r *recovery) endLog() (_ *endedLog, again bool, err error) {
+	last, err := r.logs.LastIndex()
 	if err != nil {
 		return nil, false, err
 	}
-	infos, err := n.images.List()
+	infos, err := r.images.List()
 	if err != nil {
 		return nil, false, err
 	}
 	var before raft.Log
 	switch {
 	case last > 0:
-		if err := n.logs.GetLog(last, &before); err != nil {
+		if err := r.logs.GetLog(last, &before); err != nil {
 			return nil, false, err
 		}
 	case len(infos) > 0:
@@ -153,7 +153,7 @@ func (n *Node) endLog() (_ *endedLog, again bool, err error) {
 	default:
 		return nil, false, errors.New("this node has nothing that could be recovered")
 	}
-	log := &endedLog{LogStore: n.logs, end: raft.Log{Index: before.Index, Term: before.Term, Type: raft.LogNoop}}
+	log := &endedLog{LogStore: r.logs, end: raft.Log{Index: before.Index, Term: before.Term, Type: raft.LogNoop}}
 	if !again {
 		log.end.Index++
 	}

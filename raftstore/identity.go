@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/internal/failure"
 )
 
 // identity is what a data directory says of the node it belongs to. It is written
@@ -96,7 +97,7 @@ func claim(on vfs.FS, dir string, want identity) (identity, error) {
 		return identity{}, err
 	}
 	if _, err := on.Stat(on.PathJoin(dir, "FORMAT")); err == nil {
-		return identity{}, fmt.Errorf("%w: use another one, or start without --node-id and --durability", ErrStandalone)
+		return identity{}, fmt.Errorf("%w: use another one, or start without --node-id and --durability", failure.ErrStandalone)
 	} else if !errors.Is(err, os.ErrNotExist) {
 		return identity{}, err
 	}
@@ -105,17 +106,17 @@ func claim(on vfs.FS, dir string, want identity) (identity, error) {
 	case err != nil:
 		return identity{}, err
 	case !ok && persistence.RestoreUnfinished(on, dir):
-		return identity{}, ErrRestoring
+		return identity{}, failure.ErrRestoring
 	case !ok && hasState(on, dir):
-		return identity{}, fmt.Errorf("%w (its %s file is missing)", ErrDamaged, identityName)
+		return identity{}, fmt.Errorf("%w (its %s file is missing)", failure.ErrDamaged, identityName)
 	case !ok && want.Durability != string(Memory) && checkGivenID(want.NodeID) != nil:
 		return identity{}, checkGivenID(want.NodeID)
 	case !ok:
 		return want, writeIdentity(on, dir, want)
 	case !IsLifeOf(have.NodeID, want.NodeID):
-		return identity{}, fmt.Errorf("%w: it is %q, this node is to be %q", ErrOtherNode, have.NodeID, want.NodeID)
+		return identity{}, fmt.Errorf("%w: it is %q, this node is to be %q", failure.ErrOtherNode, have.NodeID, want.NodeID)
 	case have.Diverged != "":
-		return identity{}, fmt.Errorf("%w (%s): %s", ErrDiverged, have.Diverged, adviceRejoin)
+		return identity{}, fmt.Errorf("%w (%s): %s", failure.ErrDiverged, have.Diverged, adviceRejoin)
 	}
 	if have.unsummed {
 		have.unsummed = false

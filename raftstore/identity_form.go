@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
+
+	"github.com/weir-project/weir/raftstore/internal/failure"
 )
 
 // The identity file is JSON whose last member is the CRC-32C of everything before it. An
@@ -33,7 +35,7 @@ func (id identity) encode() ([]byte, error) {
 func decodeIdentity(b []byte) (id identity, err error) {
 	i := bytes.LastIndex(b, []byte(sumMember))
 	if i >= 0 && string(b[i:]) != fmt.Sprintf("%s%08x%s", sumMember, crc32.Checksum(b[:i], castagnoli), sumEnd) {
-		return id, fmt.Errorf("%w (the checksum of %s is wrong)", ErrDamaged, identityName)
+		return id, fmt.Errorf("%w (the checksum of %s is wrong)", failure.ErrDamaged, identityName)
 	}
 	read := json.NewDecoder(bytes.NewReader(b))
 	if i >= 0 {
@@ -42,13 +44,13 @@ func decodeIdentity(b []byte) (id identity, err error) {
 		read.DisallowUnknownFields()
 	}
 	if err := read.Decode(&id); err != nil {
-		return identity{}, fmt.Errorf("%w (%s: %w)", ErrDamaged, identityName, err)
+		return identity{}, fmt.Errorf("%w (%s: %w)", failure.ErrDamaged, identityName, err)
 	}
 	if read.More() {
-		return identity{}, fmt.Errorf("%w (%s goes on after its end)", ErrDamaged, identityName)
+		return identity{}, fmt.Errorf("%w (%s goes on after its end)", failure.ErrDamaged, identityName)
 	}
 	if id.Version != identityVersion {
-		return identity{}, fmt.Errorf("%s: %w: format %d, this one reads %d", identityName, ErrNewer, id.Version, identityVersion)
+		return identity{}, fmt.Errorf("%s: %w: format %d, this one reads %d", identityName, failure.ErrNewer, id.Version, identityVersion)
 	}
 	id.unsummed = i < 0
 	return id, nil

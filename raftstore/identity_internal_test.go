@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/internal/failure"
 )
 
 var someone = identity{NodeID: "c~1k2j3h", Durability: "fsync", Invited: true, Joined: true, JoinedAt: 42, ClusterID: "f00d", Version: identityVersion}
@@ -40,7 +41,7 @@ func TestDamageLosesNoIdentity(t *testing.T) {
 			harmless++
 			return
 		}
-		require.True(t, errors.Is(err, ErrDamaged) || errors.Is(err, ErrNewer), "%s: %v", what, err)
+		require.True(t, errors.Is(err, failure.ErrDamaged) || errors.Is(err, failure.ErrNewer), "%s: %v", what, err)
 		names, _ := fs.List("data")
 		require.Len(t, names, min(len(names), 2), "nothing was added")
 		if file == nil {
@@ -97,7 +98,7 @@ func TestAnIdentityWithoutAChecksum(t *testing.T) {
 // A member whose file is gone does not begin anew with the log of who it was.
 func TestALogWithoutAnIdentity(t *testing.T) {
 	_, err := claim(identityIn(t, nil), "data", identity{NodeID: "a"})
-	require.ErrorIs(t, err, ErrDamaged)
+	require.ErrorIs(t, err, failure.ErrDamaged)
 	require.ErrorContains(t, err, "NODE file is missing")
 	_, err = claim(vfs.NewMem(), "data", identity{NodeID: "a"})
 	require.NoError(t, err)
@@ -125,7 +126,7 @@ func TestARestoreThatLeftItsScratchIsWhole(t *testing.T) {
 	require.NoError(t, persistence.MakeDirectory(fs, fs.PathJoin("data", "restore.tmp")))
 	require.True(t, persistence.RestoreUnfinished(fs, "data"))
 	_, err := claim(fs, "data", identity{NodeID: "a"})
-	require.ErrorIs(t, err, ErrRestoring)
+	require.ErrorIs(t, err, failure.ErrRestoring)
 	want := identity{NodeID: "a", Durability: "fsync", Restored: true, Version: identityVersion}
 	require.NoError(t, writeIdentity(fs, "data", want))
 	have, err := claim(fs, "data", identity{NodeID: "a"})

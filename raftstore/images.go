@@ -8,6 +8,8 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/weir-project/weir/internal/faults"
+	"github.com/weir-project/weir/internal/guards"
 	"github.com/weir-project/weir/persistence"
 )
 
@@ -16,7 +18,7 @@ import (
 // log before it is gone.
 type imageStore struct {
 	images    *persistence.Images
-	faults    Faults
+	faults    faults.Set
 	recovered bool // the images made are those of a recovery
 	// holds reports whether this node has all entries up to an index; see Node.holds.
 	holds func(index, term uint64) bool
@@ -46,7 +48,7 @@ func (s imageStore) Create(version raft.SnapshotVersion, index, term uint64, con
 	if err != nil {
 		return nil, err
 	}
-	if s.faults.StaleIndex {
+	if s.faults.Has(faults.StaleIndex) {
 		index -= min(index-1, 50)
 	}
 	return &sink{images: s.images, index: index, term: term, meta: meta, faults: s.faults, late: func() bool { return s.late(index, term) }}, nil
@@ -130,7 +132,7 @@ type sink struct {
 	images      *persistence.Images
 	index, term uint64
 	meta        []byte
-	faults      Faults
+	faults      faults.Set
 	late        func() bool           // see imageStore.late
 	incoming    *persistence.Incoming // nil until the first byte from another node
 	id          string
@@ -140,7 +142,7 @@ func (s *sink) ID() string { return s.id }
 
 // seal makes the image of this node's own table.
 func (s *sink) seal(of state) error {
-	if of.Index > s.index && !s.faults.StaleIndex {
+	if of.Index > s.index && !s.faults.Has(faults.StaleIndex) {
 		return fmt.Errorf("a snapshot of entry %d with the state of entry %d", s.index, of.Index)
 	}
 	info, err := s.images.Seal(s.index, s.term, of.encode(), s.meta)
@@ -151,7 +153,7 @@ func (s *sink) seal(of state) error {
 func (s *sink) Write(b []byte) (int, error) {
 	if s.incoming == nil {
 		if s.late() {
-			guardLateImage.Hit()
+			guards.LateImage.Hit()
 			return 0, errHasImage
 		}
 		var err error

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/internal/faults"
 )
 
 // The Raft library installs any image that a leader of this term sends, and then removes
@@ -22,22 +24,22 @@ var errHasImage = errors.New("this node has all entries of the image")
 
 // holds reports whether this node has an entry and all entries before it. Only the Raft
 // library's main loop may rely on false, because no other goroutine appends to the log.
-func (n *Node) holds(index, term uint64) bool {
+func (g *group) holds(index, term uint64) bool {
 	select {
-	case <-n.ready:
-	case <-n.ctx.Done():
+	case <-g.ready:
+	case <-g.ctx.Done():
 		return true // the node is closing: it installs nothing more
 	}
-	if max(n.raft.AppliedIndex(), n.raft.CommitIndex()) >= index {
+	if max(g.raft.AppliedIndex(), g.raft.CommitIndex()) >= index {
 		return true
 	}
 	var l raft.Log
-	return n.logs.GetLog(index, &l) == nil && l.Term == term
+	return g.logs.GetLog(index, &l) == nil && l.Term == term
 }
 
 // newestImage returns the index of the last entry in the newest image, or 0.
-func (n *Node) newestImage() uint64 {
-	infos, err := n.images.List()
+func (g *group) newestImage() uint64 {
+	infos, err := g.images.List()
 	if err != nil || len(infos) == 0 {
 		return 0
 	}
@@ -47,7 +49,7 @@ func (n *Node) newestImage() uint64 {
 // InstallSnapshot sends an image. It reports success when the follower refuses the image
 // because it has all entries: the leader then sends the entries after the image.
 func (t transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
-	t.reach(BeforeImage)
+	t.reach(faults.BeforeImage)
 	err := t.NetworkTransport.InstallSnapshot(id, target, args, resp, data)
 	if err != nil && strings.Contains(err.Error(), errHasImage.Error()) {
 		resp.Term, resp.Success = args.Term, true

@@ -5,6 +5,8 @@ import (
 
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/raftstore/internal/failure"
 )
 
 // TestAReplacedLogEndsTheNode: when an image was installed over a log that goes on behind
@@ -31,7 +33,7 @@ func TestAReplacedLogEndsTheNode(t *testing.T) {
 				return
 			}
 			require.Len(t, ended, 1)
-			require.ErrorIs(t, ended[0], ErrStuck)
+			require.ErrorIs(t, ended[0], failure.ErrStuck)
 			require.Contains(t, restartAdvice(ended[0], false), "yes")
 		})
 	}
@@ -56,9 +58,9 @@ func TestWhatOverrulesARecoveryIsNotLate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := newBareNode(t)
 			n.keepImages(t)
-			_, err := n.images.Seal(50, 1, state{Index: 50}.encode(), []byte(c.meta))
+			_, err := n.group.images.Seal(50, 1, state{Index: 50}.encode(), []byte(c.meta))
 			require.NoError(t, err)
-			s := imageStore{images: n.images, holds: func(uint64, uint64) bool { return c.holds }}
+			s := imageStore{images: n.group.images, holds: func(uint64, uint64) bool { return c.holds }}
 			require.Equal(t, c.late, s.late(c.index, 1))
 		})
 	}

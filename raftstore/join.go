@@ -6,10 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/raft"
 
+	"github.com/weir-project/weir/internal/guards"
+	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/peer"
+)
+
+const (
+	// joinEvery paces the attempts to join.
+	joinEvery = 500 * time.Millisecond
 )
 
 var errNotYet = errors.New("waiting for the leader that took this node in")
@@ -22,6 +30,16 @@ type joining struct {
 	Invited          bool // as in identity: if it is a member, it has all it promised
 }
 
+// membership is this node as a member of its cluster: it joins or founds one, and as the leader
+// it takes nodes in, gives them votes and removes them.
+type membership struct {
+	*host
+	raft       *consensus
+	machine    *machine
+	leadership *leadership
+	format     *format
+}
+
 // join finds the cluster, or founds it together with others, and returns when this
 // node belongs to one for certain: that it was taken in may be undone with the
 // leader that did it.
@@ -29,97 +47,97 @@ type joining struct {
 // Only the first address of --join ever founds a cluster, and only while as many
 // nodes as expected say that they belong to none. So two groups that cannot see
 // each other never found two.
-func (n *Node) join() {
+func (m *membership) join() {
 	told, log := false, joinLog{}
-	for ; !n.closing() && !n.settled(); pause(n.ctx, joinEvery) {
-		believed := n.believed()
+	for ; !m.closing() && !m.settled(); pause(m.ctx, joinEvery) {
+		believed := m.believed()
 		switch {
-		case believed == "" && !n.hasJoined():
-			n.attempt(&log, "not in a cluster yet", n.tryJoin)
-		case believed == "" || believed == n.options.RaftAddr:
+		case believed == "" && !m.identity.hasJoined():
+			m.attempt(&log, "not in a cluster yet", m.tryJoin)
+		case believed == "" || believed == m.options.RaftAddr:
 		case !told:
-			n.log.Warn("the cluster knows this node at another address and has to be told", "believed", believed, "here", n.options.RaftAddr)
+			m.log.Warn("the cluster knows this node at another address and has to be told", "believed", believed, "here", m.options.RaftAddr)
 			told = true
 			fallthrough
 		default:
-			n.attempt(&log, "not known at this address yet", n.move)
+			m.attempt(&log, "not known at this address yet", m.move)
 		}
 	}
 }
 
 // settled reports whether this node is a member for certain, and known where it is.
-func (n *Node) settled() bool {
-	return n.hasJoined() && n.machine.committed.Load() != nil && n.believed() == n.options.RaftAddr
+func (m *membership) settled() bool {
+	return m.identity.hasJoined() && m.machine.committed.Load() != nil && m.believed() == m.options.RaftAddr
 }
 
 // attempt asks a leader for something. What it answers may end this node.
-func (n *Node) attempt(log *joinLog, failed string, ask func() error) {
+func (m *membership) attempt(log *joinLog, failed string, ask func() error) {
 	err := ask()
 	switch {
 	case err == nil:
 		return
 	// One that was taken in has lost nothing: it is a member that the leader has
 	// not reached yet, for example a moment after it was invited to found.
-	case errors.Is(err, ErrLostState) && !n.invited():
-		n.fatal(err)
-	case errors.Is(err, ErrSpentID) && n.pristine():
-		n.beginNextLife()
-	case errors.Is(err, ErrSpentID):
-		n.fatal(ErrRemoved) // with what it has promised, it is the node that was
+	case errors.Is(err, failure.ErrLostState) && !m.identity.invited():
+		m.fatal(err)
+	case errors.Is(err, failure.ErrSpentID) && m.pristine():
+		m.beginNextLife()
+	case errors.Is(err, failure.ErrSpentID):
+		m.fatal(failure.ErrRemoved) // with what it has promised, it is the node that was
 	}
 	if log.due(failed) {
-		n.log.Info(failed, "because", err)
+		m.log.Info(failed, "because", err)
 	}
 }
 
-func (n *Node) tryJoin() error {
-	if len(n.options.Join) == 0 && n.pristine() {
-		return n.bootstrap([]raft.Server{n.server()})
+func (m *membership) tryJoin() error {
+	if len(m.options.Join) == 0 && m.pristine() {
+		return m.bootstrap([]raft.Server{m.server()})
 	}
-	found, silent := n.lookAround(n.options.Join)
+	found, silent := m.lookAround(m.options.Join)
 	for _, s := range found {
 		if s.LeaderAddr != "" {
-			return n.askIn(s.LeaderAddr)
+			return m.askIn(s.LeaderAddr)
 		}
 	}
-	if !n.pristine() {
+	if !m.pristine() {
 		return errNotYet
 	}
-	pristine := []raft.Server{n.server()}
+	pristine := []raft.Server{m.server()}
 	for _, s := range found {
 		if !s.Pristine {
-			guardFoundedAround.Hit()
+			guards.FoundedAround.Hit()
 			return fmt.Errorf("%s belongs to a cluster that has no leader now", s.NodeID)
 		}
 		pristine = append(pristine, raft.Server{ID: raft.ServerID(s.NodeID), Address: raft.ServerAddress(s.RaftAddr)})
 	}
 	switch {
-	case len(pristine) < n.options.Expect:
-		return fmt.Errorf("found %d of %d nodes of --join%s", len(pristine), n.options.Expect, strings.Join(silent, ""))
-	case n.options.Join[0] != n.options.RaftAddr:
-		return fmt.Errorf("waiting for %s to found the cluster%s", n.options.Join[0], strings.Join(silent, ""))
+	case len(pristine) < m.options.Expect:
+		return fmt.Errorf("found %d of %d nodes of --join%s", len(pristine), m.options.Expect, strings.Join(silent, ""))
+	case m.options.Join[0] != m.options.RaftAddr:
+		return fmt.Errorf("waiting for %s to found the cluster%s", m.options.Join[0], strings.Join(silent, ""))
 	}
-	return n.foundWith(pristine)
+	return m.foundWith(pristine)
 }
 
 // foundWith founds a cluster with nodes that belong to none, once all of them have
 // written down that they are invited.
-func (n *Node) foundWith(servers []raft.Server) error {
+func (m *membership) foundWith(servers []raft.Server) error {
 	for _, s := range servers {
-		if string(s.ID) == n.options.NodeID {
+		if string(s.ID) == m.options.NodeID {
 			continue
 		}
-		if err := n.invite(string(s.Address), string(s.ID)); err != nil {
+		if err := m.invite(string(s.Address), string(s.ID)); err != nil {
 			return fmt.Errorf("%s could not be invited: %w", s.ID, err)
 		}
 	}
-	return n.bootstrap(servers)
+	return m.bootstrap(servers)
 }
 
-func (n *Node) invite(addr, id string) error {
-	client := peer.NewClient(n.port, addr, id)
+func (m *membership) invite(addr, id string) error {
+	client := peer.NewClient(m.port, addr, id)
 	defer client.Close()
-	ctx, cancel := context.WithTimeout(n.ctx, adminTimeout)
+	ctx, cancel := context.WithTimeout(m.ctx, adminTimeout)
 	defer cancel()
 	code, answer, err := client.Call(ctx, callInvite, nil)
 	if err != nil {
@@ -129,33 +147,33 @@ func (n *Node) invite(addr, id string) error {
 }
 
 // beInvited lets this node take part in the cluster that a founder is about to found.
-func (n *Node) beInvited(from peer.Identity) error {
-	if !n.pristine() {
-		guardInvitedElsewhere.Hit()
-		return fmt.Errorf("%q belongs to a cluster already", n.options.NodeID)
+func (m *membership) beInvited(from peer.Identity) error {
+	if !m.pristine() {
+		guards.InvitedElsewhere.Hit()
+		return fmt.Errorf("%q belongs to a cluster already", m.options.NodeID)
 	}
-	n.log.Info("invited to found a cluster", "by", from.NodeID)
-	return n.markInvited()
+	m.log.Info("invited to found a cluster", "by", from.NodeID)
+	return m.identity.markInvited()
 }
 
-func (n *Node) server() raft.Server {
-	return raft.Server{ID: raft.ServerID(n.options.NodeID), Address: raft.ServerAddress(n.options.RaftAddr)}
+func (m *membership) server() raft.Server {
+	return raft.Server{ID: raft.ServerID(m.options.NodeID), Address: raft.ServerAddress(m.options.RaftAddr)}
 }
 
-func (n *Node) bootstrap(servers []raft.Server) error {
-	if err := n.markInvited(); err != nil {
+func (m *membership) bootstrap(servers []raft.Server) error {
+	if err := m.identity.markInvited(); err != nil {
 		return err
 	}
-	err := n.await(n.raft.BootstrapCluster(raft.Configuration{Servers: servers}))
+	err := m.raft.await(m.raft.BootstrapCluster(raft.Configuration{Servers: servers}))
 	if err == nil {
-		n.log.Info("founding a cluster", "nodes", len(servers))
+		m.log.Info("founding a cluster", "nodes", len(servers))
 	}
 	return err
 }
 
 // lookAround asks who is at the addresses that are not this node's. silent tells of each
 // where no node answers why not: it may be a port for clients.
-func (n *Node) lookAround(addrs []string) (found []status, silent []string) {
+func (m *membership) lookAround(addrs []string) (found []status, silent []string) {
 	type answer struct {
 		addr   string
 		status status
@@ -164,19 +182,19 @@ func (n *Node) lookAround(addrs []string) (found []status, silent []string) {
 	answers := make(chan answer, len(addrs))
 	asked := 0
 	for _, addr := range addrs {
-		if addr == n.options.RaftAddr {
+		if addr == m.options.RaftAddr {
 			continue
 		}
 		asked++
-		n.tasks.Go(func() {
-			s, err := n.askOnce(addr)
+		m.tasks.Go(func() {
+			s, err := m.askOnce(addr)
 			answers <- answer{addr, s, err}
 		})
 	}
 	for range asked {
 		switch a := <-answers; {
 		case a.err != nil:
-			silent = append(silent, n.silence(a.addr, a.err))
+			silent = append(silent, m.silence(a.addr, a.err))
 		case a.status.NodeID != "":
 			found = append(found, a.status)
 		}
@@ -185,30 +203,30 @@ func (n *Node) lookAround(addrs []string) (found []status, silent []string) {
 }
 
 // silence tells why no other node answers at an address of --join.
-func (n *Node) silence(addr string, err error) string {
+func (m *membership) silence(addr string, err error) string {
 	if strings.Contains(err.Error(), peer.ErrSameNode.Error()) {
 		return fmt.Sprintf("; the node at %s has the id %q, as this one: give each node its own --node-id, or, if it is this node, "+
-			"name it in --join as its --raft-addr does: %s", addr, n.options.NodeID, n.options.RaftAddr)
+			"name it in --join as its --raft-addr does: %s", addr, m.options.NodeID, m.options.RaftAddr)
 	}
 	return fmt.Sprintf("; no node answers at %s: %v", addr, err)
 }
 
 // askOnce asks whoever is at an address for its status.
-func (n *Node) askOnce(addr string) (status, error) {
-	client := peer.NewClient(n.port, addr, "")
+func (m *membership) askOnce(addr string) (status, error) {
+	client := peer.NewClient(m.port, addr, "")
 	defer client.Close()
-	return ask(n.ctx, client)
+	return ask(m.ctx, client)
 }
 
 // askIn asks the leader to take this node in.
-func (n *Node) askIn(leader string) error {
-	client := peer.NewClient(n.port, leader, "")
+func (m *membership) askIn(leader string) error {
+	client := peer.NewClient(m.port, leader, "")
 	defer client.Close()
-	request, err := json.Marshal(joining{n.options.NodeID, n.options.RaftAddr, n.options.Format, n.options.Durability != Memory, n.invited()})
+	request, err := json.Marshal(joining{m.options.NodeID, m.options.RaftAddr, m.options.Format, m.options.Durability != Memory, m.identity.invited()})
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(n.ctx, adminTimeout)
+	ctx, cancel := context.WithTimeout(m.ctx, adminTimeout)
 	defer cancel()
 	code, answer, err := client.Call(ctx, callJoin, request)
 	if err != nil {
@@ -217,57 +235,83 @@ func (n *Node) askIn(leader string) error {
 	if err := outcomeOf(code, answer); err != nil {
 		return err
 	}
-	return n.markInvited()
+	return m.identity.markInvited()
 }
 
 // takeIn makes a node a member that does not vote yet.
-func (n *Node) takeIn(from peer.Identity, j joining) error {
-	if n.reign.Load() == nil {
-		return ErrNotLeader
+func (m *membership) takeIn(from peer.Identity, j joining) error {
+	if m.leadership.reign.Load() == nil {
+		return failure.ErrNotLeader
 	}
 	if from.NodeID != j.NodeID || j.RaftAddr == "" {
-		guardJoinForOther.Hit()
+		guards.JoinForOther.Hit()
 		return fmt.Errorf("a node may ask for itself only, %q asked for %q", from.NodeID, j.NodeID)
 	}
-	if err := n.checkFormat(j); err != nil {
+	if err := m.format.checkNewcomer(j.NodeID, j.Format); err != nil {
 		return err
 	}
-	seen := n.configuration()
-	for _, s := range n.servers() {
+	seen := m.machine.configuration()
+	for _, s := range m.raft.servers() {
 		switch {
 		case string(s.ID) != j.NodeID && baseOf(string(s.ID)) == baseOf(j.NodeID) && j.KeepsPromises:
-			guardLostState.Hit()
-			return fmt.Errorf("%w (%q)", ErrLostState, s.ID)
+			guards.LostState.Hit()
+			return fmt.Errorf("%w (%q)", failure.ErrLostState, s.ID)
 		case string(s.ID) != j.NodeID && baseOf(string(s.ID)) == baseOf(j.NodeID) && isLater(j.NodeID):
-			err := n.removeNode(string(s.ID)) // its earlier life is over
-			return errors.Join(err, ErrTryAgain)
+			err := m.removeNode(string(s.ID)) // its earlier life is over
+			return errors.Join(err, failure.ErrTryAgain)
 		case string(s.ID) == j.NodeID && string(s.Address) == j.RaftAddr && (s.Suffrage == raft.Nonvoter || j.Invited):
 			return nil // it asks again before it has heard from the leader
 		case string(s.ID) == j.NodeID && j.Invited:
-			return n.relocate(j, seen)
+			return m.relocate(j, seen)
 		case string(s.ID) == j.NodeID:
-			guardLostState.Hit()
-			return fmt.Errorf("%w (%q)", ErrLostState, j.NodeID)
+			guards.LostState.Hit()
+			return fmt.Errorf("%w (%q)", failure.ErrLostState, j.NodeID)
 		case string(s.Address) == j.RaftAddr:
 			return addressTaken(s)
 		}
 	}
-	if n.machine.spent(j.NodeID) {
-		guardSpentID.Hit()
-		return ErrSpentID
+	if m.machine.spent(j.NodeID) {
+		guards.SpentID.Hit()
+		return failure.ErrSpentID
 	}
-	n.log.Info("a node joins", "node", j.NodeID, "address", j.RaftAddr)
-	return n.changed(n.raft.AddNonvoter(raft.ServerID(j.NodeID), raft.ServerAddress(j.RaftAddr), seen, adminTimeout))
+	m.log.Info("a node joins", "node", j.NodeID, "address", j.RaftAddr)
+	return m.raft.change(m.raft.AddNonvoter(raft.ServerID(j.NodeID), raft.ServerAddress(j.RaftAddr), seen, adminTimeout))
 }
 
-// changed translates what the Raft library says of a change of membership.
-func (n *Node) changed(future raft.Future) error {
-	err := n.await(future)
-	switch {
-	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrLeadershipTransferInProgress), errors.Is(err, raft.ErrEnqueueTimeout):
-		return ErrTryAgain
-	case errors.Is(err, raft.ErrLeadershipLost), errors.Is(err, raft.ErrRaftShutdown):
-		return ErrUnknown
+// beginNextLife gives the empty directory of a node whose id is spent another id, and
+// ends the process: the id is part of everything that runs.
+func (m *membership) beginNextLife() {
+	id := nextLife(m.options.NodeID)
+	if len(id) > peer.MaxNameLen {
+		m.fatal(fmt.Errorf("the id %q is spent, and too long for a later life: give this node another --node-id", m.options.NodeID))
+		return
 	}
-	return err
+	if err := m.identity.rename(id); err != nil {
+		m.fatal(err)
+		return
+	}
+	m.fatal(fmt.Errorf("%w: it is %q when it is started again", failure.ErrSpentID, id))
+}
+
+// pristine reports whether this node has promised nothing to anyone.
+func (m *membership) pristine() bool {
+	return m.raft.LastIndex() == 0 && m.raft.CurrentTerm() == 0 && len(m.raft.servers()) == 0
+}
+
+// joined takes note of the cluster this node belongs to, and of what it agreed on.
+func (m *membership) joined(f founding) {
+	if f.TestClock != m.testClock {
+		m.fatal(fmt.Errorf("%w: the cluster's is a test clock: %t, this node's: %t", failure.ErrClockKind, f.TestClock, m.testClock))
+	}
+	if f.IDLifetimeNs != m.idLifetimeNs {
+		m.log.Warn("the cluster remembers ids for another time than this node was told; the cluster's counts",
+			"cluster", time.Duration(f.IDLifetimeNs), "here", time.Duration(m.idLifetimeNs))
+	}
+	news, err := m.identity.belongTo(f.ClusterID)
+	if err != nil {
+		m.fatal(err)
+	}
+	if news {
+		m.log.Info("this node belongs to a cluster", "cluster", f.ClusterID)
+	}
 }

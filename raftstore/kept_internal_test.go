@@ -6,6 +6,8 @@ import (
 
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/raftstore/internal/failure"
 )
 
 // mute is a log that cannot say where it ends, once after each time that err is set.
@@ -26,15 +28,15 @@ func (m *mute) LastIndex() (uint64, error) {
 func keptNode(t *testing.T, image, last uint64) (*bareNode, *mute) {
 	n := newBareNode(t)
 	if n.keepImages(t); image > 0 {
-		_, err := n.images.Seal(image, 1, state{Index: image}.encode(), nil)
+		_, err := n.group.images.Seal(image, 1, state{Index: image}.encode(), nil)
 		require.NoError(t, err)
 	}
 	store := &mute{InmemStore: raft.NewInmemStore()}
-	n.logs = guard(store, n.fatal)
+	n.group.logs = guard(store, n.host.fatal)
 	for i := range last {
-		require.NoError(t, n.logs.StoreLog(&raft.Log{Index: i + 1, Term: 1}))
+		require.NoError(t, n.group.logs.StoreLog(&raft.Log{Index: i + 1, Term: 1}))
 	}
-	n.identity.Joined, n.identity.JoinedAt = true, 1
+	n.host.identity.Joined, n.host.identity.JoinedAt = true, 1
 	return n, store
 }
 
@@ -49,8 +51,8 @@ func TestOnlyALogBehindTheImageIsEmptied(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n, _ := keptNode(t, c.image, c.last)
-			require.NoError(t, n.dropCoveredLog())
-			left, err := n.logs.LastIndex()
+			require.NoError(t, n.group.recovery().dropCoveredLog())
+			left, err := n.group.logs.LastIndex()
 			require.NoError(t, err)
 			require.Equal(t, c.left, left)
 		})
@@ -62,26 +64,26 @@ func TestALogThatCannotBeReadIsLeftAlone(t *testing.T) {
 	unreadable := errors.New("unreadable")
 	n, store := keptNode(t, 50, 10)
 	store.err = unreadable
-	require.ErrorIs(t, n.dropCoveredLog(), unreadable)
-	last, err := n.logs.LastIndex()
+	require.ErrorIs(t, n.group.recovery().dropCoveredLog(), unreadable)
+	last, err := n.group.logs.LastIndex()
 	require.NoError(t, err)
 	require.EqualValues(t, 10, last)
 
 	n, store = keptNode(t, 0, 0)
-	require.NoError(t, n.logs.SetUint64(keyCurrentTerm, 1))
-	require.ErrorIs(t, n.checkKept(), ErrDamaged)
+	require.NoError(t, n.group.logs.SetUint64(keyCurrentTerm, 1))
+	require.ErrorIs(t, n.group.recovery().checkKept(), failure.ErrDamaged)
 	store.err = unreadable
-	err = n.checkKept()
+	err = n.group.recovery().checkKept()
 	require.ErrorIs(t, err, unreadable)
-	require.NotErrorIs(t, err, ErrDamaged)
+	require.NotErrorIs(t, err, failure.ErrDamaged)
 }
 
 // TestAMemberMustHaveKeptItsTermAndItsState, unless its durability promises neither or it
 // is from a backup and has not been started since.
 func TestAMemberMustHaveKeptItsTermAndItsState(t *testing.T) {
 	restored := func(n *bareNode) {
-		n.identity.Restored = true
-		n.logs.SetUint64(keyCurrentTerm, 0)
+		n.host.identity.Restored = true
+		n.group.logs.SetUint64(keyCurrentTerm, 0)
 	}
 	for name, c := range map[string]struct {
 		change      func(n *bareNode)
@@ -91,24 +93,24 @@ func TestAMemberMustHaveKeptItsTermAndItsState(t *testing.T) {
 		"a log":               {func(n *bareNode) {}, 0, 1, ""},
 		"an image":            {func(n *bareNode) {}, 50, 0, ""},
 		"nothing":             {func(n *bareNode) {}, 0, 0, "neither an image nor a log entry"},
-		"no term":             {func(n *bareNode) { n.logs.SetUint64(keyCurrentTerm, 0) }, 50, 1, "no term"},
-		"no member":           {func(n *bareNode) { n.identity.Joined = false }, 0, 0, ""},
-		"durability os":       {func(n *bareNode) { n.options.Durability = OS }, 0, 0, ""},
+		"no term":             {func(n *bareNode) { n.group.logs.SetUint64(keyCurrentTerm, 0) }, 50, 1, "no term"},
+		"no member":           {func(n *bareNode) { n.host.identity.Joined = false }, 0, 0, ""},
+		"durability os":       {func(n *bareNode) { n.host.options.Durability = OS }, 0, 0, ""},
 		"a backup":            {restored, 50, 0, ""},
-		"a backup with a log": {func(n *bareNode) { n.identity.Restored = true }, 50, 1, ""},
+		"a backup with a log": {func(n *bareNode) { n.host.identity.Restored = true }, 50, 1, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n, _ := keptNode(t, c.image, c.last)
-			require.NoError(t, n.logs.SetUint64(keyCurrentTerm, 3))
+			require.NoError(t, n.group.logs.SetUint64(keyCurrentTerm, 3))
 			c.change(n)
-			err := n.checkKept()
+			err := n.group.recovery().checkKept()
 			if c.says != "" {
-				require.ErrorIs(t, err, ErrDamaged)
+				require.ErrorIs(t, err, failure.ErrDamaged)
 				require.ErrorContains(t, err, c.says)
 				return
 			}
 			require.NoError(t, err)
-			require.Equal(t, name == "a backup", n.identity.Restored, "a node with a term is no backup")
+			require.Equal(t, name == "a backup", n.host.identity.Restored, "a node with a term is no backup")
 		})
 	}
 }

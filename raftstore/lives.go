@@ -1,14 +1,10 @@
 package raftstore
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/hashicorp/raft"
 
 	"github.com/weir-project/weir/raftstore/peer"
 )
@@ -47,32 +43,6 @@ func isLater(id string) bool { return strings.Contains(id, incarnationMark) }
 // IsLifeOf reports whether a node's id is the one that was given, or that of a later life.
 func IsLifeOf(id, given string) bool { return id == given || baseOf(id) == given }
 
-// forget makes a node that keeps everything in memory. What it promised before it
-// was stopped is gone, so it must not come back as the node that promised it.
-func (o *Options) forget() {
-	o.NodeID = nextLife(o.NodeID)
-	o.FS, o.DataDir = vfs.NewMem(), "memory"
-}
-
-// beginNextLife gives the empty directory of a node whose id is spent another id, and
-// ends the process: the id is part of everything that runs.
-func (n *Node) beginNextLife() {
-	id := nextLife(n.options.NodeID)
-	if len(id) > peer.MaxNameLen {
-		n.fatal(fmt.Errorf("the id %q is spent, and too long for a later life: give this node another --node-id", n.options.NodeID))
-		return
-	}
-	n.identity.Lock()
-	n.identity.NodeID = id
-	err := writeIdentity(n.options.FS, n.options.DataDir, n.identity.identity)
-	n.identity.Unlock()
-	if err != nil {
-		n.fatal(err)
-		return
-	}
-	n.fatal(fmt.Errorf("%w: it is %q when it is started again", ErrSpentID, id))
-}
-
 // gone are the ids that have left the cluster, the oldest first. Later lives are not
 // among them: their ids are never given twice.
 func gone(before []string, was, is []string) []string {
@@ -83,18 +53,4 @@ func gone(before []string, was, is []string) []string {
 		}
 	}
 	return now[max(len(now)-maxGone, 0):]
-}
-
-// memberCalled returns the member with this id, or else the later life of the node
-// that was given it.
-func (n *Node) memberCalled(id string) *raft.Server {
-	if s := n.member(id); s != nil {
-		return s
-	}
-	servers := n.servers()
-	i := slices.IndexFunc(servers, func(s raft.Server) bool { return baseOf(string(s.ID)) == id })
-	if i < 0 {
-		return nil
-	}
-	return &servers[i]
 }

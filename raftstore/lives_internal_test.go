@@ -30,9 +30,9 @@ func TestWhereANodeIs(t *testing.T) {
 	after := []raft.Server{{ID: "a", Address: "new"}}
 	for want, is := range map[string]string{
 		"new": whereIs("a", nil, after),
-		"old": whereIs("a", &membership{servers: before}, after),
-		"b":   whereIs("b", &membership{servers: after}, before),
-		"":    whereIs("c", &membership{servers: before}, after),
+		"old": whereIs("a", &configuration{servers: before}, after),
+		"b":   whereIs("b", &configuration{servers: after}, before),
+		"":    whereIs("c", &configuration{servers: before}, after),
 	} {
 		require.Equal(t, want, is)
 	}
@@ -60,7 +60,7 @@ func TestWhoMayInherit(t *testing.T) {
 		{"a b c", "", "a", true, true},
 	} {
 		h := &heir{machine: newMachine(engine.Options{}), log: &endedLog{configured: servers(c.log)}, servers: servers(c.left), again: c.again}
-		h.committed.Store(&membership{servers: servers(c.before)})
+		h.committed.Store(&configuration{servers: servers(c.before)})
 		require.Equal(t, c.fine, h.check() == nil, "%+v", c)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/weir-project/weir/latency"
+	"github.com/weir-project/weir/raftstore/internal/failure"
 )
 
 // logStore is what the Raft library keeps its log and its promises in.
@@ -51,7 +52,7 @@ func (g *guardedLog) watched(what string, write func() error) error {
 	g.begin(what)
 	defer g.end(what)
 	if err := write(); err != nil {
-		g.fatal(fmt.Errorf("%w (%s): %w", ErrLogFailed, what, err))
+		g.fatal(fmt.Errorf("%w (%s): %w", failure.ErrLogFailed, what, err))
 		return err
 	}
 	return nil
@@ -109,7 +110,7 @@ func (g *guardedLog) StoreLogs(ls []*raft.Log) error {
 func (g *guardedLog) DeleteRange(low, high uint64) error {
 	err := g.watched("delete entries", func() error { return g.logStore.DeleteRange(low, high) })
 	if image := g.newestImage(); err == nil && low <= image && image < high {
-		g.fatal(fmt.Errorf("%w: %w (image of entry %d, log up to entry %d)", ErrStuck, errLogReplaced, image, high))
+		g.fatal(fmt.Errorf("%w: %w (image of entry %d, log up to entry %d)", failure.ErrStuck, errLogReplaced, image, high))
 	}
 	return err
 }
@@ -125,7 +126,26 @@ func (g *guardedLog) SetUint64(key []byte, value uint64) error {
 func (g *guardedLog) GetLog(index uint64, l *raft.Log) error {
 	err := g.logStore.GetLog(index, l)
 	if err != nil && !errors.Is(err, raft.ErrLogNotFound) {
-		g.fatal(fmt.Errorf("%w (read entry %d): %w", ErrLogFailed, index, err))
+		g.fatal(fmt.Errorf("%w (read entry %d): %w", failure.ErrLogFailed, index, err))
 	}
 	return err
 }
+
+// awake measures how long this process has run, by the ticks of its watchdog. A pause of
+// the process, or of its virtual machine, counts as at most two ticks, so that a pause does
+// not look like a hung disk.
+type awake struct {
+	ran  atomic.Int64 // nanoseconds
+	last time.Time    // of the last tick; only the watchdog uses it
+}
+
+// tick counts the time since the last tick.
+func (a *awake) tick() {
+	now := time.Now()
+	if !a.last.IsZero() {
+		a.ran.Add(int64(min(now.Sub(a.last), 2*housekeepEvery)))
+	}
+	a.last = now
+}
+
+func (a *awake) now() time.Duration { return time.Duration(a.ran.Load()) }

@@ -10,13 +10,16 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/faults"
+	"github.com/weir-project/weir/internal/guards"
 	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
 // errVoid is the machine's answer to an entry that ended up in another term than
 // its stamp was made for. It was not applied, on any node.
-var errVoid = fmt.Errorf("%w: the leader changed before it was proposed", ErrTryAgain)
+var errVoid = fmt.Errorf("%w: the leader changed before it was proposed", failure.ErrTryAgain)
 
 // machine applies committed entries to the table: a pure function of the log. The
 // Raft library calls Apply, Snapshot and Restore from one goroutine.
@@ -24,16 +27,18 @@ type machine struct {
 	options engine.Options
 	source  persistence.Source
 	images  *persistence.Images
-	find    func(nonce uint64) *batch // a batch of this node
+	// answers returns the place for the answers to the entry with a nonce, nil when the entry is
+	// not this node's.
+	answers func(nonce uint64) []engine.Decision
 	fatal   func(error)
 	founded func(founding)   // called when the cluster's constants are known
 	differs func(difference) // called when the leader's history is not this node's; must not block
 	arrived func(index uint64) arrival
 	// reloaded is told when an image has taken the place of the state.
 	reloaded func()
-	faults   Faults
+	faults   faults.Set
 	// reach is Node.reach.
-	reach  func(Failpoint)
+	reach  func(faults.Point)
 	newest byte // format of entries that can be read
 
 	table   atomic.Pointer[engine.Table]
@@ -48,7 +53,7 @@ type machine struct {
 	epoch    uint64          // of the table; guarded by draining
 
 	// committed is the newest committed configuration; nil: none is known.
-	committed atomic.Pointer[membership]
+	committed atomic.Pointer[configuration]
 	// whole is held while an entry is applied, and while the state is read as a whole.
 	whole sync.Mutex
 
@@ -70,7 +75,7 @@ type machine struct {
 func newMachine(o engine.Options) *machine {
 	o.TrackChanges, o.WhenFull = true, engine.Replica // the log decides what is evicted, not one node's memory
 	m := &machine{options: o, newest: wire.Version}
-	m.reloaded, m.reach = func() {}, func(Failpoint) {}
+	m.reloaded, m.reach = func() {}, func(faults.Point) {}
 	m.arrived = func(index uint64) arrival { return arrival{index: index, rawNs: m.source.MonotonicNs()} }
 	m.table.Store(engine.NewTable(o))
 	return m
@@ -110,7 +115,7 @@ func (m *machine) Apply(l *raft.Log) any {
 	if l.Type != raft.LogCommand {
 		return nil
 	}
-	m.reach(BeforeApply)
+	m.reach(faults.BeforeApply)
 	m.whole.Lock()
 	defer m.whole.Unlock()
 	h, body, err := wire.Split(l.Data, m.newest)
@@ -133,7 +138,7 @@ func (m *machine) Apply(l *raft.Log) any {
 			return err
 		}
 	} else {
-		guardVoidEntry.Hit()
+		guards.VoidEntry.Hit()
 		answer = errVoid
 	}
 	m.commit(next, seen)
@@ -147,9 +152,9 @@ func (m *machine) Apply(l *raft.Log) any {
 func (s *state) advance(stamp engine.Stamp, m *machine) {
 	if stamp.NowNs < s.At.NowNs {
 		m.clamps.Add(1)
-		guardTimeBack.Hit()
+		guards.TimeBack.Hit()
 		s.Walls = nil
-		if !m.faults.NoClamp {
+		if !m.faults.Has(faults.NoClamp) {
 			stamp.NowNs = s.At.NowNs
 		}
 	}
@@ -182,8 +187,8 @@ func (m *machine) carryOut(s *state, h wire.Header, body []byte) error {
 // it is this node's.
 func (m *machine) decide(s *state, h wire.Header, body []byte) error {
 	var answers []engine.Decision
-	if b := m.find(h.Nonce); b != nil && !m.faults.EarlyReply {
-		answers = b.answers()
+	if !m.faults.Has(faults.EarlyReply) {
+		answers = m.answers(h.Nonce)
 	}
 	table := m.table.Load()
 	m.decoder.Reset(body)
@@ -198,7 +203,7 @@ func (m *machine) decide(s *state, h wire.Header, body []byte) error {
 		} else {
 			table.Decide(s.At, call.Ops, out)
 		}
-		if m.faults.OddDecisions && len(out) > 0 {
+		if m.faults.Has(faults.OddDecisions) && len(out) > 0 {
 			out[0].Remaining++
 		}
 		s.History = foldDecisions(s.History, out)
@@ -206,13 +211,16 @@ func (m *machine) decide(s *state, h wire.Header, body []byte) error {
 	}
 }
 
+// scratchOps is how many answers the scratch memory has at least: as many as most entries need.
+const scratchOps = 1024
+
 // room is where n answers go, of which done were given before.
 func (m *machine) room(answers []engine.Decision, done, n int) []engine.Decision {
 	if len(answers) >= done+n {
 		return answers[done : done+n]
 	}
 	if len(m.scratch) < n {
-		m.scratch = make([]engine.Decision, max(n, maxEntryOps))
+		m.scratch = make([]engine.Decision, max(n, scratchOps))
 	}
 	return m.scratch[:n]
 }
@@ -233,7 +241,7 @@ func (m *machine) found(s *state, body []byte) error {
 		return err
 	}
 	if s.Founding.ClusterID != "" {
-		guardSecondFounding.Hit()
+		guards.SecondFounding.Hit()
 		return nil // a second leader founded the same cluster again
 	}
 	s.Founding = f
@@ -248,34 +256,18 @@ func (m *machine) adopt(f founding) {
 	m.founded(f)
 }
 
-// membership is the nodes of the cluster from one entry on.
-type membership struct {
+// configuration is the nodes of the cluster from one entry on.
+type configuration struct {
 	index   uint64
 	servers []raft.Server
 }
 
-func (m *membership) ids() []string { return idsOf(m.servers) }
-
-func idsOf(servers []raft.Server) (ids []string) {
-	for _, s := range servers {
-		ids = append(ids, string(s.ID))
-	}
-	return ids
-}
-
-// serverOf returns the server with this id, or nil.
-func serverOf(servers []raft.Server, id string) *raft.Server {
-	i := slices.IndexFunc(servers, func(s raft.Server) bool { return string(s.ID) == id })
-	if i < 0 {
-		return nil
-	}
-	return &servers[i]
-}
+func (m *configuration) ids() []string { return idsOf(m.servers) }
 
 // StoreConfiguration takes note of a committed configuration, and of who left.
 func (m *machine) StoreConfiguration(index uint64, c raft.Configuration) {
 	defer m.passTo(index)
-	now := &membership{index, c.Clone().Servers}
+	now := &configuration{index, c.Clone().Servers}
 	if before := m.committed.Swap(now); before != nil {
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -316,9 +308,33 @@ func (m *machine) historyAt(index uint64) (uint64, bool) {
 // unreadable ends the process: skipping an entry that others apply would be to
 // diverge.
 func (m *machine) unreadable(index uint64, err error) {
-	reason := ErrBadEntry
+	reason := failure.ErrBadEntry
 	if errors.Is(err, wire.ErrVersion) {
-		reason = ErrNewer
+		reason = failure.ErrNewer
 	}
 	m.fatal(fmt.Errorf("%w: entry %d: %w", reason, index, err))
+}
+
+// configuration returns the entry of the newest committed configuration, 0 when none is
+// known: a change that refers to it is refused when another came first. To be asked
+// before the servers that the change is about are looked at.
+func (m *machine) configuration() uint64 {
+	if c := m.committed.Load(); c != nil {
+		return c.index
+	}
+	return 0
+}
+
+// lastStamp returns the stamp of the last entry applied.
+func (m *machine) lastStamp() engine.Stamp {
+	at, _ := m.last()
+	return at
+}
+
+// members returns the servers of the newest committed configuration, nil when none is known.
+func (m *machine) members() []raft.Server {
+	if c := m.committed.Load(); c != nil {
+		return c.servers
+	}
+	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
@@ -22,7 +23,7 @@ func TestAnEntryOfAnOlderTermIsVoid(t *testing.T) {
 	before := m.state
 	for _, older := range []uint64{1, 2} {
 		answer, out := m.entry(wire.Header{Term: older, At: at(9000)}, bucket)
-		require.ErrorIs(t, answer.(error), ErrTryAgain)
+		require.ErrorIs(t, answer.(error), failure.ErrTryAgain)
 		require.Empty(t, out)
 		require.Equal(t, before.At, m.state.At, "its stamp counts for nothing")
 	}
@@ -125,10 +126,10 @@ func TestStampsThatGoBackAreCounted(t *testing.T) {
 func TestATestClockGoesOnFromTheLastEntry(t *testing.T) {
 	m := newTestMachine(t)
 	m.entry(wire.Header{Term: 1, At: at(7000)}, bucket)
-	n := &Node{machine: m.machine}
+	l := &leadership{host: &host{}, machine: m.machine}
 	behind := &reign{clock: persistence.StartTestClock(at(4000))}
 	ahead := &reign{clock: persistence.StartTestClock(at(9000))}
-	require.Equal(t, at(7500), n.stampOf(&batch{moveNs: 500e6}, behind))
-	require.Equal(t, at(9500), n.stampOf(&batch{moveNs: 500e6}, ahead))
-	require.Equal(t, at(4000), n.stampOf(&batch{}, behind), "it moves nothing")
+	require.Equal(t, at(7500), l.stampOf(&batch{moveNs: 500e6}, behind))
+	require.Equal(t, at(9500), l.stampOf(&batch{moveNs: 500e6}, ahead))
+	require.Equal(t, at(4000), l.stampOf(&batch{}, behind), "it moves nothing")
 }

@@ -9,6 +9,9 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/faults"
+	"github.com/weir-project/weir/internal/guards"
+	"github.com/weir-project/weir/raftstore/internal/failure"
 )
 
 const (
@@ -127,7 +130,7 @@ func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
 		m.keep(chunk)
 		return nil
 	})
-	if m.faults.SnapshotWithoutStamp {
+	if m.faults.Has(faults.SnapshotWithoutStamp) {
 		s.state.At = engine.Stamp{NowNs: 1}
 	}
 	return s, err
@@ -161,7 +164,7 @@ func (s *snapshot) Persist(to raft.SnapshotSink) error {
 	m.draining.Lock()
 	defer m.draining.Unlock()
 	if m.epoch != s.epoch {
-		guardReplacedTable.Hit()
+		guards.ReplacedTable.Hit()
 		return errHurry
 	}
 	if err := m.writePending(); err != nil {
@@ -206,7 +209,7 @@ func (m *machine) load(id string) error {
 			return engine.Stamp{}, err
 		}
 		if s.Format > m.newest {
-			return engine.Stamp{}, fmt.Errorf("%w: the log had entries of format %d, this one reads %d", ErrNewer, s.Format, m.newest)
+			return engine.Stamp{}, fmt.Errorf("%w: the log had entries of format %d, this one reads %d", failure.ErrNewer, s.Format, m.newest)
 		}
 		m.options.IDLifetimeNs = s.Founding.IDLifetimeNs
 		table = engine.NewTable(m.options)

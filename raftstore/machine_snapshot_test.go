@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
@@ -123,12 +124,12 @@ func TestRestsOfASnapshotAreBounded(t *testing.T) {
 
 // TestSnapshotsTakeTurns: nodes that count the same log do not write at the same time.
 func TestSnapshotsTakeTurns(t *testing.T) {
-	m := &membership{servers: []raft.Server{{ID: "b"}, {ID: "c"}, {ID: "a"}}}
-	require.EqualValues(t, 300, m.turnOf("a", 900))
-	require.EqualValues(t, 600, m.turnOf("b", 900))
-	require.EqualValues(t, 900, m.turnOf("c", 900))
-	require.EqualValues(t, 900, m.turnOf("d", 900), "not a member yet")
-	require.EqualValues(t, 900, (*membership)(nil).turnOf("a", 900))
+	m := []raft.Server{{ID: "b"}, {ID: "c"}, {ID: "a"}}
+	require.EqualValues(t, 300, turnOf(m, "a", 900))
+	require.EqualValues(t, 600, turnOf(m, "b", 900))
+	require.EqualValues(t, 900, turnOf(m, "c", 900))
+	require.EqualValues(t, 900, turnOf(m, "d", 900), "not a member yet")
+	require.EqualValues(t, 900, turnOf(nil, "a", 900))
 }
 
 // TestAnImageKeepsTheFormOfTheLog: the log that had something new may be gone.
@@ -149,6 +150,6 @@ func TestAnImageKeepsTheFormOfTheLog(t *testing.T) {
 	_, from, err := imageStore{images: m.images}.Open(newer)
 	require.NoError(t, err)
 	defer from.Close()
-	require.ErrorIs(t, m.Restore(from), ErrNewer)
+	require.ErrorIs(t, m.Restore(from), failure.ErrNewer)
 	require.Len(t, m.fatal, 1)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
@@ -30,7 +31,7 @@ func newTestMachine(t *testing.T) *testMachine {
 	t.Cleanup(func() { images.Close() })
 	m := &testMachine{machine: newMachine(engine.Options{}), t: t, term: 1}
 	m.source, m.images = persistence.SystemSource(), images
-	m.find = func(uint64) *batch { return nil }
+	m.answers = func(uint64) []engine.Decision { return nil }
 	m.founded = func(founding) {}
 	m.machine.fatal = func(err error) { m.fatal = append(m.fatal, err) }
 	return m
@@ -41,7 +42,7 @@ func (m *testMachine) entry(h wire.Header, ops ...engine.Op) (any, []engine.Deci
 	b := newBatch(h.Kind, 1)
 	b.append(ops, false)
 	h.Put(b.data)
-	m.find = func(uint64) *batch { return b }
+	m.answers = func(uint64) []engine.Decision { return b.answers() }
 	m.index++
 	answer := m.Apply(&raft.Log{Index: m.index, Term: m.term, Type: raft.LogCommand, Data: b.data})
 	return answer, b.out
@@ -59,7 +60,7 @@ func at(ms int64) engine.Stamp { return engine.Stamp{NowNs: 1e15 + ms*1e6} }
 func TestAnEntryOfAnotherTermIsVoid(t *testing.T) {
 	m := newTestMachine(t)
 	answer, _ := m.entry(wire.Header{Term: 2, At: at(0)}, bucket)
-	require.ErrorIs(t, answer.(error), ErrTryAgain)
+	require.ErrorIs(t, answer.(error), failure.ErrTryAgain)
 	require.Zero(t, m.state.At.NowNs)
 	answer, out := m.entry(wire.Header{Term: 1, At: at(0)}, bucket)
 	require.Nil(t, answer)
@@ -104,9 +105,9 @@ func TestWhatCannotBeReadEndsTheNode(t *testing.T) {
 		data []byte
 		want error
 	}{
-		"a newer version": {newer, ErrNewer},
-		"too short":       {[]byte{wire.Version}, ErrBadEntry},
-		"a cut body":      {append(malformed, 2), ErrBadEntry},
+		"a newer version": {newer, failure.ErrNewer},
+		"too short":       {[]byte{wire.Version}, failure.ErrBadEntry},
+		"a cut body":      {append(malformed, 2), failure.ErrBadEntry},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newTestMachine(t)

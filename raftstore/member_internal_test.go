@@ -6,21 +6,23 @@ import (
 
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/raftstore/internal/failure"
 )
 
 // TestAMemberIsFoundByTheIDItWasGiven, in its first life or a later one.
 func TestAMemberIsFoundByTheIDItWasGiven(t *testing.T) {
 	n := newBareNode(t)
-	require.NoError(t, n.raft.BootstrapCluster(raft.Configuration{Servers: []raft.Server{
-		{ID: "c~1", Address: "c:1"}, n.server(), {ID: "b~2", Address: "b:1"},
+	require.NoError(t, n.group.raft.BootstrapCluster(raft.Configuration{Servers: []raft.Server{
+		{ID: "c~1", Address: "c:1"}, n.group.membership.server(), {ID: "b~2", Address: "b:1"},
 	}}).Error())
 	for id, want := range map[string]raft.ServerID{"a": "a", "b": "b~2", "c": "c~1", "c~1": "c~1"} {
-		s := n.memberCalled(id)
+		s := n.group.raft.serverCalled(id)
 		require.NotNil(t, s, id)
 		require.Equal(t, want, s.ID)
 	}
 	for _, id := range []string{"", "d", "b~3"} {
-		require.Nil(t, n.memberCalled(id), id)
+		require.Nil(t, n.group.raft.serverCalled(id), id)
 	}
 }
 
@@ -28,15 +30,15 @@ func TestAMemberIsFoundByTheIDItWasGiven(t *testing.T) {
 func TestTheClustersConstantsCount(t *testing.T) {
 	const warning = "remembers ids for another time"
 	n := newBareNode(t)
-	n.joined(founding{ClusterID: "one", IDLifetimeNs: n.idLifetimeNs})
+	n.group.membership.joined(founding{ClusterID: "one", IDLifetimeNs: n.host.idLifetimeNs})
 	require.NotContains(t, n.said.String(), warning)
 	require.Empty(t, n.ended)
-	n.joined(founding{ClusterID: "one", IDLifetimeNs: int64(time.Hour)})
+	n.group.membership.joined(founding{ClusterID: "one", IDLifetimeNs: int64(time.Hour)})
 	require.Contains(t, n.said.String(), warning)
-	n.joined(founding{ClusterID: "one", IDLifetimeNs: n.idLifetimeNs, TestClock: true})
+	n.group.membership.joined(founding{ClusterID: "one", IDLifetimeNs: n.host.idLifetimeNs, TestClock: true})
 	require.Len(t, n.ended, 1)
-	require.ErrorIs(t, n.ended[0], ErrClockKind)
-	kept, ok, err := readIdentity(n.options.FS, n.options.DataDir)
+	require.ErrorIs(t, n.ended[0], failure.ErrClockKind)
+	kept, ok, err := readIdentity(n.host.options.FS, n.host.options.DataDir)
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, "one", kept.ClusterID)
@@ -45,15 +47,15 @@ func TestTheClustersConstantsCount(t *testing.T) {
 // TestALeaderReadsFromItself: it is not among those it can ask.
 func TestALeaderReadsFromItself(t *testing.T) {
 	n := newBareNode(t)
-	require.ErrorIs(t, n.reads.askOnce(true), ErrNoLeader)
+	require.ErrorIs(t, n.group.reads.askOnce(true), failure.ErrNoLeader)
 	n.configure(t, "a")
 	n.leads(t)
-	require.NoError(t, n.raft.Barrier(time.Second).Error())
-	n.machine.passTo(n.raft.CommitIndex())
-	require.NoError(t, n.reads.askOnce(true))
-	require.NotNil(t, n.readTime.Load())
-	require.Nil(t, n.leaderClient())
-	asker, client := n.leaderClients()
+	require.NoError(t, n.group.raft.Barrier(time.Second).Error())
+	n.group.machine.passTo(n.group.raft.CommitIndex())
+	require.NoError(t, n.group.reads.askOnce(true))
+	require.NotNil(t, n.group.reads.readTime.Load())
+	require.Nil(t, n.host.peers.client(n.group.raft.leader()))
+	asker, client := n.host.peers.clients(n.group.raft.leader())
 	require.Nil(t, asker)
 	require.Nil(t, client)
 }
@@ -61,14 +63,14 @@ func TestALeaderReadsFromItself(t *testing.T) {
 // TestOnlyANodeThatGoesOnEndsForBeingStuck: one that closes ends by itself.
 func TestOnlyANodeThatGoesOnEndsForBeingStuck(t *testing.T) {
 	n := newBareNode(t)
-	n.endIfStuck()
+	n.group.watchdog.endIfStuck()
 	require.Empty(t, n.ended)
 	long := time.Now().Add(-time.Hour)
-	n.handover.since.Store(&long)
-	n.endIfStuck()
+	n.group.leadership.handover.since.Store(&long)
+	n.group.watchdog.endIfStuck()
 	require.Len(t, n.ended, 1)
-	require.ErrorIs(t, n.ended[0], ErrStuck)
-	close(n.stop)
-	n.endIfStuck()
+	require.ErrorIs(t, n.ended[0], failure.ErrStuck)
+	close(n.host.stop)
+	n.group.watchdog.endIfStuck()
 	require.Len(t, n.ended, 1)
 }

@@ -7,15 +7,17 @@ import (
 	"strings"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/internal/guards"
 )
 
 // believed is where the cluster believes this node to be: what it has committed, or else
 // the newest that this node has heard. "" when it is no member.
-func (n *Node) believed() string {
-	return whereIs(n.options.NodeID, n.machine.committed.Load(), n.servers())
+func (m *membership) believed() string {
+	return whereIs(m.options.NodeID, m.machine.committed.Load(), m.raft.servers())
 }
 
-func whereIs(id string, committed *membership, newest []raft.Server) string {
+func whereIs(id string, committed *configuration, newest []raft.Server) string {
 	s := serverOf(newest, id)
 	if committed != nil {
 		s = cmp.Or(serverOf(committed.servers, id), s)
@@ -28,46 +30,46 @@ func whereIs(id string, committed *membership, newest []raft.Server) string {
 
 // move has the leader write down where this node is since it was started at another
 // address. Until then nobody reaches it; it reaches the others.
-func (n *Node) move() error {
-	if n.reign.Load() != nil {
-		return n.relocate(joining{NodeID: n.options.NodeID, RaftAddr: n.options.RaftAddr}, n.configuration())
+func (m *membership) move() error {
+	if m.leadership.reign.Load() != nil {
+		return m.relocate(joining{NodeID: m.options.NodeID, RaftAddr: m.options.RaftAddr}, m.machine.configuration())
 	}
-	addrs := n.options.Join
-	for _, s := range n.servers() {
-		if string(s.ID) != n.options.NodeID {
+	addrs := m.options.Join
+	for _, s := range m.raft.servers() {
+		if string(s.ID) != m.options.NodeID {
 			addrs = append(addrs[:len(addrs):len(addrs)], string(s.Address))
 		}
 	}
-	found, silent := n.lookAround(addrs)
+	found, silent := m.lookAround(addrs)
 	for _, s := range found {
 		if s.LeaderAddr != "" {
-			return n.askIn(s.LeaderAddr)
+			return m.askIn(s.LeaderAddr)
 		}
 	}
 	return errors.New("nobody knows a leader" + strings.Join(silent, ""))
 }
 
 // relocate writes down where a member is, in the configuration after the one seen.
-func (n *Node) relocate(j joining, seen uint64) error {
-	for _, s := range n.servers() {
+func (m *membership) relocate(j joining, seen uint64) error {
+	for _, s := range m.raft.servers() {
 		if string(s.Address) == j.RaftAddr && string(s.ID) != j.NodeID {
 			return addressTaken(s)
 		}
 	}
-	s := n.member(j.NodeID)
+	s := m.raft.server(j.NodeID)
 	if s == nil {
 		return fmt.Errorf("no node %q in this cluster", j.NodeID)
 	}
 	// Two processes with the same promises would give each of them twice.
-	if there, err := n.askOnce(string(s.Address)); err == nil && there.NodeID == j.NodeID && there.RaftAddr != j.RaftAddr {
+	if there, err := m.askOnce(string(s.Address)); err == nil && there.NodeID == j.NodeID && there.RaftAddr != j.RaftAddr {
 		return fmt.Errorf("node %q still runs at %s: stop it first", j.NodeID, s.Address)
 	}
-	n.log.Info("a node has moved", "node", s.ID, "from", s.Address, "to", j.RaftAddr)
+	m.log.Info("a node has moved", "node", s.ID, "from", s.Address, "to", j.RaftAddr)
 	// A member that votes keeps its vote: only its address changes.
-	return n.changed(n.raft.AddNonvoter(s.ID, raft.ServerAddress(j.RaftAddr), seen, adminTimeout))
+	return m.raft.change(m.raft.AddNonvoter(s.ID, raft.ServerAddress(j.RaftAddr), seen, adminTimeout))
 }
 
 func addressTaken(by raft.Server) error {
-	guardAddressTaken.Hit()
+	guards.AddressTaken.Hit()
 	return fmt.Errorf("the address %s belongs to node %q: remove it first", by.Address, by.ID)
 }

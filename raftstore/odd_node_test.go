@@ -1,3 +1,5 @@
+//go:build weirfaults
+
 package raftstore_test
 
 import (
@@ -7,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/raftstore"
 )
 
@@ -15,7 +18,7 @@ func newClusterWithOdd(t *testing.T, odd int) *cluster {
 	c := newCluster(t, 3, nil)
 	c.leader()
 	c.stop(odd)
-	c.opts[odd].Faults.OddDecisions = true
+	c.opts[odd].Faults = faults.Of(faults.OddDecisions)
 	c.restart(odd)
 	return c
 }

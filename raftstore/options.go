@@ -12,9 +12,20 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/peer"
 	"github.com/weir-project/weir/raftstore/wire"
+)
+
+const (
+	// defaultMaxDecisionAge is how late an admission may reach its caller: later, it
+	// would come on top of what a new leader admits.
+	defaultMaxDecisionAge = 2 * time.Second
+	// snapshotBytes of entries behind the newest snapshot make a new one; three times
+	// as many bound the log, with what is kept for slow followers.
+	snapshotBytes = 64 << 20
 )
 
 // Options say what a node is and how it finds the others.
@@ -68,7 +79,7 @@ type Options struct {
 	// OnEntry is told of each entry that this node proposed, one after the other, and must
 	// be quick; nil: nobody wants to know.
 	OnEntry func(Entry)
-	Faults  Faults
+	Faults  faults.Set
 
 	// Format is the newest form of entries that this node can read; 0 means all that
 	// this weir knows. For tests.
@@ -80,7 +91,7 @@ type Options struct {
 	Log    logStore
 	// Failpoint is called where another node may act between two steps of this one, and may
 	// block; nil: nobody does.
-	Failpoint func(at Failpoint)
+	Failpoint func(at faults.Point)
 }
 
 const (
@@ -151,7 +162,7 @@ func (o *Options) check() error {
 	}
 	host, _, _ := net.SplitHostPort(o.RaftAddr)
 	if len(o.Secret) == 0 && o.Certificates == nil && !loopback(host) {
-		return fmt.Errorf("%w: give --raft-tls-cert-file or --cluster-secret-file", errors.Join(ErrNoSecret))
+		return fmt.Errorf("%w: give --raft-tls-cert-file or --cluster-secret-file", errors.Join(failure.ErrNoSecret))
 	}
 	return nil
 }
@@ -184,4 +195,11 @@ func checkGivenID(id string) error {
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// forget makes a node that keeps everything in memory. What it promised before it
+// was stopped is gone, so it must not come back as the node that promised it.
+func (o *Options) forget() {
+	o.NodeID = nextLife(o.NodeID)
+	o.FS, o.DataDir = vfs.NewMem(), "memory"
 }

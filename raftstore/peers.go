@@ -2,25 +2,43 @@ package raftstore
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
 
+	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
 // peers keeps the connections for calls to the other nodes of the configuration,
 // and asks each of them once a second how it is.
 type peers struct {
-	node *Node
+	*host
+	group groupView
+	// newest is the newest form of entries that this node can read.
+	newest byte
 
 	mu      sync.Mutex
 	nodes   map[string]*peerNode // by id
 	servers []raft.Server
 	stopped bool
+	members atomic.Pointer[[]Member] // as lookAtMembers saw them last
+}
+
+// groupView is what the peers need of the group that they are members of.
+type groupView interface {
+	// servers returns the newest configuration that is known.
+	servers() []raft.Server
+	// progress returns the last entry applied, and the last that is known to be committed.
+	progress() (applied, committed uint64)
+	// confirm asks a member for its term whenever wake has a token and a quorum round lacks the
+	// member, until ctx ends.
+	confirm(ctx context.Context, id string, wake <-chan struct{}, askTerm func(context.Context) (uint64, error))
 }
 
 // peerNode is another member.
@@ -28,7 +46,7 @@ type peerNode struct {
 	id, addr string
 	client   *peer.Client  // for operations and orders
 	asker    *peer.Client  // for questions: a late answer there must not end the others' wait
-	wake     chan struct{} // holds one token: there is a round of confirmer to answer
+	wake     chan struct{} // holds one token: there is a quorum round to answer
 	cancel   context.CancelFunc
 	heard    heard     // guarded by peers.mu; zero: never
 	stopping time.Time // when it said that it stops; guarded by peers.mu; zero: it runs, or was never heard
@@ -36,19 +54,21 @@ type peerNode struct {
 	warned   bool
 }
 
-func newPeers(n *Node) *peers { return &peers{node: n, nodes: map[string]*peerNode{}} }
+func newPeers(h *host, g groupView) *peers {
+	return &peers{host: h, group: g, nodes: map[string]*peerNode{}}
+}
 
-func (p *peers) start() { p.node.tasks.Go(p.run) }
+func (p *peers) start() { p.tasks.Go(p.run) }
 
 // run follows the configuration until the node closes.
 func (p *peers) run() {
 	tick := time.NewTicker(housekeepEvery)
 	defer tick.Stop()
 	for {
-		p.follow(p.node.servers())
+		p.follow(p.group.servers())
 		select {
 		case <-tick.C:
-		case <-p.node.stop:
+		case <-p.stop:
 			return
 		}
 	}
@@ -64,7 +84,7 @@ func (p *peers) follow(servers []raft.Server) {
 	p.servers = servers
 	wanted := map[string]string{}
 	for _, s := range servers {
-		if string(s.ID) != p.node.options.NodeID {
+		if string(s.ID) != p.options.NodeID {
 			wanted[string(s.ID)] = string(s.Address)
 		}
 	}
@@ -82,10 +102,12 @@ func (p *peers) follow(servers []raft.Server) {
 }
 
 func (p *peers) add(id, addr string) *peerNode {
-	ctx, cancel := context.WithCancel(p.node.ctx)
-	one := &peerNode{id: id, addr: addr, client: peer.NewClient(p.node.port, addr, id), asker: peer.NewClient(p.node.port, addr, id), cancel: cancel, wake: make(chan struct{}, 1)}
-	p.node.tasks.Go(func() { p.poll(ctx, one) })
-	p.node.tasks.Go(func() { p.confirm(ctx, one) })
+	ctx, cancel := context.WithCancel(p.ctx)
+	one := &peerNode{id: id, addr: addr, client: peer.NewClient(p.port, addr, id), asker: peer.NewClient(p.port, addr, id), cancel: cancel, wake: make(chan struct{}, 1)}
+	p.tasks.Go(func() { p.poll(ctx, one) })
+	p.tasks.Go(func() {
+		p.group.confirm(ctx, id, one.wake, func(ctx context.Context) (uint64, error) { return askTerm(ctx, one.asker) })
+	})
 	return one
 }
 
@@ -100,12 +122,12 @@ func (p *peers) poll(ctx context.Context, one *peerNode) {
 	for ctx.Err() == nil {
 		asked := time.Now()
 		if s, err := ask(ctx, one.asker); err == nil {
-			h := p.node.hears(s, time.Since(asked))
+			h := p.hears(s, time.Since(asked))
 			p.mu.Lock()
 			one.heard = h
 			one.isBack(s, asked)
 			p.mu.Unlock()
-			one.compareBounds(p.node, s.MaxMemory)
+			one.compareBounds(p.host, s.MaxMemory)
 		}
 		pause(ctx, statusEvery)
 	}
@@ -206,9 +228,31 @@ func (p *peers) close() {
 	}
 }
 
-// leaderClient returns the connection to the leader, or nil when none is known or this
-// node leads.
-func (n *Node) leaderClient() *peer.Client {
-	_, id := n.raft.LeaderWithID()
-	return n.peers.client(string(id))
+// askTerm returns the term a node is in.
+func askTerm(ctx context.Context, client *peer.Client) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	defer cancel()
+	code, answer, err := client.Call(ctx, callTerm, nil)
+	switch {
+	case err != nil:
+		return 0, err
+	case code != answered || len(answer) != 8:
+		return 0, failure.ErrUnavailable
+	}
+	return binary.LittleEndian.Uint64(answer), nil
+}
+
+// wake has members asked for their term, unless that is under way.
+func (p *peers) wake(ids []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, one := range p.nodes {
+		if !slices.Contains(ids, one.id) {
+			continue
+		}
+		select {
+		case one.wake <- struct{}{}:
+		default:
+		}
+	}
 }

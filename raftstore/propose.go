@@ -2,13 +2,39 @@ package raftstore
 
 import (
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/faults"
+	"github.com/weir-project/weir/internal/guards"
+	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/wire"
 )
+
+// pipeline takes the decisions of all callers through the log: it proposes them where this node
+// leads, sends them to the leader where it does not, and answers denials without the log.
+type pipeline struct {
+	*host
+	raft       *consensus
+	machine    *machine
+	queue      *queue
+	confirms   *confirmer
+	leadership *leadership
+	reads      *reads
+	format     *format
+	disputed   *atomic.Bool // a divergence check is under way
+
+	proposals     chan proposal
+	denials       denials
+	evictions     *evictions
+	forwards      forwards
+	answering     atomic.Int64 // batches of other nodes that have no answer yet
+	lastForwarded atomic.Int64 // uptime at the last answer to one
+	late          atomic.Int64 // answers turned into ErrUnknown because they came late
+}
 
 // proposal is a batch on its way through the log.
 type proposal struct {
@@ -19,28 +45,28 @@ type proposal struct {
 
 // pump takes batches as they fill and sends each where it is decided. It ends when
 // the queue is closed.
-func (n *Node) pump() {
-	defer close(n.proposals)
-	for b := n.queue.next(); b != nil; b = n.queue.next() {
-		n.awaitLeader(b)
-		switch r := n.reign.Load(); {
+func (p *pipeline) pump() {
+	defer close(p.proposals)
+	for b := p.queue.next(); b != nil; b = p.queue.next() {
+		p.awaitLeader(b)
+		switch r := p.leadership.reign.Load(); {
 		case r != nil:
-			n.reach(BeforeProposal)
-			n.propose(b, r)
+			p.reach(faults.BeforeProposal)
+			p.propose(b, r)
 		case b.foreign:
-			guardForeignCall.Hit()
-			n.queue.land(b, ErrTryAgain)
+			guards.ForeignCall.Hit()
+			p.queue.land(b, failure.ErrTryAgain)
 		default:
-			n.reach(BeforeForward)
-			n.sendToLeader(b)
+			p.reach(faults.BeforeForward)
+			p.sendToLeader(b)
 		}
 	}
 }
 
 // awaitLeader holds a batch for a moment while there is no leader: long enough for
 // leadership to be handed over without anybody noticing more than a delay.
-func (n *Node) awaitLeader(b *batch) {
-	for n.reign.Load() == nil && n.leaderClient() == nil && time.Since(b.born) < n.options.Heartbeat/2 && !n.closing() {
+func (p *pipeline) awaitLeader(b *batch) {
+	for p.leadership.reign.Load() == nil && p.peers.client(p.raft.leader()) == nil && time.Since(b.born) < p.options.Heartbeat/2 && !p.closing() {
 		time.Sleep(leaderlessPause)
 	}
 }
@@ -48,42 +74,42 @@ func (n *Node) awaitLeader(b *batch) {
 // propose stamps a batch and makes it an entry of the log. The Raft library takes
 // entries in order, and as many as may be under way fit its queue, so this does not
 // wait for it.
-func (n *Node) propose(b *batch, r *reign) {
-	n.queue.board(b)
-	n.makeRoom(b, r)
+func (p *pipeline) propose(b *batch, r *reign) {
+	p.queue.board(b)
+	p.makeRoom(b, r)
 	if b.kind == wire.Tick {
-		b.data = append(b.data, n.noteWalls(r)...)
+		b.data = append(b.data, p.leadership.noteWalls(r)...)
 	}
-	n.proposals <- proposal{b, time.Now(), n.apply(b, r)}
+	p.proposals <- proposal{b, time.Now(), p.apply(b, r)}
 }
 
 // apply hands an entry to the Raft library.
-func (n *Node) apply(b *batch, r *reign) raft.ApplyFuture {
-	h := wire.Header{Kind: b.kind, Format: b.format, Term: r.term, Nonce: b.nonce, At: n.stampOf(b, r)}
-	h.CheckIndex, h.CheckHash = n.machine.check()
+func (p *pipeline) apply(b *batch, r *reign) raft.ApplyFuture {
+	h := wire.Header{Kind: b.kind, Format: b.format, Term: r.term, Nonce: b.nonce, At: p.leadership.stampOf(b, r)}
+	h.CheckIndex, h.CheckHash = p.machine.check()
 	h.Put(b.data)
-	n.lastEntry.Store(int64(n.uptime()))
-	if n.faults.EarlyReply {
-		n.replyEarly(b, h.At)
+	p.leadership.lastEntry.Store(int64(p.uptime()))
+	if p.faults.Has(faults.EarlyReply) {
+		p.replyEarly(b, h.At)
 	}
-	return n.raft.Apply(b.data, 0)
+	return p.raft.Apply(b.data, 0)
 }
 
 // settle tells the callers of each entry, in the order of the log.
-func (n *Node) settle() {
-	for p := range n.proposals {
-		said := n.await(p.future)
-		n.handover.saw(said)
-		n.evictions.land(p.batch)
+func (p *pipeline) settle() {
+	for sent := range p.proposals {
+		said := p.raft.await(sent.future)
+		p.leadership.handover.saw(said)
+		p.evictions.land(sent.batch)
 		err := verdict(said)
 		if err != nil {
-			n.log.Debug("an entry has no answer", "raft", said, "so", err)
+			p.log.Debug("an entry has no answer", "raft", said, "so", err)
 		}
 		if said == nil {
-			err, _ = p.future.Response().(error) // void, where it is one
+			err, _ = sent.future.Response().(error) // void, where it is one
 		}
-		n.queue.land(p.batch, err)
-		n.told(p, err)
+		p.queue.land(sent.batch, err)
+		p.told(sent, err)
 	}
 }
 
@@ -93,20 +119,20 @@ func verdict(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrEnqueueTimeout), errors.Is(err, raft.ErrLeadershipTransferInProgress):
-		return ErrTryAgain // refused before it was in any log
+		return failure.ErrTryAgain // refused before it was in any log
 	default:
-		return ErrUnknown
+		return failure.ErrUnknown
 	}
 }
 
 // expire ends waits that have become too long.
-func (n *Node) expire() {
-	n.queue.expire(n.maxAge)
-	n.confirms.expire(n.maxAge)
+func (p *pipeline) expire() {
+	p.queue.expire(p.maxAge)
+	p.confirms.expire(p.maxAge)
 }
 
 // replyEarly is a fault: it answers before the entry is committed.
-func (n *Node) replyEarly(b *batch, at engine.Stamp) {
+func (p *pipeline) replyEarly(b *batch, at engine.Stamp) {
 	var d wire.Decoder
 	d.Reset(b.body())
 	var out []engine.Decision
@@ -115,7 +141,7 @@ func (n *Node) replyEarly(b *batch, at engine.Stamp) {
 			call.Ops[i].Dry = call.Ops[i].Code == engine.OpTake
 		}
 		part := make([]engine.Decision, len(call.Ops))
-		n.machine.table.Load().Decide(at, call.Ops, part)
+		p.machine.table.Load().Decide(at, call.Ops, part)
 		out = append(out, part...)
 	}
 	b.out = out

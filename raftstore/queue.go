@@ -8,7 +8,38 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/peer"
 	"github.com/weir-project/weir/raftstore/wire"
+)
+
+const (
+	// maxEntryOps and maxEntryBytes close an entry: large enough that the cost of an
+	// entry is spread over many operations, small enough that one is applied in well
+	// under a millisecond.
+	maxEntryOps   = 1024
+	maxEntryBytes = 128 << 10
+	// maxCallBytes bounds the operations of one step as the log writes them. They go into
+	// one entry, and on a follower into one call to the leader: both have the same bound,
+	// so that a transaction does not depend on the node that takes it.
+	maxCallBytes = peer.MaxPayload
+	// maxAnswerBytes bounds the strings in the answers to an entry: a follower gets them in one
+	// message, which has the numbers beside them. One call has less; see package server.
+	maxAnswerBytes = maxCallBytes / 2
+	// maxQueuedOps bounds the operations that wait to be proposed: at the slowest
+	// useful rate they are answered within the age a decision may have.
+	maxQueuedOps = 64 << 10
+	// maxInFlight bounds the entries, or batches on their way to the leader, that
+	// have not been answered. Two keep disk and network busy at once; a few more serve
+	// where a majority is far away.
+	maxInFlight = 4
+	// worthOps make an entry that goes beside others: the operations then cost as much as
+	// it does (measured with 1 to 1024, at every depth of pipeline: 256 was best or even).
+	worthOps = 256
+	// patience is how long what was sent last may be under way until what waits goes,
+	// however little it is: longer than a commit takes on a good disk in one
+	// data centre. An entry in so long costs a node a few hundredths of a processor.
+	patience = 5 * time.Millisecond
 )
 
 // queue gathers the operations of all callers into batches until the pump takes
@@ -31,8 +62,8 @@ type queue struct {
 	late    *time.Timer // goes off when it has been under way for too long
 }
 
-func newQueue() *queue {
-	q := &queue{slots: maxInFlight, nonce: rand.Uint64(), flying: map[uint64]*batch{}}
+func newQueue(valueBytes int) *queue {
+	q := &queue{valueBytes: valueBytes, slots: maxInFlight, nonce: rand.Uint64(), flying: map[uint64]*batch{}}
 	q.changed = sync.NewCond(&q.mu)
 	q.late = time.AfterFunc(patience, q.nudge)
 	return q
@@ -44,7 +75,7 @@ func (q *queue) add(ops []engine.Op, atomic, foreign bool) (*batch, int, error) 
 	bytes, said := 0, 0
 	for i := range ops {
 		if !wire.Sound(&ops[i]) {
-			return nil, 0, ErrUnsound
+			return nil, 0, failure.ErrUnsound
 		}
 		bytes += wire.Estimate(&ops[i])
 		if ops[i].AnswersText() {
@@ -52,15 +83,15 @@ func (q *queue) add(ops []engine.Op, atomic, foreign bool) (*batch, int, error) 
 		}
 	}
 	if bytes > maxCallBytes/estimateShare && encodedBytes(ops, atomic) > maxCallBytes {
-		return nil, 0, ErrTooLarge
+		return nil, 0, failure.ErrTooLarge
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
-		return nil, 0, ErrTryAgain
+		return nil, 0, failure.ErrTryAgain
 	}
 	if q.ops+len(ops) > maxQueuedOps {
-		return nil, 0, ErrOverloaded
+		return nil, 0, failure.ErrOverloaded
 	}
 	b := q.open(len(ops), bytes, said, foreign)
 	b.said += said
@@ -118,7 +149,7 @@ func (q *queue) moving(kind wire.Kind, moveNs int64) (*batch, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
-		return nil, ErrTryAgain
+		return nil, failure.ErrTryAgain
 	}
 	b := q.push(kind)
 	b.moveNs = moveNs
@@ -192,11 +223,16 @@ func (q *queue) resume() {
 	q.changed.Broadcast()
 }
 
-// find returns the batch of this node with the given nonce, if it is under way.
-func (q *queue) find(nonce uint64) *batch {
+// answers returns the place for the answers to the batch with the given nonce, nil when no such
+// batch is under way.
+func (q *queue) answers(nonce uint64) []engine.Decision {
 	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.flying[nonce]
+	b := q.flying[nonce]
+	q.mu.Unlock()
+	if b == nil {
+		return nil
+	}
+	return b.answers()
 }
 
 // expire ends the wait for everything older than maxAge: what was not proposed is
@@ -218,10 +254,10 @@ func (q *queue) expire(maxAge time.Duration) {
 	q.changed.Broadcast() // somebody may wait for an empty queue
 	q.mu.Unlock()
 	for _, b := range stale {
-		b.finish(ErrTryAgain)
+		b.finish(failure.ErrTryAgain)
 	}
 	for _, b := range lost {
-		b.finish(ErrUnknown)
+		b.finish(failure.ErrUnknown)
 	}
 }
 
@@ -235,6 +271,6 @@ func (q *queue) close() {
 	q.changed.Broadcast()
 	q.mu.Unlock()
 	for _, b := range waiting {
-		b.finish(ErrTryAgain)
+		b.finish(failure.ErrTryAgain)
 	}
 }

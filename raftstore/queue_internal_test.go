@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
@@ -13,7 +14,7 @@ import (
 // that what it waited for is given up.
 func TestExpiryEmptiesTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue()
+		q := newQueue(0)
 		defer q.close()
 		b, err := q.special(wire.Tick)
 		require.NoError(t, err)
@@ -24,7 +25,7 @@ func TestExpiryEmptiesTheQueue(t *testing.T) {
 		}()
 		synctest.Wait()
 		q.expire(-1)
-		require.ErrorIs(t, b.err, ErrTryAgain)
+		require.ErrorIs(t, b.err, failure.ErrTryAgain)
 		synctest.Wait()
 		select {
 		case <-empty:

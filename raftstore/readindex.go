@@ -4,13 +4,28 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/hashicorp/raft"
+
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/faults"
+	"github.com/weir-project/weir/internal/guards"
+	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
-// ReadIndex returns nil when this node has applied everything that any node had
+const (
+	// observeEvery is how often a node asks for the read index when no read does, so that
+	// StaleFor has an age: a message or two per node cost little.
+	observeEvery = 500 * time.Millisecond
+	// maxTelling bounds the messages about commits that are under way: more than a cluster
+	// has followers, so it is reached only when some do not answer.
+	maxTelling = 16
+)
+
+// readIndex returns nil when this node has applied everything that any node had
 // acknowledged before the call: reads of this node that follow are linearizable. It
 // works on any node and writes nothing to the log (D. Ongaro, "Consensus: Bridging
 // Theory and Practice", section 6.4).
@@ -28,44 +43,58 @@ import (
 // ErrNoLeader: no leader is known. ErrTryAgain: the leader or its majority did not answer
 // in time, this node did not apply the read index in time, or a divergence check of this
 // node is under way.
-func (n *Node) ReadIndex() error {
-	if n.faults.ReadLocally {
+func (rd *reads) readIndex() error {
+	if rd.faults.Has(faults.ReadLocally) {
 		return nil
 	}
-	if n.divergence.underWay.Load() {
-		return ErrTryAgain
+	if rd.disputed.Load() {
+		return failure.ErrTryAgain
 	}
-	if r := n.reign.Load(); r != nil {
-		err := n.readAsLeader(r, true)
-		if err == nil || n.reign.Load() == r {
+	if r := rd.leadership.reign.Load(); r != nil {
+		err := rd.readAsLeader(r, true)
+		if err == nil || rd.leadership.reign.Load() == r {
 			return err
 		}
 	}
-	return n.reads.wait()
+	return rd.wait()
 }
 
-// readAsLeader is ReadIndex where this node leads. forRead says that reads follow.
-func (n *Node) readAsLeader(r *reign, forRead bool) error {
-	asked, at := time.Now(), n.stamp(r)
-	if err := n.awaitCommitted(); err != nil {
+// readAsLeader is readIndex where this node leads. forRead says that reads follow.
+func (rd *reads) readAsLeader(r *reign, forRead bool) error {
+	asked, at := time.Now(), rd.leadership.stamp(r)
+	if err := rd.awaitCommitted(); err != nil {
 		return err
 	}
-	if err := n.stillLeads(r); err != nil {
+	if err := rd.stillLeads(r); err != nil {
 		return err
 	}
-	n.freshness.saw(asked, 0, 0)
+	rd.freshness.saw(asked, 0, 0)
 	if forRead {
-		n.advanceReadTime(readTime{r.term, at})
+		rd.advanceReadTime(readTime{r.term, at})
 	}
 	return nil
 }
 
-// readIndexer asks the leader for the read index, for all reads of a follower. One
-// question is under way at a time. The next question serves all reads that arrived
-// meanwhile, as in etcd's linearizableReadLoop.
-type readIndexer struct {
-	node *Node
-	wake chan struct{} // holds one token: a read waits
+// reads makes the reads of this node linearizable, with ReadIndex, and knows how old a read is
+// that asks nobody.
+//
+// A follower asks the leader for the read index, for all reads that wait. One question is under
+// way at a time. The next question serves all reads that arrived meanwhile, as in etcd's
+// linearizableReadLoop.
+type reads struct {
+	*host
+	raft       *consensus
+	machine    *machine
+	logs       *guardedLog
+	transport  *raft.NetworkTransport
+	leadership *leadership
+	confirms   *confirmer
+	disputed   *atomic.Bool // a divergence check is under way
+
+	freshness freshness
+	readTime  atomic.Pointer[readTime] // nil: no leader has told its time
+	telling   chan struct{}            // holds a token for each message about a commit that is under way
+	wake      chan struct{}            // holds one token: a read waits
 
 	mu   sync.Mutex
 	next *readIndexRound // nil: no read waits
@@ -77,52 +106,48 @@ type readIndexRound struct {
 	err  error
 }
 
-func newReadIndexer(n *Node) *readIndexer {
-	return &readIndexer{node: n, wake: make(chan struct{}, 1)}
-}
-
 // wait joins the next question and waits for its outcome.
-func (q *readIndexer) wait() error {
-	q.mu.Lock()
-	if q.next == nil {
-		q.next = &readIndexRound{done: make(chan struct{})}
+func (rd *reads) wait() error {
+	rd.mu.Lock()
+	if rd.next == nil {
+		rd.next = &readIndexRound{done: make(chan struct{})}
 	}
-	mine := q.next
-	q.mu.Unlock()
+	mine := rd.next
+	rd.mu.Unlock()
 	select {
-	case q.wake <- struct{}{}:
+	case rd.wake <- struct{}{}:
 	default:
 	}
 	select {
 	case <-mine.done:
 		return mine.err
-	case <-q.node.stop:
-		return ErrTryAgain
+	case <-rd.stop:
+		return failure.ErrTryAgain
 	}
 }
 
-func (q *readIndexer) take() *readIndexRound {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	r := q.next
-	q.next = nil
+func (rd *reads) take() *readIndexRound {
+	rd.mu.Lock()
+	defer rd.mu.Unlock()
+	r := rd.next
+	rd.next = nil
 	return r
 }
 
 // run asks whenever reads wait, and every observeEvery so that StaleFor knows how old
 // the state is. It ends with the node.
-func (q *readIndexer) run() {
+func (rd *reads) run() {
 	tick := time.NewTicker(observeEvery)
 	defer tick.Stop()
 	for {
 		select {
-		case <-q.wake:
+		case <-rd.wake:
 		case <-tick.C:
-		case <-q.node.stop:
+		case <-rd.stop:
 			return
 		}
-		r := q.take()
-		err := q.ask(r != nil)
+		r := rd.take()
+		err := rd.ask(r != nil)
 		if r != nil {
 			r.err = err
 			close(r.done)
@@ -133,39 +158,38 @@ func (q *readIndexer) run() {
 // ask repeats the question until it is answered, for at most half a heartbeat: long enough
 // for a handover of leadership, and not for an election, which takes longer than clients
 // wait for a read.
-func (q *readIndexer) ask(forRead bool) error {
+func (rd *reads) ask(forRead bool) error {
 	began := time.Now()
 	for {
-		err := q.askOnce(forRead)
-		if err == nil || errors.Is(err, errLagging) || !forRead || time.Since(began) >= q.node.options.Heartbeat/2 || q.node.closing() {
+		err := rd.askOnce(forRead)
+		if err == nil || errors.Is(err, failure.ErrLagging) || !forRead || time.Since(began) >= rd.options.Heartbeat/2 || rd.closing() {
 			return err
 		}
-		pause(q.node.ctx, leaderlessPause)
+		pause(rd.ctx, leaderlessPause)
 	}
 }
 
-func (q *readIndexer) askOnce(forRead bool) error {
-	n := q.node
-	if r := n.reign.Load(); r != nil {
-		return n.readAsLeader(r, forRead)
+func (rd *reads) askOnce(forRead bool) error {
+	if r := rd.leadership.reign.Load(); r != nil {
+		return rd.readAsLeader(r, forRead)
 	}
-	asker, client := n.leaderClients()
+	asker, client := rd.peers.clients(rd.raft.leader())
 	if asker == nil {
-		return ErrNoLeader
+		return failure.ErrNoLeader
 	}
 	asked := time.Now()
-	a, err := n.askReadIndex(asker, client)
+	a, err := rd.askReadIndex(asker, client)
 	if err != nil {
 		return err
 	}
-	applied, _ := n.machine.check()
-	n.freshness.saw(asked, a.index, applied)
-	if err := n.awaitApplied(a.index, asker); err != nil {
+	applied, _ := rd.machine.check()
+	rd.freshness.saw(asked, a.index, applied)
+	if err := rd.awaitApplied(a.index, asker); err != nil {
 		return err
 	}
-	n.freshness.saw(asked, a.index, a.index)
+	rd.freshness.saw(asked, a.index, a.index)
 	if forRead && a.term != 0 {
-		n.advanceReadTime(readTime{a.term, a.at})
+		rd.advanceReadTime(readTime{a.term, a.at})
 	}
 	return nil
 }
@@ -174,8 +198,8 @@ func (q *readIndexer) askOnce(forRead bool) error {
 // may take. A follower learns with the next message of the leader that an entry is
 // committed, which is up to twice the CommitTimeout away. It asks again while it waits,
 // because the question makes the leader send that message at once.
-func (n *Node) awaitApplied(index uint64, asker *peer.Client) error {
-	applied, forget := n.machine.whenApplied(index)
+func (rd *reads) awaitApplied(index uint64, asker *peer.Client) error {
+	applied, forget := rd.machine.whenApplied(index)
 	defer forget()
 	began := time.Now()
 	for again := askAllAfter; ; again = min(2*again, askAgain) {
@@ -183,13 +207,13 @@ func (n *Node) awaitApplied(index uint64, asker *peer.Client) error {
 		case <-applied:
 			return nil
 		case <-time.After(again):
-		case <-n.stop:
-			return ErrTryAgain
+		case <-rd.stop:
+			return failure.ErrTryAgain
 		}
-		if time.Since(began) > n.maxAge {
-			return errLagging
+		if time.Since(began) > rd.maxAge {
+			return failure.ErrLagging
 		}
-		n.callReadIndex(asker) // the wait is for the first answer's index
+		rd.callReadIndex(asker) // the wait is for the first answer's index
 	}
 }
 
@@ -200,26 +224,58 @@ type readTime struct {
 }
 
 // advanceReadTime sets the time by which reads of this node judge, but never back.
-func (n *Node) advanceReadTime(t readTime) {
+func (rd *reads) advanceReadTime(t readTime) {
 	for {
-		known := n.readTime.Load()
+		known := rd.readTime.Load()
 		if known != nil && (known.term > t.term || known.term == t.term && known.at.NowNs >= t.at.NowNs) {
 			return
 		}
-		if n.readTime.CompareAndSwap(known, &t) {
+		if rd.readTime.CompareAndSwap(known, &t) {
 			return
 		}
 	}
 }
 
-// leaderClients returns the connections to the leader for questions and for operations,
-// or nil when none is known.
-func (n *Node) leaderClients() (asker, client *peer.Client) {
-	_, id := n.raft.LeaderWithID()
-	return n.peers.clients(string(id))
+// callTimeout bounds one question.
+func (rd *reads) callTimeout() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(rd.ctx, min(statusTimeout, rd.maxAge))
 }
 
-// callTimeout bounds one question.
-func (n *Node) callTimeout() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(n.ctx, min(statusTimeout, n.maxAge))
+// awaitCommitted waits until this leader has applied what was committed when it was
+// called. A follower applies an entry as soon as it knows that it is committed, which may
+// be before the leader has applied it. A read of the follower then shows the entry, and
+// what the leader answers afterwards must not be older.
+func (rd *reads) awaitCommitted() error {
+	commit := rd.raft.CommitIndex()
+	if rd.machine.hasPassed(commit) {
+		return nil
+	}
+	guards.Unapplied.Hit()
+	applied, forget := rd.machine.whenApplied(commit)
+	defer forget()
+	timer := time.NewTimer(rd.maxAge)
+	defer timer.Stop()
+	select {
+	case <-applied:
+		return nil
+	case <-timer.C:
+	case <-rd.stop:
+	}
+	return failure.ErrTryAgain
+}
+
+// stillLeads returns nil when nobody had been elected after r began, as a majority
+// confirmed after the call: else this node's state may lack what another leader
+// answered.
+func (rd *reads) stillLeads(r *reign) error { return rd.confirms.wait(r.term) }
+
+// lookStamp returns the time by which reads judge: the last entry's, or the later one that
+// came with a read index. It ignores a time of an earlier term, because the clock of the
+// new leader may be behind it.
+func (rd *reads) lookStamp() engine.Stamp {
+	at, told := rd.machine.lastStamp(), rd.readTime.Load()
+	if told != nil && told.at.NowNs > at.NowNs && told.term == rd.raft.CurrentTerm() {
+		return told.at
+	}
+	return at
 }

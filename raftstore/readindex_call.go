@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/peer"
 	"github.com/weir-project/weir/raftstore/wire"
 )
@@ -64,24 +65,24 @@ func decodeReadIndexAnswer(b []byte) (a readIndexAnswer, ok bool) {
 
 // answerReadIndex answers a follower's question with the last entry applied here, if
 // this node leads and no later leader had been elected when the follower asked.
-func (n *Node) answerReadIndex(from peer.Identity, payload []byte) (byte, []byte) {
+func (rd *reads) answerReadIndex(from peer.Identity, payload []byte) (byte, []byte) {
 	q, ok := decodeReadIndexQuestion(payload)
-	r := n.reign.Load()
+	r := rd.leadership.reign.Load()
 	switch {
 	case !ok:
 		return refused, []byte("a ReadIndex question is too short")
 	case r == nil:
 		return notLeader, nil
 	}
-	a := readIndexAnswer{term: r.term, at: n.stamp(r)}
-	if err := n.awaitCommitted(); err != nil {
+	a := readIndexAnswer{term: r.term, at: rd.leadership.stamp(r)}
+	if err := rd.awaitCommitted(); err != nil {
 		return reply(nil, err)
 	}
 	var entryTerm uint64
-	a.index, entryTerm = n.machine.lastEntry()
-	n.tellCommitted(from.NodeID, q, r, a.index, entryTerm)
-	if !n.vouchedBy(from.NodeID, q.term, r) {
-		if err := n.stillLeads(r); err != nil {
+	a.index, entryTerm = rd.machine.lastEntry()
+	rd.tellCommitted(from.NodeID, q, r, a.index, entryTerm)
+	if !rd.vouchedBy(from.NodeID, q.term, r) {
+		if err := rd.stillLeads(r); err != nil {
 			return reply(nil, err)
 		}
 	}
@@ -91,17 +92,17 @@ func (n *Node) answerReadIndex(from peer.Identity, payload []byte) (byte, []byte
 // vouchedBy reports whether the asking node and this one are a majority in r's term, as
 // they can be with up to three voters. The question then proves what confirmer would ask:
 // the follower was still in this term after the reads arrived.
-func (n *Node) vouchedBy(id string, term uint64, r *reign) bool {
+func (rd *reads) vouchedBy(id string, term uint64, r *reign) bool {
 	if term != r.term {
 		return false
 	}
-	voters, yes := n.voters(), 0
+	voters, yes := rd.raft.voters(), 0
 	for _, voter := range voters {
-		if voter == id || voter == n.options.NodeID {
+		if voter == id || voter == rd.options.NodeID {
 			yes++
 		}
 	}
-	return yes > len(voters)/2 && n.raft.CurrentTerm() == r.term
+	return yes > len(voters)/2 && rd.raft.CurrentTerm() == r.term
 }
 
 // tellCommitted tells a follower that has an entry in its log, and has not applied it, that
@@ -110,56 +111,56 @@ func (n *Node) vouchedBy(id string, term uint64, r *reign) bool {
 // sent sooner but another entry, which costs each node a write. Raft allows a leader to
 // send this at any time: the sender led in that term, the entry is committed, and a
 // follower takes the commit index only up to an entry that its log has in the same term.
-func (n *Node) tellCommitted(id string, q readIndexQuestion, r *reign, index, entryTerm uint64) {
-	if q.applied >= index || q.last < index || n.logs.stuckFor() > n.options.Heartbeat/stuckFraction {
+func (rd *reads) tellCommitted(id string, q readIndexQuestion, r *reign, index, entryTerm uint64) {
+	if q.applied >= index || q.last < index || rd.logs.stuckFor() > rd.options.Heartbeat/stuckFraction {
 		return // in the last case the follower may look for another leader, see gate
 	}
-	s := n.member(id)
+	s := rd.raft.server(id)
 	if s == nil {
 		return
 	}
 	select {
-	case n.telling <- struct{}{}:
+	case rd.telling <- struct{}{}:
 	default:
 		return // the library's own message follows a little later
 	}
-	self := n.transport.EncodePeer(raft.ServerID(n.options.NodeID), n.transport.LocalAddr())
+	self := rd.transport.EncodePeer(raft.ServerID(rd.options.NodeID), rd.transport.LocalAddr())
 	request := raft.AppendEntriesRequest{
-		RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(n.options.NodeID), Addr: self},
+		RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(rd.options.NodeID), Addr: self},
 		Term:      r.term, PrevLogEntry: index, PrevLogTerm: entryTerm, LeaderCommitIndex: index,
 	}
-	n.tasks.Go(func() {
-		defer func() { <-n.telling }()
+	rd.tasks.Go(func() {
+		defer func() { <-rd.telling }()
 		var response raft.AppendEntriesResponse
-		if err := n.transport.AppendEntries(s.ID, s.Address, &request, &response); err != nil {
-			n.log.Debug("a follower could not be told that an entry is committed", "node", id, "entry", index, "error", err)
+		if err := rd.transport.AppendEntries(s.ID, s.Address, &request, &response); err != nil {
+			rd.log.Debug("a follower could not be told that an entry is committed", "node", id, "entry", index, "error", err)
 		}
 	})
 }
 
 // callReadIndex asks the leader once.
-func (n *Node) callReadIndex(asker *peer.Client) (code byte, answer []byte, err error) {
-	index, _ := n.machine.check()
-	q := readIndexQuestion{term: n.raft.CurrentTerm(), applied: index, last: n.raft.LastIndex()}
-	ctx, cancel := n.callTimeout()
+func (rd *reads) callReadIndex(asker *peer.Client) (code byte, answer []byte, err error) {
+	index, _ := rd.machine.check()
+	q := readIndexQuestion{term: rd.raft.CurrentTerm(), applied: index, last: rd.raft.LastIndex()}
+	ctx, cancel := rd.callTimeout()
 	defer cancel()
 	return asker.Call(ctx, callReadIndex, q.encode())
 }
 
 // askReadIndex returns the read index of the leader.
-func (n *Node) askReadIndex(asker, client *peer.Client) (a readIndexAnswer, err error) {
-	code, answer, err := n.callReadIndex(asker)
+func (rd *reads) askReadIndex(asker, client *peer.Client) (a readIndexAnswer, err error) {
+	code, answer, err := rd.callReadIndex(asker)
 	switch {
 	case err != nil:
-		return a, ErrTryAgain
+		return a, failure.ErrTryAgain
 	case code == refused:
-		return n.askOlderLeader(asker, client)
+		return rd.askOlderLeader(asker, client)
 	case code != answered:
-		return a, ErrTryAgain // a read changes nothing, whatever became of the question
+		return a, failure.ErrTryAgain // a read changes nothing, whatever became of the question
 	}
 	a, ok := decodeReadIndexAnswer(answer)
 	if !ok {
-		return a, ErrTryAgain
+		return a, failure.ErrTryAgain
 	}
 	return a, nil
 }
@@ -169,20 +170,20 @@ func (n *Node) askReadIndex(asker, client *peer.Client) (a readIndexAnswer, err 
 // acknowledged before precedes that entry in the log, because a leader of an earlier term
 // could not commit the entry. The leader has applied the entry when it answers, so the
 // index that its status tells afterwards is at least the entry's.
-func (n *Node) askOlderLeader(asker, client *peer.Client) (a readIndexAnswer, err error) {
+func (rd *reads) askOlderLeader(asker, client *peer.Client) (a readIndexAnswer, err error) {
 	look := engine.Op{Key: []byte("weir:readindex"), Limit: engine.Limit{
 		Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: int64(time.Second)}, Max: 1,
 	}}
 	var enc wire.Encoder
-	ctx, cancel := n.callTimeout()
+	ctx, cancel := rd.callTimeout()
 	defer cancel()
 	code, _, err := client.Call(ctx, callDecide, enc.Call(nil, []engine.Op{look}, false))
 	if err != nil || code != answered {
-		return a, ErrTryAgain
+		return a, failure.ErrTryAgain
 	}
 	said, err := ask(ctx, asker)
 	if err != nil {
-		return a, ErrTryAgain
+		return a, failure.ErrTryAgain
 	}
 	return readIndexAnswer{index: said.Index}, nil
 }

@@ -9,11 +9,25 @@ import (
 	"slices"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/persistence"
 )
 
 // recoverName is the file by which an operator says who is left of a cluster whose
 // majority is gone for good. It is used once and then renamed.
 const recoverName = "recover.json"
+
+// recovery brings a group up from what its directory has, before the Raft library starts.
+type recovery struct {
+	*host
+	logs   *guardedLog
+	images *persistence.Images
+	// newMachine makes a machine without a state, raftConfig what the Raft library is told.
+	newMachine func() *machine
+	raftConfig func() *raft.Config
+	// joined is told of the cluster of a recovered state.
+	joined func(founding)
+}
 
 // survivor is one line of that file.
 type survivor struct {
@@ -21,11 +35,22 @@ type survivor struct {
 	Addr string `json:"addr"`
 }
 
+// run checks what the directory has, and recovers a cluster if the operator asks for it.
+func (r *recovery) run() error {
+	if err := r.checkKept(); err != nil {
+		return err
+	}
+	if err := r.dropCoveredLog(); err != nil {
+		return err
+	}
+	return r.recoverIfAsked()
+}
+
 // recoverIfAsked makes the servers of the recovery file the whole cluster, see heir.
 //
 // The node's port must not be open yet: it tells others which cluster this is.
-func (n *Node) recoverIfAsked() error {
-	o := &n.options
+func (r *recovery) recoverIfAsked() error {
+	o := &r.options
 	path := o.FS.PathJoin(o.DataDir, recoverName)
 	f, err := o.FS.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -36,8 +61,8 @@ func (n *Node) recoverIfAsked() error {
 	}
 	servers, err := readSurvivors(f, o.NodeID, o.RaftAddr)
 	if err = errors.Join(err, f.Close()); err == nil {
-		n.log.Warn("making the nodes of the recovery file the whole cluster", "nodes", len(servers))
-		err = n.succeed(servers)
+		r.log.Warn("making the nodes of the recovery file the whole cluster", "nodes", len(servers))
+		err = r.succeed(servers)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", recoverName, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/raftstore"
 )
 
@@ -16,12 +17,12 @@ import (
 type stops struct{ now atomic.Pointer[stop] }
 
 type stop struct {
-	at      raftstore.Failpoint
+	at      faults.Point
 	reached chan struct{} // gets a token each time
 	pass    chan struct{} // each token lets one pass; closed: all pass
 }
 
-func (s *stops) failpoint(at raftstore.Failpoint) {
+func (s *stops) failpoint(at faults.Point) {
 	if one := s.now.Load(); one != nil && one.at == at {
 		one.reached <- struct{}{}
 		<-one.pass
@@ -29,7 +30,7 @@ func (s *stops) failpoint(at raftstore.Failpoint) {
 }
 
 // set has nodes wait at a failpoint until the test ends or release is called.
-func (s *stops) set(t *testing.T, at raftstore.Failpoint) (one *stop, release func()) {
+func (s *stops) set(t *testing.T, at faults.Point) (one *stop, release func()) {
 	one = &stop{at, make(chan struct{}, 100), make(chan struct{})}
 	release = sync.OnceFunc(func() {
 		s.now.Store(nil)
@@ -55,7 +56,7 @@ func TestAnEarlyQuestionIsOutlived(t *testing.T) {
 			for range 20 {
 				c.decideOn(leader, quota("key", 1)) // it is sure of denials, and asks early
 			}
-			held, release := s.set(t, raftstore.DuringDenial)
+			held, release := s.set(t, faults.DuringDenial)
 			answer := make(chan error, 1)
 			go func() { answer <- leader.Decide(ops, make([]engine.Decision, len(ops))) }()
 			<-held.reached
@@ -81,7 +82,7 @@ func TestALateAnswerIsUnknown(t *testing.T) {
 	for i := range ops {
 		ops[i] = quota("key", 10_000)
 	}
-	held, release := s.set(t, raftstore.BeforeForward)
+	held, release := s.set(t, faults.BeforeForward)
 	defer release()
 	answer := make(chan error, 1)
 	go func() { answer <- follower.Decide(ops, make([]engine.Decision, len(ops))) }()

@@ -3,13 +3,24 @@ package raftstore
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/faults"
+	"github.com/weir-project/weir/internal/guards"
 	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/wire"
+)
+
+const (
+	// tickAfter is how long a leader stays silent before it commits the time: what a
+	// failover may cost callers in refill.
+	tickAfter = time.Second
 )
 
 // reign is one term in which this node leads and serves. Its clock is set once: it
@@ -22,67 +33,91 @@ type reign struct {
 	clock persistence.Clock
 }
 
+// leadership is this node as the leader of its group, or as one that may become it: it follows
+// the Raft library, keeps the clock that stamps entries, and hands over to another node.
+type leadership struct {
+	*host
+	raft     *consensus
+	machine  *machine
+	logs     *guardedLog
+	queue    *queue
+	confirms *confirmer
+	// status describes this node.
+	status func() status
+
+	reign     atomic.Pointer[reign] // nil: this node does not lead, or not yet
+	lastEntry atomic.Int64          // uptime at the last proposal
+	lastNote  atomic.Int64          // uptime when wall clocks were last noted
+	handover  handoverWatch
+	advancing sync.Mutex // held while a test clock is moved
+
+	// coldStarts counts the full stops of the cluster after which this node was the first
+	// leader, uncredited those of them whose downtime refilled nothing. downtimeCredit is
+	// the limiter time given, in nanoseconds.
+	coldStarts, uncredited, downtimeCredit atomic.Int64
+}
+
 // lead follows the Raft library's changes of leadership until the node closes.
-func (n *Node) lead() {
+func (l *leadership) lead() {
 	for {
 		select {
-		case leads := <-n.raft.LeaderCh():
-			n.reign.Store(nil)
-			n.confirms.abandon()
+		case leads := <-l.raft.LeaderCh():
+			l.reign.Store(nil)
+			l.confirms.abandon()
 			if leads {
-				n.ascend()
+				l.ascend()
 			}
-		case <-n.stop:
-			n.reign.Store(nil)
+		case <-l.stop:
+			l.reign.Store(nil)
 			return
 		}
 	}
 }
 
 // ascend begins a reign: what earlier leaders committed is applied first.
-func (n *Node) ascend() {
-	for n.raft.State() == raft.Leader {
-		term := n.raft.CurrentTerm()
-		barrier := n.raft.Barrier(n.electionTimeout())
-		if err := n.await(barrier); err != nil {
-			if !n.noQuorumExplained() {
-				n.log.Warn("this node was elected but cannot serve yet", "term", term, "error", err)
+func (l *leadership) ascend() {
+	for l.raft.State() == raft.Leader {
+		term := l.raft.CurrentTerm()
+		barrier := l.raft.Barrier(l.electionTimeout())
+		if err := l.raft.await(barrier); err != nil {
+			if !l.peers.noQuorumExplained() {
+				l.log.Warn("this node was elected but cannot serve yet", "term", term, "error", err)
 			}
 			time.Sleep(leaderlessPause)
 			continue
 		}
 		if entry, ok := barrier.(interface{ Index() uint64 }); ok {
-			n.machine.passTo(entry.Index()) // the library's barrier entry does not reach the machine
+			l.machine.passTo(entry.Index()) // the library's barrier entry does not reach the machine
 		}
-		r := &reign{term: term, clock: n.resumeClock()}
-		if !n.hasCluster() && !n.found(r) {
+		r := &reign{term: term, clock: l.resumeClock()}
+		if !l.identity.hasCluster() && !l.found(r) {
 			continue
 		}
-		n.reach(BeforeLeadership)
-		if n.raft.CurrentTerm() != term {
-			guardElectedTwice.Hit()
+		l.reach(faults.BeforeLeadership)
+		if l.raft.CurrentTerm() != term {
+			guards.ElectedTwice.Hit()
 			continue
 		}
-		n.lastEntry.Store(int64(n.uptime()))
-		n.reign.Store(r)
-		n.queue.special(wire.Tick) // notes the wall clocks; a closed queue needs no note
-		n.log.Info("this node leads", "term", term)
+		l.lastEntry.Store(int64(l.uptime()))
+		l.reign.Store(r)
+		l.queue.special(wire.Tick) // notes the wall clocks; a closed queue needs no note
+		l.log.Info("this node leads", "term", term)
 		return
 	}
 }
 
 // clockFrom returns a clock that goes on from a stamp, by the time since its entry arrived
 // here.
-func (n *Node) clockFrom(at engine.Stamp, arrivedRawNs int64) persistence.Clock {
+func (l *leadership) clockFrom(at engine.Stamp, arrivedRawNs int64) persistence.Clock {
 	if at.NowNs == 0 {
-		at.NowNs = min(max(n.source.WallNs(), int64(time.Second)), maxFirstNs)
-	} else if !n.testClock {
-		at.NowNs += max(n.source.MonotonicNs()-arrivedRawNs, 0)
+		at.NowNs = min(max(l.source.WallNs(), int64(time.Second)), maxFirstNs)
+	} else if !l.testClock {
+		at.NowNs += max(l.source.MonotonicNs()-arrivedRawNs, 0)
 	}
-	if n.testClock {
+	if l.testClock {
 		return persistence.StartTestClock(at)
 	}
-	return persistence.StartClock(n.source, at)
+	return persistence.StartClock(l.source, at)
 }
 
 // maxFirstNs keeps a cluster that is founded with a senseless wall clock within
@@ -90,19 +125,19 @@ func (n *Node) clockFrom(at engine.Stamp, arrivedRawNs int64) persistence.Clock 
 const maxFirstNs = int64(1) << 61
 
 // stamp is the time of an entry proposed now.
-func (n *Node) stamp(r *reign) engine.Stamp {
-	if n.faults.WallClock {
-		return engine.Stamp{NowNs: n.source.WallNs()}
+func (l *leadership) stamp(r *reign) engine.Stamp {
+	if l.faults.Has(faults.WallClock) {
+		return engine.Stamp{NowNs: l.source.WallNs()}
 	}
 	return r.clock.Now()
 }
 
 // stampOf is the time of a batch that is proposed now. An entry that moves a test clock goes on
 // from the last entry: an entry with an unknown end may have moved it beyond r's clock.
-func (n *Node) stampOf(b *batch, r *reign) engine.Stamp {
-	at := n.stamp(r)
+func (l *leadership) stampOf(b *batch, r *reign) engine.Stamp {
+	at := l.stamp(r)
 	if b.moveNs > 0 {
-		at.NowNs = max(at.NowNs, n.lastStamp().NowNs)
+		at.NowNs = max(at.NowNs, l.machine.lastStamp().NowNs)
 		at.NowNs += min(b.moveNs, max(maxFirstNs-at.NowNs, 0))
 	}
 	return at
@@ -110,18 +145,18 @@ func (n *Node) stampOf(b *batch, r *reign) engine.Stamp {
 
 // found writes the cluster's first entry: the constants that every node takes from
 // the log and not from its flags.
-func (n *Node) found(r *reign) bool {
+func (l *leadership) found(r *reign) bool {
 	id, err := newClusterID()
 	if err != nil {
-		n.fatal(err)
+		l.fatal(err)
 		return false
 	}
-	f := founding{ClusterID: id, IDLifetimeNs: n.idLifetimeNs, TestClock: n.testClock}
+	f := founding{ClusterID: id, IDLifetimeNs: l.idLifetimeNs, TestClock: l.testClock}
 	data := append(make([]byte, wire.HeaderLen), f.encode()...)
 	wire.Header{Kind: wire.Found, Term: r.term, At: r.clock.Now()}.Put(data)
-	future := n.raft.Apply(data, n.electionTimeout())
-	if err := n.await(future); err != nil {
-		n.log.Warn("the cluster could not be founded yet", "error", err)
+	future := l.raft.Apply(data, l.electionTimeout())
+	if err := l.raft.await(future); err != nil {
+		l.log.Warn("the cluster could not be founded yet", "error", err)
 		return false
 	}
 	return future.Response() == nil
@@ -138,14 +173,33 @@ func newClusterID() (string, error) {
 
 // keepTime lets limiter time go on in the log of an idle leader, so that the next
 // leader's clock lacks little.
-func (n *Node) keepTime() {
-	r := n.reign.Load()
+func (l *leadership) keepTime() {
+	r := l.reign.Load()
 	if r == nil {
 		return
 	}
 	r.clock.Slew()
-	now := n.uptime()
-	if now-time.Duration(n.lastEntry.Load()) > tickAfter || now-time.Duration(n.lastNote.Load()) > noteEvery {
-		n.queue.special(wire.Tick) // a queue that is closed needs no ticks
+	now := l.uptime()
+	if now-time.Duration(l.lastEntry.Load()) > tickAfter || now-time.Duration(l.lastNote.Load()) > noteEvery {
+		l.queue.special(wire.Tick) // a queue that is closed needs no ticks
 	}
+}
+
+// advanceHere moves the test clock of this leader to where a Tick has moved the log's time.
+// Only one may be under way: the next goes on from the last entry.
+func (l *leadership) advanceHere(ns int64) error {
+	l.advancing.Lock()
+	defer l.advancing.Unlock()
+	r := l.reign.Load()
+	if r == nil {
+		return failure.ErrNotLeader
+	}
+	b, err := l.queue.moving(wire.Tick, ns)
+	if err != nil {
+		return err
+	}
+	if <-b.done; b.err == nil {
+		r.clock.Advance(time.Duration(l.machine.lastStamp().NowNs - r.clock.Now().NowNs))
+	}
+	return b.err
 }

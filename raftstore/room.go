@@ -9,37 +9,37 @@ const firmNum, firmDen = 31, 32
 
 // used is what this node's table takes, without what compaction can give back. It asks for the
 // lock of every shard only where that matters.
-func (n *Node) used() int64 {
-	table := n.machine.table.Load()
-	if used := table.MemoryBytes(); used < n.maxMemory/softDen*softNum {
+func (p *pipeline) used() int64 {
+	table := p.machine.table.Load()
+	if used := table.MemoryBytes(); used < p.maxMemory/softDen*softNum {
 		return used
 	}
 	return table.CompactBytes()
 }
 
 // full reports whether memory has reached num/den of the bound.
-func (n *Node) full(num, den int64) bool {
-	if n.maxMemory == 0 {
+func (p *pipeline) full(num, den int64) bool {
+	if p.maxMemory == 0 {
 		return false
 	}
-	bound := n.maxMemory / den * num
-	return n.machine.table.Load().MemoryBytes() >= bound && n.used() >= bound
+	bound := p.maxMemory / den * num
+	return p.machine.table.Load().MemoryBytes() >= bound && p.used() >= bound
 }
 
 // short reports whether there is no memory for new keys, and eviction can give none.
-func (n *Node) short() bool {
-	if n.denyWhenFull {
-		return n.full(softNum, softDen)
+func (p *pipeline) short() bool {
+	if p.denyWhenFull {
+		return p.full(softNum, softDen)
 	}
-	return n.evictions.isFirm() && n.full(firmNum, firmDen)
+	return p.evictions.isFirm() && p.full(firmNum, firmDen)
 }
 
 // refuse answers the operations that would take memory when there is none, and
 // returns how many it answered. Only the leader's memory counts: what it lets into
 // the log, everyone carries out.
-func (n *Node) refuse(ops []engine.Op, out []engine.Decision, answered []bool) (refused int) {
-	at, _ := n.machine.last()
-	table := n.machine.table.Load()
+func (p *pipeline) refuse(ops []engine.Op, out []engine.Decision, answered []bool) (refused int) {
+	at, _ := p.machine.last()
+	table := p.machine.table.Load()
 	for i := range ops {
 		if !answered[i] && grows(&ops[i], table, at) {
 			out[i], answered[i] = engine.Decision{Status: engine.OutOfMemory}, true
@@ -50,9 +50,9 @@ func (n *Node) refuse(ops []engine.Op, out []engine.Decision, answered []bool) (
 }
 
 // refuseAll is refuse for operations that are carried out together or not at all.
-func (n *Node) refuseAll(ops []engine.Op, out []engine.Decision) bool {
-	at, _ := n.machine.last()
-	table := n.machine.table.Load()
+func (p *pipeline) refuseAll(ops []engine.Op, out []engine.Decision) bool {
+	at, _ := p.machine.last()
+	table := p.machine.table.Load()
 	for i := range ops {
 		if grows(&ops[i], table, at) {
 			for k := range ops {

@@ -77,14 +77,14 @@ func TestNoMemoryOnlyWithoutVictims(t *testing.T) {
 		}
 	}
 	fill(1000)
-	n := &Node{maxMemory: 2 * table.CompactBytes(), evictions: newEvictions(), machine: &machine{}}
-	n.machine.table.Store(table)
-	n.evictions.setFirm(true)
-	require.False(t, n.short(), "memory is not full")
+	p := &pipeline{host: &host{maxMemory: 2 * table.CompactBytes()}, evictions: newEvictions(), machine: &machine{}}
+	p.machine.table.Store(table)
+	p.evictions.setFirm(true)
+	require.False(t, p.short(), "memory is not full")
 	fill(4000)
-	require.True(t, n.short())
-	n.evictions.setFirm(false)
-	require.False(t, n.short(), "there may be something to evict")
-	n.denyWhenFull = true
-	require.True(t, n.short(), "nothing is evicted")
+	require.True(t, p.short())
+	p.evictions.setFirm(false)
+	require.False(t, p.short(), "there may be something to evict")
+	p.denyWhenFull = true
+	require.True(t, p.short(), "nothing is evicted")
 }

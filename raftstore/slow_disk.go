@@ -72,27 +72,27 @@ func (s *slowDisk) leaves(mine, theirs time.Duration) bool {
 // leaveSlowDisk hands leadership to the member with the fastest disk when this leader's
 // disk is much slower: all nodes append the same entries, and each decision waits for the
 // leader's append.
-func (n *Node) leaveSlowDisk(s *slowDisk) {
+func (l *leadership) leaveSlowDisk(s *slowDisk) {
 	var mine, theirs time.Duration
 	var to string
-	if n.reign.Load() != nil {
-		mine = n.logs.times.median()
-		to, theirs = n.fastestDisk()
+	if l.reign.Load() != nil {
+		mine = l.logs.times.median()
+		to, theirs = l.fastestDisk()
 	}
 	if !s.leaves(mine, theirs) {
 		return
 	}
-	n.log.Warn("the disk of this leader is slow; handing leadership to a node with a faster one", "to", to, "append", mine, "append_there", theirs)
-	if err := n.transfer(to); err != nil {
-		n.log.Error("leadership could not be handed over", "to", to, "error", err)
+	l.log.Warn("the disk of this leader is slow; handing leadership to a node with a faster one", "to", to, "append", mine, "append_there", theirs)
+	if err := l.transfer(to); err != nil {
+		l.log.Error("leadership could not be handed over", "to", to, "error", err)
 	}
 }
 
 // fastestDisk returns the voter that is up and appends fastest, and its median append; 0
 // if no member has told one.
-func (n *Node) fastestDisk() (id string, took time.Duration) {
-	for _, m := range *n.members.Load() {
-		last, heard := n.peers.last(m.ID)
+func (l *leadership) fastestDisk() (id string, took time.Duration) {
+	for _, m := range *l.peers.members.Load() {
+		last, heard := l.peers.last(m.ID)
 		theirs := time.Duration(last.AppendNs)
 		if m.Voter && m.Up && heard && theirs > 0 && (took == 0 || theirs < took) {
 			id, took = m.ID, theirs

@@ -2,105 +2,125 @@ package raftstore
 
 import (
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/latency"
+	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/internal/failure"
 )
+
+const (
+	// calmSnapshots is how many times the bytes that make a snapshot may have come until
+	// it no longer rests: what is due to keep the log short may then cost decisions time.
+	calmSnapshots = 2
+	// maxTrailing and minTrailing bound the entries kept behind a snapshot so that a
+	// follower that was away for a moment catches up by log.
+	maxTrailing, minTrailing = 10_240, 64
+)
+
+// snapshots takes the snapshots of a group: when its log has become long, and when asked.
+type snapshots struct {
+	*host
+	raft       *consensus
+	machine    *machine
+	images     *persistence.Images
+	leadership *leadership
+
+	asked    chan chan error
+	lastSave atomic.Int64 // Unix nanoseconds of the last snapshot; 0: never
+	took     latency.Histogram
+}
 
 // snapshot takes a snapshot whenever the log behind the last one has become long
 // enough, or someone asks for one, until the node closes.
-func (n *Node) snapshot() {
+func (s *snapshots) snapshot() {
 	tick := time.NewTicker(housekeepEvery)
 	defer tick.Stop()
-	due := func() int64 { return n.machine.committed.Load().turnOf(n.options.NodeID, n.options.SnapshotBytes) }
+	due := func() int64 { return turnOf(s.machine.members(), s.options.NodeID, s.options.SnapshotBytes) }
 	for {
 		select {
 		case <-tick.C:
-			if n.machine.logBytes.Load() >= due() && n.take() == nil {
-				due = func() int64 { return n.options.SnapshotBytes }
+			if s.machine.logBytes.Load() >= due() && s.take() == nil {
+				due = func() int64 { return s.options.SnapshotBytes }
 			}
-		case asked := <-n.snapshots:
-			asked <- n.take()
-		case <-n.stop:
+		case reply := <-s.asked:
+			reply <- s.take()
+		case <-s.stop:
 			return
 		}
 	}
 }
 
-// turnOf is after how many bytes of log a node takes its first snapshot. All nodes count
+// turnOf returns after how many bytes of log a node takes its first snapshot. All nodes count
 // the same log: without turns they would all write at the same moments, when the
 // majority that a decision waits for has the least time.
-func (m *membership) turnOf(id string, bytes int64) int64 {
-	if m == nil {
-		return bytes
-	}
+func turnOf(servers []raft.Server, id string, bytes int64) int64 {
 	turn := 1
-	for _, other := range m.servers {
+	for _, other := range servers {
 		if string(other.ID) < id {
 			turn++
 		}
 	}
-	return min(bytes*int64(turn)/int64(max(len(m.servers), 1)), bytes)
+	return min(bytes*int64(turn)/int64(max(len(servers), 1)), bytes)
 }
 
 // take makes a snapshot: first what changed, while entries go on being applied,
 // then the rest at a standstill.
-func (n *Node) take() error {
+func (s *snapshots) take() error {
 	start := time.Now()
-	n.trail()
-	bytes, entries := n.machine.logBytes.Load(), n.machine.logEntries.Load()
-	err := n.machine.precopy(calmSnapshots * n.options.SnapshotBytes)
+	s.trail()
+	bytes, entries := s.machine.logBytes.Load(), s.machine.logEntries.Load()
+	err := s.machine.precopy(calmSnapshots * s.options.SnapshotBytes)
 	copied := time.Since(start)
 	if err == nil {
-		err = n.await(n.raft.Snapshot())
+		err = s.raft.await(s.raft.Snapshot())
 	}
 	if errors.Is(err, errHurry) || errors.Is(err, raft.ErrRaftShutdown) {
-		return ErrUnavailable
+		return failure.ErrUnavailable
 	}
 	if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) {
-		n.log.Warn("no snapshot could be taken; the next attempt follows", "error", err)
+		s.log.Warn("no snapshot could be taken; the next attempt follows", "error", err)
 		return err
 	}
-	n.machine.logBytes.Add(-bytes)
-	n.machine.logEntries.Add(-entries)
-	n.lastSave.Store(time.Now().UnixNano())
-	n.counters.snapshots.Observe(time.Since(start), 1)
-	n.log.Debug("snapshot taken", "took", time.Since(start), "precopy", copied, "standstill", time.Duration(n.machine.standstill.Load()), "entries", entries, "bytes", bytes)
+	s.machine.logBytes.Add(-bytes)
+	s.machine.logEntries.Add(-entries)
+	s.lastSave.Store(time.Now().UnixNano())
+	s.took.Observe(time.Since(start), 1)
+	s.log.Debug("snapshot taken", "took", time.Since(start), "precopy", copied, "standstill", time.Duration(s.machine.standstill.Load()), "entries", entries, "bytes", bytes)
 	return nil
 }
 
 // trail sets how many entries stay behind a snapshot: as many as one snapshot's
 // bytes of entries like the last ones, so that the log is bounded by bytes.
-func (n *Node) trail() {
-	bytes, entries := n.machine.logBytes.Load(), n.machine.logEntries.Load()
+func (s *snapshots) trail() {
+	bytes, entries := s.machine.logBytes.Load(), s.machine.logEntries.Load()
 	if entries == 0 {
 		return
 	}
-	c := n.raft.ReloadableConfig()
-	c.TrailingLogs = uint64(min(max(n.options.SnapshotBytes*entries/max(bytes, 1), minTrailing), maxTrailing))
-	if err := n.raft.ReloadConfig(c); err != nil {
-		n.log.Warn("the length of the log could not be set", "error", err)
+	c := s.raft.ReloadableConfig()
+	c.TrailingLogs = uint64(min(max(s.options.SnapshotBytes*entries/max(bytes, 1), minTrailing), maxTrailing))
+	if err := s.raft.ReloadConfig(c); err != nil {
+		s.log.Warn("the length of the log could not be set", "error", err)
 	}
 }
 
-// Snapshot takes a snapshot now.
-func (n *Node) Snapshot() error {
+// now takes a snapshot now.
+func (s *snapshots) now() error {
 	done := make(chan error, 1)
 	select {
-	case n.snapshots <- done:
+	case s.asked <- done:
 		return <-done
-	case <-n.stop:
-		return ErrUnavailable
+	case <-s.stop:
+		return failure.ErrUnavailable
 	}
 }
 
-// Save is Snapshot: with it on disk, a restart replays nothing. Every answer given
-// so far is on the disks of a majority anyway.
-func (n *Node) Save() error { return n.Snapshot() }
-
-// LastSave is when the last snapshot was taken; the zero time: never.
-func (n *Node) LastSave() time.Time {
-	ns := n.lastSave.Load()
+// last returns when the last snapshot was taken; the zero time: never.
+func (s *snapshots) last() time.Time {
+	ns := s.lastSave.Load()
 	if ns == 0 {
 		return time.Time{}
 	}

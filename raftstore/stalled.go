@@ -50,46 +50,46 @@ func (s *stalled) check(self string, commit uint64, members []Member) (id string
 // watchStalled looks for stalled members and a slow disk until the node closes. The
 // watchdog must not do this: a handover waits for the Raft library, which may wait for the
 // disk.
-func (n *Node) watchStalled() {
+func (l *leadership) watchStalled() {
 	tick := time.NewTicker(housekeepEvery)
 	defer tick.Stop()
-	lagging := stalled{limit: n.options.StalledAfter}
+	lagging := stalled{limit: l.options.StalledAfter}
 	var disk slowDisk
 	for {
 		select {
 		case <-tick.C:
-			n.stepAside(&lagging)
-			n.leaveSlowDisk(&disk)
-		case <-n.stop:
+			l.stepAside(&lagging)
+			l.leaveSlowDisk(&disk)
+		case <-l.stop:
 			return
 		}
 	}
 }
 
 // stepAside hands leadership over when a member has stalled.
-func (n *Node) stepAside(s *stalled) {
-	if n.reign.Load() == nil {
+func (l *leadership) stepAside(s *stalled) {
+	if l.reign.Load() == nil {
 		s.since = nil
 		return
 	}
-	id, yes := s.check(n.options.NodeID, n.raft.CommitIndex(), *n.members.Load())
+	id, yes := s.check(l.options.NodeID, l.raft.CommitIndex(), *l.peers.members.Load())
 	if !yes || time.Since(s.moved) < handOverAgain {
 		return
 	}
 	s.since = nil
-	n.log.Error("a node is up but gets no entries; handing leadership over", "node", id)
-	if err := n.transferBut(id); err != nil {
-		n.log.Error("leadership could not be handed over", "error", err)
+	l.log.Error("a node is up but gets no entries; handing leadership over", "node", id)
+	if err := l.transferBut(id); err != nil {
+		l.log.Error("leadership could not be handed over", "error", err)
 		return
 	}
 	s.moved = time.Now()
 }
 
 // transferBut hands leadership to a member other than the one that has stalled.
-func (n *Node) transferBut(id string) error {
-	for _, m := range *n.members.Load() {
-		if m.ID != id && m.ID != n.options.NodeID && m.Voter && m.Up {
-			return n.transfer(m.ID)
+func (l *leadership) transferBut(id string) error {
+	for _, m := range *l.peers.members.Load() {
+		if m.ID != id && m.ID != l.options.NodeID && m.Voter && m.Up {
+			return l.transfer(m.ID)
 		}
 	}
 	return errNobodyUp

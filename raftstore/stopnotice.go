@@ -17,22 +17,22 @@ const stopNoticeMost = 200 * time.Millisecond
 
 // tellStopping tells the other nodes that this node stops, so that none takes the end of its
 // connections for a fault, and none hands leadership to it.
-func (n *Node) tellStopping() {
-	n.stopping.Store(true)
-	ctx, cancel := context.WithTimeout(n.ctx, stopNoticeMost)
+func (p *peers) tellStopping() {
+	p.stopping.Store(true)
+	ctx, cancel := context.WithTimeout(p.ctx, stopNoticeMost)
 	defer cancel()
 	var told sync.WaitGroup
-	for _, client := range n.peers.askers(n.peers.ids()) {
+	for _, client := range p.askers(p.ids()) {
 		told.Go(func() { _, _, _ = client.Call(ctx, callStopping, nil) }) // an older weir does not know it
 	}
 	told.Wait()
 }
 
 // hearStopping takes note that another node stops.
-func (n *Node) hearStopping(id string) {
-	if n.peers.markStopping(id) && !n.stopping.Load() {
-		_, noQuorum := n.peers.stops()
-		n.log.Info("another node stops; lines about it have the level debug until it is back", "node", id, "majority_left", !noQuorum)
+func (p *peers) hearStopping(id string) {
+	if p.markStopping(id) && !p.stopping.Load() {
+		_, noQuorum := p.stops()
+		p.log.Info("another node stops; lines about it have the level debug until it is back", "node", id, "majority_left", !noQuorum)
 	}
 }
 
@@ -99,31 +99,31 @@ func (p *peers) ids() (ids []string) {
 
 // stopsExplain reports whether connections end because this node stops or another one said
 // that it does.
-func (n *Node) stopsExplain() bool {
-	count, _ := n.peers.stops()
-	return count > 0 || n.stopping.Load()
+func (p *peers) stopsExplain() bool {
+	count, _ := p.stops()
+	return count > 0 || p.stopping.Load()
 }
 
 // noQuorumExplained reports whether the cluster cannot decide because nodes were stopped.
-func (n *Node) noQuorumExplained() bool {
-	_, noQuorum := n.peers.stops()
-	return noQuorum || n.stopping.Load()
+func (p *peers) noQuorumExplained() bool {
+	_, noQuorum := p.stops()
+	return noQuorum || p.stopping.Load()
 }
 
 // expects reports whether a line of the library follows from the stop of a node, or belongs
 // to every start or election.
-func (n *Node) expects(line libraryLine) bool {
-	if n.stopping.Load() || belongsToStart(line) || refusesCandidate(line) {
+func (p *peers) expects(line libraryLine) bool {
+	if p.stopping.Load() || belongsToStart(line) || refusesCandidate(line) {
 		return true
 	}
 	switch line.text {
 	case "failed to contact quorum of nodes, stepping down", "Election timeout reached, restarting election":
-		return n.noQuorumExplained()
+		return p.noQuorumExplained()
 	case "failed to decode incoming command", "failed to flush response": // the library does not say whose
-		return n.stopsExplain()
+		return p.stopsExplain()
 	}
-	id := n.concerns(line)
-	return id != "" && n.peers.isStopping(id)
+	id := p.concerns(line)
+	return id != "" && p.isStopping(id)
 }
 
 // refusesCandidate reports whether the library refused its vote to a member because a leader is
@@ -138,7 +138,7 @@ func refusesCandidate(line libraryLine) bool {
 }
 
 // concerns returns the id of the node that a line of the library is about, or "".
-func (n *Node) concerns(line libraryLine) string {
+func (p *peers) concerns(line libraryLine) string {
 	for _, name := range []string{"peer", "target", "server-id", "last-leader-id"} {
 		switch v := line.value(name).(type) {
 		case raft.Server:
@@ -146,7 +146,7 @@ func (n *Node) concerns(line libraryLine) string {
 		case raft.ServerID:
 			return string(v)
 		case raft.ServerAddress:
-			return n.peers.idAt(string(v))
+			return p.idAt(string(v))
 		}
 	}
 	return ""

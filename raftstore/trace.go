@@ -12,8 +12,8 @@ type Entry struct {
 }
 
 // told tells of an entry where somebody wants to know.
-func (n *Node) told(p proposal, err error) {
-	if n.options.OnEntry != nil {
-		n.options.OnEntry(Entry{Ops: p.batch.ops, Begun: p.batch.born, Proposed: p.at, Settled: time.Now(), Err: err})
+func (p *pipeline) told(sent proposal, err error) {
+	if p.options.OnEntry != nil {
+		p.options.OnEntry(Entry{Ops: sent.batch.ops, Begun: sent.batch.born, Proposed: sent.at, Settled: time.Now(), Err: err})
 	}
 }

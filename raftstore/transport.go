@@ -2,6 +2,8 @@ package raftstore
 
 import (
 	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/internal/faults"
 )
 
 // transport is the Raft library's network transport without its fast path for
@@ -14,7 +16,7 @@ import (
 type transport struct {
 	*raft.NetworkTransport
 	gate  *gate
-	reach func(Failpoint) // Node.reach
+	reach func(faults.Point) // Node.reach
 }
 
 var (

@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
@@ -24,18 +25,18 @@ func (o over) Index() uint64 { return 0 }
 // only what is in no log.
 func TestWhatTheLibrarySays(t *testing.T) {
 	other := errors.New("other")
-	n := newNode(Options{OnFatal: func(error) {}})
+	c := &consensus{ended: make(chan struct{})}
 	for said, want := range map[error]struct{ entry, change error }{
-		raft.ErrNotLeader:                    {ErrTryAgain, ErrTryAgain},
-		raft.ErrEnqueueTimeout:               {ErrTryAgain, ErrTryAgain},
-		raft.ErrLeadershipTransferInProgress: {ErrTryAgain, ErrTryAgain},
-		raft.ErrLeadershipLost:               {ErrUnknown, ErrUnknown},
-		raft.ErrRaftShutdown:                 {ErrUnknown, ErrUnknown},
-		other:                                {ErrUnknown, other},
+		raft.ErrNotLeader:                    {failure.ErrTryAgain, failure.ErrTryAgain},
+		raft.ErrEnqueueTimeout:               {failure.ErrTryAgain, failure.ErrTryAgain},
+		raft.ErrLeadershipTransferInProgress: {failure.ErrTryAgain, failure.ErrTryAgain},
+		raft.ErrLeadershipLost:               {failure.ErrUnknown, failure.ErrUnknown},
+		raft.ErrRaftShutdown:                 {failure.ErrUnknown, failure.ErrUnknown},
+		other:                                {failure.ErrUnknown, other},
 		nil:                                  {nil, nil},
 	} {
 		require.Equal(t, want.entry, verdict(said), "an entry: %v", said)
-		require.Equal(t, want.change, n.changed(over{err: said}), "a change: %v", said)
+		require.Equal(t, want.change, c.change(over{err: said}), "a change: %v", said)
 	}
 }
 
@@ -49,15 +50,15 @@ func TestEachCallerIsTold(t *testing.T) {
 	}{
 		"applied":             {over{}, nil, false},
 		"void":                {over{answer: void}, void, false},
-		"refused":             {over{err: raft.ErrNotLeader, answer: void}, ErrTryAgain, true},
-		"perhaps in some log": {over{err: raft.ErrLeadershipLost}, ErrUnknown, true},
+		"refused":             {over{err: raft.ErrNotLeader, answer: void}, failure.ErrTryAgain, true},
+		"perhaps in some log": {over{err: raft.ErrLeadershipLost}, failure.ErrUnknown, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newBareNode(t)
 			b := newBatch(wire.Decide, 1)
-			n.proposals <- proposal{batch: b, future: c.future}
-			close(n.proposals)
-			n.settle()
+			n.group.pipeline.proposals <- proposal{batch: b, future: c.future}
+			close(n.group.pipeline.proposals)
+			n.group.pipeline.settle()
 			<-b.done
 			require.Equal(t, c.want, b.err)
 			if c.logs {

@@ -3,6 +3,8 @@ package raftstore
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/weir-project/weir/internal/guards"
 )
 
 // wallNote is a leader's record of the voters' wall clocks, in a Tick. After a cold start
@@ -27,17 +29,17 @@ const (
 )
 
 // noteWalls returns the body of a Tick. An older weir ignores it.
-func (n *Node) noteWalls(r *reign) []byte {
-	n.lastNote.Store(int64(n.uptime()))
-	if n.testClock {
+func (l *leadership) noteWalls(r *reign) []byte {
+	l.lastNote.Store(int64(l.uptime()))
+	if l.testClock {
 		return nil
 	}
-	limiterNs, rawNs := r.clock.Now().NowNs, n.source.MonotonicNs()
+	limiterNs, rawNs := r.clock.Now().NowNs, l.source.MonotonicNs()
 	note := wallNote{AheadNs: map[string]int64{}}
-	for _, id := range n.voters() {
-		if id == n.options.NodeID {
-			note.AheadNs[id] = n.source.WallNs() - limiterNs
-		} else if h, ok := n.peers.last(id); ok && time.Since(h.at) < 3*statusEvery {
+	for _, id := range l.raft.voters() {
+		if id == l.options.NodeID {
+			note.AheadNs[id] = l.source.WallNs() - limiterNs
+		} else if h, ok := l.peers.last(id); ok && time.Since(h.at) < 3*statusEvery {
 			note.AheadNs[id] = h.wallNow(rawNs) - limiterNs
 		}
 	}
@@ -66,7 +68,7 @@ func (s *state) walls() *wallNote {
 	case s.Walls == nil || s.At.NowNs-s.Walls.AtNs > int64(noteLife):
 		return nil
 	case s.Walls.Term != s.Term:
-		guardOldNote.Hit()
+		guards.OldNote.Hit()
 		return nil
 	}
 	return s.Walls

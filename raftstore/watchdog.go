@@ -1,104 +1,81 @@
 package raftstore
 
 import (
-	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/raftstore/internal/failure"
 )
+
+const (
+	// hungAfter is how long a write to the log may take before the node gives up.
+	hungAfter = 5 * time.Second
+)
+
+// watchdog ends the process of a node that cannot go on.
+type watchdog struct {
+	*host
+	raft       *consensus
+	machine    *machine
+	logs       *guardedLog
+	leadership *leadership
+}
 
 // watch acts when the Raft library is stuck in one of the ways it is known for.
 // Waiting does not mend them: a restart does.
-func (n *Node) watch() {
+func (w *watchdog) watch() {
 	tick := time.NewTicker(housekeepEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-		case <-n.stop:
+		case <-w.stop:
 			return
 		}
-		n.logs.awake.tick()
-		n.endIfStuck()
+		w.logs.awake.tick()
+		w.endIfStuck()
 	}
 }
 
 // endIfStuck ends the process of a node that cannot go on. A node that is closing looks
 // like one that was removed, and ends by itself.
-func (n *Node) endIfStuck() {
-	if err := n.stuck(); err != nil && !n.closing() {
-		n.fatal(err)
+func (w *watchdog) endIfStuck() {
+	if err := w.stuck(); err != nil && !w.closing() {
+		w.fatal(err)
 	}
 }
 
 // stuck says why this node cannot go on; nil: it can.
-func (n *Node) stuck() error {
-	if what, yes := n.logs.hung(hungAfter); yes {
-		return fmt.Errorf("%w: %s has taken more than %v; is the disk hung?", ErrStuck, what, hungAfter)
+func (w *watchdog) stuck() error {
+	if what, yes := w.logs.hung(hungAfter); yes {
+		return fmt.Errorf("%w: %s has taken more than %v; is the disk hung?", failure.ErrStuck, what, hungAfter)
 	}
-	if n.removed() {
-		return ErrRemoved
+	if w.removed() {
+		return failure.ErrRemoved
 	}
-	if n.handover.stuck(4 * n.electionTimeout()) {
-		return fmt.Errorf("%w: a handover of leadership did not end (hashicorp/raft issue 696)", ErrStuck)
+	if w.leadership.handover.stuck(4 * w.electionTimeout()) {
+		return fmt.Errorf("%w: a handover of leadership did not end (hashicorp/raft issue 696)", failure.ErrStuck)
 	}
 	return nil
 }
 
 // removed reports whether the cluster has gone on without this node. A node that
 // was cut off when that happened hears it from the others.
-func (n *Node) removed() bool {
-	if n.raft.State() == raft.Shutdown {
+func (w *watchdog) removed() bool {
+	if w.raft.State() == raft.Shutdown {
 		return true
 	}
-	c := n.machine.committed.Load()
+	c := w.machine.committed.Load()
 	if c == nil {
 		return false
 	}
-	if serverOf(c.servers, n.options.NodeID) != nil {
-		n.markJoined(c.index)
-		return n.peers.without(n.options.NodeID, c.index)
+	if serverOf(c.servers, w.options.NodeID) != nil {
+		if err := w.identity.markJoined(c.index); err != nil {
+			w.fatal(err)
+		}
+		return w.peers.without(w.options.NodeID, c.index)
 	}
-	return n.joinedBefore(c.index)
-}
-
-// awake measures how long this process has run, by the ticks of its watchdog. A pause of
-// the process, or of its virtual machine, counts as at most two ticks, so that a pause does
-// not look like a hung disk.
-type awake struct {
-	ran  atomic.Int64 // nanoseconds
-	last time.Time    // of the last tick; only the watchdog uses it
-}
-
-// tick counts the time since the last tick.
-func (a *awake) tick() {
-	now := time.Now()
-	if !a.last.IsZero() {
-		a.ran.Add(int64(min(now.Sub(a.last), 2*housekeepEvery)))
-	}
-	a.last = now
-}
-
-func (a *awake) now() time.Duration { return time.Duration(a.ran.Load()) }
-
-// handoverWatch notices a leader that refuses every entry because it believes that
-// it is handing leadership over. An idle leader proposes a tick every second, so
-// there is always something to be refused.
-type handoverWatch struct{ since atomic.Pointer[time.Time] } // of the first refusal in a row, with its monotonic reading; nil: none
-
-// saw takes note of what the Raft library said of an entry.
-func (h *handoverWatch) saw(err error) {
-	if errors.Is(err, raft.ErrLeadershipTransferInProgress) {
-		now := time.Now()
-		h.since.CompareAndSwap(nil, &now)
-	} else if h.since.Load() != nil {
-		h.since.Store(nil)
-	}
-}
-
-func (h *handoverWatch) stuck(limit time.Duration) bool {
-	since := h.since.Load()
-	return since != nil && time.Since(*since) > limit
+	return w.identity.joinedBefore(c.index)
 }

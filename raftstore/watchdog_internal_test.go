@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/internal/failure"
 )
 
 // slowStore takes as long as it is told to.
@@ -149,11 +150,11 @@ func TestAStalledMemberIsSeen(t *testing.T) {
 }
 
 func TestFatalErrorsSayWhetherToRestart(t *testing.T) {
-	n := &Node{log: slog.New(slog.DiscardHandler)}
-	require.NotNil(t, n.stopper(nil))
-	corrupt := fmt.Errorf("%w: %w", ErrLogFailed, wal.ErrCorrupt)
-	require.Contains(t, restartAdvice(ErrDiverged, false), "no:")
-	require.Contains(t, restartAdvice(ErrLogFailed, false), "yes")
+	h := &host{log: slog.New(slog.DiscardHandler)}
+	require.NotNil(t, h.stopper(nil))
+	corrupt := fmt.Errorf("%w: %w", failure.ErrLogFailed, wal.ErrCorrupt)
+	require.Contains(t, restartAdvice(failure.ErrDiverged, false), "no:")
+	require.Contains(t, restartAdvice(failure.ErrLogFailed, false), "yes")
 	require.Contains(t, restartAdvice(corrupt, false), "no:", "it would only stop again")
 	for err, want := range map[error]string{
 		ErrRemoved:   "no: to have it join again",
@@ -170,7 +171,7 @@ func TestFatalErrorsSayWhetherToRestart(t *testing.T) {
 // No advice has anybody delete what may be the only copy of the state.
 func TestNoAdviceDeletesAnything(t *testing.T) {
 	for _, alone := range []bool{true, false} {
-		for _, err := range []error{ErrDiverged, ErrRemoved, ErrLostState, ErrSpentID, ErrNewer, ErrLogFailed, wal.ErrCorrupt, ErrStuck, ErrDisputed, persistence.ErrDamagedLive} {
+		for _, err := range []error{failure.ErrDiverged, failure.ErrRemoved, failure.ErrLostState, failure.ErrSpentID, failure.ErrNewer, failure.ErrLogFailed, wal.ErrCorrupt, failure.ErrStuck, failure.ErrDisputed, persistence.ErrDamagedLive} {
 			advice := restartAdvice(err, alone)
 			for _, word := range []string{"empty", "delete", "erase", "wipe"} {
 				require.NotContains(t, advice, word, "%v", err)
@@ -185,10 +186,10 @@ func TestNoAdviceDeletesAnything(t *testing.T) {
 	others := restartAdvice(wal.ErrCorrupt, false)
 	require.Less(t, strings.Index(others, "majority serves"), strings.Index(others, "remove this node"), "what to see first comes first")
 
-	n := &Node{options: Options{Expect: 1}}
-	require.True(t, n.alone())
-	n.members.Store(&[]Member{{ID: "a"}, {ID: "b"}})
-	require.False(t, n.alone(), "it has grown since")
-	n = &Node{options: Options{Expect: 3, Join: []string{"a", "b", "c"}}}
-	require.False(t, n.alone())
+	h := &host{options: Options{Expect: 1}, peers: &peers{}}
+	require.True(t, h.alone())
+	h.peers.members.Store(&[]Member{{ID: "a"}, {ID: "b"}})
+	require.False(t, h.alone(), "it has grown since")
+	h = &host{options: Options{Expect: 3, Join: []string{"a", "b", "c"}}, peers: &peers{}}
+	require.False(t, h.alone())
 }

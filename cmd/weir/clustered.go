@@ -41,7 +41,7 @@ type clusterFlags struct {
 
 	TestDial       map[string]string `hidden:"" mapsep:"," help:"For tests: dial another address instead of a node's own."`
 	TestWallOffset time.Duration     `hidden:"" help:"For tests: shift the wall clock."`
-	TestFault      []string          `hidden:"" help:"For tests: make a known mistake."`
+	testFaults     `embed:""`
 }
 
 // clustered reports whether the server is to be a node of a cluster.
@@ -79,7 +79,7 @@ func (s *serveCmd) clusterOptions(log *slog.Logger, memory int64, at *ports) (ra
 	if err != nil {
 		return raftstore.Options{}, err
 	}
-	faults, err := faultsFrom(s.TestFault)
+	faults, err := s.faults()
 	if err != nil {
 		return raftstore.Options{}, err
 	}
@@ -158,22 +158,6 @@ func (f *clusterFlags) source() persistence.Source {
 }
 
 func (s shiftedSource) WallNs() int64 { return s.Source.WallNs() + s.byNs }
-
-func faultsFrom(names []string) (f raftstore.Faults, err error) {
-	known := map[string]*bool{
-		"heartbeat-fast-path": &f.HeartbeatFastPath, "no-sync": &f.NoSync, "wall-clock": &f.WallClock, "no-clamp": &f.NoClamp,
-		"collect-early": &f.CollectEarly, "early-reply": &f.EarlyReply, "snapshot-without-stamp": &f.SnapshotWithoutStamp, "stale-index": &f.StaleIndex, "fastest-wall": &f.FastestWall,
-		"read-locally": &f.ReadLocally, "fresh-by-contact": &f.FreshByContact,
-	}
-	for _, name := range names {
-		on, ok := known[name]
-		if !ok {
-			return f, fmt.Errorf("--test-fault: unknown fault %q", name)
-		}
-		*on = true
-	}
-	return f, nil
-}
 
 // node is a limiter with an end.
 type node interface {

@@ -1,5 +1,5 @@
-// Package guards counts how often each check that stands against a rare race has refused
-// something. The simulator reads the counts and reports which guards a run has exercised.
+// Package guards counts how often each check of a node that stands against a rare race has
+// refused something. Package sim reads the counts and reports which guards a run has exercised.
 package guards
 
 import "sync/atomic"
@@ -10,11 +10,10 @@ type Guard struct {
 	hits atomic.Int64
 }
 
-// all are the guards of the program. Only the initialization of packages adds to them.
+// all are the guards of the program. Only the initialization of this package adds to them.
 var all []*Guard
 
-// New makes a guard. Packages call it for their variables.
-func New(name string) *Guard {
+func newGuard(name string) *Guard {
 	g := &Guard{name: name}
 	all = append(all, g)
 	return g

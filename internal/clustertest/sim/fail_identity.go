@@ -9,7 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
@@ -106,7 +106,7 @@ func (s *Simulation) lateImage(leader *process, h *host) {
 	p.crash("it is to fall behind", 100, 0)
 	time.Sleep(2 * raceLimit)
 	leader.node.Snapshot()
-	held := leader.stopAt(raftstore.BeforeImage, 0)
+	held := leader.stopAt(faults.BeforeImage, 0)
 	defer held.release()
 	h.start()
 	if !held.within(raceLimit) {

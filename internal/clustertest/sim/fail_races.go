@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/internal/faults"
 )
 
 // The races of terms: a leader is held between two steps, and another one leads in between.
@@ -94,7 +94,7 @@ func (s *Simulation) handOver(from *process) (next *process) {
 // staleProposal: a leader takes a batch for its term, loses its leadership, leads again, and
 // proposes the batch with the stamp that it had for the first term.
 func (s *Simulation) staleProposal(p *process) {
-	held := p.stopAt(raftstore.BeforeProposal, 0)
+	held := p.stopAt(faults.BeforeProposal, 0)
 	defer held.release()
 	if !held.within(raceLimit) {
 		return
@@ -120,7 +120,7 @@ func (s *Simulation) outlivedDenial(p *process, rng *rand.Rand) {
 	fresh := spent
 	fresh.Key = []byte("xfresh")
 	fresh.Limit.Max = plenty
-	held := p.stopAt(raftstore.DuringDenial, 0)
+	held := p.stopAt(faults.DuringDenial, 0)
 	defer held.release()
 	for _, ops := range [][]engine.Op{{spent}, {spent, fresh}, {spent}} {
 		s.tasks.Go(func() { p.ask(ops, false) }) // what it must not answer, mutations show
@@ -137,7 +137,7 @@ func (s *Simulation) outlivedDenial(p *process, rng *rand.Rand) {
 // deposedAtOnce: a leader is cut off right after its election, and another is elected before
 // it serves.
 func (s *Simulation) deposedAtOnce(p *process) {
-	held := s.stopOthers(p, raftstore.BeforeLeadership, 0)
+	held := s.stopOthers(p, faults.BeforeLeadership, 0)
 	defer releaseAll(held)
 	go p.node.TransferLeadership("")
 	elected := firstOf(held)
@@ -158,7 +158,7 @@ func (s *Simulation) deposedAtOnce(p *process) {
 }
 
 // stopOthers sets a failpoint in every process but one.
-func (s *Simulation) stopOthers(p *process, at raftstore.Failpoint, skip int) (held []*stop) {
+func (s *Simulation) stopOthers(p *process, at faults.Point, skip int) (held []*stop) {
 	for _, h := range s.machines() {
 		if q := h.running(); q != nil && q != p {
 			held = append(held, q.stopAt(at, skip))
@@ -193,7 +193,7 @@ func (s *Simulation) cutOff(p *process, cut bool) {
 
 // slowApply: a leader applies an entry later than its followers, which show it.
 func (s *Simulation) slowApply(p *process, rng *rand.Rand) {
-	held := p.stopAt(raftstore.BeforeApply, 0)
+	held := p.stopAt(faults.BeforeApply, 0)
 	defer held.release()
 	if held.within(raceLimit) {
 		time.Sleep(between(rng, 50*time.Millisecond, 2500*time.Millisecond))
@@ -207,7 +207,7 @@ func (s *Simulation) slowForward(leader *process) {
 	if p == nil || p == leader {
 		return
 	}
-	held := []*stop{p.stopAt(raftstore.BeforeForward, 0), p.stopAt(raftstore.BeforeForward, 1)}
+	held := []*stop{p.stopAt(faults.BeforeForward, 0), p.stopAt(faults.BeforeForward, 1)}
 	defer releaseAll(held)
 	long := make([]engine.Op, longCall)
 	for i := range long {
@@ -225,9 +225,9 @@ func (s *Simulation) slowForward(leader *process) {
 // stopAtElection: the power of all fails after the first entry of a new leader, which has
 // not noted the wall clocks yet.
 func (s *Simulation) stopAtElection(p *process, rng *rand.Rand) {
-	elected := s.stopOthers(p, raftstore.BeforeLeadership, 0)
+	elected := s.stopOthers(p, faults.BeforeLeadership, 0)
 	defer releaseAll(elected)
-	second := s.stopOthers(p, raftstore.BeforeProposal, 1)
+	second := s.stopOthers(p, faults.BeforeProposal, 1)
 	defer releaseAll(second)
 	go p.node.TransferLeadership("")
 	next := firstOf(elected)

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/internal/faults"
 )
 
 // maxStop bounds how long a process waits at a failpoint: clients must be answered in time.
@@ -13,7 +13,7 @@ const maxStop = 3 * time.Second
 // stop is a failpoint at which a process waits.
 type stop struct {
 	of       *process
-	at       raftstore.Failpoint
+	at       faults.Point
 	skip     int // how often it passes first
 	reached  chan struct{}
 	released chan struct{}
@@ -28,7 +28,7 @@ type stops struct {
 
 // stopAt has the process wait at a failpoint, after it has passed so many times, until the
 // stop is released.
-func (p *process) stopAt(at raftstore.Failpoint, skip int) *stop {
+func (p *process) stopAt(at faults.Point, skip int) *stop {
 	s := &stop{of: p, at: at, skip: skip, reached: make(chan struct{}), released: make(chan struct{})}
 	p.stops.mu.Lock()
 	defer p.stops.mu.Unlock()
@@ -37,7 +37,7 @@ func (p *process) stopAt(at raftstore.Failpoint, skip int) *stop {
 }
 
 // failpoint waits where a stop is set. Nothing may wait with a mutex held.
-func (p *process) failpoint(at raftstore.Failpoint) {
+func (p *process) failpoint(at faults.Point) {
 	for _, s := range p.stops.due(at) {
 		select {
 		case <-s.released:
@@ -48,7 +48,7 @@ func (p *process) failpoint(at raftstore.Failpoint) {
 }
 
 // due returns the stops to wait for.
-func (s *stops) due(at raftstore.Failpoint) (due []*stop) {
+func (s *stops) due(at faults.Point) (due []*stop) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, one := range s.all {

@@ -1,3 +1,5 @@
+//go:build weirfaults
+
 package sim
 
 import (
@@ -6,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/internal/faults"
 )
 
 // mutationSeeds bounds the search for a fault; most are found by the first seed.
@@ -18,21 +20,21 @@ const mutationLength = 8 * time.Second
 // mutations are known mistakes, each with the mix of faults that brings it out.
 var mutations = []struct {
 	name    string
-	faults  raftstore.Faults
+	faults  faults.Set
 	weights weights
 	clients bool // it is the clients that make it
 }{
-	{"NoClamp", raftstore.Faults{NoClamp: true}, weights{"monotonic clock back": 10, "crash": 4, "snapshot": 6, "add node": 2}, false},
-	{"WallClock", raftstore.Faults{WallClock: true}, weights{"wall clock step": 3, "transfer": 2, "crash": 1}, false},
-	{"CollectEarly", raftstore.Faults{CollectEarly: true}, everything, false},
-	{"EarlyReply", raftstore.Faults{EarlyReply: true}, weights{"crash": 3, "partition": 3, "slow links": 2}, false},
-	{"SnapshotWithoutStamp", raftstore.Faults{SnapshotWithoutStamp: true}, weights{"snapshot": 6, "restart all": 3, "crash": 3, "add node": 2}, false},
-	{"NoSync", raftstore.Faults{NoSync: true}, weights{"restart all": 3, "power loss": 2, "snapshot": 1}, false},
-	{"FastestWall", raftstore.Faults{FastestWall: true}, weights{"wall clock step": 4, "restart all": 4}, false},
-	{"StaleIndex", raftstore.Faults{StaleIndex: true}, weights{"snapshot": 6, "crash": 5, "restart all": 2}, false},
-	{"ReadLocally", raftstore.Faults{ReadLocally: true}, weights{"crash": 3, "partition": 3, "slow links": 2}, false},
-	{"FreshByContact", raftstore.Faults{FreshByContact: true}, weights{"crash": 3, "partition": 3, "slow links": 2}, false},
-	{"RefundWithoutID", raftstore.Faults{}, weights{"crash": 3, "connection resets": 4, "partition": 2}, true},
+	{"NoClamp", faults.Of(faults.NoClamp), weights{"monotonic clock back": 10, "crash": 4, "snapshot": 6, "add node": 2}, false},
+	{"WallClock", faults.Of(faults.WallClock), weights{"wall clock step": 3, "transfer": 2, "crash": 1}, false},
+	{"CollectEarly", faults.Of(faults.CollectEarly), everything, false},
+	{"EarlyReply", faults.Of(faults.EarlyReply), weights{"crash": 3, "partition": 3, "slow links": 2}, false},
+	{"SnapshotWithoutStamp", faults.Of(faults.SnapshotWithoutStamp), weights{"snapshot": 6, "restart all": 3, "crash": 3, "add node": 2}, false},
+	{"NoSync", faults.Of(faults.NoSync), weights{"restart all": 3, "power loss": 2, "snapshot": 1}, false},
+	{"FastestWall", faults.Of(faults.FastestWall), weights{"wall clock step": 4, "restart all": 4}, false},
+	{"StaleIndex", faults.Of(faults.StaleIndex), weights{"snapshot": 6, "crash": 5, "restart all": 2}, false},
+	{"ReadLocally", faults.Of(faults.ReadLocally), weights{"crash": 3, "partition": 3, "slow links": 2}, false},
+	{"FreshByContact", faults.Of(faults.FreshByContact), weights{"crash": 3, "partition": 3, "slow links": 2}, false},
+	{"RefundWithoutID", faults.Set{}, weights{"crash": 3, "connection resets": 4, "partition": 2}, true},
 }
 
 // TestFaultsAreFound switches each mistake on and looks for a check that reports it;

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/raftstore"
 )
 
@@ -46,7 +47,7 @@ type process struct {
 func (p *process) open() (err error) {
 	h, s := p.host, p.host.sim
 	p.end = s.net.attach(h.addr)
-	p.log, err = openLog(p.disk, s.config.Faults.NoSync, p.dead, func() { p.crash("the term could not be stored", 100, 0) })
+	p.log, err = openLog(p.disk, s.config.Faults.Has(faults.NoSync), p.dead, func() { p.crash("the term could not be stored", 100, 0) })
 	if err != nil {
 		return err
 	}

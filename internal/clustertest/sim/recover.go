@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/internal/faults"
 )
 
 const (
@@ -56,7 +56,7 @@ func (s *Simulation) within(limit time.Duration, so func() bool) bool {
 func (s *Simulation) found() bool {
 	s.report.mu.Lock()
 	defer s.report.mu.Unlock()
-	return s.config.Faults != (raftstore.Faults{}) && len(s.report.Violations) > 0
+	return s.config.Faults != (faults.Set{}) && len(s.report.Violations) > 0
 }
 
 // answers waits until every member answers a decision, and reports whether they do

@@ -13,14 +13,14 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/weir-project/weir/raftstore"
+	"github.com/weir-project/weir/internal/faults"
 )
 
 // Config says what to simulate.
 type Config struct {
 	Seed   uint64
 	Nodes  int
-	Faults raftstore.Faults // mistakes that are to be found
+	Faults faults.Set // mistakes that are to be found
 	Logger *slog.Logger
 
 	// refundsWithoutID is a mistake of clients: they repeat a refund and send no ID with it.
@@ -192,7 +192,7 @@ func (s *Simulation) event(format string, args ...any) {
 func (s *Simulation) violation(format string, args ...any) {
 	line := fmt.Sprintf("seed %d, %d nodes: ", s.config.Seed, s.config.Nodes) + fmt.Sprintf(format, args...)
 	s.event("VIOLATION: %s", line)
-	if s.config.Faults == (raftstore.Faults{}) {
+	if s.config.Faults == (faults.Set{}) {
 		fmt.Fprintln(os.Stderr, line)
 	}
 	s.report.mu.Lock()

@@ -1,13 +1,13 @@
-package raftstore
+package faults
 
-// Failpoint names a place between two steps of a node where the order of events matters.
+// Point is a failpoint: a place between two steps of a node where the order of events matters.
 // A test that waits there lets elections and handovers come between the two steps.
-type Failpoint int
+type Point int
 
-// The failpoints.
+// The points.
 const (
 	// BeforeProposal: this leader has taken a batch for its term, and has not stamped it.
-	BeforeProposal Failpoint = iota
+	BeforeProposal Point = iota
 	// BeforeForward: this follower is about to send a batch to the leader.
 	BeforeForward
 	// DuringDenial: this leader may have asked a majority for its term, and has not looked at
@@ -20,10 +20,3 @@ const (
 	// BeforeImage: this leader is about to send an image to a follower.
 	BeforeImage
 )
-
-// reach lets a test wait at a failpoint.
-func (n *Node) reach(at Failpoint) {
-	if n.options.Failpoint != nil {
-		n.options.Failpoint(at)
-	}
-}

@@ -1,0 +1,28 @@
+// Package faults holds what only tests switch on in a node: known mistakes, so that a check
+// that looks for a mistake is seen to find it, and failpoints, at which a test holds a node
+// between two steps.
+//
+// Mistakes are compiled in by the build tag weirfaults alone. Without the tag a Set is empty,
+// Has is the constant false, and the compiler drops the code of every mistake. A program that
+// is built for use cannot make one.
+package faults
+
+// Fault is a known mistake.
+type Fault uint
+
+// The known mistakes.
+const (
+	HeartbeatFastPath    Fault = iota // let heartbeats pass beside the main loop (hashicorp/raft issue 695)
+	NoSync                            // write the log without fsync while promising it
+	WallClock                         // stamp entries with the wall clock
+	NoClamp                           // let limiter time go back
+	CollectEarly                      // forget entries that are not idle
+	EarlyReply                        // answer before the entry is committed
+	SnapshotWithoutStamp              // lose limiter time in a snapshot
+	FastestWall                       // believe the wall clock that is farthest ahead after a cold start
+	StaleIndex                        // record an older applied index than the data has
+	OddDecisions                      // decide otherwise than the other nodes, as an odd processor would
+	ReadLocally                       // skip ReadIndex: take this node's own state for the newest
+	FreshByContact                    // take the time since the last contact with the leader for the age of the state
+	NoReadIndex                       // refuse ReadIndex questions, as an older weir does
+)
