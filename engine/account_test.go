@@ -7,13 +7,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine/internal/arena"
 )
 
 // requireWhole: what a shard knows of its entries in several places is the same everywhere.
 func (s *shard) requireWhole(t *testing.T) {
-	users, kinds, linked := map[uint32]uint32{}, [numKinds]int64{}, map[ref]bool{}
-	count := func(r ref) {
-		for ; r != 0; r = entry(s.slab.at(r)).next() {
+	users, kinds, linked := map[uint32]uint32{}, [numKinds]int64{}, map[arena.Ref]bool{}
+	count := func(r arena.Ref) {
+		for ; r != 0; r = entry(s.slab.At(r)).next() {
 			linked[r] = true
 		}
 	}
@@ -24,12 +26,12 @@ func (s *shard) requireWhole(t *testing.T) {
 	}
 	count(s.wheel.never)
 	for g := range s.index.segments() {
-		g.each(func(r ref) {
-			e := entry(s.slab.at(r))
+		g.each(func(r arena.Ref) {
+			e := entry(s.slab.At(r))
 			users[e.limit()]++
 			kinds[e.kind()]++
 			require.True(t, linked[r], "it is in the wheel")
-			require.True(t, !isBucket(e.kind()) || e.stateLen() >= s.limits.at(e.limit()).stateLen())
+			require.True(t, !isBucket(e.kind()) || stateLen(e) >= limitStateLen(s.limits.at(e.limit())))
 			delete(linked, r)
 		})
 	}
@@ -67,7 +69,7 @@ func (b *bounded) do(op Op) Decision {
 
 func (b *bounded) limit() PolicyLimit {
 	per := []int64{1e9, 60e9, MaxWindowNs, MaxWindowNs - 1, MaxWindowNs / 2}[b.IntN(5)]
-	l := Limit{Algorithm: TokenBucket, Rate: Rate{1, per}, Max: 4 + b.Int64N(3)}
+	l := Limit{Algorithm: TokenBucket, Rate: Rate{Units: 1, PerNs: per}, Max: 4 + b.Int64N(3)}
 	switch b.IntN(8) {
 	case 0:
 		l = Limit{Algorithm: FixedWindow, Mode: FromFirst, WindowNs: 60e9, Max: 5}

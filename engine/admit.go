@@ -1,5 +1,7 @@
 package engine
 
+import "github.com/weir-project/weir/engine/internal/arith"
+
 // admit fills in the part of a decision that all counting algorithms share: used
 // units count against Limit.Max. It returns the units granted, and whether the
 // operation is admitted (a look may be, without a grant).
@@ -7,7 +9,7 @@ func admit(op *Op, used int64, d *Decision) (grant int64, ok bool) {
 	left := max(op.Limit.Max-used, 0)
 	grant, d.Allowed = op.Cost, 1
 	if op.forced {
-		grant = max(min(grant, op.Limit.most()-used), 0)
+		grant = max(min(grant, op.Limit.Most()-used), 0)
 		return grant, true
 	}
 	if op.Partial {
@@ -21,14 +23,6 @@ func admit(op *Op, used int64, d *Decision) (grant int64, ok bool) {
 	d.Remaining = max(left-grant, 0)
 	d.Limit = op.Limit.Max
 	return grant, ok
-}
-
-// most is how many units the state of a counting algorithm can hold.
-func (l *Limit) most() int64 {
-	if l.Algorithm == SlidingLog {
-		return MaxLogUnits
-	}
-	return MaxUnits
 }
 
 // canFit reports whether some wait would let the operation be admitted.
@@ -47,5 +41,5 @@ func (s *shard) spanMs(atNs int64) int64 {
 	if atNs == Never {
 		return -1
 	}
-	return nsToMs(max(atNs-s.nowNs, 0))
+	return arith.NsToMs(max(atNs-s.nowNs, 0))
 }

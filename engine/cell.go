@@ -1,11 +1,13 @@
 package engine
 
+import "github.com/weir-project/weir/engine/internal/arena"
+
 // cell is a key during one operation: its entry, if it has one.
 type cell struct {
 	hash   uint64
 	key    []byte
 	ns     namespace
-	r      ref
+	r      arena.Ref
 	e      entry
 	live   bool // the entry is not idle
 	known  bool // the entry is live and its limit is the operation's
@@ -16,7 +18,7 @@ type cell struct {
 // open finds the key's entry.
 func (s *shard) open(c *cell) {
 	if _, _, c.r = s.index.find(c.hash, &s.slab, c.ns, c.key); c.r != 0 {
-		c.e = s.slab.at(c.r)
+		c.e = s.slab.At(c.r)
 		c.live = !s.idle(c.e)
 	}
 }
@@ -39,8 +41,8 @@ func (s *shard) claim(c *cell, op *Op, d *Decision) bool {
 // follow. Without room it answers OutOfMemory and returns false.
 func (s *shard) hold(c *cell, op *Op, d *Decision, blockLen int) bool {
 	a, l := op.Limit.Algorithm, &op.Limit
-	known := c.r != 0 && s.limits.at(c.e.limit()).is(l)
-	if !known && !s.makeRoomForLimit(l, c.r) || !s.makeRoom(blockLen, c.r) || !s.ensure(c, uint8(a), l.stateLen()) {
+	known := c.r != 0 && s.limits.at(c.e.limit()).Is(l)
+	if !known && !s.makeRoomForLimit(l, c.r) || !s.makeRoom(blockLen, c.r) || !s.ensure(c, uint8(a), limitStateLen(l)) {
 		*d = Decision{Status: OutOfMemory}
 		return false
 	}
@@ -57,7 +59,7 @@ func (s *shard) hold(c *cell, op *Op, d *Decision, blockLen int) bool {
 // retry_after would be wrong. Only a request that would fit some day does it: such
 // a one is not denied for want of a burst, so no token is cut off.
 func (s *shard) adopt(c *cell, op *Op, d *Decision) bool {
-	if !s.adopts(c, op, d) || !s.stretch(c, op.Limit.stateLen()) {
+	if !s.adopts(c, op, d) || !s.stretch(c, limitStateLen(&op.Limit)) {
 		return false
 	}
 	s.setLimit(c.e, &op.Limit)
@@ -71,7 +73,7 @@ func (s *shard) adopts(c *cell, op *Op, d *Decision) bool {
 		return false // it is
 	}
 	fits := d.RetryMs >= 0 || op.canFit() // a window without end has no wait to name
-	return fits && c.live && !s.limits.at(c.e.limit()).is(&op.Limit) && s.mayRemember(&op.Limit)
+	return fits && c.live && !s.limits.at(c.e.limit()).Is(&op.Limit) && s.mayRemember(&op.Limit)
 }
 
 // setLimit makes l the limit an entry remembers.
@@ -79,20 +81,20 @@ func (s *shard) setLimit(e entry, l *Limit) {
 	id := s.limits.acquire(l)
 	s.limits.release(e.limit())
 	e.setLimit(id)
-	e.unkeepLog()
+	unkeepLog(e)
 }
 
 // ensure gives the cell an entry of a kind with a state of some length; it is zero
 // unless the entry was live. It reports false when there is no room.
-func (s *shard) ensure(c *cell, kind uint8, stateLen int) bool {
-	if c.r != 0 && c.e.kind() == kind && s.fitsState(c, stateLen) {
+func (s *shard) ensure(c *cell, kind uint8, length int) bool {
+	if c.r != 0 && c.e.kind() == kind && s.fitsState(c, length) {
 		if !c.live {
 			s.freeState(c.e)
-			clear(c.e.state()[:max(stateLen, c.e.stateLen())])
+			clear(c.e.state()[:max(length, stateLen(c.e))])
 		}
 		return true
 	}
-	n := entryLen(len(c.key), stateLen)
+	n := entryLen(len(c.key), length)
 	if c.r != 0 && !c.live { // may make the room
 		s.drop(c)
 	}
@@ -100,50 +102,53 @@ func (s *shard) ensure(c *cell, kind uint8, stateLen int) bool {
 		return false
 	}
 	if c.r != 0 { // a block or a bucket that needs a longer slot (a hold that is live never does)
-		s.replace(c, kind, stateLen)
+		s.replace(c, kind, length)
 	} else {
-		s.create(c, kind, stateLen)
+		s.create(c, kind, length)
 	}
 	return true
 }
 
 // stretch sees to it that the state of a live entry may have some length. It evicts nothing:
 // a check has found more entries than this one.
-func (s *shard) stretch(c *cell, stateLen int) bool {
-	if s.fitsState(c, stateLen) {
+func (s *shard) stretch(c *cell, length int) bool {
+	if s.fitsState(c, length) {
 		return true
 	}
-	if !s.slab.hasRoom(entryLen(len(c.key), stateLen)) && s.t.closed() {
+	if !s.slab.HasSlot(entryLen(len(c.key), length)) && s.t.closed() {
 		return false
 	}
-	s.replace(c, c.e.kind(), stateLen)
+	s.replace(c, c.e.kind(), length)
 	return true
 }
 
 // replace gives the cell another entry, with a zero state, for the one it has. To a store
 // that is a change and no removal: between the two a crash would forget the key.
-func (s *shard) replace(c *cell, kind uint8, stateLen int) {
+func (s *shard) replace(c *cell, kind uint8, length int) {
 	stored := c.e.has(flagStored)
 	c.e.unset(flagStored)
 	s.drop(c)
-	if s.create(c, kind, stateLen); stored {
+	if s.create(c, kind, length); stored {
 		c.e.set(flagStored)
 	}
 }
 
 // fitsState reports whether the cell's entry may have a state of some length.
-func (s *shard) fitsState(c *cell, stateLen int) bool {
+func (s *shard) fitsState(c *cell, length int) bool {
 	if kind := c.e.kind(); kind == kindBlock || kind == kindHold {
-		return entryLen(len(c.key), stateLen) <= s.slab.len(c.r)
+		return entryLen(len(c.key), length) <= s.slab.Len(c.r)
 	}
-	return stateLen <= c.e.stateLen()
+	return length <= stateLen(c.e)
 }
 
 // create adds an entry for a cell that has none.
-func (s *shard) create(c *cell, kind uint8, stateLen int) {
-	c.r = s.slab.alloc(entryLen(len(c.key), stateLen))
-	c.e = s.slab.at(c.r)
-	c.e.init(kind, c.key, stateLen)
+func (s *shard) create(c *cell, kind uint8, length int) {
+	c.r = s.slab.Alloc(entryLen(len(c.key), length))
+	c.e = s.slab.At(c.r)
+	c.e.init(kind, c.key, length)
+	if length == longBucketLen && isBucket(kind) {
+		c.e.set(flagLong)
+	}
 	s.index.add(c.hash, c.r, s.hashOf)
 	c.fresh = true
 	s.counts.entries[kind]++
@@ -172,7 +177,7 @@ func (s *shard) remove(c *cell) {
 	s.wheel.unlink(&s.slab, c.r)
 	of, slot, _ := s.index.find(c.hash, &s.slab, c.ns, c.key)
 	s.index.remove(c.hash, of, slot, s.hashOf)
-	s.slab.free(c.r)
+	s.slab.Free(c.r)
 	*c = cell{hash: c.hash, key: c.key, ns: c.ns}
 }
 

@@ -1,5 +1,7 @@
 package engine
 
+import "github.com/weir-project/weir/engine/internal/arena"
+
 // Change is one entry as it is stored: Value nil means the entry is gone. Key is an
 // opaque storage key (not the client's key alone), Value an encoding that Load
 // understands. Both are only valid until the call they are handed to returns.
@@ -40,9 +42,11 @@ func (l *removals) take() []byte {
 }
 
 // changed notes that an entry changed.
-func (s *shard) changed(r ref) {
-	if s.changes.on && s.slab.pages[r>>wordBits].mark(uint16(r&(1<<wordBits-1))) {
-		s.changes.pages = append(s.changes.pages, r>>wordBits)
+func (s *shard) changed(r arena.Ref) {
+	if s.changes.on {
+		if page, first := s.slab.MarkDirty(r); first {
+			s.changes.pages = append(s.changes.pages, page)
+		}
 	}
 }
 
@@ -139,7 +143,7 @@ func (s *shard) drainSome(b *batch, n int) bool {
 	for n > 0 && len(l.pages) > 0 && len(b.buf) < drainBytes {
 		id := l.pages[len(l.pages)-1]
 		n = s.drainPage(b, id, n)
-		if p := s.slab.pages[id]; p == nil || !p.marked {
+		if !s.slab.HasDirty(id) {
 			l.pages = l.pages[:len(l.pages)-1]
 		}
 	}
@@ -150,16 +154,15 @@ func (s *shard) drainSome(b *batch, n int) bool {
 // drainPage moves up to n changed entries of a page into the batch and returns what
 // is left of n. A page that was given back has none.
 func (s *shard) drainPage(b *batch, id uint32, n int) int {
-	p := s.slab.pages[id]
-	for i := 0; p != nil && n > 0 && len(b.buf) < drainBytes; i++ {
+	for i := 0; n > 0 && len(b.buf) < drainBytes; i++ {
 		if i%drainFetch == 0 {
-			s.fetched += p.fetchMarked(drainFetch)
+			s.fetched += s.slab.PrefetchDirty(id, drainFetch)
 		}
-		word, ok := p.takeMark()
-		if !ok {
+		r := s.slab.TakeDirty(id)
+		if r == 0 {
 			break
 		}
-		e := entry(s.slab.at(id<<wordBits | uint32(word)))
+		e := entry(s.slab.At(r))
 		e.set(flagStored)
 		s.encode(b, e)
 		n--

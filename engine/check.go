@@ -1,5 +1,7 @@
 package engine
 
+import "github.com/weir-project/weir/engine/internal/arith"
+
 // A check decides under policies: each limit of each policy has a limiter of its own
 // for the key it is asked about, and a check takes from all of them or from none. It
 // first looks at all, changing nothing, and then takes. The shards involved are
@@ -112,7 +114,7 @@ func (p *Policy) decidesAtOnce(op *Op) bool {
 func (s *shard) checkAtOnce(h uint64, p *Policy, op *Op, d *Decision) bool {
 	if untilNs, blocked := s.blockedUntil(h, op.Key, op); blocked {
 		*d = p.blocked(s.spanMs(untilNs), 0)
-		p.counts(s).denied.Add(oneIf(op.counts()))
+		p.counts(s).denied.Add(arith.OneIf(op.counts()))
 		s.weighBlocked(h, op.Key, op)
 		return false
 	}
@@ -178,7 +180,7 @@ func (s *shard) checkOne(h uint64, p *Policy, op *Op, d *Decision) bool {
 	if op.counts() {
 		s.counts.count(x.op.Limit.Algorithm, d.Allowed > 0)
 		p.counts(s).count(d.Allowed > 0)
-		s.weigh(&x.c, op.weight(d), d.verdict())
+		s.heavy.Weigh(s.nowNs, x.c.hash, x.c.key, op.weight(d), d.verdict())
 	}
 	return changed
 }
@@ -213,7 +215,7 @@ func (k *checker) resolve(home *shard, h uint64, op *Op, d *Decision) bool {
 		k.add(s, h, p, i, pair.Key, op)
 	}
 	if blocked != nil {
-		blocked.counts(home).denied.Add(oneIf(op.counts()))
+		blocked.counts(home).denied.Add(arith.OneIf(op.counts()))
 		key := op.PairAt(int(d.Pair)).Key
 		h, s := home.t.find(key)
 		s.weighBlocked(h, key, op)
@@ -290,7 +292,7 @@ func (x *part) open() {
 // reservedOf is how many units of a limit are kept for high priority: the fraction,
 // rounded down, so that a limit of one unit is open to all.
 func reservedOf(p *Policy, l *Limit) int64 {
-	return wideMul(uint64(l.Max), uint64(p.Reserved)).floor(1000)
+	return arith.Mul(uint64(l.Max), uint64(p.Reserved)).Floor(1000)
 }
 
 // look looks at every limit and returns the units that may be taken from all, 1 to
@@ -305,7 +307,7 @@ func (k *checker) look(op *Op) (cost int64, fits bool) {
 		g.fits = true
 		for j := g.from; j < g.to; j++ {
 			x := &k.parts[j]
-			if x.op.Limit.Algorithm.foresees() {
+			if previewable(x.op.Limit.Algorithm) {
 				x.fits = x.foresee(cost)
 			} else { // what a shadow does not take has to be asked for the answer
 				x.fits = !g.policy.Shadow && x.surely(cost) || x.ask(cost)

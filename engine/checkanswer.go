@@ -1,5 +1,7 @@
 package engine
 
+import "github.com/weir-project/weir/engine/internal/arith"
+
 // longer compares two waits in milliseconds, of which -1 is the longest.
 func longer(a, b int64) bool { return b >= 0 && (a < 0 || a > b) }
 
@@ -14,13 +16,13 @@ func (p *Policy) reported(l *Limit) int64 {
 	if p.ReportNs == 0 || !isBucket(uint8(l.Algorithm)) {
 		return l.Max
 	}
-	return min(max(wideMul(uint64(l.Rate.Units), uint64(p.ReportNs)).floor(l.Rate.PerNs), 1), MaxUnits)
+	return min(max(arith.Mul(uint64(l.Rate.Units), uint64(p.ReportNs)).Floor(l.Rate.PerNs), 1), MaxUnits)
 }
 
 // delay makes a denial by the policy say to wait at least what the policy wants.
 func (p *Policy) delay(d *Decision) {
 	if d.RetryMs >= 0 {
-		d.RetryMs = max(d.RetryMs, nsToMs(p.RetryNs))
+		d.RetryMs = max(d.RetryMs, arith.NsToMs(p.RetryNs))
 	}
 }
 
@@ -53,7 +55,7 @@ func (k *checker) deny(op *Op, d *Decision) (changed bool) {
 	d.Allowed, d.Locked = 0, k.lockedOut()
 	if op.counts() {
 		binding.s.counts.count(binding.op.Limit.Algorithm, false)
-		binding.s.weigh(&binding.c, op.Cost, Denied)
+		binding.s.heavy.Weigh(binding.s.nowNs, binding.c.hash, binding.c.key, op.Cost, Denied)
 	}
 	return changed
 }
@@ -151,7 +153,7 @@ func (k *checker) tell(g *group, s *shard, cost int64) {
 		x, v = p, Denied
 	}
 	c.count(v == Admitted)
-	x.s.weigh(&x.c, cost, v)
+	x.s.heavy.Weigh(x.s.nowNs, x.c.hash, x.c.key, cost, v)
 }
 
 // tightest finds the limit with the least left, of those that bind or when there are none

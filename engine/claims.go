@@ -3,6 +3,10 @@ package engine
 import (
 	"cmp"
 	"slices"
+
+	"github.com/weir-project/weir/engine/internal/arena"
+	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/leases"
 )
 
 // What holds may give back to a limiter are its claims: a set of leases, in an entry
@@ -17,9 +21,9 @@ import (
 type claim struct {
 	endsNs int64
 	units  int64
-	mark   wide // where in the limiter the units are; see markOf
+	mark   arith.Uint128 // where in the limiter the units are; see markOf
 	id     []byte
-	at     leasePlace
+	at     leases.Place
 }
 
 // markLen is the length of the mark, which stands before the id of the lease.
@@ -28,8 +32,8 @@ const markLen = 16
 // held reports whether units of an algorithm can be held.
 func held(a Algorithm) bool { return a >= TokenBucket && a <= SlidingCounter }
 
-func claimOf(at leasePlace, x lease) claim {
-	return claim{x.expiresNs, x.units, readWide(x.id), x.id[markLen:], at}
+func claimOf(at leases.Place, x leases.Lease) claim {
+	return claim{x.ExpiresNs, x.Units, readWide(x.ID), x.ID[markLen:], at}
 }
 
 // openClaims finds the claims of a limiter; ref 0 when it has none.
@@ -45,9 +49,9 @@ func (s *shard) openClaims(c *cell) (k cell) {
 func void(c, k *cell) bool { return !c.live || c.e.limit() != k.e.limit() }
 
 // claimsIn lists a set. The list is good until the next one, or a change of the set.
-func (s *shard) claimsIn(set *leaseSet) []claim {
+func (s *shard) claimsIn(set *leases.Set) []claim {
 	s.listed = s.listed[:0]
-	for at, x := range set.all(&s.slab) {
+	for at, x := range set.All(&s.slab) {
 		s.listed = append(s.listed, claimOf(at, x))
 	}
 	return s.listed
@@ -65,20 +69,20 @@ func (s *shard) bringUpClaimed(c *cell) {
 	if k.r == 0 {
 		return
 	}
-	set := readLeases(k.e.state())
+	set := leases.Read(k.e.state())
 	switch {
 	case void(c, &k):
 		if !s.looking {
 			s.drop(&k)
 		}
-	case s.nowNs < set.soonestNs:
+	case s.nowNs < set.SoonestNs:
 	case s.looking:
 		s.lend(c)
 		s.end(c.e, s.claimsIn(&set))
 		c.live = !s.idle(c.e)
 	default:
-		s.move(s.end(c.e, s.claimsIn(&set)))
-		set.sweep(&s.slab, s.nowNs)
+		s.move(&set, s.end(c.e, s.claimsIn(&set)))
+		set.Sweep(&s.slab, s.nowNs)
 		s.keepClaims(&k, &set)
 		s.settled(c)
 	}
@@ -96,16 +100,16 @@ func (s *shard) end(e entry, list []claim) (rest []claim) {
 }
 
 // move writes the marks of claims to where they stand.
-func (s *shard) move(list []claim) {
+func (s *shard) move(set *leases.Set, list []claim) {
 	for i := range list {
-		writeWide(s.slab.at(list[i].at.block)[list[i].at.at+leaseHead:], list[i].mark)
+		writeWide(set.IDAt(&s.slab, list[i].at), list[i].mark)
 	}
 }
 
 // keepClaims stores a set that has become smaller; an empty one is no entry.
-func (s *shard) keepClaims(k *cell, set *leaseSet) {
-	set.write(k.e.state())
-	if set.count == 0 {
+func (s *shard) keepClaims(k *cell, set *leases.Set) {
+	set.Write(k.e.state())
+	if set.Count == 0 {
 		s.drop(k)
 		return
 	}
@@ -119,20 +123,20 @@ func (s *shard) addClaim(c *cell, id []byte, units, endsNs int64) {
 	if !c.live {
 		return
 	}
-	k, limit, set := cell{hash: c.hash, key: c.key, ns: claims}, *s.limits.at(c.e.limit()), leaseSet{}
+	k, limit, set := cell{hash: c.hash, key: c.key, ns: claims}, *s.limits.at(c.e.limit()), leases.Set{}
 	if s.open(&k); k.r != 0 {
-		set = readLeases(k.e.state())
+		set = leases.Read(k.e.state())
 	}
-	x := lease{expiresNs: endsNs, units: units, id: append(s.claimName[:markLen], id...)}
-	writeWide(x.id, s.markOf(c.e))
-	if !s.makeRoom(set.growth(&s.slab, x.id), c.r) || !s.ensure(&k, kindClaims, leasesLen) {
+	x := leases.Lease{ExpiresNs: endsNs, Units: units, ID: append(s.claimName[:markLen], id...)}
+	writeWide(x.ID, s.markOf(c.e))
+	if !s.makeRoom(set.Growth(&s.slab, x.ID), c.r) || !s.ensure(&k, kindClaims, leases.StateLen) {
 		return
 	}
 	if k.e.limit() == 0 {
 		s.setLimit(k.e, &limit)
 	}
-	set.add(&s.slab, x)
-	set.write(k.e.state())
+	set.Add(&s.slab, x)
+	set.Write(k.e.state())
 	k.relink = true
 	s.touched(&k)
 }
@@ -143,7 +147,7 @@ func (s *shard) settleClaim(c *cell, id []byte, units int64) {
 	if k.r == 0 || !c.live {
 		return
 	}
-	set := readLeases(k.e.state())
+	set := leases.Read(k.e.state())
 	list := s.claimsIn(&set)
 	i := slices.IndexFunc(list, func(x claim) bool { return string(x.id) == string(id) })
 	if i < 0 {
@@ -152,8 +156,8 @@ func (s *shard) settleClaim(c *cell, id []byte, units int64) {
 	x := list[i]
 	others := slices.Delete(list, i, i+1)
 	s.giveClaim(c.e, &x, min(units, x.units), s.nowNs, others)
-	s.move(others)
-	set.remove(&s.slab, x.at)
+	s.move(&set, others)
+	set.Remove(&s.slab, x.at)
 	s.keepClaims(&k, &set)
 	s.settled(c)
 }
@@ -166,8 +170,8 @@ func (s *shard) dropClaims(c *cell) {
 }
 
 // endClaims gives back the claims of an entry that have ended.
-func (s *shard) endClaims(r ref) {
-	key := append([]byte(nil), entry(s.slab.at(r)).key()...)
+func (s *shard) endClaims(r arena.Ref) {
+	key := append([]byte(nil), entry(s.slab.At(r)).key()...)
 	c := cell{hash: s.t.hashKey(key), key: key}
 	s.open(&c)
 	s.bringUp(&c)

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine/internal/arena"
 )
 
 // compacted is a shard of keys of one length, of which every other was deleted.
@@ -34,44 +36,39 @@ func TestCompactionTakesNoPages(t *testing.T) {
 	const keys = 10_000
 	s, take := compacted(t, keys)
 	require.True(t, s.planCompaction(1))
-	class := classOf(entryLen(50, shortBucketLen))
+	class := arena.ClassOf(entryLen(50, shortBucketLen))
 	added := 0
-	for ; s.slab.room[class] != 0; added++ {
+	for ; s.slab.HasFreeSlot(entryLen(50, shortBucketLen)); added++ {
 		require.EqualValues(t, 9, take(2*added).Remaining)
 	}
-	pages, free := s.slab.bytes(), s.slab.freeSlots(class)
+	pages, free := s.slab.Bytes(), s.slab.FreeSlots(class)
 	for s.compaction.running {
 		s.compactSome()
 	}
-	require.Equal(t, pages, s.slab.bytes())
+	require.Equal(t, pages, s.slab.Bytes())
 	require.Positive(t, free)
 	for i := range free {
 		require.EqualValues(t, 9, take(2*(added+i)).Remaining)
 	}
-	require.Equal(t, pages, s.slab.bytes(), "free slots of pages that were to be emptied are taken again")
+	require.Equal(t, pages, s.slab.Bytes(), "free slots of pages that were to be emptied are taken again")
 	for n := 1; n < keys; n += 2 {
 		require.EqualValues(t, 8, take(n).Remaining, "key %d", n)
 	}
-}
-
-// freeSlots is how many free slots a class has.
-func (s *slab) freeSlots(class uint8) int {
-	return s.count[class]*(pageLen/int(slotLens[class])) - s.live[class]
 }
 
 // TestCompactionFreesWhatItPlans: a walk frees as many pages as the free slots make.
 func TestCompactionFreesWhatItPlans(t *testing.T) {
 	const keys = 10_000
 	s, take := compacted(t, keys)
-	planned := s.slab.surplusPages()
+	planned := s.slab.SurplusPages()
 	require.True(t, s.planCompaction(planned))
-	count := s.slab.count
+	count := s.slab.PagesOf(arena.ClassOf(entryLen(50, shortBucketLen)))
 	for s.compaction.running {
 		s.compactSome()
 	}
-	class := classOf(entryLen(50, shortBucketLen))
-	require.Equal(t, count[class]-planned, s.slab.count[class])
-	require.Zero(t, s.slab.surplusPages())
+	class := arena.ClassOf(entryLen(50, shortBucketLen))
+	require.Equal(t, count-planned, s.slab.PagesOf(class))
+	require.Zero(t, s.slab.SurplusPages())
 	require.False(t, s.planCompaction(1), "there is nothing left to give")
 	for n := range keys {
 		require.EqualValues(t, 9-n%2, take(n).Remaining, "key %d", n)
@@ -136,7 +133,7 @@ func TestSheddingSparesAClassOfWorth(t *testing.T) {
 		take(n, 500, 9)
 	}
 	s := &table.shards[0]
-	many, few := classOf(entryLen(50, shortBucketLen)), classOf(entryLen(500, shortBucketLen))
+	many, few := arena.ClassOf(entryLen(50, shortBucketLen)), arena.ClassOf(entryLen(500, shortBucketLen))
 	s.shedding.pinned[many] = true // so that the other class is chosen
 	for range 10 {
 		if require.True(t, s.shedSome()); s.shedding.pinned[few] {

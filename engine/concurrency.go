@@ -1,17 +1,19 @@
 package engine
 
+import "github.com/weir-project/weir/engine/internal/leases"
+
 // openLeases reads the leases of a live entry and forgets what has expired.
-func (s *shard) openLeases(c *cell) (set leaseSet) {
+func (s *shard) openLeases(c *cell) (set leases.Set) {
 	if !c.live {
-		return leaseSet{}
+		return leases.Set{}
 	}
-	set = readLeases(c.e.state())
+	set = leases.Read(c.e.state())
 	if s.looking {
-		set.hide(&s.slab, s.nowNs)
+		set.Hide(&s.slab, s.nowNs)
 		return set
 	}
-	set.sweep(&s.slab, s.nowNs)
-	set.write(c.e.state())
+	set.Sweep(&s.slab, s.nowNs)
+	set.Write(c.e.state())
 	return set
 }
 
@@ -25,21 +27,21 @@ func (s *shard) leaseEndNs(ttlNs int64) int64 {
 
 func (s *shard) takeLease(c *cell, op *Op, d *Decision) bool {
 	set := s.openLeases(c)
-	at, renewal := leasePlace{}, false
+	at, renewal := leases.Place{}, false
 	if op.Cost > 0 {
-		_, at, renewal = set.find(&s.slab, op.Text)
+		_, at, renewal = set.Find(&s.slab, op.Text)
 	}
-	growth := set.growth(&s.slab, op.Text)
-	grant, ok := admit(op, set.units, d)
+	growth := set.Growth(&s.slab, op.Text)
+	grant, ok := admit(op, set.Units, d)
 	if renewal {
 		ok, growth = true, 0
-		d.Allowed, d.Remaining = 1, max(op.Limit.Max-set.units, 0)
-	} else if grant > 0 && set.count >= MaxHolders {
+		d.Allowed, d.Remaining = 1, max(op.Limit.Max-set.Units, 0)
+	} else if grant > 0 && set.Count >= MaxHolders {
 		*d = Decision{Status: TooManyHolders}
 		return false
 	}
 	taken := ok && op.Cost > 0
-	lastNs, endNs := set.lastExpiryNs(&s.slab, at), s.leaseEndNs(op.TTLNs)
+	lastNs, endNs := set.LastExpiryNs(&s.slab, at), s.leaseEndNs(op.TTLNs)
 	if taken {
 		lastNs = max(lastNs, endNs)
 	} else if !ok {
@@ -50,46 +52,46 @@ func (s *shard) takeLease(c *cell, op *Op, d *Decision) bool {
 		return false
 	}
 	if renewal {
-		set.renew(&s.slab, at, endNs)
+		set.Renew(&s.slab, at, endNs)
 	} else {
-		set.add(&s.slab, lease{expiresNs: endNs, units: op.Cost, id: op.Text})
+		set.Add(&s.slab, leases.Lease{ExpiresNs: endNs, Units: op.Cost, ID: op.Text})
 	}
-	set.write(c.e.state())
+	set.Write(c.e.state())
 	c.relink = true
 	s.touched(c)
 	return true
 }
 
 // leaseRetryMs is the time until enough leases have expired.
-func (s *shard) leaseRetryMs(set *leaseSet, op *Op) int64 {
+func (s *shard) leaseRetryMs(set *leases.Set, op *Op) int64 {
 	if !op.canFit() {
 		return -1
 	}
-	return s.spanMs(set.freeAtNs(&s.slab, set.units+op.want()-op.Limit.Max))
+	return s.spanMs(set.FreeAtNs(&s.slab, set.Units+op.want()-op.Limit.Max))
 }
 
 func (s *shard) releaseLease(c *cell, op *Op, d *Decision) bool {
 	set := s.openLeases(c)
-	_, at, ok := set.find(&s.slab, op.Text)
+	_, at, ok := set.Find(&s.slab, op.Text)
 	if !ok {
 		return false
 	}
 	d.Allowed = 1
-	set.remove(&s.slab, at)
-	set.write(c.e.state())
+	set.Remove(&s.slab, at)
+	set.Write(c.e.state())
 	s.settled(c)
 	return true
 }
 
 func (s *shard) renewLease(c *cell, op *Op, d *Decision) bool {
 	set := s.openLeases(c)
-	_, at, ok := set.find(&s.slab, op.Text)
+	_, at, ok := set.Find(&s.slab, op.Text)
 	if !ok {
 		return false
 	}
 	d.Allowed = 1
-	set.renew(&s.slab, at, s.leaseEndNs(op.TTLNs))
-	set.write(c.e.state())
+	set.Renew(&s.slab, at, s.leaseEndNs(op.TTLNs))
+	set.Write(c.e.state())
 	s.settled(c)
 	return true
 }

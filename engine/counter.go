@@ -1,6 +1,10 @@
 package engine
 
-import "math"
+import (
+	"math"
+
+	"github.com/weir-project/weir/engine/internal/arith"
+)
 
 // A counter keeps its value and its expiry: value(8) expires(8), Never for none.
 
@@ -68,5 +72,5 @@ func (in *Incr) expiry(nowNs, expiresNs int64) int64 {
 	case in.Expire == ExpireKeep, in.OnlyIfNew && expiresNs != Never:
 		return expiresNs
 	}
-	return addNs(nowNs, in.ExpireNs)
+	return arith.AddNs(nowNs, in.ExpireNs)
 }

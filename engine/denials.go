@@ -1,5 +1,10 @@
 package engine
 
+import (
+	"github.com/weir-project/weir/engine/internal/leases"
+	"github.com/weir-project/weir/engine/internal/unitlog"
+)
+
 // Denials decides, against the table as it stands, which of ops would be denied
 // without changing anything, and answers those: denied[i] is true, out[i] is what
 // Decide would have answered, and the denial is counted. For all others denied[i] is
@@ -79,7 +84,7 @@ func (l *denialLook) plain(s *shard, h uint64, op *Op, d *Decision) bool {
 		return false
 	}
 	s.counts.count(op.Limit.Algorithm, false)
-	s.weigh(&c, op.Cost, Denied)
+	s.heavy.Weigh(s.nowNs, c.hash, c.key, op.Cost, Denied)
 	return true
 }
 
@@ -132,7 +137,7 @@ func (s *shard) denies(c *cell, op *Op, d *Decision) bool {
 	if blocked {
 		return s.denyBlocked(c, op, d)
 	}
-	if op.Limit.Algorithm.foresees() {
+	if previewable(op.Limit.Algorithm) {
 		s.next(c, op, d)
 	} else {
 		look := *op
@@ -153,17 +158,17 @@ func (s *shard) fits(c *cell, op *Op) bool {
 	switch op.Limit.Algorithm {
 	case TokenBucket, LeakyBucket:
 		r := op.Limit.Rate
-		return left >= 0 && s.limits.at(c.e.limit()).is(&op.Limit) &&
-			!r.grains(left).less(deficitAt(c.e.bucket(), r, s.nowNs))
+		return left >= 0 && s.limits.at(c.e.limit()).Is(&op.Limit) &&
+			!r.Grains(left).Less(deficitAt(bucketOf(c.e), r, s.nowNs))
 	case FixedWindow:
 		return readFixed(st).used <= left
 	case SlidingCounter:
 		w := readSlidingCounter(st)
 		return w.prev+w.cur <= left
 	case SlidingLog:
-		return readLog(st).units <= left
+		return unitlog.Read(st).Units <= left
 	case Concurrency:
-		return readLeases(st).units <= left
+		return leases.Read(st).Units <= left
 	case Strike:
 		return strikeBlockedNs(st) <= s.nowNs
 	}
@@ -176,6 +181,6 @@ func (s *shard) forgets(c *cell) bool {
 	if !c.live || c.e.kind() != uint8(SlidingLog) && c.e.kind() != uint8(Strike) {
 		return false
 	}
-	log := readLog(c.e.state())
-	return log.stale(&s.slab, s.nowNs-s.limits.at(c.e.limit()).WindowNs)
+	log := unitlog.Read(c.e.state())
+	return log.Stale(&s.slab, s.nowNs-s.limits.at(c.e.limit()).WindowNs)
 }

@@ -1,5 +1,7 @@
 package engine
 
+import "github.com/weir-project/weir/engine/internal/arith"
+
 // do carries out one operation. h is the hash of its key.
 func (s *shard) do(h uint64, op *Op, d *Decision) {
 	*d = Decision{}
@@ -11,7 +13,7 @@ func (s *shard) do(h uint64, op *Op, d *Decision) {
 	s.openToken(&memory, op)
 	if op.Code == OpForget {
 		if memory.r != 0 {
-			d.Allowed = oneIf(memory.live)
+			d.Allowed = arith.OneIf(memory.live)
 			s.giveUp(&memory)
 		}
 		return
@@ -48,7 +50,7 @@ func (s *shard) remember(op *Op, d *Decision) {
 		// would count again: too much, which is the safe side for all but a refund.
 		return
 	}
-	writeToken(c.e.state(), d, addNs(s.nowNs, s.t.opts.IDLifetimeNs))
+	writeToken(c.e.state(), d, arith.AddNs(s.nowNs, s.t.opts.IDLifetimeNs))
 	c.relink = true
 	s.touched(&c)
 }
@@ -82,7 +84,7 @@ func (s *shard) carryOut(h uint64, op *Op, d *Decision) bool {
 	}
 	if d.Status == OK && op.Cost > 0 && !op.Dry {
 		s.counts.count(op.Limit.Algorithm, d.Allowed > 0)
-		s.weigh(&c, op.weight(d), d.verdict())
+		s.heavy.Weigh(s.nowNs, c.hash, c.key, op.weight(d), d.verdict())
 	}
 	return changed
 }

@@ -24,7 +24,7 @@ func (s *shard) nextFixed(c *cell, op *Op, d *Decision) nextState {
 	var w fixedWindow
 	if c.live {
 		old := s.limits.at(c.e.limit())
-		if w = readFixed(c.e.state()); old.is(&op.Limit) {
+		if w = readFixed(c.e.state()); old.Is(&op.Limit) {
 			c.known = true
 		} else {
 			w = s.carryWindow(op, old, w)

@@ -1,5 +1,7 @@
 package engine
 
+import "github.com/weir-project/weir/engine/internal/arena"
+
 // The usage of a policy is spread over all shards. Looking for it in all of them at
 // once would hold up every decision for as long as a walk over the whole table takes. So
 // a change only tells the shards, whose locks it holds, what is gone; each forgets it
@@ -45,10 +47,10 @@ func changesOnly(ops []Op) bool {
 }
 
 func (s *shard) forgetGone() {
-	var found []ref
+	var found []arena.Ref
 	for g := range s.index.segments() {
-		g.each(func(r ref) {
-			if s.isGone(s.slab.at(r)) {
+		g.each(func(r arena.Ref) {
+			if s.isGone(s.slab.At(r)) {
 				found = append(found, r)
 			}
 		})

@@ -1,5 +1,11 @@
 package engine
 
+import (
+	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/leases"
+	"github.com/weir-project/weir/engine/internal/unitlog"
+)
+
 // How each algorithm gives back what was held. In the end the limiter is as if what
 // was used had been taken when it was held, or it is fuller than that, never emptier.
 
@@ -11,16 +17,16 @@ package engine
 //   - A sliding window counter counts them in the window that begins at the mark.
 //   - A log has them at the time that is the mark.
 //   - A fixed window needs none: when it is over the limiter is idle.
-func (s *shard) markOf(e entry) wide {
+func (s *shard) markOf(e entry) arith.Uint128 {
 	switch e.kind() {
 	case uint8(TokenBucket), uint8(LeakyBucket):
-		return e.bucket()
+		return bucketOf(e)
 	case uint8(SlidingCounter):
-		return wide{0, uint64(readSlidingCounter(e.state()).startNs)}
+		return arith.Uint128{Hi: 0, Lo: uint64(readSlidingCounter(e.state()).startNs)}
 	case uint8(SlidingLog):
-		return wide{0, uint64(s.nowNs)}
+		return arith.Uint128{Hi: 0, Lo: uint64(s.nowNs)}
 	}
-	return wide{}
+	return arith.Uint128{}
 }
 
 // giveClaim gives units of a claim back at a time, as far as they have not been paid
@@ -29,11 +35,11 @@ func (s *shard) giveClaim(e entry, x *claim, units, atNs int64, others []claim) 
 	l, st := s.limits.at(e.limit()), e.state()
 	switch l.Algorithm {
 	case TokenBucket, LeakyBucket:
-		given := deficitAt(x.mark, l.Rate, atNs).min(l.Rate.grains(units))
-		e.setBucket(e.bucket().subFloor(given))
+		given := deficitAt(x.mark, l.Rate, atNs).Min(l.Rate.Grains(units))
+		setBucket(e, bucketOf(e).SubFloor(given))
 		for i := range others {
-			if x.mark.less(others[i].mark) {
-				others[i].mark = others[i].mark.sub(given)
+			if x.mark.Less(others[i].mark) {
+				others[i].mark = others[i].mark.Sub(given)
 			}
 		}
 	case FixedWindow:
@@ -42,7 +48,7 @@ func (s *shard) giveClaim(e entry, x *claim, units, atNs int64, others []claim) 
 		w.write(st)
 	case SlidingCounter:
 		w := readSlidingCounter(st) // as it is: to roll it would tell when this is done
-		switch int64(x.mark.lo) {
+		switch int64(x.mark.Lo) {
 		case w.startNs:
 			w.cur -= min(units, w.cur)
 		case w.startNs - l.WindowNs:
@@ -50,9 +56,9 @@ func (s *shard) giveClaim(e entry, x *claim, units, atNs int64, others []claim) 
 		}
 		w.write(st)
 	case SlidingLog:
-		log := readLog(st)
-		log.takeOut(&s.slab, int64(x.mark.lo), units)
-		log.write(st)
+		log := unitlog.Read(st)
+		log.TakeOut(&s.slab, int64(x.mark.Lo), units)
+		log.Write(st)
 	}
 }
 
@@ -63,11 +69,11 @@ func (s *shard) refunded(c *cell, l *Limit, units int64) {
 	if k.r == 0 || l.Algorithm != TokenBucket && l.Algorithm != LeakyBucket {
 		return
 	}
-	set := readLeases(k.e.state())
+	set := leases.Read(k.e.state())
 	list := s.claimsIn(&set)
 	for i := range list {
-		list[i].mark = list[i].mark.subFloor(l.Rate.grains(units))
+		list[i].mark = list[i].mark.SubFloor(l.Rate.Grains(units))
 	}
-	s.move(list)
+	s.move(&set, list)
 	s.changed(k.r)
 }

@@ -3,6 +3,10 @@ package engine
 import (
 	"encoding/binary"
 	"hash/crc64"
+
+	"github.com/weir-project/weir/engine/internal/arena"
+	"github.com/weir-project/weir/engine/internal/leases"
+	"github.com/weir-project/weir/engine/internal/unitlog"
 )
 
 // StateHash is a hash of everything that decisions at or after the stamp depend on:
@@ -15,7 +19,7 @@ func (t *Table) StateHash(at Stamp) (sum uint64) {
 	h := stateHasher{table: crc64.MakeTable(crc64.ECMA)}
 	for full := uint64(0); ; {
 		full = t.lookSegment(at, full, func(s *shard, g *segment) {
-			g.each(func(r ref) {
+			g.each(func(r arena.Ref) {
 				if e, live := s.view(r); live {
 					sum += h.entry(s, e)
 				}
@@ -72,11 +76,11 @@ func (h *stateHasher) entry(s *shard, e entry) uint64 {
 
 // appendWindow adds the records of a log that are within its window.
 func (s *shard) appendWindow(b []byte, e entry) []byte {
-	log, untilNs := readLog(e.state()), s.nowNs-s.limits.at(e.limit()).WindowNs
-	for r := range log.all(&s.slab) {
-		if r.atNs > untilNs {
-			b = binary.AppendVarint(b, r.atNs)
-			b = binary.AppendVarint(b, r.units)
+	log, untilNs := unitlog.Read(e.state()), s.nowNs-s.limits.at(e.limit()).WindowNs
+	for r := range log.All(&s.slab) {
+		if r.AtNs > untilNs {
+			b = binary.AppendVarint(b, r.AtNs)
+			b = binary.AppendVarint(b, r.Units)
 		}
 	}
 	return b
@@ -85,13 +89,13 @@ func (s *shard) appendWindow(b []byte, e entry) []byte {
 // leases hashes the leases that have not ended. Where they stand in their blocks
 // tells when others were swept, so they have no order either.
 func (h *stateHasher) leases(s *shard, e entry) (sum uint64) {
-	set := readLeases(e.state())
-	set.hide(&s.slab, s.nowNs)
+	set := leases.Read(e.state())
+	set.Hide(&s.slab, s.nowNs)
 	var room [2*binary.MaxVarintLen64 + MaxHolderLen]byte
-	for _, x := range set.all(&s.slab) {
-		b := binary.AppendVarint(room[:0], x.expiresNs)
-		b = binary.AppendVarint(b, x.units)
-		sum += h.hash(append(b, x.id...))
+	for _, x := range set.All(&s.slab) {
+		b := binary.AppendVarint(room[:0], x.ExpiresNs)
+		b = binary.AppendVarint(b, x.Units)
+		sum += h.hash(append(b, x.ID...))
 	}
 	return sum
 }
@@ -103,9 +107,9 @@ func (h *stateHasher) claims(s *shard, e entry) (sum uint64, standing bool) {
 	if !c.live || c.e.limit() != e.limit() {
 		return 0, false
 	}
-	set := readLeases(e.state())
+	set := leases.Read(e.state())
 	list := s.claimsIn(&set)
-	if s.nowNs >= set.soonestNs {
+	if s.nowNs >= set.SoonestNs {
 		s.lend(&c)
 		list = s.end(c.e, list)
 		c.live = !s.idle(c.e)
@@ -114,7 +118,7 @@ func (h *stateHasher) claims(s *shard, e entry) (sum uint64, standing bool) {
 	for _, x := range list {
 		b := binary.AppendVarint(room[:0], x.endsNs)
 		b = binary.AppendVarint(b, x.units)
-		b = le.AppendUint64(le.AppendUint64(b, x.mark.hi), x.mark.lo)
+		b = le.AppendUint64(le.AppendUint64(b, x.mark.Hi), x.mark.Lo)
 		sum += h.hash(append(b, x.id...))
 	}
 	return sum, c.live && len(list) > 0

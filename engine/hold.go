@@ -1,5 +1,7 @@
 package engine
 
+import "github.com/weir-project/weir/engine/internal/arith"
+
 // A hold takes units before the true cost of a request is known (OpReserve), and is
 // settled once it is (OpCommit) or called off (OpCancel). It consists of a record under
 // its id (this file) and of a claim in every limiter it took from (claims.go).
@@ -95,7 +97,7 @@ func (x *hold) write(st []byte) {
 	for i, n := range [...]int64{x.endsNs, x.units, x.ttlNs, x.actual, x.left} {
 		le.PutUint64(st[tokenLen+8*i:], uint64(n))
 	}
-	st[holdHead-3], st[holdHead-2], st[holdHead-1] = uint8(x.phase), uint8(oneIf(x.high)), uint8(len(x.pairs))
+	st[holdHead-3], st[holdHead-2], st[holdHead-1] = uint8(x.phase), uint8(arith.OneIf(x.high)), uint8(len(x.pairs))
 	b := st[holdHead:]
 	for _, p := range x.pairs {
 		b[0], b[1] = p.took, uint8(len(p.Policy))

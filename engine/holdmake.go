@@ -1,6 +1,11 @@
 package engine
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/leases"
+)
 
 // reserve carries out an OpReserve: a check whose take can be settled. A denial leaves
 // nothing behind, so the id may be used again.
@@ -40,14 +45,14 @@ func (s *shard) reserve(h uint64, op *Op, d *Decision) bool {
 func (k *checker) crowded() bool {
 	return slices.ContainsFunc(k.parts, func(x part) bool {
 		claims := x.s.openClaims(&x.c)
-		return claims.r != 0 && readLeases(claims.e.state()).count >= MaxHolders
+		return claims.r != 0 && leases.Read(claims.e.state()).Count >= MaxHolders
 	})
 }
 
 // hold takes what was found to fit, and notes it under the id and in the limiters.
 func (k *checker) hold(s *shard, op *Op, d *Decision, home *shard, c *cell) bool {
-	x := hold{endsNs: addNs(s.nowNs, op.TTLNs), units: op.Cost, ttlNs: op.TTLNs, high: op.High}
-	x.forgetNs = addNs(x.endsNs, s.t.opts.IDLifetimeNs)
+	x := hold{endsNs: arith.AddNs(s.nowNs, op.TTLNs), units: op.Cost, ttlNs: op.TTLNs, high: op.High}
+	x.forgetNs = arith.AddNs(x.endsNs, s.t.opts.IDLifetimeNs)
 	for i := 0; ; i++ {
 		pair, more := op.pair(i)
 		if !more {

@@ -1,5 +1,7 @@
 package engine
 
+import "github.com/weir-project/weir/engine/internal/arith"
+
 // commit carries out an OpCommit. Less than was held is given back as far as it is
 // still there; more is taken even where there is no room for it.
 func (s *shard) commit(op *Op, d *Decision) bool {
@@ -33,7 +35,7 @@ func (s *shard) cancel(op *Op, d *Decision) bool {
 		return false
 	}
 	x := readHold(c.e.state())
-	if d.Allowed = oneIf(x.phase == holdCancelled); x.phase != holdOpen || s.nowNs >= x.endsNs {
+	if d.Allowed = arith.OneIf(x.phase == holdCancelled); x.phase != holdOpen || s.nowNs >= x.endsNs {
 		return false
 	}
 	s.t.release(op.Key, &x, x.units)
@@ -44,7 +46,7 @@ func (s *shard) cancel(op *Op, d *Decision) bool {
 
 // keepHold keeps what became of a hold, for whoever asks again.
 func (s *shard) keepHold(c *cell, x *hold) {
-	x.forgetNs = addNs(s.nowNs, s.t.opts.IDLifetimeNs)
+	x.forgetNs = arith.AddNs(s.nowNs, s.t.opts.IDLifetimeNs)
 	x.write(c.e.state())
 	c.relink = true
 	s.touched(c)

@@ -1,5 +1,7 @@
 package engine
 
+import "github.com/weir-project/weir/engine/internal/arena"
+
 // index finds the slot of an entry by the hash of its key: an extendible hash
 // table (Fagin et al., 1979) of fixed-size segments, each an open-addressed table
 // probed in groups of eight control bytes at once (the idea of Abseil's Swiss
@@ -8,10 +10,10 @@ package engine
 type index struct {
 	dir   []*segment // by the leading bits of the hash, 2^depth of them
 	depth uint8
-	used  *meter // bytes of segments
+	used  *arena.Meter // bytes of segments
 }
 
-func newIndex(used *meter) index {
+func newIndex(used *arena.Meter) index {
 	x := index{used: used}
 	x.dir = []*segment{x.newSegment(0)}
 	return x
@@ -24,7 +26,7 @@ func (x *index) reserve(entries int64) {
 	for entries>>depth > segmentLoad*9/10 {
 		depth++
 	}
-	x.used.add(-x.bytes())
+	x.used.Add(-x.bytes())
 	x.dir, x.depth = make([]*segment, 1<<depth), depth
 	for i := range x.dir {
 		x.dir[i] = x.newSegment(depth)
@@ -32,7 +34,7 @@ func (x *index) reserve(entries int64) {
 }
 
 func (x *index) newSegment(depth uint8) *segment {
-	x.used.add(segmentBytes)
+	x.used.Add(segmentBytes)
 	return newSegment(depth)
 }
 
@@ -61,14 +63,14 @@ func (x *index) segments() func(yield func(*segment) bool) {
 
 // find returns the entry of this name space with this key, and its place: a slot of a
 // group; ref 0 when there is none.
-func (x *index) find(h uint64, s *slab, ns namespace, key []byte) (of *slotGroup, slot int, r ref) {
+func (x *index) find(h uint64, s *arena.Slab, ns namespace, key []byte) (of *slotGroup, slot int, r arena.Ref) {
 	g := x.segmentOf(h)
 	for p := startProbe(h); ; p.next() {
 		of = g.at(p.group)
 		word := of.word()
 		for m := matchTag(word, tagOf(h)); m != 0; m &= m - 1 {
 			slot = firstIn(m)
-			if r = of.refs[slot]; entry(s.at(r)).is(ns, key) {
+			if r = of.refs[slot]; entry(s.At(r)).is(ns, key) {
 				return of, slot, r
 			}
 		}
@@ -79,34 +81,16 @@ func (x *index) find(h uint64, s *slab, ns namespace, key []byte) (of *slotGroup
 }
 
 // fetch reads the places where find will look first, and what it will find there.
-func (x *index) fetch(h uint64, s *slab) uint64 {
+func (x *index) fetch(h uint64, s *arena.Slab) uint64 {
 	r := x.first(h)
 	if r == 0 {
 		return 0
 	}
-	return s.fetch(r)
-}
-
-// fetchLog reads the ends of the log that find will find, where most of what an operation
-// does to it is done.
-func (x *index) fetchLog(h uint64, s *slab) uint64 {
-	r := x.first(h)
-	if r == 0 {
-		return 0
-	}
-	e := entry(s.at(r))
-	if !hasLog(e.kind()) {
-		return 0
-	}
-	log := readLog(e.state())
-	if log.head == 0 {
-		return 0
-	}
-	return uint64(s.at(log.head)[0]) + uint64(s.at(log.tail)[0])
+	return s.Prefetch(r)
 }
 
 // first is the slot that find will look at first, 0 when there is none.
-func (x *index) first(h uint64) ref {
+func (x *index) first(h uint64) arena.Ref {
 	of := x.segmentOf(h).at(firstGroup(h))
 	m := matchTag(of.word(), tagOf(h))
 	if m == 0 {
@@ -117,7 +101,7 @@ func (x *index) first(h uint64) ref {
 
 // add puts in an entry that is not there. hashOf gives the hash of an entry, for
 // the case that a segment must split.
-func (x *index) add(h uint64, r ref, hashOf func(ref) uint64) {
+func (x *index) add(h uint64, r arena.Ref, hashOf func(arena.Ref) uint64) {
 	g := x.segmentOf(h)
 	for g.live+g.dead >= segmentLoad {
 		if g.dead >= segmentSlots/8 {
@@ -132,7 +116,7 @@ func (x *index) add(h uint64, r ref, hashOf func(ref) uint64) {
 
 // remove takes out the entry for h that find found in a slot, and joins the segment
 // with its neighbour when both have become nearly empty.
-func (x *index) remove(h uint64, of *slotGroup, slot int, hashOf func(ref) uint64) {
+func (x *index) remove(h uint64, of *slotGroup, slot int, hashOf func(arena.Ref) uint64) {
 	g := x.segmentOf(h)
 	g.clear(of, slot)
 	if g.depth == 0 || g.live > segmentFew {
@@ -149,28 +133,28 @@ func (x *index) remove(h uint64, of *slotGroup, slot int, hashOf func(ref) uint6
 const segmentFew = segmentLoad / 8
 
 // split replaces the segment that holds h by two that share its entries.
-func (x *index) split(h uint64, old *segment, hashOf func(ref) uint64) {
+func (x *index) split(h uint64, old *segment, hashOf func(arena.Ref) uint64) {
 	if old.depth == x.depth {
 		x.double()
 	}
 	depth := old.depth + 1
 	halves := [2]*segment{x.newSegment(depth), x.newSegment(depth)}
-	old.each(func(r ref) {
+	old.each(func(r arena.Ref) {
 		eh := hashOf(r)
 		halves[eh>>(64-depth)&1].put(eh, r)
 	})
 	x.spread(h, old.depth, halves[:])
-	x.used.add(-segmentBytes)
+	x.used.Add(-segmentBytes)
 }
 
 // join replaces two neighbours by one segment with the entries of both.
-func (x *index) join(h uint64, a, b *segment, hashOf func(ref) uint64) {
+func (x *index) join(h uint64, a, b *segment, hashOf func(arena.Ref) uint64) {
 	both := x.newSegment(a.depth - 1)
 	for _, g := range []*segment{a, b} {
-		g.each(func(r ref) { both.put(hashOf(r), r) })
+		g.each(func(r arena.Ref) { both.put(hashOf(r), r) })
 	}
 	x.spread(h, both.depth, []*segment{both})
-	x.used.add(-2 * segmentBytes)
+	x.used.Add(-2 * segmentBytes)
 }
 
 // spread makes the directory places of all hashes that share h's leading depth bits

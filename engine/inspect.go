@@ -3,6 +3,12 @@ package engine
 import (
 	"strconv"
 	"strings"
+
+	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/leases"
+	"github.com/weir-project/weir/engine/internal/rule"
+	"github.com/weir-project/weir/engine/internal/script"
+	"github.com/weir-project/weir/engine/internal/unitlog"
 )
 
 // Info describes one key for people: RL.INSPECT, TTL, TYPE.
@@ -37,18 +43,18 @@ type Info struct {
 }
 
 // tokensText writes what a bucket holds that lacks so many tokens, in grains.
-func tokensText(l *Limit, missing wide) string {
-	full, grain := l.Rate.grains(l.Max), uint64(l.Rate.PerNs)
-	held, sign := full.subFloor(missing), ""
-	if full.less(missing) {
-		held, sign = missing.sub(full), "-"
+func tokensText(l *Limit, missing arith.Uint128) string {
+	full, grain := l.Rate.Grains(l.Max), uint64(l.Rate.PerNs)
+	held, sign := full.SubFloor(missing), ""
+	if full.Less(missing) {
+		held, sign = missing.Sub(full), "-"
 	}
-	whole, _ := held.div(grain)
-	part := wideMul(held.mod(grain), 1e9)
+	whole, _ := held.Div(grain)
+	part := arith.Mul(held.Mod(grain), 1e9)
 	if sign != "" {
-		part = part.add(wide{0, grain - 1})
+		part = part.Add(arith.Uint128{Hi: 0, Lo: grain - 1})
 	}
-	billionths, _ := part.div(grain)
+	billionths, _ := part.Div(grain)
 	if billionths == 1e9 {
 		whole, billionths = whole+1, 0
 	}
@@ -63,14 +69,14 @@ func tokensText(l *Limit, missing wide) string {
 // Stats is what a table says about itself.
 type Stats struct {
 	Keys           int64 // limiters and blocks that are not idle
-	KeysBy         [numAlgorithms]int64
+	KeysBy         [rule.NumAlgorithms]int64
 	MemoryBytes    int64 // pages, index, limits
 	MaxMemoryBytes int64 // 0: no bound
 	Expired        int64 // idle entries collected
 	Evicted        int64 // entries given up for room
 	ForgivenUnits  int64 // units in use that evictions forgot
-	Admitted       [numAlgorithms]int64
-	Denied         [numAlgorithms]int64
+	Admitted       [rule.NumAlgorithms]int64
+	Denied         [rule.NumAlgorithms]int64
 	Strikes        int64 // that were counted; of limits with Attempts the attempts
 	Successes      int64 // of these attempts, those that succeeded
 	Delays         int64 // strikes that were admitted with a delay
@@ -101,7 +107,7 @@ func (s *shard) inspect(h uint64, key []byte) (info Info, found bool) {
 		untilNs, reason := readBlock(b.e.state())
 		info.Blocked, info.BlockedMs, info.Reason = true, s.spanMs(untilNs), string(reason)
 		info.BlockedBy, info.Everywhere = string(key), isEverywhere(b.e.state())
-		info.Bytes += s.slab.len(b.r) + indexBytes
+		info.Bytes += s.slab.Len(b.r) + indexBytes
 		lastNs = untilNs
 	}
 	if all := s.t.everywhere.Load(); all != nil {
@@ -121,39 +127,36 @@ func (s *shard) describe(c *cell, info *Info) {
 	info.Limit = *s.limits.at(e.limit())
 	info.Used = s.usedUnits(e)
 	info.IdleInMs = s.spanMs(s.idleAtNs(e))
-	info.Bytes = s.slab.len(c.r) + indexBytes
+	info.Bytes = s.slab.Len(c.r) + indexBytes
 	switch info.Algorithm {
 	case SlidingLog, Strike:
-		log := readLog(e.state())
-		info.Bytes += log.bytes(&s.slab)
+		log := unitlog.Read(e.state())
+		info.Bytes += log.Bytes(&s.slab)
 	case Concurrency:
-		set := readLeases(e.state())
-		info.Bytes += set.bytes(&s.slab)
-		set.hide(&s.slab, s.nowNs)
-		info.Holders = int(set.count)
+		set := leases.Read(e.state())
+		info.Bytes += set.Bytes(&s.slab)
+		set.Hide(&s.slab, s.nowNs)
+		info.Holders = int(set.Count)
 	case Counter:
 		return
 	case Scripted:
-		record := readScriptRecord(e.state())
-		info.Bytes += record.log.bytes(&s.slab)
-		info.IdleInMs, info.Hash = record.leftMs(s.nowNs), record.hash()
-		if isText(e.state()) {
-			info.Bytes += readText(e.state()).bytes(&s.slab)
-		}
+		record := script.ReadRecord(e.state())
+		info.Bytes += script.Bytes(e.state(), &s.slab)
+		info.IdleInMs, info.Hash = record.LeftMs(s.nowNs), record.Hash()
 		return
 	}
 	if info.Algorithm == Strike {
 		info.PenaltyMs = s.spanMs(strikeBlockedNs(e.state()))
 	}
 	if k := s.openClaims(c); k.r != 0 && !void(c, &k) {
-		set := readLeases(k.e.state())
-		info.Bytes += s.slab.len(k.r) + indexBytes + set.bytes(&s.slab)
-		set.hide(&s.slab, s.nowNs)
-		info.Holders = int(set.count)
+		set := leases.Read(k.e.state())
+		info.Bytes += s.slab.Len(k.r) + indexBytes + set.Bytes(&s.slab)
+		set.Hide(&s.slab, s.nowNs)
+		info.Holders = int(set.Count)
 	}
 	if info.Algorithm == TokenBucket {
 		info.AtMs = (s.nowNs + s.offsetNs) / 1e6
-		info.Tokens = tokensText(&info.Limit, deficitAt(e.bucket(), info.Limit.Rate, s.nowNs))
+		info.Tokens = tokensText(&info.Limit, deficitAt(bucketOf(e), info.Limit.Rate, s.nowNs))
 	}
 	var d Decision
 	s.take(c, &Op{Key: c.key, Limit: info.Limit, Dry: true}, &d)
@@ -165,27 +168,22 @@ func (s *shard) usedUnits(e entry) int64 {
 	st, l := e.state(), s.limits.at(e.limit())
 	switch e.kind() {
 	case uint8(TokenBucket), uint8(LeakyBucket):
-		return deficitAt(e.bucket(), l.Rate, s.nowNs).divUp(uint64(l.Rate.PerNs))
+		return deficitAt(bucketOf(e), l.Rate, s.nowNs).DivUp(uint64(l.Rate.PerNs))
 	case uint8(FixedWindow):
 		return readFixed(st).used
 	case uint8(SlidingLog), uint8(Strike):
-		log := readLog(st)
-		return log.units - log.unitsUntil(&s.slab, s.nowNs-l.WindowNs)
+		log := unitlog.Read(st)
+		return log.Units - log.UnitsUntil(&s.slab, s.nowNs-l.WindowNs)
 	case uint8(SlidingCounter):
 		return readSlidingCounter(st).roll(s.nowNs, l.WindowNs).used(s.nowNs, l.WindowNs)
 	case uint8(Concurrency):
-		set := readLeases(st)
-		set.hide(&s.slab, s.nowNs)
-		return set.units
+		set := leases.Read(st)
+		set.Hide(&s.slab, s.nowNs)
+		return set.Units
 	case uint8(Counter):
 		return int64(le.Uint64(st))
 	case uint8(Scripted):
-		switch record := readScriptRecord(st); record.shape {
-		case shapeCount:
-			return record.words[0]
-		case shapeLog:
-			return record.log.units
-		}
+		return script.UsedUnits(st)
 	}
 	return 0
 }

@@ -1,12 +1,14 @@
 package engine
 
+import "github.com/weir-project/weir/engine/internal/arena"
+
 // limitTable gives each limit in use a small number, so that an entry need not
 // hold its limit. Number 0 is no limit.
 type limitTable struct {
 	slots  []limitSlot
 	number map[Limit]uint32
 	vacant []uint32
-	used   *meter // bytes of limits
+	used   *arena.Meter // bytes of limits
 }
 
 type limitSlot struct {
@@ -18,17 +20,17 @@ type limitSlot struct {
 // memory bound.
 const limitBytes = 256
 
-// bytes is what a limit counts for. The steps are held once, by both slot and map.
-func (l *Limit) bytes() int64 { return limitBytes + int64(len(l.Steps)) }
+// bytesOf is what a limit counts for. The steps are held once, by both slot and map.
+func bytesOf(l *Limit) int64 { return limitBytes + int64(len(l.Steps)) }
 
-func newLimitTable(used *meter) limitTable {
+func newLimitTable(used *arena.Meter) limitTable {
 	return limitTable{slots: make([]limitSlot, 1), number: map[Limit]uint32{}, used: used}
 }
 
 // bytes is what the limits in use count for.
 func (t *limitTable) bytes() (n int64) {
 	for l := range t.number {
-		n += l.bytes()
+		n += bytesOf(&l)
 	}
 	return n
 }
@@ -63,7 +65,7 @@ func (t *limitTable) add(l Limit) uint32 {
 	}
 	t.slots[id] = limitSlot{limit: l}
 	t.number[l] = id
-	t.used.add(l.bytes())
+	t.used.Add(bytesOf(&l))
 	return id
 }
 
@@ -77,7 +79,7 @@ func (t *limitTable) release(id uint32) {
 		return
 	}
 	delete(t.number, slot.limit)
-	t.used.add(-slot.limit.bytes())
+	t.used.Add(-bytesOf(&slot.limit))
 	*slot = limitSlot{}
 	t.vacant = append(t.vacant, id)
 }

@@ -2,7 +2,8 @@ package engine
 
 import (
 	"math"
-	"sync/atomic"
+
+	"github.com/weir-project/weir/engine/internal/arena"
 )
 
 // Memory is counted in pages, index segments and limits, for the whole table. With
@@ -63,19 +64,6 @@ func (o *Options) shardsWithin() int {
 
 // closed reports whether memory may grow no more.
 func (t *Table) closed() bool {
-	used := t.used.Load() + pageBytes
+	used := t.used.Load() + arena.PageBytes
 	return used > t.levels.bound || t.opts.WhenFull == Deny && used > t.levels.soft
-}
-
-// meter counts bytes of one shard, and of all.
-type meter struct {
-	own atomic.Int64
-	all *atomic.Int64
-}
-
-func newMeter() *meter { return &meter{all: new(atomic.Int64)} }
-
-func (m *meter) add(n int64) {
-	m.own.Add(n)
-	m.all.Add(n)
 }

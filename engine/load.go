@@ -1,6 +1,14 @@
 package engine
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/weir-project/weir/engine/internal/codec"
+	"github.com/weir-project/weir/engine/internal/leases"
+	"github.com/weir-project/weir/engine/internal/rule"
+	"github.com/weir-project/weir/engine/internal/script"
+	"github.com/weir-project/weir/engine/internal/unitlog"
+)
 
 // Load puts a stored entry back, in place of one of the same key; an entry that is idle
 // at the stamp is skipped and reported as false. An error means key or value is not
@@ -107,25 +115,25 @@ func keyOfToken(name []byte) ([]byte, bool) {
 
 // load makes the entry of a cell that has none, or adds to the log of the one there.
 func (s *shard) load(c *cell, kind uint8, value []byte) (bool, error) {
-	d := decoder{b: value}
+	d := codec.Decoder{B: value}
 	var limit Limit
 	if namespaceOf(kind) == limiters && kind != uint8(Counter) && kind != uint8(Scripted) {
-		limit = d.limit(Algorithm(kind))
+		limit = rule.ReadLimit(&d, Algorithm(kind))
 	}
 	if kind == kindClaims {
-		limit = d.limit(Algorithm(d.byte()))
+		limit = rule.ReadLimit(&d, Algorithm(d.Byte()))
 	}
-	if d.bad || kind == kindClaims && !held(limit.Algorithm) {
+	if d.Bad || kind == kindClaims && !held(limit.Algorithm) {
 		return false, ErrStored
 	}
 	stateLen := stateLens[kind]
 	switch kind {
 	case uint8(TokenBucket), uint8(LeakyBucket):
-		stateLen = limit.bucketLen()
+		stateLen = bucketLen(&limit)
 	case kindBlock:
-		stateLen += min(len(d.b), MaxReasonLen)
+		stateLen += min(len(d.B), MaxReasonLen)
 	case kindHold:
-		if stateLen = len(d.b); !soundHold(d.b) || len(c.key) > MaxIDLen {
+		if stateLen = len(d.B); !soundHold(d.B) || len(c.key) > MaxIDLen {
 			return false, ErrStored
 		}
 	}
@@ -142,7 +150,7 @@ func (s *shard) load(c *cell, kind uint8, value []byte) (bool, error) {
 	}
 	s.loadState(c.e, &d)
 	s.wheel.link(&s.slab, c.r, s.idleAtNs(c.e))
-	if d.bad || len(d.b) > 0 {
+	if d.Bad || len(d.B) > 0 {
 		s.remove(c)
 		return false, ErrStored
 	}
@@ -156,71 +164,53 @@ func (s *shard) load(c *cell, kind uint8, value []byte) (bool, error) {
 	return true, nil
 }
 
-func (s *shard) loadState(e entry, d *decoder) {
+func (s *shard) loadState(e entry, d *codec.Decoder) {
 	st := e.state()
 	switch e.kind() {
 	case uint8(SlidingLog):
-		s.loadLog(e, d)
+		loadLog(s, e, d)
 	case uint8(Strike):
-		blockedNs := d.within(0, Never)
-		s.loadLog(e, d)
-		le.PutUint64(st[logLen:], uint64(blockedNs))
+		blockedNs := d.Within(0, Never)
+		loadLog(s, e, d)
+		le.PutUint64(st[unitlog.StateLen:], uint64(blockedNs))
 	case uint8(Concurrency):
-		set := s.loadLeases(d, 0, MaxHolderLen)
-		set.write(st)
+		var set leases.Set
+		set.Load(&s.slab, d, 0, MaxHolderLen)
+		set.Write(st)
 	case kindClaims:
-		set := s.loadLeases(d, markLen+1, markLen+MaxIDLen)
-		d.bad = d.bad || set.count == 0
-		set.write(st)
+		var set leases.Set
+		set.Load(&s.slab, d, markLen+1, markLen+MaxIDLen)
+		d.Bad = d.Bad || set.Count == 0
+		set.Write(st)
 	case kindHold:
-		copy(st, d.bytes(int64(len(d.b))))
+		copy(st, d.Bytes(int64(len(d.B))))
 	case kindBlock:
-		untilNs := d.varint()
+		untilNs := d.Varint()
 		everywhere := untilNs < 0
 		if everywhere {
 			untilNs = ^untilNs
 		}
-		reason := d.bytes(int64(len(d.b)))
-		if d.bad = d.bad || len(reason) > MaxReasonLen; !d.bad {
+		reason := d.Bytes(int64(len(d.B)))
+		if d.Bad = d.Bad || len(reason) > MaxReasonLen; !d.Bad {
 			writeBlock(st, untilNs, everywhere, reason)
 			s.noteBlock(e, true)
 		}
 	case uint8(Scripted):
-		s.loadScripted(e, d)
+		script.Load(st, d, &s.slab)
 	case uint8(TokenBucket), uint8(LeakyBucket):
-		if b := d.bytes(longBucketLen); !d.bad {
+		if b := d.Bytes(longBucketLen); !d.Bad {
 			at := readWide(b)
-			if d.bad = at.hi>>32 != 0 && !e.has(flagLong); !d.bad {
-				e.setBucket(at)
+			if d.Bad = at.Hi>>32 != 0 && !e.has(flagLong); !d.Bad {
+				setBucket(e, at)
 			}
 		}
 	default:
-		copy(st, d.bytes(int64(stateLens[e.kind()])))
+		copy(st, d.Bytes(int64(stateLens[e.kind()])))
 	}
 }
 
-// loadLog adds what is stored to a log. That may hold units that had left its window by then,
-// but it keeps no more than the newest MaxLogUnits, as when it gained them.
-func (s *shard) loadLog(e entry, d *decoder) {
-	log, atNs := readLog(e.state()), int64(0)
-	for left := d.within(0, MaxLogUnits); left > 0 && !d.bad; {
-		atNs += d.within(0, Never-atNs)
-		units := d.within(1, left)
-		if left -= units; !d.bad {
-			log.append(&s.slab, atNs, units)
-		}
-	}
-	log.dropOldest(&s.slab, log.units-MaxLogUnits)
-	log.write(e.state())
-}
-
-func (s *shard) loadLeases(d *decoder, shortest, longest int64) (set leaseSet) {
-	for count := d.within(0, MaxHolders); int64(set.count) < count && !d.bad; {
-		x := lease{expiresNs: d.within(1, Never), units: d.within(1, MaxUnits)}
-		x.id = d.bytes(d.within(shortest, longest))
-		if !d.bad {
-			set.add(&s.slab, x)
-		}
-	}
-	return set
+func loadLog(s *shard, e entry, d *codec.Decoder) {
+	log := unitlog.Read(e.state())
+	log.Load(&s.slab, d)
+	log.Write(e.state())
 }

@@ -1,6 +1,10 @@
 package engine
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/weir-project/weir/engine/internal/arena"
+)
 
 // evictMost bounds the entries evicted for one slot or limit, evictLook the
 // entries among which each is chosen, evictTries the segments looked at for one.
@@ -13,33 +17,33 @@ const (
 // makeRoom reports whether a slot of n bytes may be taken; none is needed if n is 0.
 // When memory is nearly full it first evicts entries that take as much, but not keep. It is
 // asked just before the slot is taken: an operation that adds nothing evicts nothing.
-func (s *shard) makeRoom(n int, keep ref) bool {
-	if n == 0 || s.slab.hasRoom(n) {
+func (s *shard) makeRoom(n int, keep arena.Ref) bool {
+	if n == 0 || s.slab.HasSlot(n) {
 		return true
 	}
 	if s.evicts() {
-		taken := s.slab.taken
+		taken := s.slab.TakenBytes()
 		for range evictMost {
-			enough := taken-s.slab.taken >= int64(n) && !s.t.closed()
-			if enough || !s.evict(keep) || s.slab.hasRoom(n) {
+			enough := taken-s.slab.TakenBytes() >= int64(n) && !s.t.closed()
+			if enough || !s.evict(keep) || s.slab.HasSlot(n) {
 				break
 			}
 		}
 	}
-	return s.slab.hasRoom(n) || !s.t.closed()
+	return s.slab.HasSlot(n) || !s.t.closed()
 }
 
 // evicts reports whether an entry that the shard adds costs it others. A shard that has less
 // than its share of the memory in use leaves that to reclaim, which takes from the largest.
 func (s *shard) evicts() bool {
 	l := &s.t.levels
-	return s.t.opts.WhenFull == LeastHarm && s.t.used.Load() >= l.soft && s.used.own.Load() >= l.share
+	return s.t.opts.WhenFull == LeastHarm && s.t.used.Load() >= l.soft && s.used.Bytes() >= l.share
 }
 
 // makeRoomForLimit reports whether an entry may remember a limit. At the bound it
 // first evicts a few entries, but not keep, some of which may be the last to
 // remember theirs.
-func (s *shard) makeRoomForLimit(l *Limit, keep ref) bool {
+func (s *shard) makeRoomForLimit(l *Limit, keep arena.Ref) bool {
 	for range evictMost {
 		if s.mayRemember(l) {
 			return true
@@ -58,7 +62,7 @@ func (s *shard) mayRemember(l *Limit) bool { return !s.t.closed() || s.limits.ha
 // least. keep is not among them. (An order of all entries by that time would cost
 // more than it is worth: of sixteen, the one to go is among the nearest eighth with
 // a chance of 88 %, and an offender goes only if it meets fifteen worse ones.)
-func (s *shard) evict(keep ref) bool {
+func (s *shard) evict(keep arena.Ref) bool {
 	victim := s.nearestIdle(keep)
 	if victim == 0 {
 		return false
@@ -104,9 +108,9 @@ func evictable(e entry) bool { return e.kind() != kindBlock && e.kind() <= kindT
 
 // nearestIdle is the one of a few entries that is worth the least; 0 when none that may go but
 // keep was met.
-func (s *shard) nearestIdle(keep ref) (nearest ref) {
+func (s *shard) nearestIdle(keep arena.Ref) (nearest arena.Ref) {
 	soonest := Never
-	s.visitFew(func(r ref, e entry) {
+	s.visitFew(func(r arena.Ref, e entry) {
 		if r == keep {
 			return
 		}
@@ -123,7 +127,7 @@ func (s *shard) nearestIdle(keep ref) (nearest ref) {
 // same reason it takes the denser of two segments (the power of two choices, Mitzenmacher, 1996):
 // evictions from all segments alike would let the number of entries in each wander, and at the
 // bottom of that a segment holds only what is worth much.
-func (s *shard) visitFew(visit func(ref, entry)) {
+func (s *shard) visitFew(visit func(arena.Ref, entry)) {
 	seen := 0
 	for range evictTries {
 		s.wander = s.wander*6364136223846793005 + 1442695040888963407 // Knuth's MMIX generator
@@ -134,7 +138,7 @@ func (s *shard) visitFew(visit func(ref, entry)) {
 			if r == 0 {
 				continue
 			}
-			if e := entry(s.slab.at(r)); evictable(e) {
+			if e := entry(s.slab.At(r)); evictable(e) {
 				seen++
 				visit(r, e)
 			}

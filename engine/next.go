@@ -1,14 +1,18 @@
 package engine
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/weir-project/weir/engine/internal/arith"
+)
 
 // nextState is the state that a decision leaves behind, of an algorithm whose state is a
 // few numbers, as many of these as it needs. It is found without changing anything, so that a check can decide under
 // all of its limits before it takes from any.
 type nextState struct{ a, b, c uint64 }
 
-// foresees reports whether next knows the algorithm.
-func (a Algorithm) foresees() bool {
+// previewable reports whether next knows the algorithm.
+func previewable(a Algorithm) bool {
 	return a == TokenBucket || a == FixedWindow || a == LeakyBucket || a == SlidingCounter
 }
 
@@ -37,7 +41,7 @@ func (s *shard) put(c *cell, op *Op, d *Decision, n nextState) bool {
 
 func (n *nextState) write(e entry) {
 	if isBucket(e.kind()) {
-		e.setBucket(wide{n.a, n.b})
+		setBucket(e, arith.Uint128{Hi: n.a, Lo: n.b})
 		return
 	}
 	st := e.state()
@@ -54,5 +58,5 @@ func (p *Policy) foreseen() bool {
 	if len(p.Limits) == 1 {
 		return p.Limits[0].Limit.Algorithm != Strike
 	}
-	return !slices.ContainsFunc(p.Limits, func(l PolicyLimit) bool { return !l.Limit.Algorithm.foresees() })
+	return !slices.ContainsFunc(p.Limits, func(l PolicyLimit) bool { return !previewable(l.Limit.Algorithm) })
 }

@@ -75,11 +75,6 @@ type Op struct {
 // Pair is a policy and the key it is to decide about. A check names no pair twice.
 type Pair struct{ Policy, Key []byte }
 
-// Calendar holds the ends of two neighbouring calendar windows on the wall
-// clock (Unix nanoseconds): the one in which the request was taken and the
-// next, for a request that is decided just after the boundary.
-type Calendar struct{ EndNs, NextEndNs int64 }
-
 // Incr is the argument of OpIncr: Redis 8.8's INCREX.
 type Incr struct {
 	By           int64 // may be negative

@@ -3,6 +3,8 @@ package engine
 import (
 	"errors"
 	"fmt"
+
+	"github.com/weir-project/weir/engine/internal/arith"
 )
 
 // The bounds of policies: what a table holds of them is copied and looked through
@@ -26,9 +28,6 @@ const (
 	MaxPolicyBytes = 16 << 20
 	// MaxReserved bounds the part of a policy kept for high priority, in thousandths.
 	MaxReserved = 999
-	// MaxZoneLen and MaxZoneChanges bound a time zone: eighty years of two changes.
-	MaxZoneLen     = 64
-	MaxZoneChanges = 200
 )
 
 // ErrPolicy is what Validate finds wrong.
@@ -119,7 +118,7 @@ func (p *Policy) Validate() error {
 		if err := validLimits(o.Limits); err != nil {
 			return err
 		}
-		globs += int(oneIf(o.Glob()))
+		globs += int(arith.OneIf(o.Glob()))
 	}
 	if globs > MaxGlobs || len(p.Overrides)-globs > MaxOverrides {
 		return fmt.Errorf("%w: at most %d overrides of keys and %d of patterns", ErrPolicy, MaxOverrides, MaxGlobs)
@@ -170,37 +169,15 @@ func (l *PolicyLimit) sound() bool {
 	case FixedWindow:
 		calendar := l.Limit.Mode >= Day && l.Limit.Mode <= Year
 		return l.Limit.Max > 0 && l.Limit.Mode <= Forever && (windowed || l.Limit.Mode >= Day) && calendar == (l.Zone != nil) &&
-			(l.Zone == nil || l.Zone.sound())
+			(l.Zone == nil || l.Zone.Valid())
 	case SlidingLog:
 		return windowed && within(l.Limit.Max, 1, MaxLogUnits)
 	case SlidingCounter:
 		return windowed && l.Limit.Max > 0
 	case Strike:
-		return windowed && l.Limit.Steps.sound() && l.Limit.Max == l.Limit.Steps.At(l.Limit.Steps.Len()-1).Threshold
+		return windowed && l.Limit.Steps.Valid() && l.Limit.Max == l.Limit.Steps.At(l.Limit.Steps.Len()-1).Threshold
 	}
 	return false
-}
-
-// sound reports whether steps are as MakeSteps wants them.
-func (s Steps) sound() bool {
-	last := int64(0)
-	for i := range s.Len() {
-		step := s.At(i)
-		if step.Threshold <= last || step.Threshold > MaxLogUnits || step.PenaltyNs < 1 || step.PenaltyNs > MaxWindowNs {
-			return false
-		}
-		last = step.Threshold
-	}
-	return s.Len() > 0 && s.Len() <= MaxSteps && len(s)%stepLen == 0
-}
-
-func (z *Zone) sound() bool {
-	for i, c := range z.Changes {
-		if c.OffsetSec < -maxOffsetSec || c.OffsetSec > maxOffsetSec || i > 0 && c.AtSec <= z.Changes[i-1].AtSec {
-			return false
-		}
-	}
-	return len(z.Name) > 0 && len(z.Name) <= MaxZoneLen && len(z.Changes) <= MaxZoneChanges
 }
 
 // limitsFor returns the limits in force for a key at a time; none means no limit.

@@ -3,6 +3,8 @@ package engine
 import (
 	"bytes"
 	"slices"
+
+	"github.com/weir-project/weir/engine/internal/arith"
 )
 
 // PolicyDo says what an OpPolicy does to the policy that Op.Key names.
@@ -105,7 +107,7 @@ func (t *Table) changed(set *Policies, nowNs int64, op *Op, d *Decision) *Polici
 		return set.without(old.Name)
 	}
 	if old != nil && bytes.Equal(next.Append(nil), old.Append(nil)) {
-		d.Allowed, d.Remaining = oneIf(change.Reset), int64(old.Version)
+		d.Allowed, d.Remaining = arith.OneIf(change.Reset), int64(old.Version)
 		return set
 	}
 	var counts *tally
@@ -160,7 +162,7 @@ func (c *PolicyChange) apply(old *Policy, name string, nowNs, ttlNs int64) *Poli
 		o := c.Terms.Overrides[0]
 		next.Overrides = slices.DeleteFunc(next.Overrides, func(other Override) bool { return other.Pattern == o.Pattern })
 		if o.UntilNs = Never; ttlNs > 0 {
-			o.UntilNs = addNs(nowNs, ttlNs)
+			o.UntilNs = arith.AddNs(nowNs, ttlNs)
 		}
 		if c.Do == PolicyOverride {
 			next.Overrides = append(next.Overrides, o)

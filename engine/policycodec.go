@@ -4,6 +4,11 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+
+	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/calendar"
+	"github.com/weir-project/weir/engine/internal/codec"
+	"github.com/weir-project/weir/engine/internal/rule"
 )
 
 // The stored form of a policy; integers are varints, texts have their length in front.
@@ -46,7 +51,7 @@ func (p *Policy) Append(b []byte) []byte {
 		e.text(p.Owner)
 	}
 	e.int(int64(p.Version))
-	e.int(oneIf(p.Shadow)*policyShadow | oneIf(p.Disabled)*policyDisabled)
+	e.int(arith.OneIf(p.Shadow)*policyShadow | arith.OneIf(p.Disabled)*policyDisabled)
 	e.int(p.RetryNs)
 	e.int(p.Reserved)
 	e.zonesOf(p.Limits)
@@ -70,7 +75,7 @@ func (p *Policy) Append(b []byte) []byte {
 
 // fields says which fields of format 3 the policy needs.
 func (p *Policy) fields() int64 {
-	return oneIf(p.Owner != "")*fieldOwner | oneIf(p.Layout != "")*fieldLayout | oneIf(p.ReportNs != 0)*fieldReport
+	return arith.OneIf(p.Owner != "")*fieldOwner | arith.OneIf(p.Layout != "")*fieldLayout | arith.OneIf(p.ReportNs != 0)*fieldReport
 }
 
 func (e *policyEncoder) fields(p *Policy, fields int64) {
@@ -129,7 +134,7 @@ func (e *policyEncoder) limits(limits []PolicyLimit) {
 	e.int(int64(len(limits)))
 	for i := range limits {
 		l := &limits[i]
-		e.b = l.Limit.append(append(e.b, byte(l.Limit.Algorithm)))
+		e.b = l.Limit.Append(append(e.b, byte(l.Limit.Algorithm)))
 		e.int(l.WaitNs)
 		e.int(e.number(l.Zone))
 	}
@@ -139,74 +144,74 @@ func (e *policyEncoder) limits(limits []PolicyLimit) {
 // ErrStored; what it returns is sound, with a Name that the caller gives, but for
 // the number of its limits, which a change of overrides need not have.
 func DecodePolicy(name string, b []byte) (*Policy, error) {
-	d := policyDecoder{decoder: decoder{b: b}}
+	d := policyDecoder{Decoder: codec.Decoder{B: b}}
 	p := &Policy{Name: name}
-	switch d.byte() {
+	switch d.Byte() {
 	case policyFormat:
 	case ownedFormat:
 		p.Owner = d.text(MaxPolicyLen)
-		d.bad = d.bad || !soundName(p.Owner)
+		d.Bad = d.Bad || !soundName(p.Owner)
 	case fieldsFormat:
 		d.fields(p)
 	default:
 		return nil, fmt.Errorf("%w: policy %q is in another format", ErrStored, name)
 	}
-	p.Version = uint64(d.within(0, Never))
-	flags := d.within(0, policyShadow|policyDisabled)
+	p.Version = uint64(d.Within(0, Never))
+	flags := d.Within(0, policyShadow|policyDisabled)
 	p.Shadow, p.Disabled = flags&policyShadow != 0, flags&policyDisabled != 0
-	p.RetryNs, p.Reserved = d.within(0, MaxWindowNs), d.within(0, MaxReserved)
-	for n := d.within(0, MaxPolicyLimits*(MaxOverrides+MaxGlobs+1)); n > 0 && !d.bad; n-- {
+	p.RetryNs, p.Reserved = d.Within(0, MaxWindowNs), d.Within(0, MaxReserved)
+	for n := d.Within(0, MaxPolicyLimits*(MaxOverrides+MaxGlobs+1)); n > 0 && !d.Bad; n-- {
 		d.zones = append(d.zones, d.zone())
 	}
 	p.Limits = d.limits()
-	for n := d.within(0, MaxOverrides+MaxGlobs); n > 0 && !d.bad; n-- {
-		p.Overrides = append(p.Overrides, Override{Pattern: d.text(MaxKeyLen), UntilNs: d.within(1, Never), Limits: d.limits()})
+	for n := d.Within(0, MaxOverrides+MaxGlobs); n > 0 && !d.Bad; n-- {
+		p.Overrides = append(p.Overrides, Override{Pattern: d.text(MaxKeyLen), UntilNs: d.Within(1, Never), Limits: d.limits()})
 	}
-	if d.bad || len(d.b) > 0 {
+	if d.Bad || len(d.B) > 0 {
 		return nil, fmt.Errorf("%w: policy %q", ErrStored, name)
 	}
 	return p, nil
 }
 
 type policyDecoder struct {
-	decoder
+	codec.Decoder
 	zones []*Zone
 }
 
-func (d *policyDecoder) text(most int64) string { return string(d.bytes(d.within(1, most))) }
+func (d *policyDecoder) text(most int64) string { return string(d.Bytes(d.Within(1, most))) }
 
 func (d *policyDecoder) fields(p *Policy) {
-	fields := d.within(0, 1<<numFields-1)
-	d.bad = d.bad || fields&^fieldOwner == 0 // an older format has those
+	fields := d.Within(0, 1<<numFields-1)
+	d.Bad = d.Bad || fields&^fieldOwner == 0 // an older format has those
 	if fields&fieldOwner != 0 {
 		p.Owner = d.text(MaxPolicyLen)
-		d.bad = d.bad || !soundName(p.Owner)
+		d.Bad = d.Bad || !soundName(p.Owner)
 	}
 	if fields&fieldLayout != 0 {
 		p.Layout = d.text(maxLayoutText)
 	}
 	if fields&fieldReport != 0 {
-		p.ReportNs = d.within(1, MaxWindowNs)
+		p.ReportNs = d.Within(1, MaxWindowNs)
 	}
 }
 
 func (d *policyDecoder) zone() *Zone {
 	z := &Zone{Name: d.text(MaxZoneLen)}
 	last := int64(0)
-	for n := d.within(0, MaxZoneChanges); n > 0 && !d.bad; n-- {
-		last += d.within(-1<<40, 1<<40) // seconds; a calendar ends long before
-		z.Changes = append(z.Changes, ZoneChange{AtSec: last, OffsetSec: d.within(-maxOffsetSec, maxOffsetSec)})
+	for n := d.Within(0, MaxZoneChanges); n > 0 && !d.Bad; n-- {
+		last += d.Within(-1<<40, 1<<40) // seconds; a calendar ends long before
+		z.Changes = append(z.Changes, ZoneChange{AtSec: last, OffsetSec: d.Within(-calendar.MaxOffsetSec, calendar.MaxOffsetSec)})
 	}
 	return z
 }
 
 func (d *policyDecoder) limits() (limits []PolicyLimit) {
-	for n := d.within(0, MaxPolicyLimits); n > 0 && !d.bad; n-- {
-		l := PolicyLimit{Limit: d.limit(Algorithm(d.byte())), WaitNs: d.within(0, MaxWindowNs)}
-		if zone := d.within(0, int64(len(d.zones))); zone > 0 && !d.bad {
+	for n := d.Within(0, MaxPolicyLimits); n > 0 && !d.Bad; n-- {
+		l := PolicyLimit{Limit: rule.ReadLimit(&d.Decoder, Algorithm(d.Byte())), WaitNs: d.Within(0, MaxWindowNs)}
+		if zone := d.Within(0, int64(len(d.zones))); zone > 0 && !d.Bad {
 			l.Zone = d.zones[zone-1]
 		}
-		d.bad = d.bad || !l.sound()
+		d.Bad = d.Bad || !l.sound()
 		limits = append(limits, l)
 	}
 	return limits

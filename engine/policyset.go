@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"sync/atomic"
+
+	"github.com/weir-project/weir/engine/internal/arith"
 )
 
 // Policies are all policies of a table at one moment. A set never changes: a change
@@ -75,7 +77,7 @@ func newPolicies() *Policies { return &Policies{byName: map[string]*Policy{}} }
 // otherwise be looked for each time.
 func (p *Policy) ready(counts *tally) *Policy {
 	slices.SortFunc(p.Overrides, func(a, b Override) int {
-		if x := cmp.Compare(oneIf(a.Glob()), oneIf(b.Glob())); x != 0 {
+		if x := cmp.Compare(arith.OneIf(a.Glob()), arith.OneIf(b.Glob())); x != 0 {
 			return x
 		}
 		if x := cmp.Compare(len(b.Pattern), len(a.Pattern)); x != 0 {

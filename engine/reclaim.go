@@ -39,7 +39,7 @@ func (t *Table) largest() (most *shard) {
 	var bytes int64
 	for i := range t.shards {
 		s := &t.shards[i]
-		if own := s.used.own.Load(); own > bytes && !s.barren.Load() {
+		if own := s.used.Bytes(); own > bytes && !s.barren.Load() {
 			most, bytes = s, own
 		}
 	}
@@ -56,9 +56,9 @@ func (s *shard) reclaimSome() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.slab.returnSpare():
+	case s.slab.ReturnSpare():
 		return true
-	case s.compaction.running, s.planCompaction(s.slab.worthCompaction()):
+	case s.compaction.running, s.planCompaction(s.worthCompaction()):
 		s.compactSome()
 		return true
 	case s.t.opts.WhenFull == LeastHarm:

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine/internal/arena"
 )
 
 // TestRemovals: keys come out as they went in, whatever their lengths and turns.
@@ -14,7 +16,7 @@ func TestRemovals(t *testing.T) {
 	var want []string
 	for range 20_000 {
 		if rng.IntN(100) < 55 {
-			key := make([]byte, rng.IntN(maxRecord))
+			key := make([]byte, rng.IntN(arena.MaxRecord))
 			for i := range key {
 				key[i] = byte(rng.Uint32())
 			}

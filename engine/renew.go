@@ -1,5 +1,7 @@
 package engine
 
+import "github.com/weir-project/weir/engine/internal/arena"
+
 // Renew marks entries as changed though they are not, for a store that keeps changes in
 // the order in which they came: what was drained before a whole round of Renew began is
 // then of no more use to it. A round begins at cursor 0 and goes on with the cursor
@@ -11,7 +13,7 @@ func (t *Table) Renew(cursor uint64, entries int) (next uint64) {
 	}
 	for n := 0; ; n++ { // a segment without entries costs a step as well
 		cursor = t.lookSegment(Stamp{}, cursor, func(s *shard, g *segment) {
-			n += int(g.live)
+			n += g.size()
 			g.each(s.renew)
 		})
 		if cursor == 0 || n >= entries {
@@ -20,8 +22,8 @@ func (t *Table) Renew(cursor uint64, entries int) (next uint64) {
 	}
 }
 
-func (s *shard) renew(r ref) {
-	entry(s.slab.at(r)).unkeepLog()
+func (s *shard) renew(r arena.Ref) {
+	unkeepLog(s.slab.At(r))
 	s.changed(r)
 }
 
@@ -40,7 +42,7 @@ func (t *Table) Usage() (entries, bytes int64) {
 		for _, n := range s.counts.entries {
 			entries += n
 		}
-		bytes += s.slab.taken
+		bytes += s.slab.TakenBytes()
 		s.mu.Unlock()
 	}
 	return entries, bytes

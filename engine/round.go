@@ -1,5 +1,10 @@
 package engine
 
+import (
+	"github.com/weir-project/weir/engine/internal/arena"
+	"github.com/weir-project/weir/engine/internal/unitlog"
+)
+
 // round is a stretch of a batch put in the order of its shards. A table that does not
 // fit into the processor's caches answers as fast as memory does: what one operation
 // needs is known only when the operation before it is done, unless several are looked
@@ -70,7 +75,7 @@ func (r *round) fetch(s *shard, i uint8, ops []Op) {
 	}
 	for ; logs && i != noOp && r.in[i] == s; i = r.next[i] {
 		if hasLog(uint8(ops[i].Limit.Algorithm)) {
-			s.fetched += s.index.fetchLog(r.hash[i], &s.slab)
+			s.fetched += fetchLog(&s.index, r.hash[i], &s.slab)
 		}
 	}
 }
@@ -82,4 +87,19 @@ func (s *shard) fetchCheck(h uint64, policy []byte) {
 			s.fetched += s.index.fetch(besideKey(h, p.hash, limit), &s.slab)
 		}
 	}
+}
+
+// fetchLog reads the ends of the log that find will find, where most of what an operation
+// does to it is done.
+func fetchLog(x *index, h uint64, s *arena.Slab) uint64 {
+	r := x.first(h)
+	if r == 0 {
+		return 0
+	}
+	e := entry(s.At(r))
+	if !hasLog(e.kind()) {
+		return 0
+	}
+	log := unitlog.Read(e.state())
+	return log.Prefetch(s)
 }

@@ -1,5 +1,7 @@
 package engine
 
+import "github.com/weir-project/weir/engine/internal/arena"
+
 // cursorBits is the size of a scan cursor: the leading bits of the hash of the key
 // to go on with. JavaScript's numbers hold it.
 const cursorBits = 48
@@ -22,7 +24,7 @@ func (t *Table) Scan(at Stamp, cursor uint64, count int, visit func(key []byte, 
 
 // visitSegment visits the keys of a segment and returns how many they were.
 func (s *shard) visitSegment(g *segment, visit func(key []byte, a Algorithm)) (n int) {
-	g.each(func(r ref) {
+	g.each(func(r arena.Ref) {
 		e, live := s.view(r)
 		a := Algorithm(e.kind())
 		if e.kind() >= kindToken || !live || a == NoAlgorithm && s.liveLimiter(e.key()) {

@@ -1,6 +1,10 @@
 package engine
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/weir-project/weir/engine/internal/arena"
+)
 
 const (
 	groupLen      = 8
@@ -22,7 +26,7 @@ type segment struct {
 // that both come from memory together.
 type slotGroup struct {
 	ctrl [groupLen]uint8 // tag of the hash, or one of the marks below
-	refs [groupLen]ref
+	refs [groupLen]arena.Ref
 }
 
 // Marks of a control byte. A tag has its highest bit clear.
@@ -75,7 +79,7 @@ func (p *probe) next() {
 func (g *segment) at(number uint64) *slotGroup { return &g.groups[number%segmentGroups] }
 
 // slot returns the entry in one of the segment's slots, 0 for none.
-func (g *segment) slot(n int) ref {
+func (g *segment) slot(n int) arena.Ref {
 	of := &g.groups[n/groupLen]
 	if of.ctrl[n%groupLen] >= slotEmpty {
 		return 0
@@ -102,7 +106,7 @@ func matchEmpty(word uint64) uint64 { return word &^ (word << 6) & highBits }
 // matchFree marks the bytes that are slotEmpty or slotGone.
 func matchFree(word uint64) uint64 { return word & highBits }
 
-func (g *segment) put(h uint64, r ref) {
+func (g *segment) put(h uint64, r arena.Ref) {
 	for p := startProbe(h); ; p.next() {
 		x := g.at(p.group)
 		if m := matchFree(x.word()); m != 0 {
@@ -130,7 +134,7 @@ func (g *segment) clear(x *slotGroup, slot int) {
 }
 
 // each calls visit for the entries of a segment.
-func (g *segment) each(visit func(ref)) {
+func (g *segment) each(visit func(arena.Ref)) {
 	for i := range g.groups {
 		x := &g.groups[i]
 		for slot, c := range x.ctrl {
@@ -141,9 +145,33 @@ func (g *segment) each(visit func(ref)) {
 	}
 }
 
+// eachRef calls visit with the places of the entries of a segment, for those that move.
+func (g *segment) eachRef(visit func(*arena.Ref)) {
+	for i := range g.groups {
+		x := &g.groups[i]
+		for slot, c := range x.ctrl {
+			if c < slotEmpty {
+				visit(&x.refs[slot])
+			}
+		}
+	}
+}
+
+// size is how many entries the segment has.
+func (g *segment) size() int { return int(g.live) }
+
 // sweep rebuilds a segment without its gone marks.
-func (g *segment) sweep(hashOf func(ref) uint64) {
+func (g *segment) sweep(hashOf func(arena.Ref) uint64) {
 	old := *g
 	g.empty()
-	old.each(func(r ref) { g.put(hashOf(r), r) })
+	old.each(func(r arena.Ref) { g.put(hashOf(r), r) })
+}
+
+// following is the first hash behind the segment of a hash; 0 behind the last.
+func (g *segment) following(h uint64) uint64 {
+	if g.depth == 0 {
+		return 0
+	}
+	span := uint64(1) << (64 - g.depth)
+	return h&^(span-1) + span
 }

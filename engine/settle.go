@@ -1,5 +1,10 @@
 package engine
 
+import (
+	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/unitlog"
+)
+
 // settle carries out the operations that are no decisions.
 func (s *shard) settle(h uint64, op *Op, d *Decision) bool {
 	if op.Code == OpResetPolicy {
@@ -27,7 +32,7 @@ func (s *shard) settle(h uint64, op *Op, d *Decision) bool {
 		return s.refund(&c, op, d)
 	}
 	if op.Code == OpForget && c.r != 0 {
-		d.Allowed = oneIf(c.live)
+		d.Allowed = arith.OneIf(c.live)
 		s.giveUp(&c)
 		return d.Allowed > 0
 	}
@@ -64,10 +69,10 @@ func (s *shard) block(c *cell, op *Op, d *Decision) bool {
 	}
 	d.Allowed = 1
 	if everywhere {
-		d.Remaining = oneIf(wasEverywhere)
+		d.Remaining = arith.OneIf(wasEverywhere)
 	}
 	s.noteBlock(c.e, false)
-	writeBlock(c.e.state(), addNs(s.nowNs, op.TTLNs), everywhere, op.Text)
+	writeBlock(c.e.state(), arith.AddNs(s.nowNs, op.TTLNs), everywhere, op.Text)
 	s.noteBlock(c.e, true)
 	c.relink = true
 	s.touched(c)
@@ -129,7 +134,7 @@ func (s *shard) counter(c *cell, op *Op, d *Decision) bool {
 	}
 	if d.Status == OK && op.Incr.By > 0 { // giving back is no decision
 		s.counts.count(Counter, d.Allowed > 0)
-		s.weigh(c, op.Incr.By, d.verdict())
+		s.heavy.Weigh(s.nowNs, c.hash, c.key, op.Incr.By, d.verdict())
 	}
 	return changed
 }
@@ -150,7 +155,7 @@ func (s *shard) refund(c *cell, op *Op, d *Decision) bool {
 		s.giveBack(c.e, &limit, given)
 		s.refunded(c, &limit, given)
 	}
-	d.Allowed = oneIf(given > 0)
+	d.Allowed = arith.OneIf(given > 0)
 	look := Op{Key: op.Key, Limit: limit, Dry: true}
 	var left Decision
 	s.take(c, &look, &left)
@@ -176,8 +181,8 @@ func (s *shard) giveBack(e entry, l *Limit, units int64) {
 	st := e.state()
 	switch l.Algorithm {
 	case TokenBucket, LeakyBucket:
-		deficit := deficitAt(e.bucket(), l.Rate, s.nowNs).subFloor(l.Rate.grains(units))
-		e.setBucket(goneAt(deficit, l.Rate, s.nowNs))
+		deficit := deficitAt(bucketOf(e), l.Rate, s.nowNs).SubFloor(l.Rate.Grains(units))
+		setBucket(e, goneAt(deficit, l.Rate, s.nowNs))
 	case FixedWindow:
 		w := readFixed(st)
 		w.used -= units
@@ -189,9 +194,9 @@ func (s *shard) giveBack(e entry, l *Limit, units int64) {
 		w.prev -= min(units-fromCur, w.prev)
 		w.write(st)
 	case SlidingLog, Strike:
-		log := readLog(st)
-		log.dropUntil(&s.slab, s.nowNs-l.WindowNs)
-		log.keepFirst(&s.slab, log.units-units)
-		log.write(st)
+		log := unitlog.Read(st)
+		log.DropUntil(&s.slab, s.nowNs-l.WindowNs)
+		log.KeepFirst(&s.slab, log.Units-units)
+		log.Write(st)
 	}
 }

@@ -3,6 +3,10 @@ package engine
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/weir-project/weir/engine/internal/arena"
+	"github.com/weir-project/weir/engine/internal/heavy"
+	"github.com/weir-project/weir/engine/internal/rule"
 )
 
 // shard is one independently locked part of a table. All fields but mu are
@@ -13,14 +17,14 @@ type shard struct {
 	number     int   // among the table's shards
 	nowNs      int64 // the latest time seen; it never goes back
 	offsetNs   int64
-	slab       slab
+	slab       arena.Slab
 	index      index
 	wheel      wheel
 	limits     limitTable
 	changes    changeLog
 	counts     counts
 	wander     uint64      // where evict looks next
-	used       meter       // read without mu
+	used       arena.Meter // read without mu
 	barren     atomic.Bool // has nothing to give, as far as the last look for it tells
 	compaction compaction
 	shedding   shedding
@@ -29,9 +33,7 @@ type shard struct {
 	lent       []entry // copies with logs that a look has
 	listed     []claim // the claims looked at last
 	claimName  [markLen + MaxIDLen]byte
-	chance     uint64                          // the last random number for top
-	fine       [numVerdicts]uint8              // 64 less the logarithm of the units that a sample for top stands for
-	top        *top                            // nil until there is one
+	heavy      heavy.Counter
 	scratch    [2 + MaxNameLen + MaxIDLen]byte // for the key of a token
 	gone       []gone                          // what is to be forgotten before anything else
 	kept       []byte                          // the bytes that a script found
@@ -44,23 +46,23 @@ type counts struct {
 	entries                    [numKinds]int64 // by kind
 	blocked                    int64           // keys that have both a limiter and a block
 	expired, evicted, forgiven int64
-	admitted, denied           [numAlgorithms]int64
+	admitted, denied           [rule.NumAlgorithms]int64
 	strikes, successes, delays int64 // of the successes the strikes that their attempts were
 	penalties, lockouts        int64 // that strikes began
 }
 
 func (s *shard) init(t *Table) {
 	s.t = t
-	s.used.all = &t.used
-	s.slab = newSlab(&s.used)
+	s.used.CountIn(&t.used)
+	s.slab = arena.NewSlab(&s.used)
 	s.index = newIndex(&s.used)
 	s.limits = newLimitTable(&s.used)
 	s.compaction, s.shedding = compaction{}, shedding{}
-	s.wheel = wheel{dueNs: Never}
+	s.wheel = newWheel()
 	s.changes = changeLog{on: t.opts.TrackChanges}
 	s.counts = counts{}
 	s.gone = nil
-	s.chance, s.fine, s.top = 1, [numVerdicts]uint8{64, 64}, nil
+	s.heavy = heavy.NewCounter()
 }
 
 // collectPerOp is how many wheel steps an operation pays for. An entry is stepped
@@ -77,9 +79,9 @@ func (s *shard) arrive(at Stamp) {
 func (s *shard) enter(at Stamp) {
 	s.arrive(at)
 	s.settleGone()
-	if s.nowNs-idleGraceNs >= s.wheel.dueNs {
+	if s.wheel.due(s.nowNs - idleGraceNs) {
 		s.collect(collectPerOp)
 	}
 }
 
-func (s *shard) hashOf(r ref) uint64 { return s.t.hashKey(entry(s.slab.at(r)).key()) }
+func (s *shard) hashOf(r arena.Ref) uint64 { return s.t.hashKey(entry(s.slab.At(r)).key()) }

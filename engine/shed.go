@@ -3,6 +3,11 @@ package engine
 import (
 	"cmp"
 	"slices"
+
+	"github.com/weir-project/weir/engine/internal/arena"
+	"github.com/weir-project/weir/engine/internal/leases"
+	"github.com/weir-project/weir/engine/internal/script"
+	"github.com/weir-project/weir/engine/internal/unitlog"
 )
 
 // Shedding evicts entries of one class of slots until its free slots make pages that
@@ -10,18 +15,18 @@ import (
 // each, and no page.
 type shedding struct {
 	candidates []candidate
-	pinned     [len(slotLens)]bool // classes in which nothing was found to evict
-	laps       int                 // how often the walk came to the end, for this class
-	found      bool                // something, since the walk was last at the end
-	evicted    bool                // something, since no class was pinned
-	anything   bool                // what is worth much may go: nothing else was found
-	mostNs     int64               // what is worth more stays
-	at         uint64              // the hash from which on the walk goes on
+	pinned     [arena.NumClasses]bool // classes in which nothing was found to evict
+	laps       int                    // how often the walk came to the end, for this class
+	found      bool                   // something, since the walk was last at the end
+	evicted    bool                   // something, since no class was pinned
+	anything   bool                   // what is worth much may go: nothing else was found
+	mostNs     int64                  // what is worth more stays
+	at         uint64                 // the hash from which on the walk goes on
 	class      uint8
 }
 
 type candidate struct {
-	r       ref
+	r       arena.Ref
 	worthNs int64
 }
 
@@ -46,7 +51,7 @@ func (s *shard) shedSome() bool {
 	if !s.chooseClass() {
 		again := d.evicted || !d.anything // what is pinned may be so no longer
 		d.anything = !d.evicted && !d.anything
-		d.pinned, d.evicted = [len(slotLens)]bool{}, false
+		d.pinned, d.evicted = [arena.NumClasses]bool{}, false
 		return again
 	}
 	s.findCandidates()
@@ -88,15 +93,15 @@ func (s *shard) chooseClass() bool {
 		if r == 0 {
 			break
 		}
-		if class := s.slab.classAt(r); s.slab.count[class] >= shedLeast && s.mayShed(class) {
+		if class := s.slab.ClassAt(r); s.slab.PagesOf(class) >= shedLeast && s.mayShed(class) {
 			d.class = class
 			return true
 		}
 	}
 	most := 0
-	for class, pages := range s.slab.count {
-		if pages > most && s.mayShed(uint8(class)) {
-			d.class, most = uint8(class), pages
+	for class := range uint8(arena.NumClasses) {
+		if pages := s.slab.PagesOf(class); pages > most && s.mayShed(class) {
+			d.class, most = class, pages
 		}
 	}
 	return most > 0
@@ -106,7 +111,7 @@ func (s *shard) chooseClass() bool {
 func (s *shard) usualWorth() int64 {
 	d := &s.shedding
 	d.candidates = d.candidates[:0]
-	s.visitFew(func(r ref, e entry) { d.candidates = append(d.candidates, candidate{r, s.worthNs(e)}) })
+	s.visitFew(func(r arena.Ref, e entry) { d.candidates = append(d.candidates, candidate{r, s.worthNs(e)}) })
 	if len(d.candidates) == 0 {
 		return Never
 	}
@@ -116,8 +121,8 @@ func (s *shard) usualWorth() int64 {
 
 // mayShed reports whether evictions of a class are wanted and possible.
 func (s *shard) mayShed(class uint8) bool {
-	pages := s.slab.count[class]
-	return pages > 0 && !s.shedding.pinned[class] && s.slab.surplus(class) < shedGoal(pages)
+	pages := s.slab.PagesOf(class)
+	return pages > 0 && !s.shedding.pinned[class] && s.slab.Surplus(class) < shedGoal(pages)
 }
 
 // shedGoal is how many pages to free of a class before the next class. Rounded up, those of all
@@ -129,16 +134,16 @@ func shedGoal(pages int) int { return (pages + shedPages - 1) / shedPages }
 func (s *shard) findCandidates() {
 	d := &s.shedding
 	d.candidates = d.candidates[:0]
-	wanted := shedDen * s.slab.lacks(d.class, shedGoal(s.slab.count[d.class]))
+	wanted := shedDen * s.slab.Lacks(d.class, shedGoal(s.slab.PagesOf(d.class)))
 	chains := s.hasChains()
 	for i := 0; i < shedStep && len(d.candidates) < wanted; i++ {
 		g := s.index.segmentOf(d.at)
-		g.each(func(r ref) {
-			own := s.slab.classAt(r) == d.class
+		g.each(func(r arena.Ref) {
+			own := s.slab.ClassAt(r) == d.class
 			if !own && !chains {
 				return // most entries are, and to read them takes longer than all else here
 			}
-			e := entry(s.slab.at(r))
+			e := entry(s.slab.At(r))
 			if !evictable(e) || !own && !s.chainHas(e, d.class) {
 				return
 			}
@@ -146,7 +151,7 @@ func (s *shard) findCandidates() {
 				d.candidates = append(d.candidates, candidate{r, worthNs})
 			}
 		})
-		if d.at = nextSegment(d.at, g); d.at == 0 {
+		if d.at = g.following(d.at); d.at == 0 {
 			d.pinned[d.class] = d.laps > 0 && !d.found && len(d.candidates) == 0
 			d.laps, d.found = d.laps+1, false
 			return
@@ -156,26 +161,24 @@ func (s *shard) findCandidates() {
 
 // chainHas reports whether the chain of an entry has a slot of a class.
 func (s *shard) chainHas(e entry, class uint8) bool {
-	if st := e.logState(); st != nil {
-		return s.slab.chainUses(readLog(st).head, class)
+	if st := logState(e); st != nil {
+		return s.slab.ChainUses(firstOfLog(st), class, shedBlocks)
 	}
 	switch e.kind() {
 	case uint8(Concurrency):
-		return s.slab.chainUses(readLeases(e.state()).head, class)
+		return s.slab.ChainUses(firstOfLeases(e.state()), class, shedBlocks)
 	case uint8(Scripted):
-		return isText(e.state()) && s.slab.chainUses(readText(e.state()).head, class)
+		return s.slab.ChainUses(script.FirstBlock(e.state()), class, shedBlocks)
 	}
 	return false
 }
 
-func (s *slab) classAt(r ref) uint8 { return s.pages[r>>wordBits].class }
+func firstOfLog(state []byte) arena.Ref {
+	log := unitlog.Read(state)
+	return log.First()
+}
 
-func (s *slab) chainUses(r ref, class uint8) bool {
-	for i := 0; r != 0 && i < shedBlocks; i++ {
-		if s.classAt(r) == class {
-			return true
-		}
-		r = le.Uint32(s.at(r))
-	}
-	return false
+func firstOfLeases(state []byte) arena.Ref {
+	set := leases.Read(state)
+	return set.First()
 }

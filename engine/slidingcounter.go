@@ -1,6 +1,10 @@
 package engine
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/weir-project/weir/engine/internal/arith"
+)
 
 // The sliding window counter keeps the window it counts in and the one before:
 // startNs(8) prev(8) cur(8).
@@ -36,13 +40,13 @@ func (w slidingCounter) idleAtNs(windowNs int64) int64 {
 }
 
 // weight is what the previous window still counts, times the window's length.
-func (w slidingCounter) weight(nowNs, windowNs int64) wide {
-	return wideMul(uint64(w.prev), uint64(w.startNs+windowNs-nowNs))
+func (w slidingCounter) weight(nowNs, windowNs int64) arith.Uint128 {
+	return arith.Mul(uint64(w.prev), uint64(w.startNs+windowNs-nowNs))
 }
 
 // used is the estimate, rounded up: with whole units to give, that is exact.
 func (w slidingCounter) used(nowNs, windowNs int64) int64 {
-	return w.cur + w.weight(nowNs, windowNs).divUp(uint64(windowNs))
+	return w.cur + w.weight(nowNs, windowNs).DivUp(uint64(windowNs))
 }
 
 // fallsToNs is how far into a window its share of prev has fallen to at most left

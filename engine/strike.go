@@ -1,9 +1,14 @@
 package engine
 
+import (
+	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/unitlog"
+)
+
 // A strike limiter keeps a log and the time until which it is blocked: log
 // blockedNs(8).
 
-func strikeBlockedNs(state []byte) int64 { return int64(le.Uint64(state[logLen:])) }
+func strikeBlockedNs(state []byte) int64 { return int64(le.Uint64(state[unitlog.StateLen:])) }
 
 // strike is what one take makes of a strike limiter.
 type strike struct {
@@ -23,7 +28,7 @@ func (s *shard) takeStrike(c *cell, op *Op, d *Decision) bool {
 		x.untilNs = strikeBlockedNs(c.e.state())
 	}
 	log, was := s.openLog(c, l.WindowNs)
-	x.was, x.count, x.newestNs = was, was, log.lastNs
+	x.was, x.count, x.newestNs = was, was, log.LastNs
 	x.blocked = x.untilNs > s.nowNs
 	if x.counted = op.Cost > 0 && (!x.blocked || l.Strikes&Extend != 0); x.counted {
 		x.add(l, op.Cost, s.nowNs)
@@ -33,7 +38,7 @@ func (s *shard) takeStrike(c *cell, op *Op, d *Decision) bool {
 		return false
 	}
 	units, answer := min(op.Cost, MaxLogUnits), *d
-	if !s.hold(c, op, d, log.growth(&s.slab, s.nowNs, units)) {
+	if !s.hold(c, op, d, log.Growth(&s.slab, s.nowNs, units)) {
 		if x.blocked { // denied whether it counts or not
 			*d = answer
 		}
@@ -44,8 +49,8 @@ func (s *shard) takeStrike(c *cell, op *Op, d *Decision) bool {
 		s.keepNewest(c, l.Max)
 	}
 	s.countStrike(&x, units)
-	d.Locked = uint16(oneIf(x.lockedOut))
-	le.PutUint64(c.e.state()[logLen:], uint64(x.untilNs))
+	d.Locked = uint16(arith.OneIf(x.lockedOut))
+	le.PutUint64(c.e.state()[unitlog.StateLen:], uint64(x.untilNs))
 	s.touched(c)
 	return true
 }
@@ -54,7 +59,7 @@ func (s *shard) takeStrike(c *cell, op *Op, d *Decision) bool {
 func (x *strike) add(l *Limit, units, nowNs int64) {
 	x.newestNs, x.count = nowNs, min(x.was+units, MaxLogUnits)
 	var last bool
-	x.penaltyNs, last, x.delayNs = l.Steps.reached(x.was, x.count, x.blocked)
+	x.penaltyNs, last, x.delayNs = l.Steps.Reached(x.was, x.count, x.blocked)
 	if x.penaltyNs > 0 {
 		x.untilNs = max(x.untilNs, nowNs+x.penaltyNs)
 	}
@@ -63,17 +68,17 @@ func (x *strike) add(l *Limit, units, nowNs int64) {
 
 func (x *strike) answer(l *Limit, nowNs int64, d *Decision) {
 	blockedFor := max(x.untilNs-nowNs, 0)
-	if d.Allowed = oneIf(blockedFor == 0 || !x.blocked && l.Strikes&Attempts != 0); d.Allowed > 0 {
-		d.RetryMs = nsToMs(x.delayNs)
+	if d.Allowed = arith.OneIf(blockedFor == 0 || !x.blocked && l.Strikes&Attempts != 0); d.Allowed > 0 {
+		d.RetryMs = arith.NsToMs(x.delayNs)
 	} else {
-		d.RetryMs = nsToMs(blockedFor)
+		d.RetryMs = arith.NsToMs(blockedFor)
 	}
 	d.Remaining = max(l.Max-x.count, 0)
 	d.Limit = l.Max
 	if x.count > 0 {
 		blockedFor = max(blockedFor, x.newestNs+l.WindowNs-nowNs)
 	}
-	d.ResetMs = nsToMs(blockedFor)
+	d.ResetMs = arith.NsToMs(blockedFor)
 }
 
 // countStrike counts a strike in the shard's statistics. What only makes a penalty longer is
@@ -81,31 +86,13 @@ func (x *strike) answer(l *Limit, nowNs int64, d *Decision) {
 func (s *shard) countStrike(x *strike, units int64) {
 	n := &s.counts
 	n.strikes += units
-	n.delays += oneIf(x.delayNs > 0 && !x.blocked)
-	n.penalties += oneIf(x.penaltyNs > 0 && (!x.blocked || x.lockedOut))
-	n.lockouts += oneIf(x.lockedOut)
+	n.delays += arith.OneIf(x.delayNs > 0 && !x.blocked)
+	n.penalties += arith.OneIf(x.penaltyNs > 0 && (!x.blocked || x.lockedOut))
+	n.lockouts += arith.OneIf(x.lockedOut)
 }
 
 // pardon ends a penalty.
-func (s *shard) pardon(e entry) { le.PutUint64(e.state()[logLen:], 0) }
-
-// reached returns what going from one count to another leads to: the penalty of the highest
-// step that is passed, that is the last one, or with again that is reached at all; whether that
-// is the last step; and the highest delay.
-func (s Steps) reached(was, count int64, again bool) (penaltyNs int64, last bool, delayNs int64) {
-	for i := range s.Len() {
-		step := s.At(i)
-		end := i == s.Len()-1
-		switch {
-		case count < step.Threshold:
-		case step.Delay:
-			delayNs = step.PenaltyNs
-		case was < step.Threshold || end || again:
-			penaltyNs, last = step.PenaltyNs, end
-		}
-	}
-	return penaltyNs, last, delayNs
-}
+func (s *shard) pardon(e entry) { le.PutUint64(e.state()[unitlog.StateLen:], 0) }
 
 // extends reports whether a take counts, and makes a penalty longer, where it is denied.
 func (op *Op) extends() bool {
@@ -154,7 +141,7 @@ func (s *shard) forgiveKey(h uint64, p *Policy, key []byte) (forgiven int64) {
 // is about to be forgotten. Those before it have failed.
 func (s *shard) countSuccess(e entry) {
 	if e.kind() == uint8(Strike) && s.limits.at(e.limit()).Strikes&Attempts != 0 {
-		log := readLog(e.state())
-		s.counts.successes += log.newest(&s.slab)
+		log := unitlog.Read(e.state())
+		s.counts.successes += log.Newest(&s.slab)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"math/bits"
 	"sync"
 	"sync/atomic"
+
+	"github.com/weir-project/weir/engine/internal/rule"
 )
 
 var le = binary.LittleEndian
@@ -138,7 +140,7 @@ func (s *shard) visit(at Stamp, visit func(*shard)) {
 func (t *Table) Clear() {
 	t.renewPolicies()
 	t.eachShard(Stamp{}, func(s *shard) {
-		s.used.add(-s.slab.bytes() - s.index.bytes() - s.limits.bytes())
+		s.used.Add(-s.slab.Bytes() - s.index.bytes() - s.limits.bytes())
 		totals := s.counts
 		s.forgetEverywhere()
 		s.init(t)
@@ -159,7 +161,7 @@ func (t *Table) Stats(at Stamp) (st Stats) {
 	t.eachShard(at, func(s *shard) {
 		s.collectAll(s.pause)
 		st.Keys += s.keys()
-		for a := range numAlgorithms {
+		for a := range rule.NumAlgorithms {
 			st.KeysBy[a] += s.counts.entries[a]
 			st.Admitted[a] += s.counts.admitted[a]
 			st.Denied[a] += s.counts.denied[a]

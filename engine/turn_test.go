@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine/internal/arith"
 )
 
 // TestTurnLetsOthersIn: a batch on one shard gives its lock up now and then, one on two
@@ -14,7 +16,7 @@ func TestTurnLetsOthersIn(t *testing.T) {
 	var held turn
 	locked := 0
 	for range 10 * turnOps {
-		locked += int(oneIf(held.enter(one)))
+		locked += int(arith.OneIf(held.enter(one)))
 		require.False(t, one.mu.TryLock())
 	}
 	require.Equal(t, 10, locked)

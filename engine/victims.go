@@ -1,5 +1,12 @@
 package engine
 
+import (
+	"github.com/weir-project/weir/engine/internal/arena"
+	"github.com/weir-project/weir/engine/internal/leases"
+	"github.com/weir-project/weir/engine/internal/script"
+	"github.com/weir-project/weir/engine/internal/unitlog"
+)
+
 // Victims names entries that are nearest to idle among a few looked at, until they take so
 // many bytes or are so many: limiters by their key, and remembered IDs by key and id. An
 // OpForget with both drops them. It returns how many bytes they take. It changes nothing; the
@@ -43,7 +50,7 @@ func (s *shard) victim(at Stamp) (key, id []byte, size int64) {
 	if r == 0 {
 		return nil, nil, 0
 	}
-	e := entry(s.slab.at(r))
+	e := entry(s.slab.At(r))
 	name, size := append([]byte{}, e.key()...), s.slotBytes(r, e)
 	if e.kind() != kindToken {
 		return name, nil, size
@@ -56,20 +63,18 @@ func (s *shard) victim(at Stamp) (key, id []byte, size int64) {
 }
 
 // slotBytes is what the slots of an entry and of its chain take.
-func (s *shard) slotBytes(r ref, e entry) int64 {
-	n := s.slab.len(r)
-	if st := e.logState(); st != nil {
-		log := readLog(st)
-		n += log.bytes(&s.slab)
+func (s *shard) slotBytes(r arena.Ref, e entry) int64 {
+	n := s.slab.Len(r)
+	if st := logState(e); st != nil {
+		log := unitlog.Read(st)
+		n += log.Bytes(&s.slab)
 	}
 	switch e.kind() {
 	case uint8(Concurrency):
-		set := readLeases(e.state())
-		n += set.bytes(&s.slab)
+		set := leases.Read(e.state())
+		n += set.Bytes(&s.slab)
 	case uint8(Scripted):
-		if isText(e.state()) {
-			n += readText(e.state()).bytes(&s.slab)
-		}
+		n += script.ValueBytes(e.state(), &s.slab)
 	}
 	return int64(n)
 }
@@ -87,8 +92,8 @@ func (t *Table) CompactBytes() int64 {
 	for i := range t.shards {
 		s := &t.shards[i]
 		s.mu.Lock()
-		pages += s.slab.surplusPages() + len(s.slab.spare)
+		pages += s.slab.SurplusPages() + s.slab.SparePages()
 		s.mu.Unlock()
 	}
-	return t.used.Load() - int64(pages)*pageBytes
+	return t.used.Load() - int64(pages)*arena.PageBytes
 }

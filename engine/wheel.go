@@ -1,6 +1,10 @@
 package engine
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/weir-project/weir/engine/internal/arena"
+)
 
 // wheel orders the entries of a shard by the time they become idle: a
 // hierarchical timing wheel (Varghese and Lauck, 1987). An entry stands in the
@@ -14,9 +18,9 @@ import "math/bits"
 type wheel struct {
 	tick  int64 // nothing stands before it
 	dueNs int64 // no step has work before it
-	heads [wheelLevels][wheelSlots]ref
+	heads [wheelLevels][wheelSlots]arena.Ref
 	inUse [wheelLevels]uint64 // which heads are not zero
-	never ref                 // entries that do not become idle by themselves
+	never arena.Ref           // entries that do not become idle by themselves
 }
 
 const (
@@ -26,37 +30,37 @@ const (
 	wheelLevels = 7 // 42 bits of ticks: all of 63 bits of nanoseconds
 )
 
-// place is a slot of the wheel.
-type place struct{ level, slot int }
+// wheelSlot is a slot of the wheel.
+type wheelSlot struct{ level, slot int }
 
-var neverPlace = place{level: wheelLevels}
+var neverSlot = wheelSlot{level: wheelLevels}
 
-// placeOf returns where an entry that becomes idle at idleNs belongs.
-func (w *wheel) placeOf(idleNs int64) place {
+// slotFor returns where an entry that becomes idle at idleNs belongs.
+func (w *wheel) slotFor(idleNs int64) wheelSlot {
 	if idleNs == Never {
-		return neverPlace
+		return neverSlot
 	}
 	tick := max(idleNs>>tickBits, w.tick)
 	level := max(bits.Len64(uint64(tick^w.tick))-1, 0) / digitBits
-	return place{level, int(tick>>(level*digitBits)) % wheelSlots}
+	return wheelSlot{level, int(tick>>(level*digitBits)) % wheelSlots}
 }
 
-func (w *wheel) head(p place) *ref {
-	if p == neverPlace {
+func (w *wheel) head(p wheelSlot) *arena.Ref {
+	if p == neverSlot {
 		return &w.never
 	}
 	return &w.heads[p.level][p.slot]
 }
 
 // startTick is the first tick of a slot that has not passed.
-func (w *wheel) startTick(p place) int64 {
+func (w *wheel) startTick(p wheelSlot) int64 {
 	shift := p.level * digitBits
 	return w.tick>>shift>>digitBits<<digitBits<<shift | int64(p.slot)<<shift
 }
 
 // dueAt is when a slot has work: a slot of single ticks once it is over, so that
 // what stands in it is idle; a longer one as soon as it begins.
-func (w *wheel) dueAt(p place) int64 {
+func (w *wheel) dueAt(p wheelSlot) int64 {
 	start := w.startTick(p)
 	if p.level == 0 {
 		start++
@@ -65,36 +69,36 @@ func (w *wheel) dueAt(p place) int64 {
 }
 
 // link puts an unlinked entry where it belongs.
-func (w *wheel) link(s *slab, r ref, idleNs int64) {
-	p := w.placeOf(idleNs)
+func (w *wheel) link(s *arena.Slab, r arena.Ref, idleNs int64) {
+	p := w.slotFor(idleNs)
 	head := w.head(p)
-	e := entry(s.at(r))
+	e := entry(s.At(r))
 	e.setNext(*head)
 	e.setPrev(p.mark())
 	if *head != 0 {
-		entry(s.at(*head)).setPrev(r)
+		entry(s.At(*head)).setPrev(r)
 	}
 	*head = r
-	if p != neverPlace {
+	if p != neverSlot {
 		w.inUse[p.level] |= 1 << p.slot
 		w.dueNs = min(w.dueNs, w.dueAt(p))
 	}
 }
 
 // unlink takes an entry out.
-func (w *wheel) unlink(s *slab, r ref) {
-	e := entry(s.at(r))
+func (w *wheel) unlink(s *arena.Slab, r arena.Ref) {
+	e := entry(s.At(r))
 	next, prev := e.next(), e.prev()
 	if next != 0 {
-		entry(s.at(next)).setPrev(prev)
+		entry(s.At(next)).setPrev(prev)
 	}
 	if prev < headMark {
-		entry(s.at(prev)).setNext(next)
+		entry(s.At(prev)).setNext(next)
 		return
 	}
-	p := placeMarked(prev)
+	p := slotMarked(prev)
 	*w.head(p) = next
-	if next == 0 && p != neverPlace {
+	if next == 0 && p != neverSlot {
 		w.inUse[p.level] &^= 1 << p.slot
 	}
 }
@@ -103,26 +107,60 @@ func (w *wheel) unlink(s *slab, r ref) {
 // number of the slot. A slab's refs stay below it.
 const headMark = 1 << 31
 
-func (p place) mark() ref { return headMark | uint32(p.level*wheelSlots+p.slot) }
+func (p wheelSlot) mark() arena.Ref { return headMark | uint32(p.level*wheelSlots+p.slot) }
 
-func placeMarked(mark ref) place {
+func slotMarked(mark arena.Ref) wheelSlot {
 	n := int(mark &^ headMark)
-	return place{n / wheelSlots, n % wheelSlots}
+	return wheelSlot{n / wheelSlots, n % wheelSlots}
 }
 
 // earliest returns the slot that is due first, and when.
-func (w *wheel) earliest() (p place, dueNs int64) {
-	p, dueNs = neverPlace, Never
+func (w *wheel) earliest() (p wheelSlot, dueNs int64) {
+	p, dueNs = neverSlot, Never
 	for level := range wheelLevels {
 		digit := int(w.tick>>(level*digitBits)) % wheelSlots
 		ahead := w.inUse[level] >> digit
 		if ahead == 0 {
 			continue
 		}
-		q := place{level, digit + bits.TrailingZeros64(ahead)}
+		q := wheelSlot{level, digit + bits.TrailingZeros64(ahead)}
 		if due := w.dueAt(q); due < dueNs {
 			p, dueNs = q, due
 		}
 	}
 	return p, dueNs
+}
+
+// newWheel returns an empty wheel.
+func newWheel() wheel { return wheel{dueNs: Never} }
+
+// due reports whether a step may have work at a time.
+func (w *wheel) due(nowNs int64) bool { return nowNs >= w.dueNs }
+
+// advance goes on to the first slot that is due at a time and returns its first entry;
+// false when none is.
+func (w *wheel) advance(nowNs int64) (first arena.Ref, ok bool) {
+	p, dueNs := w.earliest()
+	if dueNs > nowNs {
+		w.tick, w.dueNs = max(w.tick, nowNs>>tickBits), dueNs
+		return 0, false
+	}
+	w.tick = max(w.tick, w.startTick(p))
+	return *w.head(p), true
+}
+
+// atTick is the first of the entries that become idle within the tick of a time.
+func (w *wheel) atTick(nowNs int64) arena.Ref { return w.heads[0][nowNs>>tickBits%wheelSlots] }
+
+// moved makes the neighbours of an entry that was moved mean its new slot.
+func (w *wheel) moved(s *arena.Slab, to arena.Ref) {
+	e := entry(s.At(to))
+	if next := e.next(); next != 0 {
+		entry(s.At(next)).setPrev(to)
+	}
+	if prev := e.prev(); prev < headMark {
+		entry(s.At(prev)).setNext(to)
+	} else {
+		*w.head(slotMarked(prev)) = to
+	}
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/engine/internal/arena"
 )
 
 // wheeled is a shard whose entries are counters with an expiry, beside a map.
@@ -51,9 +53,9 @@ func (w *wheeled) forget(key string) {
 // check: every entry stands in the wheel once, where it will be found in time.
 func (w *wheeled) check(t *testing.T) {
 	seen := map[string]bool{}
-	follow := func(p place, head ref) {
+	follow := func(p wheelSlot, head arena.Ref) {
 		for r, prev := head, p.mark(); r != 0; {
-			e := entry(w.slab.at(r))
+			e := entry(w.slab.At(r))
 			require.Equal(t, prev, e.prev())
 			require.False(t, seen[string(e.key())], "an entry stands twice")
 			seen[string(e.key())] = true
@@ -61,19 +63,19 @@ func (w *wheeled) check(t *testing.T) {
 			r, prev = e.next(), r
 		}
 	}
-	follow(neverPlace, w.wheel.never)
+	follow(neverSlot, w.wheel.never)
 	for level := range wheelLevels {
 		for slot, head := range w.wheel.heads[level] {
 			require.Equal(t, head != 0, w.wheel.inUse[level]>>slot&1 == 1)
-			follow(place{level, slot}, head)
+			follow(wheelSlot{level, slot}, head)
 		}
 	}
 	require.Len(t, seen, len(w.expires))
 	require.EqualValues(t, len(w.expires), w.keys())
 }
 
-func (w *wheeled) checkPlace(t *testing.T, p place, expiresNs int64) {
-	if p == neverPlace {
+func (w *wheeled) checkPlace(t *testing.T, p wheelSlot, expiresNs int64) {
+	if p == neverSlot {
 		require.Equal(t, Never, expiresNs)
 		return
 	}

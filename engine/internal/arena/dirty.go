@@ -1,0 +1,102 @@
+package arena
+
+import "math/bits"
+
+// A page keeps one mark for every four words. No entry is shorter than that, so no two of
+// them share a mark.
+const (
+	WordsPerDirtyBit = 4
+	dirtyBits        = (pageLen/8/WordsPerDirtyBit + 64) / 64 * 64 // 512
+)
+
+func (p *page) clearDirty(word uint16) {
+	i := word / WordsPerDirtyBit
+	p.dirty[i/64] &^= 1 << (i % 64)
+}
+
+// isDirty reports whether the entry in a slot changed.
+func (p *page) isDirty(word uint16) bool {
+	i := word / WordsPerDirtyBit
+	return p.dirty[i/64]>>(i%64)&1 != 0
+}
+
+// setDirty notes that the entry in a slot changed. It reports whether the page had been
+// without marks and must be listed.
+func (p *page) setDirty(word uint16) (first bool) {
+	i := word / WordsPerDirtyBit
+	p.dirty[i/64] |= 1 << (i % 64)
+	first = !p.listedDirty
+	p.listedDirty = true
+	return first
+}
+
+// takeDirty removes a mark and returns the word its slot begins with.
+func (p *page) takeDirty() (word uint16, ok bool) {
+	for i, m := range p.dirty {
+		if m == 0 {
+			continue
+		}
+		p.dirty[i] &= m - 1
+		return p.wordOf(i, m), true
+	}
+	p.listedDirty = false
+	return 0, false
+}
+
+// wordOf returns the word that the slot of the lowest mark in m begins with; m is marks[i].
+func (p *page) wordOf(i int, m uint64) uint16 {
+	mark, slotWords := uint16(i*64+bits.TrailingZeros64(m)), slotLens[p.class]/8
+	return (mark*WordsPerDirtyBit + slotWords - 1) / slotWords * slotWords
+}
+
+// prefetchDirty reads of the next n marked entries what is to be encoded. Like slab.fetch it waits
+// for nothing, so the processor loads them side by side.
+func (p *page) prefetchDirty(n int) (sum uint64) {
+	for i, m := range p.dirty {
+		for ; m != 0 && n > 0; m &= m - 1 {
+			sum += p.prefetch(p.wordOf(i, m))
+			n--
+		}
+	}
+	return sum
+}
+
+// MarkDirty notes that the entry in a slot changed. It returns the slot's page, and whether
+// that had been clean and must be listed.
+func (s *Slab) MarkDirty(r Ref) (page uint32, first bool) {
+	page = r >> wordBits
+	return page, s.pages[page].setDirty(uint16(r & (1<<wordBits - 1)))
+}
+
+// IsDirty reports whether the entry in a slot changed.
+func (s *Slab) IsDirty(r Ref) bool {
+	return s.pages[r>>wordBits].isDirty(uint16(r & (1<<wordBits - 1)))
+}
+
+// TakeDirty removes a dirty bit of a page and returns the slot that had it; 0 when none is
+// left. A page that was given back has none.
+func (s *Slab) TakeDirty(page uint32) Ref {
+	p := s.pages[page]
+	if p == nil {
+		return 0
+	}
+	word, ok := p.takeDirty()
+	if !ok {
+		return 0
+	}
+	return page<<wordBits | uint32(word)
+}
+
+// HasDirty reports whether a page may have dirty bits.
+func (s *Slab) HasDirty(page uint32) bool {
+	p := s.pages[page]
+	return p != nil && p.listedDirty
+}
+
+// PrefetchDirty reads of the next n changed entries of a page what is to be encoded.
+func (s *Slab) PrefetchDirty(page uint32, n int) uint64 {
+	if p := s.pages[page]; p != nil {
+		return p.prefetchDirty(n)
+	}
+	return 0
+}

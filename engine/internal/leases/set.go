@@ -1,0 +1,255 @@
+package leases
+
+import (
+	"encoding/binary"
+
+	"github.com/weir-project/weir/engine/internal/arena"
+	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/codec"
+	"github.com/weir-project/weir/engine/internal/rule"
+)
+
+// Set holds the leases of one key in a chain of blocks, in no order. As stored
+// in an entry's state it is head(4) count(4) units(8) soonest(8).
+type Set struct {
+	head      arena.Ref
+	Count     uint32
+	Units     int64 // held in all, expired leases included until swept
+	SoonestNs int64 // no lease expires before
+	hiddenNs  int64 // all leaves out what expires until then; not stored
+}
+
+const (
+	StateLen = 24
+	minBlock = 64
+)
+
+func Read(b []byte) Set {
+	return Set{
+		head: le.Uint32(b), Count: le.Uint32(b[4:]),
+		Units: int64(le.Uint64(b[8:])), SoonestNs: int64(le.Uint64(b[16:])),
+	}
+}
+
+func (l Set) Write(b []byte) {
+	le.PutUint32(b, l.head)
+	le.PutUint32(b[4:], l.Count)
+	le.PutUint64(b[8:], uint64(l.Units))
+	le.PutUint64(b[16:], uint64(l.SoonestNs))
+}
+
+// Place is where a lease stands; the zero place is none.
+type Place struct {
+	block, before arena.Ref // before: the block that links to this one, or 0
+	at            int
+}
+
+// All iterates over the leases and where they stand.
+func (l *Set) All(s *arena.Slab) func(yield func(Place, Lease) bool) {
+	return func(yield func(Place, Lease) bool) {
+		before := arena.Ref(0)
+		for r := l.head; r != 0; {
+			b := block(s.At(r))
+			for i := blockHead; i < b.end(); {
+				x, next := b.lease(i)
+				if x.ExpiresNs > l.hiddenNs && !yield(Place{r, before, i}, x) {
+					return
+				}
+				i = next
+			}
+			before, r = r, b.next()
+		}
+	}
+}
+
+// Find returns the lease with this id.
+func (l *Set) Find(s *arena.Slab, id []byte) (found Lease, at Place, ok bool) {
+	for at, x := range l.All(s) {
+		if string(x.ID) == string(id) {
+			return x, at, true
+		}
+	}
+	return Lease{}, Place{}, false
+}
+
+// Add puts in a lease whose id is not there.
+func (l *Set) Add(s *arena.Slab, x Lease) {
+	if size := l.Growth(s, x.ID); size > 0 {
+		l.grow(s, size)
+	}
+	block(s.At(l.head)).add(x)
+	if l.Count == 0 {
+		l.SoonestNs = arith.Never
+	}
+	l.Count++
+	l.Units += x.Units
+	l.SoonestNs = min(l.SoonestNs, x.ExpiresNs)
+}
+
+// Growth is the size of the block that a lease with this id needs; 0 when the first
+// block has room for it.
+func (l *Set) Growth(s *arena.Slab, id []byte) int {
+	n := leaseHead + len(id)
+	if l.head == 0 {
+		return max(minBlock, blockHead+n)
+	}
+	size := s.Len(l.head)
+	if block(s.At(l.head)).end()+n <= size {
+		return 0
+	}
+	return max(blockHead+n, min(2*size, arena.MaxRecord))
+}
+
+// grow puts a new block in front.
+func (l *Set) grow(s *arena.Slab, size int) {
+	r := s.Alloc(size)
+	b := block(s.At(r))
+	b.setNext(l.head)
+	b.setEnd(blockHead)
+	l.head = r
+}
+
+// Renew sets a lease's expiry.
+func (l *Set) Renew(s *arena.Slab, at Place, expiresNs int64) {
+	le.PutUint64(s.At(at.block)[at.at:], uint64(expiresNs))
+	l.SoonestNs = min(l.SoonestNs, expiresNs)
+}
+
+// Remove takes a lease out, and its block when that is empty.
+func (l *Set) Remove(s *arena.Slab, at Place) {
+	b := block(s.At(at.block))
+	l.Count--
+	l.Units -= b.remove(at.at)
+	if b.end() == blockHead {
+		l.unlink(s, at.block, at.before)
+	}
+}
+
+// Sweep removes the leases that have expired.
+func (l *Set) Sweep(s *arena.Slab, nowNs int64) {
+	if l.Count == 0 || nowNs < l.SoonestNs {
+		return
+	}
+	l.SoonestNs = arith.Never
+	before := arena.Ref(0)
+	for r := l.head; r != 0; {
+		b := block(s.At(r))
+		l.sweepBlock(b, nowNs)
+		next := b.next()
+		if b.end() > blockHead {
+			before = r
+		} else {
+			l.unlink(s, r, before)
+		}
+		r = next
+	}
+}
+
+// Hide is sweep for a reader: the leases that have expired stay, but are not counted
+// or met any more.
+func (l *Set) Hide(s *arena.Slab, nowNs int64) {
+	if l.Count == 0 || nowNs < l.SoonestNs {
+		return
+	}
+	l.hiddenNs, l.Count, l.Units = nowNs, 0, 0
+	for _, x := range l.All(s) {
+		l.Count++
+		l.Units += x.Units
+	}
+}
+
+// sweepBlock moves the live leases of a block together.
+func (l *Set) sweepBlock(b block, nowNs int64) {
+	keep := blockHead
+	for i := blockHead; i < b.end(); {
+		x, next := b.lease(i)
+		if x.ExpiresNs <= nowNs {
+			l.Count--
+			l.Units -= x.Units
+		} else {
+			l.SoonestNs = min(l.SoonestNs, x.ExpiresNs)
+			keep += copy(b[keep:], b[i:next])
+		}
+		i = next
+	}
+	b.setEnd(keep)
+}
+
+// unlink frees an empty block; before is the block that links to it, or 0.
+func (l *Set) unlink(s *arena.Slab, r, before arena.Ref) {
+	next := block(s.At(r)).next()
+	if before == 0 {
+		l.head = next
+	} else {
+		block(s.At(before)).setNext(next)
+	}
+	s.Free(r)
+}
+
+// LastExpiryNs is when the set is empty if nobody releases, the lease at one place
+// left aside; arith.Never if a lease has no end, 0 if there is none.
+func (l *Set) LastExpiryNs(s *arena.Slab, except Place) (last int64) {
+	for at, x := range l.All(s) {
+		if at != except {
+			last = max(last, x.ExpiresNs)
+		}
+	}
+	return last
+}
+
+// Clear frees all blocks.
+func (l *Set) Clear(s *arena.Slab) {
+	for r := l.head; r != 0; {
+		next := block(s.At(r)).next()
+		s.Free(r)
+		r = next
+	}
+	*l = Set{}
+}
+
+// Bytes is the room the blocks take.
+func (l *Set) Bytes(s *arena.Slab) (n int) {
+	for r := l.head; r != 0; r = block(s.At(r)).next() {
+		n += s.Len(r)
+	}
+	return n
+}
+
+// First is the first block; 0 of an empty set.
+func (l *Set) First() arena.Ref { return l.head }
+
+// MoveBlocks moves the blocks away from pages to be emptied.
+func (l *Set) MoveBlocks(s *arena.Slab) {
+	if l.head != 0 {
+		l.head, _ = s.MoveChain(l.head)
+	}
+}
+
+// IDAt is the id of the lease at a place, which may be overwritten.
+func (l *Set) IDAt(s *arena.Slab, at Place) []byte {
+	x, _ := block(s.At(at.block)).lease(at.at)
+	return x.ID
+}
+
+// AppendStored appends the stored form of the set.
+func (l *Set) AppendStored(b []byte, s *arena.Slab) []byte {
+	b = binary.AppendVarint(b, int64(l.Count))
+	for _, x := range l.All(s) {
+		b = binary.AppendVarint(b, x.ExpiresNs)
+		b = binary.AppendVarint(b, x.Units)
+		b = binary.AppendVarint(b, int64(len(x.ID)))
+		b = append(b, x.ID...)
+	}
+	return b
+}
+
+// Load adds what is stored, with ids of so many bytes.
+func (l *Set) Load(s *arena.Slab, d *codec.Decoder, shortest, longest int64) {
+	for count := d.Within(0, rule.MaxHolders); int64(l.Count) < count && !d.Bad; {
+		x := Lease{ExpiresNs: d.Within(1, arith.Never), Units: d.Within(1, rule.MaxUnits)}
+		x.ID = d.Bytes(d.Within(shortest, longest))
+		if !d.Bad {
+			l.Add(s, x)
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package script
+
+import (
+	"math"
+
+	"github.com/weir-project/weir/engine/internal/arith"
+)
+
+// redis-gcra, for Node, keeps the theoretical arrival time of a GCRA under one key, in
+// milliseconds of the client's clock.
+//
+// It answers: by how many milliseconds the request comes late enough (negative: too
+// early), and the milliseconds between two units with the sign of the verdict, minus when
+// limited (both doubles); what remains; milliseconds until the limiter is as new.
+
+// redisGCRA: now ms, burst, rate, period ms, cost.
+func redisGCRA(r *Run) {
+	nowMs, emissionMs := r.arg[0], r.arg[3]/r.arg[2]
+	incrementMs, burstMs := float64(emissionMs*r.arg[4]), GCRABurstMs(r.arg[1], r.arg[2], r.arg[3])
+	tatMs := nowMs
+	if r.live {
+		tatMs = math.Max(fromBits(r.record.words[0]), nowMs)
+	}
+	nextMs := tatMs + incrementMs
+	diffMs := nowMs - (nextMs - burstMs)
+	remaining := math.Floor(diffMs / emissionMs)
+	switch {
+	case remaining < 0:
+		remaining = math.Floor((nowMs - (tatMs - burstMs)) / emissionMs)
+		nextMs = tatMs
+	case remaining == 0 && incrementMs <= 0: // a look at what is used up
+	default:
+		r.Admitted = true
+	}
+	resetMs := arith.Truncate(math.Ceil(nextMs - nowMs))
+	if r.Admitted && incrementMs > 0 {
+		r.put(toBits(nextMs))
+		r.expireMs(resetMs)
+	}
+	r.gcraAnswers(diffMs, emissionMs, arith.Truncate(remaining), resetMs)
+}
+
+func (r *Run) gcraAnswers(diffMs, emissionMs float64, remaining, resetMs int64) {
+	if !r.Admitted {
+		emissionMs = -emissionMs
+	}
+	r.answers(toBits(diffMs), toBits(emissionMs), remaining, resetMs)
+}
+
+// GCRABurstMs is the time that a full burst spans.
+func GCRABurstMs(burst, rate, periodMs float64) float64 { return float64(periodMs / rate * burst) }
+
+// redisGCRABlocked denies for as long as the block lasts.
+func redisGCRABlocked(r *Run, leftMs int64) {
+	leftMs = blockedForMs(leftMs)
+	r.gcraAnswers(-float64(leftMs), r.arg[3]/r.arg[2], 0, leftMs)
+}

@@ -1,0 +1,262 @@
+package script
+
+import (
+	"math"
+
+	"github.com/weir-project/weir/engine/internal/arena"
+)
+
+// ID names a script of a published limiter library that OpScript carries out
+// natively: what the script would have done to the keys of a Redis whose clock is
+// limiter time. It stands in the log of a cluster, so that numbers are never reused.
+type ID uint8
+
+// The scripts. What each does stands in the file named after its dialect.
+const (
+	None                 ID = iota
+	RedisRateAllowN         // burst, rate, period s, cost
+	RedisRateAllowAtMost    // burst, rate, period s, cost
+	CountGet                // GET and PTTL
+	CountSet                // number, ms
+	CountAdd                // by
+	CountExpire             // ms
+	FlexibleConsume         // points, duration s
+	ExpressHit              // window ms
+	ExpressHitReset         // reset, window ms
+	ExpressCount            // reset, window ms
+	ExpressCountZero        // reset, window ms
+	FastifyHit              // window ms, max, go on, back off
+	FastifyHitTTL           // window ms, max, go on, back off
+	FastifyHitBan           // window ms, max, ban, go on
+	FastifyRead
+	UluleIncr // count, window ms
+	UlulePeek
+	LimitsIncr  // window s, amount
+	FastapiHit  // limit, window ms
+	ZeroPeriod  // limit, window s
+	ZeroToken   // rate, burst, now s, requested
+	SpringTake  // rate, capacity, now s, requested, whether now counts
+	NestHit     // unused, window ms, limit, block ms
+	LimitsSlide // limit, window s, amount
+	LimitsLook  // window s
+	RedisGCRA   // now ms, burst, rate, period ms, cost
+)
+
+// NumIDs is above all numbers that were given out. Strings have 27 to 36 (text.go), hashes
+// 37 to 44 (hash.go), the sliding log 45 to 48 (slidingset.go).
+const NumIDs ID = 49
+
+// MaxArgs is the most numbers any script takes.
+const MaxArgs = 6
+
+// Call is the argument of OpScript. Numbers are doubles, as in the Lua of Redis.
+type Call struct {
+	ID     ID
+	Args   [MaxArgs]float64 // finite; what each means depends on the script
+	Values [2][]byte        // as many as ID.TextsOf says, of up to MaxValueBytes; not kept
+}
+
+// Sound reports whether the script is one that this engine knows, with numbers and byte
+// strings it can be given.
+func (s *Call) Sound() bool {
+	if len(s.Values[0]) > MaxValueBytes || len(s.Values[1]) > MaxValueBytes {
+		return false
+	}
+	for _, a := range s.Args {
+		if math.IsNaN(a) || math.IsInf(a, 0) {
+			return false
+		}
+	}
+	return s.ID < NumIDs && scripts[s.ID].run != nil && (s.ID != SlidingSet || soundSlidingSet(&s.Args))
+}
+
+// scripts says of each what it keeps under its key and what it does.
+var scripts = [NumIDs]struct {
+	shape shapes
+	run   func(*Run)
+	// blocked answers on a key that is blocked for so many milliseconds more; -1:
+	// without end. It changes nothing.
+	blocked func(r *Run, leftMs int64)
+}{
+	RedisRateAllowN:      {shapeNumber, redisRateAllowN, redisRateBlocked},
+	RedisRateAllowAtMost: {shapeNumber, redisRateAllowAtMost, redisRateBlocked},
+	CountGet:             {shapeString, countGet, valueBlocked},
+	CountSet:             {shapeString, countSet, refused},
+	CountAdd:             {shapeCount, countAdd, countBlocked},
+	CountExpire:          {shapeString, countExpire, refused},
+	FlexibleConsume:      {shapeCount, flexibleConsume, countBlocked},
+	ExpressHit:           {shapeCount, expressHit, countBlocked},
+	ExpressHitReset:      {shapeCount, expressHitReset, countBlocked},
+	ExpressCount:         {shapeCount, expressCount, countBlocked},
+	ExpressCountZero:     {shapeCount, expressCountZero, countBlocked},
+	FastifyHit:           {shapeCount, fastifyHit, countBlocked},
+	FastifyHitTTL:        {shapeCount, fastifyHitTTL, countBlocked},
+	FastifyHitBan:        {shapeCount, fastifyHitBan, countBlocked},
+	FastifyRead:          {shapeCount, fastifyRead, countBlocked},
+	UluleIncr:            {shapeCount, ululeIncr, countBlocked},
+	UlulePeek:            {shapeCount, ululePeek, countBlocked},
+	LimitsIncr:           {shapeCount, limitsIncr, countBlocked},
+	FastapiHit:           {shapeCount, fastapiHit, fastapiBlocked},
+	ZeroPeriod:           {shapeCount, zeroPeriod, refused},
+	ZeroToken:            {shapeBucket, zeroToken, refused},
+	SpringTake:           {shapeBucket, springTake, refused},
+	NestHit:              {shapeThrottle, nestHit, nestBlocked},
+	LimitsSlide:          {shapeSliding, limitsSlide, refused},
+	LimitsLook:           {shapeSliding, limitsLook, limitsLookBlocked},
+	RedisGCRA:            {shapeNumber, redisGCRA, redisGCRABlocked},
+	TextSet:              {shapeString, textSet, textBlocked},
+	TextLook:             {shapeAny, (*Run).answersValue, valueBlocked},
+	TextTake:             {shapeString, textTake, textBlocked},
+	TextTouch:            {shapeString, textTouch, textBlocked},
+	TextExpire:           {shapeString, textExpire, textBlocked},
+	TextAppend:           {shapeString, textAppend, textBlocked},
+	TextSwap:             {shapeString, textSwap, textBlocked},
+	TextDrop:             {shapeString, textDrop, textBlocked},
+	TextAdd:              {shapeString, textSet, textBlocked},
+	TextSwapLive:         {shapeString, textSwap, textBlocked},
+	GatewayTake:          {shapeGateway, gatewayTake, gatewayBlocked},
+	MarketTake:           {shapeMarket, marketTake, marketBlocked},
+	SlidingSet:           {shapeLog, slidingSet, slidingSetBlocked},
+}
+
+// Run is one run of a script: the arguments, what is kept under its key, and
+// what it answers.
+type Run struct {
+	nowNs  int64
+	arg    *[MaxArgs]float64
+	script *Call
+	slab   *arena.Slab // to read the record's log
+
+	live   bool // the key is there
+	record Record
+	Effect Effect
+	digits [maxIntegerBytes]byte // room for a count in digits
+
+	kept     []byte // the bytes, of a record that is text
+	fresh    []byte // the bytes that the record gets, if rewrites
+	rewrites bool
+
+	before, now text // the bytes that the key has, and those that it gets
+
+	dropMs, addMs int64 // shapeLog, once it is to be kept: forgets up to here, and adds this if admitted
+
+	status   Refusal // other than accepted: nothing is kept
+	Admitted bool
+	Answer   [4]int64
+	Said     string // the byte string it answers
+}
+
+// keptBytes is the longest copy of a value whose memory is kept for the next run.
+const keptBytes = 16 << 10
+
+// Effect is what a run leaves behind.
+type Effect uint8
+
+const (
+	Looked Effect = iota
+	wrote
+	Deleted
+)
+
+// Refusal says why a script was not carried out.
+type Refusal uint8
+
+// The refusals.
+const (
+	Accepted     Refusal = iota
+	WrongType            // the key has something that the script does not know
+	NotInteger           // the key has a byte string that is no whole number
+	Overflow             // a count would leave the integers that doubles hold
+	KeyBlocked           // an administrative block is on a value that only its client can judge
+	ValueTooLong         // the value would be longer than it may be
+)
+
+// NewRun readies a run of a script at a time. buffer is memory for a copy of the value.
+func NewRun(nowNs int64, of *Call, s *arena.Slab, buffer []byte) Run {
+	return Run{nowNs: nowNs, arg: &of.Args, script: of, slab: s, kept: buffer}
+}
+
+// Open gives the run the key that is there: the state of what a script keeps under it, or nil
+// for a limiter of another kind. It returns why the script cannot be run on it.
+func (r *Run) Open(state []byte) Refusal {
+	shape := scripts[r.script.ID].shape
+	r.live = true
+	if state != nil {
+		r.record = ReadRecord(state)
+	}
+	if no := shape.accepts(r.record.shape); no != Accepted {
+		return no
+	}
+	if r.record.shape == shapeText {
+		r.kept = readText(state).appendTo(r.kept[:0], r.slab)
+	}
+	if shape == shapeAny && !shapeString.has(r.record.shape) {
+		r.live = false
+	}
+	return Accepted
+}
+
+// Do runs the script and returns why it was refused.
+func (r *Run) Do() Refusal {
+	scripts[r.script.ID].run(r)
+	return r.finish()
+}
+
+// DoBlocked answers for the script on a key that is blocked for so many milliseconds more;
+// -1: without end.
+func (r *Run) DoBlocked(leftMs int64) Refusal {
+	scripts[r.script.ID].blocked(r, leftMs)
+	return r.finish()
+}
+
+func (r *Run) finish() Refusal {
+	if shape := scripts[r.script.ID].shape; r.status == Accepted && shape.single() {
+		r.record.shape = shape
+	}
+	return r.status
+}
+
+// Buffer is the memory to be given to the next run.
+func (r *Run) Buffer() []byte {
+	if cap(r.kept) > keptBytes {
+		return nil
+	}
+	return r.kept
+}
+
+// Prepare takes the memory for what the run leaves behind, as far as room allows each part of
+// it. state is that of the entry there is, nil for none.
+func (r *Run) Prepare(state []byte, room func(n int) bool) (ok bool) {
+	if state != nil && isText(state) {
+		r.before = readText(state)
+		r.now = r.before
+	}
+	switch inPlace := r.before.len == len(r.fresh); {
+	case !r.rewrites && r.record.shape != shapeText:
+		r.now = text{}
+	case r.rewrites && inPlace:
+		r.before.overwrite(r.fresh, r.slab)
+	case r.rewrites:
+		if r.now, ok = newText(r.fresh, r.slab, room); !ok {
+			return false
+		}
+	}
+	return room(r.logGrowth())
+}
+
+// Discard gives back what prepare has taken, when there is no room for the entry.
+func (r *Run) Discard() { r.now.free(r.slab) }
+
+// Store makes a state what the run leaves behind.
+func (r *Run) Store(state []byte) {
+	if r.before.head != r.now.head {
+		r.before.free(r.slab)
+	}
+	if r.record.shape == shapeLog {
+		r.keepLog()
+	}
+	r.record.write(state)
+	if r.record.shape == shapeText {
+		writeText(state, r.now)
+	}
+}
