@@ -33,7 +33,7 @@ var walls = []wall{
 		"limits requests of net/http, with rates as the engine parses them"},
 	{"client/internal/keys", "", "turns what identifies a caller into a key"},
 	{"cmd/weir",
-		"certs engine internal/cli/buildinfo internal/cli/cmdline internal/faults persistence " +
+		"certs engine internal/cli/buildinfo internal/cli/cmdline internal/faults limiter persistence " +
 			"policyfile raftstore raftstore/peer server",
 		"wires the server and its tools together, and carries no load generator"},
 	{"cmd/weir-bench", "bench internal/cli/buildinfo internal/cli/cmdline", "measures weir as another process"},
@@ -88,17 +88,18 @@ var walls = []wall{
 	{"internal/weirproc", "", "runs the program as its users do, for tests"},
 	{"internal/weirtest", "engine persistence server", "runs a server in a test's own process"},
 	{"latency", "", "counts durations for every part that measures some"},
-	{"persistence", "engine latency", "stores what the engine decides; protocols and clusters are built on it"},
-	{"policyfile", "engine internal/nearest server", "reads policies from a file with the parser of the commands"},
+	{"limiter", "engine latency", "is the contract between what decides and what serves, and holds only types"},
+	{"persistence", "engine latency limiter", "stores what the engine decides; protocols and clusters are built on it"},
+	{"policyfile", "engine internal/nearest limiter server", "reads policies from a file with the parser of the commands"},
 	{"raftstore",
-		"engine internal/faults internal/guards latency persistence raftstore/internal/failure " +
+		"engine internal/faults internal/guards latency limiter persistence raftstore/internal/failure " +
 			"raftstore/peer raftstore/wallog raftstore/wire",
 		"replicates the engine; protocols are built on it"},
-	{"raftstore/internal/failure", "", "names the errors of a node for all of its parts"},
+	{"raftstore/internal/failure", "limiter", "names the errors of a node for all of its parts"},
 	{"raftstore/peer", "internal/connlimit", "carries bytes between nodes and knows nothing of their meaning"},
 	{"raftstore/wallog", "persistence", "keeps Raft's log, in directories made as those of the state are"},
 	{"raftstore/wire", "engine", "encodes operations and decisions for other nodes"},
-	{"server", "engine httpfields internal/connlimit internal/nearest internal/rlspb latency server/evloop",
+	{"server", "engine httpfields internal/connlimit internal/nearest internal/rlspb latency limiter server/evloop",
 		"speaks to clients and reaches limiters through an interface, so that it serves one node or a cluster alike"},
 	{"server/clienttest", "", "drives the program with other people's clients"},
 	{"server/evloop", "", "polls sockets and knows no protocol"},

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+
+	"github.com/weir-project/weir/limiter"
 )
 
 // backupVersion is the version of a backup's head, and of what is stored in the image
@@ -66,23 +68,14 @@ func readContents(r io.Reader) (c Contents, err error) {
 	return c, err
 }
 
-// Backup is the whole state of a node on its way into a file. It holds on to files of
-// the data directory until it is closed.
-type Backup struct {
-	io.Reader
-	Bytes int64 // how many there are to read
-	image io.Closer
-}
-
 // NewBackup makes a backup of the stream of an image.
-func NewBackup(image io.ReadCloser, size int64, c Contents) *Backup {
+func NewBackup(image io.ReadCloser, size int64, c Contents) *limiter.Backup {
 	head := c.encode()
-	return &Backup{
-		Reader: io.MultiReader(bytes.NewReader(head), image),
-		Bytes:  int64(len(head)) + size,
-		image:  image,
+	return &limiter.Backup{
+		ReadCloser: struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(head), image), image},
+		Bytes: int64(len(head)) + size,
 	}
 }
-
-// Close ends the backup, read to its end or not.
-func (b *Backup) Close() error { return b.image.Close() }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/weir-project/weir/limiter"
 )
 
 // backupName is the directory, in the data directory, of the files that a backup is
@@ -18,7 +20,7 @@ const backupName = "backup.tmp"
 // be as of different moments within the save. It takes no more room on the disk than
 // what is written before it is closed. ErrNoDisk without a data directory, ErrBackingUp
 // while another backup is not closed, ErrNoLinks, ErrClosed.
-func (n *Node) Backup() (*Backup, error) {
+func (n *Node) Backup() (*limiter.Backup, error) {
 	if n.store == nil {
 		return nil, ErrNoDisk
 	}
@@ -34,7 +36,7 @@ func (n *Node) Backup() (*Backup, error) {
 
 // backup makes files that a checkpoint has in common with the store, and of which
 // Pebble changes none, into an image that ends with the flush it makes.
-func (s *Store) backup(from Drainer, now func() Record, idLifetimeNs int64) (*Backup, error) {
+func (s *Store) backup(from Drainer, now func() Record, idLifetimeNs int64) (*limiter.Backup, error) {
 	if _, err := s.dir.fs.Stat(s.dir.file(backupName)); !errors.Is(err, fs.ErrNotExist) {
 		return nil, errors.Join(err, ErrBackingUp)
 	}

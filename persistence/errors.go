@@ -7,6 +7,8 @@ import (
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/weir-project/weir/limiter"
 )
 
 // Why a data directory is refused, and why a running node stops. The texts say
@@ -37,7 +39,7 @@ var (
 	ErrDisk         = errors.New("the disk failed, so weir stops")
 	ErrDiskFullLive = errors.New("the disk is full, so weir stops: free some space and start it again")
 	ErrDamagedLive  = errors.New("what was written earlier can no longer be read: check the disk")
-	ErrNoDisk       = errors.New("weir runs without a data directory")
+	ErrNoDisk       = limiter.ErrNoDisk
 	ErrClosed       = errors.New("the limiter is closed")
 )
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server"
 )
 
@@ -16,7 +17,7 @@ type frozen struct {
 	at    engine.Stamp
 }
 
-var _ server.Limiter = (*frozen)(nil)
+var _ limiter.Limiter = (*frozen)(nil)
 
 func newFrozen(at time.Time) *frozen {
 	return &frozen{engine.NewTable(engine.Options{}), engine.Stamp{NowNs: at.UnixNano()}}
@@ -44,7 +45,7 @@ func (f *frozen) BlocksEverywhere() []string                 { return f.table.Bl
 func (f *frozen) Top(v engine.Verdict, n int) []engine.Heavy { return f.table.Top(f.at, v, n) }
 func (f *frozen) Policies() *engine.Policies                 { return f.table.Policies() }
 func (f *frozen) Clear() error                               { f.table.Clear(); return nil }
-func (f *frozen) Save() error                                { return server.ErrNoDisk }
+func (f *frozen) Save() error                                { return limiter.ErrNoDisk }
 func (f *frozen) LastSave() time.Time                        { return time.Time{} }
 func (f *frozen) Stats() engine.Stats                        { return f.table.Stats(f.at) }
 func (f *frozen) Advance(d time.Duration) bool               { f.at.NowNs += int64(d); return true }

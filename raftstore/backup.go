@@ -1,12 +1,13 @@
 package raftstore
 
 import (
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/internal/failure"
 )
 
 // backup is Node.Backup.
-func (s *snapshots) backup() (*persistence.Backup, error) {
+func (s *snapshots) backup() (*limiter.Backup, error) {
 	if err := s.now(); err != nil {
 		return nil, err
 	}

@@ -91,12 +91,12 @@ func requireShown(t *testing.T, n *raftstore.Node, writes byte, reads ...byte) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		shown := n.Topology()
-		for i, m := range *shown.Nodes {
+		for i, m := range shown.Nodes {
 			if m.Format != reads[i] {
 				return false
 			}
 		}
-		return shown.Format == writes && len(*shown.Nodes) == len(reads)
+		return shown.Format == writes && len(shown.Nodes) == len(reads)
 	}, patience, 10*time.Millisecond)
 }
 

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/limiter"
 )
 
 // Decide carries out a pipeline; see engine.Table.Decide. On a follower the leader
@@ -66,7 +66,7 @@ func (n *Node) LastSave() time.Time { return n.group.snapshots.last() }
 // It contains everything this node has applied when it is called: on the leader all that
 // was answered, on a follower what it knew. Deciding goes on meanwhile. ErrUnavailable
 // when the node closes, or has applied nothing yet.
-func (n *Node) Backup() (*persistence.Backup, error) { return n.group.snapshots.backup() }
+func (n *Node) Backup() (*limiter.Backup, error) { return n.group.snapshots.backup() }
 
 // UsedBytes returns the size of all files in the data directory. It stats every file.
 func (n *Node) UsedBytes() int64 { return n.host.usedBytes() }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 )
 
 // A read never advances the table's time: entries in flight carry earlier stamps, and the
@@ -79,23 +80,15 @@ func (n *Node) Advance(d time.Duration) bool {
 	return n.host.testClock && n.group.membership.give(order{What: "advance", MoveNs: int64(d)}) == nil
 }
 
-// Topology is the cluster as this node sees it.
-type Topology struct {
-	ClusterID, Self, Leader, LastLeader string
-	Term, AppliedIndex, CommitIndex     uint64
-	Format                              byte      // the newest form of the log that may be written
-	Nodes                               *[]Member // ordered by id; shared, and the same pointer until it changes
-}
-
 // Topology describes the cluster. It costs little: the nodes are looked at a few
 // times a second, everything else is asked now.
-func (n *Node) Topology() *Topology {
+func (n *Node) Topology() *limiter.Topology {
 	index, _ := n.group.machine.check()
 	_, leader := n.group.raft.LeaderWithID()
-	t := &Topology{
+	t := &limiter.Topology{
 		ClusterID: n.host.identity.self().ClusterID, Self: n.host.options.NodeID, Leader: string(leader),
 		Term: n.group.raft.CurrentTerm(), AppliedIndex: index, CommitIndex: n.group.raft.CommitIndex(),
-		Format: byte(n.group.format.agreed.Load()), Nodes: n.host.peers.members.Load(),
+		Format: byte(n.group.format.agreed.Load()), Nodes: *n.host.peers.members.Load(),
 	}
 	if t.Leader == t.Self && n.group.leadership.reign.Load() == nil {
 		t.Leader = "" // elected, but not serving yet

@@ -37,7 +37,7 @@ func (c *cluster) grow(i int, change func(o *raftstore.Options)) (*raftstore.Nod
 func (c *cluster) sees(n *raftstore.Node, members, voters int) {
 	c.t.Helper()
 	require.Eventually(c.t, func() bool {
-		nodes := *n.Topology().Nodes
+		nodes := n.Topology().Nodes
 		voting := 0
 		for _, m := range nodes {
 			if m.Voter {
@@ -52,7 +52,7 @@ func (c *cluster) sees(n *raftstore.Node, members, voters int) {
 func (c *cluster) allSee(members int) {
 	c.t.Helper()
 	c.order(func(leader *raftstore.Node) error {
-		nodes := *leader.Topology().Nodes
+		nodes := leader.Topology().Nodes
 		for _, m := range nodes {
 			if !m.Voter || len(nodes) != members {
 				return fmt.Errorf("the members are %v", nodes)
@@ -143,7 +143,7 @@ func TestWhoMayNotJoin(t *testing.T) {
 	})
 	leader, _ := c.leader()
 	require.Never(t, func() bool {
-		nodes := *leader.Topology().Nodes
+		nodes := leader.Topology().Nodes
 		for _, m := range nodes {
 			if m.ID == "n8" || m.ID == "stranger" && (m.Voter || m.Up) {
 				return true

@@ -7,35 +7,24 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore/wire"
 )
-
-// Member is one node as this one sees it.
-type Member struct {
-	ID, ClientAddr, RaftAddr string
-	Voter, Up                bool
-	AppliedIndex             uint64
-	LastHeard                time.Duration // ago
-	LagEntries               uint64        // committed, as far as was known when it was last heard, and not applied by it
-	ClockAhead               time.Duration // of this node's wall clock, to about a round trip
-	Format                   byte          // the newest form of the log that it reads; 0: it has not said
-	WebURL                   string        // of its page; "": not reached from elsewhere, or not known
-}
 
 // lookAtMembers renews what Topology says of the nodes.
 func (p *peers) lookAtMembers() {
 	applied, committed := p.group.progress()
-	members := []Member{}
+	members := []limiter.Member{}
 	for _, s := range p.group.servers() {
 		members = append(members, p.memberView(s, applied, committed))
 	}
-	slices.SortFunc(members, func(a, b Member) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(members, func(a, b limiter.Member) int { return strings.Compare(a.ID, b.ID) })
 	p.members.Store(&members)
 }
 
 // memberView describes a member, given the last entry that this node has applied and that is committed.
-func (p *peers) memberView(s raft.Server, applied, committed uint64) Member {
-	m := Member{ID: string(s.ID), RaftAddr: string(s.Address), Voter: s.Suffrage == raft.Voter}
+func (p *peers) memberView(s raft.Server, applied, committed uint64) limiter.Member {
+	m := limiter.Member{ID: string(s.ID), RaftAddr: string(s.Address), Voter: s.Suffrage == raft.Voter}
 	if m.ID == p.options.NodeID {
 		m.ClientAddr, m.Up, m.AppliedIndex, m.LagEntries = p.options.ClientAddr, true, applied, behind(committed, applied)
 		m.Format, m.WebURL = p.options.Format, p.options.WebURL

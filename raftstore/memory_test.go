@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore"
 )
 
@@ -23,7 +24,7 @@ func TestANodeWithoutADiskIsANewNode(t *testing.T) {
 	c.stop(other)
 	c.restart(other)
 	require.Eventually(t, func() bool {
-		return !slices.ContainsFunc(*leader.Topology().Nodes, func(m raftstore.Member) bool { return m.ID == before })
+		return !slices.ContainsFunc(leader.Topology().Nodes, func(m limiter.Member) bool { return m.ID == before })
 	}, patience, 10*time.Millisecond)
 	c.sees(leader, 3, 3)
 	require.NotEqual(t, before, c.nodes[other].Topology().Self)

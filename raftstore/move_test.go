@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore"
 )
 
@@ -29,7 +30,7 @@ func (c *cluster) moveHouse(i int) {
 func (c *cluster) knowsWhere(n *raftstore.Node) {
 	c.t.Helper()
 	require.Eventually(c.t, func() bool {
-		return !slices.ContainsFunc(*n.Topology().Nodes, func(m raftstore.Member) bool {
+		return !slices.ContainsFunc(n.Topology().Nodes, func(m limiter.Member) bool {
 			i := slices.IndexFunc(c.opts, func(o raftstore.Options) bool { return o.NodeID == m.ID })
 			return m.RaftAddr != c.opts[i].RaftAddr || !m.Up || !m.Voter
 		})
@@ -49,7 +50,7 @@ func TestANodeMoves(t *testing.T) {
 		require.EqualValues(t, 8-i, c.take(c.nodes[(at+1+i)%3], "key", 10).Remaining)
 	}
 	c.agree()
-	require.Len(t, *leader.Topology().Nodes, 3)
+	require.Len(t, leader.Topology().Nodes, 3)
 }
 
 // TestANodeAloneMoves: others find it at its new address.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/peer"
 )
@@ -27,7 +28,7 @@ type peers struct {
 	nodes   map[string]*peerNode // by id
 	servers []raft.Server
 	stopped bool
-	members atomic.Pointer[[]Member] // as lookAtMembers saw them last
+	members atomic.Pointer[[]limiter.Member] // as lookAtMembers saw them last
 }
 
 // groupView is what the peers need of the group that they are members of.

@@ -91,7 +91,7 @@ func TestTheLostThatReturnAreRefused(t *testing.T) {
 	}
 	now := c.nodes[at].Topology()
 	require.Contains(t, []string{c.opts[0].NodeID, c.opts[1].NodeID}, now.Leader)
-	require.Len(t, *now.Nodes, 2)
+	require.Len(t, now.Nodes, 2)
 	require.NotEqual(t, before, now.ClusterID)
 	require.Equal(t, before, lost.nodes[0].Topology().ClusterID)
 

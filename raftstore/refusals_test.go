@@ -100,13 +100,13 @@ func TestANodeJoinsForItselfOnly(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, at := c.leader()
 	follower, third := c.nodes[(at+1)%3], c.opts[(at+2)%3]
-	before := *leader.Topology().Nodes
+	before := leader.Topology().Nodes
 	for name, id := range map[string]string{"a member": third.NodeID, "nobody": "n9"} {
 		err := follower.AskInAs(c.opts[at].RaftAddr, id, "127.0.0.1:1")
 		require.ErrorContains(t, err, "may ask for itself only", name)
 	}
-	require.Len(t, *leader.Topology().Nodes, len(before))
-	for _, m := range *leader.Topology().Nodes {
+	require.Len(t, leader.Topology().Nodes, len(before))
+	for _, m := range leader.Topology().Nodes {
 		require.NotEqual(t, "127.0.0.1:1", m.RaftAddr)
 	}
 	c.take(c.nodes[(at+2)%3], "key", 10)

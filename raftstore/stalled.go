@@ -1,6 +1,10 @@
 package raftstore
 
-import "time"
+import (
+	"time"
+
+	"github.com/weir-project/weir/limiter"
+)
 
 const (
 	// stalledAfter is how long a member may answer calls and yet apply nothing new
@@ -27,7 +31,7 @@ type progress struct {
 }
 
 // check takes note of how far the members are and returns one that has stalled.
-func (s *stalled) check(self string, commit uint64, members []Member) (id string, yes bool) {
+func (s *stalled) check(self string, commit uint64, members []limiter.Member) (id string, yes bool) {
 	if s.since == nil {
 		s.since = map[string]progress{}
 	}

@@ -77,7 +77,7 @@ func TestClusterOverTLS(t *testing.T) {
 	})
 	require.NoError(t, err)
 	c.sees(leader, 4, 4)
-	for _, m := range *leader.Topology().Nodes {
+	for _, m := range leader.Topology().Nodes {
 		require.Contains(t, []string{"n0", "n1", "n2", "n3"}, m.ID)
 	}
 }

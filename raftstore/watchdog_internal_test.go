@@ -12,6 +12,7 @@ import (
 	wal "github.com/hashicorp/raft-wal"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/internal/failure"
 )
@@ -130,8 +131,8 @@ func TestAStuckHandoverIsSeen(t *testing.T) {
 func TestAStalledMemberIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stalled{limit: 10 * time.Second}
-		members := func(index uint64, up bool) []Member {
-			return []Member{{ID: "a", AppliedIndex: 1, Up: true}, {ID: "b", AppliedIndex: index, Up: up}}
+		members := func(index uint64, up bool) []limiter.Member {
+			return []limiter.Member{{ID: "a", AppliedIndex: 1, Up: true}, {ID: "b", AppliedIndex: index, Up: up}}
 		}
 		look := func(commit, index uint64, up bool) bool {
 			_, yes := s.check("a", commit, members(index, up))
@@ -188,7 +189,7 @@ func TestNoAdviceDeletesAnything(t *testing.T) {
 
 	h := &host{options: Options{Expect: 1}, peers: &peers{}}
 	require.True(t, h.alone())
-	h.peers.members.Store(&[]Member{{ID: "a"}, {ID: "b"}})
+	h.peers.members.Store(&[]limiter.Member{{ID: "a"}, {ID: "b"}})
 	require.False(t, h.alone(), "it has grown since")
 	h = &host{options: Options{Expect: 3, Join: []string{"a", "b", "c"}}, peers: &peers{}}
 	require.False(t, h.alone())

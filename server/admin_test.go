@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/limiter"
 )
 
 func TestInfo(t *testing.T) {
@@ -116,7 +118,7 @@ func TestSaving(t *testing.T) {
 	assert.Equal(t, "Background saving started", c.say("BGSAVE"))
 	srv.running.Wait()
 	assert.Contains(t, c.say("INFO persistence"), "rdb_last_bgsave_status:err\r\n")
-	srv.lim.saveErr = ErrNoDisk
+	srv.lim.saveErr = limiter.ErrNoDisk
 	assert.Equal(t, "-ERR this server keeps its state in memory only, it was started without a data directory", c.say("SAVE"))
 	assert.Equal(t, "-ERR syntax error: BGSAVE [SCHEDULE]", c.say("BGSAVE NOW"))
 

@@ -2,12 +2,13 @@ package server
 
 import (
 	"errors"
-	"io"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/limiter"
 )
 
 // archive is a limiter with a backup.
@@ -18,12 +19,12 @@ type archive struct {
 	open    int
 }
 
-func (a *archive) Backup() (io.ReadCloser, int64, error) {
+func (a *archive) Backup() (*limiter.Backup, error) {
 	if a.fail != nil {
-		return nil, 0, a.fail
+		return nil, a.fail
 	}
 	a.open++
-	return &archived{strings.NewReader(a.content), a}, int64(len(a.content)), nil
+	return &limiter.Backup{ReadCloser: &archived{strings.NewReader(a.content), a}, Bytes: int64(len(a.content))}, nil
 }
 
 type archived struct {
@@ -73,8 +74,8 @@ func TestNoBackup(t *testing.T) {
 	a := &archive{tableLimiter: srv.lim, fail: errors.New("disk on fire")}
 	srv.Server.lim = a
 	assert.Equal(t, "-ERR no backup: disk on fire", c.say("WEIR.BACKUP START"))
-	a.fail = ErrNoDisk
-	assert.Equal(t, "-ERR "+ErrNoDisk.Error(), c.say("WEIR.BACKUP START"))
+	a.fail = limiter.ErrNoDisk
+	assert.Equal(t, "-ERR "+limiter.ErrNoDisk.Error(), c.say("WEIR.BACKUP START"))
 }
 
 // slowArchive takes its time with a backup.
@@ -83,7 +84,7 @@ type slowArchive struct {
 	begun, proceed chan struct{}
 }
 
-func (a slowArchive) Backup() (io.ReadCloser, int64, error) {
+func (a slowArchive) Backup() (*limiter.Backup, error) {
 	close(a.begun)
 	<-a.proceed
 	return a.archive.Backup()

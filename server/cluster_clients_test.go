@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	weirclient "github.com/weir-project/weir/client"
+	"github.com/weir-project/weir/limiter"
 )
 
 // Real cluster clients against three servers whose leader changes. With MOVED
@@ -89,7 +90,7 @@ func dialWeirCluster(t *testing.T, addr string) clusterCaller {
 		do: func(ctx context.Context, args ...string) ([]int64, error) {
 			d, err := c.Decide(ctx, request(args))
 			if err == nil && d.Source != weirclient.FromServer {
-				err = ErrClusterDown
+				err = limiter.ErrClusterDown
 			}
 			return []int64{1, d.Remaining, int64(d.RetryAfter), int64(d.ResetAfter), d.Limit}, err
 		},

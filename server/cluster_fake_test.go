@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 )
 
 // fakeCluster is nodes that share one limiter, so that all are always up to date,
@@ -21,8 +22,8 @@ type fakeCluster struct {
 	*tableLimiter
 
 	mu   sync.Mutex
-	topo Topology // without Self
-	down error    // what every node's ReadIndex answers instead
+	topo limiter.Topology // without Self
+	down error            // what every node's ReadIndex answers instead
 	old  time.Duration
 	did  []string // changes that were asked for
 	fail error    // what a change answers
@@ -31,7 +32,7 @@ type fakeCluster struct {
 // newFakeCluster has the nodes a, b and c; a leads.
 func newFakeCluster() *fakeCluster {
 	f := &fakeCluster{tableLimiter: newTableLimiter()}
-	f.topo = Topology{ClusterID: "c1", Leader: "a", LastLeader: "a", Term: 7, AppliedIndex: 40, CommitIndex: 42, Format: 1, Nodes: []Member{
+	f.topo = limiter.Topology{ClusterID: "c1", Leader: "a", LastLeader: "a", Term: 7, AppliedIndex: 40, CommitIndex: 42, Format: 1, Nodes: []limiter.Member{
 		{ID: "a", ClientAddr: "10.0.0.1:6380", RaftAddr: "10.0.0.1:6390", Voter: true, Up: true, AppliedIndex: 42, Format: 2},
 		{ID: "b", ClientAddr: "10.0.0.2:6380", RaftAddr: "10.0.0.2:6391", Voter: true, Up: true, AppliedIndex: 41, LagEntries: 1, LastHeard: time.Second, Format: 1},
 		{ID: "c", ClientAddr: "c.example:6380", RaftAddr: "c.example:6392", Up: true, AppliedIndex: 42, Voter: true, LastHeard: 2 * time.Second},
@@ -40,16 +41,16 @@ func newFakeCluster() *fakeCluster {
 }
 
 // change changes what all nodes see from now on.
-func (f *fakeCluster) change(how func(*Topology)) {
+func (f *fakeCluster) change(how func(*limiter.Topology)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.topo.Nodes = append([]Member(nil), f.topo.Nodes...)
+	f.topo.Nodes = append([]limiter.Member(nil), f.topo.Nodes...)
 	how(&f.topo)
 }
 
 // lead makes a node the leader, or with "" none.
 func (f *fakeCluster) lead(id string) {
-	f.change(func(t *Topology) {
+	f.change(func(t *limiter.Topology) {
 		t.Term++
 		if t.Leader = id; id != "" {
 			t.LastLeader = id
@@ -65,9 +66,9 @@ type fakeReplica struct {
 	confirms atomic.Int64 // calls to ReadIndex
 }
 
-var _ Replica = (*fakeReplica)(nil)
+var _ limiter.Replica = (*fakeReplica)(nil)
 
-func (r *fakeReplica) Topology() *Topology {
+func (r *fakeReplica) Topology() *limiter.Topology {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	t := r.topo
@@ -78,7 +79,7 @@ func (r *fakeReplica) Topology() *Topology {
 func (r *fakeReplica) Decide(ops []engine.Op, out []engine.Decision) error {
 	r.decided.Add(1)
 	if r.Topology().Leader == "" && !ops[0].Dry {
-		return ErrClusterDown
+		return limiter.ErrClusterDown
 	}
 	return r.fakeCluster.Decide(ops, out)
 }
@@ -86,7 +87,7 @@ func (r *fakeReplica) Decide(ops []engine.Op, out []engine.Decision) error {
 func (r *fakeReplica) ReadIndex() error {
 	r.confirms.Add(1)
 	if r.Topology().Leader == "" {
-		return ErrClusterDown
+		return limiter.ErrClusterDown
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,8 +101,8 @@ func (r *fakeReplica) StaleFor() time.Duration {
 }
 
 func (r *fakeReplica) do(what ...string) error {
-	if !r.Topology().leads() && what[0] != "snapshot" {
-		return ErrNotLeader
+	if !r.Topology().Leads() && what[0] != "snapshot" {
+		return limiter.ErrNotLeader
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -138,7 +139,7 @@ func (f *fakeCluster) start(t testing.TB, cfg Config) map[string]*fakeReplica {
 		require.NoError(t, err)
 		listeners[m.ID] = ln
 	}
-	f.change(func(t *Topology) {
+	f.change(func(t *limiter.Topology) {
 		for i := range t.Nodes {
 			t.Nodes[i].ClientAddr = listeners[t.Nodes[i].ID].Addr().String()
 		}
@@ -154,7 +155,7 @@ func (f *fakeCluster) start(t testing.TB, cfg Config) map[string]*fakeReplica {
 func (f *fakeCluster) addr(id string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.topo.member(id).ClientAddr
+	return f.topo.Member(id).ClientAddr
 }
 
 var errFake = errors.New("the fake refuses")

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/weir-project/weir/limiter"
 )
 
 // The cluster in the forms that Redis' cluster clients read.
@@ -26,7 +28,7 @@ func runClusterMyID(s *session, _ [][]byte) {
 }
 
 func runClusterInfo(s *session, _ [][]byte) {
-	t, slots, up, size, known := &Topology{}, 0, true, 0, 1
+	t, slots, up, size, known := &limiter.Topology{}, 0, true, 0, 1
 	if s.srv.replica != nil {
 		t, slots, size = s.srv.replica.Topology(), keySlots, 1
 		up, known = t.Leader != "", len(t.Nodes)
@@ -50,22 +52,22 @@ func runClusterInfo(s *session, _ [][]byte) {
 }
 
 // runClusterNodes writes id address@bus flags primary ping pong epoch link slots.
-func runClusterNodes(s *session, t *Topology, _ [][]byte) {
+func runClusterNodes(s *session, t *limiter.Topology, _ [][]byte) {
 	var text strings.Builder
 	now := time.Now()
 	for i := range t.Nodes {
-		text.WriteString(t.nodeLine(&t.Nodes[i], now))
+		text.WriteString(nodeLine(t, &t.Nodes[i], now))
 	}
 	s.verbatim(text.String())
 }
 
-func (t *Topology) nodeLine(m *Member, now time.Time) string {
+func nodeLine(t *limiter.Topology, m *limiter.Member, now time.Time) string {
 	address := ":0"
-	if host, port, ok := m.hostPort(); ok {
+	if host, port, ok := m.HostPort(); ok {
 		address = redisAddr(host, port)
 	}
 	primary := "-"
-	if p := t.primary(); p != nil && p != m {
+	if p := t.Primary(); p != nil && p != m {
 		primary = nodeID(p.ID)
 	}
 	link, pongMs := "connected", now.Add(-m.LastHeard).UnixMilli()
@@ -75,24 +77,24 @@ func (t *Topology) nodeLine(m *Member, now time.Time) string {
 	case !m.Up:
 		link = "disconnected"
 	}
-	line := fmt.Sprintf("%s %s@%s %s %s 0 %d %d %s", nodeID(m.ID), address, m.busPort(), t.nodeFlags(m), primary, pongMs, t.Term, link)
-	if m == t.primary() {
+	line := fmt.Sprintf("%s %s@%s %s %s 0 %d %d %s", nodeID(m.ID), address, busPort(m), nodeFlags(t, m), primary, pongMs, t.Term, link)
+	if m == t.Primary() {
 		line += fmt.Sprintf(" 0-%d", keySlots-1)
 	}
 	return line + "\n"
 }
 
 // busPort is the port for the other nodes, in the place of Redis' cluster bus.
-func (m *Member) busPort() string {
+func busPort(m *limiter.Member) string {
 	if at := strings.LastIndexByte(m.RaftAddr, ':'); at >= 0 {
 		return m.RaftAddr[at+1:]
 	}
 	return "0"
 }
 
-func (t *Topology) nodeFlags(m *Member) string {
+func nodeFlags(t *limiter.Topology, m *limiter.Member) string {
 	flags := "slave"
-	if m == t.primary() {
+	if m == t.Primary() {
 		flags = "master"
 	}
 	if m.ID == t.Self {
@@ -100,7 +102,7 @@ func (t *Topology) nodeFlags(m *Member) string {
 	} else if !m.Up {
 		flags += ",fail"
 	}
-	if _, _, ok := m.hostPort(); !ok {
+	if _, _, ok := m.HostPort(); !ok {
 		flags += ",noaddr"
 	}
 	return flags
@@ -108,23 +110,23 @@ func (t *Topology) nodeFlags(m *Member) string {
 
 // serving are the nodes whose addresses are known, the primary first; none while
 // its own is not.
-func (t *Topology) serving() (all []*Member) {
-	first := t.primary()
-	if _, _, ok := first.hostPort(); !ok {
+func serving(t *limiter.Topology) (all []*limiter.Member) {
+	first := t.Primary()
+	if _, _, ok := first.HostPort(); !ok {
 		return nil
 	}
 	all = append(all, first)
 	for i := range t.Nodes {
 		m := &t.Nodes[i]
-		if _, _, ok := m.hostPort(); ok && m != first {
+		if _, _, ok := m.HostPort(); ok && m != first {
 			all = append(all, m)
 		}
 	}
 	return all
 }
 
-func runClusterSlots(s *session, t *Topology, _ [][]byte) {
-	nodes := t.serving()
+func runClusterSlots(s *session, t *limiter.Topology, _ [][]byte) {
+	nodes := serving(t)
 	if len(nodes) == 0 {
 		s.array(0)
 		return
@@ -134,7 +136,7 @@ func runClusterSlots(s *session, t *Topology, _ [][]byte) {
 	s.int(0)
 	s.int(keySlots - 1)
 	for _, m := range nodes {
-		host, port, _ := m.hostPort()
+		host, port, _ := m.HostPort()
 		s.array(4)
 		s.bulk(host)
 		s.int(int64(port))
@@ -143,8 +145,8 @@ func runClusterSlots(s *session, t *Topology, _ [][]byte) {
 	}
 }
 
-func runClusterShards(s *session, t *Topology, _ [][]byte) {
-	nodes := t.serving()
+func runClusterShards(s *session, t *limiter.Topology, _ [][]byte) {
+	nodes := serving(t)
 	if len(nodes) == 0 {
 		s.array(0)
 		return
@@ -162,8 +164,8 @@ func runClusterShards(s *session, t *Topology, _ [][]byte) {
 	}
 }
 
-func (s *session) shardNode(t *Topology, m *Member, primary bool) {
-	host, port, _ := m.hostPort()
+func (s *session) shardNode(t *limiter.Topology, m *limiter.Member, primary bool) {
+	host, port, _ := m.HostPort()
 	role, health := "replica", "online"
 	if primary {
 		role = "master"
@@ -182,8 +184,8 @@ func (s *session) shardNode(t *Topology, m *Member, primary bool) {
 }
 
 // runClusterLinks answers what is known of Redis' fields.
-func runClusterLinks(s *session, t *Topology, _ [][]byte) {
-	others := t.count(func(m *Member) bool { return m.Up && m.ID != t.Self })
+func runClusterLinks(s *session, t *limiter.Topology, _ [][]byte) {
+	others := t.Count(func(m *limiter.Member) bool { return m.Up && m.ID != t.Self })
 	s.array(others)
 	for i := range t.Nodes {
 		if m := &t.Nodes[i]; m.Up && m.ID != t.Self {

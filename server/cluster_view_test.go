@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/limiter"
 )
 
 // The SHA-1 of a, b and c.
@@ -19,7 +21,7 @@ const (
 func TestClusterView(t *testing.T) {
 	for _, test := range []struct {
 		name, self    string
-		change        func(*Topology)
+		change        func(*limiter.Topology)
 		nodes         []string // lines, with P for the pong time
 		slots, shards string
 		state         string
@@ -39,7 +41,7 @@ func TestClusterView(t *testing.T) {
 		},
 		{
 			name: "on a follower, another down", self: "b",
-			change: func(t *Topology) { t.Nodes[2].Up = false },
+			change: func(t *limiter.Topology) { t.Nodes[2].Up = false },
 			nodes: []string{
 				idA + " 10.0.0.1:6380@6390 master - 0 P 7 connected 0-16383",
 				idB + " 10.0.0.2:6380@6391 myself,slave " + idA + " 0 0 7 connected",
@@ -53,7 +55,9 @@ func TestClusterView(t *testing.T) {
 		},
 		{
 			name: "no leader, an address unknown", self: "b",
-			change: func(t *Topology) { t.Leader, t.LastLeader, t.Nodes[2].ClientAddr, t.Nodes[0].Up = "", "a", "", false },
+			change: func(t *limiter.Topology) {
+				t.Leader, t.LastLeader, t.Nodes[2].ClientAddr, t.Nodes[0].Up = "", "a", "", false
+			},
 			nodes: []string{
 				idA + " 10.0.0.1:6380@6390 master,fail - 0 P 7 disconnected 0-16383",
 				idB + " 10.0.0.2:6380@6391 myself,slave " + idA + " 0 0 7 connected",
@@ -66,13 +70,13 @@ func TestClusterView(t *testing.T) {
 		},
 		{
 			name: "never a leader", self: "b",
-			change: func(t *Topology) { t.Leader, t.LastLeader, t.Nodes = "", "", t.Nodes[1:2] },
+			change: func(t *limiter.Topology) { t.Leader, t.LastLeader, t.Nodes = "", "", t.Nodes[1:2] },
 			nodes:  []string{idB + " 10.0.0.2:6380@6391 myself,slave - 0 0 7 connected"},
 			state:  "fail",
 		},
 		{
 			name: "the leader's address unknown", self: "a",
-			change: func(t *Topology) { t.Nodes[0].ClientAddr, t.Nodes = "", t.Nodes[:1] },
+			change: func(t *limiter.Topology) { t.Nodes[0].ClientAddr, t.Nodes = "", t.Nodes[:1] },
 			nodes:  []string{idA + " :0@6390 myself,master,noaddr - 0 0 7 connected 0-16383"},
 			state:  "ok",
 		},
@@ -94,7 +98,7 @@ func TestClusterView(t *testing.T) {
 
 func TestClusterSlotsOnTheWire(t *testing.T) {
 	f := newFakeCluster()
-	f.change(func(t *Topology) { t.Nodes = t.Nodes[:1] })
+	f.change(func(t *limiter.Topology) { t.Nodes = t.Nodes[:1] })
 	c, _ := f.client(t, "a", Config{})
 	reply := "*1\r\n*3\r\n:0\r\n:16383\r\n*4\r\n$8\r\n10.0.0.1\r\n:6380\r\n$40\r\n" + idA + "\r\n"
 	assert.Equal(t, reply+"*0\r\n", c.raw("cluster", "slots"))
@@ -153,7 +157,7 @@ func TestRoles(t *testing.T) {
 	assert.Equal(t, "slave 10.0.0.1 6380 connect 40", leader.say("ROLE"))
 	assert.Contains(t, leader.say("INFO replication"), "role:slave\r\n")
 	assert.Contains(t, leader.say("INFO replication"), "master_link_status:down\r\n")
-	f.change(func(t *Topology) { t.LastLeader = "" })
+	f.change(func(t *limiter.Topology) { t.LastLeader = "" })
 	assert.Equal(t, "slave  0 connect 40", leader.say("ROLE"))
 	assert.Contains(t, leader.say("INFO replication"), "master_last_io_seconds_ago:-1\r\n")
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-project/weir/limiter"
 )
 
 const (
@@ -17,13 +19,6 @@ const (
 	// would be gone by now, so one that nobody reads must end.
 	backupPatience = time.Minute
 )
-
-// Archiver is a Limiter whose state can be copied while it decides.
-type Archiver interface {
-	// Backup returns the whole state, as a file that weir restore understands, and its
-	// length in bytes. ErrNoDisk when there is nothing on a disk.
-	Backup() (file io.ReadCloser, bytes int64, err error)
-}
 
 // errBackupFailed: the state could not be copied; why, for whoever asked.
 var errBackupFailed = errors.New("no backup")
@@ -52,23 +47,24 @@ type backupSlot struct {
 	owner atomic.Pointer[session]
 
 	mu   sync.Mutex // held while a backup begins, which may take long, and while one is read
-	file io.ReadCloser
+	file *limiter.Backup
 	idle *time.Timer // ends it
 }
 
 // begin makes s the owner of what open returns; errBackingUp while there is another.
-func (b *backupSlot) begin(s *session, open func() (io.ReadCloser, int64, error)) (bytes int64, err error) {
+func (b *backupSlot) begin(s *session, open func() (*limiter.Backup, error)) (bytes int64, err error) {
 	if b.owner.Load() != s && !b.owner.CompareAndSwap(nil, s) {
 		return 0, errBackingUp
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.letGo()
-	if b.file, bytes, err = open(); err != nil {
+	if b.file, err = open(); err != nil {
 		b.file = nil
 		b.owner.Store(nil)
 		return 0, err
 	}
+	bytes = b.file.Bytes
 	b.owner.Store(s) // it may have ended while this waited
 	b.idle = time.AfterFunc(backupPatience, func() { b.end(s) })
 	return bytes, nil
@@ -120,7 +116,7 @@ func (b *backupSlot) letGo() {
 }
 
 func runBackupStart(s *session, _ [][]byte) {
-	archiver, ok := s.srv.lim.(Archiver)
+	archiver, ok := s.srv.lim.(limiter.Archiver)
 	if !ok {
 		s.fail(errCannotBackUp)
 		return
@@ -156,7 +152,7 @@ func runBackupStop(s *session, _ [][]byte) {
 // who administers the server.
 func backupError(err error) error {
 	var known replyError
-	if errors.As(err, &known) || errors.Is(err, ErrNoDisk) {
+	if errors.As(err, &known) || errors.Is(err, limiter.ErrNoDisk) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", errBackupFailed, err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 )
 
 const clusterDetails = "A cluster shows itself as one shard: the leader is the primary and owns every slot, the other nodes are its replicas. Node ids are the SHA-1 of the " +
@@ -38,7 +39,7 @@ func clusterCommands() []*command {
 }
 
 // clustered makes a subcommand that a server which stands alone refuses.
-func clustered(name, syntax string, arity int, summary string, run func(*session, *Topology, [][]byte)) *command {
+func clustered(name, syntax string, arity int, summary string, run func(*session, *limiter.Topology, [][]byte)) *command {
 	return &command{name: name, arity: arity, syntax: syntax, summary: summary, run: func(s *session, args [][]byte) {
 		if s.srv.replica == nil {
 			s.fail(errNoCluster)
@@ -54,7 +55,7 @@ func countKeysCommand() *command {
 	return cmd
 }
 
-func runCountKeys(s *session, _ *Topology, args [][]byte) {
+func runCountKeys(s *session, _ *limiter.Topology, args [][]byte) {
 	slot, ok := parseInt(args[2])
 	if !ok || slot < 0 || slot >= keySlots {
 		s.fail(errBadSlot)

@@ -3,6 +3,8 @@ package server
 import (
 	"bytes"
 	"time"
+
+	"github.com/weir-project/weir/limiter"
 )
 
 // maxQueuedBytes bounds what a transaction keeps until EXEC: a full batch of
@@ -94,7 +96,7 @@ func (s *session) enqueue(cmd *command, args [][]byte) {
 		err = errMultiTooLong
 	}
 	if err == nil && !tx.reserve(size, &s.srv.held) {
-		err = ErrOverloaded
+		err = limiter.ErrOverloaded
 	}
 	if err != nil {
 		tx.broken = true

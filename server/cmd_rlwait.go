@@ -1,7 +1,6 @@
 package server
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/weir-project/weir/engine"
@@ -12,7 +11,7 @@ import (
 const maxTimeout = time.Hour
 
 var (
-	errStopping = fmt.Errorf("%w: the server is stopping", ErrTryAgain)
+	errStopping = replyError("TRYAGAIN not applied, send it again: the server is stopping")
 
 	errWaitToStrike replyError = "ERR RL.WAIT takes RL.STRIKE with COST 0 only: every try would be another strike"
 	errWaitWithID   replyError = "ERR RL.WAIT takes no ID: the same request is tried again, and an ID would answer every try like the first"

@@ -3,6 +3,8 @@ package server
 import (
 	"sync"
 	"time"
+
+	"github.com/weir-project/weir/limiter"
 )
 
 func serverCommands() []*command {
@@ -106,7 +108,7 @@ func runBackgroundSave(s *session, args [][]byte) {
 	s.simple("Background saving started")
 }
 
-func lastSaveUnix(lim Limiter) int64 {
+func lastSaveUnix(lim limiter.Limiter) int64 {
 	if at := lim.LastSave(); !at.IsZero() {
 		return at.Unix()
 	}

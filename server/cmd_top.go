@@ -1,6 +1,9 @@
 package server
 
-import "github.com/weir-project/weir/engine"
+import (
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
+)
 
 const (
 	// defaultTop is what fits a screen beside other things.
@@ -77,11 +80,11 @@ func (s *Server) onlyLeader() error {
 		return nil
 	}
 	t := s.replica.Topology()
-	if t.leads() {
+	if t.Leads() {
 		return nil
 	}
-	if err := t.leaderElsewhere(); err != nil {
+	if err := leaderElsewhere(t); err != nil {
 		return forKey(err, nil)
 	}
-	return ErrClusterDown
+	return limiter.ErrClusterDown
 }

@@ -1,6 +1,10 @@
 package server
 
-import "time"
+import (
+	"time"
+
+	"github.com/weir-project/weir/limiter"
+)
 
 const (
 	// maxWait bounds WAIT, also with the timeout 0, which in Redis has no end: a
@@ -54,9 +58,9 @@ func (s *Server) awaitReplicas(want int64, timeout time.Duration) (have int64) {
 	t := s.replica.Topology()
 	index := t.CommitIndex
 	for pause := waitPollMin; ; pause = min(2*pause, waitPollMax) {
-		have = max(have, t.replicasAt(index))
+		have = max(have, replicasAt(t, index))
 		left := time.Until(end)
-		if have >= want || left <= 0 || !t.leads() || s.draining.Load() {
+		if have >= want || left <= 0 || !t.Leads() || s.draining.Load() {
 			return have
 		}
 		s.sleep(min(pause, left))
@@ -66,11 +70,11 @@ func (s *Server) awaitReplicas(want int64, timeout time.Duration) (have int64) {
 
 // replicasAt is how many nodes besides the leader have the log up to a committed
 // index: a majority of the voters in any case, and on the leader those seen to.
-func (t *Topology) replicasAt(index uint64) int64 {
-	majority := t.count(isVoter) / 2
-	if !t.leads() {
+func replicasAt(t *limiter.Topology, index uint64) int64 {
+	majority := t.Count(limiter.IsVoter) / 2
+	if !t.Leads() {
 		return int64(majority)
 	}
-	seen := t.count(func(m *Member) bool { return m.ID != t.Self && m.AppliedIndex >= index })
+	seen := t.Count(func(m *limiter.Member) bool { return m.ID != t.Self && m.AppliedIndex >= index })
 	return int64(max(majority, seen))
 }

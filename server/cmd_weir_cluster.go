@@ -3,6 +3,8 @@ package server
 import (
 	"errors"
 	"fmt"
+
+	"github.com/weir-project/weir/limiter"
 )
 
 // maxNodeIDBytes bounds the name of a node, which logs and tables show.
@@ -10,7 +12,7 @@ const maxNodeIDBytes = 64
 
 func weirClusterCommand() *command {
 	const flags = "admin noscript loading stale no_multi"
-	sub := func(name, syntax string, arity int, summary, details string, run func(*session, *Topology, [][]byte)) *command {
+	sub := func(name, syntax string, arity int, summary, details string, run func(*session, *limiter.Topology, [][]byte)) *command {
 		cmd := clustered(name, syntax, arity, summary, run)
 		cmd.flags, cmd.details = flags, details
 		return cmd
@@ -31,7 +33,7 @@ func weirClusterCommand() *command {
 	}
 }
 
-func runClusterStatus(s *session, t *Topology, _ [][]byte) {
+func runClusterStatus(s *session, t *limiter.Topology, _ [][]byte) {
 	s.mapOf(10)
 	s.pair("cluster_id", t.ClusterID)
 	s.pair("node", t.Self)
@@ -49,7 +51,7 @@ func runClusterStatus(s *session, t *Topology, _ [][]byte) {
 	}
 }
 
-func (s *session) statusNode(m *Member) {
+func (s *session) statusNode(m *limiter.Member) {
 	s.mapOf(10)
 	s.pair("id", m.ID)
 	s.pair("client_addr", m.ClientAddr)
@@ -63,7 +65,7 @@ func (s *session) statusNode(m *Member) {
 	s.pairInt("log_format", int64(m.Format))
 }
 
-func runClusterAdd(s *session, _ *Topology, args [][]byte) {
+func runClusterAdd(s *session, _ *limiter.Topology, args [][]byte) {
 	id, addr := args[2], args[3]
 	switch {
 	case !s.guarded(checkNodeID(id)):
@@ -74,13 +76,13 @@ func runClusterAdd(s *session, _ *Topology, args [][]byte) {
 	}
 }
 
-func runClusterRemove(s *session, _ *Topology, args [][]byte) {
+func runClusterRemove(s *session, _ *limiter.Topology, args [][]byte) {
 	if s.guarded(checkNodeID(args[2])) {
 		s.changed("node removed", s.srv.replica.RemoveNode(string(args[2])), "id", string(args[2]))
 	}
 }
 
-func runClusterTransfer(s *session, _ *Topology, args [][]byte) {
+func runClusterTransfer(s *session, _ *limiter.Topology, args [][]byte) {
 	to := ""
 	switch {
 	case len(args) > 3:
@@ -95,7 +97,7 @@ func runClusterTransfer(s *session, _ *Topology, args [][]byte) {
 	s.changed("leadership handed over", s.srv.replica.TransferLeadership(to), "to", to)
 }
 
-func runClusterSnapshot(s *session, _ *Topology, _ [][]byte) {
+func runClusterSnapshot(s *session, _ *limiter.Topology, _ [][]byte) {
 	s.changed("snapshot written", s.srv.replica.Snapshot())
 }
 
@@ -120,14 +122,14 @@ func (s *session) changed(what string, err error, attrs ...any) {
 // it is known where that is, and else the reason, which unlike that of a decision
 // is taken at its word.
 func (s *Server) adminError(err error) error {
-	if errors.Is(err, ErrNotLeader) {
+	if errors.Is(err, limiter.ErrNotLeader) {
 		t := s.replica.Topology()
-		if to, ok := t.leaderElsewhere().(elsewhere); ok && !t.leads() {
+		if to, ok := leaderElsewhere(t).(elsewhere); ok && !t.Leads() {
 			return replyError("MOVED 0 " + string(to))
 		}
 		return err
 	}
-	for _, known := range []error{ErrTryAgain, ErrClusterDown, ErrOverloaded, ErrUnknownOutcome, ErrNoDisk} {
+	for _, known := range []error{limiter.ErrTryAgain, limiter.ErrClusterDown, limiter.ErrOverloaded, limiter.ErrUnknownOutcome, limiter.ErrNoDisk} {
 		if errors.Is(err, known) {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 )
 
 // TestExamples runs the examples of the reference: what users read is what the
@@ -122,7 +123,7 @@ func TestLimiterErrorsReachEveryCommandOfTheBatch(t *testing.T) {
 	for _, test := range []struct {
 		err  error
 		word string
-	}{{ErrTryAgain, "TRYAGAIN"}, {ErrOverloaded, "OVERLOADED"}, {ErrUnknownOutcome, "UNKNOWN"}, {ErrNoDisk, "ERR"}, {assert.AnError, "UNKNOWN"}} {
+	}{{limiter.ErrTryAgain, "TRYAGAIN"}, {limiter.ErrOverloaded, "OVERLOADED"}, {limiter.ErrUnknownOutcome, "UNKNOWN"}, {limiter.ErrNoDisk, "ERR"}, {assert.AnError, "UNKNOWN"}} {
 		c := defaultClient(t)
 		lim := c.sess.srv.lim.(*tableLimiter)
 		lim.err = test.err
@@ -174,7 +175,7 @@ func TestBatchNeverExceedsMaxBatch(t *testing.T) {
 }
 
 // instant answers every operation at once.
-type instant struct{ Limiter }
+type instant struct{ limiter.Limiter }
 
 func (instant) Decide(ops []engine.Op, out []engine.Decision) error {
 	for i := range ops {
@@ -212,7 +213,7 @@ func TestDecisionsDoNotAllocate(t *testing.T) {
 	}
 }
 
-func sessionOn(t testing.TB, lim Limiter) *session {
+func sessionOn(t testing.TB, lim limiter.Limiter) *session {
 	srv, err := New(Config{}, lim)
 	require.NoError(t, err)
 	return newSession(srv, &fakeClient{id: 1})

@@ -5,27 +5,7 @@ import (
 	"strconv"
 
 	"github.com/weir-project/weir/engine"
-)
-
-// What a Limiter may answer. Any other error is taken for ErrUnknownOutcome:
-// a client must never believe that nothing was counted when something may have been.
-var (
-	// ErrNoDisk: there is no data directory to save to.
-	ErrNoDisk = errors.New("this server keeps its state in memory only, it was started without a data directory")
-	// ErrTryAgain: the operations were certainly not applied; sending them again is safe.
-	ErrTryAgain = errors.New("not applied, send it again")
-	// ErrNotLeader: not applied, because only the leader can and this node is not it.
-	ErrNotLeader = errors.New("this node is not the leader, nothing was changed")
-	// ErrClusterDown: certainly not applied, because the cluster has no leader.
-	ErrClusterDown = errors.New("the cluster has no leader, nothing was counted")
-	// ErrOldMember: certainly not applied, because not every node could have done it.
-	ErrOldMember = errors.New("not every node of the cluster has said that its weir knows this, nothing was changed: upgrade all of them, and remove those that are gone")
-	// ErrTooLarge: certainly not applied, because it would not fit the log.
-	ErrTooLarge = errors.New("the transaction takes more than 8 MiB in the log of the cluster, nothing was counted: send it in parts")
-	// ErrOverloaded: shed before anything was decided.
-	ErrOverloaded = errors.New("too many commands are waiting, nothing was counted")
-	// ErrUnknownOutcome: the operations may have been applied.
-	ErrUnknownOutcome = errors.New("no answer in time, it may have been counted")
+	"github.com/weir-project/weir/limiter"
 )
 
 // replyError is an error reply as the client reads it: a word in capitals, by
@@ -106,13 +86,15 @@ func errorText(err error) string {
 	switch {
 	case errors.As(err, &reply):
 		return string(reply)
-	case errors.Is(err, ErrNoDisk), errors.Is(err, errBackupFailed), errors.Is(err, ErrOldMember), errors.Is(err, ErrTooLarge):
+	case errors.Is(err, limiter.ErrNoDisk), errors.Is(err, errBackupFailed), errors.Is(err, limiter.ErrOldMember), errors.Is(err, limiter.ErrTooLarge):
 		return "ERR " + err.Error()
-	case errors.Is(err, ErrTryAgain), errors.Is(err, ErrNotLeader):
+	case errors.Is(err, limiter.ErrTryAgain): // why is for the log
+		return "TRYAGAIN " + limiter.ErrTryAgain.Error()
+	case errors.Is(err, limiter.ErrNotLeader):
 		return "TRYAGAIN " + err.Error()
-	case errors.Is(err, ErrClusterDown):
+	case errors.Is(err, limiter.ErrClusterDown):
 		return "CLUSTERDOWN " + err.Error()
-	case errors.Is(err, ErrOverloaded):
+	case errors.Is(err, limiter.ErrOverloaded):
 		return "OVERLOADED " + err.Error()
 	default:
 		return "UNKNOWN " + err.Error()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/latency"
+	"github.com/weir-project/weir/limiter"
 )
 
 // feedEvery is how old a status may be: however many look, the server is asked no
@@ -170,14 +171,14 @@ func (s *Server) clusterView(staleMs int64) *ClusterStatus {
 	for i := range t.Nodes {
 		m := &t.Nodes[i]
 		v.Nodes = append(v.Nodes, NodeStatus{
-			ID: m.ID, Addr: m.ClientAddr, Role: t.roleOf(m), Up: m.Up,
+			ID: m.ID, Addr: m.ClientAddr, Role: roleOf(t, m), Up: m.Up,
 			Lag: m.LagEntries, ClockAheadMs: m.ClockAhead.Milliseconds(), HeardMs: ceilMs(m.LastHeard), WebURL: m.WebURL,
 		})
 	}
 	return v
 }
 
-func (t *Topology) roleOf(m *Member) string {
+func roleOf(t *limiter.Topology, m *limiter.Member) string {
 	switch {
 	case m.ID == t.Leader:
 		return "leader"

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 )
 
 // What clients can make the server hold by not going on: each a little, all
@@ -60,7 +61,7 @@ func TestTransactionsShareBoundedMemory(t *testing.T) {
 
 	c := hoard()
 	srv.held.used.Add(maxHeldBytes)
-	assert.Equal(t, "-OVERLOADED "+ErrOverloaded.Error(), c.say("ECHO x"))
+	assert.Equal(t, "-OVERLOADED "+limiter.ErrOverloaded.Error(), c.say("ECHO x"))
 	assert.Equal(t, "-"+string(errExecAbort), c.say("EXEC"))
 	c.say("MULTI")
 	assert.Equal(t, "QUEUED", c.say("RL.FIXED a FOREVER 5"), "an ordinary transaction always has room")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/httpfields"
+	"github.com/weir-project/weir/limiter"
 )
 
 // Who may use the HTTP check (Config.HTTPCheck).
@@ -131,7 +132,7 @@ func (h *httpCheck) decide(r *http.Request, q *checkRequest) (engine.Decision, e
 	defer h.running.RUnlock()
 	s := h.srv
 	if h.closed || s.draining.Load() {
-		return engine.Decision{}, ErrTryAgain
+		return engine.Decision{}, limiter.ErrTryAgain
 	}
 	b := s.state.batches.get()
 	defer s.state.batches.put(b)

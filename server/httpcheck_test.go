@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/limiter"
 )
 
 // checked is a server whose check is on, with the policy "api" of two requests an hour
@@ -195,7 +197,7 @@ func TestHTTPCheckRefuses(t *testing.T) {
 	}
 	require.Equal(t, "0", s.client(t).say("DBSIZE"), "nothing was counted")
 
-	s.lim.err = ErrClusterDown
+	s.lim.err = limiter.ErrClusterDown
 	require.Equal(t, http.StatusServiceUnavailable, askFrom(h, here, "/check/api?key=k").Code)
 	require.Equal(t, http.StatusOK, askFrom(h, here, "/check/api?error_status=200&key=k").Code, "asked for")
 	s.lim.err = nil

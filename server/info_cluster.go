@@ -1,26 +1,30 @@
 package server
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/weir-project/weir/limiter"
+)
 
 func infoReplication(s *Server, w *infoWriter) {
 	if s.replica == nil {
-		infoMaster(new(Topology), s.state.identity.runID, w)
+		infoMaster(new(limiter.Topology), s.state.identity.runID, w)
 		return
 	}
 	t := s.replica.Topology()
-	if id := nodeID(t.ClusterID); t.leads() {
+	if id := nodeID(t.ClusterID); t.Leads() {
 		infoMaster(t, id, w)
 	} else {
 		infoReplica(t, id, w)
 	}
 }
 
-func infoMaster(t *Topology, id string, w *infoWriter) {
-	replicas := t.replicas()
+func infoMaster(t *limiter.Topology, id string, w *infoWriter) {
+	replicas := replicas(t)
 	w.field("role", "master")
 	w.field("connected_slaves", len(replicas))
 	for i, m := range replicas {
-		host, port, _ := m.hostPort()
+		host, port, _ := m.HostPort()
 		w.field(fmt.Sprintf("slave%d", i), fmt.Sprintf("ip=%s,port=%d,state=online,offset=%d,lag=%d",
 			host, port, m.AppliedIndex, int64(m.LastHeard.Seconds())))
 	}
@@ -28,9 +32,9 @@ func infoMaster(t *Topology, id string, w *infoWriter) {
 	w.field("master_repl_offset", t.CommitIndex)
 }
 
-func infoReplica(t *Topology, id string, w *infoWriter) {
-	leader := t.primary()
-	host, port, _ := leader.hostPort()
+func infoReplica(t *limiter.Topology, id string, w *infoWriter) {
+	leader := t.Primary()
+	host, port, _ := leader.HostPort()
 	link, heardSeconds := "up", int64(-1)
 	if t.Leader == "" {
 		link = "down"
@@ -56,12 +60,12 @@ func infoRaft(s *Server, w *infoWriter) {
 	w.field("raft_cluster_id", t.ClusterID)
 	w.field("raft_node_id", t.Self)
 	w.field("raft_leader_id", t.Leader)
-	w.field("raft_is_leader", oneIf(t.leads()))
+	w.field("raft_is_leader", oneIf(t.Leads()))
 	w.field("raft_term", t.Term)
 	w.field("raft_applied_index", t.AppliedIndex)
 	w.field("raft_commit_index", t.CommitIndex)
 	w.field("raft_stale_ms", ceilMs(s.replica.StaleFor()))
 	w.field("raft_nodes", len(t.Nodes))
-	w.field("raft_nodes_up", t.count(isUp))
-	w.field("raft_voters", t.count(isVoter))
+	w.field("raft_nodes_up", t.Count(limiter.IsUp))
+	w.field("raft_voters", t.Count(limiter.IsVoter))
 }

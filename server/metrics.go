@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/weir-project/weir/latency"
+	"github.com/weir-project/weir/limiter"
 )
 
 // newRegistry returns a registry of its own with everything the server counts.
@@ -95,7 +96,7 @@ func (s *Server) histograms() []histogram {
 			storage.Writes,
 		})
 	}
-	if reporter, ok := s.lim.(ConsensusReporter); ok {
+	if reporter, ok := s.lim.(limiter.ConsensusReporter); ok {
 		hs = append(hs, histogram{"cluster_snapshot_duration_seconds", "How long snapshots took.", reporter.Consensus().Snapshots})
 	}
 	return hs

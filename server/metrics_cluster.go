@@ -1,5 +1,9 @@
 package server
 
+import (
+	"github.com/weir-project/weir/limiter"
+)
+
 // clusterMetrics are there on a node of a cluster only.
 func (s *Server) clusterMetrics() []metric {
 	if s.replica == nil {
@@ -7,7 +11,7 @@ func (s *Server) clusterMetrics() []metric {
 	}
 	t := s.replica.Topology()
 	ms := []metric{
-		gauge("cluster_is_leader", "1 on the leader.", oneIf(t.leads())),
+		gauge("cluster_is_leader", "1 on the leader.", oneIf(t.Leads())),
 		gauge("cluster_has_leader", "1 while this node knows a leader.", oneIf(t.Leader != "")),
 		gauge("cluster_term", "Raft's term.", t.Term),
 		gauge("cluster_applied_index", "The last entry of the log this node has applied.", t.AppliedIndex),
@@ -15,22 +19,22 @@ func (s *Server) clusterMetrics() []metric {
 		gauge("cluster_stale_seconds", "How old the state may be that this node reads after READONLY: the time since it was last known to have applied everything acknowledged. Each node checks this twice a second, also the leader; it is a hundred years until the first check after a start.", s.replica.StaleFor().Seconds()),
 		gauge("cluster_log_format", "The newest form of the log that every node which this one knows reads: what needs a newer one is refused.", int(t.Format)),
 		gauge("cluster_nodes", "Nodes of the cluster.", len(t.Nodes)),
-		gauge("cluster_nodes_up", "Nodes of the cluster that are up, as this one sees it.", t.count(isUp)),
-		gauge("cluster_voters", "Nodes of the cluster that vote.", t.count(isVoter)),
+		gauge("cluster_nodes_up", "Nodes of the cluster that are up, as this one sees it.", t.Count(limiter.IsUp)),
+		gauge("cluster_voters", "Nodes of the cluster that vote.", t.Count(limiter.IsVoter)),
 		gauge("cluster_voters_up", "Nodes that vote and are up, as this one sees it; decisions need more than half of weir_cluster_voters.",
-			t.count(func(m *Member) bool { return isVoter(m) && isUp(m) })),
+			t.Count(func(m *limiter.Member) bool { return limiter.IsVoter(m) && limiter.IsUp(m) })),
 	}
 	for i := range t.Nodes {
 		ms = append(ms, memberMetrics(&t.Nodes[i])...)
 	}
-	if reporter, ok := s.lim.(ConsensusReporter); ok {
+	if reporter, ok := s.lim.(limiter.ConsensusReporter); ok {
 		ms = append(ms, consensusMetrics(reporter.Consensus())...)
 	}
 	return ms
 }
 
 // memberMetrics are one node as this one sees it.
-func memberMetrics(m *Member) []metric {
+func memberMetrics(m *limiter.Member) []metric {
 	return []metric{
 		gauge("cluster_node_up", "1 for a node that is up, as this one sees it.", oneIf(m.Up)).with("node", m.ID),
 		gauge("cluster_node_lag_entries", "Entries that this node knew to be committed and the node had not applied, when it was last heard.", m.LagEntries).with("node", m.ID),
@@ -39,7 +43,7 @@ func memberMetrics(m *Member) []metric {
 	}
 }
 
-func consensusMetrics(c Consensus) []metric {
+func consensusMetrics(c limiter.Consensus) []metric {
 	return []metric{
 		counter("cluster_leader_changes_total", "Times that this node found another to lead than before.", c.LeaderChanges),
 		counter("cluster_clock_clamps_total", "Entries whose time lay before the last one's, and was held there.", c.Clamps),

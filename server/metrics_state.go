@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 )
 
 // tableMetrics are what the table says of itself.
@@ -52,11 +53,11 @@ func (s *Server) clockBehind() time.Duration {
 }
 
 // storage describes the Limiter's disk, if it has one.
-func (s *Server) storage() (Storage, bool) {
-	if reporter, ok := s.lim.(StorageReporter); ok {
+func (s *Server) storage() (limiter.Storage, bool) {
+	if reporter, ok := s.lim.(limiter.StorageReporter); ok {
 		return reporter.Storage()
 	}
-	return Storage{}, false
+	return limiter.Storage{}, false
 }
 
 func (s *Server) storageMetrics() (ms []metric) {

@@ -13,16 +13,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 )
 
 // reporting is a node of a cluster that tells all that one can tell.
 type reporting struct{ *fakeReplica }
 
-func (reporting) Consensus() Consensus {
-	return Consensus{LeaderChanges: 3, Clamps: 2, Late: 1, ColdStarts: 5, Uncredited: 4, DowntimeCredit: time.Minute}
+func (reporting) Consensus() limiter.Consensus {
+	return limiter.Consensus{LeaderChanges: 3, Clamps: 2, Late: 1, ColdStarts: 5, Uncredited: 4, DowntimeCredit: time.Minute}
 }
-func (reporting) Storage() (Storage, bool) {
-	return Storage{UsedBytes: 1, FreeBytes: 2, SizeBytes: 3}, true
+func (reporting) Storage() (limiter.Storage, bool) {
+	return limiter.Storage{UsedBytes: 1, FreeBytes: 2, SizeBytes: 3}, true
 }
 
 // fullServer has something to say under every name there is.

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/weir-project/weir/limiter"
 )
 
 func TestTransaction(t *testing.T) {
@@ -67,7 +69,7 @@ func TestTransactionEdges(t *testing.T) {
 	c.say("MULTI")
 	c.say("RL.FIXED a FOREVER 5")
 	c.say("PING")
-	lim.err = ErrTryAgain
+	lim.err = limiter.ErrTryAgain
 	assert.Equal(t, "-TRYAGAIN not applied, send it again PONG", c.say("EXEC"))
 }
 

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/limiter"
 )
 
 // TestLayoutNames: the limiters of a policy are found by the names that its layout makes.
@@ -232,7 +234,7 @@ func TestDeleteAllIsLinearizable(t *testing.T) {
 		require.Equal(t, ":1\r\n", c.raw("EVAL", script, "0"))
 		require.Positive(t, node.confirms.Load()-before)
 		c.say("RL.FIXED k FOREVER 9")
-		f.setDown(ErrTryAgain)
+		f.setDown(limiter.ErrTryAgain)
 		require.True(t, strings.HasPrefix(c.raw("EVAL", script, "0"), "-TRYAGAIN "))
 		f.setDown(nil)
 		require.Equal(t, "1", c.say("DEL k"))

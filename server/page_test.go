@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 )
 
 // visit asks for something as a browser somewhere would.
@@ -177,7 +178,7 @@ func TestPageReadsWhatWasDecided(t *testing.T) {
 	require.Equal(t, []any{"", int64(1500)}, []any{key.Leader, key.StaleMs})
 
 	f.lead("b")
-	f.setDown(ErrTryAgain)
+	f.setDown(limiter.ErrTryAgain)
 	_, key = look()
 	require.Equal(t, []any{"b", int64(1500)}, []any{key.Leader, key.StaleMs}, "a leader that does not answer")
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/limiter"
 )
 
 // readers is a call of every command that looks at limiters, by its name in the command
@@ -56,7 +58,7 @@ func requireLinearizable(t *testing.T, f *fakeCluster, c *testClient, node *fake
 	before := node.confirms.Load()
 	require.NotEqual(t, byte('-'), c.anew(send)[0], send)
 	require.EqualValues(t, 1, node.confirms.Load()-before, send)
-	for word, err := range map[string]error{"-TRYAGAIN ": ErrTryAgain, "-CLUSTERDOWN ": ErrClusterDown} {
+	for word, err := range map[string]error{"-TRYAGAIN ": limiter.ErrTryAgain, "-CLUSTERDOWN ": limiter.ErrClusterDown} {
 		f.setDown(err)
 		require.True(t, strings.HasPrefix(c.anew(send), word), send)
 		require.Equal(t, "OK", c.say("MULTI"))
@@ -73,7 +75,7 @@ func requireLinearizable(t *testing.T, f *fakeCluster, c *testClient, node *fake
 
 func requireStale(t *testing.T, f *fakeCluster, c *testClient, node *fakeReplica, send string) {
 	require.Equal(t, "OK", c.say("READONLY"))
-	f.setDown(ErrClusterDown)
+	f.setDown(limiter.ErrClusterDown)
 	before := node.confirms.Load()
 	require.NotEqual(t, byte('-'), c.anew(send)[0], send)
 	require.Zero(t, node.confirms.Load()-before, send)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/weir-project/weir/limiter"
 )
 
 // readyWait is how long /readyz waits until this node has applied what was committed. A
@@ -69,13 +71,13 @@ func (s *Server) readiness() []readiness {
 	switch {
 	case s.draining.Load():
 		node = readiness{"node", false, "draining"}
-	case t.member(t.Self) == nil:
+	case t.Member(t.Self) == nil:
 		node = readiness{"node", false, "not a member yet"}
 	}
 	leader := readiness{"leader", false, "none"}
-	if m := t.member(t.Leader); m != nil {
+	if m := t.Member(t.Leader); m != nil {
 		leader = readiness{"leader", true, fmt.Sprintf("ok (%s)", t.Leader)}
-		if _, _, known := m.hostPort(); !known { // CLUSTER SLOTS could name nobody
+		if _, _, known := m.HostPort(); !known { // CLUSTER SLOTS could name nobody
 			leader = readiness{"leader", false, fmt.Sprintf("%s, whose address for clients is not known yet", t.Leader)}
 		}
 	}
@@ -89,7 +91,7 @@ func (s *Server) stateReady() readiness {
 	switch {
 	case err == nil:
 		return readiness{"state", true, "ok"}
-	case errors.Is(err, ErrClusterDown):
+	case errors.Is(err, limiter.ErrClusterDown):
 		why = "no leader can be asked"
 	case !errors.Is(err, errNotApplied):
 		why = "the leader was not confirmed by a majority, or this node lags behind it"

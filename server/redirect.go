@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+
+	"github.com/weir-project/weir/limiter"
 )
 
 // elsewhere is the error of operations that this node leaves to the leader, with
@@ -28,16 +30,16 @@ func (s *Server) redirect() error {
 	t := s.replica.Topology()
 	switch {
 	case t.Leader == "":
-		return ErrClusterDown
-	case t.leads():
+		return limiter.ErrClusterDown
+	case t.Leads():
 		return nil
 	}
-	return t.leaderElsewhere()
+	return leaderElsewhere(t)
 }
 
 // leaderElsewhere is nil when the leader's address is not known.
-func (t *Topology) leaderElsewhere() error {
-	if host, port, ok := t.member(t.Leader).hostPort(); ok {
+func leaderElsewhere(t *limiter.Topology) error {
+	if host, port, ok := t.Member(t.Leader).HostPort(); ok {
 		return elsewhere(redisAddr(host, port))
 	}
 	return nil

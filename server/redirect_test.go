@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/limiter"
 )
 
 const takeFoo = "RL.FIXED foo FOREVER 9" // the slot of foo is 12182
@@ -33,9 +35,9 @@ func TestRedirectMoved(t *testing.T) {
 	assert.Equal(t, "-MOVED 12182 10.0.0.2:6380", leader.say(takeFoo))
 
 	f.lead("c")
-	f.change(func(t *Topology) { t.Nodes[2].ClientAddr = "" })
+	f.change(func(t *limiter.Topology) { t.Nodes[2].ClientAddr = "" })
 	assert.Equal(t, "1 6 0 -1 9", follower.say(takeFoo), "forwarded: there is nowhere to send the client")
-	f.change(func(t *Topology) { t.Nodes[2].ClientAddr = "[2001:db8::1]:6380" })
+	f.change(func(t *limiter.Topology) { t.Nodes[2].ClientAddr = "[2001:db8::1]:6380" })
 	assert.Equal(t, "-MOVED 12182 2001:db8::1:6380", follower.say(takeFoo), "as Redis writes it")
 }
 

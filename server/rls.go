@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/weir-project/weir/internal/rlspb"
+	"github.com/weir-project/weir/limiter"
 )
 
 // The limits of the rate limit service.
@@ -165,7 +166,7 @@ func (r *RLS) decide(q *rlsRequest, addr string) (*rlspb.Response, error) {
 		s.heed(addr, r.cmd, q.names[i], &q.ops[i])
 	}
 	if s.draining.Load() {
-		return nil, rlsError(ErrTryAgain)
+		return nil, rlsError(limiter.ErrTryAgain)
 	}
 	b := &batch{ops: q.ops, queue: slices.Repeat([]deferred{{r.cmd, 1}}, len(q.ops))}
 	begun := time.Now()

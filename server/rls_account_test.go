@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/weir-project/weir/limiter"
 )
 
 // Descriptors count like RL.CHECK, whichever road they came by.
@@ -40,7 +42,7 @@ func TestRLSIsAccountedFor(t *testing.T) {
 	require.Equal(t, []int64{1, 2}, []int64{shown.Allowed, shown.Limited})
 	require.Len(t, shown.Denials, 2)
 
-	s.lim.err = ErrTryAgain
+	s.lim.err = limiter.ErrTryAgain
 	require.Equal(t, codes.Unavailable, ask(entries("user", "a")))
 	for series, want := range map[string]string{
 		`weir_requests_total{command="rl.check",result="allowed"}`:       "1",

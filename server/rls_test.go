@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/weir-project/weir/internal/rlspb"
+	"github.com/weir-project/weir/limiter"
 )
 
 // serveRLS serves the rate limit service of s, to Envoy's own generated client.
@@ -265,7 +266,7 @@ func TestRLSRefuses(t *testing.T) {
 	require.Equal(t, codes.InvalidArgument, refused(rlsCall(many...)))
 	require.Equal(t, codes.ResourceExhausted, refused(rlsCall(entries("user", strings.Repeat("x", rlsMaxBytes)))))
 	require.Equal(t, "0", s.client(t).say("DBSIZE"), "nothing was counted")
-	for err, want := range map[error]codes.Code{ErrTryAgain: codes.Unavailable, ErrClusterDown: codes.Unavailable, ErrUnknownOutcome: codes.Unknown} {
+	for err, want := range map[error]codes.Code{limiter.ErrTryAgain: codes.Unavailable, limiter.ErrClusterDown: codes.Unavailable, limiter.ErrUnknownOutcome: codes.Unknown} {
 		s.lim.err = err
 		require.Equal(t, want, refused(rlsCall(entries("user", "1"))), err)
 	}

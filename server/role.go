@@ -1,6 +1,10 @@
 package server
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/weir-project/weir/limiter"
+)
 
 // How a node of a cluster shows itself to what was written for Redis replication:
 // the leader as the master, every other node as its replica. While no leader is
@@ -14,7 +18,7 @@ func (s *Server) mode() string {
 }
 
 // leads says whether this node is the master, which one that stands alone is.
-func (s *Server) leads() bool { return s.replica == nil || s.replica.Topology().leads() }
+func (s *Server) leads() bool { return s.replica == nil || s.replica.Topology().Leads() }
 
 // helloRole is the role in HELLO's words.
 func (s *Server) helloRole() string {
@@ -26,30 +30,30 @@ func (s *Server) helloRole() string {
 
 func runRole(s *session, _ [][]byte) {
 	if s.srv.replica == nil {
-		s.masterRole(new(Topology))
+		s.masterRole(new(limiter.Topology))
 		return
 	}
-	if t := s.srv.replica.Topology(); t.leads() {
+	if t := s.srv.replica.Topology(); t.Leads() {
 		s.masterRole(t)
 	} else {
 		s.replicaRole(t)
 	}
 }
 
-func (s *session) masterRole(t *Topology) {
-	replicas := t.replicas()
+func (s *session) masterRole(t *limiter.Topology) {
+	replicas := replicas(t)
 	s.array(3)
 	s.bulk("master")
 	s.int(int64(t.CommitIndex))
 	s.array(len(replicas))
 	for _, m := range replicas {
-		host, port, _ := m.hostPort()
+		host, port, _ := m.HostPort()
 		s.strings([]string{host, fmt.Sprint(port), fmt.Sprint(m.AppliedIndex)})
 	}
 }
 
-func (s *session) replicaRole(t *Topology) {
-	host, port, _ := t.primary().hostPort()
+func (s *session) replicaRole(t *limiter.Topology) {
+	host, port, _ := t.Primary().HostPort()
 	state := "connected"
 	if t.Leader == "" {
 		state = "connect"
@@ -63,10 +67,10 @@ func (s *session) replicaRole(t *Topology) {
 }
 
 // replicas are the other nodes that are up and have an address for clients.
-func (t *Topology) replicas() (all []*Member) {
+func replicas(t *limiter.Topology) (all []*limiter.Member) {
 	for i := range t.Nodes {
 		m := &t.Nodes[i]
-		if _, _, ok := m.hostPort(); ok && m.Up && m.ID != t.Self {
+		if _, _, ok := m.HostPort(); ok && m.Up && m.ID != t.Self {
 			all = append(all, m)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/connlimit"
+	"github.com/weir-project/weir/limiter"
 )
 
 // Errors of the server itself.
@@ -63,9 +64,9 @@ type Config struct {
 // goroutine.
 type Server struct {
 	cfg Config
-	lim Limiter
+	lim limiter.Limiter
 	// replica is lim where it is one of several nodes, else nil.
-	replica   Replica
+	replica   limiter.Replica
 	probe     readyProbe
 	redirects bool // of Config.Redirect, and only in a cluster
 	log       *slog.Logger
@@ -120,11 +121,11 @@ type wireStats struct {
 
 // New returns a server that decides with lim. It fails with ErrBadConfig when a
 // limit is out of range, and when the users cannot be had.
-func New(cfg Config, lim Limiter) (*Server, error) {
+func New(cfg Config, lim limiter.Limiter) (*Server, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	replica, _ := lim.(Replica)
+	replica, _ := lim.(limiter.Replica)
 	s := &Server{
 		cfg:           cfg,
 		lim:           lim,

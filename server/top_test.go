@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/weir-project/weir/limiter"
 )
 
 func TestTop(t *testing.T) {
@@ -49,7 +51,7 @@ func TestTopInACluster(t *testing.T) {
 	assert.Equal(t, "k 1 0", leader.say("RL.TOP DENIED"))
 	assert.Equal(t, "k 1 0", follower.say("RL.TOP ADMITTED"))
 	assert.Equal(t, "-MOVED 0 10.0.0.1:6380", follower.say("RL.TOP DENIED"))
-	f.change(func(t *Topology) { t.Nodes[0].ClientAddr = "" })
+	f.change(func(t *limiter.Topology) { t.Nodes[0].ClientAddr = "" })
 	assert.Contains(t, follower.say("RL.TOP DENIED"), "-CLUSTERDOWN")
 	f.lead("")
 	assert.Contains(t, leader.say("RL.TOP DENIED"), "-CLUSTERDOWN")

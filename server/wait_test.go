@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/weir-project/weir/limiter"
 )
 
 func TestWait(t *testing.T) {
@@ -44,7 +46,7 @@ func TestWait(t *testing.T) {
 
 		// b catches up while somebody waits, after the log has gone on.
 		time.AfterFunc(time.Second, func() {
-			f.change(func(t *Topology) { t.CommitIndex, t.Nodes[1].AppliedIndex = 50, 42 })
+			f.change(func(t *limiter.Topology) { t.CommitIndex, t.Nodes[1].AppliedIndex = 50, 42 })
 		})
 		reply, d = took(c, "WAIT 2 0")
 		assert.Equal(t, "2", reply)
@@ -52,7 +54,7 @@ func TestWait(t *testing.T) {
 
 		// Leadership is lost while somebody waits: what was seen stays true.
 		time.AfterFunc(time.Second, func() { f.lead("b") })
-		f.change(func(t *Topology) { t.CommitIndex, t.Nodes[1].AppliedIndex = 42, 42 })
+		f.change(func(t *limiter.Topology) { t.CommitIndex, t.Nodes[1].AppliedIndex = 42, 42 })
 		reply, d = took(c, "WAIT 3 0")
 		assert.Equal(t, "2", reply)
 		assert.InDelta(t, time.Second, d, float64(waitPollMax))

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 )
 
 const (
@@ -19,8 +20,8 @@ const (
 )
 
 var (
-	errManyWaiters      = fmt.Errorf("%w: RL.WAIT holds %d requests already", ErrOverloaded, maxWaiters)
-	errManyWaitersOfKey = fmt.Errorf("%w: RL.WAIT holds %d requests for this key already", ErrOverloaded, maxWaitersOfKey)
+	errManyWaiters      = fmt.Errorf("%w: RL.WAIT holds %d requests already", limiter.ErrOverloaded, maxWaiters)
+	errManyWaitersOfKey = fmt.Errorf("%w: RL.WAIT holds %d requests for this key already", limiter.ErrOverloaded, maxWaitersOfKey)
 )
 
 // waitLines are the requests that RL.WAIT holds: one line for each key, first come,

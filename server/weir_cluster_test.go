@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/limiter"
 )
 
 func TestWeirClusterStatus(t *testing.T) {
@@ -58,12 +60,12 @@ func TestWeirClusterErrors(t *testing.T) {
 	f := newFakeCluster()
 	c, _ := f.client(t, "a", Config{})
 	for err, want := range map[error]string{
-		errFake:           "-ERR the fake refuses",
-		ErrTryAgain:       "-TRYAGAIN not applied, send it again",
-		ErrClusterDown:    "-CLUSTERDOWN the cluster has no leader, nothing was counted",
-		ErrUnknownOutcome: "-UNKNOWN no answer in time, it may have been counted",
-		ErrNoDisk:         "-ERR " + ErrNoDisk.Error(),
-		ErrNotLeader:      "-TRYAGAIN this node is not the leader, nothing was changed",
+		errFake:                   "-ERR the fake refuses",
+		limiter.ErrTryAgain:       "-TRYAGAIN not applied, send it again",
+		limiter.ErrClusterDown:    "-CLUSTERDOWN the cluster has no leader, nothing was counted",
+		limiter.ErrUnknownOutcome: "-UNKNOWN no answer in time, it may have been counted",
+		limiter.ErrNoDisk:         "-ERR " + limiter.ErrNoDisk.Error(),
+		limiter.ErrNotLeader:      "-TRYAGAIN this node is not the leader, nothing was changed",
 	} {
 		f.setFail(err)
 		assert.Equal(t, want, c.say("WEIR.CLUSTER REMOVE b"))
@@ -124,13 +126,13 @@ func TestClusterReadiness(t *testing.T) {
 	ready(http.StatusServiceUnavailable, "[+]node ok\n[-]leader none\n[-]state may be 1500 ms old: no leader can be asked\n")
 	f.lead("c")
 	ready(http.StatusOK, "[+]node ok\n[+]leader ok (c)\n[+]state ok\n")
-	f.setDown(ErrTryAgain)
+	f.setDown(limiter.ErrTryAgain)
 	ready(http.StatusServiceUnavailable, "[+]node ok\n[+]leader ok (c)\n[-]state may be 1500 ms old: the leader was not confirmed by a majority, or this node lags behind it\n")
 	f.setDown(nil)
 	f.lead("a")
-	f.change(func(t *Topology) { t.Nodes = t.Nodes[:1] })
+	f.change(func(t *limiter.Topology) { t.Nodes = t.Nodes[:1] })
 	ready(http.StatusServiceUnavailable, "[-]node not a member yet\n[+]leader ok (a)\n[+]state ok\n")
-	f.change(func(t *Topology) { t.Nodes[0].ClientAddr = "" })
+	f.change(func(t *limiter.Topology) { t.Nodes[0].ClientAddr = "" })
 	ready(http.StatusServiceUnavailable, "[-]node not a member yet\n[-]leader a, whose address for clients is not known yet\n[+]state ok\n")
 	require.NoError(t, srv.Close())
 	ready(http.StatusServiceUnavailable, "[-]node draining\n[-]leader a, whose address for clients is not known yet\n[+]state ok\n")
@@ -139,7 +141,7 @@ func TestClusterReadiness(t *testing.T) {
 func TestClusterMetrics(t *testing.T) {
 	f := newFakeCluster()
 	f.setAge(1500 * time.Millisecond)
-	f.change(func(t *Topology) { t.Nodes[2].Up = false })
+	f.change(func(t *limiter.Topology) { t.Nodes[2].Up = false })
 	page := func(id string) string {
 		srv, err := New(silent(Config{}), f.node(id))
 		require.NoError(t, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 )
 
 // testWait bounds what a test waits for; nothing passes or fails by how much of
@@ -22,7 +23,7 @@ const testWait = 20 * time.Second
 
 // wireLimiter allows everything. Its Decide can be replaced.
 type wireLimiter struct {
-	Limiter
+	limiter.Limiter
 	decide func(ops []engine.Op, out []engine.Decision) error
 }
 
@@ -50,14 +51,14 @@ type wireServer struct {
 	addr string
 }
 
-func startWire(t testing.TB, cfg Config, lim Limiter) *wireServer {
+func startWire(t testing.TB, cfg Config, lim limiter.Limiter) *wireServer {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	return serveWire(t, cfg, lim, ln)
 }
 
-func serveWire(t testing.TB, cfg Config, lim Limiter, ln net.Listener) *wireServer {
+func serveWire(t testing.TB, cfg Config, lim limiter.Limiter, ln net.Listener) *wireServer {
 	t.Helper()
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))

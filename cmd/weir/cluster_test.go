@@ -18,22 +18,23 @@ import (
 	"github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/server"
 )
 
 // clusterNode stands for one node of a cluster: a standalone one with members.
 type clusterNode struct {
-	server.Limiter
+	limiter.Limiter
 	addr string
 
 	mu   sync.Mutex
-	topo server.Topology
+	topo limiter.Topology
 	did  []string
 	err  error
 }
 
-func (n *clusterNode) Topology() *server.Topology {
+func (n *clusterNode) Topology() *limiter.Topology {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	t := n.topo
@@ -44,7 +45,7 @@ func (n *clusterNode) do(what ...string) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.topo.Leader != n.topo.Self && what[0] != "snapshot" {
-		return server.ErrNotLeader
+		return limiter.ErrNotLeader
 	}
 	n.did = append(n.did, strings.Join(what, " "))
 	return n.err
@@ -68,7 +69,7 @@ func (n *clusterNode) Snapshot() error                    { return n.do("snapsho
 func startNodes(t *testing.T, leader, password string) map[string]*clusterNode {
 	t.Helper()
 	nodes, listeners := map[string]*clusterNode{}, map[string]net.Listener{}
-	members := []server.Member{
+	members := []limiter.Member{
 		{ID: "a", RaftAddr: "127.0.0.1:7", Voter: true, Up: true, AppliedIndex: 9, Format: 2},
 		{ID: "b", RaftAddr: "127.0.0.1:8", Voter: true, Up: true, AppliedIndex: 8, LastHeard: 30 * time.Millisecond, Format: 1},
 		{ID: "c", RaftAddr: "127.0.0.1:9", AppliedIndex: 2, LastHeard: time.Minute},
@@ -82,7 +83,7 @@ func startNodes(t *testing.T, leader, password string) map[string]*clusterNode {
 	for id, ln := range listeners {
 		node, err := persistence.Open(persistence.Options{Logger: log})
 		require.NoError(t, err)
-		nodes[id] = &clusterNode{Limiter: limiter{node}, addr: ln.Addr().String(), topo: server.Topology{
+		nodes[id] = &clusterNode{Limiter: node, addr: ln.Addr().String(), topo: limiter.Topology{
 			ClusterID: "c1", Self: id, Leader: leader, LastLeader: "a", Term: 3, AppliedIndex: 8, CommitIndex: 9, Format: 1, Nodes: members,
 		}}
 		srv, err := server.New(server.Config{Logger: log, Password: password}, nodes[id])

@@ -4,17 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
-	"sync/atomic"
 	"time"
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/cli/cmdline"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore"
-	"github.com/weir-project/weir/server"
 )
 
 // clusterFlags make a server one of several nodes.
@@ -57,7 +55,7 @@ func (s *serveCmd) openNode(log *slog.Logger, memory int64, at *ports, traces *t
 		if err != nil {
 			return nil, err
 		}
-		return limiter{n}, nil
+		return n, nil
 	}
 	o, err := s.clusterOptions(log, memory, at)
 	if err != nil {
@@ -68,7 +66,7 @@ func (s *serveCmd) openNode(log *slog.Logger, memory int64, at *ports, traces *t
 	if err != nil {
 		return nil, err
 	}
-	return &replica{Node: n}, nil
+	return n, nil
 }
 
 func (s *serveCmd) clusterOptions(log *slog.Logger, memory int64, at *ports) (raftstore.Options, error) {
@@ -161,90 +159,6 @@ func (s shiftedSource) WallNs() int64 { return s.Source.WallNs() + s.byNs }
 
 // node is a limiter with an end.
 type node interface {
-	server.Limiter
+	limiter.Limiter
 	Close() error
-}
-
-// replica hands a node of a cluster to the server, in the server's words.
-type replica struct {
-	*raftstore.Node
-	members atomic.Pointer[members]
-}
-
-var _ server.Replica = (*replica)(nil)
-
-// members are the same nodes in both packages' words.
-type members struct {
-	from *[]raftstore.Member
-	to   []server.Member
-}
-
-func (r *replica) Decide(ops []engine.Op, out []engine.Decision) error {
-	return inServerWords(r.Node.Decide(ops, out))
-}
-
-func (r *replica) DecideAtomic(ops []engine.Op, out []engine.Decision) error {
-	return inServerWords(r.Node.DecideAtomic(ops, out))
-}
-
-func (r *replica) ReadIndex() error { return inServerWords(r.Node.ReadIndex()) }
-func (r *replica) Clear() error     { return inServerWords(r.Node.Clear()) }
-func (r *replica) Snapshot() error  { return inServerWords(r.Node.Snapshot()) }
-func (r *replica) Save() error      { return inServerWords(r.Node.Save()) }
-
-func (r *replica) Backup() (io.ReadCloser, int64, error) {
-	b, err := r.Node.Backup()
-	if err != nil {
-		return nil, 0, inServerWords(err)
-	}
-	return b, b.Bytes, nil
-}
-
-func (r *replica) AddNode(id, raftAddr string) error {
-	return inServerWords(r.Node.AddNode(id, raftAddr))
-}
-func (r *replica) RemoveNode(id string) error { return inServerWords(r.Node.RemoveNode(id)) }
-func (r *replica) TransferLeadership(to string) error {
-	return inServerWords(r.Node.TransferLeadership(to))
-}
-
-// inServerWords translates an outcome.
-func inServerWords(err error) error {
-	for _, pair := range [...]struct{ from, to error }{
-		{raftstore.ErrTryAgain, server.ErrTryAgain},
-		{raftstore.ErrNoLeader, server.ErrClusterDown},
-		{raftstore.ErrNotLeader, server.ErrNotLeader},
-		{raftstore.ErrOverloaded, server.ErrOverloaded},
-		{raftstore.ErrOldMember, server.ErrOldMember},
-		{raftstore.ErrTooLarge, server.ErrTooLarge},
-		{raftstore.ErrUnknown, server.ErrUnknownOutcome},
-	} {
-		if errors.Is(err, pair.from) {
-			return pair.to
-		}
-	}
-	return err
-}
-
-// Topology is the cluster as this node sees it.
-func (r *replica) Topology() *server.Topology {
-	t := r.Node.Topology()
-	return &server.Topology{
-		ClusterID: t.ClusterID, Self: t.Self, Leader: t.Leader, LastLeader: t.LastLeader,
-		Term: t.Term, AppliedIndex: t.AppliedIndex, CommitIndex: t.CommitIndex,
-		Format: t.Format, Nodes: r.nodes(t.Nodes),
-	}
-}
-
-// nodes translates a list of members once.
-func (r *replica) nodes(from *[]raftstore.Member) []server.Member {
-	if known := r.members.Load(); known != nil && known.from == from {
-		return known.to
-	}
-	to := make([]server.Member, len(*from))
-	for i, m := range *from {
-		to[i] = server.Member(m)
-	}
-	r.members.Store(&members{from, to})
-	return to
 }

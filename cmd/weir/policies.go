@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/policyfile"
-	"github.com/weir-project/weir/server"
 )
 
 const (
@@ -133,7 +133,7 @@ func (l *policyLoader) apply(n policyNode) error {
 // waits says why the file is not applied yet: aloud, once, where that takes an operator.
 func (l *policyLoader) waits(err error) {
 	switch {
-	case !errors.Is(err, server.ErrOldMember):
+	case !errors.Is(err, limiter.ErrOldMember):
 		l.log.Debug("the policies wait for a leader", "error", err)
 	case !l.told:
 		l.told = true

@@ -12,8 +12,8 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"github.com/weir-project/weir/internal/cli/cmdline"
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/policyfile"
-	"github.com/weir-project/weir/server"
 )
 
 // policyCmd works on policy files, and on the policies of a running server.
@@ -72,7 +72,7 @@ func (a *policyApplyCmd) apply(w io.Writer) error {
 		switch err = a.try(w, file); {
 		case errors.Is(err, errPolicyChanged):
 			tries++
-		case err != nil && strings.Contains(err.Error(), server.ErrOldMember.Error()) && time.Since(start) < unheardFor:
+		case err != nil && strings.Contains(err.Error(), limiter.ErrOldMember.Error()) && time.Since(start) < unheardFor:
 			time.Sleep(policyRetryEvery)
 		default:
 			return err

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/redcon"
 
+	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server"
 )
 
@@ -60,7 +61,7 @@ func TestApplyBeginsAnew(t *testing.T) {
 	}{
 		"others change":        {func(exec int) string { return []string{changed, changed, "1"}[exec-1] }, 3, ""},
 		"others never stop":    {func(int) string { return changed }, maxApplyTries, "the policies keep changing, nothing was changed"},
-		"nodes were restarted": {func(exec int) string { return []string{"-ERR " + server.ErrOldMember.Error(), "1"}[exec-1] }, 2, ""},
+		"nodes were restarted": {func(exec int) string { return []string{"-ERR " + limiter.ErrOldMember.Error(), "1"}[exec-1] }, 2, ""},
 		"refused":              {func(int) string { return "-ERR at most 1000 policies" }, 1, "nothing was changed: SET a LIMIT FIXED 1m 1 IF 0: ERR at most 1000 policies"},
 		"the connection broke": {func(int) string { return "" }, 1, "all was changed or nothing: run the same command again"},
 	} {

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/limiter"
 )
 
 const loginPolicy = "policies:\n  login:\n    limits: [FIXED FOREVER 5]\n"
@@ -92,7 +92,7 @@ func (*oldCluster) Policies() *engine.Policies { return new(engine.Policies) }
 
 func (c *oldCluster) DecideAtomic([]engine.Op, []engine.Decision) error {
 	if c.tries--; c.tries >= 0 {
-		return server.ErrOldMember
+		return limiter.ErrOldMember
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func TestPoliciesThatWaitForAnUpgrade(t *testing.T) {
 		said.Reset()
 		node := &oldCluster{tries: 3}
 		for range 3 {
-			require.ErrorIs(t, loader.apply(node), server.ErrOldMember)
+			require.ErrorIs(t, loader.apply(node), limiter.ErrOldMember)
 		}
 		require.Equal(t, 1, strings.Count(said.String(), "level=WARN"), said.String())
 		require.Contains(t, said.String(), "upgrade all of them, and remove those that are gone")

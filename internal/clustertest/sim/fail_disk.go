@@ -55,7 +55,7 @@ func (h *host) settled() bool {
 	if p == nil {
 		return false
 	}
-	for _, m := range *p.node.Topology().Nodes {
+	for _, m := range p.node.Topology().Nodes {
 		if m.ID == p.node.Topology().Self {
 			return m.Voter
 		}

@@ -61,7 +61,7 @@ func (s *Simulation) stranger(id, addr string) {
 		return
 	}
 	for began := time.Now(); !p.over() && time.Since(began) < strangerFor; time.Sleep(pollEvery) {
-		for _, m := range *p.node.Topology().Nodes {
+		for _, m := range p.node.Topology().Nodes {
 			if m.ID == id && m.RaftAddr == addr {
 				s.violation("%s became a member at %s", id, addr)
 			}

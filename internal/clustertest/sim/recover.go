@@ -137,7 +137,7 @@ func (s *Simulation) members() (members []*process) {
 		if !h.is(t.Leader) {
 			continue
 		}
-		for _, m := range *t.Nodes {
+		for _, m := range t.Nodes {
 			i := slices.IndexFunc(hosts, func(h *host) bool { return h.is(m.ID) })
 			q := hosts[i].running()
 			if q == nil {

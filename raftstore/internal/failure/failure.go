@@ -5,27 +5,22 @@ package failure
 import (
 	"errors"
 	"fmt"
+
+	"github.com/weir-project/weir/limiter"
 )
 
-// The outcomes that a caller is told of. Any other error means that the outcome is not known.
+// The outcomes that a caller is told of, which package limiter explains. Any other error
+// means that the outcome is not known.
 var (
-	// ErrTryAgain: certainly not applied; sending again is safe.
-	ErrTryAgain = errors.New("not applied, send it again")
-	// ErrNoLeader: certainly not applied; there is no leader to send it to.
-	ErrNoLeader = errors.New("no leader is known, nothing was counted")
-	// ErrNotLeader: only the leader does this.
-	ErrNotLeader = errors.New("this node is not the leader")
+	ErrTryAgain   = limiter.ErrTryAgain
+	ErrNoLeader   = limiter.ErrClusterDown
+	ErrNotLeader  = limiter.ErrNotLeader
+	ErrOldMember  = limiter.ErrOldMember
+	ErrTooLarge   = limiter.ErrTooLarge
+	ErrOverloaded = limiter.ErrOverloaded
+	ErrUnknown    = limiter.ErrUnknownOutcome
 	// ErrUnsound: an operation that the log would not take. Nothing was counted.
 	ErrUnsound = errors.New("an argument is out of bounds")
-	// ErrOldMember: certainly not applied.
-	ErrOldMember = errors.New("not every node of the cluster has said that its weir knows this, nothing was changed: upgrade all of them, and remove those that are gone")
-	// ErrTooLarge: operations of one step are longer than an entry may be. Nothing was
-	// counted.
-	ErrTooLarge = errors.New("the transaction is too long for the log of the cluster, nothing was counted")
-	// ErrOverloaded: shed before it was proposed.
-	ErrOverloaded = errors.New("too many commands are waiting, nothing was counted")
-	// ErrUnknown: it may have been applied.
-	ErrUnknown = errors.New("no answer in time, it may have been counted")
 )
 
 // ErrLagging: this node has not applied the read index in time.

@@ -1,4 +1,4 @@
-package server
+package limiter
 
 import (
 	"time"
@@ -6,8 +6,8 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Limiter is what the server needs of whatever decides: the standalone node or
-// the replicated one. All methods may be called from many goroutines.
+// Limiter decides: a node that runs alone, or a node of a cluster. All methods may be
+// called from many goroutines.
 type Limiter interface {
 	// Now is the time the limiter would stamp a decision with.
 	Now() engine.Stamp
@@ -30,7 +30,7 @@ type Limiter interface {
 	// Clear forgets everything, in memory and on disk.
 	Clear() error
 	// Save writes what changed to disk and returns when it is there.
-	// ErrNoDisk (of this package) when the node runs without one.
+	// ErrNoDisk when the node runs without one.
 	Save() error
 	// LastSave is when the last successful save ended; the zero time: never.
 	LastSave() time.Time
