@@ -13,18 +13,18 @@ func checkCommand() *command {
 		name: "RL.CHECK", arity: -3, syntax: "policy key [policy key ...] [COST n] [PARTIAL] [PRIORITY high|normal] [FROM address] [ID token]",
 		group: groupPolicy, flags: decideFlags, keys: keySpec{2, -1, 2},
 		summary: "Decide under named policies: all of their limits, or none",
-		details: "Takes the cost from every limit of every policy named, each for its own key, in one atomic step; when one of them denies, nothing is " +
-			"taken from any. With `RL.CHECK org acme team core user 42` an organisation, a team and a user are limited at once, and the answer names the one " +
+		details: "Takes the cost from every limit of every named policy, each for its own key, in one atomic step. When one of them denies, nothing is " +
+			"taken from any. With `RL.CHECK org acme team core user 42` an organisation, a team and a user are limited at once, and the answer names the policy " +
 			"that binds.\n\n" +
 			"Up to 16 policies, none of them twice for one key. Each limit of a policy counts each key by itself, in a limiter named " +
-			"`policy|<policy>|<number of the limit, from 0>|<key>`, which `SCAN`, `RL.INSPECT`, `TTL` and `RL.RESET` know like any other; the decision commands refuse such keys.",
+			"`policy|<policy>|<number of the limit, from 0>|<key>`, which `SCAN`, `RL.INSPECT`, `TTL` and `RL.RESET` accept. The decision commands refuse such keys.",
 		params: []param{{"policy", "a policy made with `RL.POLICY SET`"}, paramKey, paramCost, paramPartial,
-			{"PRIORITY high|normal", "high may also take what the policies keep with `RESERVED`; normal unless given"}, paramFrom,
-			{"ID token", "makes the request happen once: the same token on the same first key within 60 seconds answers what the first one answered and takes nothing more; 1 to 64 bytes"}},
-		reply: "The five integers of the limit that binds, and the name of its policy. Denied: the limit with the longest wait. Admitted: the one with the least left; " +
+			{"PRIORITY high|normal", "high may also take the reserved part of the policies (`RESERVED`); normal unless given"}, paramFrom,
+			{"ID token", "idempotency key: a retry with the same token and first key within 60 seconds gets the first answer and takes nothing; 1 to 64 bytes"}},
+		reply: "The five integers of the limit that binds, and the name of its policy. Denied: the limit with the longest wait. Admitted: the limit with the fewest units left. " +
 			"`retry_after_ms` is how long to hold the request first, the longest that any limit asks for. With `PARTIAL` `allowed` is the units granted. " +
 			"A policy that is disabled, and an override without limit, answer as if nothing had been used. " +
-			"A check that is a strike and reaches a threshold is denied, with the penalty to wait for, and counts all the same; with `ATTEMPTS` it is admitted, and `RL.FORGIVE` says that it succeeded.",
+			"A check that is a strike and reaches a threshold is denied, with the penalty as the wait, and still counts. With `ATTEMPTS` it is admitted, and `RL.FORGIVE` reports that it succeeded.",
 		cost: "O(n) in the limits looked at",
 		shown: []example{
 			{"RL.POLICY SET chat LIMIT TOKENBUCKET 10/s 100 LIMIT FIXED 1h 1000 FIRST", "1", "ten a second, and a thousand an hour"},

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-project/weir/limiter"
 )
 
-const clusterDetails = "A cluster shows itself as one shard: the leader is the primary and owns every slot, the other nodes are its replicas. Node ids are the SHA-1 of the " +
-	"names the nodes were given, the epoch is Raft's term. While no leader is known the last one stays in its place and `cluster_state` is `fail`."
+const clusterDetails = "Cluster clients see one shard: the leader is the primary and owns every slot, the other nodes are its replicas. Node ids are the SHA-1 of the " +
+	"names of the nodes, the epoch is Raft's term. While no leader is known, the map shows the last leader and `cluster_state` is `fail`."
 
 func clusterCommands() []*command {
 	accept := func(name, summary string) *command {
@@ -30,8 +30,8 @@ func clusterCommands() []*command {
 			},
 		},
 		{name: "READONLY", arity: 1, summary: "Allow stale reads on this connection", group: groupCluster, flags: "loading stale fast",
-			details: "From here on this node answers reads from its own state, also while there is no leader. They may be stale; maps tell how stale in `stale_ms`, " +
-				"also that of `RL.INSPECT` for an idle key. `READWRITE` and `RESET` end this. Decisions and changes are not affected.", run: runReadonly},
+			details: "From here on this node answers reads from its own state, also without a leader. The answers may be stale. Maps show their age in `stale_ms`, " +
+				"also the empty map of `RL.INSPECT` for an idle key. `READWRITE` and `RESET` end this. Decisions and changes are not affected.", run: runReadonly},
 		{name: "READWRITE", arity: 1, summary: "End stale reads on this connection", group: groupCluster, flags: "loading stale fast",
 			details: "Reads of this connection are linearizable again: they show everything that any node acknowledged before they were sent.", run: runReadwrite},
 		accept("ASKING", "Accepted without effect"),

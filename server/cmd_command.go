@@ -10,7 +10,7 @@ func commandCommand() *command {
 		name: "COMMAND", arity: -1, group: groupServer, flags: "loading stale", summary: "What commands there are",
 		run: func(s *session, _ [][]byte) { s.describeCommands(s.srv.state.table.all) },
 		subs: []*command{
-			{name: "COUNT", arity: 2, summary: "How many commands there are", run: func(s *session, _ [][]byte) { s.int(int64(len(s.srv.state.table.all))) }},
+			{name: "COUNT", arity: 2, summary: "The number of commands", run: func(s *session, _ [][]byte) { s.int(int64(len(s.srv.state.table.all))) }},
 			{name: "INFO", arity: -2, syntax: "[command ...]", summary: "Arity, flags and keys of commands", run: runCommandInfo},
 			{name: "DOCS", arity: -2, syntax: "[command ...]", summary: "Descriptions of commands", run: runCommandDocs},
 			{name: "LIST", arity: -2, syntax: "[FILTERBY ACLCAT category|PATTERN pattern|MODULE name]", summary: "The names of commands", run: runCommandList},

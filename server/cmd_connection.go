@@ -12,7 +12,7 @@ func connectionCommands() []*command {
 			flags: "noscript loading stale fast no_auth no_multi", run: runHello, secret: true},
 		{name: "AUTH", arity: -2, syntax: "[user] password", summary: "Log in, as the user default unless one is named",
 			flags: "noscript loading stale fast no_auth no_multi", run: runAuth, secret: true},
-		{name: "SELECT", arity: 2, syntax: "0", summary: "There is one database, 0", flags: "fast loading stale", run: runSelect},
+		{name: "SELECT", arity: 2, syntax: "0", summary: "Select the only database, 0", flags: "fast loading stale", run: runSelect},
 		{name: "QUIT", arity: -1, summary: "Close the connection", flags: "noscript loading stale fast no_auth", run: runQuit, atOnce: true, pubsub: true},
 		{name: "RESET", arity: 1, summary: "Put the connection back to its beginning", flags: "noscript loading stale fast no_auth", run: runReset, atOnce: true, pubsub: true,
 			details: "Ends a transaction, subscriptions, MONITOR and READONLY, goes back to RESP2 and logs out. Limiters are reset with RL.RESET."},

@@ -19,10 +19,10 @@ var (
 	paramRate    = param{"rate", "units per time: `10` (a second), `10/s`, `5/m`, `1000/h`, `1/6s`, `3/500ms`, `0.5`"}
 	paramWindow  = param{"window", "a duration: `60` (seconds), `500ms`, `30s`, `1m`, `1h`, `1d`, `1w`; at most 366 days"}
 	paramMax     = param{"max", "units admitted in one window"}
-	paramCost    = param{"COST n", "units this request takes, 1 unless given; 0 looks without taking"}
-	paramPartial = param{"PARTIAL", "grant as many units as fit, up to the cost; `allowed` is how many"}
-	paramFrom    = param{"FROM address", "the client's IP address: a block everywhere of this address denies the decision, whatever its key is. IPv6 addresses count as their /64"}
-	paramID      = param{"ID token", "makes the request happen once: the same token on the same key within 60 seconds answers what the first one answered and takes nothing more; 1 to 64 bytes"}
+	paramCost    = param{"COST n", "units this request takes, 1 unless given; 0 reads without taking"}
+	paramPartial = param{"PARTIAL", "grant the units that fit, up to the cost; `allowed` is their number"}
+	paramFrom    = param{"FROM address", "the client's IP address: a block everywhere of this address denies the decision on any key. IPv6 addresses count as their /64"}
+	paramID      = param{"ID token", "idempotency key: a retry with the same token and key within 60 seconds gets the first answer and takes nothing; 1 to 64 bytes"}
 )
 
 func decideCommands() []*command {
@@ -36,9 +36,9 @@ func bucketCommands() []*command {
 			name: "RL.TOKENBUCKET", arity: -4, syntax: "key rate burst [COST n] [PARTIAL] [MAXWAIT duration] [FROM address] [ID token]",
 			summary: "Admit bursts up to a size, and a steady rate after them",
 			details: "The bucket starts full with `burst` tokens and refills continuously at `rate`. A request is admitted when " +
-				"the tokens for its cost are there. Nothing drifts: a caller that takes every token the moment it exists is admitted " +
-				"exactly floor(burst + rate x time) times, however often it asks.\n\n" +
-				"With `MAXWAIT` the bucket may run into debt: a request whose tokens will be there within that time is admitted now, and " +
+				"the bucket holds the tokens for its cost. Nothing drifts: a caller that takes every token the moment it exists is admitted " +
+				"exactly floor(burst + rate x time) times, with any number of requests.\n\n" +
+				"With `MAXWAIT` the bucket may run into debt: a request whose tokens arrive within that time is admitted now, and " +
 				"`retry_after_ms` says how long to hold it first. `PARTIAL` and `MAXWAIT` exclude each other.",
 			params: []param{paramKey, paramRate, {"burst", "the size of the bucket in tokens"}, paramCost, paramPartial,
 				{"MAXWAIT duration", "admit a request that fits after a wait of at most this"}, paramFrom, paramID},
@@ -56,7 +56,7 @@ func bucketCommands() []*command {
 			details: "Admitted requests leave one at a time, 1/rate apart. `retry_after_ms` of an admitted request is how long it waits in the " +
 				"queue: the caller holds it that long. A request that finds the queue full is denied. This is nginx's `limit_req` with " +
 				"`burst` and without `nodelay`.",
-			params: []param{paramKey, paramRate, {"capacity", "requests that may wait, besides the one that leaves; 0 admits only at the pace"}, paramCost, paramFrom, paramID},
+			params: []param{paramKey, paramRate, {"capacity", "requests that may wait, besides the next to leave; 0 admits only at the pace"}, paramCost, paramFrom, paramID},
 			shown: []example{
 				{"RL.LEAKYBUCKET mail:7 10/s 2", "1 2 0 100 2", "leaves at once"},
 				{"RL.LEAKYBUCKET mail:7 10/s 2", "1 1 100 200 2", "waits for 100 ms"},
@@ -76,8 +76,8 @@ func windowCommands() []*command {
 			summary: "Count in fixed windows: per minute, per calendar day, for ever",
 			details: "Windows of a duration are aligned to the epoch in UTC: with `1m` they run from :00 to :59 of every minute. With `FIRST` the " +
 				"window begins at the first request instead. `DAY`, `WEEK` (from Monday), `MONTH` and `YEAR` are calendar windows in the time zone " +
-				"`TZ`, UTC unless given; they follow changes of the clock. `FOREVER` is a quota that never comes back.\n\n" +
-				"Around the end of a window a caller may be admitted twice the maximum within a short time. Where that matters use " +
+				"`TZ`, UTC unless given; they follow changes of the clock. `FOREVER` is a quota that never resets.\n\n" +
+				"Around the end of a window a caller may be admitted twice the maximum within a short time. If that matters, use " +
 				"`RL.SLIDING` or `RL.SLIDINGCOUNTER`.",
 			params: []param{paramKey, paramWindow, paramMax, paramCost, paramPartial,
 				{"FIRST", "begin the window at the first request; windows of a duration only"},
@@ -92,7 +92,7 @@ func windowCommands() []*command {
 		},
 		{
 			name: "RL.SLIDING", arity: -4, syntax: "key window max [COST n] [PARTIAL] [FROM address] [ID token]",
-			summary: "Count exactly over the last window, from a log of what was admitted",
+			summary: "Count exactly over the last window, from a log of admitted units",
 			details: "Admitted when the units admitted within the last `window`, and the cost, are together at most `max`. Exact at every instant, " +
 				"also for many requests in one millisecond. It remembers each admitted request: up to 12 bytes a unit.",
 			params: []param{paramKey, paramWindow, {"max", "units admitted in any window, at most 1000000"}, paramCost, paramPartial, paramFrom, paramID},
@@ -107,8 +107,8 @@ func windowCommands() []*command {
 		{
 			name: "RL.SLIDINGCOUNTER", arity: -4, syntax: "key window max [COST n] [PARTIAL] [FROM address] [ID token]",
 			summary: "Count over about the last window, from two counters",
-			details: "The units of the window before count with the share of it that the last `window` still covers, those of this window in full. " +
-				"Constant memory whatever the maximum; exact as long as requests come evenly.",
+			details: "The units of this window count in full. The units of the previous window count with the share of it that the last `window` still covers. " +
+				"Its memory is constant for any maximum. It is exact while requests come evenly.",
 			params: []param{paramKey, paramWindow, paramMax, paramCost, paramPartial, paramFrom, paramID},
 			shown: []example{
 				{"RL.SLIDINGCOUNTER api:42 1m 1000", "1 999 0 * 1000", "idle after this window and the next"},
@@ -125,11 +125,11 @@ func guardCommands() []*command {
 			name: "RL.ACQUIRE", arity: -4, syntax: "key max ttl [HOLDER id] [COST n] [FROM address] [ID token]",
 			summary: "Take a slot: at most so many at once",
 			details: "At most `max` units are held at the same time. A holder gives its slot back with `RL.RELEASE`, keeps it longer with " +
-				"`RL.RENEW`, and loses it `ttl` after it last did either, so a holder that dies leaks nothing. Acquiring again with a live " +
-				"holder id is a renewal, so a retry is safe. Without `HOLDER` the server makes up an id (with `ID` it is the token).",
+				"`RL.RENEW`, and loses it `ttl` after its last call, so a holder that dies leaks nothing. Acquiring again with a live " +
+				"holder id is a renewal, so a retry is safe. Without `HOLDER` the server makes an id (with `ID` it is the token).",
 			params: []param{paramKey, {"max", "units held at once"}, {"ttl", "a duration; 0: a slot is held until it is released"},
 				{"HOLDER id", "names the holder, 1 to 64 bytes"}, paramCost, paramFrom, paramID},
-			reply: "The five integers and, sixth, the holder id. `retry_after_ms` of a denial is when the first slot runs out by itself.",
+			reply: "The five integers and, sixth, the holder id. `retry_after_ms` of a denial is the time until the first slot expires.",
 			shown: []example{
 				{"RL.ACQUIRE job:export 2 30s HOLDER a", "1 1 0 30000 2 a", "the first of two slots"},
 				{"RL.ACQUIRE job:export 2 30s HOLDER b", "1 0 0 30000 2 b", "the second"},
@@ -146,16 +146,16 @@ func guardCommands() []*command {
 			details: "Counts strikes over a sliding window. The strike that reaches a threshold blocks the key for that step's penalty and answers a denial already; strikes " +
 				"while the key is blocked are denied and not counted. Ask with `COST 0` before the attempt, strike after a failure, and forgive with " +
 				"`RL.RESET` after a success.\n\n" +
-				"With `ATTEMPTS` a strike is an attempt that begins, and it counts as a failure unless it is forgiven: begin with `RL.STRIKE`, try when `allowed` is 1, and after a success " +
-				"send `RL.RESET`. The attempt that reaches a threshold is admitted, and the penalty holds for all others. So no more attempts run than the last threshold says, " +
-				"however many begin at the same time. An attempt whose program dies counts as a failure.\n\n" +
-				"A step with `DELAY` blocks nobody: from its threshold on `retry_after_ms` of an admitted strike is how long to hold the response.",
+				"With `ATTEMPTS` a strike is an attempt that begins. It counts as a failure unless it is forgiven. Begin with `RL.STRIKE`, try when `allowed` is 1, and after a success " +
+				"send `RL.RESET`. The attempt that reaches a threshold is admitted, and the penalty holds for all others. So the last threshold bounds the attempts that run, " +
+				"also when many begin at the same time. An attempt whose program dies counts as a failure.\n\n" +
+				"A step with `DELAY` blocks no attempt: from its threshold on `retry_after_ms` of an admitted strike is how long to hold the response.",
 			params: []param{paramKey, {"window", "how long a strike counts: a duration up to 366 days"},
 				{"threshold", "strikes in the window, ascending from step to step; up to 16 steps"}, {"penalty", "how long the key is then blocked: a duration"},
 				{"DELAY", "the duration is a delay of the response instead"},
 				{"ATTEMPTS", "a strike is an attempt that begins, not a failure that is reported"},
-				{"EXTEND", "strikes while the key is blocked count too, up to the last threshold, and begin the penalty anew"},
-				{"COST n", "as how many strikes this one counts, 1 unless given; 0 looks without counting"}, paramFrom, paramID},
+				{"EXTEND", "strikes while the key is blocked count too, up to the last threshold, and restart the penalty"},
+				{"COST n", "the number of strikes that this request counts, 1 unless given; 0 reads without counting"}, paramFrom, paramID},
 			reply: "The five integers; `remaining` is the strikes left before the last step, `limit` the last threshold.",
 			cost:  "O(log n) in the strikes remembered",
 			shown: []example{

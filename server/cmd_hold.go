@@ -9,16 +9,16 @@ func holdCommands() []*command {
 			name: "RL.RESERVE", arity: -5, syntax: "policy key n ttl [AND policy key [policy key ...]] [PRIORITY high|normal] [FROM address] [ID id]",
 			group: groupPolicy, flags: decideFlags, keys: keySpec{2, 2, 1},
 			summary: "Hold units for a request whose true cost is not known yet",
-			details: "Takes `n` units as `RL.CHECK` does, from every limit of every policy named or from none, and holds them until `RL.COMMIT` says what was used or " +
-				"`RL.CANCEL` that nothing was. A hold that is neither settled nor cancelled gives everything back after `ttl`, by itself.\n\n" +
-				"The same request again, while its hold is there or for 60 seconds after it was over, answers what the first one answered and holds nothing more; a denied one left " +
-				"nothing behind and may be sent again. See [policies](policies.md#holds).",
+			details: "Takes `n` units as `RL.CHECK` does, from every limit of every named policy or from none. It holds them until `RL.COMMIT` reports the used units or " +
+				"`RL.CANCEL` returns them. A hold that is neither committed nor cancelled gives everything back after `ttl`, by itself.\n\n" +
+				"A retry of the same request gets the first answer and holds nothing more, until 60 seconds after the hold was over. A denied request left " +
+				"no state and may be sent again. See [policies](policies.md#holds).",
 			params: []param{{"policy", "a policy made with `RL.POLICY SET`"}, paramKey, {"n", "units to hold, from each of the policies; 1 to 2^53"},
 				{"ttl", "how long at most: longer than the request may take, a duration up to 366 days"},
 				{"AND policy key", "more policies and their keys, with the first at most 16, and 800 bytes together, four for each pair included"},
-				{"PRIORITY high|normal", "high may also take what the policies keep with `RESERVED`; normal unless given"},
+				{"PRIORITY high|normal", "high may also take the reserved part of the policies (`RESERVED`); normal unless given"},
 				{"ID id", "the name of the hold, 1 to 64 bytes; the server makes one unless given. Give one: without it a repetition after a lost connection is another hold"}},
-			reply: "The five integers as `RL.CHECK` answers them, and the id; denied, null in its place: nothing was taken, and there is no hold.",
+			reply: "The five integers as `RL.CHECK` answers them, and the id. A denied request took nothing and has null in place of the id.",
 			cost:  "O(n) in the limits looked at",
 			shown: []example{
 				{"RL.POLICY SET tpm LIMIT TOKENBUCKET 90000/m 90000", "1", "tokens a minute"},
@@ -30,10 +30,10 @@ func holdCommands() []*command {
 		{
 			name: "RL.COMMIT", arity: 3, syntax: "id actual", group: groupSettle, flags: "write fast", keys: oneKey,
 			summary: "Settle a hold: what was really used",
-			details: "Less than was held is given back; more is taken even where a limit has no room for it: it has been used. The same again, within 60 seconds, answers the same and changes nothing. " +
-				"When the hold has ended or was cancelled, it has given everything back, and all of `actual` is taken now.",
+			details: "A cost below the hold gives the rest back. A cost above it is taken even if a limit does not allow it, because it has been used. A retry within 60 seconds gets the same answer and changes nothing. " +
+				"When the hold has ended or was cancelled, it has given everything back. Then all of `actual` is taken now.",
 			params: []param{paramID, {"actual", "the units used, 0 to 2^53"}},
-			reply: "The units left of the limit with the least left, or -1 when the policies are gone. An error of `NOHOLD` when there is no such hold: it was " +
+			reply: "The units left of the limit with the fewest left, or -1 when the policies are gone. An error of `NOHOLD` when there is no such hold: it was " +
 				"denied, or has been over for more than 60 seconds.",
 			cost: "O(n) in the limits and in the holds on them",
 			plan: planCommit, answer: answerRemaining,

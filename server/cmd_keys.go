@@ -30,7 +30,7 @@ func keyCommands() []*command {
 			run: func(s *session, args [][]byte) { s.ttl(args[1], 1000) }},
 		{name: "PTTL", arity: 2, syntax: "key", summary: "Milliseconds until the limiter is idle", reply: "Rounded up; -1: never by itself, -2: it is idle.", flags: "readonly fast", keys: oneKey,
 			run: func(s *session, args [][]byte) { s.ttl(args[1], 1) }},
-		{name: "TYPE", arity: 2, syntax: "key", summary: "The algorithm of a limiter, string for what scripts and clients keep, or none", flags: "readonly fast", keys: oneKey, run: runType},
+		{name: "TYPE", arity: 2, syntax: "key", summary: "The algorithm of a limiter, string for state of scripts and clients, or none", flags: "readonly fast", keys: oneKey, run: runType},
 		{name: "EXISTS", arity: -2, syntax: "key [key ...]", summary: "How many of the keys are not idle", flags: "readonly fast", keys: keySpec{1, -1, 1}, run: runExists},
 		{name: "RANDOMKEY", arity: 1, summary: "Some key that is not idle", flags: "readonly", run: runRandomKey},
 		{name: "DBSIZE", arity: 1, summary: "The number of keys that are not idle", flags: "readonly fast", run: func(s *session, _ [][]byte) { s.int(s.srv.lim.Len()) }},

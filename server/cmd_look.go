@@ -11,9 +11,9 @@ import (
 const staleField = "In a cluster also `stale_ms`: how old the answer may be, 0 unless `READONLY` was sent."
 
 func lookCommands() []*command {
-	inspectReply := "A map, empty for an idle key that nothing blocks (under `READONLY` in a cluster it has `stale_ms` alone): `algorithm`, `rule` (the limit used last, as one types it), `limit`, `used` (units, rounded up), `remaining`, " +
-		"`idle_in_ms` (-1: never by itself), `blocked` (1 or 0), `blocked_ms` (-1: no end), `blocked_by` (the key of the block: another one for a block `EVERYWHERE`), `reason`, `penalty_ms` (what is left of a strike penalty), `holders` (slots held, or holds on the limit of a policy), `bytes`. " +
-		"A token bucket also has `tokens` (what it holds, with its fraction, to a billionth) and `lastRefill` (Unix milliseconds of the look: weir refills continuously, up to then). " + staleField
+	inspectReply := "A map, empty for an idle key without a block (under `READONLY` in a cluster it has only `stale_ms`). Of the limiter: `algorithm`, `rule` (the limit used last, as it is typed), `limit`, `used` (units, rounded up), `remaining`, " +
+		"`idle_in_ms` (-1: never by itself), `bytes`. Of a block: `blocked` (1 or 0), `blocked_ms` (-1: no end), `blocked_by` (its key, another one for a block `EVERYWHERE`), `reason`. `penalty_ms` is the rest of a strike penalty, `holders` the slots held, or holds on the limit of a policy. " +
+		"A token bucket also has `tokens` (its tokens, with their fraction, to a billionth) and `lastRefill` (Unix milliseconds of the read: weir refills continuously, up to then). " + staleField
 	return []*command{
 		{
 			name: "RL.INSPECT", arity: 2, syntax: "key", group: groupLook, flags: "readonly fast", keys: oneKey,
@@ -24,10 +24,10 @@ func lookCommands() []*command {
 		},
 		{
 			name: "RL.EXPLAIN", arity: -2, syntax: "command [argument ...]", group: groupLook, flags: "readonly fast movablekeys", carried: func(args [][]byte) [][]byte { return args[1:] },
-			summary: "What a decision would answer now, and why, without taking anything",
+			summary: "Preview the answer of a decision, and why, without taking anything",
 			details: "Takes any decision command with its arguments. Its user needs permission for `RL.EXPLAIN` and for the keys, but not for the decision: nothing is decided.",
 			params:  []param{{"command", "a decision, for example `RL.TOKENBUCKET user:42 10/s 100 COST 5`"}},
-			reply:   "A map: the five integers by name, `algorithm`, `rule`, and `why` in words. " + staleField,
+			reply:   "A map with the five integers by name, `algorithm`, `rule`, and `why` in words. " + staleField,
 			shown:   []example{{"RL.EXPLAIN RL.TOKENBUCKET user:42 10/s 100 COST 101", "allowed 0 remaining 100 retry_after_ms -1 reset_after_ms 0 limit 100 algorithm tokenbucket rule 10/s 100 why the cost of 101 is above the limit of 100: no wait helps", ""}},
 			run:     runExplain,
 		},

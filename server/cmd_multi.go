@@ -32,8 +32,8 @@ type queued struct {
 func multiCommands() []*command {
 	commands := []*command{
 		{name: "MULTI", arity: 1, summary: "Begin a transaction", run: runMulti, atOnce: true,
-			details: "Commands are queued until EXEC. All its decisions and settling commands are then carried out as one atomic step at one instant; any " +
-				"other command runs after that step, and its reply stands in its place. A command that is refused while queueing makes EXEC refuse everything."},
+			details: "Commands are queued until EXEC. All decisions and changes among them then run as one atomic step at one instant. Any " +
+				"other command runs after that step. Replies come in the order of the commands. A command that is refused while queueing makes EXEC refuse everything."},
 		{name: "EXEC", arity: 1, summary: "Carry out the transaction", reply: "An array of the replies.", run: runExec, atOnce: true,
 			shown: []example{{"MULTI", "OK", ""}, {"RL.TOKENBUCKET user:42 10/s 100", "QUEUED", ""}, {"RL.FIXED org:7 FOREVER 1000", "QUEUED", ""},
 				{"EXEC", "1 99 0 100 100 1 999 0 -1 1000", ""}}},

@@ -9,7 +9,7 @@ import (
 
 var paramPolicy = param{"name", "the policy: 1 to 64 letters, digits and -_.:"}
 
-var paramIf = param{"IF version", "only if the policy has this version, 0 for no policy; else the error `CHANGED`, and in `MULTI` nothing of the transaction is done"}
+var paramIf = param{"IF version", "only if the policy has this version, 0 for no policy. Otherwise the error is `CHANGED`, and `MULTI` does nothing"}
 
 const versionReply = "The version of the policy: 1 more with every change, and the same when nothing changed."
 
@@ -23,8 +23,8 @@ func policyCommands() []*command {
 		subs: []*command{
 			policySetCommand(), policyOverrideCommand(),
 			{name: "GET", arity: 3, syntax: "name", flags: "readonly fast", summary: "Describe a policy", params: []param{paramPolicy},
-				reply: "A map: `name`, `version`, `limits` as one types them, `overrides` (of each the pattern, its limits, none for UNLIMITED, and the milliseconds it still holds, -1 for ever), `shadow` and `disabled` (1 or 0), `retry_after_ms`, `reserved`, what became of " +
-					"checks on this node: `admitted`, `denied`, `shadowed` (admitted because the policy is a shadow), its `owner`, empty for nobody, its `layout`, and `report`: `burst` or a duration. " + staleField,
+				reply: "A map: `name`, `version`, `limits` as they are typed, `overrides`, `shadow` and `disabled` (1 or 0), `retry_after_ms`, `reserved`, the counts of " +
+					"checks on this node, `owner` (empty without one), `layout`, and `report` (`burst` or a duration). An override has the pattern, its limits (none for UNLIMITED), and its remaining milliseconds (-1 for ever). The counts are `admitted`, `denied`, and `shadowed` for checks that a shadow would have denied. " + staleField,
 				shown: []example{{"RL.POLICY SET login LIMIT FIXED 1m 5 FIRST RETRYAFTER 60s", "1", ""},
 					{"RL.POLICY GET login", "name login version 1 limits FIXED 1m 5 FIRST shadow 0 disabled 0 retry_after_ms 60000 reserved 0% overrides  admitted 0 denied 0 shadowed 0 owner  layout  report burst", ""}},
 				run: runPolicyGet},
@@ -48,20 +48,20 @@ func policySetCommand() *command {
 		name: "SET", arity: -6, flags: "write", cost: "O(1); with RESET, or with fewer limits than before, " + forgetsLater,
 		syntax:  "name LIMIT algorithm argument [argument ...] [LIMIT algorithm argument ...] [SHADOW] [DISABLED] [RETRYAFTER duration] [RESERVED part] [LAYOUT layout] [REPORT per] [OWNER owner] [KEEP usage|RESET] [IF version]",
 		summary: "Make a policy, or give it other terms",
-		details: "A limit is written as its decision command takes it, without key: `TOKENBUCKET rate burst [MAXWAIT duration]`, `LEAKYBUCKET rate capacity`, `FIXED window max [FIRST] [TZ zone]`, " +
-			"`SLIDING window max`, `SLIDINGCOUNTER window max`, `STRIKE window threshold [DELAY] penalty [threshold [DELAY] penalty ...] [ATTEMPTS] [EXTEND]`. A policy with several takes from all or from none. " +
-			"When a policy changes, usage is kept limit by limit, in their order, where the algorithm stays the same: what was used stays used, as with a decision command that brings " +
-			"another limit. `RESET` forgets it. Overrides stay either way, and so does the owner unless `OWNER` names another. " +
-			"`IF` makes a change conditional. A transaction with a conditional change is carried out whole or not at all: when one of its changes of policies is refused, " +
-			"every other command of it that decides or changes something answers an error and does nothing. `weir policy apply` changes policies so.",
+		details: "A limit has the arguments of its decision command, without key. The limits are `TOKENBUCKET rate burst [MAXWAIT duration]`, `LEAKYBUCKET rate capacity`, `FIXED window max [FIRST] [TZ zone]`, " +
+			"`SLIDING window max`, `SLIDINGCOUNTER window max`, `STRIKE window threshold [DELAY] penalty [threshold [DELAY] penalty ...] [ATTEMPTS] [EXTEND]`. A check takes from all limits of a policy or from none. " +
+			"When a policy changes, weir keeps usage limit by limit, in their order, if the algorithm stays the same. The same holds for a decision command with " +
+			"another limit. `RESET` forgets usage. Overrides stay in both cases, and so does the owner unless `OWNER` names another. " +
+			"`IF` makes a change conditional. A transaction with a conditional change is all or nothing. When one of its changes of policies is refused, " +
+			"every other command that decides or changes state answers an error and does nothing. `weir policy apply` uses this.",
 		params: []param{paramPolicy, {"LIMIT algorithm argument", "one limit; up to 8"},
 			{"SHADOW", "decide and count, but deny nothing"}, {"DISABLED", "admit everything, without counting"},
 			{"RETRYAFTER duration", "denials say to wait at least this"},
 			{"RESERVED part", "the part of each limit that only `PRIORITY high` may take, like `20%`: background traffic is shed first"},
-			{"LAYOUT layout", "the name under which `KEYS`, `GET`, `HGETALL`, `TTL`, `DEL` and others know the limiters of the policy, like `rate-limit:{key}:{policy}`: `{key}` once, `{policy}` as often as wanted, up to 128 bytes beside the key. " +
-				"No two policies may have layouts that make the same name, unless one fixes more of it"},
-			{"REPORT per", "the integer `limit` that checks answer for a bucket: what its rate gives in this time, at least 1, or with `BURST` how much it holds; the latter unless given"},
-			{"OWNER owner", "label the policy with the team whose file it comes from: 1 to 64 letters, digits and -_.:, or `NONE` for nobody"},
+			{"LAYOUT layout", "the name under which `KEYS`, `GET`, `HGETALL`, `TTL`, `DEL` and others know the limiters of the policy, like `rate-limit:{key}:{policy}`: `{key}` once, `{policy}` any number of times, up to 128 bytes besides the key. " +
+				"Two policies may not have layouts that make the same name, unless one layout is more specific"},
+			{"REPORT per", "the integer `limit` that checks answer for a bucket: the units that its rate gives in this time, at least 1, or with `BURST` its size; `BURST` unless given"},
+			{"OWNER owner", "label the policy with the team whose file it comes from: 1 to 64 letters, digits and -_.:, or `NONE` for no owner"},
 			{"KEEP usage|RESET", "keep or forget what was used; kept unless given"}, paramIf},
 		reply: versionReply,
 		shown: []example{
@@ -78,7 +78,7 @@ func policyOverrideCommand() *command {
 	return &command{
 		name: "OVERRIDE", arity: -5, syntax: "name pattern LIMIT algorithm argument [argument ...] [LIMIT algorithm argument ...]|UNLIMITED|NONE [TTL duration] [IF version]", flags: "write fast",
 		summary: "Give some keys other limits",
-		details: "The exact key counts first, then the longest pattern that matches (`*`, `?`, `[a-z]`, `\\`). Limits take the place of the policy's, in their order, and go on from what the key has used.",
+		details: "The exact key counts first, then the longest pattern that matches (`*`, `?`, `[a-z]`, `\\`). Limits replace the policy's limits, in their order, and keep the usage of the key.",
 		params: []param{paramPolicy, {"pattern", "a key, or a pattern of keys"}, {"LIMIT algorithm argument", "as in RL.POLICY SET"},
 			{"UNLIMITED", "no limit for these keys"}, {"NONE", "take the override back"}, {"TTL duration", "how long it holds; for ever unless given"}, paramIf},
 		reply: versionReply,

@@ -9,10 +9,10 @@ import (
 
 func pubsubCommands() []*command {
 	const flags = "pubsub noscript loading stale no_multi"
-	listen := "Channel `weir:denied:<algorithm>` carries the key of every denied decision, for example `weir:denied:tokenbucket`, and `weir:denied:policy:<policy>` the key of every check " +
-		"that is denied by a limit of that policy (`PSUBSCRIBE weir:denied:policy:*`: of any). `weir:lockout:policy:<policy>` and, for `RL.STRIKE`, `weir:lockout:strike` tell of each strike that " +
-		"begins the penalty of a last step, in JSON: `{\"policy\":\"lockout\",\"key\":\"42\",\"seconds\":900}`; a delay or the penalty of an earlier step is no lock-out. A node tells of the decisions that its own clients asked for. Of a request that waits (`RL.WAIT`) only the last denial is told. " +
-		"Messages beyond 50000 a second for all listeners together are dropped (INFO counts them); a listener that does not read is cut."
+	listen := "Channel `weir:denied:<algorithm>` carries the key of every denied decision, for example `weir:denied:tokenbucket`. `weir:denied:policy:<policy>` carries the key of every check " +
+		"that a limit of this policy denied (`PSUBSCRIBE weir:denied:policy:*`: of any policy). `weir:lockout:policy:<policy>` and, for `RL.STRIKE`, `weir:lockout:strike` publish each strike that " +
+		"begins the penalty of a last step, in JSON: `{\"policy\":\"lockout\",\"key\":\"42\",\"seconds\":900}`. A delay or the penalty of an earlier step is no lock-out. A node publishes the decisions of its own clients. A request that waits (`RL.WAIT`) publishes only its last denial. " +
+		"Messages beyond 50000 a second for all listeners together are dropped (INFO counts them); a listener that does not read is disconnected."
 	commands := []*command{
 		{name: "SUBSCRIBE", arity: -2, syntax: "channel [channel ...]", summary: "Listen to denials", details: listen, flags: flags,
 			run: func(s *session, args [][]byte) { s.subscribe(args[1:], false) }},
@@ -35,7 +35,7 @@ func pubsubCommands() []*command {
 
 func pubsubCommand() *command {
 	return &command{
-		name: "PUBSUB", arity: -2, flags: "pubsub loading stale", summary: "Who is listening",
+		name: "PUBSUB", arity: -2, flags: "pubsub loading stale", summary: "Describe the subscribers",
 		subs: []*command{
 			{name: "CHANNELS", arity: -2, syntax: "[pattern]", summary: "The channels someone listens to", bulky: true, run: func(s *session, args [][]byte) {
 				pattern := []byte("*")

@@ -22,18 +22,18 @@ func scriptCommands() []*command {
 	commands := []*command{
 		{
 			name: "EVALSHA", arity: -3, syntax: "sha1 numkeys [key ...] [arg ...]",
-			summary: "Do what a recognised script of a limiter library does, by its SHA-1",
-			details: "Scripts that published limiter libraries send are recognised and carried out natively: docs/scripts.md and `weir dialects` list them. " +
+			summary: "Run a recognised script of a limiter library, by its SHA-1",
+			details: "weir recognises the scripts of published limiter libraries and runs them natively. docs/scripts.md and `weir dialects` list them. " +
 				"weir has no Lua.",
-			params: params, reply: "What the script answers. `NOSCRIPT` when it is not recognised.",
+			params: params, reply: "The answer of the script. `NOSCRIPT` when it is not recognised.",
 			flags: "write denyoom movablekeys noscript", plan: planEvalSHA, answer: answerScript,
 		},
 		{
 			name: "EVAL", arity: -3, syntax: "script numkeys [key ...] [arg ...]",
-			summary: "Do what a recognised script of a limiter library does, by its text",
+			summary: "Run a recognised script of a limiter library, by its text",
 			details: "As EVALSHA, for libraries that send the text. Any other script is answered with an error.",
 			params:  append([]param{{"script", "the text, byte for byte as the library sends it"}}, params...),
-			reply:   "What the script answers.", cost: "O(n) in the length of the text",
+			reply:   "The answer of the script.", cost: "O(n) in the length of the text",
 			flags: "write denyoom movablekeys noscript", plan: planEval, answer: answerScript, alone: runDeleteAll,
 		},
 		{

@@ -18,13 +18,13 @@ func serverCommands() []*command {
 			s.int(lastSaveUnix(s.srv.lim))
 		}},
 		{name: "SHUTDOWN", arity: -1, syntax: "[NOSAVE|SAVE] [NOW] [FORCE] [ABORT]", summary: "Stop the server", flags: "admin noscript loading stale no_multi", run: runShutdown,
-			details: "Connections finish what they have sent, and the state is written to disk in any case."},
+			details: "weir answers the commands that it has received, and writes the state to disk in any case."},
 		{name: "ROLE", arity: 1, summary: "The role of this node in replication", flags: "noscript loading stale fast", run: runRole},
 		waitCommand(),
 		{name: "MONITOR", arity: 1, summary: "See every command as it comes", flags: "admin noscript loading stale no_multi", run: func(s *session, _ [][]byte) {
 			s.ok()
 			s.setMonitor(true)
-		}, details: "Arguments of AUTH and HELLO are not shown. While someone watches, pipelines are decided command by command, which is slower."},
+		}, details: "Arguments of AUTH and HELLO are not shown. While a client monitors, pipelines are decided command by command, which is slower."},
 	}
 	for _, cmd := range commands {
 		cmd.group = groupServer

@@ -15,7 +15,7 @@ func settleCommands() []*command {
 		{
 			name: "RL.RENEW", arity: -4, syntax: "key holder ttl [ID token]",
 			summary: "Keep a slot longer",
-			details: "The slot is held for `ttl` from now, whatever was left of it.",
+			details: "The slot is held for `ttl` from now, whatever time was left.",
 			params: []param{paramKey, {"holder", "the holder id that `RL.ACQUIRE` was given or answered"},
 				{"ttl", "a duration; 0: until it is released"}, paramID},
 			reply: "1, or 0 when the holder has lost the slot: then stop, or acquire again.",
@@ -45,8 +45,8 @@ func settleCommands() []*command {
 		{
 			name: "RL.FORGIVE", arity: -3, syntax: "policy key [policy key ...] [ID token]", keys: keySpec{2, -1, 2},
 			summary: "Forget the strikes of a policy for a key, and end their penalties",
-			details: "What to send after an attempt under a policy with `STRIKE ... ATTEMPTS` succeeded; `RL.RESET` does it for `RL.STRIKE`. It forgives the attempts that are still running as well, " +
-				"and other limits of the policy stay as they are. To take back one attempt and leave those before it, send `RL.REFUND policy|<policy>|<number of the limit, from 0>|<key> 1`, which ends no penalty.",
+			details: "Send it after an attempt under a policy with `STRIKE ... ATTEMPTS` succeeded; for `RL.STRIKE` send `RL.RESET`. It also forgives the attempts that are still running. " +
+				"Other limits of the policy stay as they are. To take back only one attempt, send `RL.REFUND policy|<policy>|<number of the limit, from 0>|<key> 1`, which ends no penalty.",
 			params: []param{{"policy", "a policy made with `RL.POLICY SET`"}, paramKey, paramID},
 			reply:  "How many limiters had strikes.",
 			cost:   "O(n) in the limits of the policies",
@@ -57,12 +57,12 @@ func settleCommands() []*command {
 		{
 			name: "RL.BLOCK", arity: -3, syntax: "key duration|FOREVER [EVERYWHERE] [REASON text] [ID token]",
 			summary: "Deny every decision on a key",
-			details: "A block denies the decisions on exactly its key, under every policy. `EVERYWHERE` denies those on every key that ends in `|` and this " +
-				"one as well; and on a key that begins with `ip:` it does the same for the address behind that. So there is one way to block an address: " +
+			details: "A block denies the decisions on exactly its key, under every policy. `EVERYWHERE` also denies decisions on every key that ends in `|` and this " +
+				"key. For a key of `ip:` and an address it does the same for the address alone. So one command blocks an address: " +
 				"`RL.BLOCK ip:192.0.2.66 1h EVERYWHERE`. It reaches `ip:192.0.2.66` and `login|ip:192.0.2.66`, which the middleware of the Go client asks about, " +
 				"with a policy and without, and `192.0.2.66`, which proxies and Envoy ask about. An IPv6 client is its /64 to all of them: `ip:2001:db8:0:7::/64`. " +
 				"An address that is written otherwise is an error, because the block would reach nobody.\n\n" +
-				"A block takes the place of the one that its key has. At most 1000 blocks `EVERYWHERE` are in force. Only a user who may use all keys may set, replace or lift one, " +
+				"A block replaces an earlier block of its key. At most 1000 blocks `EVERYWHERE` are in force. Only a user with permission for all keys may set, replace or lift such a block, " +
 				"and in a cluster every node has to know it.",
 			params: []param{paramKey, {"duration", "how long, from now; `FOREVER`: until `RL.UNBLOCK`"},
 				{"EVERYWHERE", "also on every key that ends in `|` and this one; of `ip:` and an address also on the address alone"},

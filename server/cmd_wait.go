@@ -20,8 +20,8 @@ const (
 func waitCommand() *command {
 	return &command{
 		name: "WAIT", arity: 3, syntax: "replicas timeout", summary: "Wait until so many replicas have what this node has decided", flags: "", run: runWait,
-		details: "The leader of a cluster answers a decision when a majority has it on disk, so that many replicas are there at once; for more it waits " +
-			"`timeout` milliseconds, at most and with 0 a minute, but not in a transaction. A node that does not lead knows of the majority only and does not wait.",
+		details: "The leader of a cluster answers a decision when a majority has it on disk, so `WAIT` counts these replicas at once. For more it waits " +
+			"`timeout` milliseconds, at most a minute (also with 0), but not in a transaction. A follower knows only about the majority and does not wait.",
 		reply: "How many replicas have it; 0 where there are none.",
 	}
 }

@@ -18,15 +18,15 @@ func weirClusterCommand() *command {
 		return cmd
 	}
 	status := sub("STATUS", "", 2, "The cluster as this node sees it", "", runClusterStatus)
-	status.reply = "A map: `cluster_id`, `node` (this one), `leader` (empty: none is known), `last_leader`, `term`, `applied_index`, `commit_index`, `stale_ms`, `log_format` (the newest that every node it knows reads), and `nodes`, " +
-		"each a map of `id`, `client_addr`, `raft_addr`, `voter`, `up`, `applied_index`, `heard_ms` (how long ago), `lag_entries` (committed, as far as was known then, and not applied by it), `clock_ahead_ms` (of this node's wall clock), `log_format` (the newest it reads; 0: it has not said)."
+	status.reply = "A map. Of the cluster: `cluster_id`, `node` (this node), `leader` (empty if unknown), `last_leader`, `term`, `applied_index`, `commit_index`, `stale_ms`, `log_format` (the newest that all known nodes read), and `nodes`. " +
+		"Of each node: `id`, `client_addr`, `raft_addr`, `voter`, `up`, `applied_index`, `heard_ms` (since its last message), `lag_entries` (known as committed, not applied yet), `clock_ahead_ms` (relative to this node's wall clock), `log_format` (the newest it reads; 0: unknown)."
 	return &command{
 		name: "WEIR.CLUSTER", arity: -2, group: groupCluster, flags: flags, summary: "See and change the cluster; `weir cluster` does the same from a shell",
-		details: "Any node passes a change on to the leader. It ends when a majority has agreed to it.",
+		details: "Any node forwards a change to the leader. The command ends when a majority has agreed.",
 		subs: []*command{
 			status,
-			sub("ADD", "id addr", 4, "Take a node in", "It follows first, and votes once it has caught up. `addr` is its address for the other nodes.", runClusterAdd),
-			sub("REMOVE", "id", 3, "Put a node out", "Stop it first: a node that was put out does not come back by itself.", runClusterRemove),
+			sub("ADD", "id addr", 4, "Add a node", "It follows first, and votes once it has caught up. `addr` is its address for the other nodes.", runClusterAdd),
+			sub("REMOVE", "id", 3, "Remove a node", "Stop it first: a removed node does not come back by itself.", runClusterRemove),
 			sub("TRANSFER", "[id]", -2, "Hand leadership to a node, or to whichever is best", "", runClusterTransfer),
 			sub("SNAPSHOT", "", 2, "Write a snapshot on this node, and shorten its log", "", runClusterSnapshot),
 		},

@@ -45,8 +45,8 @@ func memberMetrics(m *limiter.Member) []metric {
 
 func consensusMetrics(c limiter.Consensus) []metric {
 	return []metric{
-		counter("cluster_leader_changes_total", "Times that this node found another to lead than before.", c.LeaderChanges),
-		counter("cluster_clock_clamps_total", "Entries whose time lay before the last one's, and was held there.", c.Clamps),
+		counter("cluster_leader_changes_total", "Times that this node saw a new leader.", c.LeaderChanges),
+		counter("cluster_clock_clamps_total", "Entries with a time before the last entry's, which was used instead.", c.Clamps),
 		counter("cluster_cold_starts_total", "Full stops of the cluster after which this node was the first to lead.", c.ColdStarts),
 		counter("cluster_cold_starts_uncredited_total", "Full stops whose downtime refilled nothing, because there was no recent note of a majority's wall clocks.", c.Uncredited),
 		counter("cluster_downtime_credit_seconds_total", "Limiter time that this node gave for full stops of the cluster.", c.DowntimeCredit.Seconds()),

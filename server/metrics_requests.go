@@ -8,7 +8,7 @@ import (
 
 func (s *Server) buildMetrics() []metric {
 	return []metric{
-		gauge("build_info", "1, labeled with what is running.", 1).with("version", s.cfg.Version, "goversion", runtime.Version()),
+		gauge("build_info", "1, labeled with the running version.", 1).with("version", s.cfg.Version, "goversion", runtime.Version()),
 	}
 }
 
@@ -50,7 +50,7 @@ func (s *Server) commandMetrics() (ms []metric) {
 	s.eachUsed(func(cmd *command, stat *commandStat) {
 		ms = append(ms,
 			counter("commands_total", "Commands carried out.", stat.calls.Load()).with("command", cmd.full),
-			counter("command_seconds_total", "Time they took; that of a pipeline is shared out evenly.", float64(stat.ns.Load())/1e9).with("command", cmd.full),
+			counter("command_seconds_total", "Seconds that commands took; the time of a pipeline is shared evenly.", float64(stat.ns.Load())/1e9).with("command", cmd.full),
 			counter("commands_failed_total", "Commands carried out that answered an error.", stat.failed.Load()).with("command", cmd.full),
 			counter("commands_rejected_total", "Commands refused before they were carried out.", stat.rejected.Load()).with("command", cmd.full))
 	})
@@ -89,9 +89,9 @@ func (s *Server) errorMetrics() (ms []metric) {
 	w := s.state.stats
 	return append(ms,
 		counter("auth_failures_total", "Wrong passwords.", w.authFailures.Load()),
-		counter("auth_lockouts_total", "Addresses that failed so often that their logins are held back.", w.lockouts.Load()),
-		counter("auth_delays_total", "Logins that were held back or refused for earlier failures of their address.", w.authWaits.Load()),
-		counter("permission_denials_total", "Commands refused because of who sent them.", w.noPermission.Load()))
+		counter("auth_lockouts_total", "Addresses whose logins are delayed after too many failures.", w.lockouts.Load()),
+		counter("auth_delays_total", "Logins that were delayed or refused for earlier failures of their address.", w.authWaits.Load()),
+		counter("permission_denials_total", "Commands refused because the user lacks permission.", w.noPermission.Load()))
 }
 
 // rlsMetrics are what Envoys were told.

@@ -13,13 +13,13 @@ func tableMetrics(stats engine.Stats) []metric {
 		gauge("memory_bytes", "Memory of limiters and their index.", stats.MemoryBytes),
 		gauge("memory_max_bytes", "Bound on weir_memory_bytes, 0: none.", stats.MaxMemoryBytes),
 		counter("expired_keys_total", "Idle limiters collected.", stats.Expired),
-		counter("evicted_keys_total", "Limiters given up because memory was full.", stats.Evicted),
+		counter("evicted_keys_total", "Limiters evicted because memory was full.", stats.Evicted),
 		counter("forgiven_units_total", "Units in use that evictions forgot.", stats.ForgivenUnits),
 		counter("strikes_total", "Strikes counted, by RL.STRIKE and by policies with STRIKE: failures, and with ATTEMPTS all attempts.", stats.Strikes),
 		counter("strike_successes_total", "Of the attempts among them, those that succeeded: RL.FORGIVE or RL.RESET was sent.", stats.Successes),
 		counter("strike_delays_total", "Strikes that were admitted with a delay of their response.", stats.Delays),
-		counter("strike_penalties_total", "Times that strikes put a key under a penalty.", stats.Penalties),
-		counter("strike_lockouts_total", "Of them, those of the last threshold.", stats.Lockouts),
+		counter("strike_penalties_total", "Penalties that strikes began.", stats.Penalties),
+		counter("strike_lockouts_total", "Penalties of a last threshold.", stats.Lockouts),
 	}
 	const decided = "Decisions this node carried out, by algorithm and result. In a cluster every node carries out all that is admitted."
 	for a := range stats.KeysBy {
@@ -66,12 +66,12 @@ func (s *Server) storageMetrics() (ms []metric) {
 		return nil
 	}
 	if storage.UsedBytes > 0 {
-		ms = append(ms, gauge("storage_bytes", "What the state takes on disk.", storage.UsedBytes))
+		ms = append(ms, gauge("storage_bytes", "Size of the state on disk.", storage.UsedBytes))
 	}
 	if storage.SizeBytes > 0 {
 		ms = append(ms,
-			gauge("storage_free_bytes", "What is free on the file system of the data directory.", storage.FreeBytes),
-			gauge("storage_size_bytes", "What the file system of the data directory holds in all.", storage.SizeBytes))
+			gauge("storage_free_bytes", "Free space on the file system of the data directory.", storage.FreeBytes),
+			gauge("storage_size_bytes", "Size of the file system of the data directory.", storage.SizeBytes))
 	}
 	return ms
 }

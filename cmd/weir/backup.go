@@ -20,7 +20,7 @@ const partSuffix = ".part"
 
 // backupCmd copies the state of a running server into a file.
 type backupCmd struct {
-	File         string `arg:"" help:"Where to write the backup: a file that is not there yet, or - for standard output."`
+	File         string `arg:"" help:"The new file of the backup, or - for standard output."`
 	Addr         string `address:"" default:"127.0.0.1:6380" help:"The server, or any node of a cluster, as clients reach it."`
 	PasswordFile string `placeholder:"FILE" help:"File that holds the password of the server."`
 	dialFlags

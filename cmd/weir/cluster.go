@@ -31,8 +31,8 @@ type clusterCmd struct {
 	dialFlags
 
 	Status   clusterStatusCmd   `cmd:"" help:"Show the nodes, as one of them sees them. Fails when no leader is known."`
-	Add      clusterAddCmd      `cmd:"" help:"Take a node into the cluster."`
-	Remove   clusterRemoveCmd   `cmd:"" help:"Put a node out of the cluster. Stop it first."`
+	Add      clusterAddCmd      `cmd:"" help:"Add a node to the cluster."`
+	Remove   clusterRemoveCmd   `cmd:"" help:"Remove a node from the cluster. Stop it first."`
 	Transfer clusterTransferCmd `cmd:"" help:"Hand leadership to another node."`
 	Snapshot clusterSnapshotCmd `cmd:"" help:"Have the node at --addr write a snapshot."`
 }
@@ -47,7 +47,7 @@ type clusterRemoveCmd struct {
 }
 
 type clusterTransferCmd struct {
-	ID        string `arg:"" optional:"" help:"The node that is to lead; any, unless given."`
+	ID        string `arg:"" optional:"" help:"The node to become leader; any, unless given."`
 	IfLeading bool   `env:"-" help:"Only if the node at --addr leads: for a node that is about to stop."`
 }
 

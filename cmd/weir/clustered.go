@@ -17,25 +17,25 @@ import (
 
 // clusterFlags make a server one of several nodes.
 type clusterFlags struct {
-	NodeID     string   `name:"node-id" placeholder:"ID" help:"Run as this node of a cluster, which --join names. Without its data directory it is another node: remove it, and it comes back under a name made of this one."`
+	NodeID     string   `name:"node-id" placeholder:"ID" help:"Run as this node of a cluster, which --join names. Without its data directory it is another node: remove the old one, and it joins under a new name made of this one."`
 	RaftAddr   string   `address:"" default:"127.0.0.1:6390" placeholder:"HOST:PORT" help:"Address by which the other nodes reach this one. Only this machine by default; beyond it certificates or a cluster secret are required."`
-	RaftListen string   `address:"listen" placeholder:"HOST:PORT" help:"Where to listen for other nodes, when that is not --raft-addr, like 0.0.0.0:6390 in a container."`
-	Join       []string `address:"" placeholder:"HOST:PORT" help:"Inter-node addresses of the nodes that may be there: the same, in the same order, on every node. This node alone for a cluster of one. Ignored once this node belongs to a cluster."`
-	Expect     int      `least:"1" help:"How many nodes found the cluster together; all of --join by default. More than half of them, so that there are never two clusters."`
-	Advertise  string   `address:"" placeholder:"HOST:PORT" help:"Address by which clients reach this node, told to cluster clients; --tls-listen by default where there is one, else --listen."`
-	Redirect   string   `default:"forward" enum:"forward,moved" help:"What a node that does not lead does with a decision: forward it to the leader, or answer MOVED."`
+	RaftListen string   `address:"listen" placeholder:"HOST:PORT" help:"Address to listen on for other nodes, if it differs from --raft-addr, like 0.0.0.0:6390 in a container."`
+	Join       []string `address:"" placeholder:"HOST:PORT" help:"Inter-node addresses of the nodes: the same, in the same order, on every node. Only this node for a cluster of one. Ignored once this node belongs to a cluster."`
+	Expect     int      `least:"1" help:"Number of nodes that found the cluster together; all of --join by default. More than half of them, so that two clusters are impossible."`
+	Advertise  string   `address:"" placeholder:"HOST:PORT" help:"Address by which clients reach this node, for cluster clients; --tls-listen by default if it is set, else --listen."`
+	Redirect   string   `default:"forward" enum:"forward,moved" help:"How a follower handles a decision: forward it to the leader, or answer MOVED."`
 
-	ClusterSecret     string `placeholder:"SECRET" help:"What a node must know to speak to this one. Others on this machine can read it from the process list: the file is better."`
+	ClusterSecret     string `placeholder:"SECRET" help:"Secret that another node must know to speak to this node. Other users of this machine can read it from the process list: the file is better."`
 	ClusterSecretFile string `placeholder:"FILE" help:"File that holds the cluster secret."`
 
 	RaftTLSCertFile string `name:"raft-tls-cert-file" placeholder:"FILE" help:"Certificate of this node, for TLS between nodes. One of its names must be the node id, as a DNS name, or weir://node/ID as a URI; it is read again when it is replaced."`
 	RaftTLSKeyFile  string `name:"raft-tls-key-file" placeholder:"FILE" help:"Private key of that certificate."`
-	RaftTLSCAFile   string `name:"raft-tls-ca-file" placeholder:"FILE" help:"Certificates of the authorities that sign those of nodes, and of nothing else."`
+	RaftTLSCAFile   string `name:"raft-tls-ca-file" placeholder:"FILE" help:"Certificates of the authorities that sign certificates of nodes, and no others."`
 
 	Durability     string           `enum:",fsync,os,memory" default:"" help:"When a decision counts as written, in a cluster: fsync (the default) on a majority's disks, os in a majority's page caches, memory in a majority's memory. Without --node-id it makes this server a cluster of one."`
-	RaftHeartbeat  time.Duration    `default:"750ms" help:"How long a node waits for its leader before it asks for an election, once to twice this. Longer than the worst pause of disk or processor; short enough that decisions go on within three seconds of a leader's death."`
-	MaxDecisionAge time.Duration    `least:"1ms" default:"2s" help:"How late an answer may come before it becomes UNKNOWN: an admission handed out later would be a burst."`
-	SnapshotBytes  cmdline.ByteSize `least:"1kb" default:"64mb" help:"How much log makes a snapshot. A restart replays at most about as much."`
+	RaftHeartbeat  time.Duration    `default:"750ms" help:"How long a node waits for its leader before it asks for an election, once to twice this. Longer than the worst pause of disk or processor; short enough that decisions continue within three seconds of a leader's death."`
+	MaxDecisionAge time.Duration    `least:"1ms" default:"2s" help:"How late an answer may come before it becomes UNKNOWN: a later admission would be a burst."`
+	SnapshotBytes  cmdline.ByteSize `least:"1kb" default:"64mb" help:"Size of the log after which a snapshot is written. A restart replays at most about as much."`
 
 	TestDial       map[string]string `hidden:"" mapsep:"," help:"For tests: dial another address instead of a node's own."`
 	TestWallOffset time.Duration     `hidden:"" help:"For tests: shift the wall clock."`

@@ -17,8 +17,8 @@ import (
 
 // demoCmd runs three nodes of one cluster on this machine, to try out what a cluster does.
 type demoCmd struct {
-	Dir       string `env:"-" default:"weir-data-cluster" placeholder:"DIR" help:"Where the nodes keep their state, configuration and logs."`
-	FirstPort int    `env:"-" least:"1" default:"6380" help:"Ports: clients at +0, +2, +4, HTTP at +1, +3, +5, other nodes at +10, +11, +12. Where one is taken, all move by 20 until they are free."`
+	Dir       string `env:"-" default:"weir-data-cluster" placeholder:"DIR" help:"Directory for the state, configuration and logs of the nodes."`
+	FirstPort int    `env:"-" least:"1" default:"6380" help:"Ports: clients at +0, +2, +4, HTTP at +1, +3, +5, other nodes at +10, +11, +12. If one is taken, all move by 20 until they are free."`
 }
 
 const (

@@ -30,7 +30,7 @@ var (
 // hold nothing but weir, and reads the variable that serve reads.
 type healthcheckCmd struct {
 	HTTP    string `name:"http" address:"" mayempty:"" default:"127.0.0.1:6381" help:"The server's --http. Without a host: this machine."`
-	HTTPTLS bool   `name:"http-tls" help:"Ask by HTTPS, as the server's --http-tls says. Its certificate is not checked: nothing secret is asked or answered."`
+	HTTPTLS bool   `name:"http-tls" help:"Ask by HTTPS, as the server's --http-tls says. Its certificate is not verified: no secret is sent or received."`
 }
 
 func (h *healthcheckCmd) Run() error { return h.ask(os.Stdout) }

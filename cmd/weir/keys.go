@@ -15,16 +15,16 @@ import (
 type keysCmd struct {
 	remote
 
-	List    keysListCmd    `cmd:"" help:"List keys that are not idle, and what counts against them."`
-	Look    keysLookCmd    `cmd:"" help:"Show what counts against a key: its own limiter, and those that policies keep for it."`
-	Explain keysExplainCmd `cmd:"" help:"Say what a decision would answer now, and why, without taking anything."`
-	Reset   keysResetCmd   `cmd:"" help:"Forget what counts against keys, with all policies. Blocks stay."`
+	List    keysListCmd    `cmd:"" help:"List keys that are not idle, with their usage."`
+	Look    keysLookCmd    `cmd:"" help:"Show all that counts against a key: its own limiter, and the limiters of policies."`
+	Explain keysExplainCmd `cmd:"" help:"Preview the answer of a decision, and why, without taking anything."`
+	Reset   keysResetCmd   `cmd:"" help:"Forget the usage of keys, with all policies. Blocks stay."`
 	Block   keysBlockCmd   `cmd:"" help:"Deny every decision on keys."`
 	Unblock keysUnblockCmd `cmd:"" help:"Lift blocks."`
 }
 
 type keysListCmd struct {
-	Pattern string `arg:"" default:"*" help:"Which keys, as in Redis: *, ?, [ab]. Those of policies are named policy|<policy>|<limit>|<key>."`
+	Pattern string `arg:"" default:"*" help:"Which keys, as in Redis: *, ?, [ab]. Keys of policies are named policy|<policy>|<limit>|<key>."`
 	Limit   int    `env:"-" default:"100" help:"How many at most; 0 for all."`
 	JSON    bool   `env:"-" name:"json" help:"Print JSON."`
 }
@@ -42,7 +42,7 @@ type keysExplainCmd struct {
 // keysChosen are the keys that a change is for.
 type keysChosen struct {
 	Keys   []string `arg:"" optional:"" help:"The keys."`
-	Match  string   `env:"-" placeholder:"PATTERN" help:"All keys that match, instead of names. Those that come meanwhile may be missed."`
+	Match  string   `env:"-" placeholder:"PATTERN" help:"All keys that match, instead of names. Keys that are created meanwhile may be missed."`
 	DryRun bool     `env:"-" help:"Only say which."`
 	JSON   bool     `env:"-" name:"json" help:"Print JSON."`
 }
@@ -53,7 +53,7 @@ type keysBlockCmd struct {
 	keysChosen
 	Everywhere bool   `env:"-" help:"Also on every key that ends in | and this one, and of ip: and an address on the address alone: the way to block an address."`
 	For        string `env:"-" default:"FOREVER" placeholder:"DURATION" help:"How long, like 90s or 1h; until it is lifted, unless given."`
-	Reason     string `env:"-" help:"Why, for those who look."`
+	Reason     string `env:"-" help:"The reason, shown to people who look the key up."`
 }
 
 type keysUnblockCmd struct{ keysChosen }

@@ -19,15 +19,15 @@ type cli struct {
 	Help        helpCmd        `cmd:"" help:"Explain the commands a client may send."`
 	Dialects    dialectsCmd    `cmd:"" help:"List the limiter libraries whose scripts are recognised."`
 	Cluster     clusterCmd     `cmd:"" help:"Look at a running cluster, or change it."`
-	Policy      policyCmd      `cmd:"" help:"Test policy files, compare them with a running server, apply them, or write down what is in force."`
+	Policy      policyCmd      `cmd:"" help:"Test policy files, compare them with a running server, apply them, or export the policies in force."`
 	Keys        keysCmd        `cmd:"" help:"List keys of a running server, look them up, explain, reset and block them."`
-	Call        callCmd        `cmd:"" help:"Send one command to a running server and print the reply, where there is no other client."`
+	Call        callCmd        `cmd:"" help:"Send one command to a running server and print the reply, without another client."`
 	Top         topCmd         `cmd:"" help:"Watch a running server: decisions, time to decide, heaviest keys, memory, nodes."`
-	Doctor      doctorCmd      `cmd:"" help:"Look at what the flags of weir serve ask for, and at the server that runs with them: what is well, what is not, and what to do. Exit code 1 if something fails."`
+	Doctor      doctorCmd      `cmd:"" help:"Check what the flags of weir serve need, and the server that runs with them, and say what to do. Exit code 1 if a check fails."`
 	Backup      backupCmd      `cmd:"" help:"Copy the state of a running server into a file."`
-	Restore     restoreCmd     `cmd:"" help:"Make a data directory of a backup: for a server that runs alone, or the first node of a new cluster."`
+	Restore     restoreCmd     `cmd:"" help:"Restore a backup into a data directory, for a server that runs alone or the first node of a new cluster."`
 	Healthcheck healthcheckCmd `cmd:"" help:"Ask a server whether it is ready: exit code 0 if it is."`
-	Demo        demoCmd        `cmd:"" help:"Run three nodes of one cluster on this machine, to try out what a cluster does. Ends them all when it ends."`
+	Demo        demoCmd        `cmd:"" help:"Run three nodes of one cluster on this machine, to try a cluster. Stops them all when it ends."`
 	DemoNode    demoNodeCmd    `cmd:"" name:"__demo-node" hidden:""`
 	Completion  completionCmd  `cmd:"" help:"Print what makes a shell complete weir's commands and flags."`
 	Complete    completeCmd    `cmd:"" name:"__complete" hidden:""`

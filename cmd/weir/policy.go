@@ -18,16 +18,16 @@ import (
 
 // policyCmd works on policy files, and on the policies of a running server.
 type policyCmd struct {
-	Test   policyTestCmd   `cmd:"" help:"Run the tests of policy files in frozen time, without a server. Exit code 1 when one fails, 2 when a file is bad."`
-	Diff   policyDiffCmd   `cmd:"" help:"Show what of a file is not so on a server, and what the file lacks. Exit code 0: no difference, 1: there is one, 2: an error."`
-	Apply  policyApplyCmd  `cmd:"" help:"Make policies as a file says, all of them in one step or none. Policies that it does not name stay, unless --prune is given."`
+	Test   policyTestCmd   `cmd:"" help:"Run the tests of policy files in simulated time, without a server. Exit code 1 when one fails, 2 when a file is bad."`
+	Diff   policyDiffCmd   `cmd:"" help:"Show the differences between a file and a server. Exit code 0: no difference, 1: differences, 2: an error."`
+	Apply  policyApplyCmd  `cmd:"" help:"Set the policies of a file, in one atomic step. Policies that it does not name stay, unless --prune is given."`
 	Export policyExportCmd `cmd:"" help:"Write the policies that are in force as a file."`
 }
 
 type policyApplyCmd struct {
 	remote
 	File     string `short:"f" required:"" placeholder:"FILE" help:"The policy file."`
-	Prune    bool   `env:"-" help:"Also remove the policies of the file's owner that the file lacks, and overrides that hold for ever."`
+	Prune    bool   `env:"-" help:"Also remove policies of the file's owner that are not in the file, and permanent overrides."`
 	DryRun   bool   `env:"-" help:"Only show what would change."`
 	TakeOver bool   `env:"-" help:"Take over the policies of the file that belong to another owner."`
 }
@@ -35,12 +35,12 @@ type policyApplyCmd struct {
 type policyDiffCmd struct {
 	remote
 	File string `short:"f" required:"" placeholder:"FILE" help:"The policy file."`
-	JSON bool   `env:"-" name:"json" help:"Print JSON: a list of changes, each what is so before and after."`
+	JSON bool   `env:"-" name:"json" help:"Print JSON: a list of changes, each with before and after."`
 }
 
 type policyExportCmd struct {
 	remote
-	Owner string `env:"-" mayempty:"" placeholder:"OWNER" default:"*" help:"Only the policies of this owner; --owner= for those of nobody. Unless given, all policies must have the same owner."`
+	Owner string `env:"-" mayempty:"" placeholder:"OWNER" default:"*" help:"Only the policies of this owner; --owner= for policies without an owner. Unless given, all policies must have the same owner."`
 	JSON  bool   `env:"-" name:"json" help:"Print JSON instead of YAML, in the server's terms."`
 }
 

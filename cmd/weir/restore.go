@@ -18,7 +18,7 @@ import (
 // serve, variables included.
 type restoreCmd struct {
 	File       string `arg:"" help:"The backup, or - for standard input."`
-	DataDir    string `default:"weir-data" help:"Where the state goes: a directory that is empty or not there."`
+	DataDir    string `default:"weir-data" help:"Directory for the state: empty, or not there yet."`
 	NodeID     string `name:"node-id" placeholder:"ID" help:"Make the first node of a new cluster, with this id. Others join it with empty directories."`
 	RaftAddr   string `address:"" default:"127.0.0.1:6390" placeholder:"HOST:PORT" help:"The node's --raft-addr: the address by which other nodes will reach it."`
 	Durability string `enum:",fsync,os" default:"" help:"The node's --durability. Without --node-id it makes a cluster of one."`

@@ -39,11 +39,11 @@ type topCmd struct {
 	HTTP         string        `name:"http" address:"" mayempty:"" default:"127.0.0.1:6381" help:"The server's --http. Without a host: this machine."`
 	HTTPTLS      bool          `name:"http-tls" help:"Ask by HTTPS, as the server's --http-tls says."`
 	TLSCAFile    string        `name:"tls-ca-file" env:"-" placeholder:"FILE" help:"Certificates of the authorities that sign the server's; the machine's own unless given."`
-	User         string        `env:"-" default:"default" placeholder:"NAME" help:"Log in as this user, who must be one that may look at all keys."`
+	User         string        `env:"-" default:"default" placeholder:"NAME" help:"Log in as this user, who needs permission to read all keys."`
 	PasswordFile string        `placeholder:"FILE" help:"File that holds the password."`
 	Every        time.Duration `env:"-" default:"1s" help:"How often to look, a second or more."`
-	Once         bool          `env:"-" help:"Look twice, --every apart, print that once and end."`
-	JSON         bool          `env:"-" name:"json" help:"Print JSON, an object a line: what /status.json says."`
+	Once         bool          `env:"-" help:"Measure for --every, print one report and end."`
+	JSON         bool          `env:"-" name:"json" help:"Print JSON, an object a line: the content of /status.json."`
 }
 
 var errNoStatus = errors.New("no status")

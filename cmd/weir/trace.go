@@ -24,7 +24,7 @@ import (
 // traceFlags make a server tell a collector of OpenTelemetry what decisions do.
 type traceFlags struct {
 	OTLPEndpoint string `name:"otlp-endpoint" placeholder:"URL" help:"Send traces of OpenTelemetry there, by OTLP over HTTP, like http://127.0.0.1:4318/v1/traces; none unless given. They hold commands and times, and no key."`
-	OTLPEvery    int64  `name:"otlp-every" default:"1000" help:"Trace one in so many reads of clients, each with the decisions that it brought, and one in so many entries of a cluster's log."`
+	OTLPEvery    int64  `name:"otlp-every" default:"1000" help:"Trace one of this many reads of clients, each with its decisions, and one of this many entries of a cluster's log."`
 }
 
 const (
