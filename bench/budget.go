@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/weir-project/weir/bench/servers"
 )
 
 const (
@@ -50,14 +52,14 @@ func (r *Runner) plan(ctx context.Context, all []contest) (time.Duration, error)
 // loads is how many cells' worth of loads a run makes, rounded up, and the time it takes
 // besides.
 func (r *Runner) loads(all []contest) (loads int, besides time.Duration) {
-	parts, servers := 0, make(map[Server]bool)
+	parts, started := 0, make(map[servers.Server]bool)
 	for _, c := range all {
 		for _, one := range c.cells {
 			parts += r.Repetitions*calibrationParts + 2 // calibrations, the first being a glance
-			if server := processes(one.target.Server); !servers[server] {
-				servers[server] = true
+			if server := processes(one.target.Server); !started[server] {
+				started[server] = true
 				besides += startTime
-				if _, elects := server.(*Cluster); elects {
+				if _, elects := server.(*servers.Cluster); elects {
 					besides += electionTime
 				}
 			}

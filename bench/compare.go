@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"github.com/weir-project/weir/bench/machine"
 )
 
 // Verdict says what became of a figure from one report to another.
@@ -108,8 +110,8 @@ func doubtsBetween(before, after *Report) (doubts []string) {
 			doubts = append(doubts, fmt.Sprintf("%s differs: %s, then %s", c.what, c.before, c.after))
 		}
 	}
-	for i, m := range []Machine{before.Machine, after.Machine} {
-		if m.busy() {
+	for i, m := range []machine.Machine{before.Machine, after.Machine} {
+		if busy(m) {
 			doubts = append(doubts, fmt.Sprintf("the machine was busy before the %s run (load average %.2f)", [...]string{"first", "second"}[i], m.LoadAverage))
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/weir-project/weir/bench/servers"
 )
 
 //go:embed scripts/token_bucket.lua
@@ -42,7 +44,7 @@ type Contenders struct {
 	// with {key} in it.
 	Addr, Template string
 
-	clusters map[string]*Cluster
+	clusters map[string]*servers.Cluster
 	made     int
 }
 
@@ -68,7 +70,7 @@ func (c *Contenders) target(name, instance string) (Target, error) {
 		return c.clustered(instance, clusterSize+2, "fsync")
 	case followerName:
 		t, err := c.clustered(instance, clusterSize, "fsync")
-		t.Server = Follower{t.Server.(*Cluster)}
+		t.Server = servers.Follower{Cluster: t.Server.(*servers.Cluster)}
 		return t, err
 	case crabName:
 		return c.throttlecrab()
@@ -90,11 +92,11 @@ func (c *Contenders) path(name string) string {
 const moreClients = "15000"
 
 // weir is weir as it runs by default: on disk, saved every second.
-func (c *Contenders) weir() *Process {
+func (c *Contenders) weir() *servers.Process {
 	path := c.path("weir")
-	return &Process{
+	return &servers.Process{
 		Binary:  c.Tools.Weir,
-		Args:    []string{"serve", "--listen", "127.0.0.1:" + portPlaceholder, "--http", "", "--max-clients", moreClients, "--data-dir", path},
+		Args:    []string{"serve", "--listen", "127.0.0.1:" + servers.PortPlaceholder, "--http", "", "--max-clients", moreClients, "--data-dir", path},
 		LogFile: path + ".log",
 		Unset:   "WEIR_", // its defaults, not the user's
 	}
@@ -127,9 +129,9 @@ func (c *Contenders) throttlecrab() (Target, error) {
 		return Command{Args: []string{"THROTTLE", keyPlaceholder, burst, count, period, costPlaceholder}, Reply: decisionReply(5)}
 	}
 	return Target{
-		Server: &Process{
+		Server: &servers.Process{
 			Binary:  c.Tools.ThrottleCrab,
-			Args:    []string{"--redis", "--redis-host", "127.0.0.1", "--redis-port", portPlaceholder},
+			Args:    []string{"--redis", "--redis-host", "127.0.0.1", "--redis-port", servers.PortPlaceholder},
 			LogFile: c.path("throttlecrab") + ".log", Bare: true,
 		},
 		Keeps: true,
@@ -148,7 +150,7 @@ func (c *Contenders) custom() (Target, error) {
 		return Target{}, fmt.Errorf("%s %w: an address and a command have to be given", customName, ErrToolMissing)
 	}
 	return Target{
-		Server: &Remote{At: c.Addr}, Keeps: true,
+		Server: &servers.Remote{At: c.Addr}, Keeps: true,
 		Commands: map[Workload]Command{Custom: {Args: args, Reply: anyReply()}},
 	}, nil
 }

@@ -3,6 +3,8 @@ package bench
 import (
 	"fmt"
 	"path/filepath"
+
+	"github.com/weir-project/weir/bench/servers"
 )
 
 // redisTarget is a way to limit with Redis or Valkey, without persistence.
@@ -26,13 +28,13 @@ func (c *Contenders) redisTarget(name string) (Target, error) {
 	return make()
 }
 
-func (c *Contenders) redis(more ...string) *Process {
+func (c *Contenders) redis(more ...string) *servers.Process {
 	log := c.path("redis") + ".log"
-	return &Process{
+	return &servers.Process{
 		Binary: c.Tools.RedisServer,
 		Args: append([]string{
-			"--bind", "127.0.0.1", "--port", portPlaceholder, "--save", "", "--appendonly", "no",
-			"--dir", filepath.Dir(log), "--dbfilename", portPlaceholder + ".rdb", // replicas write what they are sent
+			"--bind", "127.0.0.1", "--port", servers.PortPlaceholder, "--save", "", "--appendonly", "no",
+			"--dir", filepath.Dir(log), "--dbfilename", servers.PortPlaceholder + ".rdb", // replicas write what they are sent
 		}, more...),
 		LogFile: log,
 	}
@@ -90,4 +92,9 @@ func (c *Contenders) redisCell() (Target, error) {
 			Lasting:     command("999999", "1", "3600"),
 		},
 	}, nil
+}
+
+// replicated is a Redis with two replicas, which it does not let wait for others.
+func (c *Contenders) replicated() *servers.Replicated {
+	return &servers.Replicated{Primary: c.redis("--repl-diskless-sync-delay", "0"), Replicas: []*servers.Process{c.redis(), c.redis()}}
 }

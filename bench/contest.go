@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/weir-project/weir/bench/servers"
 )
 
 // contest is a scenario with the targets of its entrants.
@@ -75,7 +77,7 @@ func (t Target) supported() error {
 	if t.Needs == "" {
 		return nil
 	}
-	known, err := knows(t.Server.Nodes()[0], t.Needs)
+	known, err := servers.Knows(t.Server.Nodes()[0], t.Needs)
 	if err == nil && !known {
 		err = fmt.Errorf("%w %s", ErrUnsupported, t.Needs)
 	}
@@ -93,14 +95,14 @@ func (c *contest) stopUnless(later []contest) error {
 	return errors.Join(errs...)
 }
 
-func (c *contest) needs(s Server) bool {
+func (c *contest) needs(s servers.Server) bool {
 	return slices.ContainsFunc(c.cells, func(one *cell) bool { return processes(one.target.Server) == processes(s) })
 }
 
 // processes is what two ways to one server have in common.
-func processes(s Server) Server {
+func processes(s servers.Server) servers.Server {
 	for {
-		way, ok := s.(interface{ Unwrap() Server })
+		way, ok := s.(interface{ Unwrap() servers.Server })
 		if !ok {
 			return s
 		}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/bench/servers"
 )
 
 // failingGenerator fails its first runs.
@@ -52,7 +54,7 @@ func TestAnElectionIsMeasuredAgainAndSaid(t *testing.T) {
 
 // restless is a server whose leader changes while it is measured.
 type restless struct {
-	Server
+	servers.Server
 	addrs []string // from one question to the next
 }
 

@@ -1,7 +1,7 @@
 // Package bench measures weir beside what people limit with today, on one
 // machine, in one run.
 //
-// A Target is a contender: a Server and how each workload is said to it; Contenders
+// A Target is a contender: a [servers.Server] and how each workload is said to it; Contenders
 // makes them by name. A Load is how requests arrive, and for what. A Scenario compares
 // cells, each a target under a load. The Runner starts the servers of a scenario, checks
 // that each target really decides, finds out how many requests fill a cell, and then

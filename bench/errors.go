@@ -5,16 +5,12 @@ import "errors"
 var (
 	// ErrToolMissing: a program the harness needs is not installed.
 	ErrToolMissing = errors.New("is not installed")
-	// ErrNotReady: a server ended, or did not answer in time.
-	ErrNotReady = errors.New("did not get ready")
 	// ErrNotADecision: a reply is not what the workload's command answers.
 	ErrNotADecision = errors.New("not a decision")
 	// ErrNoLimit: a target admits everything, so it would win by not limiting.
 	ErrNoLimit = errors.New("never denies")
 	// ErrMoved: the cluster elected another leader while it was measured.
 	ErrMoved = errors.New("the leader changed meanwhile")
-	// ErrNoLeader: a cluster did not elect a leader in time.
-	ErrNoLeader = errors.New("no node leads")
 	// ErrStuck: a load did not end; some request was not answered.
 	ErrStuck = errors.New("not all requests were answered")
 	// ErrCannotLoad: redis-benchmark has no such load.
@@ -31,8 +27,6 @@ var (
 	ErrNotAReport = errors.New("not a report of weir-bench")
 	// ErrLoadOutput: the load generator's output is not what it should be.
 	ErrLoadOutput = errors.New("unexpected load generator output")
-	// ErrProcStat: /proc/<pid>/stat is not what it should be.
-	ErrProcStat = errors.New("unexpected process statistics")
 	// ErrTooLong: the plan does not fit the time limit.
 	ErrTooLong = errors.New("does not fit the time limit")
 )

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/redcon"
+
+	"github.com/weir-project/weir/bench/servers"
 )
 
 // fakeServer answers INFO, FLUSHALL and the like, and everything else by reply. As
@@ -39,7 +41,7 @@ func (f *fakeServer) Stop() error                             { f.note("stop"); 
 func (f *fakeServer) Nodes() []string                         { return []string{f.addr} }
 func (f *fakeServer) PIDs() []int                             { return nil }
 func (f *fakeServer) CommandLines() [][]string                { return [][]string{{"fake"}} }
-func (f *fakeServer) Version(context.Context) (string, error) { return versionAt(f.addr) }
+func (f *fakeServer) Version(context.Context) (string, error) { return servers.VersionAt(f.addr) }
 
 func (f *fakeServer) Addr(context.Context) (string, error) { return f.addr, nil }
 

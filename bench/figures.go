@@ -82,3 +82,12 @@ func rate(perSecond float64) string {
 		return fmt.Sprintf("%.0f", perSecond)
 	}
 }
+
+// mapOf returns f of each value.
+func mapOf[T, U any](from []T, f func(T) U) []U {
+	to := make([]U, len(from))
+	for i, v := range from {
+		to[i] = f(v)
+	}
+	return to
+}

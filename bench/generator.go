@@ -10,6 +10,8 @@ import (
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/weir-project/weir/bench/machine"
 )
 
 // Generator makes the requests of a cell.
@@ -75,7 +77,7 @@ func (b *Builtin) Run(ctx context.Context, job Job) (outcome Outcome, err error)
 			return Outcome{}, err
 		}
 	}
-	before, err := cpuTime([]int{os.Getpid()})
+	before, err := machine.CPUTime([]int{os.Getpid()})
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -83,7 +85,7 @@ func (b *Builtin) Run(ctx context.Context, job Job) (outcome Outcome, err error)
 	if err != nil {
 		return Outcome{}, err
 	}
-	after, err := cpuTime([]int{os.Getpid()})
+	after, err := machine.CPUTime([]int{os.Getpid()})
 	outcome.Busy = after - before
 	return outcome, err
 }

@@ -5,12 +5,14 @@ import (
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/weir-project/weir/bench/servers"
 )
 
 const (
 	// lowestNs, highestNs and figures are the histograms' range and precision: a stall
 	// of a minute is the end of a run anyway.
-	lowestNs, highestNs = 1, int64(replyTimeout)
+	lowestNs, highestNs = 1, int64(servers.ReplyTimeout)
 	figures             = 3
 	// recorders share the links of a load, so that they seldom wait for each other,
 	// and thousands of links need no histogram each.

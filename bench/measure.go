@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/weir-project/weir/bench/machine"
+	"github.com/weir-project/weir/bench/servers"
 )
 
 // cell is an entrant and the target that answers it.
@@ -28,7 +31,7 @@ func (c *cell) prepare(ctx context.Context) error {
 		return err
 	}
 	if !c.target.Keeps {
-		if err := askOnce(addr, "FLUSHALL"); err != nil {
+		if err := servers.AskOnce(addr, "FLUSHALL"); err != nil {
 			return err
 		}
 	}
@@ -38,7 +41,7 @@ func (c *cell) prepare(ctx context.Context) error {
 		}
 	}
 	if c.Load.Held {
-		idle, err := residentBytes(c.target.Server.PIDs(), "VmRSS")
+		idle, err := machine.ResidentBytes(c.target.Server.PIDs(), "VmRSS")
 		c.idleMemory = float64(idle)
 		return err
 	}
@@ -50,7 +53,7 @@ func (c *cell) prepare(ctx context.Context) error {
 
 func prepareCommand(addr string, command Command, p part) error {
 	if command.Script != "" {
-		if err := askOnce(addr, "SCRIPT", "LOAD", command.Script); err != nil {
+		if err := servers.AskOnce(addr, "SCRIPT", "LOAD", command.Script); err != nil {
 			return err
 		}
 	}
@@ -65,7 +68,7 @@ func prepareCommand(addr string, command Command, p part) error {
 // fill makes every key, and sees what that adds to the server's memory.
 func (c *cell) fill(ctx context.Context, addr string) error {
 	pids := c.target.Server.PIDs()
-	before, err := residentBytes(pids, "VmRSS")
+	before, err := machine.ResidentBytes(pids, "VmRSS")
 	if err != nil {
 		return err
 	}
@@ -82,7 +85,7 @@ func (c *cell) fill(ctx context.Context, addr string) error {
 	if err := settle(c.target); err != nil {
 		return err
 	}
-	after, err := residentBytes(pids, "VmRSS")
+	after, err := machine.ResidentBytes(pids, "VmRSS")
 	c.bytesPerKey = float64(after-before) / float64(l.Keys)
 	return err
 }
@@ -92,7 +95,7 @@ func settle(t Target) error {
 	if len(t.Settle) == 0 {
 		return nil
 	}
-	if err := askAll(t.Server.Nodes(), t.Settle...); err != nil {
+	if err := servers.AskAll(t.Server.Nodes(), t.Settle...); err != nil {
 		return fmt.Errorf("settling: %w", err)
 	}
 	return nil
@@ -111,7 +114,7 @@ func (c *cell) measure(ctx context.Context, by Generator, requests int, lasting 
 	if err != nil {
 		return Sample{}, err
 	}
-	before, err := usageOf(server.PIDs())
+	before, err := machine.UsageOf(server.PIDs())
 	if err != nil {
 		return Sample{}, err
 	}
@@ -124,17 +127,17 @@ func (c *cell) measure(ctx context.Context, by Generator, requests int, lasting 
 	if err := settle(c.target); err != nil {
 		return Sample{}, err
 	}
-	after, err := usageOf(server.PIDs())
+	after, err := machine.UsageOf(server.PIDs())
 	if err != nil {
 		return Sample{}, err
 	}
 	if now, err := server.Addr(ctx); err != nil || now != addr {
 		return Sample{}, errors.Join(ErrMoved, err)
 	}
-	sample := outcome.sample(after.cpu-before.cpu, after.diskBytes-before.diskBytes)
+	sample := outcome.sample(after.CPU-before.CPU, after.DiskBytes-before.DiskBytes)
 	sample.BytesPerKey, sample.IdleMemory = c.bytesPerKey, c.idleMemory
 	if c.Load.Held {
-		most, err := residentBytes(server.PIDs(), "VmHWM")
+		most, err := machine.ResidentBytes(server.PIDs(), "VmHWM")
 		if err != nil {
 			return Sample{}, err
 		}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net"
 	"time"
+
+	"github.com/weir-project/weir/bench/servers"
 )
 
 const (
@@ -25,7 +27,7 @@ type caller struct {
 }
 
 func call(addr string) (*caller, error) {
-	conn, err := net.DialTimeout("tcp", addr, dialTimeout)
+	conn, err := net.DialTimeout("tcp", addr, servers.DialTimeout)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +36,7 @@ func call(addr string) (*caller, error) {
 
 // ask sends a command for a key.
 func (c *caller) ask(command Command, key string, cost int) (admitted bool, err error) {
-	if err := c.conn.SetDeadline(time.Now().Add(replyTimeout)); err != nil {
+	if err := c.conn.SetDeadline(time.Now().Add(servers.ReplyTimeout)); err != nil {
 		return false, err
 	}
 	if _, err := c.conn.Write(encodeRequest(command.For(key, cost))); err != nil {

@@ -9,13 +9,15 @@ import (
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/weir-project/weir/bench/machine"
 )
 
 // Report is what a run found, with what somebody else needs to repeat it.
 type Report struct {
 	Started     time.Time        `json:"started"`
 	Command     []string         `json:"command"` // of the run
-	Machine     Machine          `json:"machine"`
+	Machine     machine.Machine  `json:"machine"`
 	Generator   string           `json:"load_generator"` // and its version
 	Repetitions int              `json:"repetitions"`
 	CellTime    string           `json:"cell_time"`

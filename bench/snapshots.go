@@ -8,6 +8,9 @@ import (
 	"time"
 
 	redigo "github.com/gomodule/redigo/redis"
+
+	"github.com/weir-project/weir/bench/machine"
+	"github.com/weir-project/weir/bench/servers"
 )
 
 // Snapshots measures what writing a snapshot does to the latency of decisions: a
@@ -52,7 +55,7 @@ func (s Snapshots) swarm(ctx context.Context, addr string, l Load) (*swarm, erro
 }
 
 // Run starts the cluster, measures, and stops it.
-func (s Snapshots) Run(ctx context.Context, c *Cluster) (report *SnapshotReport, err error) {
+func (s Snapshots) Run(ctx context.Context, c *servers.Cluster) (report *SnapshotReport, err error) {
 	defer func() { err = errors.Join(err, c.Stop()) }()
 	step := Step{
 		Total:    3 + s.Rounds*stepsARound, // starting, filling, finding the top rate
@@ -91,7 +94,7 @@ func (s Snapshots) Run(ctx context.Context, c *Cluster) (report *SnapshotReport,
 }
 
 // fill makes the keys, and a first snapshot of them on every node.
-func (s Snapshots) fill(ctx context.Context, c *Cluster, leader string) error {
+func (s Snapshots) fill(ctx context.Context, c *servers.Cluster, leader string) error {
 	filling := s.load()
 	filling.Pipeline = fillPipeline
 	load, err := s.swarm(ctx, leader, filling)
@@ -105,17 +108,17 @@ func (s Snapshots) fill(ctx context.Context, c *Cluster, leader string) error {
 	if err := haveKeys(leader, s.Keys); err != nil {
 		return err
 	}
-	return askAll(c.Nodes(), snapshotCommand...)
+	return servers.AskAll(c.Nodes(), snapshotCommand...)
 }
 
 // haveKeys makes sure that a node holds so many keys.
 func haveKeys(addr string, want int) error {
-	conn, err := dial(addr)
+	conn, err := servers.Dial(addr)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	keys, err := redigo.Int(do(conn, "DBSIZE"))
+	keys, err := redigo.Int(servers.Do(conn, "DBSIZE"))
 	if err == nil && keys != want {
 		err = fmt.Errorf("%w: %d keys where %d were made", ErrNotADecision, keys, want)
 	}
@@ -124,9 +127,9 @@ func haveKeys(addr string, want int) error {
 
 // underLoad runs the rounds beside a steady load and puts what it saw into the
 // report.
-func (s Snapshots) underLoad(ctx context.Context, c *Cluster, leader string, load *swarm, report *SnapshotReport, step *Step) error {
+func (s Snapshots) underLoad(ctx context.Context, c *servers.Cluster, leader string, load *swarm, report *SnapshotReport, step *Step) error {
 	everyone := append(c.PIDs(), os.Getpid())
-	before, err := cpuTimes(everyone)
+	before, err := machine.CPUTimes(everyone)
 	if err != nil {
 		return err
 	}
@@ -153,7 +156,7 @@ func (s Snapshots) underLoad(ctx context.Context, c *Cluster, leader string, loa
 		return err
 	}
 	seen.close(time.Now())
-	after, err := cpuTimes(everyone)
+	after, err := machine.CPUTimes(everyone)
 	if err != nil {
 		return err
 	}
@@ -164,7 +167,7 @@ func (s Snapshots) underLoad(ctx context.Context, c *Cluster, leader string, loa
 
 // rounds takes the snapshots, in turn the leader's and everybody's: fewer of them when
 // ctx's deadline is near.
-func (s Snapshots) rounds(ctx context.Context, c *Cluster, leader string, seen *timeline, step *Step) error {
+func (s Snapshots) rounds(ctx context.Context, c *servers.Cluster, leader string, seen *timeline, step *Step) error {
 	var longest time.Duration
 	for round := range s.Rounds {
 		began := time.Now()
@@ -182,7 +185,7 @@ func (s Snapshots) rounds(ctx context.Context, c *Cluster, leader string, seen *
 			}
 			s.tell(step, string(turn.kind)+" snapshot")
 			seen.open(turn.kind, time.Now())
-			if err := askTogether(turn.who, snapshotCommand...); err != nil {
+			if err := servers.AskTogether(turn.who, snapshotCommand...); err != nil {
 				return fmt.Errorf("snapshot: %w", err)
 			}
 			seen.open(Aftermath, time.Now())
@@ -199,7 +202,7 @@ func (s Snapshots) rounds(ctx context.Context, c *Cluster, leader string, seen *
 // for ending what runs.
 func timeFor(ctx context.Context, longest time.Duration) bool {
 	deadline, ok := ctx.Deadline()
-	return !ok || time.Until(deadline) > longest+stopTimeout
+	return !ok || time.Until(deadline) > longest+servers.StopTimeout
 }
 
 var snapshotCommand = []string{"WEIR.CLUSTER", "SNAPSHOT"}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/weir-project/weir/bench/servers"
 )
 
 // SnapshotReport is what writing snapshots did to the latency of decisions.
@@ -41,7 +43,7 @@ type Window struct {
 	MaxMs     float64    `json:"max_ms"`
 }
 
-func (s Snapshots) newReport(c *Cluster, top float64) *SnapshotReport {
+func (s Snapshots) newReport(c *servers.Cluster, top float64) *SnapshotReport {
 	return &SnapshotReport{
 		CommandLines: c.CommandLines(), Request: weirCommands()[Lasting].For(s.load().key(keyPrefix, 0), 1),
 		Keys: s.Keys, Clients: s.Clients, Pipeline: s.Pipeline, TopPerSecond: top, Share: s.Share, PerSecond: top * s.Share,

@@ -6,6 +6,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/weir-project/weir/bench/servers"
 )
 
 // swarm is many connections that send pipelines, and read the answers. It is what
@@ -33,7 +35,7 @@ const deadlineEvery = time.Second
 // newSwarm connects. The connections end with ctx, or by close.
 func newSwarm(ctx context.Context, addr string, s sender, keys *picker) (*swarm, error) {
 	all := &swarm{pipeline: s.load.Pipeline}
-	dialer := net.Dialer{Timeout: dialTimeout}
+	dialer := net.Dialer{Timeout: servers.DialTimeout}
 	for i := range s.load.Clients {
 		conn, err := dialer.DialContext(ctx, "tcp", addr)
 		if err != nil {
@@ -61,7 +63,7 @@ func (s *swarm) close() error {
 func (l *link) send(now time.Time) error {
 	if now.Sub(l.written) > deadlineEvery {
 		l.written = now
-		if err := l.conn.SetWriteDeadline(now.Add(replyTimeout)); err != nil {
+		if err := l.conn.SetWriteDeadline(now.Add(servers.ReplyTimeout)); err != nil {
 			return err
 		}
 	}
@@ -69,12 +71,12 @@ func (l *link) send(now time.Time) error {
 	return err
 }
 
-// receive reads the answers to a pipeline. It waits for replyTimeout at most, which
+// receive reads the answers to a pipeline. It waits for [servers.ReplyTimeout] at most, which
 // counts from no more than deadlineEvery before now.
 func (l *link) receive(now time.Time) (tally, error) {
 	if now.Sub(l.read) > deadlineEvery {
 		l.read = now
-		if err := l.conn.SetReadDeadline(now.Add(replyTimeout)); err != nil {
+		if err := l.conn.SetReadDeadline(now.Add(servers.ReplyTimeout)); err != nil {
 			return tally{}, err
 		}
 	}

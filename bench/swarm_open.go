@@ -8,6 +8,8 @@ import (
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/weir-project/weir/bench/servers"
 )
 
 // maxAhead bounds the pipelines that wait for their answers on one connection.
@@ -191,8 +193,8 @@ func (o *openLoop) receive(i int) error {
 func (o *openLoop) lookForStuck() error {
 	o.looked = o.now
 	for i := range o.calls {
-		if c := &o.calls[i]; c.count() > 0 && o.now.Sub(c.since) > replyTimeout {
-			return fmt.Errorf("%w: no answer for %v", ErrStuck, replyTimeout)
+		if c := &o.calls[i]; c.count() > 0 && o.now.Sub(c.since) > servers.ReplyTimeout {
+			return fmt.Errorf("%w: no answer for %v", ErrStuck, servers.ReplyTimeout)
 		}
 	}
 	return nil

@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/weir-project/weir/bench/machine"
 )
 
 // busyLoad is the load average a core from which on a machine was busy with
 // something else before the run.
 const busyLoad = 0.3
 
-func (m Machine) busy() bool { return m.LoadAverage > busyLoad*float64(max(m.Cores, 1)) }
+func busy(m machine.Machine) bool { return m.LoadAverage > busyLoad*float64(max(m.Cores, 1)) }
 
 // WriteTable writes the report for a reader.
 func (r *Report) WriteTable(w io.Writer) error {
@@ -142,11 +144,11 @@ func (r *Report) Notes() []string {
 func (r *Report) doubts() (notes []string) {
 	if r.FsyncMicros > 0 {
 		notes = append(notes, fmt.Sprintf("one fsync of a page takes %s where the servers' data is", micros(r.FsyncMicros)))
-		if r.FsyncMicros < leastFsyncMicros {
+		if r.FsyncMicros < machine.LeastFsyncMicros {
 			notes = append(notes, "WARNING: that is no disk, or one that does not wait: fsynced figures mean nothing here")
 		}
 	}
-	if r.Machine.busy() {
+	if busy(r.Machine) {
 		notes = append(notes, fmt.Sprintf("WARNING: the machine was busy before the run (load average %.2f): "+
 			"measure again when it is idle", r.Machine.LoadAverage))
 	}

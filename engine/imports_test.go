@@ -22,7 +22,10 @@ type wall struct {
 
 // walls has a line for every package. A new package needs one, in the order of the names.
 var walls = []wall{
-	{"bench", "", "measures weir from outside, as it measures its competitors"},
+	{"bench", "bench/machine bench/servers bench/svg", "measures weir from outside, as it measures its competitors"},
+	{"bench/machine", "", "reads what the operating system tells"},
+	{"bench/servers", "", "starts and asks servers and knows nothing of measuring"},
+	{"bench/svg", "", "draws charts of any figures"},
 	{"certs", "", "reads and renews certificates for servers and clients alike"},
 	{"certs/certtest", "certs", "makes certificates for tests of any package"},
 	{"client", "client/internal/keys engine latency", "keeps a limiter of its own for when no server answers"},
@@ -36,7 +39,7 @@ var walls = []wall{
 		"certs engine internal/cli/buildinfo internal/cli/cmdline internal/faults limiter persistence " +
 			"policyfile raftstore raftstore/peer server",
 		"wires the server and its tools together, and carries no load generator"},
-	{"cmd/weir-bench", "bench internal/cli/buildinfo internal/cli/cmdline", "measures weir as another process"},
+	{"cmd/weir-bench", "bench bench/machine internal/cli/buildinfo internal/cli/cmdline", "measures weir as another process"},
 	{"engine",
 		"engine/internal/arena engine/internal/arith engine/internal/calendar " +
 			"engine/internal/codec engine/internal/heavy engine/internal/leases " +

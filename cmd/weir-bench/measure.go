@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/bench"
+	"github.com/weir-project/weir/bench/machine"
 	"github.com/weir-project/weir/internal/cli/buildinfo"
 )
 
@@ -123,8 +124,8 @@ func (m *measureCmd) measure(ctx context.Context, scenarios []bench.Scenario) (r
 	if err != nil {
 		return nil, err
 	}
-	machine := bench.ThisMachine(os.DirFS("/"))
-	fsync, err := bench.FsyncMicros(dir)
+	here := machine.This(os.DirFS("/"))
+	fsync, err := machine.FsyncMicros(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +137,7 @@ func (m *measureCmd) measure(ctx context.Context, scenarios []bench.Scenario) (r
 	}
 	report, err = m.parts(ctx, &runner, scenarios, tools.Weir, dir)
 	if report != nil {
-		report.Machine, report.Generator, report.FsyncMicros = machine, name, fsync
+		report.Machine, report.Generator, report.FsyncMicros = here, name, fsync
 		report.Command = append([]string{"weir-bench"}, os.Args[1:]...)
 		report.Judge(bench.Goals())
 	}

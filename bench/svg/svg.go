@@ -1,4 +1,6 @@
-package bench
+// Package svg draws charts for a page that is kept or sent, by hand: chart libraries either load
+// scripts from another host, which such a page must not, or know one colour scheme only.
+package svg
 
 import (
 	"fmt"
@@ -7,9 +9,6 @@ import (
 	"math"
 	"strings"
 )
-
-// Charts are drawn as SVG by hand: chart libraries either load scripts from another
-// host, which a page to keep or send must not, or know one colour scheme only.
 
 // The measures of a chart in pixels, and how many colours its page defines.
 const (
@@ -20,17 +19,17 @@ const (
 	colours                = 6
 )
 
-// bar is a value and its spread.
-type bar struct {
-	label, text      string
-	value, low, high float64
+// Bar is a value and its spread.
+type Bar struct {
+	Label, Text      string
+	Value, Low, High float64
 }
 
-// barChart draws bars from zero, each with a line from its least to its greatest value.
-func barChart(title string, bars []bar) template.HTML {
+// Bars draws bars from zero, each with a line from its least to its greatest value.
+func Bars(title string, bars []Bar) template.HTML {
 	most := 0.0
 	for _, b := range bars {
-		most = max(most, b.high)
+		most = max(most, b.High)
 	}
 	var svg strings.Builder
 	height := len(bars)*(barHeight+barGap) + barGap
@@ -39,34 +38,35 @@ func barChart(title string, bars []bar) template.HTML {
 	for i, b := range bars {
 		y := barGap + i*(barHeight+barGap)
 		mid := y + barHeight/2
-		fmt.Fprintf(&svg, `<text x="%d" y="%d" text-anchor="end" dominant-baseline="middle">%s</text>`, marginLeft-8, mid, html.EscapeString(b.label))
-		fmt.Fprintf(&svg, `<rect class="f%d" x="%d" y="%d" width="%.1f" height="%d"/>`, i%colours, marginLeft, y, x(b.value)-marginLeft, barHeight)
-		fmt.Fprintf(&svg, `<line class="spread" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/>`, x(b.low), x(b.high), mid, mid)
-		fmt.Fprintf(&svg, `<text x="%.1f" y="%d" dominant-baseline="middle">%s</text>`, x(b.high)+8, mid, html.EscapeString(b.text))
+		fmt.Fprintf(&svg, `<text x="%d" y="%d" text-anchor="end" dominant-baseline="middle">%s</text>`, marginLeft-8, mid, html.EscapeString(b.Label))
+		fmt.Fprintf(&svg, `<rect class="f%d" x="%d" y="%d" width="%.1f" height="%d"/>`, i%colours, marginLeft, y, x(b.Value)-marginLeft, barHeight)
+		fmt.Fprintf(&svg, `<line class="spread" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/>`, x(b.Low), x(b.High), mid, mid)
+		fmt.Fprintf(&svg, `<text x="%.1f" y="%d" dominant-baseline="middle">%s</text>`, x(b.High)+8, mid, html.EscapeString(b.Text))
 	}
 	svg.WriteString("</svg>")
 	return template.HTML(svg.String())
 }
 
-// series is a line through points.
-type series struct {
-	label  string
-	points []point
+// Series is a line through points.
+type Series struct {
+	Label  string
+	Points []Point
 }
 
-type point struct{ x, y float64 }
+// Point is a point of a line.
+type Point struct{ X, Y float64 }
 
-// mark is a value on an axis, and what is written there.
-type mark struct {
-	at   float64
-	text string
+// Mark is a value on an axis, and what is written there.
+type Mark struct {
+	At   float64
+	Text string
 }
 
-// lineChart draws lines. Both axes are logarithmic: what is drawn spans orders of
+// Lines draws lines. Both axes are logarithmic: what is drawn spans orders of
 // magnitude. Values must be above zero.
-func lineChart(title string, all []series, xMarks []mark, yText func(float64) string) template.HTML {
+func Lines(title string, all []Series, xMarks []Mark, yText func(float64) string) template.HTML {
 	low, high := yRange(all)
-	left, right := xMarks[0].at, xMarks[len(xMarks)-1].at
+	left, right := xMarks[0].At, xMarks[len(xMarks)-1].At
 	x := func(v float64) float64 {
 		return axisLeft + share(v, left, right)*(chartWidth-axisLeft-20)
 	}
@@ -76,8 +76,8 @@ func lineChart(title string, all []series, xMarks []mark, yText func(float64) st
 	var svg strings.Builder
 	begin(&svg, title, lineHeight+20*((len(all)+1)/2))
 	for _, m := range xMarks {
-		fmt.Fprintf(&svg, `<line class="grid" x1="%.1f" x2="%.1f" y1="15" y2="%d"/>`, x(m.at), x(m.at), lineHeight-axisBottom)
-		fmt.Fprintf(&svg, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`, x(m.at), lineHeight-axisBottom+18, html.EscapeString(m.text))
+		fmt.Fprintf(&svg, `<line class="grid" x1="%.1f" x2="%.1f" y1="15" y2="%d"/>`, x(m.At), x(m.At), lineHeight-axisBottom)
+		fmt.Fprintf(&svg, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`, x(m.At), lineHeight-axisBottom+18, html.EscapeString(m.Text))
 	}
 	for _, v := range yMarks(low, high) {
 		fmt.Fprintf(&svg, `<line class="grid" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/>`, axisLeft, chartWidth-20, y(v), y(v))
@@ -91,15 +91,18 @@ func lineChart(title string, all []series, xMarks []mark, yText func(float64) st
 }
 
 // draw draws one line, its points and its entry in the legend.
-func draw(svg *strings.Builder, i int, s series, x, y func(float64) float64) {
-	points := mapOf(s.points, func(p point) string { return fmt.Sprintf("%.1f,%.1f", x(p.x), y(p.y)) })
+func draw(svg *strings.Builder, i int, s Series, x, y func(float64) float64) {
+	points := make([]string, len(s.Points))
+	for i, p := range s.Points {
+		points[i] = fmt.Sprintf("%.1f,%.1f", x(p.X), y(p.Y))
+	}
 	fmt.Fprintf(svg, `<polyline class="l%d" points="%s"/>`, i%colours, strings.Join(points, " "))
-	for _, p := range s.points {
-		fmt.Fprintf(svg, `<circle class="f%d" cx="%.1f" cy="%.1f" r="2.5"/>`, i%colours, x(p.x), y(p.y))
+	for _, p := range s.Points {
+		fmt.Fprintf(svg, `<circle class="f%d" cx="%.1f" cy="%.1f" r="2.5"/>`, i%colours, x(p.X), y(p.Y))
 	}
 	atX, atY := axisLeft+(i%2)*(chartWidth-axisLeft)/2, lineHeight+5+20*(i/2)
 	fmt.Fprintf(svg, `<rect class="f%d" x="%d" y="%d" width="14" height="4"/>`, i%colours, atX, atY-2)
-	fmt.Fprintf(svg, `<text x="%d" y="%d" dominant-baseline="middle">%s</text>`, atX+20, atY, html.EscapeString(s.label))
+	fmt.Fprintf(svg, `<text x="%d" y="%d" dominant-baseline="middle">%s</text>`, atX+20, atY, html.EscapeString(s.Label))
 }
 
 // begin opens a picture as wide as its page at most, named for those who do not see it.
@@ -116,11 +119,11 @@ func share(v, low, high float64) float64 {
 }
 
 // yRange covers all points, in whole powers of ten.
-func yRange(all []series) (low, high float64) {
+func yRange(all []Series) (low, high float64) {
 	low, high = math.Inf(1), 0
 	for _, s := range all {
-		for _, p := range s.points {
-			low, high = min(low, p.y), max(high, p.y)
+		for _, p := range s.Points {
+			low, high = min(low, p.Y), max(high, p.Y)
 		}
 	}
 	low, high = math.Pow(10, math.Floor(math.Log10(low))), math.Pow(10, math.Ceil(math.Log10(high)))

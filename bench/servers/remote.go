@@ -1,4 +1,4 @@
-package bench
+package servers
 
 import "context"
 
@@ -18,4 +18,4 @@ func (r *Remote) Addr(context.Context) (string, error)    { return r.At, nil }
 func (r *Remote) Nodes() []string                         { return []string{r.At} }
 func (r *Remote) PIDs() []int                             { return nil }
 func (r *Remote) CommandLines() [][]string                { return nil }
-func (r *Remote) Version(context.Context) (string, error) { return versionAt(r.At) }
+func (r *Remote) Version(context.Context) (string, error) { return VersionAt(r.At) }

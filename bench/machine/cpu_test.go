@@ -1,4 +1,4 @@
-package bench
+package machine
 
 import (
 	"os"
@@ -26,7 +26,7 @@ func TestParseStatRefuses(t *testing.T) {
 }
 
 func TestCPUTimeOfNobody(t *testing.T) {
-	used, err := cpuTime(nil)
+	used, err := CPUTime(nil)
 	require.NoError(t, err)
 	require.Zero(t, used)
 }
@@ -36,10 +36,10 @@ func TestCPUTimeGrowsWithWork(t *testing.T) {
 		t.Skip("no /proc on this system: ", err)
 	}
 	self := []int{os.Getpid()}
-	before, err := cpuTime(self)
+	before, err := CPUTime(self)
 	require.NoError(t, err)
 	for used := before; used == before; { // spins until the system has counted a tick
-		used, err = cpuTime(self)
+		used, err = CPUTime(self)
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, used, before)
 	}

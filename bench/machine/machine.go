@@ -1,4 +1,4 @@
-package bench
+package machine
 
 import (
 	"fmt"
@@ -17,9 +17,9 @@ type Machine struct {
 	LoadAverage float64 `json:"load_average_1m"` // before the run
 }
 
-// ThisMachine reads what a Linux machine says about itself under root, the root of
+// This reads what a Linux machine says about itself under root, the root of
 // its file system.
-func ThisMachine(root fs.FS) Machine {
+func This(root fs.FS) Machine {
 	m := Machine{
 		CPU:    field(root, "proc/cpuinfo", "model name", ":"),
 		Cores:  runtime.NumCPU(),

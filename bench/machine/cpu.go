@@ -1,12 +1,16 @@
-package bench
+package machine
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"time"
 )
+
+// ErrProcStat: /proc/<pid>/stat is not what it should be.
+var ErrProcStat = errors.New("unexpected process statistics")
 
 const (
 	// tick is the unit of times in /proc: USER_HZ, 100 a second on every Linux.
@@ -17,18 +21,18 @@ const (
 	firstTime, lastTime = 11, 14
 )
 
-// cpuTime is the CPU time processes have used so far, children included, all
+// CPUTime is the CPU time processes have used so far, children included, all
 // together.
-func cpuTime(pids []int) (total time.Duration, err error) {
-	each, err := cpuTimes(pids)
+func CPUTime(pids []int) (total time.Duration, err error) {
+	each, err := CPUTimes(pids)
 	for _, used := range each {
 		total += used
 	}
 	return total, err
 }
 
-// cpuTimes is the CPU time each process has used so far, children included.
-func cpuTimes(pids []int) ([]time.Duration, error) {
+// CPUTimes is the CPU time each process has used so far, children included.
+func CPUTimes(pids []int) ([]time.Duration, error) {
 	var each []time.Duration
 	for _, pid := range pids {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -1,4 +1,4 @@
-package bench
+package servers
 
 import (
 	"context"
@@ -20,11 +20,6 @@ type Replicated struct {
 
 var _ Server = (*Replicated)(nil)
 
-// replicated is a Redis with two replicas, which it does not let wait for others.
-func (c *Contenders) replicated() *Replicated {
-	return &Replicated{Primary: c.redis("--repl-diskless-sync-delay", "0"), Replicas: []*Process{c.redis(), c.redis()}}
-}
-
 // Start returns when every replica has what the primary has.
 func (r *Replicated) Start(ctx context.Context) error {
 	if r.started {
@@ -40,10 +35,10 @@ func (r *Replicated) Start(ctx context.Context) error {
 		return errors.Join(err, r.Stop())
 	}
 	for _, p := range r.Replicas {
-		err = errors.Join(err, askOnce(p.addr, "REPLICAOF", host, port))
+		err = errors.Join(err, AskOnce(p.addr, "REPLICAOF", host, port))
 	}
 	if err == nil {
-		err = poll(ctx, readyTimeout, r.inSync)
+		err = poll(ctx, ReadyTimeout, r.inSync)
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("replicas of %s: %w", r.Primary.addr, err), r.Stop())

@@ -1,4 +1,4 @@
-package bench
+package servers
 
 import (
 	"context"
@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// portPlaceholder stands for the port in a server's arguments.
-	portPlaceholder = "{port}"
-	// readyTimeout is far more than an empty server takes on a busy machine.
-	readyTimeout = 30 * time.Second
+	// PortPlaceholder stands for the port in a server's arguments.
+	PortPlaceholder = "{port}"
+	// ReadyTimeout is far more than an empty server takes on a busy machine.
+	ReadyTimeout = 30 * time.Second
 	readyPoll    = 20 * time.Millisecond
-	// stopTimeout is how long a server may take to save and end before it is killed:
+	// StopTimeout is how long a server may take to save and end before it is killed:
 	// longer than weir drains its clients.
-	stopTimeout = 20 * time.Second
+	StopTimeout = 20 * time.Second
 	// logTail is how much of a failed server's log an error quotes: its last lines.
 	logTail = 1000
 )
@@ -29,7 +29,7 @@ const (
 // Process is a Server of one process on a free loopback port.
 type Process struct {
 	Binary  string
-	Args    []string // portPlaceholder stands for the port
+	Args    []string // PortPlaceholder stands for the port
 	LogFile string   // takes its output
 	Unset   string   // variables with this prefix are kept from it; empty for none
 	Bare    bool     // it answers PING and no INFO; its version is asked for on a command line
@@ -92,7 +92,7 @@ func (p *Process) launch() error {
 	defer log.Close() // the process has its own
 	args := slices.Clone(p.Args)
 	for i := range args {
-		args[i] = strings.ReplaceAll(args[i], portPlaceholder, port)
+		args[i] = strings.ReplaceAll(args[i], PortPlaceholder, port)
 	}
 	cmd := exec.Command(p.Binary, args...)
 	cmd.Stdout, cmd.Stderr = log, log
@@ -113,7 +113,7 @@ func (p *Process) launch() error {
 // Version implements Server.
 func (p *Process) Version(ctx context.Context) (string, error) {
 	if !p.Bare {
-		return versionAt(p.addr)
+		return VersionAt(p.addr)
 	}
 	out, err := exec.CommandContext(ctx, p.Binary, "--version").Output()
 	return strings.TrimSpace(string(out)), err
@@ -122,7 +122,7 @@ func (p *Process) Version(ctx context.Context) (string, error) {
 // awaitReady returns when our process, and no other that took the port first,
 // answers. Of a bare one it cannot be told.
 func (p *Process) awaitReady(ctx context.Context) error {
-	return poll(ctx, readyTimeout, func() (bool, error) {
+	return poll(ctx, ReadyTimeout, func() (bool, error) {
 		if !p.running() {
 			return false, errors.New("it ended")
 		}
@@ -164,11 +164,11 @@ func (p *Process) Stop() error {
 	select {
 	case <-p.exited:
 		return nil
-	case <-time.After(stopTimeout):
+	case <-time.After(StopTimeout):
 	}
 	err := p.cmd.Process.Kill()
 	<-p.exited
-	return errors.Join(fmt.Errorf("%s did not end within %v and was killed", p.Binary, stopTimeout), err)
+	return errors.Join(fmt.Errorf("%s did not end within %v and was killed", p.Binary, StopTimeout), err)
 }
 
 func (p *Process) pickAddr() (string, error) {

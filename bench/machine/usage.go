@@ -1,4 +1,4 @@
-package bench
+package machine
 
 import (
 	"bytes"
@@ -8,29 +8,30 @@ import (
 	"time"
 )
 
-// usage is what processes have used so far, all together.
-type usage struct {
-	cpu       time.Duration // children included
-	diskBytes int64         // sent to the disk, less what was taken back before it got there
+// Usage is what processes have used so far, all together.
+type Usage struct {
+	CPU       time.Duration // children included
+	DiskBytes int64         // sent to the disk, less what was taken back before it got there
 }
 
-func usageOf(pids []int) (u usage, err error) {
-	if u.cpu, err = cpuTime(pids); err != nil {
-		return usage{}, err
+// UsageOf reads what processes have used.
+func UsageOf(pids []int) (u Usage, err error) {
+	if u.CPU, err = CPUTime(pids); err != nil {
+		return Usage{}, err
 	}
 	for _, pid := range pids {
 		io, err := numbersOf(fmt.Sprintf("/proc/%d/io", pid))
 		if err != nil {
-			return usage{}, err
+			return Usage{}, err
 		}
-		u.diskBytes += io["write_bytes"] - io["cancelled_write_bytes"]
+		u.DiskBytes += io["write_bytes"] - io["cancelled_write_bytes"]
 	}
 	return u, nil
 }
 
-// residentBytes is the memory that processes have in RAM (VmRSS) or have had at most
+// ResidentBytes is the memory that processes have in RAM (VmRSS) or have had at most
 // (VmHWM), all together.
-func residentBytes(pids []int, which string) (total int64, err error) {
+func ResidentBytes(pids []int, which string) (total int64, err error) {
 	const kib = 1024 // what Linux calls kB
 	for _, pid := range pids {
 		status, err := numbersOf(fmt.Sprintf("/proc/%d/status", pid))

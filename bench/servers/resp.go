@@ -1,4 +1,4 @@
-package bench
+package servers
 
 import (
 	"errors"
@@ -11,20 +11,21 @@ import (
 )
 
 const (
-	dialTimeout = 5 * time.Second
-	// replyTimeout also covers a save of everything a cell changed.
-	replyTimeout = time.Minute
+	DialTimeout = 5 * time.Second
+	// ReplyTimeout also covers a save of everything a cell changed.
+	ReplyTimeout = time.Minute
 )
 
-func dial(addr string) (redigo.Conn, error) {
+// Dial connects to a server.
+func Dial(addr string) (redigo.Conn, error) {
 	return redigo.Dial("tcp", addr,
-		redigo.DialConnectTimeout(dialTimeout),
-		redigo.DialReadTimeout(replyTimeout),
-		redigo.DialWriteTimeout(replyTimeout))
+		redigo.DialConnectTimeout(DialTimeout),
+		redigo.DialReadTimeout(ReplyTimeout),
+		redigo.DialWriteTimeout(ReplyTimeout))
 }
 
-// do sends one request and returns its reply; a reply that is an error is an error.
-func do(conn redigo.Conn, request ...string) (any, error) {
+// Do sends one request and returns its reply; a reply that is an error is an error.
+func Do(conn redigo.Conn, request ...string) (any, error) {
 	args := make([]any, len(request)-1)
 	for i := range args {
 		args[i] = request[i+1]
@@ -32,61 +33,61 @@ func do(conn redigo.Conn, request ...string) (any, error) {
 	return conn.Do(request[0], args...)
 }
 
-// askAll sends one request to every address, one after the other: side by side they
+// AskAll sends one request to every address, one after the other: side by side they
 // would only wait for the same disk.
-func askAll(addrs []string, request ...string) error {
+func AskAll(addrs []string, request ...string) error {
 	for _, addr := range addrs {
-		if err := askOnce(addr, request...); err != nil {
+		if err := AskOnce(addr, request...); err != nil {
 			return fmt.Errorf("%s: %w", addr, err)
 		}
 	}
 	return nil
 }
 
-// askTogether sends one request to every address at once.
-func askTogether(addrs []string, request ...string) error {
+// AskTogether sends one request to every address at once.
+func AskTogether(addrs []string, request ...string) error {
 	errs := make([]error, len(addrs))
 	var all sync.WaitGroup
 	for i, addr := range addrs {
-		all.Go(func() { errs[i] = askOnce(addr, request...) })
+		all.Go(func() { errs[i] = AskOnce(addr, request...) })
 	}
 	all.Wait()
 	return errors.Join(errs...)
 }
 
-// askOnce sends one request on a connection of its own.
-func askOnce(addr string, request ...string) error {
-	conn, err := dial(addr)
+// AskOnce sends one request on a connection of its own.
+func AskOnce(addr string, request ...string) error {
+	conn, err := Dial(addr)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	_, err = do(conn, request...)
+	_, err = Do(conn, request...)
 	return err
 }
 
 // pinged says why a server does not answer.
-func pinged(addr string) error { return askOnce(addr, "PING") }
+func pinged(addr string) error { return AskOnce(addr, "PING") }
 
-// knows reports whether a server has a command.
-func knows(addr, command string) (bool, error) {
-	conn, err := dial(addr)
+// Knows reports whether a server has a command.
+func Knows(addr, command string) (bool, error) {
+	conn, err := Dial(addr)
 	if err != nil {
 		return false, err
 	}
 	defer conn.Close()
-	about, err := redigo.Values(do(conn, "COMMAND", "INFO", command))
+	about, err := redigo.Values(Do(conn, "COMMAND", "INFO", command))
 	return err == nil && len(about) == 1 && about[0] != nil, err
 }
 
 // serverInfo returns the fields of a section of a server's INFO.
 func serverInfo(addr, section string) (map[string]string, error) {
-	conn, err := dial(addr)
+	conn, err := Dial(addr)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close()
-	text, err := redigo.String(do(conn, "INFO", section))
+	text, err := redigo.String(Do(conn, "INFO", section))
 	if err != nil {
 		return nil, err
 	}
@@ -99,9 +100,9 @@ func serverInfo(addr, section string) (map[string]string, error) {
 	return fields, nil
 }
 
-// versionAt says what answers at an address. weir also claims to be a Redis, so
+// VersionAt says what answers at an address. weir also claims to be a Redis, so
 // its own name goes first.
-func versionAt(addr string) (string, error) {
+func VersionAt(addr string) (string, error) {
 	info, err := serverInfo(addr, "server")
 	if err != nil {
 		return "", err

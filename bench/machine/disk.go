@@ -1,8 +1,9 @@
-package bench
+package machine
 
 import (
 	"errors"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -11,9 +12,9 @@ const (
 	fsyncs = 51
 	// fsyncBytes is one page: about what a log appends for a few decisions.
 	fsyncBytes = 4096
-	// leastFsyncMicros is less than any disk takes to make something durable: below
+	// LeastFsyncMicros is less than any disk takes to make something durable: below
 	// it the files are in memory, or the system does not wait for the disk.
-	leastFsyncMicros = 10
+	LeastFsyncMicros = 10
 )
 
 // FsyncMicros is how long it takes to append a page to a file in dir and have it on
@@ -36,5 +37,6 @@ func FsyncMicros(dir string) (micros float64, err error) {
 		}
 		took = append(took, float64(time.Since(started))/float64(time.Microsecond))
 	}
-	return spreadOf(took).Median, nil
+	slices.Sort(took)
+	return took[len(took)/2], nil
 }

@@ -1,4 +1,4 @@
-package bench
+package servers
 
 import (
 	"context"
@@ -102,7 +102,7 @@ func (c *Cluster) node(i int, addr string, rafts []string) *Process {
 
 // awaitAll returns when one node leads all the others.
 func (c *Cluster) awaitAll(ctx context.Context) error {
-	return poll(ctx, readyTimeout, func() (bool, error) {
+	return poll(ctx, ReadyTimeout, func() (bool, error) {
 		at, followers := c.leaderNow()
 		return at >= 0 && followers == c.Size-1, nil
 	})
@@ -156,7 +156,7 @@ func (c *Cluster) CommandLines() [][]string {
 }
 
 // Version implements Server.
-func (c *Cluster) Version(context.Context) (string, error) { return versionAt(c.nodes[0].addr) }
+func (c *Cluster) Version(context.Context) (string, error) { return VersionAt(c.nodes[0].addr) }
 
 // Stop ends all nodes, the last ones without a quorum.
 func (c *Cluster) Stop() error {
@@ -189,12 +189,12 @@ func (f Follower) Addr(ctx context.Context) (string, error) {
 // roleOf asks a node whether it leads, and how many followers it hears of. A node
 // that does not answer does not lead.
 func roleOf(addr string) (followers int, leads bool) {
-	conn, err := dial(addr)
+	conn, err := Dial(addr)
 	if err != nil {
 		return 0, false
 	}
 	defer conn.Close()
-	role, err := redigo.Values(do(conn, "ROLE"))
+	role, err := redigo.Values(Do(conn, "ROLE"))
 	if err != nil || len(role) != 3 {
 		return 0, false
 	}
