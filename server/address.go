@@ -66,3 +66,12 @@ func addressArg(name string, b []byte) ([]byte, error) {
 
 // maxAddressBytes is longer than every address with a zone and a port.
 const maxAddressBytes = 128
+
+// withoutPort is an address without what some proxies write around it: brackets, and a
+// port, which is another one for each connection.
+func withoutPort(hop string) string {
+	if addr, err := netip.ParseAddrPort(hop); err == nil {
+		return addr.Addr().String()
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(hop, "["), "]")
+}

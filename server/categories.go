@@ -87,3 +87,26 @@ func (t *commandTable) each(visit func(*command)) {
 		}
 	}
 }
+
+// Len is the number of commands and subcommands.
+func (t *commandTable) Len() int { return t.slots }
+
+// Named returns the slots of the commands that a rule names; see commandSet.
+func (t *commandTable) Named(rule string) (slots []int) {
+	if cmd := t.named([]byte(rule)); cmd != nil {
+		slots = append(slots, cmd.slot)
+		for _, sub := range cmd.subs {
+			slots = append(slots, sub.slot)
+		}
+		return slots
+	}
+	t.each(func(cmd *command) {
+		if rule == "@all" || slices.Contains(cmd.categories, rule) {
+			slots = append(slots, cmd.slot)
+		}
+	})
+	return slots
+}
+
+// allowedTo says whether a user may send the command. Logging in is everybody's.
+func (c *command) allowedTo(u *user) bool { return u.mayCall(c.slot) || c.noAuth }

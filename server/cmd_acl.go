@@ -51,27 +51,8 @@ func runACLList(s *session, _ [][]byte) {
 	s.strings(lines)
 }
 
-// flags are the words of a user that say whether it may log in.
-func (u *user) flags() []string {
-	flags := []string{"off"}
-	if u.on {
-		flags[0] = "on"
-	}
-	if u.nopass {
-		flags = append(flags, "nopass")
-	}
-	return append(flags, "sanitize-payload")
-}
-
-// rulesOn returns the rules about keys, or about commands.
-func (u *user) rulesOn(keys bool) string {
-	return strings.Join(slices.DeleteFunc(slices.Clone(u.rules), func(rule string) bool {
-		return rule[0] == '&' || keys != (rule[0] == '~' || rule == "allkeys")
-	}), " ")
-}
-
 func runACLGetUser(s *session, args [][]byte) {
-	u := s.srv.users.Load().byName[string(args[2])]
+	u := s.srv.users.Load().get(string(args[2]))
 	if u == nil {
 		s.null()
 		return

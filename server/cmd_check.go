@@ -37,9 +37,6 @@ func checkCommand() *command {
 	}
 }
 
-// checkOptions are the options of RL.CHECK. No policy may have the name of one.
-const checkOptions = optCost | optPartial | optPriority | optFrom | optID
-
 func planCheck(s *session, args [][]byte) error {
 	op, err := s.op(engine.OpCheck, args[2])
 	if err != nil {
@@ -56,7 +53,7 @@ func planCheck(s *session, args [][]byte) error {
 	if rest, err = s.morePairs(op, rest); err != nil {
 		return err
 	}
-	_, _, err = s.options(op, rest, checkOptions)
+	_, _, err = options(op, rest, checkOptions)
 	return err
 }
 
@@ -105,16 +102,6 @@ func checkPair(op *engine.Op, before []engine.Pair, pair engine.Pair) error {
 
 func samePair(a, b engine.Pair) bool {
 	return string(a.Policy) == string(b.Policy) && string(a.Key) == string(b.Key)
-}
-
-// isOption says whether an argument is the word of one of some options.
-func isOption(b []byte, among option) bool {
-	for _, o := range optionWords {
-		if o.bit&among != 0 && isWord(b, o.word) {
-			return true
-		}
-	}
-	return false
 }
 
 func answerCheck(s *session, ops []engine.Op, ds []engine.Decision) {

@@ -91,7 +91,7 @@ func killTest(users *Users, word, value []byte, self *bool) (func(*session) bool
 		}
 		return func(c *session) bool { return c.about.kind() == kind }, nil
 	case isWord(word, "USER"):
-		if users.byName[text] == nil {
+		if users.get(text) == nil {
 			return nil, replyError("ERR No such user '" + printable(value, maxQuotedBytes) + "': username must be one of ACL LIST")
 		}
 		return func(c *session) bool { return c.about.userName() == text }, nil

@@ -3,6 +3,8 @@ package server
 import (
 	"slices"
 	"strings"
+
+	"github.com/weir-project/weir/engine"
 )
 
 func commandCommand() *command {
@@ -32,21 +34,14 @@ func (s *session) describe(cmd *command) {
 	s.array(10)
 	s.bulk(cmd.full)
 	s.int(int64(cmd.arity))
-	s.setOfSimple(strings.Fields(cmd.flags))
+	s.simpleSet(strings.Fields(cmd.flags))
 	s.int(int64(cmd.keys.first))
 	s.int(int64(cmd.keys.last))
 	s.int(int64(cmd.keys.step))
-	s.setOfSimple(cmd.categories)
+	s.simpleSet(cmd.categories)
 	s.array(0) // tips
 	s.keySpecs(cmd)
 	s.describeCommands(cmd.subs)
-}
-
-func (s *session) setOfSimple(words []string) {
-	s.setOf(len(words))
-	for _, w := range words {
-		s.simple(w)
-	}
 }
 
 // keySpecs writes where the keys are in the form that came with Redis 7.
@@ -62,7 +57,7 @@ func (s *session) keySpecs(cmd *command) {
 	s.array(1)
 	s.mapOf(3)
 	s.bulk("flags")
-	s.setOfSimple(keyFlags(cmd))
+	s.simpleSet(keyFlags(cmd))
 	s.bulk("begin_search")
 	s.mapOf(2)
 	s.pair("type", "index")
@@ -159,7 +154,7 @@ func runCommandList(s *session, args [][]byte) {
 		keep = func(cmd *command) bool { return slices.Contains(cmd.categories, category) }
 	case isWord(args[3], "PATTERN") && len(args[4]) <= maxPatternBytes:
 		pattern := []byte(lower(args[4]))
-		keep = func(cmd *command) bool { return matchGlob(pattern, []byte(cmd.full)) }
+		keep = func(cmd *command) bool { return engine.MatchGlob(pattern, []byte(cmd.full)) }
 	case isWord(args[3], "MODULE"):
 		keep = func(*command) bool { return false }
 	default:
@@ -235,6 +230,6 @@ func runGetKeysAndFlags(s *session, args [][]byte) {
 	for _, key := range keys {
 		s.array(2)
 		s.bulkBytes(key)
-		s.setOfSimple(keyFlags(cmd))
+		s.simpleSet(keyFlags(cmd))
 	}
 }

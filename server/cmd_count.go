@@ -70,7 +70,7 @@ func answerGet(s *session, ops []engine.Op, ds []engine.Decision) {
 }
 
 func answerCount(s *session, _ []engine.Op, ds []engine.Decision) {
-	replyOne(s, ds[0].ScriptAnswer())
+	replyOne(&s.replyWriter, ds[0].ScriptAnswer())
 }
 
 // setCount plans SET of a count with at most a time to live, as every version of weir does

@@ -149,7 +149,7 @@ func runKeys(s *session, args [][]byte) {
 		s.fail(errPatternLong)
 		return
 	}
-	found := s.newKeyList(pattern, func(key []byte, _ engine.Algorithm) bool { return matchGlob(pattern, key) })
+	found := s.newKeyList(pattern, func(key []byte, _ engine.Algorithm) bool { return engine.MatchGlob(pattern, key) })
 	for cursor, more := uint64(0), true; more && found.n <= maxKeysReply; more = cursor != 0 {
 		cursor = s.srv.lim.Scan(cursor, keysStep, found.visit)
 		found.sift()
@@ -274,6 +274,6 @@ func scanOptions(args [][]byte) (count int, pattern []byte, keep func([]byte, en
 		}
 	}
 	return count, pattern, func(key []byte, a engine.Algorithm) bool {
-		return (kind == "" || kind == a.String() || kind == typeName(a)) && (pattern == nil || matchGlob(pattern, key))
+		return (kind == "" || kind == a.String() || kind == typeName(a)) && (pattern == nil || engine.MatchGlob(pattern, key))
 	}, nil
 }

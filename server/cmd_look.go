@@ -149,51 +149,6 @@ func fieldsOf(info *engine.Info) []field {
 	return fields
 }
 
-// ruleText writes a limit as its decision command takes it.
-func ruleText(l engine.Limit) string {
-	switch l.Algorithm {
-	case engine.TokenBucket, engine.LeakyBucket:
-		return fmt.Sprintf("%s %d", l.Rate, l.Max)
-	case engine.FixedWindow:
-		return fixedText(l)
-	case engine.SlidingLog, engine.SlidingCounter:
-		return fmt.Sprintf("%s %d", engine.FormatDuration(l.WindowNs), l.Max)
-	case engine.Concurrency:
-		return fmt.Sprint(l.Max)
-	case engine.Strike:
-		return strikeText(l)
-	}
-	return ""
-}
-
-func strikeText(l engine.Limit) string {
-	text := engine.FormatDuration(l.WindowNs)
-	for i := range l.Steps.Len() {
-		step, delay := l.Steps.At(i), ""
-		if step.Delay {
-			delay = "DELAY "
-		}
-		text += fmt.Sprintf(" %d %s%s", step.Threshold, delay, engine.FormatDuration(step.PenaltyNs))
-	}
-	if l.Strikes&engine.Attempts != 0 {
-		text += " ATTEMPTS"
-	}
-	if l.Strikes&engine.Extend != 0 {
-		text += " EXTEND"
-	}
-	return text
-}
-
-func fixedText(l engine.Limit) string {
-	switch l.Mode {
-	case engine.Aligned:
-		return fmt.Sprintf("%s %d", engine.FormatDuration(l.WindowNs), l.Max)
-	case engine.FromFirst:
-		return fmt.Sprintf("%s %d FIRST", engine.FormatDuration(l.WindowNs), l.Max)
-	}
-	return fmt.Sprintf("%s %d", windowWords[l.Mode], l.Max)
-}
-
 func runExplain(s *session, args [][]byte) {
 	_, b, err := s.planDecision(s.lookup(args[0]), args, engine.OpTake, engine.OpCheck, engine.OpReserve)
 	if !s.guarded(err) {

@@ -2,7 +2,6 @@ package server
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/weir-project/weir/engine"
 )
@@ -30,23 +29,31 @@ func policyCommands() []*command {
 				run: runPolicyGet},
 			{name: "LIST", arity: -2, syntax: "[OWNER owner]", flags: "readonly fast", summary: "The names of all policies, in order",
 				params: []param{{"OWNER owner", "only those of this owner; `NONE`: only those of nobody"}}, run: runPolicyList, cost: "O(n) in the policies"},
-			{name: "DEL", arity: -3, syntax: "name [IF version]", flags: "write", summary: "Delete a policy, and forget its usage", cost: "O(1); " + forgetsLater,
-				params: []param{paramPolicy, paramIf}, reply: "1, or 0 when there is no such policy.", plan: planPolicyDelete, answer: answerDeleted},
-			{name: "ENABLE", arity: 3, syntax: "name", flags: "write fast", summary: "Let a policy decide again", params: []param{paramPolicy}, reply: versionReply,
-				plan: planPolicyEnable, answer: answerRemaining},
-			{name: "DISABLE", arity: 3, syntax: "name", flags: "write fast", summary: "Let a policy admit everything, without counting", params: []param{paramPolicy}, reply: versionReply,
-				plan: planPolicyDisable, answer: answerRemaining},
-			{name: "SHADOW", arity: 4, syntax: "name ON|OFF", flags: "write fast", summary: "Let a policy decide and count, but deny nothing",
-				params: []param{paramPolicy, {"ON|OFF", "begin or end it"}}, reply: versionReply, plan: planPolicyShadow, answer: answerRemaining},
+			policyChange(&command{name: "DEL", flags: "write", summary: "Delete a policy, and forget its usage", cost: "O(1); " + forgetsLater,
+				params: []param{paramPolicy, paramIf}, reply: "1, or 0 when there is no such policy.", answer: answerDeleted}),
+			policyChange(&command{name: "ENABLE", flags: "write fast", summary: "Let a policy decide again", params: []param{paramPolicy}, reply: versionReply,
+				answer: answerRemaining}),
+			policyChange(&command{name: "DISABLE", flags: "write fast", summary: "Let a policy admit everything, without counting", params: []param{paramPolicy}, reply: versionReply,
+				answer: answerRemaining}),
+			policyChange(&command{name: "SHADOW", flags: "write fast", summary: "Let a policy decide and count, but deny nothing",
+				params: []param{paramPolicy, {"ON|OFF", "begin or end it"}}, reply: versionReply, answer: answerRemaining}),
 		},
 	}
 	return append([]*command{checkCommand(), policy}, holdCommands()...)
 }
 
+// policyChange completes a subcommand that changes a policy with what package policytext
+// knows of it.
+func policyChange(cmd *command) *command {
+	c := findChange([]byte(cmd.name))
+	cmd.arity, cmd.syntax = c.Arity, c.Syntax
+	cmd.plan = func(s *session, args [][]byte) error { return c.Read(s.batch.next(), args) }
+	return cmd
+}
+
 func policySetCommand() *command {
-	return &command{
-		name: "SET", arity: -6, flags: "write", cost: "O(1); with RESET, or with fewer limits than before, " + forgetsLater,
-		syntax:  "name LIMIT algorithm argument [argument ...] [LIMIT algorithm argument ...] [SHADOW] [DISABLED] [RETRYAFTER duration] [RESERVED part] [LAYOUT layout] [REPORT per] [OWNER owner] [KEEP usage|RESET] [IF version]",
+	return policyChange(&command{
+		name: "SET", flags: "write", cost: "O(1); with RESET, or with fewer limits than before, " + forgetsLater,
 		summary: "Make a policy, or give it other terms",
 		details: "A limit has the arguments of its decision command, without key. The limits are `TOKENBUCKET rate burst [MAXWAIT duration]`, `LEAKYBUCKET rate capacity`, `FIXED window max [FIRST] [TZ zone]`, " +
 			"`SLIDING window max`, `SLIDINGCOUNTER window max`, `STRIKE window threshold [DELAY] penalty [threshold [DELAY] penalty ...] [ATTEMPTS] [EXTEND]`. A check takes from all limits of a policy or from none. " +
@@ -70,13 +77,13 @@ func policySetCommand() *command {
 			{"RL.CHECK api 42 COST 4", "0 3 100 1200 20 api", ""},
 			{"RL.CHECK api 42 COST 4 PRIORITY high", "1 4 0 1600 20 api", ""},
 		},
-		plan: planPolicySet, answer: answerRemaining,
-	}
+		answer: answerRemaining,
+	})
 }
 
 func policyOverrideCommand() *command {
-	return &command{
-		name: "OVERRIDE", arity: -5, syntax: "name pattern LIMIT algorithm argument [argument ...] [LIMIT algorithm argument ...]|UNLIMITED|NONE [TTL duration] [IF version]", flags: "write fast",
+	return policyChange(&command{
+		name: "OVERRIDE", flags: "write fast",
 		summary: "Give some keys other limits",
 		details: "The exact key counts first, then the longest pattern that matches (`*`, `?`, `[a-z]`, `\\`). Limits replace the policy's limits, in their order, and keep the usage of the key.",
 		params: []param{paramPolicy, {"pattern", "a key, or a pattern of keys"}, {"LIMIT algorithm argument", "as in RL.POLICY SET"},
@@ -89,8 +96,8 @@ func policyOverrideCommand() *command {
 			{"RL.CHECK chat vip:7", "1 49 0 100 50 chat", ""},
 			{"RL.CHECK chat 7", "1 4 0 1000 5 chat", ""},
 		},
-		plan: planPolicyOverride, answer: answerRemaining,
-	}
+		answer: answerRemaining,
+	})
 }
 
 func answerDeleted(s *session, _ []engine.Op, ds []engine.Decision) { s.int(ds[0].Allowed) }
@@ -146,22 +153,6 @@ func runPolicyGet(s *session, args [][]byte) {
 	s.stale()
 }
 
-// reportText writes what reportArg reads, in lower case.
-func reportText(ns int64) string {
-	if ns == 0 {
-		return "burst"
-	}
-	return engine.FormatDuration(ns)
-}
-
-func limitTexts(limits []engine.PolicyLimit) []string {
-	texts := make([]string, len(limits))
-	for i := range limits {
-		texts[i] = limitWords(&limits[i])
-	}
-	return texts
-}
-
 // override writes an override: its pattern, its limits, and how long it still holds.
 func (s *session) override(o *engine.Override) {
 	s.array(3)
@@ -177,5 +168,3 @@ func (s *session) override(o *engine.Override) {
 func noPolicy(name []byte) error {
 	return replyError("ERR there is no policy " + quote(name) + ", RL.POLICY LIST names them all")
 }
-
-func upper(b []byte) string { return strings.ToUpper(string(b)) }

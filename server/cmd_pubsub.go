@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/tidwall/redcon"
+
+	"github.com/weir-project/weir/engine"
 )
 
 func pubsubCommands() []*command {
@@ -47,7 +49,7 @@ func pubsubCommand() *command {
 					return
 				}
 				names := slices.Sorted(maps.Keys(s.srv.state.hub.subscribers(false)))
-				s.strings(slices.DeleteFunc(names, func(n string) bool { return !matchGlob(pattern, []byte(n)) }))
+				s.strings(slices.DeleteFunc(names, func(n string) bool { return !engine.MatchGlob(pattern, []byte(n)) }))
 			}},
 			{name: "NUMSUB", arity: -2, syntax: "[channel ...]", summary: "How many listen to each channel", run: func(s *session, args [][]byte) {
 				counts := s.srv.state.hub.subscribers(false)

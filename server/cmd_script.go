@@ -124,7 +124,11 @@ func (b *batch) nextScript() *engine.Script {
 }
 
 func answerScript(s *session, ops []engine.Op, ds []engine.Decision) {
-	scriptsKnown.byID[ops[0].Script.ID].reply(s, ds[0].ScriptAnswer())
+	sc, words := scriptsKnown.byID[ops[0].Script.ID], ds[0].ScriptAnswer()
+	if sc.refusal != nil && !s.guarded(sc.refusal(words)) {
+		return
+	}
+	sc.reply(&s.replyWriter, words)
 }
 
 func runScriptLoad(s *session, args [][]byte) {
@@ -138,11 +142,7 @@ func runScriptLoad(s *session, args [][]byte) {
 func runScriptExists(s *session, args [][]byte) {
 	s.array(len(args) - 2)
 	for _, sum := range args[2:] {
-		if scriptsKnown.ofSum(sum) != nil {
-			s.int(1)
-		} else {
-			s.int(0)
-		}
+		s.bool(scriptsKnown.ofSum(sum) != nil)
 	}
 }
 

@@ -184,7 +184,7 @@ func answerLength(s *session, _ []engine.Op, ds []engine.Decision) {
 // value writes what a script that answers a string found.
 func (s *session) value(d *engine.Decision) {
 	if words := d.ScriptAnswer(); words[2] == 0 {
-		replyGet(s, words)
+		replyGet(&s.replyWriter, words)
 		return
 	}
 	s.bulk(d.Value)

@@ -100,16 +100,10 @@ type commandTable struct {
 	slots  int // of statistics: one for each command and subcommand
 }
 
-// newCommandTable collects the families. It is a function, not a variable,
-// because handlers of COMMAND read the table they stand in.
-func newCommandTable() *commandTable {
+// newCommandTable makes a table of families of commands, in this order.
+func newCommandTable(families ...[]*command) *commandTable {
 	t := &commandTable{byName: make(map[string]*command)}
-	for _, family := range [][]*command{
-		decideCommands(), {rlWaitCommand()}, policyCommands(), settleCommands(), blacklistCommands(), lookCommands(), keyCommands(), dialectCommands(), scriptCommands(), countCommands(), stringCommands(),
-		connectionCommands(), {clientCommand()}, multiCommands(), pubsubCommands(),
-		serverCommands(), configCommands(), slowlogCommands(), {commandCommand(), aclCommand(), debugCommand()},
-		clusterCommands(), {weirClusterCommand(), weirBackupCommand()},
-	} {
+	for _, family := range families {
 		for _, cmd := range family {
 			t.add(cmd, nil)
 			t.byName[cmd.name] = cmd
@@ -173,7 +167,7 @@ func (t *commandTable) resolve(args [][]byte) (*command, error) {
 	if cmd.subs != nil && len(args) > 1 {
 		sub := cmd.sub(args[1])
 		if sub == nil {
-			return cmd, unknownSubcommand(cmd, args[1])
+			return cmd, unknownSubcommand(cmd.name, args[1])
 		}
 		cmd = sub
 	}
@@ -194,12 +188,7 @@ func (c *command) sub(name []byte) *command {
 }
 
 // fits says whether n arguments, the name included, are right in number.
-func (c *command) fits(n int) bool {
-	if c.arity >= 0 {
-		return n == c.arity
-	}
-	return n >= -c.arity
-}
+func (c *command) fits(n int) bool { return fits(c.arity, n) }
 
 func (c *command) has(flag string) bool {
 	return slices.Contains(strings.Fields(c.flags), flag)
@@ -219,20 +208,4 @@ func (c *command) keysOf(n int) []int {
 		at = append(at, i)
 	}
 	return at
-}
-
-// isWord compares an argument with a word in capitals, whatever its case.
-func isWord(b []byte, word string) bool {
-	if len(b) != len(word) {
-		return false
-	}
-	for i, c := range b {
-		if 'a' <= c && c <= 'z' {
-			c -= 'a' - 'A'
-		}
-		if c != word[i] {
-			return false
-		}
-	}
-	return true
 }

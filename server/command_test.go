@@ -37,7 +37,7 @@ func TestHelp(t *testing.T) {
 	assert.Contains(t, text.String(), "CLIENT LIST [TYPE type] [ID id ...]")
 	text.Reset()
 	require.NoError(t, WriteHelp(&text, ""))
-	assert.Equal(t, len(newCommandTable().all), strings.Count(text.String(), "\n"))
+	assert.Equal(t, len(newCommandTable(families()...).all), strings.Count(text.String(), "\n"))
 	assert.ErrorIs(t, WriteHelp(&text, "LPUSH"), ErrNoCommand)
 	assert.ErrorIs(t, WriteHelp(&text, "client nope"), ErrNoCommand)
 }
@@ -51,7 +51,7 @@ func each(commands []*command, visit func(*command)) {
 }
 
 func TestTableIsComplete(t *testing.T) {
-	table := newCommandTable()
+	table := newCommandTable(families()...)
 	names, slots := map[string]bool{}, map[int]bool{}
 	chapters := map[string]bool{}
 	for _, chapter := range groupTitles {
@@ -80,7 +80,7 @@ func TestTableIsComplete(t *testing.T) {
 }
 
 func TestFindIgnoresCaseAndLength(t *testing.T) {
-	table := newCommandTable()
+	table := newCommandTable(families()...)
 	assert.Equal(t, "PING", table.find([]byte("pInG")).name)
 	assert.Nil(t, table.find([]byte("")))
 	assert.Nil(t, table.find(bytes.Repeat([]byte("x"), 10_000)))

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/weir-project/weir/engine"
 )
 
 // setting is one parameter of CONFIG, under Redis' name.
@@ -104,7 +106,7 @@ func runConfigGet(s *session, args [][]byte) {
 	var found []setting
 	for _, set := range settings() {
 		for _, pattern := range args[2:] {
-			if len(pattern) <= maxPatternBytes && matchGlob([]byte(strings.ToLower(string(pattern))), []byte(set.name)) {
+			if len(pattern) <= maxPatternBytes && engine.MatchGlob([]byte(strings.ToLower(string(pattern))), []byte(set.name)) {
 				found = append(found, set)
 				break
 			}

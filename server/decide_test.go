@@ -16,7 +16,7 @@ import (
 // TestExamples runs the examples of the reference: what users read is what the
 // server answers.
 func TestExamples(t *testing.T) {
-	each(newCommandTable().all, func(cmd *command) {
+	each(newCommandTable(families()...).all, func(cmd *command) {
 		if len(cmd.shown) == 0 {
 			return
 		}

@@ -10,7 +10,7 @@ import (
 
 // TestScriptsPage: docs/scripts.md lists what is recognised, no more and no less.
 func TestScriptsPage(t *testing.T) {
-	page, err := os.ReadFile("../docs/scripts.md")
+	page, err := os.ReadFile("../../docs/scripts.md")
 	require.NoError(t, err)
 	var recognised, natives strings.Builder
 	require.NoError(t, WriteDialects(&recognised, true))

@@ -2,22 +2,13 @@ package server
 
 import (
 	"errors"
-	"strconv"
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limiter"
 )
 
-// replyError is an error reply as the client reads it: a word in capitals, by
-// which programs tell errors apart, and a text for people.
-type replyError string
-
-func (e replyError) Error() string { return string(e) }
-
 // The error table. Texts that clients compare with are Redis' own.
 const (
-	errSyntax       replyError = "ERR syntax error"
-	errNotInteger   replyError = "ERR value is not an integer or out of range"
 	errNoAuth       replyError = "NOAUTH Authentication required."
 	errHelloNoAuth  replyError = "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time"
 	errWrongPass    replyError = "WRONGPASS invalid username-password pair or user is disabled."
@@ -43,7 +34,6 @@ const (
 	errPublish       replyError = "ERR PUBLISH is not supported: channels carry the server's own events only"
 	errTooManyTopics replyError = "ERR a client may subscribe to at most 128 channels and patterns"
 
-	errReservedKey     replyError = "ERR keys that begin with 'policy|' belong to the limiters of policies: decide with RL.CHECK, or choose another key"
 	errPolicyChanged   replyError = "CHANGED the policy has another version than IF says; nothing was changed: read it again with RL.POLICY GET"
 	errLayoutTaken     replyError = "ERR LAYOUT must not make names that the layout of another policy makes as well: begin or end it otherwise; nothing was changed"
 	errAbandoned       replyError = "ERR nothing was done, because another command of this transaction was refused"
@@ -146,28 +136,11 @@ func unknownPolicy(op *engine.Op, d *engine.Decision) []byte {
 	return op.Key
 }
 
-// badArgument names an argument, says what is accepted ("must be ...") and
-// quotes what was sent.
-func badArgument(name, accepted string, got []byte) error {
-	return replyError("ERR " + name + " " + accepted + ", not " + quote(got))
-}
-
-// wrongArity is Redis' own text, which clients compare with, and the usage behind it.
-func wrongArity(cmd *command) error {
-	return replyError("ERR wrong number of arguments for '" + cmd.full + "' command: " + cmd.usage())
-}
+// wrongArity is the error about the number of a command's arguments.
+func wrongArity(cmd *command) error { return wrongCount(cmd.full, cmd.usage()) }
 
 // syntaxError is Redis' own text, and the usage behind it.
 func syntaxError(cmd *command) error { return errSyntax + replyError(": "+cmd.usage()) }
-
-// notInteger is Redis' own text, and which argument it is about.
-func notInteger(name, accepted string, got []byte) error {
-	return errNotInteger + replyError(": "+name+" "+accepted+", not "+quote(got))
-}
-
-func unknownSubcommand(parent *command, sub []byte) error {
-	return replyError("ERR unknown subcommand '" + printable(sub, maxQuotedBytes) + "'. Try " + parent.name + " HELP.")
-}
 
 // unknownCommand is Redis' own text, its limits of 128 characters included.
 func unknownCommand(args [][]byte) error {
@@ -183,30 +156,4 @@ func unknownCommand(args [][]byte) error {
 		room -= len(shown) + len("'' ")
 	}
 	return replyError(text)
-}
-
-// maxQuotedBytes is how much of a client's argument an error repeats: enough to
-// recognize it, too little to flood a log.
-const maxQuotedBytes = 64
-
-// quote repeats an argument in a reply: cut, and without control characters.
-func quote(b []byte) string {
-	cut := b[:min(len(b), maxQuotedBytes)]
-	text := strconv.AppendQuoteToASCII(nil, string(cut))
-	text[0], text[len(text)-1] = '\'', '\''
-	if len(cut) < len(b) {
-		text = append(text, "..."...)
-	}
-	return string(text)
-}
-
-// printable returns at most n bytes of b with control characters as spaces.
-func printable(b []byte, n int) string {
-	out := append([]byte(nil), b[:min(len(b), n)]...)
-	for i, c := range out {
-		if c < ' ' || c == 0x7f {
-			out[i] = ' '
-		}
-	}
-	return string(out)
 }

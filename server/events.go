@@ -104,7 +104,7 @@ func (h *eventHub) eachChannel(visit func(*denialChannel)) {
 
 func (t topic) matches(channel string) bool {
 	if t.pattern {
-		return matchGlob([]byte(t.name), []byte(channel))
+		return engine.MatchGlob([]byte(t.name), []byte(channel))
 	}
 	return t.name == channel
 }

@@ -3,7 +3,6 @@ package server
 import (
 	"net/netip"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -59,24 +58,4 @@ func TestFailedSourcesAreBounded(t *testing.T) {
 		f.failed(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), now.Add(time.Duration(i)))
 	}
 	require.Len(t, f.by, maxFailedSources)
-}
-
-// A login that waits is tried, and waits no longer than the server runs.
-func TestLoginsWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := newTestServer(t, Config{Password: "secret"})
-		c := srv.client(t)
-		for range freeFailures + 20 {
-			c.say("AUTH wrong")
-		}
-		began := time.Now()
-		require.Equal(t, "OK", c.say("AUTH secret"))
-		require.Equal(t, loginPauseMax, time.Since(began))
-		require.Equal(t, "PONG", c.say("PING"))
-
-		close(srv.stop)
-		began = time.Now()
-		require.Equal(t, "OK", c.say("AUTH secret"))
-		require.Zero(t, time.Since(began))
-	})
 }

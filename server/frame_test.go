@@ -87,7 +87,7 @@ func TestFrames(t *testing.T) {
 		"nineteen digits of none": {"*-9223372036854775807\r\n" + multibulk("A"), [][]string{{"A"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := frameIn(openLimits(DefaultMaxBulkBytes), c.stream)
+			got := frameIn(openLimits(64<<10), c.stream)
 			require.NoError(t, got.err)
 			assert.Equal(t, c.want, got.commands)
 			assert.Zero(t, got.left)
@@ -152,7 +152,7 @@ var hostileFrames = map[string]struct{ stream, err string }{
 func TestHostileFrames(t *testing.T) {
 	for name, c := range hostileFrames {
 		t.Run(name, func(t *testing.T) {
-			got := frameIn(openLimits(DefaultMaxBulkBytes), multibulk("PING")+c.stream)
+			got := frameIn(openLimits(64<<10), multibulk("PING")+c.stream)
 			assert.EqualError(t, got.err, c.err)
 			assert.Equal(t, [][]string{{"PING"}}, got.commands)
 		})
@@ -197,15 +197,15 @@ func TestSplitsDoNotMatter(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, stream := range streams {
-		whole := frameIn(openLimits(DefaultMaxBulkBytes), stream)
+		whole := frameIn(openLimits(64<<10), stream)
 		everyByte := make([]int, len(stream))
 		for i := range everyByte {
 			everyByte[i] = i
-			assert.Equal(t, whole, frameIn(openLimits(DefaultMaxBulkBytes), stream, i), "%q cut at %d", stream, i)
+			assert.Equal(t, whole, frameIn(openLimits(64<<10), stream, i), "%q cut at %d", stream, i)
 		}
-		assert.Equal(t, whole, frameIn(openLimits(DefaultMaxBulkBytes), stream, everyByte...), "%q byte by byte", stream)
+		assert.Equal(t, whole, frameIn(openLimits(64<<10), stream, everyByte...), "%q byte by byte", stream)
 		for range 50 {
-			assert.Equal(t, whole, frameIn(openLimits(DefaultMaxBulkBytes), stream, randomCuts(random, len(stream))...))
+			assert.Equal(t, whole, frameIn(openLimits(64<<10), stream, randomCuts(random, len(stream))...))
 		}
 	}
 }
@@ -223,7 +223,7 @@ func randomCuts(random *rand.Rand, n int) (cuts []int) {
 func TestDripIsLinear(t *testing.T) {
 	const argBytes = 1000
 	stream := []byte(multibulk(strings.Split(strings.Repeat(strings.Repeat("x", argBytes)+" ", 60), " ")[:60]...))
-	f := framer{limits: openLimits(DefaultMaxBulkBytes)}
+	f := framer{limits: openLimits(64 << 10)}
 	spoilt := 0
 	for end := 1; end < len(stream); end++ {
 		args, used, err := f.next(stream[:end:end])
@@ -250,7 +250,7 @@ func TestDripIsLinear(t *testing.T) {
 
 func TestInlineDripIsLinear(t *testing.T) {
 	line := []byte(strings.Repeat("word ", 800))
-	f := framer{limits: openLimits(DefaultMaxBulkBytes)}
+	f := framer{limits: openLimits(64 << 10)}
 	for end := 1; end <= len(line); end++ {
 		args, _, err := f.next(line[:end])
 		require.NoError(t, err)
@@ -266,7 +266,7 @@ func TestDeclaredLengthsAllocateNothing(t *testing.T) {
 	got := testing.AllocsPerRun(100, func() {
 		f = framer{limits: f.limits}
 		if f.limits == nil {
-			f.limits = openLimits(DefaultMaxBulkBytes)
+			f.limits = openLimits(64 << 10)
 		}
 		if _, _, err := f.next(stream); err != nil {
 			t.Error(err)
@@ -278,7 +278,7 @@ func TestDeclaredLengthsAllocateNothing(t *testing.T) {
 
 func TestSteadyFramingAllocatesNothing(t *testing.T) {
 	stream := []byte(strings.Repeat(multibulk("RL.TOKENBUCKET", "user:42", "10/s", "20")+"PING\r\n", 100))
-	f := framer{limits: openLimits(DefaultMaxBulkBytes)}
+	f := framer{limits: openLimits(64 << 10)}
 	commands := 0
 	got := testing.AllocsPerRun(100, func() {
 		for b := stream; ; commands++ {
@@ -296,7 +296,7 @@ func TestSteadyFramingAllocatesNothing(t *testing.T) {
 // Between two reads a framer holds on to no buffer: neither by the arguments it
 // has handed out nor by those it had begun.
 func TestFramerHoldsNoBuffer(t *testing.T) {
-	f := framer{limits: openLimits(DefaultMaxBulkBytes)}
+	f := framer{limits: openLimits(64 << 10)}
 	whole := multibulk("a", "b", "c", "d")
 	for _, stream := range []string{whole + whole, whole + whole[:len(whole)-3], "a b c\r\nd e"} {
 		f = framer{limits: f.limits, args: f.args}
@@ -317,7 +317,7 @@ func TestFramerHoldsNoBuffer(t *testing.T) {
 // An argument must not reach into the next one when it is appended to.
 func TestArgumentsCannotGrowIntoEachOther(t *testing.T) {
 	for _, stream := range []string{multibulk("a", "b"), "a b\n"} {
-		f := framer{limits: openLimits(DefaultMaxBulkBytes)}
+		f := framer{limits: openLimits(64 << 10)}
 		args, _, err := f.next([]byte(stream))
 		require.NoError(t, err)
 		_ = append(args[0], "overwritten"...)
@@ -327,7 +327,7 @@ func TestArgumentsCannotGrowIntoEachOther(t *testing.T) {
 
 func BenchmarkFrame(b *testing.B) {
 	stream := []byte(strings.Repeat(multibulk("RL.TOKENBUCKET", "key:000000012345", "10/s", "20"), 128))
-	f := framer{limits: openLimits(DefaultMaxBulkBytes)}
+	f := framer{limits: openLimits(64 << 10)}
 	b.ReportAllocs()
 	for n := 0; n < b.N; {
 		for w := stream; len(w) > 0; n++ {

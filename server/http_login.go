@@ -26,7 +26,7 @@ func (s *Server) httpUser(r *http.Request) (*user, error) {
 	}
 	switch {
 	case !given && users.open():
-		return users.byName[defaultUser], nil
+		return users.get(defaultUser), nil
 	case !given:
 		return nil, errNoAuth
 	}
@@ -60,7 +60,7 @@ func refuseLogin(w http.ResponseWriter, err error) {
 
 // mayCallAll says whether the user may send a command about any key.
 func (s *Server) mayCallAll(u *user, command string) bool {
-	return !u.limited || u.allKeys && u.mayCall(s.state.table.find([]byte(command)))
+	return !u.limited || u.allKeys && s.state.table.find([]byte(command)).allowedTo(u)
 }
 
 // mayCheck refuses, and counts, an operation that the user may not send by RL.CHECK.
@@ -68,7 +68,7 @@ func (s *Server) mayCheck(u *user, cmd *command, op *engine.Op) error {
 	switch {
 	case !u.limited:
 		return nil
-	case !u.mayCall(cmd):
+	case !cmd.allowedTo(u):
 		return s.refused(notPermitted(u, cmd))
 	case !u.mayUse(op.Key):
 		return s.refused(errNoKey)

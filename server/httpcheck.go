@@ -112,7 +112,7 @@ func (h *httpCheck) asker(r *http.Request) (*user, error) {
 	case users.open() && (!fromThisMachine(r) || !namesThisMachine(r) && mayBeBrowsers(r)):
 		return nil, errNotThisMachine
 	case users.open():
-		return users.byName[defaultUser], nil
+		return users.get(defaultUser), nil
 	}
 	return h.srv.httpUser(r)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -135,15 +134,6 @@ func lastOf(r *http.Request, name string) string {
 	}
 	last := lines[len(lines)-1]
 	return withoutPort(strings.TrimSpace(last[strings.LastIndexByte(last, ',')+1:]))
-}
-
-// withoutPort is an address without what some proxies write around it: brackets, and a
-// port, which is another one for each connection.
-func withoutPort(hop string) string {
-	if addr, err := netip.ParseAddrPort(hop); err == nil {
-		return addr.Addr().String()
-	}
-	return strings.TrimSuffix(strings.TrimPrefix(hop, "["), "]")
 }
 
 func statusParam(name string, params map[string]string, standard, least int) (int, error) {

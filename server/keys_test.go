@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/weir-project/weir/engine"
 )
 
 func TestLookingAtKeys(t *testing.T) {
@@ -126,7 +128,7 @@ func TestGlob(t *testing.T) {
 		{`h\*llo`, "h*llo", true}, {`h\*llo`, "hello", false}, {`[\]]`, "]", true}, {`[a`, "a", true}, {"[", "x", false}, {`\`, `\`, true}, {"a*b*c*", "aXbYcZ", true},
 		{"key:*:x", "key:1:2:x", true}, {"key:*:x", "key:1:2:y", false}, {"[]", "a", false}, {"[^]", "a", true},
 	} {
-		assert.Equal(t, test.want, matchGlob([]byte(test.pattern), []byte(test.name)), "%q %q", test.pattern, test.name)
+		assert.Equal(t, test.want, engine.MatchGlob([]byte(test.pattern), []byte(test.name)), "%q %q", test.pattern, test.name)
 	}
 }
 
@@ -134,7 +136,7 @@ func TestGlob(t *testing.T) {
 func TestGlobIsNotExponential(t *testing.T) {
 	name := []byte(strings.Repeat("a", 512))
 	pattern := []byte(strings.Repeat("*a", 255) + "*b")
-	assert.False(t, matchGlob(pattern, name))
+	assert.False(t, engine.MatchGlob(pattern, name))
 }
 
 func TestCalendarWindows(t *testing.T) {

@@ -1,13 +1,14 @@
 package server
 
-import "time"
+import (
+	"time"
+
+	"github.com/weir-project/weir/engine"
+)
 
 // Every limit of the wire. They hold before authentication too; what the client
 // sends is measured against them before anything is allocated for it.
 const (
-	// maxArgs bounds the arguments of one command, its name included. The longest
-	// sensible command, a policy or a reset of many keys, stays far below.
-	maxArgs = 1024
 	// DefaultMaxBulkBytes bounds one argument. Keys end at 512 bytes; what is left
 	// is room for scripts sent with EVAL and for policy text.
 	DefaultMaxBulkBytes = 64 << 10
@@ -18,18 +19,6 @@ const (
 	// keeps of a bucket with several bandwidths. A library that keeps more, as a cache
 	// does, is another use than limiting and has to be asked for.
 	DefaultMaxValueBytes = 4 << 10
-	// commandRoomBytes is what one command may take on the wire besides one
-	// argument of the largest size: maxArgs arguments of a kilobyte each.
-	commandRoomBytes = 1 << 20
-	// maxInlineBytes bounds an inline command, which a person types.
-	maxInlineBytes = 4 << 10
-	// maxHeaderBytes bounds the digits and the line end after '*' or '$'. A 64-bit
-	// number takes 20; a longer line is not a number.
-	maxHeaderBytes = 32
-	// preAuthArgs and preAuthBulkBytes bound a command before AUTH: enough for
-	// HELLO 3 AUTH user password SETNAME name, too little to be worth an attack.
-	preAuthArgs      = 10
-	preAuthBulkBytes = 1 << 10
 
 	// MaxBatch bounds the operations that wait in one connection for one call to
 	// the Limiter: enough to spread the cost of the call, little enough that others
@@ -45,20 +34,6 @@ const (
 	// batch: a full flush and one reply of ordinary size.
 	keptReplyBytes = 2 * flushBytes
 
-	// The read buffer starts small inside the connection, which is all an idle or
-	// unpipelined client ever needs, and moves to a pooled one when reads fill it.
-	smallReadBytes  = 512
-	mediumReadBytes = 16 << 10
-	largeReadBytes  = 64 << 10
-	// maxPooledBytes bounds what all connections together hold in read buffers up to
-	// largeReadBytes: one for each of as many clients as there are by default. Where more
-	// are let in, the rest get by with smaller ones while it lasts, and only a command
-	// that does not fit is refused.
-	maxPooledBytes = DefaultMaxClients * largeReadBytes
-	// maxOversizeBytes bounds what all connections together hold in read buffers
-	// beyond largeReadBytes: commands of that size are rare, and ten thousand
-	// clients that each begin one and never end it must not add up.
-	maxOversizeBytes = 256 << 20
 	// maxHeldBytes bounds what all connections together hold in transactions that
 	// wait for EXEC, in replies beyond keptReplyBytes and in pushed messages that
 	// wait for a reader: as much as a few hundred such clients need.
@@ -76,8 +51,9 @@ const (
 	// maxClientTextBytes bounds the names a client gives itself and its library:
 	// CLIENT LIST shows them for everyone.
 	maxClientTextBytes = 256
-	// keptArgs is how many argument slots an idle connection keeps.
-	keptArgs = 32
+	// maxPatternBytes bounds a glob: none needs to be longer than a key, and the work of
+	// matching grows with its length.
+	maxPatternBytes = engine.MaxKeyLen
 
 	// DefaultMaxClients is Redis' own default. It needs as many file descriptors.
 	DefaultMaxClients = 10_000

@@ -86,33 +86,6 @@ func resetNames(ops []engine.Op, ds []engine.Decision) (sum int64) {
 	return sum
 }
 
-// ownNames returns all names that the limiters of a policy for a key may have.
-func ownNames(policy string, key []byte) (names [][]byte) {
-	for i := range engine.MaxPolicyLimits {
-		names = append(names, engine.LimiterName(policy, i, key))
-	}
-	return names
-}
-
-// ownNamesOf returns the own names of the limiters that an operation of this file reaches;
-// none for any other operation.
-func ownNamesOf(op *engine.Op) [][]byte {
-	switch {
-	case op.Code == engine.OpResetPolicy:
-		policy, _, key, _ := engine.SplitName(op.Key)
-		return ownNames(string(policy), key)
-	case op.Code == engine.OpCheck && op.Dry:
-		return ownNames(string(op.Text), op.Key)
-	}
-	return nil
-}
-
-// mayReach reports whether a user may use what a name stands for, beside the name itself.
-func (s *session) mayReach(u *user, name []byte) bool {
-	p, key := s.srv.lim.Policies().OfLayout(name)
-	return p == nil || u.allKeys || u.mayUseAll(ownNames(p.Name, key))
-}
-
 // checkBlockable refuses to block a name that a layout makes: a block is of a key, under every
 // policy, and one of this name would deny nothing.
 func (s *session) checkBlockable(name []byte) error {

@@ -83,7 +83,7 @@ func (s *session) nearCommands(args [][]byte, err error) error {
 	}
 	var known candidates
 	for _, cmd := range all {
-		if s.limits == nil || s.limits.mayCall(cmd) {
+		if s.limits == nil || cmd.allowedTo(s.limits) {
 			known.add(cmd.name)
 		}
 	}
@@ -93,7 +93,7 @@ func (s *session) nearCommands(args [][]byte, err error) error {
 // nearPolicies adds to the error about an unknown policy the nearest names, for a user who
 // may list them.
 func (s *session) nearPolicies(err error, name []byte) error {
-	if s.limits != nil && !s.limits.mayCall(s.srv.state.table.named([]byte("RL.POLICY|LIST"))) ||
+	if s.limits != nil && !s.srv.state.table.named([]byte("RL.POLICY|LIST")).allowedTo(s.limits) ||
 		!s.srv.suggestions.take(time.Now()) {
 		return err
 	}

@@ -7,30 +7,44 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// The readers of single arguments. Each names the argument in its error and
-// says what is accepted.
+// Errors of arguments whose texts clients compare with: they are Redis' own.
+const (
+	errSyntax     replyError = "ERR syntax error"
+	errNotInteger replyError = "ERR value is not an integer or out of range"
+)
 
-// op begins an operation on key, at the end of the session's batch.
-func (s *session) op(code engine.OpCode, key []byte) (*engine.Op, error) {
-	if err := checkKey(key); err != nil {
-		return nil, err
-	}
-	if engine.Reserved(key) && code != engine.OpReset && code != engine.OpRefund {
-		return nil, errReservedKey
-	}
-	op := s.batch.next()
-	op.Code, op.Key = code, key
-	return op, nil
+// errReservedKey refuses a key that only a policy may have.
+const errReservedKey replyError = "ERR keys that begin with 'policy|' belong to the limiters of policies: decide with RL.CHECK, or choose another key"
+
+// badArgument names an argument, says what is accepted ("must be ...") and
+// quotes what was sent.
+func badArgument(name, accepted string, got []byte) error {
+	return replyError("ERR " + name + " " + accepted + ", not " + quote(got))
 }
 
-// take begins a decision of cost 1.
-func (s *session) take(key []byte, a engine.Algorithm) (*engine.Op, error) {
-	op, err := s.op(engine.OpTake, key)
-	if err != nil {
-		return nil, err
+// notInteger is Redis' own text, and which argument it is about.
+func notInteger(name, accepted string, got []byte) error {
+	return errNotInteger + replyError(": "+name+" "+accepted+", not "+quote(got))
+}
+
+// wrongCount is Redis' own text about a number of arguments, which clients compare with, and
+// the usage behind it. full is the command in lower case, with its container.
+func wrongCount(full, usage string) error {
+	return replyError("ERR wrong number of arguments for '" + full + "' command: " + usage)
+}
+
+// unknownSubcommand is Redis' own text.
+func unknownSubcommand(parent string, sub []byte) error {
+	return replyError("ERR unknown subcommand '" + printable(sub, maxQuotedBytes) + "'. Try " + parent + " HELP.")
+}
+
+// fits says whether n arguments, the name included, are right for an arity: as many, or if it
+// is negative at least so many.
+func fits(arity, n int) bool {
+	if arity >= 0 {
+		return n == arity
 	}
-	op.Limit.Algorithm, op.Cost = a, 1
-	return op, nil
+	return n >= -arity
 }
 
 func checkKey(key []byte) error {
@@ -62,33 +76,6 @@ func unitsArg(name string, b []byte, least, most int64) (int64, error) {
 	return n, nil
 }
 
-// memo remembers the last argument of its kind: clients repeat their limits, and
-// comparing is cheaper than parsing.
-type memo[T any] struct {
-	text  [16]byte
-	len   int
-	value T
-}
-
-func (m *memo[T]) has(b []byte) bool { return m.len > 0 && string(b) == string(m.text[:m.len]) }
-
-func (m *memo[T]) keep(b []byte, value T) {
-	if len(b) <= len(m.text) {
-		m.len, m.value = copy(m.text[:], b), value
-	}
-}
-
-func (s *session) rateArg(b []byte) (engine.Rate, error) {
-	if s.rates.has(b) {
-		return s.rates.value, nil
-	}
-	r, err := parseRate(b)
-	if err == nil {
-		s.rates.keep(b, r)
-	}
-	return r, err
-}
-
 func parseRate(b []byte) (engine.Rate, error) {
 	const name = "rate"
 	r, err := engine.ParseRate(b)
@@ -100,18 +87,6 @@ func parseRate(b []byte) (engine.Rate, error) {
 	default:
 		return r, badArgument(name, err.Error(), b)
 	}
-}
-
-// windowArg reads the length of a window.
-func (s *session) windowArg(b []byte) (int64, error) {
-	if s.windows.has(b) {
-		return s.windows.value, nil
-	}
-	ns, err := spanArg("window", b)
-	if err == nil {
-		s.windows.keep(b, ns)
-	}
-	return ns, err
 }
 
 // durationArg reads a duration that may be zero.
@@ -161,4 +136,20 @@ func parseInt(b []byte) (int64, bool) {
 		return -int64(u), u <= 1<<63
 	}
 	return int64(u), u < 1<<63
+}
+
+// isWord compares an argument with a word in capitals, whatever its case.
+func isWord(b []byte, word string) bool {
+	if len(b) != len(word) {
+		return false
+	}
+	for i, c := range b {
+		if 'a' <= c && c <= 'z' {
+			c -= 'a' - 'A'
+		}
+		if c != word[i] {
+			return false
+		}
+	}
+	return true
 }

@@ -3,7 +3,6 @@ package server
 import (
 	"crypto/rand"
 	"encoding/hex"
-	"strconv"
 
 	"github.com/weir-project/weir/engine"
 )
@@ -21,7 +20,7 @@ func planTokenBucket(s *session, args [][]byte) error {
 	if op.Limit.Max, err = unitsArg("burst", args[3], 1, engine.MaxUnits); err != nil {
 		return err
 	}
-	_, _, err = s.options(op, args[4:], optCost|optPartial|optMaxWait|optFrom|optID)
+	_, _, err = options(op, args[4:], optCost|optPartial|optMaxWait|optFrom|optID)
 	return err
 }
 
@@ -36,7 +35,7 @@ func planLeakyBucket(s *session, args [][]byte) error {
 	if op.Limit.Max, err = unitsArg("capacity", args[3], 0, engine.MaxUnits); err != nil {
 		return err
 	}
-	_, _, err = s.options(op, args[4:], optCost|optFrom|optID)
+	_, _, err = options(op, args[4:], optCost|optFrom|optID)
 	return err
 }
 
@@ -59,7 +58,7 @@ func (s *session) planWindow(args [][]byte, a engine.Algorithm, most int64) erro
 	if op.Limit.Max, err = unitsArg("max", args[3], 1, most); err != nil {
 		return err
 	}
-	_, _, err = s.options(op, args[4:], optCost|optPartial|optFrom|optID)
+	_, _, err = options(op, args[4:], optCost|optPartial|optFrom|optID)
 	return err
 }
 
@@ -77,7 +76,7 @@ func planFixed(s *session, args [][]byte) error {
 	if limit.Max, err = unitsArg("max", args[3], 1, engine.MaxUnits); err != nil {
 		return err
 	}
-	seen, zone, err := s.options(op, args[4:], optCost|optPartial|optFirst|optZone|optFrom|optID)
+	seen, zone, err := options(op, args[4:], optCost|optPartial|optFirst|optZone|optFrom|optID)
 	if err != nil {
 		return err
 	}
@@ -95,20 +94,6 @@ func planFixed(s *session, args [][]byte) error {
 	return err
 }
 
-// windowWord reads a calendar window or FOREVER; Aligned means it is neither.
-func windowWord(b []byte) engine.WindowMode {
-	for mode := engine.Day; mode <= engine.Forever; mode++ {
-		if isWord(b, windowWords[mode]) {
-			return mode
-		}
-	}
-	return engine.Aligned
-}
-
-var windowWords = [...]string{
-	engine.Day: "DAY", engine.Week: "WEEK", engine.Month: "MONTH", engine.Year: "YEAR", engine.Forever: "FOREVER",
-}
-
 func planAcquire(s *session, args [][]byte) error {
 	op, err := s.take(args[1], engine.Concurrency)
 	if err != nil {
@@ -120,7 +105,7 @@ func planAcquire(s *session, args [][]byte) error {
 	if op.TTLNs, err = durationArg("ttl", args[3]); err != nil {
 		return err
 	}
-	seen, _, err := s.options(op, args[4:], optHolder|optCost|optFrom|optID)
+	seen, _, err := options(op, args[4:], optHolder|optCost|optFrom|optID)
 	switch {
 	case err != nil:
 		return err
@@ -157,7 +142,7 @@ func planStrike(s *session, args [][]byte) error {
 	}
 	op.Limit.Max = steps[n-1].Threshold
 	op.Limit.Steps = s.packSteps(steps[:n])
-	seen, _, err := s.options(op, rest, optAttempts|optExtend|optCost|optFrom|optID)
+	seen, _, err := options(op, rest, optAttempts|optExtend|optCost|optFrom|optID)
 	if seen&optAttempts != 0 {
 		op.Limit.Strikes |= engine.Attempts
 	}
@@ -166,38 +151,6 @@ func planStrike(s *session, args [][]byte) error {
 	}
 	return err
 }
-
-// strikeSteps reads pairs of threshold and penalty, or DELAY and its time, up to the first option.
-func strikeSteps(steps *[engine.MaxSteps]engine.Step, args [][]byte) (n int, rest [][]byte, err error) {
-	last := int64(0)
-	for len(args) > 0 && (n == 0 || !isStrikeOption(args[0])) {
-		if n == len(steps) {
-			return 0, nil, replyError("ERR a strike limit has at most " + strconv.Itoa(engine.MaxSteps) + " steps")
-		}
-		step := &steps[n]
-		if step.Threshold, err = unitsArg("threshold", args[0], 1, engine.MaxLogUnits); err != nil {
-			return 0, nil, err
-		}
-		if step.Threshold <= last {
-			return 0, nil, badArgument("threshold", "must be above the one before it", args[0])
-		}
-		args = args[1:]
-		if step.Delay = len(args) > 0 && isWord(args[0], "DELAY"); step.Delay {
-			args = args[1:]
-		}
-		if len(args) == 0 {
-			return 0, nil, replyError("ERR threshold " + strconv.FormatInt(step.Threshold, 10) + " needs a penalty, like 30s, or DELAY and a time")
-		}
-		if step.PenaltyNs, err = spanArg("penalty", args[0]); err != nil {
-			return 0, nil, err
-		}
-		last = step.Threshold
-		args, n = args[1:], n+1
-	}
-	return n, args, nil
-}
-
-func isStrikeOption(b []byte) bool { return isOption(b, optAttempts|optExtend|optCost|optFrom|optID) }
 
 // packSteps remembers the last steps it packed: a client repeats its limits.
 func (s *session) packSteps(steps []engine.Step) engine.Steps {

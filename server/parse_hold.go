@@ -37,7 +37,7 @@ func planReserve(s *session, args [][]byte) error {
 		return replyError("ERR the policies and keys of a hold must be at most " + strconv.Itoa(engine.MaxHoldBytes) +
 			" bytes together, four for each pair included, not " + strconv.Itoa(op.HoldBytes()))
 	}
-	if _, _, err = s.options(op, rest, optPriority|optFrom|optID); err == nil && op.ID == nil {
+	if _, _, err = options(op, rest, optPriority|optFrom|optID); err == nil && op.ID == nil {
 		// Made here, before the request is replicated: every node knows the hold by it.
 		op.ID = []byte(rand.Text())
 	}

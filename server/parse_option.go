@@ -25,6 +25,9 @@ const (
 	optFrom
 )
 
+// checkOptions are the options of RL.CHECK. No policy may have the name of one.
+const checkOptions = optCost | optPartial | optPriority | optFrom | optID
+
 var optionWords = [...]struct {
 	word  string
 	bit   option
@@ -40,7 +43,7 @@ var optionWords = [...]struct {
 
 // options reads the options of op, in any order and each at most once. It
 // returns which were there, and the value of TZ.
-func (s *session) options(op *engine.Op, args [][]byte, allowed option) (seen option, zone []byte, err error) {
+func options(op *engine.Op, args [][]byte, allowed option) (seen option, zone []byte, err error) {
 	for len(args) > 0 {
 		word, bit, takesValue := "", option(0), false
 		for i := range optionWords {
@@ -116,4 +119,14 @@ func unknownOption(got []byte, allowed option) error {
 		}
 	}
 	return badArgument("option", "must be "+strings.Join(words, ", "), got)
+}
+
+// isOption says whether an argument is the word of one of some options.
+func isOption(b []byte, among option) bool {
+	for _, o := range optionWords {
+		if o.bit&among != 0 && isWord(b, o.word) {
+			return true
+		}
+	}
+	return false
 }

@@ -6,14 +6,44 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// change begins a change of the policy that args[2] names.
-func (s *session) change(do engine.PolicyDo, args [][]byte) (*engine.Op, error) {
-	if err := checkPolicyName(args[2]); err != nil {
-		return nil, err
+// Change is a subcommand of RL.POLICY that changes a policy.
+type Change struct {
+	Name   string // in capitals
+	Arity  int    // arguments with both names; negative: at least that many
+	Syntax string // of the arguments
+	// Read reads the arguments, both names included, into an operation that is zero.
+	Read func(op *engine.Op, args [][]byte) error
+}
+
+// changes are the subcommands that change a policy.
+var changes = []Change{
+	{"SET", -6, "name LIMIT algorithm argument [argument ...] [LIMIT algorithm argument ...] [SHADOW] [DISABLED] [RETRYAFTER duration] " +
+		"[RESERVED part] [LAYOUT layout] [REPORT per] [OWNER owner] [KEEP usage|RESET] [IF version]", readSet},
+	{"OVERRIDE", -5, "name pattern LIMIT algorithm argument [argument ...] [LIMIT algorithm argument ...]|UNLIMITED|NONE " +
+		"[TTL duration] [IF version]", readOverride},
+	{"DEL", -3, "name [IF version]", readDelete},
+	{"ENABLE", 3, "name", readEnable},
+	{"DISABLE", 3, "name", readDisable},
+	{"SHADOW", 4, "name ON|OFF", readShadow},
+}
+
+// findChange returns the subcommand with a name, in any case, or nil.
+func findChange(name []byte) *Change {
+	for i := range changes {
+		if isWord(name, changes[i].Name) {
+			return &changes[i]
+		}
 	}
-	op := s.batch.next()
+	return nil
+}
+
+// change makes op a change of the policy that args[2] names.
+func change(op *engine.Op, do engine.PolicyDo, args [][]byte) error {
+	if err := checkPolicyName(args[2]); err != nil {
+		return err
+	}
 	op.Code, op.Key, op.Policy = engine.OpPolicy, args[2], &engine.PolicyChange{Do: do}
-	return op, nil
+	return nil
 }
 
 // checkPolicyName refuses names that a policy cannot have, those of the options of
@@ -28,8 +58,8 @@ func checkPolicyName(name []byte) error {
 	return nil
 }
 
-func planPolicySet(s *session, args [][]byte) error {
-	op, err := s.change(engine.PolicySet, args)
+func readSet(op *engine.Op, args [][]byte) error {
+	err := change(op, engine.PolicySet, args)
 	if err != nil {
 		return err
 	}
@@ -39,9 +69,9 @@ func planPolicySet(s *session, args [][]byte) error {
 	return checkLayout(op.Policy.Terms.Layout, string(args[2]))
 }
 
-// planPolicyDelete reads: name [IF version].
-func planPolicyDelete(s *session, args [][]byte) error {
-	op, err := s.change(engine.PolicyDelete, args)
+// readDelete reads: name [IF version].
+func readDelete(op *engine.Op, args [][]byte) error {
+	err := change(op, engine.PolicyDelete, args)
 	switch {
 	case err != nil || len(args) == 3:
 		return err
@@ -51,17 +81,15 @@ func planPolicyDelete(s *session, args [][]byte) error {
 	return ifArg(op.Policy, args[4])
 }
 
-func planPolicyEnable(s *session, args [][]byte) error {
-	_, err := s.change(engine.PolicyEnable, args)
-	return err
+func readEnable(op *engine.Op, args [][]byte) error {
+	return change(op, engine.PolicyEnable, args)
 }
 
-func planPolicyDisable(s *session, args [][]byte) error {
-	_, err := s.change(engine.PolicyDisable, args)
-	return err
+func readDisable(op *engine.Op, args [][]byte) error {
+	return change(op, engine.PolicyDisable, args)
 }
 
-func planPolicyShadow(s *session, args [][]byte) error {
+func readShadow(op *engine.Op, args [][]byte) error {
 	do := engine.PolicyShadowOn
 	switch {
 	case isWord(args[3], "ON"):
@@ -70,13 +98,12 @@ func planPolicyShadow(s *session, args [][]byte) error {
 	default:
 		return badArgument("SHADOW", "must be ON or OFF", args[3])
 	}
-	_, err := s.change(do, args)
-	return err
+	return change(op, do, args)
 }
 
-// planPolicyOverride reads: name pattern LIMIT ... | UNLIMITED [TTL d], or NONE; and IF version.
-func planPolicyOverride(s *session, args [][]byte) error {
-	op, err := s.change(engine.PolicyOverride, args)
+// readOverride reads: name pattern LIMIT ... | UNLIMITED [TTL d], or NONE; and IF version.
+func readOverride(op *engine.Op, args [][]byte) error {
+	err := change(op, engine.PolicyOverride, args)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ func termsArgs(change *engine.PolicyChange, args [][]byte) (err error) {
 	}
 	seen := map[string]bool{}
 	for len(args) > 0 {
-		word := upper(args[0])
+		word := strings.ToUpper(string(args[0]))
 		if seen[word] {
 			return replyError("ERR " + word + " is given twice")
 		}
@@ -31,7 +31,9 @@ func termsArgs(change *engine.PolicyChange, args [][]byte) (err error) {
 		case "RESET":
 			change.Reset = true
 		case "KEEP": // the default, said aloud: KEEP usage
-			used += int(oneIf(len(args) > 1 && isWord(args[1], "USAGE")))
+			if len(args) > 1 && isWord(args[1], "USAGE") {
+				used++
+			}
 		case "RETRYAFTER", "RESERVED", "LAYOUT", "REPORT", "OWNER", "IF":
 			if len(args) < 2 {
 				return replyError("ERR " + word + " needs a value, like " + word + " " + termExamples[word])

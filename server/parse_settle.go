@@ -18,7 +18,7 @@ func planRelease(s *session, args [][]byte) error {
 		return err
 	}
 	op.Text = args[2]
-	_, _, err = s.options(op, args[3:], optID)
+	_, _, err = options(op, args[3:], optID)
 	return err
 }
 
@@ -34,7 +34,7 @@ func planRenew(s *session, args [][]byte) error {
 	if op.TTLNs, err = durationArg("ttl", args[3]); err != nil {
 		return err
 	}
-	_, _, err = s.options(op, args[4:], optID)
+	_, _, err = options(op, args[4:], optID)
 	return err
 }
 
@@ -46,7 +46,7 @@ func planRefund(s *session, args [][]byte) error {
 	if op.Cost, err = unitsArg("n", args[2], 1, engine.MaxUnits); err != nil {
 		return err
 	}
-	_, _, err = s.options(op, args[3:], optID)
+	_, _, err = options(op, args[3:], optID)
 	return err
 }
 
@@ -64,7 +64,7 @@ func planBlock(s *session, args [][]byte) error {
 		return orWords(err, "FOREVER", "duration", args[2])
 	}
 	op.Partial = s.ofSomeKeys()
-	seen, _, err := s.options(op, args[3:], optReason|optID|optEverywhere)
+	seen, _, err := options(op, args[3:], optReason|optID|optEverywhere)
 	if err != nil || seen&optEverywhere == 0 {
 		return err
 	}
@@ -102,7 +102,7 @@ func planUnblock(s *session, args [][]byte) error {
 		return err
 	}
 	op.Partial = s.ofSomeKeys()
-	_, _, err = s.options(op, args[2:], optID)
+	_, _, err = options(op, args[2:], optID)
 	return err
 }
 
@@ -120,7 +120,7 @@ func planForgive(s *session, args [][]byte) error {
 	if err != nil {
 		return err
 	}
-	_, _, err = s.options(op, rest, optID)
+	_, _, err = options(op, rest, optID)
 	return err
 }
 

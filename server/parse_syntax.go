@@ -152,7 +152,7 @@ func (s *session) arguments(args []argument) {
 		}
 		if len(flags) > 0 {
 			s.bulk("flags")
-			s.setOfSimple(flags)
+			s.simpleSet(flags)
 		}
 		if len(a.inner) > 0 {
 			s.bulk("arguments")

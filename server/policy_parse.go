@@ -1,34 +1,33 @@
 package server
 
-import "github.com/weir-project/weir/engine"
+import (
+	"strings"
+
+	"github.com/weir-project/weir/engine"
+)
 
 // ParsePolicy reads a change of a policy as RL.POLICY takes it, from the subcommand
 // on, for those who write policies elsewhere. Its errors are those that a client would
 // read.
-func ParsePolicy(words []string) (engine.Op, error) {
+func ParsePolicy(words []string) (op engine.Op, err error) {
+	if len(words) == 0 {
+		return op, errSyntax
+	}
 	args := [][]byte{[]byte("RL.POLICY")}
-	for _, w := range words {
-		args = append(args, []byte(w))
+	for _, word := range words {
+		args = append(args, []byte(word))
 	}
-	for _, cmd := range policyCommands() {
-		if len(words) == 0 || cmd.name != "RL.POLICY" {
-			continue
-		}
-		sub := cmd.sub(args[1])
-		if sub == nil || sub.plan == nil {
-			return engine.Op{}, unknownSubcommand(cmd, args[1])
-		}
-		sub.full = "rl.policy|" + lower(args[1])
-		if !sub.fits(len(args)) {
-			return engine.Op{}, wrongArity(sub)
-		}
-		s := &session{batch: new(batch)}
-		if err := sub.plan(s, args); err != nil {
-			return engine.Op{}, err
-		}
-		return s.batch.ops[0], nil
+	c := findChange(args[1])
+	if c == nil {
+		return op, unknownSubcommand("RL.POLICY", args[1])
 	}
-	return engine.Op{}, errSyntax
+	if !fits(c.Arity, len(args)) {
+		return op, wrongCount("rl.policy|"+strings.ToLower(c.Name), "RL.POLICY "+c.Name+" "+c.Syntax)
+	}
+	if err := c.Read(&op, args); err != nil {
+		return engine.Op{}, err
+	}
+	return op, nil
 }
 
 // PolicyWords writes the terms of a policy as RL.POLICY SET takes them, behind the

@@ -202,3 +202,19 @@ func reservedText(n int64) string {
 	}
 	return fmt.Sprintf("%d.%d%%", n/10, n%10)
 }
+
+// reportText writes what reportArg reads, in lower case.
+func reportText(ns int64) string {
+	if ns == 0 {
+		return "burst"
+	}
+	return engine.FormatDuration(ns)
+}
+
+func limitTexts(limits []engine.PolicyLimit) []string {
+	texts := make([]string, len(limits))
+	for i := range limits {
+		texts[i] = limitWords(&limits[i])
+	}
+	return texts
+}

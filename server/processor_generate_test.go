@@ -42,7 +42,7 @@ var notCompared = map[string]string{
 
 // comparedCommands are those that decide, and those that look at what was decided.
 func comparedCommands() (compared []*command) {
-	each(newCommandTable().all, func(cmd *command) {
+	each(newCommandTable(families()...).all, func(cmd *command) {
 		looks := cmd.run != nil && cmd.reads && (cmd.keys.first > 0 || cmd.group == groupLook || cmd.group == groupPolicy) || cmd.group == groupDecide
 		if _, excluded := notCompared[cmd.full]; !excluded && (cmd.plan != nil || looks) {
 			compared = append(compared, cmd)

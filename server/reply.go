@@ -1,27 +1,23 @@
 package server
 
-import (
-	"encoding/binary"
-	"math/bits"
-	"strconv"
+import "github.com/tidwall/redcon"
 
-	"github.com/tidwall/redcon"
+// replyWriter writes replies. Where RESP2 and RESP3 differ it writes what Redis
+// writes for the protocol that the client asked for.
+type replyWriter struct {
+	out   []byte // replies not yet written; the connection writes and empties it
+	proto int    // 2 or 3
+}
 
-	"github.com/weir-project/weir/engine"
-)
-
-// The session's reply writers. Where RESP2 and RESP3 differ they write what
-// Redis writes for the protocol the client asked for.
-
-func (s *session) ok()                { s.out = redcon.AppendOK(s.out) }
-func (s *session) simple(text string) { s.out = redcon.AppendString(s.out, text) }
-func (s *session) int(n int64)        { s.out = redcon.AppendInt(s.out, n) }
-func (s *session) bulk(text string)   { s.out = redcon.AppendBulkString(s.out, text) }
-func (s *session) bulkBytes(b []byte) { s.out = redcon.AppendBulk(s.out, b) }
-func (s *session) array(n int)        { s.out = redcon.AppendArray(s.out, n) }
-func (s *session) mapOf(pairs int)    { s.out = aggregate(s.out, s.proto, '%', pairs, 2*pairs) }
-func (s *session) setOf(n int)        { s.out = aggregate(s.out, s.proto, '~', n, n) }
-func (s *session) pushOf(n int)       { s.out = aggregate(s.out, s.proto, '>', n, n) }
+func (w *replyWriter) ok()                { w.out = redcon.AppendOK(w.out) }
+func (w *replyWriter) simple(text string) { w.out = redcon.AppendString(w.out, text) }
+func (w *replyWriter) int(n int64)        { w.out = redcon.AppendInt(w.out, n) }
+func (w *replyWriter) bulk(text string)   { w.out = redcon.AppendBulkString(w.out, text) }
+func (w *replyWriter) bulkBytes(b []byte) { w.out = redcon.AppendBulk(w.out, b) }
+func (w *replyWriter) array(n int)        { w.out = redcon.AppendArray(w.out, n) }
+func (w *replyWriter) mapOf(pairs int)    { w.out = aggregate(w.out, w.proto, '%', pairs, 2*pairs) }
+func (w *replyWriter) setOf(n int)        { w.out = aggregate(w.out, w.proto, '~', n, n) }
+func (w *replyWriter) pushOf(n int)       { w.out = aggregate(w.out, w.proto, '>', n, n) }
 
 // aggregate begins a reply of n elements of a RESP3 type, or in RESP2 an array.
 func aggregate(buf []byte, proto int, resp3 byte, n, resp2 int) []byte {
@@ -34,7 +30,7 @@ func aggregate(buf []byte, proto int, resp3 byte, n, resp2 int) []byte {
 	return buf
 }
 
-func (s *session) null() { s.out = appendNull(s.out, s.proto) }
+func (w *replyWriter) null() { w.out = appendNull(w.out, w.proto) }
 
 func appendNull(buf []byte, proto int) []byte {
 	if proto < 3 {
@@ -44,108 +40,43 @@ func appendNull(buf []byte, proto int) []byte {
 }
 
 // verbatim writes a text meant for a person.
-func (s *session) verbatim(text string) {
-	if s.proto < 3 {
-		s.bulk(text)
+func (w *replyWriter) verbatim(text string) {
+	if w.proto < 3 {
+		w.bulk(text)
 		return
 	}
-	mark := len(s.out)
-	s.bulk("txt:" + text)
-	s.out[mark] = '='
+	mark := len(w.out)
+	w.bulk("txt:" + text)
+	w.out[mark] = '='
 }
 
-func (s *session) strings(texts []string) {
-	s.array(len(texts))
+func (w *replyWriter) strings(texts []string) {
+	w.array(len(texts))
 	for _, t := range texts {
-		s.bulk(t)
+		w.bulk(t)
 	}
 }
 
 // pair writes one entry of a map.
-func (s *session) pair(name, value string)          { s.bulk(name); s.bulk(value) }
-func (s *session) pairInt(name string, value int64) { s.bulk(name); s.int(value) }
+func (w *replyWriter) pair(name, value string)          { w.bulk(name); w.bulk(value) }
+func (w *replyWriter) pairInt(name string, value int64) { w.bulk(name); w.int(value) }
 
-// fail answers err and counts its word.
-func (s *session) fail(err error) {
-	if err == errSyntax && s.running != nil {
-		err = syntaxError(s.running)
+// bool writes 1 or 0.
+func (w *replyWriter) bool(b bool) {
+	if b {
+		w.int(1)
+	} else {
+		w.int(0)
 	}
-	text := errorText(err)
-	s.srv.state.stats.countError(text)
-	s.failed = true
-	s.out = redcon.AppendError(s.out, text)
 }
 
-// maxDecisionBytes is the longest five-integer reply: the header and five times
-// a colon, a sign, 19 digits and the line end; and what a store of eight bytes
-// writes beyond it.
-const maxDecisionBytes = 4 + 5*(1+1+19+2) + 8
-
-// appendDecision writes the five integers. It is what the product spends its
-// time on, so it writes into place instead of appending byte by byte.
-func appendDecision(out []byte, header string, d *engine.Decision) []byte {
-	n := len(out)
-	if cap(out)-n < maxDecisionBytes {
-		out = append(out, make([]byte, maxDecisionBytes)...)[:n]
+// simpleSet writes a set of words.
+func (w *replyWriter) simpleSet(words []string) {
+	w.setOf(len(words))
+	for _, word := range words {
+		w.simple(word)
 	}
-	buf := out[:n+maxDecisionBytes]
-	n += copy(buf[n:], header)
-	n = putInt(buf, n, d.Allowed)
-	n = putInt(buf, n, d.Remaining)
-	n = putInt(buf, n, d.RetryMs)
-	n = putInt(buf, n, d.ResetMs)
-	n = putInt(buf, n, d.Limit)
-	return buf[:n]
 }
 
-// putInt writes ":v\r\n" at buf[at:], which has room for the longest, and returns
-// its end. Most numbers of a decision are small: those take one store.
-func putInt(buf []byte, at int, v int64) int {
-	switch u := uint64(v); {
-	case u < 10:
-		le.PutUint32(buf[at:], ':'|uint32(u+'0')<<8|crlf<<16)
-		return at + 4
-	case u < 100:
-		le.PutUint64(buf[at:], ':'|(u/10+'0')<<8|(u%10+'0')<<16|crlf<<24)
-		return at + 5
-	case u < 1000:
-		le.PutUint64(buf[at:], ':'|(u/100+'0')<<8|(u/10%10+'0')<<16|(u%10+'0')<<24|crlf<<32)
-		return at + 6
-	case u < 1e8:
-		return putDigits(buf, at, u)
-	}
-	line := strconv.AppendInt(append(buf[:at], ':'), v, 10)
-	line = append(line, '\r', '\n')
-	return len(line)
-}
-
-// putDigits is putInt for numbers from 1 to 1e8: times and large limits.
-func putDigits(buf []byte, at int, u uint64) int {
-	digits := digitsOf(u)
-	zeros := bits.TrailingZeros64(digits) / 8 // before the first
-	buf[at] = ':'
-	le.PutUint64(buf[at+1:], (digits|'0'*eachByte)>>(8*zeros))
-	end := at + 1 + 8 - zeros
-	le.PutUint16(buf[end:], crlf)
-	return end + 2
-}
-
-// eachByte times a byte is eight of them.
-const eachByte = 0x0101_0101_0101_0101
-
-// digitsOf returns the eight digits of a number below 1e8, the first in the lowest byte.
-// It halves them three times, all parts at once (Paul Khuong, "How to print integers
-// really fast", pvk.ca, 2017): 10486/2^20 is 1/100 as far as it matters below 1e4, and
-// 103/2^10 is 1/10 below 100.
-func digitsOf(u uint64) uint64 {
-	fours := u/1e4 | u%1e4<<32
-	hundreds := fours * 10486 >> 20 & 0x7f_0000_007f
-	twos := hundreds | (fours-100*hundreds)<<16
-	tens := twos * 103 >> 10 & 0x0f_000f_000f_000f
-	return tens | (twos-10*tens)<<8
-}
-
-var le = binary.LittleEndian
-
-// crlf is a line end as a little-endian number.
-const crlf = '\r' | '\n'<<8
+// error writes an error reply: its word in capitals and its text.
+func (w *replyWriter) error(text string) { w.out = redcon.AppendError(w.out, text) }

@@ -62,7 +62,7 @@ func runDeleteAll(s *session, args [][]byte) {
 
 // namesLike returns the names that match a pattern, all of which the user may use.
 func (s *session) namesLike(pattern []byte) ([][]byte, error) {
-	found := s.newKeyList(pattern, func(key []byte, _ engine.Algorithm) bool { return matchGlob(pattern, key) })
+	found := s.newKeyList(pattern, func(key []byte, _ engine.Algorithm) bool { return engine.MatchGlob(pattern, key) })
 	found.listed = true
 	for cursor, more := uint64(0), true; more && found.n <= maxKeysReply; more = cursor != 0 {
 		cursor = s.srv.lim.Scan(cursor, keysStep, found.visit)
@@ -72,7 +72,7 @@ func (s *session) namesLike(pattern []byte) ([][]byte, error) {
 		return nil, errTooManyKeys
 	}
 	for _, name := range found.names {
-		if u := s.limits; u != nil && (!u.mayUse(name) || !s.mayReach(u, name)) {
+		if u := s.limits; u != nil && (!u.mayUse(name) || !u.mayReach(s.srv.lim.Policies(), name)) {
 			return nil, s.srv.refused(errNoKey)
 		}
 	}

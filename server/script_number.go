@@ -34,17 +34,17 @@ func isDecimal(b []byte) bool {
 }
 
 // luaNumber writes the double with these bits as Lua's tostring does, %.14g.
-func (s *session) luaNumber(word int64) {
+func luaNumber(w *replyWriter, word int64) {
 	f := math.Float64frombits(uint64(word))
 	switch {
 	case math.IsNaN(f):
-		s.bulk("nan")
+		w.bulk("nan")
 	case math.IsInf(f, 1):
-		s.bulk("inf")
+		w.bulk("inf")
 	case math.IsInf(f, -1):
-		s.bulk("-inf")
+		w.bulk("-inf")
 	default:
 		var room [32]byte
-		s.bulkBytes(strconv.AppendFloat(room[:0], f, 'g', 14, 64))
+		w.bulkBytes(strconv.AppendFloat(room[:0], f, 'g', 14, 64))
 	}
 }

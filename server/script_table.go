@@ -20,8 +20,10 @@ type script struct {
 	// check refuses what no Redis would carry out, and may change the numbers. May be nil.
 	check func(call *engine.Script, argv [][]byte) error
 	// reply writes the answer as Redis would convert it from Lua.
-	reply func(s *session, words [4]int64)
-	texts []scriptText
+	reply func(w *replyWriter, words [4]int64)
+	// refusal is the error that takes the place of the answer, or nil. May be nil.
+	refusal func(words [4]int64) error
+	texts   []scriptText
 }
 
 // scriptText is one published text of a script: the SHA-1 of the exact bytes that

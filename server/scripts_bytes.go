@@ -43,7 +43,7 @@ func throttled() *dialect {
 	return &dialect{
 		name: "throttled/throttled", registry: "Go", native: "RL.TOKENBUCKET key rate burst COST n",
 		scripts: []*script{{
-			id: engine.TextSwapLive, name: "compareAndSwap", keys: 1, args: "vvw", check: swapsFor(1000), reply: replySwapLive,
+			id: engine.TextSwapLive, name: "compareAndSwap", keys: 1, args: "vvw", check: swapsFor(1000), reply: replyOne, refusal: noValue,
 			texts: []scriptText{{"ebd682e30de074a6919bde872b507734c7c3ebe5", "2.2.0 to 2.13.0"}},
 		}},
 	}
@@ -94,11 +94,10 @@ func livesFor(call *engine.Script, how int64, i int, unitMs int64, argv [][]byte
 	return nil
 }
 
-// replySwapLive is 1 or 0, and the error of the script where there is no value.
-func replySwapLive(s *session, words [4]int64) {
+// noValue is the error of the script where there is no value.
+func noValue(words [4]int64) error {
 	if words[1] == 0 {
-		s.fail(replyError("key does not exist"))
-		return
+		return replyError("key does not exist")
 	}
-	s.int(words[0])
+	return nil
 }

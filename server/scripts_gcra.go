@@ -31,13 +31,13 @@ func gcraIsKept(call *engine.Script, _ [][]byte) error {
 
 // replyRedisGCRA is: limited, remaining, milliseconds to wait and until it is as new, and
 // two numbers of the computation as text.
-func replyRedisGCRA(s *session, words [4]int64) {
+func replyRedisGCRA(w *replyWriter, words [4]int64) {
 	diffMs, emissionMs := math.Float64frombits(uint64(words[0])), math.Float64frombits(uint64(words[1]))
-	s.array(6)
-	s.int(int64(oneIf(emissionMs < 0)))
-	s.int(words[2])
-	s.int(engine.Truncate(math.Ceil(max(-diffMs, 0))))
-	s.int(words[3])
-	s.luaNumber(words[0])
-	s.luaNumber(int64(math.Float64bits(math.Abs(emissionMs))))
+	w.array(6)
+	w.bool(emissionMs < 0)
+	w.int(words[2])
+	w.int(engine.Truncate(math.Ceil(max(-diffMs, 0))))
+	w.int(words[3])
+	luaNumber(w, words[0])
+	luaNumber(w, int64(math.Float64bits(math.Abs(emissionMs))))
 }

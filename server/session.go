@@ -26,13 +26,12 @@ type client interface {
 // session is everything about one client above the transport. Its methods
 // belong to the connection's goroutine; what others may read stands in about.
 type session struct {
+	replyWriter
 	srv    *Server
 	client client
-	out    []byte // replies not yet written; the connection writes and empties it
 	// closing asks the connection to close once out is written.
 	closing bool
 
-	proto int
 	// user is who has logged in, nil: nobody yet; limits is the same where there is
 	// something that the user may not do, else nil.
 	user, limits *user
@@ -78,7 +77,7 @@ const (
 )
 
 func newSession(srv *Server, c client) *session {
-	s := &session{srv: srv, client: c, proto: 2}
+	s := &session{srv: srv, client: c, replyWriter: replyWriter{proto: 2}}
 	s.about.init(c)
 	srv.state.clients.add(s)
 	s.begin()
@@ -125,7 +124,7 @@ func (s *session) do(args [][]byte) {
 	}
 	cmd := s.lookup(args[0])
 	if cmd == nil || !cmd.quick || !s.plain || !cmd.fits(len(args)) ||
-		s.limits != nil && !s.limits.mayCall(cmd) || s.srv.state.attention.Load() != 0 {
+		s.limits != nil && !cmd.allowedTo(s.limits) || s.srv.state.attention.Load() != 0 {
 		s.doWithCare(args)
 		return
 	}

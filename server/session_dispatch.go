@@ -127,6 +127,17 @@ func (s *session) protocolError(err error) {
 	s.closing = true
 }
 
+// fail answers err and counts its word.
+func (s *session) fail(err error) {
+	if err == errSyntax && s.running != nil {
+		err = syntaxError(s.running)
+	}
+	text := errorText(err)
+	s.srv.state.stats.countError(text)
+	s.failed = true
+	s.error(text)
+}
+
 // guarded reports err to the client and says whether there was none.
 func (s *session) guarded(err error) bool {
 	if err != nil {

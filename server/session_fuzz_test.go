@@ -12,7 +12,7 @@ func FuzzParseCommand(f *testing.F) {
 	for _, test := range argumentErrors {
 		f.Add([]byte(test.send))
 	}
-	each(newCommandTable().all, func(cmd *command) {
+	each(newCommandTable(families()...).all, func(cmd *command) {
 		f.Add([]byte(cmd.usage()))
 		for _, e := range cmd.shown {
 			f.Add([]byte("MULTI\n" + e.send + "\nEXEC\n" + e.send))

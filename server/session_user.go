@@ -13,7 +13,7 @@ func (s *session) begin() {
 	for {
 		users := s.srv.users.Load()
 		if s.become(nil); users.open() {
-			s.become(users.byName[defaultUser])
+			s.become(users.get(defaultUser))
 		}
 		if s.srv.users.Load() == users {
 			return
@@ -97,7 +97,7 @@ func (s *Server) ReloadUsers() error {
 	}
 	old := s.users.Swap(users)
 	for _, c := range s.state.clients.list() {
-		if name := c.about.userName(); name != "" && !old.byName[name].same(users.byName[name]) {
+		if name := c.about.userName(); name != "" && !old.get(name).same(users.get(name)) {
 			c.client.Kill()
 		}
 	}
@@ -111,14 +111,14 @@ func (s *session) allowed(cmd *command, args [][]byte) error {
 	if u == nil {
 		return nil
 	}
-	if !u.mayCall(cmd) {
+	if !cmd.allowedTo(u) {
 		return s.srv.refused(notPermitted(u, cmd))
 	}
 	if cmd.plan != nil {
 		return nil
 	}
 	for _, at := range cmd.keysOf(len(args)) {
-		if !u.mayUse(args[at]) || !s.mayReach(u, args[at]) {
+		if !u.mayUse(args[at]) || !u.mayReach(s.srv.lim.Policies(), args[at]) {
 			return s.srv.refused(errNoKey)
 		}
 	}

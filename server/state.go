@@ -31,7 +31,7 @@ type serverState struct {
 }
 
 func newServerState(cfg Config) serverState {
-	table := newCommandTable()
+	table := newCommandTable(families()...)
 	attention := new(atomic.Int32)
 	return serverState{
 		table:     table,

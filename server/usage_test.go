@@ -48,7 +48,7 @@ func TestArityErrorsShowTheUsage(t *testing.T) {
 			walk(sub, append(words[:len(words):len(words)], sub.name))
 		}
 	}
-	for _, cmd := range newCommandTable().all {
+	for _, cmd := range newCommandTable(families()...).all {
 		walk(cmd, []string{cmd.name})
 	}
 }
@@ -90,7 +90,7 @@ func TestWrongWordsAreTold(t *testing.T) {
 			walk(sub, append(words[:len(words):len(words)], sub.name))
 		}
 	}
-	for _, cmd := range newCommandTable().all {
+	for _, cmd := range newCommandTable(families()...).all {
 		walk(cmd, []string{cmd.name})
 	}
 	require.Greater(t, tried, 1000)

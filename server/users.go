@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/weir-project/weir/engine"
 )
@@ -26,7 +27,7 @@ type user struct {
 	nopass    bool // any password is right
 	passwords []passwordHash
 
-	commands []bool // by command.slot
+	commands []bool // by their numbers
 	keys     [][]byte
 	allKeys  bool
 	limited  bool     // there is something that he may not do
@@ -35,6 +36,16 @@ type user struct {
 
 // Users are all who may log in. They do not change: a server is given others.
 type Users struct{ byName map[string]*user }
+
+// commandSet is what rules know of commands, which have numbers from 0 on.
+type commandSet interface {
+	// Len is how many there are.
+	Len() int
+	// Named returns the numbers of the commands that a rule names: those of a category, like
+	// "@read", or one command with its subcommands, like "client" or "client|list"; none: it
+	// names nothing.
+	Named(rule string) []int
+}
 
 // errTwoPasswords: both would be the default user's.
 var errTwoPasswords = errors.New("the users file says who the user default is, and a password for it is given beside")
@@ -63,6 +74,9 @@ func usersOf(file *Users, password string) (*Users, error) {
 
 // open says whether a client needs no login: it is the user default at once.
 func (u *Users) open() bool { d := u.byName[defaultUser]; return d.on && d.nopass }
+
+// get returns the user with this name, or nil.
+func (u *Users) get(name string) *user { return u.byName[name] }
 
 // list returns all in the order of their names.
 func (u *Users) list() []*user {
@@ -99,12 +113,12 @@ func (u *user) has(password []byte) bool {
 	return right == 1 || u.nopass
 }
 
-// mayCall says whether the user may send a command. Logging in is everybody's.
-func (u *user) mayCall(cmd *command) bool { return u.commands[cmd.slot] || cmd.noAuth }
+// mayCall says whether the user may send the command with this number.
+func (u *user) mayCall(command int) bool { return u.commands[command] }
 
 // mayUse says whether the user may use a key.
 func (u *user) mayUse(key []byte) bool {
-	return u.allKeys || slices.ContainsFunc(u.keys, func(pattern []byte) bool { return matchGlob(pattern, key) })
+	return u.allKeys || slices.ContainsFunc(u.keys, func(pattern []byte) bool { return engine.MatchGlob(pattern, key) })
 }
 
 // mayUseAll says whether the user may use all of some keys.
@@ -134,4 +148,23 @@ func (u *user) mayDecide(ops []engine.Op) bool {
 func (u *user) same(other *user) bool {
 	return other != nil && u.on == other.on && u.nopass == other.nopass && slices.Equal(u.passwords, other.passwords) &&
 		slices.Equal(u.rules, other.rules)
+}
+
+// flags are the words of a user that say whether it may log in.
+func (u *user) flags() []string {
+	flags := []string{"off"}
+	if u.on {
+		flags[0] = "on"
+	}
+	if u.nopass {
+		flags = append(flags, "nopass")
+	}
+	return append(flags, "sanitize-payload")
+}
+
+// rulesOn returns the rules about keys, or about commands.
+func (u *user) rulesOn(keys bool) string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(u.rules), func(rule string) bool {
+		return rule[0] == '&' || keys != (rule[0] == '~' || rule == "allkeys")
+	}), " ")
 }

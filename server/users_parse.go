@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/weir-project/weir/engine"
 )
 
 // The bounds of a users file: more than any list of services, little to hold.
@@ -24,7 +26,7 @@ var (
 	errUserLine = errors.New("a line must be like: user app on #<SHA-256 of the password> ~app:* +@decide +@connection")
 )
 
-// ParseUsers reads users in the form of Redis' ACL files: a line "user <name> <rule> ..."
+// parseUsers reads users in the form of Redis' ACL files: a line "user <name> <rule> ..."
 // for each; empty lines, and those that begin with #, are passed over. The rules are
 // carried out in order; a user begins as off, with no password, no command and no key:
 //
@@ -37,9 +39,7 @@ var (
 //
 // &*, allchannels and sanitize-payload are accepted and change nothing: they stand in
 // every ACL LIST.
-func ParseUsers(text []byte) (*Users, error) { return parseUsers(newCommandTable(), text) }
-
-func parseUsers(table *commandTable, text []byte) (*Users, error) {
+func parseUsers(commands commandSet, text []byte) (*Users, error) {
 	if len(text) > MaxUsersBytes {
 		return nil, fmt.Errorf("%w: it must have at most %d bytes", errUsers, MaxUsersBytes)
 	}
@@ -50,7 +50,7 @@ func parseUsers(table *commandTable, text []byte) (*Users, error) {
 		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
 			continue
 		}
-		u, err := parseUser(table, words)
+		u, err := parseUser(commands, words)
 		switch {
 		case err != nil:
 		case users.byName[u.name] != nil:
@@ -69,19 +69,19 @@ func parseUsers(table *commandTable, text []byte) (*Users, error) {
 	return users, nil
 }
 
-func parseUser(table *commandTable, words []string) (*user, error) {
+func parseUser(commands commandSet, words []string) (*user, error) {
 	if words[0] != "user" || len(words) < 2 {
 		return nil, errUserLine
 	}
-	u := &user{name: words[1], commands: make([]bool, table.slots)}
-	if err := checkClientText("user names", []byte(u.name)); err != nil || len(u.name) > maxUserBytes {
+	u := &user{name: words[1], commands: make([]bool, commands.Len())}
+	if len(u.name) > maxUserBytes || strings.ContainsFunc(u.name, func(c rune) bool { return c < '!' || c > '~' }) {
 		return nil, fmt.Errorf("a user's name must have at most %d characters, none of them special", maxUserBytes)
 	}
 	if len(words) > 2+maxUserRules {
 		return nil, fmt.Errorf("user %q: at most %d rules", u.name, maxUserRules)
 	}
 	for _, rule := range words[2:] {
-		if err := u.apply(table, rule); err != nil {
+		if err := u.apply(commands, rule); err != nil {
 			return nil, fmt.Errorf("user %q: %w", u.name, err)
 		}
 	}
@@ -90,7 +90,7 @@ func parseUser(table *commandTable, words []string) (*user, error) {
 }
 
 // apply carries out one rule.
-func (u *user) apply(table *commandTable, rule string) error {
+func (u *user) apply(commands commandSet, rule string) error {
 	switch {
 	case rule == "on" || rule == "off":
 		u.on = rule == "on"
@@ -106,10 +106,10 @@ func (u *user) apply(table *commandTable, rule string) error {
 		return nil
 	case rule == "allkeys" || rule == "~*":
 		u.allKeys = true
-	case rule[0] == '~' && len(rule) <= maxPatternBytes:
+	case rule[0] == '~' && len(rule) <= engine.MaxKeyLen:
 		u.keys = append(u.keys, []byte(rule[1:]))
 	default:
-		if err := u.allow(table, rule); err != nil {
+		if err := u.allow(commands, rule); err != nil {
 			return err
 		}
 	}
@@ -128,7 +128,7 @@ func (u *user) addPassword(text string) error {
 }
 
 // allow carries out a rule about commands.
-func (u *user) allow(table *commandTable, rule string) error {
+func (u *user) allow(commands commandSet, rule string) error {
 	switch rule {
 	case "allcommands":
 		rule = "+@all"
@@ -139,25 +139,12 @@ func (u *user) allow(table *commandTable, rule string) error {
 	if !grant && rule[0] != '-' {
 		return fmt.Errorf("rule %s must be on, off, nopass, #<hash>, ~<pattern>, +@<category>, -@<category>, +<command> or -<command>", quote([]byte(rule)))
 	}
-	found := false
-	set := func(cmd *command) {
-		u.commands[cmd.slot] = grant
-		found = true
-	}
-	if category, ok := strings.CutPrefix(what, "@"); ok {
-		table.each(func(cmd *command) {
-			if category == "all" || slices.Contains(cmd.categories, "@"+category) {
-				set(cmd)
-			}
-		})
-	} else if cmd := table.named([]byte(what)); cmd != nil {
-		set(cmd)
-		for _, sub := range cmd.subs {
-			set(sub)
-		}
-	}
-	if !found {
+	named := commands.Named(what)
+	if len(named) == 0 {
 		return fmt.Errorf("rule %s names no command or category: ACL CAT lists them", quote([]byte(rule)))
+	}
+	for _, command := range named {
+		u.commands[command] = grant
 	}
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -291,9 +293,9 @@ func TestRulesInOrder(t *testing.T) {
 	} {
 		users, err := ParseUsers([]byte("user a on " + rules))
 		require.NoError(t, err)
-		table := newCommandTable()
+		table := newCommandTable(families()...)
 		for name, want := range may {
-			require.Equal(t, want, users.byName["a"].mayCall(table.named([]byte(name))), "%s: %s", rules, name)
+			require.Equal(t, want, table.named([]byte(name)).allowedTo(users.byName["a"]), "%s: %s", rules, name)
 		}
 	}
 }
@@ -302,16 +304,16 @@ func TestRulesInOrder(t *testing.T) {
 func TestApplicationsGetNothingAdministrative(t *testing.T) {
 	users, err := ParseUsers([]byte("user app on +@decide +@connection +@transaction +@read -@dangerous"))
 	require.NoError(t, err)
-	newCommandTable().each(func(cmd *command) {
+	newCommandTable(families()...).each(func(cmd *command) {
 		if cmd.inherits("admin") || strings.Contains(strings.Join(cmd.categories, " "), "@admin") {
-			assert.False(t, users.byName["app"].mayCall(cmd), cmd.full)
+			assert.False(t, cmd.allowedTo(users.byName["app"]), cmd.full)
 		}
 	})
 }
 
 func FuzzUsers(f *testing.F) {
 	f.Add([]byte(someUsers))
-	table := newCommandTable()
+	table := newCommandTable(families()...)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		users, err := parseUsers(table, text)
 		if err != nil {
@@ -321,5 +323,25 @@ func FuzzUsers(f *testing.F) {
 			require.Len(t, u.commands, table.slots)
 			u.mayUse([]byte("key"))
 		}
+	})
+}
+
+// A login that waits is tried, and waits no longer than the server runs.
+func TestLoginsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := newTestServer(t, Config{Password: "secret"})
+		c := srv.client(t)
+		for range freeFailures + 20 {
+			c.say("AUTH wrong")
+		}
+		began := time.Now()
+		require.Equal(t, "OK", c.say("AUTH secret"))
+		require.Equal(t, loginPauseMax, time.Since(began))
+		require.Equal(t, "PONG", c.say("PING"))
+
+		close(srv.stop)
+		began = time.Now()
+		require.Equal(t, "OK", c.say("AUTH secret"))
+		require.Zero(t, time.Since(began))
 	})
 }

@@ -10,21 +10,6 @@ import (
 // ErrNoCommand: WriteHelp was asked for a command there is none of.
 var ErrNoCommand = errors.New("no such command")
 
-// helpSubcommand makes the HELP of a container from its other subcommands.
-func helpSubcommand(cmd *command) *command {
-	subs := cmd.subs
-	return &command{name: "HELP", arity: 2, summary: "This text", run: func(s *session, _ [][]byte) {
-		lines := []string{cmd.name + " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"}
-		for _, sub := range subs {
-			lines = append(lines, strings.TrimSpace(sub.name+" "+sub.syntax), "    "+sub.summary+".")
-		}
-		s.array(len(lines) + 2)
-		for _, line := range append(lines, "HELP", "    Print this help.") {
-			s.simple(line)
-		}
-	}}
-}
-
 // groupTitles are the chapters of the reference, in order.
 var groupTitles = [...]struct{ group, title, intro string }{
 	{groupDecide, "Decisions", decisionIntro},
@@ -60,7 +45,7 @@ func WriteReference(w io.Writer) error {
 	b.WriteString("# Commands\n\nEvery command weir answers. Examples show the reply on an idle limiter, its elements in one line; `*` stands for a number " +
 		"that depends on the moment. `weir help COMMAND` shows the same in a terminal.\n" +
 		"\n<!-- contents -->\n<!-- /contents -->\n")
-	table := newCommandTable()
+	table := newCommandTable(families()...)
 	for _, chapter := range groupTitles {
 		b.WriteString("\n## " + chapter.title + "\n")
 		if chapter.intro != "" {
@@ -79,7 +64,7 @@ func WriteReference(w io.Writer) error {
 // WriteHelp writes what weir knows about one command or subcommand ("client
 // list"), or with an empty name one line on each. ErrNoCommand.
 func WriteHelp(w io.Writer, name string) error {
-	table := newCommandTable()
+	table := newCommandTable(families()...)
 	var b strings.Builder
 	if name == "" {
 		for _, cmd := range table.all {
@@ -134,14 +119,4 @@ func (c *command) writeReference(b *strings.Builder) {
 		}
 		b.WriteString("```\n")
 	}
-}
-
-func (c *command) title() string { return strings.ToUpper(strings.ReplaceAll(c.full, "|", " ")) }
-
-// usage is the command with its arguments; of a container it names the way to more.
-func (c *command) usage() string {
-	if len(c.subs) > 0 && c.syntax == "" {
-		return c.title() + " subcommand [argument ...]; " + c.title() + " HELP lists them"
-	}
-	return strings.TrimSpace(c.title() + " " + c.syntax)
 }
