@@ -26,14 +26,13 @@ func StartCluster(t *testing.T, args ...string) *Cluster {
 	t.Helper()
 	c := &Cluster{t: t}
 	n := len(c.Nodes)
-	addrs, dir := freeAddrs(t, 3*n), t.TempDir()
+	addrs, dir := FreeAddrs(t, 3*n), t.TempDir()
 	raft := strings.Join(addrs[2*n:], ",")
 	for i := range c.Nodes {
 		id := string(rune('a' + i))
-		c.Nodes[i] = &Server{t: t, Addr: addrs[i], HTTP: addrs[n+i], args: append([]string{
+		c.Nodes[i] = New(t, addrs[i], addrs[n+i], append([]string{
 			"--node-id", id, "--raft-addr", addrs[2*n+i], "--join", raft, "--expect", strconv.Itoa(n), "--data-dir", filepath.Join(dir, id),
-		}, args...)}
-		t.Cleanup(c.Nodes[i].Kill)
+		}, args...)...)
 		c.Nodes[i].Start()
 	}
 	c.Leader()
@@ -93,8 +92,8 @@ func (c *Cluster) KillLeader() *Server {
 // way meanwhile.
 const lowestPort, highestPort = 15000, 32000
 
-// freeAddrs finds n loopback addresses that nobody listens on.
-func freeAddrs(t *testing.T, n int) []string {
+// FreeAddrs finds n loopback addresses that nobody listens on.
+func FreeAddrs(t *testing.T, n int) []string {
 	t.Helper()
 	var addrs []string
 	for range 100 * n {

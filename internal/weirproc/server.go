@@ -57,10 +57,16 @@ type Server struct {
 // ends with the test.
 func Start(t *testing.T, args ...string) *Server {
 	t.Helper()
-	addrs := freeAddrs(t, 2)
-	s := &Server{t: t, Addr: addrs[0], HTTP: addrs[1], args: append([]string{"--data-dir", ""}, args...)}
-	t.Cleanup(s.Kill)
+	addrs := FreeAddrs(t, 2)
+	s := New(t, addrs[0], addrs[1], append([]string{"--data-dir", ""}, args...)...)
 	s.Start()
+	return s
+}
+
+// New returns a server that is still to be started, at these addresses. It ends with the test.
+func New(t *testing.T, addr, http string, args ...string) *Server {
+	s := &Server{t: t, Addr: addr, HTTP: http, args: args}
+	t.Cleanup(s.Kill)
 	return s
 }
 
@@ -96,6 +102,9 @@ func (s *Server) Kill() {
 	}
 }
 
+// Signal sends the process a signal.
+func (s *Server) Signal(signal os.Signal) { require.NoError(s.t, s.cmd.Process.Signal(signal)) }
+
 // Running reports whether the process has been started and not killed.
 func (s *Server) Running() bool { return s.cmd != nil }
 
@@ -129,7 +138,7 @@ func (l *serverLog) read(r io.Reader) {
 		l.lines = append(l.lines, lines.Text())
 		l.mu.Unlock()
 		var entry struct{ Msg string }
-		if json.Unmarshal(lines.Bytes(), &entry) == nil && (entry.Msg == "ready" || entry.Msg == "accepting clients") {
+		if json.Unmarshal(lines.Bytes(), &entry) == nil && Accepts(entry.Msg) {
 			select {
 			case l.ready <- struct{}{}:
 			default: // a node of a cluster logs both
@@ -137,6 +146,9 @@ func (l *serverLog) read(r io.Reader) {
 		}
 	}
 }
+
+// Accepts reports whether a message of the log says that clients are accepted.
+func Accepts(msg string) bool { return msg == "ready" || msg == "accepting clients" }
 
 func (l *serverLog) String() string {
 	l.mu.Lock()
