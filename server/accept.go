@@ -39,7 +39,7 @@ func (s *Server) accept(ln net.Listener, welcome func(net.Conn)) error {
 		case errors.Is(err, net.ErrClosed):
 			return err
 		default:
-			s.stats.AcceptErrors.Add(1)
+			s.wire.AcceptErrors.Add(1)
 			s.log.Warn("cannot accept a client; trying again", "err", err, "pause", pause)
 			s.sleep(pause)
 			pause = min(2*pause, acceptPauseMax)
@@ -60,18 +60,10 @@ func (s *Server) adopt(ln net.Listener) bool {
 	return true
 }
 
-// sleep waits, though not longer than the server runs.
-func (s *Server) sleep(d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-s.stop:
-	}
-}
-
 // admit starts serving a client, or turns it away.
 func (s *Server) admit(nc net.Conn) {
 	if s.protects(nc) {
-		s.stats.Denied.Add(1)
+		s.wire.Denied.Add(1)
 		turnAway(nc, protectedReply)
 		return
 	}
@@ -79,23 +71,18 @@ func (s *Server) admit(nc net.Conn) {
 	s.take(nc)
 }
 
-// protects says whether protected mode keeps a client out.
-func (s *Server) protects(nc net.Conn) bool {
-	return s.cfg.ProtectedMode && s.users.Load().open() && !isLocal(nc.RemoteAddr())
-}
-
 // take starts serving a client that may come in, if there is room.
 func (s *Server) take(nc net.Conn) {
 	c := newConn(s, nc)
 	switch err := s.enroll(c); err {
 	case nil:
-		s.stats.Accepted.Add(1)
+		s.wire.Accepted.Add(1)
 		c.start()
 	case connlimit.ErrFull:
-		s.stats.Rejected.Add(1)
+		s.wire.Rejected.Add(1)
 		turnAway(c.nc, tooManyClients)
 	case connlimit.ErrSourceFull:
-		s.stats.Rejected.Add(1)
+		s.wire.Rejected.Add(1)
 		turnAway(c.nc, tooManyOfYou)
 	default:
 		_ = c.nc.Close()
@@ -115,6 +102,7 @@ func (s *Server) enroll(c *conn) error {
 	}
 	c.slot = slot
 	s.conns[c] = struct{}{}
+	s.wire.Connected.Add(1)
 	s.running.Add(1)
 	return nil
 }
@@ -124,6 +112,7 @@ func (s *Server) forget(c *conn) {
 	s.mu.Lock()
 	delete(s.conns, c)
 	s.mu.Unlock()
+	s.wire.Connected.Add(-1)
 	c.slot.Release()
 	s.running.Done()
 }
@@ -133,14 +122,6 @@ func turnAway(nc net.Conn, why string) {
 	_ = nc.SetWriteDeadline(time.Now().Add(rejectTimeout))
 	_, _ = nc.Write([]byte(why))
 	_ = nc.Close()
-}
-
-// isLocal says whether a client is on this machine.
-func isLocal(addr net.Addr) bool {
-	if tcp, ok := addr.(*net.TCPAddr); ok {
-		return tcp.IP.IsLoopback()
-	}
-	return addr.Network() == "unix"
 }
 
 func keepAlive(nc net.Conn) {

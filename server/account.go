@@ -1,7 +1,6 @@
 package server
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/weir-project/weir/engine"
@@ -12,10 +11,9 @@ import (
 // for what it gave back are called. Runs of one command, which is what pipelines are made
 // of, are counted at once; the time is shared out evenly, but each of them has waited for
 // all of it.
-func (s *Server) account(who *clientInfo, b *batch, ds []engine.Decision, err error, start time.Time) {
+func (s *service) account(who *clientInfo, b *batch, ds []engine.Decision, err error, start time.Time) {
 	took := time.Since(start)
 	each := took / time.Duration(len(b.queue))
-	stats := s.state.stats
 	for i, at := 0, 0; i < len(b.queue); {
 		first, from := i, at
 		cmd := b.queue[i].cmd
@@ -23,36 +21,22 @@ func (s *Server) account(who *clientInfo, b *batch, ds []engine.Decision, err er
 			at += b.queue[i].ops
 			i++
 		}
-		stats.count(cmd, i-first, each*time.Duration(i-first), false)
+		s.stats.count(cmd, i-first, each*time.Duration(i-first), false)
 		if err == nil {
-			s.tell(&stats.by[cmd.slot].outcomes, b.ops[from:at], ds[from:at])
+			s.tell(&s.stats.of(cmd).outcomes, b.ops[from:at], ds[from:at])
 		}
 		who.touch(cmd, start)
 	}
-	stats.decisions.Observe(took, int64(len(b.queue)))
-	if log := s.state.slowlog; log.isSlow(took) {
+	s.stats.decisions.Observe(took, int64(len(b.queue)))
+	if log := s.slowlog; log.isSlow(took) {
 		log.add(who, start, took, shownBatch(b))
 	}
-	s.state.waits.given(b.ops)
-}
-
-// heed shows a check that came by another road than RESP to monitors, and holds it back
-// while clients are paused.
-func (s *Server) heed(addr string, cmd *command, policy string, op *engine.Op) {
-	if s.state.attention.Load() == 0 {
-		return
-	}
-	args := [][]byte{[]byte(cmd.name), []byte(policy), op.Key, []byte("COST"), strconv.AppendInt(nil, op.Cost, 10)}
-	if len(op.From) > 0 {
-		args = append(args, []byte("FROM"), op.From[len(addressKind):])
-	}
-	s.state.hub.showCommand(addr, cmd, args)
-	s.state.pause.wait(cmd, s.stop)
+	s.waits.given(b.ops)
 }
 
 // tell counts the outcomes of the operations of one command, and of the policies
 // they name, and shows what was denied.
-func (s *Server) tell(total *outcomes, ops []engine.Op, ds []engine.Decision) {
+func (s *service) tell(total *outcomes, ops []engine.Op, ds []engine.Decision) {
 	var allowed, limited int64
 	var policies entry
 	for i := range ops {
@@ -64,15 +48,15 @@ func (s *Server) tell(total *outcomes, ops []engine.Op, ds []engine.Decision) {
 			allowed++
 		} else {
 			limited++
-			s.state.recent.note(op, d)
-			s.state.hub.denied(op, d)
+			s.recent.note(op, d)
+			s.hub.denied(op, d)
 		}
 		if d.Locked != 0 {
-			s.state.hub.lockedOut(s.lim.Policies(), s.lim.Now(), op, d)
+			s.hub.lockedOut(s.lim.Policies(), s.lim.Now(), op, d)
 		}
 		if op.Code == engine.OpCheck || op.Code == engine.OpReserve {
 			if policies.page == nil {
-				policies.page = s.state.book.at(s.lim.Policies())
+				policies.page = s.book.at(s.lim.Policies())
 			}
 			policies.tell(op, d)
 		}

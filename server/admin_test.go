@@ -168,7 +168,7 @@ func TestPauseHoldsCommandsBack(t *testing.T) {
 		assert.Zero(t, time.Since(start), "reading goes on")
 		b.say("RL.FIXED k FOREVER 5")
 		assert.Equal(t, 5*time.Second, time.Since(start))
-		assert.Zero(t, srv.state.attention.Load(), "it is over for everyone")
+		assert.Zero(t, srv.attention.Load(), "it is over for everyone")
 
 		a.say("CLIENT PAUSE 3600000")
 		done := make(chan string)

@@ -32,7 +32,7 @@ func (c *command) isAudited() bool {
 // so that one that ends the process leaves its line too. In a transaction that is when
 // it is queued.
 func (s *session) audit(cmd *command, args [][]byte) {
-	shown := shownArgs(cmd, args[:min(len(args), auditedArgs)])
+	shown := shownArgs(&cmd.commandInfo, args[:min(len(args), auditedArgs)])
 	for i, arg := range shown {
 		shown[i] = strings.Trim(quote([]byte(arg)), "'")
 	}

@@ -65,7 +65,7 @@ func TestOneAddressMayHaveSoMany(t *testing.T) {
 		p.expect(pong)
 	}
 	assert.Equal(t, tooManyOfYou, srv.dial(t).expectEnd())
-	assert.EqualValues(t, 1, srv.stats.Rejected.Load())
+	assert.EqualValues(t, 1, srv.wire.Rejected.Load())
 	require.NoError(t, a.Close())
 	require.Eventually(t, func() bool { return srv.connCount() == 1 }, testWait, time.Millisecond)
 	srv.answers(t)

@@ -89,7 +89,7 @@ func (t *commandTable) each(visit func(*command)) {
 }
 
 // Len is the number of commands and subcommands.
-func (t *commandTable) Len() int { return t.slots }
+func (t *commandTable) Len() int { return len(t.bySlot) }
 
 // Named returns the slots of the commands that a rule names; see commandSet.
 func (t *commandTable) Named(rule string) (slots []int) {

@@ -21,7 +21,7 @@ func nodeID(id string) string {
 
 func runClusterMyID(s *session, _ [][]byte) {
 	if s.srv.replica == nil {
-		s.bulk(s.srv.state.identity.runID)
+		s.bulk(s.srv.state.runID)
 		return
 	}
 	s.bulk(nodeID(s.srv.replica.Topology().Self))

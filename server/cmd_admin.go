@@ -83,7 +83,7 @@ func (s *session) advance(d time.Duration) {
 		s.fail(errRealClock)
 		return
 	}
-	s.srv.state.waits.callAll()
+	s.srv.waits.callAll()
 	s.ok()
 }
 

@@ -8,7 +8,7 @@ import (
 func clientCommand() *command {
 	ok := func(s *session, _ [][]byte) { s.ok() }
 	return &command{
-		name: "CLIENT", arity: -2, group: groupConn, flags: "noscript loading stale", exempt: true,
+		name: "CLIENT", arity: -2, group: groupConn, flags: "noscript loading stale", commandInfo: commandInfo{exempt: true},
 		summary: "About this connection and the others",
 		subs: []*command{
 			{name: "ID", arity: 2, summary: "The id of this connection", run: func(s *session, _ [][]byte) { s.int(s.about.id) }},
@@ -23,7 +23,7 @@ func clientCommand() *command {
 			{name: "REPLY", arity: 3, flags: "no_multi", syntax: "ON|OFF|SKIP", summary: "Send replies, none, or not the next", run: runClientReply},
 			{name: "PAUSE", arity: -3, flags: "admin no_multi", syntax: "ms [WRITE|ALL]", summary: "Hold commands back for a while", run: runClientPause},
 			{name: "UNPAUSE", arity: 2, flags: "admin", summary: "End CLIENT PAUSE", run: func(s *session, _ [][]byte) {
-				s.srv.state.pause.end()
+				s.srv.pause.end()
 				s.ok()
 			}},
 			{name: "NO-EVICT", arity: 3, syntax: "ON|OFF", summary: "Accepted without effect", run: runOnOff},
@@ -147,7 +147,7 @@ func runClientPause(s *session, args [][]byte) {
 		s.fail(errSyntax)
 		return
 	}
-	s.srv.state.pause.begin(time.Duration(ms)*time.Millisecond, writes)
+	s.srv.pause.begin(time.Duration(ms)*time.Millisecond, writes)
 	s.ok()
 }
 

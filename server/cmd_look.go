@@ -154,7 +154,7 @@ func runExplain(s *session, args [][]byte) {
 	if !s.guarded(err) {
 		return
 	}
-	defer s.srv.state.batches.put(b)
+	defer s.srv.batches.put(b)
 	op, ds := &b.ops[0], b.room()
 	if op.Code == engine.OpReserve { // what there is to explain is its check
 		op.Code = engine.OpCheck
@@ -200,7 +200,7 @@ func (s *session) planDecision(by *command, args [][]byte, codes ...engine.OpCod
 		err = notDecision(args[0])
 	}
 	if err != nil {
-		s.srv.state.batches.put(b)
+		s.srv.batches.put(b)
 		return nil, nil, err
 	}
 	return cmd, b, nil

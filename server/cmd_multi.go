@@ -137,7 +137,7 @@ func (s *session) rehearse(cmd *command, args [][]byte) (ops, values int, err er
 }
 
 func (s *session) dropBatch() {
-	s.srv.state.batches.put(s.batch)
+	s.srv.batches.put(s.batch)
 	s.batch = nil
 }
 
@@ -160,8 +160,8 @@ func runExec(s *session, _ [][]byte) {
 		s.fail(errExecAbort)
 		return
 	}
-	b := s.srv.state.batches.get()
-	defer s.srv.state.batches.put(b)
+	b := s.srv.batches.get()
+	defer s.srv.batches.put(b)
 	s.batch = b
 	for i := range tx.queue {
 		if q := &tx.queue[i]; q.cmd.plan != nil {

@@ -48,11 +48,11 @@ func pubsubCommand() *command {
 					s.fail(errPatternLong)
 					return
 				}
-				names := slices.Sorted(maps.Keys(s.srv.state.hub.subscribers(false)))
+				names := slices.Sorted(maps.Keys(s.srv.hub.subscribers(false)))
 				s.strings(slices.DeleteFunc(names, func(n string) bool { return !engine.MatchGlob(pattern, []byte(n)) }))
 			}},
 			{name: "NUMSUB", arity: -2, syntax: "[channel ...]", summary: "How many listen to each channel", run: func(s *session, args [][]byte) {
-				counts := s.srv.state.hub.subscribers(false)
+				counts := s.srv.hub.subscribers(false)
 				s.array(2 * len(args[2:]))
 				for _, name := range args[2:] {
 					s.bulkBytes(name)
@@ -60,7 +60,7 @@ func pubsubCommand() *command {
 				}
 			}},
 			{name: "NUMPAT", arity: 2, summary: "How many patterns are listened to", run: func(s *session, _ [][]byte) {
-				s.int(int64(len(s.srv.state.hub.subscribers(true))))
+				s.int(int64(len(s.srv.hub.subscribers(true))))
 			}},
 		},
 	}
@@ -87,7 +87,7 @@ func (s *session) subscribe(names [][]byte, pattern bool) {
 				continue
 			}
 			s.topics = append(s.topics, t)
-			s.srv.state.hub.subscribe(s, t)
+			s.srv.hub.subscribe(s, t)
 		}
 		s.confirm(kind, name)
 	}
@@ -107,7 +107,7 @@ func (s *session) unsubscribe(names [][]byte, pattern bool) {
 		t := topic{string(name), pattern}
 		if i := slices.Index(s.topics, t); i >= 0 {
 			s.topics = slices.Delete(s.topics, i, i+1)
-			s.srv.state.hub.unsubscribe(s, t)
+			s.srv.hub.unsubscribe(s, t)
 		}
 		s.confirm(kind, name)
 	}
@@ -150,7 +150,7 @@ func (s *session) topicsChanged() {
 // dropTopics ends every subscription without a word to the client.
 func (s *session) dropTopics() {
 	for _, t := range s.topics {
-		s.srv.state.hub.unsubscribe(s, t)
+		s.srv.hub.unsubscribe(s, t)
 	}
 	s.topics = nil
 	s.topicsChanged()

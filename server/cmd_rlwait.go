@@ -45,11 +45,11 @@ func runRLWait(s *session, args [][]byte) {
 	if !s.guarded(err) {
 		return
 	}
-	r.waiter, err = s.srv.state.waits.join(r.line)
+	r.waiter, err = s.srv.waits.join(r.line)
 	if !s.guarded(err) {
 		return
 	}
-	defer s.srv.state.waits.leave(r.waiter)
+	defer s.srv.waits.leave(r.waiter)
 	select {
 	case <-r.turn:
 		if r.front = true; r.try() {
@@ -94,7 +94,7 @@ func (s *session) held(args [][]byte) (*heldRequest, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer s.srv.state.batches.put(b)
+	defer s.srv.batches.put(b)
 	op := &b.ops[0]
 	switch {
 	case len(op.ID) > 0:
@@ -164,12 +164,12 @@ func (r *heldRequest) nap() time.Duration {
 // try makes an ordinary decision, and answers unless it is to be tried again later.
 func (r *heldRequest) try() (answered bool) {
 	s := r.s
-	s.srv.state.pause.wait(r.cmd, s.srv.stop)
+	s.srv.pause.wait(&r.cmd.commandInfo, s.srv.stop)
 	b, err := r.plan()
 	if !s.guarded(err) {
 		return true
 	}
-	defer s.srv.state.batches.put(b)
+	defer s.srv.batches.put(b)
 	ds := b.room()
 	err = s.decideOne(b)
 	if d := &ds[0]; err == nil && d.Status == engine.OK && d.Allowed == 0 && d.RetryMs > 0 {
@@ -186,7 +186,7 @@ func (r *heldRequest) giveUp() {
 	if !r.s.guarded(err) {
 		return
 	}
-	defer r.s.srv.state.batches.put(b)
+	defer r.s.srv.batches.put(b)
 	op, ds := &b.ops[0], b.room()
 	cost := op.Cost
 	op.Dry = true
@@ -206,7 +206,7 @@ func (r *heldRequest) answer(b *batch, ds []engine.Decision, err error) {
 	r.s.answer(r.cmd, b.ops, ds, err)
 	if err == nil {
 		srv := r.s.srv
-		srv.tell(&srv.state.stats.by[r.by.slot].outcomes, b.ops, ds)
+		srv.tell(&srv.stats.of(&r.by.commandInfo).outcomes, b.ops, ds)
 	}
 }
 

@@ -33,7 +33,7 @@ func serverCommands() []*command {
 }
 
 func (s *session) setMonitor(on bool) {
-	s.srv.state.hub.monitor(s, on)
+	s.srv.hub.monitor(s, on)
 	s.about.update(func(i *clientInfo) { i.monitor = on })
 }
 

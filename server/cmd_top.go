@@ -2,7 +2,6 @@ package server
 
 import (
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/limiter"
 )
 
 const (
@@ -71,20 +70,4 @@ func topArgs(args [][]byte) (v engine.Verdict, n int, err error) {
 		most, err = unitsArg("n", args[1], 1, maxTop)
 	}
 	return v, int(most), err
-}
-
-// onlyLeader is for what only the leader knows, however this node treats decisions:
-// nil on the leader or a node that stands alone.
-func (s *Server) onlyLeader() error {
-	if s.replica == nil {
-		return nil
-	}
-	t := s.replica.Topology()
-	if t.Leads() {
-		return nil
-	}
-	if err := leaderElsewhere(t); err != nil {
-		return forKey(err, nil)
-	}
-	return limiter.ErrClusterDown
 }

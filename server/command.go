@@ -11,6 +11,7 @@ import (
 // command stands here: dispatch, arity errors, COMMAND, weir help and
 // docs/commands.md are all made from it.
 type command struct {
+	commandInfo
 	name    string // in capitals; of a subcommand its own word only
 	arity   int    // arguments with the name; negative: at least that many
 	flags   string // Redis' command flags, separated by spaces
@@ -46,19 +47,14 @@ type command struct {
 
 	// Filled in by newCommandTable.
 	parent  *command
-	full    string // lower case, with the container: "client|setname"
-	slot    int    // of its statistics
-	noAuth  bool   // allowed before AUTH
-	noMulti bool   // refused in a transaction
-	atOnce  bool   // not queued in a transaction
-	secret  bool   // its arguments are not shown to anyone
-	pubsub  bool   // allowed to a subscribed RESP2 client
-	keyed   bool   // some arguments are keys
-	audited bool   // leaves a line in the log
-	quick   bool   // an operation that may be deferred without a closer look
-	write   bool   // held back by CLIENT PAUSE WRITE
-	reads   bool   // looks at limiters: see session.fresh
-	exempt  bool   // not held back by CLIENT PAUSE ALL
+	noAuth  bool // allowed before AUTH
+	noMulti bool // refused in a transaction
+	atOnce  bool // not queued in a transaction
+	pubsub  bool // allowed to a subscribed RESP2 client
+	keyed   bool // some arguments are keys
+	audited bool // leaves a line in the log
+	quick   bool // an operation that may be deferred without a closer look
+	reads   bool // looks at limiters: see session.fresh
 
 	categories []string // of the ACL, each with its @
 }
@@ -97,7 +93,7 @@ const (
 type commandTable struct {
 	all    []*command // in the order of the reference
 	byName map[string]*command
-	slots  int // of statistics: one for each command and subcommand
+	bySlot []*command // every command and subcommand
 }
 
 // newCommandTable makes a table of families of commands, in this order.
@@ -114,8 +110,8 @@ func newCommandTable(families ...[]*command) *commandTable {
 }
 
 func (t *commandTable) add(cmd, parent *command) {
-	cmd.parent, cmd.full, cmd.slot = parent, strings.ToLower(cmd.name), t.slots
-	t.slots++
+	cmd.parent, cmd.full, cmd.slot = parent, strings.ToLower(cmd.name), len(t.bySlot)
+	t.bySlot = append(t.bySlot, cmd)
 	if parent != nil {
 		cmd.full = parent.full + "|" + cmd.full
 		cmd.group = parent.group
@@ -137,6 +133,19 @@ func (t *commandTable) add(cmd, parent *command) {
 	for _, sub := range cmd.subs {
 		t.add(sub, cmd)
 	}
+}
+
+// infos lists all commands, the subcommands of each before it.
+func (t *commandTable) infos() (all []*commandInfo) {
+	var each func(commands []*command)
+	each = func(commands []*command) {
+		for _, cmd := range commands {
+			each(cmd.subs)
+			all = append(all, &cmd.commandInfo)
+		}
+	}
+	each(t.all)
+	return all
 }
 
 // maxNameBytes is longer than every command name.

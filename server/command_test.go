@@ -76,7 +76,7 @@ func TestTableIsComplete(t *testing.T) {
 			assert.NotEmpty(t, cmd.details, cmd.full)
 		}
 	})
-	assert.Len(t, slots, table.slots)
+	assert.Len(t, slots, len(table.bySlot))
 }
 
 func TestFindIgnoresCaseAndLength(t *testing.T) {

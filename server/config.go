@@ -41,22 +41,22 @@ func settings() []setting {
 		number("maxmemory", func(s *Server) int64 { return s.lim.Stats().MaxMemoryBytes }),
 		{
 			name: "slowlog-log-slower-than",
-			get:  func(s *Server) string { return strconv.FormatInt(s.state.slowlog.thresholdUs.Load(), 10) },
+			get:  func(s *Server) string { return strconv.FormatInt(s.slowlog.thresholdUs.Load(), 10) },
 			set: func(s *Server, value []byte) error {
 				us, err := unitsArg("slowlog-log-slower-than", value, -1, 3_600_000_000)
 				if err == nil {
-					s.state.slowlog.thresholdUs.Store(us)
+					s.slowlog.thresholdUs.Store(us)
 				}
 				return err
 			},
 		},
 		{
 			name: "slowlog-max-len",
-			get:  func(s *Server) string { _, keep := s.state.slowlog.size(); return strconv.Itoa(keep) },
+			get:  func(s *Server) string { _, keep := s.slowlog.size(); return strconv.Itoa(keep) },
 			set: func(s *Server, value []byte) error {
 				n, err := unitsArg("slowlog-max-len", value, 0, maxSlowlogLen)
 				if err == nil {
-					s.state.slowlog.resize(int(n))
+					s.slowlog.resize(int(n))
 				}
 				return err
 			},
@@ -94,7 +94,7 @@ func configCommands() []*command {
 			{name: "SET", arity: -4, syntax: "name value [name value ...]", summary: "Change settings while running",
 				details: "`slowlog-log-slower-than` and `slowlog-max-len` can be changed; everything else is set when the server starts.", run: runConfigSet},
 			{name: "RESETSTAT", arity: 2, summary: "Set the command and error counters of INFO to zero", run: func(s *session, _ [][]byte) {
-				s.srv.state.stats.reset()
+				s.srv.stats.reset()
 				s.ok()
 			}},
 			{name: "REWRITE", arity: 2, summary: "Refused: settings come from flags", run: func(s *session, _ [][]byte) { s.fail(errNoConfigFile) }},

@@ -69,7 +69,7 @@ func (c *conn) guard(f func()) {
 		if p == nil {
 			return
 		}
-		c.srv.stats.Panics.Add(1)
+		c.srv.wire.Panics.Add(1)
 		c.srv.log.Error("panic while serving a client; its connection is closed",
 			"id", c.id, "addr", c.remote, "panic", p, "stack", string(debug.Stack()))
 		if c.sess != nil {

@@ -81,7 +81,7 @@ func (c *conn) loop() (over, polite bool) {
 			continue
 		}
 		c.stir.Store(active)
-		c.srv.stats.InputBytes.Add(int64(n))
+		c.srv.wire.InputBytes.Add(int64(n))
 		if more, polite := c.batch(); !more {
 			return true, polite
 		}

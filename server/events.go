@@ -6,8 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tidwall/redcon"
-
 	"github.com/weir-project/weir/engine"
 )
 
@@ -29,11 +27,11 @@ const (
 	maxPolicyChannels = 2 * engine.MaxPolicies
 )
 
-// eventHub hands events to the sessions that listen. While nobody does, deciding
+// eventHub hands events to those who listen. While nobody does, deciding
 // pays no more than a load of listeners.
 type eventHub struct {
-	listeners atomic.Int32  // topics subscribed to, over all sessions
-	attention *atomic.Int32 // see serverState; monitors count in it
+	listeners atomic.Int32  // topics subscribed to, over all listeners
+	attention *atomic.Int32 // see service; monitors count in it
 	dropped   atomic.Int64
 	second    atomic.Int64 // of which sent counts
 	sent      atomic.Int64
@@ -44,7 +42,16 @@ type eventHub struct {
 	policies map[string]*denialChannel // of policies that denied something or locked somebody out lately
 	all      map[subscription]struct{}
 	topics   map[topic]int // subscribers of each
-	monitors map[*session]struct{}
+	monitors map[listener]struct{}
+}
+
+// listener hears events. Its methods may be called from any goroutine and never wait: a
+// listener that does not keep up is cut.
+type listener interface {
+	// deliver hands over a message on a channel that the listener subscribed to by t.
+	deliver(t topic, channel string, payload []byte)
+	// show hands over a command, as MONITOR writes it.
+	show(line []byte)
 }
 
 // topic is something to subscribe to: a channel or a pattern of channels.
@@ -61,13 +68,13 @@ type denialChannel struct {
 }
 
 type subscription struct {
-	s     *session
-	topic topic
+	listener listener
+	topic    topic
 }
 
 func newEventHub(attention *atomic.Int32) *eventHub {
 	h := &eventHub{attention: attention, policies: make(map[string]*denialChannel), all: make(map[subscription]struct{}),
-		topics: make(map[topic]int), monitors: make(map[*session]struct{})}
+		topics: make(map[topic]int), monitors: make(map[listener]struct{})}
 	for a := range h.denials {
 		h.denials[a] = h.channel(deniedPrefix + engine.Algorithm(a).String())
 	}
@@ -109,42 +116,42 @@ func (t topic) matches(channel string) bool {
 	return t.name == channel
 }
 
-// subscribe adds a topic s does not have yet.
-func (h *eventHub) subscribe(s *session, t topic) {
+// subscribe adds a topic that l does not have yet.
+func (h *eventHub) subscribe(l listener, t topic) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.topics[t]++
 	h.listeners.Add(1)
-	sub := subscription{s, t}
+	sub := subscription{l, t}
 	h.all[sub] = struct{}{}
 	h.eachChannel(func(ch *denialChannel) { ch.admit(sub) })
 }
 
-// unsubscribe takes away a topic s has.
-func (h *eventHub) unsubscribe(s *session, t topic) {
+// unsubscribe takes away a topic that l has.
+func (h *eventHub) unsubscribe(l listener, t topic) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.topics[t]--; h.topics[t] == 0 {
 		delete(h.topics, t)
 	}
 	h.listeners.Add(-1)
-	sub := subscription{s, t}
+	sub := subscription{l, t}
 	delete(h.all, sub)
 	h.eachChannel(func(ch *denialChannel) { delete(ch.heard, sub) })
 }
 
-// monitor begins or ends MONITOR for s.
-func (h *eventHub) monitor(s *session, on bool) {
+// monitor begins or ends MONITOR for l.
+func (h *eventHub) monitor(l listener, on bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if _, is := h.monitors[s]; is == on {
+	if _, is := h.monitors[l]; is == on {
 		return
 	}
 	if on {
-		h.monitors[s] = struct{}{}
+		h.monitors[l] = struct{}{}
 		h.attention.Add(1)
 	} else {
-		delete(h.monitors, s)
+		delete(h.monitors, l)
 		h.attention.Add(-1)
 	}
 }
@@ -188,7 +195,7 @@ func (h *eventHub) policyChannel(prefix string, policy []byte) *denialChannel {
 	return ch
 }
 
-// publish never waits: a listener that does not keep up is cut by Push, and the
+// publish never waits: a listener that does not keep up is cut, and the
 // budget ends the work of a flood.
 func (h *eventHub) publish(ch *denialChannel, key []byte) {
 	second := time.Now().Unix()
@@ -196,24 +203,8 @@ func (h *eventHub) publish(ch *denialChannel, key []byte) {
 		if !h.spend(second) {
 			return
 		}
-		sub.s.client.Push(sub.message(ch.name, key))
+		sub.listener.deliver(sub.topic, ch.name, key)
 	}
-}
-
-// message is written in the subscriber's protocol, on another goroutine.
-func (sub subscription) message(channel string, payload []byte) []byte {
-	proto := sub.s.about.protocol()
-	var buf []byte
-	if sub.topic.pattern {
-		buf = aggregate(buf, proto, '>', 4, 4)
-		buf = redcon.AppendBulkString(buf, "pmessage")
-		buf = redcon.AppendBulkString(buf, sub.topic.name)
-	} else {
-		buf = aggregate(buf, proto, '>', 3, 3)
-		buf = redcon.AppendBulkString(buf, "message")
-	}
-	buf = redcon.AppendBulkString(buf, channel)
-	return redcon.AppendBulk(buf, payload)
 }
 
 // spend takes one message from the budget of a second.
@@ -229,7 +220,7 @@ func (h *eventHub) spend(now int64) bool {
 }
 
 // showCommand shows a command to every monitor.
-func (h *eventHub) showCommand(addr string, cmd *command, args [][]byte) {
+func (h *eventHub) showCommand(addr string, cmd *commandInfo, args [][]byte) {
 	if h.attention.Load() == 0 {
 		return
 	}
@@ -244,7 +235,7 @@ func (h *eventHub) showCommand(addr string, cmd *command, args [][]byte) {
 		if !h.spend(now.Unix()) {
 			return
 		}
-		m.client.Push(line)
+		m.show(line)
 	}
 }
 

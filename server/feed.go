@@ -15,7 +15,7 @@ const feedEvery = 500 * time.Millisecond
 
 // feed makes the status that the page shows.
 type feed struct {
-	srv    *Server
+	*service
 	bounds []float64
 
 	mu   sync.Mutex
@@ -93,8 +93,8 @@ type NodeStatus struct {
 	WebURL       string `json:"web_url"` // of its page; "": not reached from elsewhere, or not known
 }
 
-func (s *Server) newFeed() *feed {
-	f := &feed{srv: s}
+func newFeed(s *service) *feed {
+	f := &feed{service: s}
 	for i := range latency.Buckets - 1 {
 		f.bounds = append(f.bounds, latency.Bound(i).Seconds())
 	}
@@ -111,40 +111,31 @@ func (f *feed) status() *Status {
 	return f.last
 }
 
-func (f *feed) make() *Status {
-	staleMs := f.srv.readForPeople() // before anything is read
-	s, stats := f.srv, f.srv.lim.Stats()
+func (s *feed) make() *Status {
+	staleMs := s.readForPeople() // before anything is read
+	stats := s.lim.Stats()
 	_, resident := processMemory()
-	decisions := s.state.stats.decisions.Snapshot()
+	decisions := s.stats.decisions.Snapshot()
 	v := &Status{
-		Version: s.cfg.Version, NowMs: time.Now().UnixMilli(), UptimeS: int64(time.Since(s.state.identity.started).Seconds()),
+		Version: s.version, NowMs: time.Now().UnixMilli(), UptimeS: int64(time.Since(s.started).Seconds()),
 		Policies: s.policyStatuses(),
-		Latency:  LatencyStatus{f.bounds, decisions.Counts[:]},
+		Latency:  LatencyStatus{s.bounds, decisions.Counts[:]},
 		Keys:     stats.Keys,
 		Memory:   MemoryStatus{stats.MemoryBytes, stats.MaxMemoryBytes, resident, stats.Evicted, stats.ForgivenUnits},
-		Clients:  s.state.clients.len(),
+		Clients:  int(s.clients.Load()),
 		Clock:    s.clockBehind().Milliseconds(),
 		Cluster:  s.clusterView(staleMs),
-		Denials:  s.state.recent.look(),
+		Denials:  s.recent.look(),
 		Admitted: s.topKeys(engine.Admitted),
 	}
 	if s.onlyLeader() == nil {
 		v.Denied = s.topKeys(engine.Denied)
 	}
-	v.Allowed, v.Limited = s.requests()
+	v.Allowed, v.Limited = s.stats.requests()
 	return v
 }
 
-// requests counts those of all commands since the start.
-func (s *Server) requests() (allowed, limited int64) {
-	s.eachUsed(func(_ *command, stat *commandStat) {
-		allowed += stat.allowed.Load()
-		limited += stat.limited.Load()
-	})
-	return allowed, limited
-}
-
-func (s *Server) topKeys(v engine.Verdict) []TopKey {
+func (s *feed) topKeys(v engine.Verdict) []TopKey {
 	top := []TopKey{}
 	for _, heavy := range s.lim.Top(v, defaultTop) {
 		top = append(top, TopKey{printable(heavy.Key, recentKeyBytes), heavy.Units})
@@ -152,9 +143,9 @@ func (s *Server) topKeys(v engine.Verdict) []TopKey {
 	return top
 }
 
-func (s *Server) policyStatuses() []PolicyStatus {
+func (s *feed) policyStatuses() []PolicyStatus {
 	set, views := s.lim.Policies(), []PolicyStatus{}
-	page := s.state.book.at(set)
+	page := s.book.at(set)
 	for _, p := range set.All() {
 		o := page.of[p.Name]
 		views = append(views, PolicyStatus{p.Name, o.allowed.Load(), o.limited.Load(), p.Counts().Shadowed})
@@ -162,7 +153,7 @@ func (s *Server) policyStatuses() []PolicyStatus {
 	return views
 }
 
-func (s *Server) clusterView(staleMs int64) *ClusterStatus {
+func (s *feed) clusterView(staleMs int64) *ClusterStatus {
 	if s.replica == nil {
 		return nil
 	}

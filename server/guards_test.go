@@ -22,7 +22,7 @@ func TestAPauseReplacesAnother(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			p.wait(&command{}, nil)
+			p.wait(&commandInfo{}, nil)
 		}()
 		synctest.Wait()
 		start := time.Now()
@@ -34,7 +34,7 @@ func TestAPauseReplacesAnother(t *testing.T) {
 
 		p.begin(time.Hour, false)
 		p.begin(time.Hour, true)
-		p.wait(&command{}, nil) // only writes are held back now
+		p.wait(&commandInfo{}, nil) // only writes are held back now
 		p.end()
 		p.end()
 		require.Zero(t, attention.Load())
@@ -116,7 +116,7 @@ func TestWhyADecisionIsWhatItIs(t *testing.T) {
 // TestInfoWeirIsWhole: what monitoring reads is there.
 func TestInfoWeirIsWhole(t *testing.T) {
 	srv := newTestServer(t, Config{})
-	srv.state.hub.dropped.Add(7)
+	srv.hub.dropped.Add(7)
 	text := srv.client(t).say("INFO weir")
 	for _, field := range []string{
 		"weir_version", "decisions_allowed", "decisions_denied", "keys_tokenbucket", "table_bytes",
@@ -163,7 +163,7 @@ func TestBoundsOfTheConfiguration(t *testing.T) {
 func TestOnlyALoginThatWaitsIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newTestServer(t, Config{})
-		waits := srv.state.stats.authWaits.Load
+		waits := srv.stats.authWaits.Load
 		start := time.Now()
 		require.NoError(t, srv.awaitLogin(0, true))
 		require.Zero(t, waits())
@@ -192,7 +192,7 @@ func TestAWordIsItselfInAnyCase(t *testing.T) {
 // TestAStatusIsMadeAnew once it is feedEvery old, and shared until then.
 func TestAStatusIsMadeAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newTestServer(t, Config{}).newFeed()
+		f := newFeed(newTestServer(t, Config{}).service)
 		first := f.status()
 		time.Sleep(feedEvery - 1)
 		require.Same(t, first, f.status())

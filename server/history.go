@@ -23,17 +23,17 @@ type Sample struct {
 
 // history is a ring of the last samples.
 type history struct {
-	srv *Server
+	*service
 
 	mu      sync.Mutex
 	samples []Sample // at most historySamples; the oldest is at next once it is full
 	next    int
 	closed  bool
-	stop    chan struct{}
+	ended   chan struct{}
 	running sync.WaitGroup
 }
 
-func newHistory(s *Server) *history { return &history{srv: s, stop: make(chan struct{})} }
+func newHistory(s *service) *history { return &history{service: s, ended: make(chan struct{})} }
 
 // start takes samples until close, unless that was called.
 func (h *history) start() {
@@ -49,7 +49,7 @@ func (h *history) close() {
 	h.mu.Lock()
 	if !h.closed {
 		h.closed = true
-		close(h.stop)
+		close(h.ended)
 	}
 	h.mu.Unlock()
 	h.running.Wait()
@@ -61,7 +61,7 @@ func (h *history) run() {
 	for {
 		h.add(h.sample())
 		select {
-		case <-h.stop:
+		case <-h.ended:
 			return
 		case <-tick.C:
 		}
@@ -69,9 +69,9 @@ func (h *history) run() {
 }
 
 func (h *history) sample() Sample {
-	stats := h.srv.lim.Stats()
+	stats := h.lim.Stats()
 	s := Sample{NowMs: time.Now().UnixMilli(), Memory: stats.MemoryBytes, Keys: stats.Keys}
-	s.Allowed, s.Limited = h.srv.requests()
+	s.Allowed, s.Limited = h.stats.requests()
 	return s
 }
 

@@ -29,7 +29,7 @@ func TestHistoryIsTakenWhileServing(t *testing.T) {
 	srv := newTestServer(t, Config{})
 	c := srv.client(t)
 	synctest.Test(t, func(t *testing.T) {
-		h := newHistory(srv.Server)
+		h := newHistory(srv.service)
 		h.start()
 		synctest.Wait()
 		c.say("RL.FIXED k 1m 1")

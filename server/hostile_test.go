@@ -38,8 +38,8 @@ func TestHostileFramesOnTheWire(t *testing.T) {
 			srv.answers(t)
 		})
 	}
-	assert.EqualValues(t, len(hostileFrames)-4, srv.stats.ProtocolErrors.Load())
-	assert.EqualValues(t, 4, srv.stats.CrossProtocol.Load())
+	assert.EqualValues(t, len(hostileFrames)-4, srv.wire.ProtocolErrors.Load())
+	assert.EqualValues(t, 4, srv.wire.CrossProtocol.Load())
 }
 
 func TestHTTPIsLoggedOnce(t *testing.T) {
@@ -68,7 +68,7 @@ func TestRandomBytes(t *testing.T) {
 		p.expectEnd()
 	}
 	srv.answers(t)
-	assert.Zero(t, srv.stats.Panics.Load())
+	assert.Zero(t, srv.wire.Panics.Load())
 }
 
 // One command that arrives byte by byte is answered, and meanwhile holds no more
@@ -162,7 +162,7 @@ func TestReaderThatNeverReadsIsCut(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool {
 		srv.answers(t)
-		return srv.stats.SlowReaders.Load() == 1
+		return srv.wire.SlowReaders.Load() == 1
 	}, testWait, time.Millisecond)
 	assert.Error(t, <-flooded)
 	require.Eventually(t, func() bool { return srv.connCount() == 0 }, testWait, time.Millisecond)
@@ -176,7 +176,7 @@ func TestMaxClients(t *testing.T) {
 		p.expect(pong)
 	}
 	assert.Equal(t, "-ERR max number of clients reached\r\n", srv.dial(t).expectEnd())
-	assert.EqualValues(t, 1, srv.stats.Rejected.Load())
+	assert.EqualValues(t, 1, srv.wire.Rejected.Load())
 
 	require.NoError(t, first.Close())
 	require.Eventually(t, func() bool { return srv.connCount() == 1 }, testWait, time.Millisecond)
@@ -199,7 +199,7 @@ func TestPanicCostsOneConnection(t *testing.T) {
 
 	other.send("PING\r\n")
 	other.expect(pong)
-	assert.EqualValues(t, 1, srv.stats.Panics.Load())
+	assert.EqualValues(t, 1, srv.wire.Panics.Load())
 	assert.Contains(t, log.String(), "a bug")
 	assert.Contains(t, log.String(), "hostile_test.go", "the stack is logged")
 }
@@ -232,7 +232,7 @@ func TestRepliesAreFlushedAtAThreshold(t *testing.T) {
 	srv.running.Wait()
 	assert.Greater(t, nc.largest, mediumReadBytes)
 	assert.LessOrEqual(t, nc.largest, flushBytes+len(pong))
-	assert.EqualValues(t, 200_000*len(pong), srv.stats.OutputBytes.Load())
+	assert.EqualValues(t, 200_000*len(pong), srv.wire.OutputBytes.Load())
 }
 
 // A client that must authenticate has AuthTimeout; one that has may be idle.
@@ -243,7 +243,7 @@ func TestAuthTimeout(t *testing.T) {
 	idle.expect("+OK\r\n")
 	late.send("AUTH wrong\r\n")
 	assert.Contains(t, late.expectEnd(), "-WRONGPASS")
-	assert.EqualValues(t, 1, srv.stats.AuthTimeouts.Load())
+	assert.EqualValues(t, 1, srv.wire.AuthTimeouts.Load())
 	idle.send("PING\r\n")
 	idle.expect(pong)
 }
@@ -267,7 +267,7 @@ func TestAcceptErrorsAreWaitedOut(t *testing.T) {
 	ln := &failingListener{Listener: inner, failures: 4}
 	srv := serveWire(t, Config{}, nil, ln)
 	srv.answers(t)
-	assert.EqualValues(t, 4, srv.stats.AcceptErrors.Load())
+	assert.EqualValues(t, 4, srv.wire.AcceptErrors.Load())
 	assert.GreaterOrEqual(t, time.Since(ln.first), (1+2+4+8)*acceptPauseMin)
 }
 

@@ -46,32 +46,35 @@ type HTTP struct {
 	// commands are those that people send from the page.
 	commands *pageCommander
 	past     *history
+	probes   *probes
 }
 
-// NewHTTP returns the HTTP side of s. Probes and metrics ask for no password: the
-// caller decides who can reach them.
-func NewHTTP(s *Server) *HTTP {
+// newHTTP returns the HTTP side of s. Probes and metrics ask for no password: the
+// caller decides who can reach them. Who may use the check is HTTPCheckOff,
+// HTTPCheckProtected or HTTPCheckOpen.
+func newHTTP(s *service, by hand, check string) *HTTP {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
 		writePlain(w, http.StatusOK, "ok")
 	})
-	mux.HandleFunc("GET /readyz", s.answerReady)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(newRegistry(s), promhttp.HandlerOpts{
 		ErrorLog:            slog.NewLogLogger(s.log.Handler(), slog.LevelError),
 		ErrorHandling:       promhttp.ContinueOnError,
 		MaxRequestsInFlight: httpScrapes,
 	}))
 	h := &HTTP{
-		check: newHTTPCheck(s), commands: &pageCommander{srv: s}, past: newHistory(s),
+		check: newHTTPCheck(s, check), commands: &pageCommander{service: s, hand: by}, past: newHistory(s),
+		probes: &probes{service: s},
 	}
-	s.handlePage(mux, h.commands, h.past)
+	mux.HandleFunc("GET /readyz", h.probes.answer)
+	(&page{s, h.commands, h.past}).handle(mux)
 	most, headerBytes := HTTPMaxConns, httpHeaderBytes
 	if h.check != nil {
 		mux.Handle(checkPath, h.check)
 		mux.Handle(checkPath+"/", h.check)
 		most, headerBytes = HTTPCheckMaxConns, httpCheckHeaderBytes
 	}
-	h.conns = newWebConns(most, &s.stats.EvictedHTTP)
+	h.conns = newWebConns(most, &s.wire.EvictedHTTP)
 	h.server = &http.Server{
 		ConnContext:       h.conns.admit,
 		ConnState:         h.conns.changed,
@@ -85,6 +88,9 @@ func NewHTTP(s *Server) *HTTP {
 	}
 	return h
 }
+
+// Ready reports whether /readyz answers 200.
+func (h *HTTP) Ready() bool { return h.probes.ready() }
 
 // Serve answers requests from ln until Close, and returns nil then.
 func (h *HTTP) Serve(ln net.Listener) error {

@@ -42,7 +42,7 @@ func (w *webConns) admit(ctx context.Context, nc net.Conn) context.Context {
 	w.mu.Lock()
 	w.slots[nc] = slot
 	w.mu.Unlock()
-	return withLogin(context.WithValue(ctx, webSlotKey{}, slot), nc)
+	return withLoginMemory(context.WithValue(ctx, webSlotKey{}, slot))
 }
 
 // changed frees the slot of a connection that is closed; see http.Server.ConnState.

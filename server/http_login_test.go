@@ -38,8 +38,8 @@ func TestUsersOverHTTP(t *testing.T) {
 		})
 		assert.Equal(t, c.want, w.Code, "%s of %q", c.path, c.user)
 	}
-	require.EqualValues(t, 2, srv.state.stats.authFailures.Load())
-	require.EqualValues(t, 2, srv.state.stats.noPermission.Load(), "of /check")
+	require.EqualValues(t, 2, srv.stats.authFailures.Load())
+	require.EqualValues(t, 2, srv.stats.noPermission.Load(), "of /check")
 }
 
 // TestGuessesOverHTTPAreHeldBack: they count with those over RESP.
@@ -48,7 +48,7 @@ func TestGuessesOverHTTPAreHeldBack(t *testing.T) {
 	for range freeFailures {
 		require.Equal(t, http.StatusUnauthorized, askFrom(h, there, "/check/api?key=k", "Authorization", "Bearer guess").Code)
 	}
-	require.EqualValues(t, 1, srv.state.stats.lockouts.Load())
+	require.EqualValues(t, 1, srv.stats.lockouts.Load())
 }
 
 // TestOverHTTPAConnectionLogsInOnce: a proxy whose connections have logged in is not held

@@ -51,7 +51,7 @@ func TestHTTPMetrics(t *testing.T) {
 	for range 3 {
 		require.NoError(t, lim.Decide([]engine.Op{{Key: []byte("k"), Cost: 1, Limit: limit}}, out))
 	}
-	srv.stats.Panics.Add(7)
+	srv.wire.Panics.Add(7)
 	page := ask(NewHTTP(srv), http.MethodGet, "/metrics").Body.String()
 	for _, want := range []string{
 		`weir_build_info{goversion="go`, `version="1.2.3"} 1`,

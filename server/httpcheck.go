@@ -37,8 +37,8 @@ const (
 // httpCheck answers proxies that ask whether to let a request through. See
 // docs/http.md.
 type httpCheck struct {
-	srv *Server
-	cmd *command // RL.CHECK, which a check is over HTTP
+	*service
+	open bool // whoever reaches the port may ask
 	// running is held while a decision is made, and taken by close: none reaches the
 	// limiter behind that.
 	running sync.RWMutex
@@ -46,11 +46,11 @@ type httpCheck struct {
 }
 
 // newHTTPCheck returns nil where the check is off.
-func newHTTPCheck(s *Server) *httpCheck {
-	if s.cfg.HTTPCheck == HTTPCheckOff {
+func newHTTPCheck(s *service, who string) *httpCheck {
+	if who == HTTPCheckOff {
 		return nil
 	}
-	return &httpCheck{srv: s, cmd: s.state.table.find([]byte("RL.CHECK"))}
+	return &httpCheck{service: s, open: who == HTTPCheckOpen}
 }
 
 func (h *httpCheck) close() {
@@ -77,12 +77,12 @@ func (h *httpCheck) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if u != nil {
-		if err := h.srv.mayCheck(u, h.cmd, &q.op); err != nil {
+		if err := h.mayCheck(u, &q.op); err != nil {
 			h.reject(w, http.StatusForbidden, err)
 			return
 		}
 	}
-	h.srv.heed(r.RemoteAddr, h.cmd, string(q.op.Text), &q.op)
+	h.heed(r.RemoteAddr, string(q.op.Text), &q.op)
 	d, err := h.decide(r, q)
 	switch {
 	case d.Status == engine.UnknownPolicy:
@@ -105,60 +105,47 @@ const errAnotherSite = replyError("ERR a browser sent this for a page of another
 // asker is who asks; nil: anybody may. Where nobody needs a password the Authorization
 // is not weir's: proxies hand on what their clients say to the server behind.
 func (h *httpCheck) asker(r *http.Request) (*user, error) {
-	users := h.srv.users.Load()
+	users := h.users.Load()
 	switch {
-	case h.srv.cfg.HTTPCheck == HTTPCheckOpen:
+	case h.open:
 		return nil, nil
 	case users.open() && (!fromThisMachine(r) || !namesThisMachine(r) && mayBeBrowsers(r)):
 		return nil, errNotThisMachine
 	case users.open():
 		return users.get(defaultUser), nil
 	}
-	return h.srv.httpUser(r)
+	return httpUser(h.service, r)
 }
 
 // reject answers a check that was not carried out.
 func (h *httpCheck) reject(w http.ResponseWriter, status int, err error) {
-	text := errorText(err)
-	h.srv.state.stats.reject(h.cmd)
-	h.srv.state.stats.countError(text)
-	writePlain(w, status, text)
+	writePlain(w, status, h.checkRejected(err))
 }
 
-// decide carries a check out, and accounts for it, as a session does for RL.CHECK. But a
-// node that redirects decides here as well: no proxy would follow.
+// decide carries a check out.
 func (h *httpCheck) decide(r *http.Request, q *checkRequest) (engine.Decision, error) {
 	h.running.RLock()
 	defer h.running.RUnlock()
-	s := h.srv
-	if h.closed || s.draining.Load() {
+	if h.closed {
 		return engine.Decision{}, limiter.ErrTryAgain
 	}
-	b := s.state.batches.get()
-	defer s.state.batches.put(b)
-	*b.next() = q.op
-	b.queue = append(b.queue, deferred{h.cmd, 1})
-	start, ds := time.Now(), b.room()
-	err := s.lim.Decide(b.ops, ds)
-	s.account(&clientInfo{addr: r.RemoteAddr}, b, ds, err, start)
-	d := ds[0]
-	if err != nil {
-		d = engine.Decision{} // it may not be used
-	} else if d.Status != engine.OK {
-		err = statusError(&q.op, &d)
+	var d [1]engine.Decision
+	if err := h.decideChecks(r.RemoteAddr, []engine.Op{q.op}, d[:]); err != nil {
+		return engine.Decision{}, err // what is in d may not be used
 	}
-	if err != nil {
-		s.state.stats.fail(h.cmd)
-		s.state.stats.countError(errorText(err))
+	if d[0].Status == engine.OK {
+		return d[0], nil
 	}
-	return d, err
+	err := statusError(&q.op, &d[0])
+	h.checkFailed(err)
+	return d[0], err
 }
 
 // undecided answers where no decision was made: the cluster has no leader, memory is
 // full. What the proxy does then is its own choice, by error_status.
 func (h *httpCheck) undecided(w http.ResponseWriter, q *checkRequest, err error) {
 	w.Header().Set(httpfields.RetryAfter, undecidedRetrySeconds)
-	h.srv.log.Debug("an HTTP check was not decided", "error", err)
+	h.log.Debug("an HTTP check was not decided", "error", err)
 	writePlain(w, q.errorStatus, errorText(err))
 }
 
@@ -172,6 +159,6 @@ func (h *httpCheck) hold(r *http.Request, d time.Duration) {
 	select {
 	case <-timer.C:
 	case <-r.Context().Done():
-	case <-h.srv.stop:
+	case <-h.stop:
 	}
 }

@@ -152,20 +152,6 @@ func (q *checkRequest) quota(d *engine.Decision) httpfields.Quota {
 	return quotaOf(string(q.op.Text), d)
 }
 
-// quotaOf is a decision as HTTP fields tell it.
-func quotaOf(policy string, d *engine.Decision) httpfields.Quota {
-	ms := func(n int64) time.Duration {
-		if n < 0 {
-			return -1
-		}
-		return time.Duration(n) * time.Millisecond
-	}
-	return httpfields.Quota{
-		Name: policy, Limit: d.Limit, Remaining: d.Remaining, ResetAfter: ms(d.ResetMs),
-		Denied: d.Allowed == 0, RetryAfter: ms(d.RetryMs),
-	}
-}
-
 // deny answers a denial. Proxies that hand the answer on hand on a problem document. One
 // that asks for a status of its own answers its clients itself; nginx reads the head only
 // then, and would close the connection over a body.

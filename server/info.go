@@ -5,24 +5,17 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
-	"time"
 )
 
 // redisVersion is the Redis that weir says it is to clients, which choose by it
 // what they send.
 const redisVersion = "7.4.0"
 
-// identity is what does not change while the server runs.
-type identity struct {
-	runID   string // 40 hexadecimal digits, new at every start
-	version string
-	started time.Time
-}
-
-func newIdentity(cfg Config) identity {
+// newRunID returns 40 hexadecimal digits, new at every start.
+func newRunID() string {
 	var random [20]byte
 	_, _ = rand.Read(random[:]) // never fails
-	return identity{runID: hex.EncodeToString(random[:]), version: cfg.Version, started: time.Now()}
+	return hex.EncodeToString(random[:])
 }
 
 // infoSection is one part of INFO. extra: only in INFO all and everything.

@@ -8,7 +8,7 @@ import (
 
 func infoReplication(s *Server, w *infoWriter) {
 	if s.replica == nil {
-		infoMaster(new(limiter.Topology), s.state.identity.runID, w)
+		infoMaster(new(limiter.Topology), s.state.runID, w)
 		return
 	}
 	t := s.replica.Topology()

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"os"
 	"runtime"
-	"runtime/metrics"
 	"slices"
 	"time"
 
@@ -13,17 +12,16 @@ import (
 )
 
 func infoServer(s *Server, w *infoWriter) {
-	id := &s.state.identity
 	_, port := s.hostPort()
-	uptime := int64(time.Since(id.started).Seconds())
+	uptime := int64(time.Since(s.started).Seconds())
 	w.field("redis_version", redisVersion)
-	w.field("weir_version", id.version)
+	w.field("weir_version", s.version)
 	w.field("redis_mode", s.mode())
 	w.field("os", runtime.GOOS+" "+runtime.GOARCH)
 	w.field("arch_bits", 64)
 	w.field("go_version", runtime.Version())
 	w.field("process_id", os.Getpid())
-	w.field("run_id", id.runID)
+	w.field("run_id", s.state.runID)
 	w.field("tcp_port", port)
 	w.field("server_time_usec", time.Now().UnixMicro())
 	w.field("uptime_in_seconds", uptime)
@@ -35,34 +33,9 @@ func infoClients(s *Server, w *infoWriter) {
 	w.field("connected_clients", s.state.clients.len())
 	w.field("cluster_connections", 0)
 	w.field("maxclients", s.cfg.MaxClients)
-	w.field("blocked_clients", s.state.waits.count.Load())
+	w.field("blocked_clients", s.waits.count.Load())
 	w.field("tracking_clients", 0)
 	w.field("pubsub_clients", s.state.clients.pubsubCount())
-}
-
-// processMemory returns the bytes of live objects, as the Go runtime counts them,
-// and what the process takes of the machine's memory: its resident set where the
-// system tells it, else what the runtime has taken and not given back.
-func processMemory() (used, resident uint64) {
-	sample := []metrics.Sample{
-		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"},
-	}
-	metrics.Read(sample)
-	used = sample[0].Value.Uint64()
-	if pages, ok := residentPages(); ok {
-		return used, pages * uint64(os.Getpagesize())
-	}
-	return used, sample[1].Value.Uint64() - sample[2].Value.Uint64()
-}
-
-// residentPages reads the second field of Linux' /proc/self/statm.
-func residentPages() (pages uint64, ok bool) {
-	b, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		return 0, false
-	}
-	_, err = fmt.Sscanf(string(b), "%d %d", new(uint64), &pages)
-	return pages, err == nil
 }
 
 func infoMemory(s *Server, w *infoWriter) {
@@ -103,27 +76,27 @@ func infoPersistence(s *Server, w *infoWriter) {
 
 func infoStats(s *Server, w *infoWriter) {
 	stats := s.lim.Stats()
-	_, errorReplies := s.state.stats.errorCounts()
-	w.field("total_connections_received", s.stats.Accepted.Load())
-	w.field("total_commands_processed", s.state.stats.processed())
-	w.field("total_net_input_bytes", s.stats.InputBytes.Load())
-	w.field("total_net_output_bytes", s.stats.OutputBytes.Load())
-	w.field("rejected_connections", s.stats.Rejected.Load()+s.stats.Denied.Load())
-	w.field("evicted_clients", s.stats.EvictedClients.Load()+s.stats.EvictedHandshakes.Load())
+	_, errorReplies := s.stats.errorCounts()
+	w.field("total_connections_received", s.wire.Accepted.Load())
+	w.field("total_commands_processed", s.stats.processed())
+	w.field("total_net_input_bytes", s.wire.InputBytes.Load())
+	w.field("total_net_output_bytes", s.wire.OutputBytes.Load())
+	w.field("rejected_connections", s.wire.Rejected.Load()+s.wire.Denied.Load())
+	w.field("evicted_clients", s.wire.EvictedClients.Load()+s.wire.EvictedHandshakes.Load())
 	w.field("expired_keys", stats.Expired)
 	w.field("evicted_keys", stats.Evicted)
 	w.field("keyspace_hits", 0)
 	w.field("keyspace_misses", 0)
-	w.field("pubsub_channels", len(s.state.hub.subscribers(false)))
-	w.field("pubsub_patterns", len(s.state.hub.subscribers(true)))
+	w.field("pubsub_channels", len(s.hub.subscribers(false)))
+	w.field("pubsub_patterns", len(s.hub.subscribers(true)))
 	w.field("total_error_replies", errorReplies)
-	w.field("acl_access_denied_auth", s.state.stats.authFailures.Load())
-	w.field("acl_access_denied_cmd", s.state.stats.noPermission.Load())
-	w.field("client_output_buffer_limit_disconnections", s.stats.SlowReaders.Load()+s.stats.PushOverflows.Load())
+	w.field("acl_access_denied_auth", s.stats.authFailures.Load())
+	w.field("acl_access_denied_cmd", s.stats.noPermission.Load())
+	w.field("client_output_buffer_limit_disconnections", s.wire.SlowReaders.Load()+s.wire.PushOverflows.Load())
 }
 
 func infoCommandstats(s *Server, w *infoWriter) {
-	s.eachUsed(func(cmd *command, stat *commandStat) {
+	s.stats.eachUsed(func(cmd *commandInfo, stat *commandStat) {
 		calls, us := stat.calls.Load(), float64(stat.ns.Load())/1000
 		w.field("cmdstat_"+cmd.full, fmt.Sprintf("calls=%d,usec=%d,usec_per_call=%.2f,rejected_calls=%d,failed_calls=%d",
 			calls, int64(us), us/float64(max(calls, 1)), stat.rejected.Load(), stat.failed.Load()))
@@ -131,7 +104,7 @@ func infoCommandstats(s *Server, w *infoWriter) {
 }
 
 func infoErrorstats(s *Server, w *infoWriter) {
-	counts, _ := s.state.stats.errorCounts()
+	counts, _ := s.stats.errorCounts()
 	for _, word := range slices.Sorted(maps.Keys(counts)) {
 		w.field("errorstat_"+word, fmt.Sprintf("count=%d", counts[word]))
 	}
@@ -150,7 +123,7 @@ func infoWeir(s *Server, w *infoWriter) {
 		allowed += stats.Admitted[a]
 		denied += stats.Denied[a]
 	}
-	w.field("weir_version", s.state.identity.version)
+	w.field("weir_version", s.version)
 	w.field("decisions_allowed", allowed)
 	w.field("decisions_denied", denied)
 	for a := engine.TokenBucket; int(a) < len(stats.KeysBy); a++ {
@@ -160,7 +133,7 @@ func infoWeir(s *Server, w *infoWriter) {
 	w.field("evicted_forgiven_units", stats.ForgivenUnits)
 	w.field("limiter_time_ms", s.lim.Now().NowNs/1e6)
 	w.field("clock_behind_ms", s.clockBehind().Milliseconds())
-	w.field("protocol_errors", s.stats.ProtocolErrors.Load())
-	w.field("handler_panics", s.stats.Panics.Load())
-	w.field("denial_events_dropped", s.state.hub.dropped.Load())
+	w.field("protocol_errors", s.wire.ProtocolErrors.Load())
+	w.field("handler_panics", s.wire.Panics.Load())
+	w.field("denial_events_dropped", s.hub.dropped.Load())
 }

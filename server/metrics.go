@@ -11,7 +11,7 @@ import (
 )
 
 // newRegistry returns a registry of its own with everything the server counts.
-func newRegistry(s *Server) *prometheus.Registry {
+func newRegistry(s *service) *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(
 		collectors.NewGoCollector(),
@@ -26,7 +26,7 @@ func newRegistry(s *Server) *prometheus.Registry {
 //
 // A label is never what a client made up: its values are names of commands, of
 // algorithms, of nodes, of policies that exist, and the words errors begin with.
-type collector struct{ s *Server }
+type collector struct{ *service }
 
 // metric is one series.
 type metric struct {
@@ -44,10 +44,10 @@ type histogram struct {
 
 // Describe sends nothing: the collector is unchecked, its series depend on what the
 // Limiter can tell.
-func (c collector) Describe(chan<- *prometheus.Desc) {}
+func (collector) Describe(chan<- *prometheus.Desc) {}
 
-func (c collector) Collect(out chan<- prometheus.Metric) {
-	s, stats := c.s, c.s.lim.Stats()
+func (s collector) Collect(out chan<- prometheus.Metric) {
+	stats := s.lim.Stats()
 	for _, m := range slices.Concat(
 		s.buildMetrics(), s.requestMetrics(), s.policyMetrics(), s.commandMetrics(), s.errorMetrics(),
 		tableMetrics(stats), s.timeMetrics(), s.wireMetrics(), s.storageMetrics(), s.clusterMetrics(), s.rlsMetrics(),
@@ -83,11 +83,11 @@ func gauge[T int | int32 | int64 | uint64 | float64](name, help string, v T) met
 	return metric{name: name, help: help, kind: prometheus.GaugeValue, value: float64(v)}
 }
 
-func (s *Server) histograms() []histogram {
+func (s collector) histograms() []histogram {
 	hs := []histogram{{
 		"decision_duration_seconds",
 		"From when the decisions of a pipeline were begun to when all were answered; each counts with the time of all. What settles or changes policies is among them.",
-		s.state.stats.decisions.Snapshot(),
+		s.stats.decisions.Snapshot(),
 	}}
 	if storage, ok := s.storage(); ok {
 		hs = append(hs, histogram{

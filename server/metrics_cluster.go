@@ -5,7 +5,7 @@ import (
 )
 
 // clusterMetrics are there on a node of a cluster only.
-func (s *Server) clusterMetrics() []metric {
+func (s collector) clusterMetrics() []metric {
 	if s.replica == nil {
 		return nil
 	}

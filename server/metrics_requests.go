@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-func (s *Server) buildMetrics() []metric {
+func (s collector) buildMetrics() []metric {
 	return []metric{
-		gauge("build_info", "1, labeled with the running version.", 1).with("version", s.cfg.Version, "goversion", runtime.Version()),
+		gauge("build_info", "1, labeled with the running version.", 1).with("version", s.version, "goversion", runtime.Version()),
 	}
 }
 
 // requestMetrics are what clients were told, by command.
-func (s *Server) requestMetrics() (ms []metric) {
+func (s collector) requestMetrics() (ms []metric) {
 	const help = "Requests to take something, by command and what the client was told. Each counts once, on the node that took it."
-	s.eachUsed(func(cmd *command, stat *commandStat) {
+	s.stats.eachUsed(func(cmd *commandInfo, stat *commandStat) {
 		allowed, limited := stat.allowed.Load(), stat.limited.Load()
 		if allowed+limited == 0 {
 			return
@@ -28,13 +28,13 @@ func (s *Server) requestMetrics() (ms []metric) {
 }
 
 // policyMetrics are what clients were told by each policy there is.
-func (s *Server) policyMetrics() (ms []metric) {
+func (s collector) policyMetrics() (ms []metric) {
 	const (
 		requests = "Requests checked under a policy: allowed by all limits, or limited by one of this policy. Each counts once, on the node that took it."
 		shadowed = "Requests that a shadow policy would have limited, as far as this node carried them out; in a cluster every node does."
 	)
 	set := s.lim.Policies()
-	page := s.state.book.at(set)
+	page := s.book.at(set)
 	for _, p := range set.All() {
 		o := page.of[p.Name]
 		ms = append(ms,
@@ -46,8 +46,8 @@ func (s *Server) policyMetrics() (ms []metric) {
 }
 
 // commandMetrics are INFO commandstats.
-func (s *Server) commandMetrics() (ms []metric) {
-	s.eachUsed(func(cmd *command, stat *commandStat) {
+func (s collector) commandMetrics() (ms []metric) {
+	s.stats.eachUsed(func(cmd *commandInfo, stat *commandStat) {
 		ms = append(ms,
 			counter("commands_total", "Commands carried out.", stat.calls.Load()).with("command", cmd.full),
 			counter("command_seconds_total", "Seconds that commands took; the time of a pipeline is shared evenly.", float64(stat.ns.Load())/1e9).with("command", cmd.full),
@@ -57,28 +57,13 @@ func (s *Server) commandMetrics() (ms []metric) {
 	return ms
 }
 
-// eachUsed visits the commands that were ever called.
-func (s *Server) eachUsed(visit func(*command, *commandStat)) {
-	var each func(commands []*command)
-	each = func(commands []*command) {
-		for _, cmd := range commands {
-			each(cmd.subs)
-			stat := &s.state.stats.by[cmd.slot]
-			if stat.calls.Load()+stat.rejected.Load()+stat.failed.Load() > 0 {
-				visit(cmd, stat)
-			}
-		}
-	}
-	each(s.state.table.all)
-}
-
 // watchedErrors are there before the first of them happens, so that an alert sees
 // the first one too.
 var watchedErrors = []string{"CLUSTERDOWN", "OOM", "OVERLOADED", "TRYAGAIN", "UNKNOWN"}
 
 // errorMetrics are INFO errorstats, and what clients got wrong about themselves.
-func (s *Server) errorMetrics() (ms []metric) {
-	counts, _ := s.state.stats.errorCounts()
+func (s collector) errorMetrics() (ms []metric) {
+	counts, _ := s.stats.errorCounts()
 	for _, word := range watchedErrors {
 		counts[word] += 0
 	}
@@ -86,7 +71,7 @@ func (s *Server) errorMetrics() (ms []metric) {
 		ms = append(ms, counter("error_replies_total",
 			"Error replies by their first word. UNKNOWN: the outcome is not known, it may have been counted.", counts[word]).with("error", word))
 	}
-	w := s.state.stats
+	w := s.stats
 	return append(ms,
 		counter("auth_failures_total", "Wrong passwords.", w.authFailures.Load()),
 		counter("auth_lockouts_total", "Addresses whose logins are delayed after too many failures.", w.lockouts.Load()),
@@ -95,12 +80,12 @@ func (s *Server) errorMetrics() (ms []metric) {
 }
 
 // rlsMetrics are what Envoys were told.
-func (s *Server) rlsMetrics() []metric {
+func (s collector) rlsMetrics() []metric {
 	const (
 		calls       = "Calls of Envoy's rate limit service, by overall code; failed: no answer was given, and Envoy did what it does then."
 		descriptors = "Descriptors of these calls by what they were told; unmatched: there is no such policy, so nothing was limited. Each counts as an RL.CHECK as well."
 	)
-	r := s.state.rls
+	r := s.rls
 	return []metric{
 		gauge("rls_connections", "Connections to the port of Envoy's rate limit service.", r.conns.Load()),
 		counter("rls_calls_total", calls, r.ok.Load()).with("result", "ok"),

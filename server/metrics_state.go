@@ -1,10 +1,7 @@
 package server
 
 import (
-	"time"
-
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/limiter"
 )
 
 // tableMetrics are what the table says of itself.
@@ -35,7 +32,7 @@ func tableMetrics(stats engine.Stats) []metric {
 }
 
 // timeMetrics tell how limiter time and the wall clock get along.
-func (s *Server) timeMetrics() []metric {
+func (s collector) timeMetrics() []metric {
 	saved := 0.0
 	if last := s.lim.LastSave(); !last.IsZero() {
 		saved = float64(last.UnixMilli()) / 1000
@@ -46,21 +43,7 @@ func (s *Server) timeMetrics() []metric {
 	}
 }
 
-// clockBehind is what is left to slew.
-func (s *Server) clockBehind() time.Duration {
-	at := s.lim.Now()
-	return time.Duration(time.Now().UnixNano() - at.NowNs - at.WallOffsetNs)
-}
-
-// storage describes the Limiter's disk, if it has one.
-func (s *Server) storage() (limiter.Storage, bool) {
-	if reporter, ok := s.lim.(limiter.StorageReporter); ok {
-		return reporter.Storage()
-	}
-	return limiter.Storage{}, false
-}
-
-func (s *Server) storageMetrics() (ms []metric) {
+func (s collector) storageMetrics() (ms []metric) {
 	storage, ok := s.storage()
 	if !ok {
 		return nil

@@ -39,7 +39,7 @@ func fullServer(t *testing.T) *Server {
 
 func gather(t *testing.T, srv *Server) []*dto.MetricFamily {
 	t.Helper()
-	all, err := newRegistry(srv).Gather()
+	all, err := newRegistry(srv.service).Gather()
 	require.NoError(t, err)
 	return slices.DeleteFunc(all, func(f *dto.MetricFamily) bool { return !strings.HasPrefix(f.GetName(), "weir_") })
 }
@@ -59,7 +59,7 @@ func value(t *testing.T, srv *Server, series string) string {
 
 // Prometheus' own linter has nothing to say.
 func TestMetricsLint(t *testing.T) {
-	problems, err := testutil.GatherAndLint(newRegistry(fullServer(t)))
+	problems, err := testutil.GatherAndLint(newRegistry(fullServer(t).service))
 	require.NoError(t, err)
 	for _, p := range problems {
 		require.False(t, strings.HasPrefix(p.Metric, "weir_"), "%s: %s", p.Metric, p.Text)

@@ -5,14 +5,11 @@ const evictedHelp = "Connections cut to make room on a full port: silent ones of
 	"By port; tls: during the handshake with clients, nodes: during the handshake with other nodes."
 
 // wireMetrics are the counters of what happens below the commands.
-func (s *Server) wireMetrics() []metric {
-	s.mu.Lock()
-	connected := len(s.conns)
-	s.mu.Unlock()
-	w := &s.stats
+func (s collector) wireMetrics() []metric {
+	w := &s.wire
 	return []metric{
-		gauge("connected_clients", "Clients connected now.", connected),
-		gauge("max_clients", "Bound on weir_connected_clients.", s.cfg.MaxClients),
+		gauge("connected_clients", "Clients connected now.", w.Connected.Load()),
+		gauge("max_clients", "Bound on weir_connected_clients.", s.maxClients),
 		counter("connections_total", "Clients served since the start.", w.Accepted.Load()),
 		counter("tls_handshake_failures_total", "TLS handshakes with clients that failed.", w.BadHandshakes.Load()),
 		counter("connections_rejected_total", "Clients refused because too many are connected, in total or from one address.", w.Rejected.Load()),

@@ -16,42 +16,49 @@ var pageFiles embed.FS
 // pagePolicy lets the page use its own files and nothing else, and be part of no other.
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// handlePage serves the page, what it shows, what is known of one key, and the commands
-// that people send from it.
-func (s *Server) handlePage(mux *http.ServeMux, commands *pageCommander, past *history) {
+// page is for people: what it shows, what is known of one key, and the commands that they
+// send from it.
+type page struct {
+	*service
+	commands *pageCommander
+	past     *history
+}
+
+// handle serves the page.
+func (s *page) handle(mux *http.ServeMux) {
 	for path, file := range map[string]string{"/{$}": "index.html", "/page.js": "page.js", "/page.css": "page.css"} {
 		mux.HandleFunc("GET "+path, s.forPeople(func(w http.ResponseWriter, r *http.Request) {
 			http.ServeFileFS(w, r, pageFiles, "page/"+file)
 		}))
 	}
-	feed := s.newFeed()
+	feed := newFeed(s.service)
 	mux.HandleFunc("GET /status.json", s.forPeople(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, feed.status()) }))
-	mux.HandleFunc("GET /history.json", s.forPeople(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, past.all()) }))
+	mux.HandleFunc("GET /history.json", s.forPeople(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, s.past.all()) }))
 	mux.HandleFunc("GET /key.json", s.forPeople(s.answerKey))
-	mux.HandleFunc("POST /command.json", s.forUsers(commands.answer))
+	mux.HandleFunc("POST /command.json", s.forUsers(s.commands.answer))
 }
 
 // forPeople lets those in who may look at all keys.
-func (s *Server) forPeople(handle http.HandlerFunc) http.HandlerFunc {
+func (s *page) forPeople(handle http.HandlerFunc) http.HandlerFunc {
 	return s.forUsers(func(w http.ResponseWriter, r *http.Request, _ *user) { handle(w, r) })
 }
 
 // forUsers is forPeople for what depends on who it is.
-func (s *Server) forUsers(handle func(http.ResponseWriter, *http.Request, *user)) http.HandlerFunc {
+func (s *page) forUsers(handle func(http.ResponseWriter, *http.Request, *user)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", pagePolicy)
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cache-Control", "no-store")
-		u, err := s.httpUser(r)
-		if err == nil && u.nopass && s.cfg.ProtectedMode && !isThisMachine(r) {
+		u, err := httpUser(s.service, r)
+		if err == nil && u.nopass && s.protectedMode && !isThisMachine(r) {
 			err = errNotThisMachine
 		}
 		switch {
 		case err != nil:
 			refuseLogin(w, err)
-		case !s.mayCallAll(u, "RL.INSPECT"):
+		case !s.mayInspectAll(u):
 			writePlain(w, http.StatusForbidden, "the page shows all keys, and this user may not see them")
 		default:
 			handle(w, r, u)
@@ -90,7 +97,7 @@ type keyView struct {
 
 // answerKey tells what counts against a key: its own limiter, and those that policies
 // keep for it.
-func (s *Server) answerKey(w http.ResponseWriter, r *http.Request) {
+func (s *page) answerKey(w http.ResponseWriter, r *http.Request) {
 	key := []byte(r.URL.Query().Get("name"))
 	if err := checkKey(key); err != nil {
 		writePlain(w, http.StatusBadRequest, errorText(err))

@@ -1,10 +1,10 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"sync"
 
 	"github.com/tidwall/redcon"
@@ -18,18 +18,21 @@ const (
 	maxPageArgs = 256
 )
 
-// pageCommands are what the page may send: what one does about a key.
-var pageCommands = []string{"rl.explain", "rl.reset", "rl.block", "rl.unblock"}
+const errClosing = replyError("ERR the server is stopping")
 
-const (
-	errNotAPageCommand = replyError("ERR the page sends RL.EXPLAIN, RL.RESET, RL.BLOCK and RL.UNBLOCK only")
-	errClosing         = replyError("ERR the server is stopping")
-)
+// hand carries out a command that somebody sends by hand.
+type hand interface {
+	// ByHand carries out a command of a user as a client's, and returns the reply in
+	// RESP2. It carries out what one does about a key, and refuses everything else. Both
+	// addresses are for the logs; when ctx ends nobody waits for the reply any more.
+	ByHand(ctx context.Context, remoteAddr, localAddr string, u *user, args [][]byte) []byte
+}
 
 // pageCommander carries out commands of the page as a client's: with the same users,
 // arguments, answers, and lines in the audit log.
 type pageCommander struct {
-	srv *Server
+	*service
+	hand hand
 	// running is held while a command is carried out, and taken by close: none reaches
 	// the limiter behind that.
 	running sync.RWMutex
@@ -64,38 +67,22 @@ func (p *pageCommander) answer(w http.ResponseWriter, r *http.Request, u *user) 
 		writePlain(w, http.StatusBadRequest, `a command is like {"args": ["RL.UNBLOCK", "user:42"]}`)
 		return
 	}
-	writeJSON(w, p.do(&pageClient{p.srv.lastID.Add(1), r}, u, command.Args))
+	writeJSON(w, p.do(r, u, command.Args))
 }
 
-// do sends one command in a session of its own.
-func (p *pageCommander) do(c *pageClient, u *user, words []string) map[string]any {
+// do sends one command.
+func (p *pageCommander) do(r *http.Request, u *user, words []string) map[string]any {
 	p.running.RLock()
 	defer p.running.RUnlock()
-	if p.closed || p.srv.draining.Load() {
+	if p.closed || p.draining.Load() {
 		return map[string]any{"error": string(errClosing)}
 	}
 	args := make([][]byte, len(words))
 	for i, word := range words {
 		args[i] = []byte(word)
 	}
-	s := newSession(p.srv, c)
-	defer s.close()
-	s.become(u)
-	cmd, err := p.srv.state.table.resolve(args)
-	switch {
-	case err != nil:
-		s.fail(err)
-	case !slices.Contains(pageCommands, cmd.full):
-		s.fail(errNotAPageCommand)
-	default:
-		// What a person does by hand is for the log, also what applications do all day.
-		if cmd.write && !cmd.audited && s.allowed(cmd, args) == nil {
-			s.audit(cmd, args)
-		}
-		s.do(args)
-		s.settle()
-	}
-	return replyJSON(s.out)
+	local := fmt.Sprint(r.Context().Value(http.LocalAddrContextKey))
+	return replyJSON(p.hand.ByHand(r.Context(), r.RemoteAddr, local, u, args))
 }
 
 // replyJSON is a reply in RESP2 as JSON.
@@ -121,19 +108,3 @@ func respValue(r redcon.RESP) any {
 	}
 	return string(r.Data)
 }
-
-// pageClient is the browser under a session.
-type pageClient struct {
-	id int64
-	r  *http.Request
-}
-
-func (c *pageClient) ID() int64          { return c.id }
-func (c *pageClient) RemoteAddr() string { return c.r.RemoteAddr }
-func (c *pageClient) LocalAddr() string {
-	return fmt.Sprint(c.r.Context().Value(http.LocalAddrContextKey))
-}
-func (c *pageClient) Kill()                                {} // it is over when its command is
-func (c *pageClient) Push([]byte) bool                     { return false }
-func (c *pageClient) MayBlock()                            {}
-func (c *pageClient) Hold(wait func(gone <-chan struct{})) { wait(c.r.Context().Done()) }

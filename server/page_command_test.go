@@ -58,7 +58,7 @@ func TestPageCommands(t *testing.T) {
 	says(`{"reply":1}`, "RL.RESET", "user:42")
 	says(`{"error":"ERR duration must be like 60, 500ms, 30s, 1m, 1h, 1d or 1w; or FOREVER, not 'soon'"}`, "RL.BLOCK", "user:42", "soon")
 	for _, args := range [][]string{{"FLUSHALL"}, {"CONFIG", "GET", "*"}, {"RL.POLICY", "DEL", "p"}, {"RL.TOKENBUCKET", "k", "1/s", "1"}, {"MULTI"}, {"MONITOR"}} {
-		says(`{"error":"`+string(errNotAPageCommand)+`"}`, args...)
+		says(`{"error":"`+string(errNotByHand)+`"}`, args...)
 	}
 	require.Contains(t, order(h, nil, "NOSUCH").Body.String(), "unknown command")
 	require.Equal(t, 4, strings.Count(log.String(), "msg=audit"), "%s", log.String())

@@ -12,7 +12,7 @@ const maxPauseMs = 3_600_000
 
 // pauser holds commands back while CLIENT PAUSE is in force.
 type pauser struct {
-	attention *atomic.Int32 // see serverState; a pause counts in it
+	attention *atomic.Int32 // see service; a pause counts in it
 
 	mu     sync.Mutex
 	active bool
@@ -49,7 +49,7 @@ func (p *pauser) clear() {
 
 // wait returns when cmd may be carried out, or when stop is closed. The first
 // who finds that the time is up ends the pause for everyone.
-func (p *pauser) wait(cmd *command, stop <-chan struct{}) {
+func (p *pauser) wait(cmd *commandInfo, stop <-chan struct{}) {
 	if p.attention.Load() == 0 || cmd.exempt {
 		return
 	}

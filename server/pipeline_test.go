@@ -68,7 +68,7 @@ func TestUnreadRepliesHoldTheSenderBack(t *testing.T) {
 	}()
 	last := int64(-1)
 	require.Eventually(t, func() bool {
-		read := srv.stats.InputBytes.Load()
+		read := srv.wire.InputBytes.Load()
 		still := read > 0 && read == last
 		last = read
 		return still

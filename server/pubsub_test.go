@@ -38,7 +38,7 @@ func TestDenialEvents(t *testing.T) {
 	three.say("PUNSUBSCRIBE")
 	actor.say("RL.FIXED door FOREVER 1")
 	assert.Empty(t, two.fake.messages()+three.fake.messages())
-	assert.Zero(t, srv.state.hub.listeners.Load())
+	assert.Zero(t, srv.hub.listeners.Load())
 }
 
 // TestDenialEventsOfPolicies: the channel is that of the policy that binds, whoever
@@ -70,7 +70,7 @@ func TestDenialEventsOfPolicies(t *testing.T) {
 	assert.Equal(t, message("44"), before.fake.messages())
 	assert.Contains(t, after.fake.messages(), "weir:denied:policy:bot")
 
-	hub := srv.state.hub
+	hub := srv.hub
 	deny := func(policy, key string) {
 		hub.denied(&engine.Op{Code: engine.OpCheck, Text: []byte(policy), Key: []byte(key)}, new(engine.Decision))
 	}
@@ -124,7 +124,7 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 }
 
 func TestEventsAreBoundedInRate(t *testing.T) {
-	hub := newTestServer(t, Config{}).state.hub
+	hub := newTestServer(t, Config{}).hub
 	for range maxEventsPerSecond {
 		assert.True(t, hub.spend(1))
 	}

@@ -78,7 +78,7 @@ func (c *conn) Push(msg []byte) bool {
 		return true
 	}
 	if c.pushes.close() {
-		c.srv.stats.PushOverflows.Add(1)
+		c.srv.wire.PushOverflows.Add(1)
 		c.srv.log.Info("client cut: pushed messages piled up", "id", c.id, "addr", c.remote)
 		c.Kill()
 	}

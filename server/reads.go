@@ -21,26 +21,6 @@ func (s *session) fresh() error {
 	return err
 }
 
-// readIndex is fresh for a decision that is answered by a dry run. It ignores READONLY,
-// which is about reads only.
-func (s *Server) readIndex() error {
-	if s.replica == nil {
-		return nil
-	}
-	return s.replica.ReadIndex()
-}
-
-// readForPeople prepares for a read by the page, and returns how old the state may be: 0
-// for a linearizable read. Without a leader the page shows this node's own state, because
-// a dashboard is needed most when something is wrong.
-func (s *Server) readForPeople() (staleMs int64) {
-	r := s.replica
-	if r == nil || r.Topology().Leader != "" && r.ReadIndex() == nil {
-		return 0
-	}
-	return ceilMs(r.StaleFor())
-}
-
 // staleFields is how many fields stale adds to a map.
 func (s *session) staleFields() int { return int(oneIf(s.srv.replica != nil)) }
 

@@ -15,6 +15,12 @@ import (
 // ReadIndex takes a few round trips, and probes give up after a second by default.
 const readyWait = time.Second
 
+// probes answers who asks whether clients should be sent here.
+type probes struct {
+	*service
+	asked readyProbe
+}
+
 // readiness is one line of /readyz.
 type readiness struct {
 	what string
@@ -29,8 +35,8 @@ func (r readiness) String() string {
 	return "[-]" + r.what + " " + r.said
 }
 
-// answerReady tells whether clients should be sent here.
-func (s *Server) answerReady(w http.ResponseWriter, _ *http.Request) {
+// answer tells whether clients should be sent here.
+func (s *probes) answer(w http.ResponseWriter, _ *http.Request) {
 	switch {
 	case s.replica != nil:
 		status, text := s.replicaReady()
@@ -42,8 +48,8 @@ func (s *Server) answerReady(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// Ready reports whether /readyz answers 200.
-func (s *Server) Ready() bool {
+// ready reports whether /readyz answers 200.
+func (s *probes) ready() bool {
 	if s.replica == nil {
 		return !s.draining.Load()
 	}
@@ -53,7 +59,7 @@ func (s *Server) Ready() bool {
 
 // replicaReady checks three things: this node serves as a member, there is a leader, and
 // this node has applied what was committed when it was asked.
-func (s *Server) replicaReady() (status int, text string) {
+func (s *probes) replicaReady() (status int, text string) {
 	status = http.StatusOK
 	var lines []string
 	for _, r := range s.readiness() {
@@ -65,7 +71,7 @@ func (s *Server) replicaReady() (status int, text string) {
 	return status, strings.Join(lines, "\n")
 }
 
-func (s *Server) readiness() []readiness {
+func (s *probes) readiness() []readiness {
 	t := s.replica.Topology()
 	node := readiness{"node", true, "ok"}
 	switch {
@@ -85,8 +91,8 @@ func (s *Server) readiness() []readiness {
 }
 
 // stateReady reports whether this node has applied what was committed when it was asked.
-func (s *Server) stateReady() readiness {
-	err := s.probe.ask(s.replica.ReadIndex, readyWait)
+func (s *probes) stateReady() readiness {
+	err := s.asked.ask(s.replica.ReadIndex, readyWait)
 	why := fmt.Sprintf("this node has not applied within %v what was committed", readyWait)
 	switch {
 	case err == nil:

@@ -8,6 +8,12 @@ import (
 	"github.com/weir-project/weir/limiter"
 )
 
+// What a node that does not lead does with operations; see Config.Redirect.
+const (
+	RedirectForward = "forward"
+	RedirectMoved   = "moved"
+)
+
 // elsewhere is the error of operations that this node leaves to the leader, with
 // the leader's address as a client writes it after MOVED.
 type elsewhere string
@@ -23,8 +29,8 @@ func (e elsewhere) moved(key []byte) error {
 // redirect says whether this node carries operations out: nil, or an elsewhere,
 // or ErrClusterDown. A leader whose address is not yet known is none to send
 // clients to: their operations are then forwarded.
-func (s *Server) redirect() error {
-	if !s.redirects {
+func (s *service) redirect() error {
+	if s.replica == nil || !s.redirects {
 		return nil
 	}
 	t := s.replica.Topology()
@@ -61,4 +67,20 @@ func isHostPort(b []byte) bool {
 	host, text, err := net.SplitHostPort(string(b))
 	port, errPort := strconv.ParseUint(text, 10, 16)
 	return err == nil && errPort == nil && host != "" && port > 0
+}
+
+// onlyLeader is for what only the leader knows, however this node treats decisions:
+// nil on the leader or a node that stands alone.
+func (s *service) onlyLeader() error {
+	if s.replica == nil {
+		return nil
+	}
+	t := s.replica.Topology()
+	if t.Leads() {
+		return nil
+	}
+	if err := leaderElsewhere(t); err != nil {
+		return forKey(err, nil)
+	}
+	return limiter.ErrClusterDown
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
-	"net/http"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -20,7 +18,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/weir-project/weir/internal/rlspb"
-	"github.com/weir-project/weir/limiter"
 )
 
 // The limits of the rate limit service.
@@ -47,8 +44,7 @@ const rlsService = "envoy.service.ratelimit.v3.RateLimitService"
 // RLS answers Envoys beside a Server: their rate limit service, version 3, over gRPC. See
 // docs/http.md.
 type RLS struct {
-	srv   *Server
-	cmd   *command // RL.CHECK, which each descriptor is over gRPC
+	*service
 	grpc  *grpc.Server
 	conns *rlsConns
 	known bool // who connects has shown a certificate
@@ -64,8 +60,8 @@ type rlsStats struct {
 
 // NewRLS returns the rate limit service of s; a nil config is no TLS. Where config
 // requires certificates, these stand in for a password in protected mode.
-func NewRLS(s *Server, config *tls.Config) *RLS {
-	r := &RLS{srv: s, cmd: s.state.table.find([]byte("RL.CHECK")), conns: newRLSConns(RLSMaxConns, s.state.rls, &s.stats.EvictedRLS)}
+func newRLS(s *service, config *tls.Config) *RLS {
+	r := &RLS{service: s, conns: newRLSConns(RLSMaxConns, &s.rls, &s.wire.EvictedRLS)}
 	options := []grpc.ServerOption{
 		grpc.MaxConcurrentStreams(rlsMaxStreams),
 		grpc.MaxRecvMsgSize(rlsMaxBytes),
@@ -90,7 +86,7 @@ func NewRLS(s *Server, config *tls.Config) *RLS {
 
 // Serve answers calls from ln, which it takes over, until Shutdown, and returns nil then.
 func (r *RLS) Serve(ln net.Listener) error {
-	return r.grpc.Serve(&rlsListener{Listener: ln, srv: r.srv, conns: r.conns, known: r.known})
+	return r.grpc.Serve(&rlsListener{Listener: ln, service: r.service, conns: r.conns, known: r.known})
 }
 
 // Shutdown takes no more calls and waits for those under way, not longer than ctx. When it
@@ -112,11 +108,11 @@ func shouldRateLimit(self any, ctx context.Context, decode func(any) error, _ gr
 
 // answer decides, and counts what it said.
 func (r *RLS) answer(ctx context.Context, in *rlspb.Request) (out *rlspb.Response, err error) {
-	stats := r.srv.state.rls
+	stats := &r.rls
 	defer func() {
 		if p := recover(); p != nil {
-			r.srv.stats.Panics.Add(1)
-			r.srv.log.Error("panic while answering an Envoy", "panic", p, "stack", string(debug.Stack()))
+			r.wire.Panics.Add(1)
+			r.log.Error("panic while answering an Envoy", "panic", p, "stack", string(debug.Stack()))
 			out, err = nil, status.Error(codes.Internal, "internal error")
 		}
 		switch {
@@ -128,8 +124,8 @@ func (r *RLS) answer(ctx context.Context, in *rlspb.Request) (out *rlspb.Respons
 			stats.ok.Add(1)
 		}
 	}()
-	request := requestOf(ctx)
-	u, err := r.srv.httpUser(request)
+	addr, credentials := senderOf(ctx)
+	u, err := r.authenticate(addr, credentials, loginMemoryOf(ctx))
 	if err != nil {
 		return nil, status.Error(codes.Unauthenticated, errorText(err))
 	}
@@ -139,46 +135,35 @@ func (r *RLS) answer(ctx context.Context, in *rlspb.Request) (out *rlspb.Respons
 		return nil, status.Error(codes.InvalidArgument, errorText(err))
 	}
 	for i := range q.ops {
-		if err := r.srv.mayCheck(u, r.cmd, &q.ops[i]); err != nil {
+		if err := r.mayCheck(u, &q.ops[i]); err != nil {
 			return nil, status.Error(codes.PermissionDenied, errorText(err))
 		}
 	}
-	return r.decide(q, request.RemoteAddr)
+	return r.decide(q, addr)
 }
 
-// requestOf is a call as the HTTP request that it is: who sent it, and the header that
-// says who that is.
-func requestOf(ctx context.Context) *http.Request {
-	request := &http.Request{Header: http.Header{}}
+// senderOf is who sent a call: the address, and the header that says who that is.
+func senderOf(ctx context.Context) (addr, credentials string) {
 	if p, ok := grpcpeer.FromContext(ctx); ok {
-		request.RemoteAddr = p.Addr.String()
+		addr = p.Addr.String()
 	}
 	if given := metadata.ValueFromIncomingContext(ctx, "authorization"); len(given) > 0 {
-		request.Header.Set("Authorization", given[0])
+		credentials = given[0]
 	}
-	return request.WithContext(ctx)
+	return addr, credentials
 }
 
-// decide asks the limiter once, by the road of RL.CHECK, and accounts for it likewise.
+// decide asks the limiter once.
 func (r *RLS) decide(q *rlsRequest, addr string) (*rlspb.Response, error) {
-	s := r.srv
 	for i := range q.ops {
-		s.heed(addr, r.cmd, q.names[i], &q.ops[i])
+		r.heed(addr, q.names[i], &q.ops[i])
 	}
-	if s.draining.Load() {
-		return nil, rlsError(limiter.ErrTryAgain)
+	if err := r.decideChecks(addr, q.ops, q.ds); err != nil {
+		return nil, rlsError(err)
 	}
-	b := &batch{ops: q.ops, queue: slices.Repeat([]deferred{{r.cmd, 1}}, len(q.ops))}
-	begun := time.Now()
-	err := s.lim.Decide(q.ops, q.ds)
-	s.account(&clientInfo{addr: addr}, b, q.ds, err, begun)
-	var out *rlspb.Response
-	if err == nil {
-		out, err = q.response(s)
-	}
+	out, err := q.response(r)
 	if err != nil {
-		s.state.stats.fail(r.cmd)
-		s.state.stats.countError(errorText(err))
+		r.checkFailed(err)
 		return nil, rlsError(err)
 	}
 	return out, nil

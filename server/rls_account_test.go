@@ -23,7 +23,7 @@ func TestRLSIsAccountedFor(t *testing.T) {
 	monitor.say("MONITOR")
 	c.say("CONFIG SET slowlog-log-slower-than 0")
 	c.say("SLOWLOG RESET")
-	feed := s.newFeed()
+	feed := newFeed(s.service)
 	feed.make() // from here on somebody looks
 	ask := func(d ...*descriptorv3.RateLimitDescriptor) codes.Code {
 		_, err := envoy.ShouldRateLimit(t.Context(), rlsCall(d...))

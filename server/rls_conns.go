@@ -67,7 +67,7 @@ func (all *rlsConns) remove(c *rlsConn) {
 // many.
 type rlsListener struct {
 	net.Listener
-	srv   *Server
+	*service
 	conns *rlsConns
 	known bool // who connects shows a certificate
 }
@@ -78,12 +78,12 @@ func (l *rlsListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !l.known && l.srv.protects(nc) {
-			l.srv.stats.Denied.Add(1)
+		if !l.known && l.protects(nc) {
+			l.wire.Denied.Add(1)
 		} else if c := l.conns.add(nc); c != nil {
 			return c, nil
 		} else {
-			l.srv.stats.Rejected.Add(1)
+			l.wire.Rejected.Add(1)
 		}
 		_ = nc.Close()
 	}
@@ -113,7 +113,7 @@ func (r rlsTags) TagConn(ctx context.Context, info *stats.ConnTagInfo) context.C
 	if c != nil { // nil: it was pushed out at once
 		ctx = context.WithValue(ctx, rlsConnKey{}, c)
 	}
-	return withLogin(ctx, nil)
+	return withLoginMemory(ctx)
 }
 
 // TagRPC, HandleRPC and HandleConn have nothing to do.

@@ -82,21 +82,21 @@ func TestRLSConnectionsAreBounded(t *testing.T) {
 	}
 	r.conns.mu.Unlock()
 	require.Equal(t, codes.Unavailable, status.Code(ask(t.Context(), second)))
-	require.Positive(t, s.stats.Rejected.Load())
+	require.Positive(t, s.wire.Rejected.Load())
 	require.NoError(t, first.Close())
-	require.Eventually(t, func() bool { return s.state.rls.conns.Load() == 0 }, testWait, time.Millisecond, "a place is free again")
+	require.Eventually(t, func() bool { return s.rls.conns.Load() == 0 }, testWait, time.Millisecond, "a place is free again")
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
 	second.ResetConnectBackoff()
 	require.NoError(t, ask(ctx, second))
-	require.EqualValues(t, 1, s.state.rls.conns.Load())
+	require.EqualValues(t, 1, s.rls.conns.Load())
 }
 
 // setRoom leaves room for fewer connections.
 func setRoom(r *RLS, most int) {
 	r.conns.mu.Lock()
 	defer r.conns.mu.Unlock()
-	r.conns.table = connlimit.New(most, 0, &r.srv.stats.EvictedRLS)
+	r.conns.table = connlimit.New(most, 0, &r.wire.EvictedRLS)
 }
 
 // Strangers that hold all connections, with calls that never end, keep no Envoy out, and
@@ -123,7 +123,7 @@ func TestRLSConnectionsCannotBeHoarded(t *testing.T) {
 	require.NoError(t, ask(dialRLS(t, addr)), "a newcomer")
 	require.NoError(t, ask(known))
 	require.Subset(t, openRLS(r), before, "on the connection that it had")
-	require.Positive(t, s.stats.EvictedRLS.Load())
+	require.Positive(t, s.wire.EvictedRLS.Load())
 }
 
 // openRLS returns the addresses of the clients that are connected.

@@ -15,16 +15,16 @@ import (
 
 // response answers a call whose decisions are made. It fails where the limiter did not
 // carry one out.
-func (q *rlsRequest) response(s *Server) (*rlspb.Response, error) {
+func (q *rlsRequest) response(s *RLS) (*rlspb.Response, error) {
 	out := &rlspb.Response{OverallCode: rlspb.Code_OK, Statuses: make([]*rlspb.Status, len(q.ops))}
 	binds := -1
 	for i := range q.ops {
 		op, d := &q.ops[i], &q.ds[i]
 		switch d.Status {
 		case engine.OK:
-			s.state.rls.descriptors.tell(op, d)
+			s.rls.descriptors.tell(op, d)
 		case engine.UnknownPolicy:
-			s.state.rls.unmatched.Add(1)
+			s.rls.unmatched.Add(1)
 			s.log.Debug("an Envoy asks under a policy that there is not", "policy", q.names[i])
 			out.Statuses[i] = &rlspb.Status{Code: rlspb.Code_OK}
 			continue
@@ -71,7 +71,7 @@ func clamp32(n int64) uint32 { return uint32(min(max(n, 0), math.MaxUint32)) }
 
 // unitOf is the unit of the limit that a decision tells of, where its window is one; a
 // bucket has none.
-func (s *Server) unitOf(op *engine.Op, d *engine.Decision) rlspb.Unit {
+func (s *RLS) unitOf(op *engine.Op, d *engine.Decision) rlspb.Unit {
 	if op.Code == engine.OpTake {
 		return windowUnit(&op.Limit)
 	}

@@ -46,8 +46,8 @@ func inWaitRoom(t *testing.T, test func(t *testing.T, r *waitRoom)) {
 		srv, err := New(silent(Config{EnableDebug: true}), lim)
 		require.NoError(t, err)
 		test(t, &waitRoom{&testServer{Server: srv, lim: lim.tableLimiter}, t, lim.start, make(chan answered, 2*maxWaiters)})
-		assert.Zero(t, srv.state.waits.count.Load())
-		assert.Empty(t, srv.state.waits.lines)
+		assert.Zero(t, srv.waits.count.Load())
+		assert.Empty(t, srv.waits.lines)
 	})
 }
 
@@ -170,10 +170,10 @@ func TestRLWaitTakesNothingForWhoHasGone(t *testing.T) {
 		s := srv.client(t).sess
 		r, err := s.held([][]byte{[]byte("RL.WAIT"), []byte("RL.FIXED"), []byte("k"), []byte("1m"), []byte("1"), []byte("TIMEOUT"), []byte("1s")})
 		require.NoError(t, err)
-		r.waiter, err = srv.state.waits.join(r.line)
+		r.waiter, err = srv.waits.join(r.line)
 		require.NoError(t, err)
 		r.wait(gone)
-		srv.state.waits.leave(r.waiter)
+		srv.waits.leave(r.waiter)
 		require.True(t, s.closing)
 	}
 	assert.Zero(t, srv.lim.calls)
@@ -218,7 +218,7 @@ func TestRLWaitNoticesWhatIsGivenBack(t *testing.T) {
 				start := time.Now()
 				go func() { reply <- srv.client(t).say(test.wait) }()
 				synctest.Wait()
-				require.EqualValues(t, 1, srv.state.waits.count.Load())
+				require.EqualValues(t, 1, srv.waits.count.Load())
 				time.Sleep(time.Second)
 				for _, line := range strings.Split(test.give, ";") {
 					c.say(line)
@@ -255,7 +255,7 @@ func TestRLWaitRefuses(t *testing.T) {
 	} {
 		assert.Equal(t, want, c.say(send), send)
 	}
-	assert.Zero(t, c.sess.srv.state.waits.count.Load())
+	assert.Zero(t, c.sess.srv.waits.count.Load())
 }
 
 // Ten thousand want one key: a thousand wait, the others are told at once, and when

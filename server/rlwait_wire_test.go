@@ -21,7 +21,7 @@ const (
 
 func (s *wireServer) awaitWaiting(t *testing.T, n int32) {
 	t.Helper()
-	require.Eventually(t, func() bool { return s.state.waits.count.Load() == n }, testWait, time.Millisecond)
+	require.Eventually(t, func() bool { return s.waits.count.Load() == n }, testWait, time.Millisecond)
 }
 
 // overWires runs a test with clients on pollers, and with a goroutine for each.

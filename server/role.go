@@ -17,9 +17,6 @@ func (s *Server) mode() string {
 	return "standalone"
 }
 
-// leads says whether this node is the master, which one that stands alone is.
-func (s *Server) leads() bool { return s.replica == nil || s.replica.Topology().Leads() }
-
 // helloRole is the role in HELLO's words.
 func (s *Server) helloRole() string {
 	if s.leads() {

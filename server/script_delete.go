@@ -81,8 +81,8 @@ func (s *session) namesLike(pattern []byte) ([][]byte, error) {
 
 // deleteNames resets what names stand for and returns how many had something to forget.
 func (s *session) deleteNames(names [][]byte) (deleted int64, err error) {
-	b := s.srv.state.batches.get()
-	defer s.srv.state.batches.put(b)
+	b := s.srv.batches.get()
+	defer s.srv.batches.put(b)
 	waiting := s.batch
 	s.batch = b
 	for _, name := range names {
@@ -98,7 +98,7 @@ func (s *session) deleteNames(names [][]byte) (deleted int64, err error) {
 	if err = s.srv.lim.Decide(b.ops, ds); err != nil {
 		return 0, err
 	}
-	s.srv.state.waits.given(b.ops)
+	s.srv.waits.given(b.ops)
 	return resetNames(b.ops, ds), nil
 }
 

@@ -63,29 +63,18 @@ type Config struct {
 // Server answers RESP clients for a Limiter. Its methods may be called from any
 // goroutine.
 type Server struct {
-	cfg Config
-	lim limiter.Limiter
-	// replica is lim where it is one of several nodes, else nil.
-	replica   limiter.Replica
-	probe     readyProbe
-	redirects bool // of Config.Redirect, and only in a cluster
-	log       *slog.Logger
-	pools     bufferPools
-	held      budget
-	stats     wireStats
-	state     serverState
+	*service
+	cfg   Config
+	pools bufferPools
+	held  budget
+	state serverState
 
 	pollers    pollers
 	handshakes *handshakes
 
-	users  atomic.Pointer[Users]
-	failed *failedLogins
-
 	openLimits, preAuthLimits *frameLimits
 
-	lastID   atomic.Int64
-	draining atomic.Bool
-	stop     chan struct{} // closed when draining begins
+	lastID atomic.Int64
 
 	table *connlimit.Table // of conns
 
@@ -100,48 +89,28 @@ type Server struct {
 	suggestions   suggestions
 }
 
-// wireStats counts what happens below the commands.
-type wireStats struct {
-	Accepted atomic.Int64 // connections served since the start
-	Rejected atomic.Int64 // turned away: max clients, in all or from one source
-	Denied   atomic.Int64 // turned away: protected mode
-	// Evicted ones were cut to make room for others, on each port.
-	EvictedClients, EvictedHandshakes, EvictedHTTP, EvictedRLS atomic.Int64
-	ProtocolErrors                                             atomic.Int64
-	CrossProtocol                                              atomic.Int64 // HTTP sent to a RESP port
-	AuthTimeouts                                               atomic.Int64
-	BadHandshakes                                              atomic.Int64 // TLS that did not come about
-	SlowReaders                                                atomic.Int64 // cut because they did not read their replies
-	PushOverflows                                              atomic.Int64 // cut because pushed messages piled up
-	Panics                                                     atomic.Int64
-	AcceptErrors                                               atomic.Int64
-	InputBytes                                                 atomic.Int64
-	OutputBytes                                                atomic.Int64
-}
-
 // New returns a server that decides with lim. It fails with ErrBadConfig when a
 // limit is out of range, and when the users cannot be had.
 func New(cfg Config, lim limiter.Limiter) (*Server, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	replica, _ := lim.(limiter.Replica)
+	table := newCommandTable(families()...)
+	shared := newService(lim, table.infos(), cfg.Logger)
+	shared.version, shared.maxClients = cfg.Version, cfg.MaxClients
+	shared.protectedMode, shared.inspect = cfg.ProtectedMode, &table.find([]byte("RL.INSPECT")).commandInfo
+	shared.check, shared.redirects = &table.find([]byte("RL.CHECK")).commandInfo, cfg.Redirect == RedirectMoved
 	s := &Server{
+		service:       shared,
 		cfg:           cfg,
-		lim:           lim,
-		replica:       replica,
-		redirects:     replica != nil && cfg.Redirect == RedirectMoved,
-		log:           cfg.Logger,
-		state:         newServerState(cfg),
+		state:         newServerState(table, shared),
 		openLimits:    openLimits(cfg.MaxBulkBytes),
 		preAuthLimits: preAuthLimits(),
-		stop:          make(chan struct{}),
 		listeners:     make(map[net.Listener]struct{}),
 		conns:         make(map[*conn]struct{}),
-		failed:        newFailedLogins(),
 	}
-	s.table = connlimit.New(cfg.MaxClients, cfg.MaxPerSource, &s.stats.EvictedClients)
-	s.handshakes = newHandshakes(&s.stats.EvictedHandshakes)
+	s.table = connlimit.New(cfg.MaxClients, cfg.MaxPerSource, &s.wire.EvictedClients)
+	s.handshakes = newHandshakes(&s.wire.EvictedHandshakes)
 	if err := s.ReloadUsers(); err != nil {
 		return nil, err
 	}

@@ -78,7 +78,7 @@ const (
 
 func newSession(srv *Server, c client) *session {
 	s := &session{srv: srv, client: c, replyWriter: replyWriter{proto: 2}}
-	s.about.init(c)
+	s.about.init(c.ID(), c.RemoteAddr(), c.LocalAddr())
 	srv.state.clients.add(s)
 	s.begin()
 	return s
@@ -87,7 +87,7 @@ func newSession(srv *Server, c client) *session {
 // close gives back what the session holds on the server.
 func (s *session) close() {
 	s.srv.state.clients.remove(s)
-	s.srv.state.hub.monitor(s, false)
+	s.srv.hub.monitor(s, false)
 	s.dropTopics()
 	s.endTransaction()
 	s.srv.state.backup.end(s)
@@ -124,7 +124,7 @@ func (s *session) do(args [][]byte) {
 	}
 	cmd := s.lookup(args[0])
 	if cmd == nil || !cmd.quick || !s.plain || !cmd.fits(len(args)) ||
-		s.limits != nil && !cmd.allowedTo(s.limits) || s.srv.state.attention.Load() != 0 {
+		s.limits != nil && !cmd.allowedTo(s.limits) || s.srv.attention.Load() != 0 {
 		s.doWithCare(args)
 		return
 	}

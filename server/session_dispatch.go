@@ -48,12 +48,12 @@ func (s *session) dispatch(args [][]byte) {
 	if cmd.audited {
 		s.audit(cmd, args)
 	}
-	s.srv.state.hub.showCommand(s.about.addr, cmd, args)
+	s.srv.hub.showCommand(s.about.addr, &cmd.commandInfo, args)
 	if s.tx != nil && !cmd.atOnce {
 		s.enqueue(cmd, args)
 		return
 	}
-	s.srv.state.pause.wait(cmd, s.srv.stop)
+	s.srv.pause.wait(&cmd.commandInfo, s.srv.stop)
 	s.carryOut(cmd, args)
 }
 
@@ -94,10 +94,10 @@ func (s *session) carryOut(cmd *command, args [][]byte) {
 	}
 	took := time.Since(start) - s.heldFor // waiting is no work
 	s.heldFor = 0
-	s.about.touch(cmd, start)
-	s.srv.state.stats.count(cmd, 1, took, s.failed)
-	if log := s.srv.state.slowlog; log.isSlow(took) {
-		log.add(&s.about, start, took, shownArgs(cmd, args))
+	s.about.touch(&cmd.commandInfo, start)
+	s.srv.stats.count(&cmd.commandInfo, 1, took, s.failed)
+	if log := s.srv.slowlog; log.isSlow(took) {
+		log.add(&s.about, start, took, shownArgs(&cmd.commandInfo, args))
 	}
 }
 
@@ -115,7 +115,7 @@ func (s *session) prepared(cmd *command) bool {
 // no such command.
 func (s *session) reject(cmd *command, err error) {
 	if cmd != nil {
-		s.srv.state.stats.reject(cmd)
+		s.srv.stats.reject(&cmd.commandInfo)
 	}
 	s.fail(err)
 }
@@ -133,7 +133,7 @@ func (s *session) fail(err error) {
 		err = syntaxError(s.running)
 	}
 	text := errorText(err)
-	s.srv.state.stats.countError(text)
+	s.srv.stats.countError(text)
 	s.failed = true
 	s.error(text)
 }
@@ -144,16 +144,4 @@ func (s *session) guarded(err error) bool {
 		s.fail(err)
 	}
 	return err == nil
-}
-
-// shownArgs is a command as SLOWLOG and MONITOR may show it.
-func shownArgs(cmd *command, args [][]byte) []string {
-	shown := make([]string, 0, len(args))
-	for i, a := range args {
-		if cmd.secret && i > 0 {
-			return append(shown, "(redacted)")
-		}
-		shown = append(shown, string(a))
-	}
-	return shown
 }

@@ -36,7 +36,7 @@ func FuzzParseCommand(f *testing.F) {
 			c.sess.out = c.sess.out[:0]
 		}
 		c.sess.close()
-		if n := srv.state.attention.Load() + srv.state.hub.listeners.Load(); n != 0 {
+		if n := srv.attention.Load() + srv.hub.listeners.Load(); n != 0 {
 			t.Fatalf("%d left behind", n)
 		}
 		srv.running.Wait()

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"net/netip"
 	"time"
 
 	"github.com/weir-project/weir/internal/connlimit"
@@ -58,29 +57,6 @@ func (s *session) login(name, password []byte) error {
 	}
 }
 
-// loginFailed notes a wrong name or password.
-func (s *Server) loginFailed(from netip.Addr) {
-	if s.failed.failed(from, time.Now()) {
-		s.state.stats.lockouts.Add(1)
-		s.log.Warn("too many failed logins: those from this address are held back from now on", "source", from)
-	}
-	s.state.stats.authFailures.Add(1)
-}
-
-// awaitLogin holds a login back for as long as failedLogins says.
-func (s *Server) awaitLogin(wait time.Duration, ok bool) error {
-	if wait > 0 {
-		s.state.stats.authWaits.Add(1)
-	}
-	if !ok {
-		return errLoginsWait
-	}
-	if wait > 0 {
-		s.sleep(wait)
-	}
-	return nil
-}
-
 // ReloadUsers reads the users again, and cuts the clients whose user has changed: what
 // they may do was decided by what no longer holds. After an error nothing has changed.
 func (s *Server) ReloadUsers() error {
@@ -112,7 +88,7 @@ func (s *session) allowed(cmd *command, args [][]byte) error {
 		return nil
 	}
 	if !cmd.allowedTo(u) {
-		return s.srv.refused(notPermitted(u, cmd))
+		return s.srv.refused(notPermitted(u, &cmd.commandInfo))
 	}
 	if cmd.plan != nil {
 		return nil
@@ -123,21 +99,4 @@ func (s *session) allowed(cmd *command, args [][]byte) error {
 		}
 	}
 	return nil
-}
-
-// notPermitted refuses a command.
-func notPermitted(u *user, cmd *command) error {
-	return replyError("NOPERM User " + u.name + " has no permissions to run the '" + cmd.full + "' command")
-}
-
-// refused counts a refusal.
-func (s *Server) refused(err error) error {
-	s.state.stats.noPermission.Add(1)
-	return err
-}
-
-func (i *clientInfo) userName() string {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.user
 }

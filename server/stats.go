@@ -12,7 +12,8 @@ import (
 
 // commandStats counts what INFO commandstats and errorstats tell.
 type commandStats struct {
-	by []commandStat // by command.slot
+	commands []*commandInfo // all, in the order in which they are shown
+	by       []commandStat  // by commandInfo.slot
 
 	authFailures atomic.Int64 // wrong passwords
 	lockouts     atomic.Int64 // sources that failed so often that their logins wait
@@ -31,13 +32,35 @@ type commandStat struct {
 	_ [2]int64
 }
 
-func newCommandStats(slots int) *commandStats {
-	return &commandStats{by: make([]commandStat, slots), errors: make(map[string]int64)}
+func newCommandStats(commands []*commandInfo) *commandStats {
+	return &commandStats{commands: commands, by: make([]commandStat, len(commands)), errors: make(map[string]int64)}
+}
+
+// of returns the statistics of a command.
+func (c *commandStats) of(cmd *commandInfo) *commandStat { return &c.by[cmd.slot] }
+
+// eachUsed visits the commands that were ever called.
+func (c *commandStats) eachUsed(visit func(*commandInfo, *commandStat)) {
+	for _, cmd := range c.commands {
+		stat := c.of(cmd)
+		if stat.calls.Load()+stat.rejected.Load()+stat.failed.Load() > 0 {
+			visit(cmd, stat)
+		}
+	}
+}
+
+// requests counts those of all commands since the start.
+func (c *commandStats) requests() (allowed, limited int64) {
+	c.eachUsed(func(_ *commandInfo, stat *commandStat) {
+		allowed += stat.allowed.Load()
+		limited += stat.limited.Load()
+	})
+	return allowed, limited
 }
 
 // count adds n calls that took so long together.
-func (c *commandStats) count(cmd *command, n int, took time.Duration, failed bool) {
-	stat := &c.by[cmd.slot]
+func (c *commandStats) count(cmd *commandInfo, n int, took time.Duration, failed bool) {
+	stat := c.of(cmd)
 	stat.calls.Add(int64(n))
 	stat.ns.Add(int64(took))
 	if failed {
@@ -46,8 +69,8 @@ func (c *commandStats) count(cmd *command, n int, took time.Duration, failed boo
 }
 
 // reject counts a command that was not carried out, fail one that did not succeed.
-func (c *commandStats) reject(cmd *command) { c.by[cmd.slot].rejected.Add(1) }
-func (c *commandStats) fail(cmd *command)   { c.by[cmd.slot].failed.Add(1) }
+func (c *commandStats) reject(cmd *commandInfo) { c.of(cmd).rejected.Add(1) }
+func (c *commandStats) fail(cmd *commandInfo)   { c.of(cmd).failed.Add(1) }
 
 // countError counts the word of an error reply. The words are those of the
 // error table, so the map stays small.

@@ -52,8 +52,8 @@ func TestSilentClientsMakeRoom(t *testing.T) {
 	}
 	known.send("PING\r\n")
 	known.expect(pong)
-	require.Zero(t, srv.stats.Rejected.Load())
-	require.Positive(t, srv.stats.EvictedClients.Load())
+	require.Zero(t, srv.wire.Rejected.Load())
+	require.Positive(t, srv.wire.EvictedClients.Load())
 }
 
 // Clients that have sent commands are not evicted, however many one address has; a few
@@ -79,7 +79,7 @@ func TestClientsOfOneAddressLeaveRoom(t *testing.T) {
 		p.send("PING\r\n")
 		p.expect(pong)
 	}
-	require.Zero(t, srv.stats.EvictedClients.Load())
+	require.Zero(t, srv.wire.EvictedClients.Load())
 }
 
 // Where there is a password, only a login proves a client.
@@ -99,7 +99,7 @@ func TestClientsWithoutALoginMakeRoom(t *testing.T) {
 	client.expect("+OK\r\n" + pong)
 	known.send("PING\r\n")
 	known.expect(pong)
-	require.Zero(t, srv.stats.Rejected.Load())
+	require.Zero(t, srv.wire.Rejected.Load())
 }
 
 // Whatever strangers have sent on as many HTTP connections as there may be, a probe from
@@ -125,7 +125,7 @@ func TestStrangersKeepNoProbeOut(t *testing.T) {
 			}
 			slow.send("Connection: close\r\n\r\n")
 			require.Contains(t, slow.expectEnd(), "200 OK")
-			require.Positive(t, srv.stats.EvictedHTTP.Load())
+			require.Positive(t, srv.wire.EvictedHTTP.Load())
 		})
 	}
 }
@@ -156,7 +156,7 @@ func TestAnAnsweredHTTPConnectionOutlivesSilentOnes(t *testing.T) {
 	for range 2 * HTTPMaxConns {
 		dialAs(t, strangerAddr, addr)
 	}
-	require.Eventually(t, func() bool { return srv.stats.EvictedHTTP.Load() > HTTPMaxConns }, testWait, time.Millisecond)
+	require.Eventually(t, func() bool { return srv.wire.EvictedHTTP.Load() > HTTPMaxConns }, testWait, time.Millisecond)
 	known.send("GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
 	known.expect("HTTP/1.1 200 OK\r\n")
 }
@@ -228,8 +228,8 @@ func TestRLSConnectionsAreEvictedBySource(t *testing.T) {
 		require.NoError(t, err)
 		got = append(got, b)
 	}
-	require.Positive(t, s.stats.EvictedRLS.Load())
-	require.Zero(t, s.stats.Rejected.Load())
+	require.Positive(t, s.wire.EvictedRLS.Load())
+	require.Zero(t, s.wire.Rejected.Load())
 }
 
 // callAs asks by a connection of its own, which stays open until the test ends.

@@ -19,7 +19,7 @@ func (s *Server) ServeTLS(ln net.Listener, config *tls.Config) error {
 	return s.accept(ln, func(nc net.Conn) {
 		switch {
 		case !known && s.protects(nc):
-			s.stats.Denied.Add(1)
+			s.wire.Denied.Add(1)
 			_ = nc.Close()
 		default:
 			slot, ok := s.handshakes.begin(nc)
@@ -50,7 +50,7 @@ func (s *Server) shake(nc net.Conn, slot *connlimit.Slot, config *tls.Config) {
 }
 
 func (s *Server) refuseHandshake(nc net.Conn, err error) {
-	s.stats.BadHandshakes.Add(1)
+	s.wire.BadHandshakes.Add(1)
 	s.log.Debug("TLS handshake failed", "addr", nc.RemoteAddr(), "err", err)
 	var plain tls.RecordHeaderError
 	if errors.As(err, &plain) && plain.Conn != nil {

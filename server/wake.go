@@ -52,7 +52,7 @@ func (c *conn) nudgeIfIdle() {
 // the caller sees next.
 func (c *conn) woken() bool {
 	if !c.authed && !time.Now().Before(c.authBy) {
-		c.srv.stats.AuthTimeouts.Add(1)
+		c.srv.wire.AuthTimeouts.Add(1)
 		c.srv.log.Debug("client cut: it did not authenticate in time", "id", c.id, "addr", c.remote)
 		return false
 	}

@@ -156,7 +156,7 @@ func (w *wrappedRows) codeOf(t *testing.T, cmd *command, line string) (code engi
 	}
 	c := w.srv.client(t)
 	defer c.sess.close()
-	c.sess.batch = w.srv.state.batches.get()
+	c.sess.batch = w.srv.batches.get()
 	defer c.sess.dropBatch()
 	words := w.line(&wrappedRow{line: line, user: &wrappedUsers[0]}).words
 	require.NoError(t, cmd.plan(c.sess, byteWords(words)), line)

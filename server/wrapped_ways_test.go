@@ -63,7 +63,7 @@ var wrappedWays = []wrappedWay{
 	{name: "/check", only: isPlainCheck, ask: askHTTPCheck},
 	{name: "RLS", only: isPlainCheck, ask: askRLS},
 	{name: "page", needs: "rl.inspect", verbatim: true, ask: askPage,
-		carries: func(r *wrappedRow) bool { return slices.Contains(pageCommands, r.cmd.full) }},
+		carries: func(r *wrappedRow) bool { return slices.Contains(byHand, r.cmd.full) }},
 }
 
 func isPlainCheck(r *wrappedRow) bool { return r.line == "RL.CHECK p %k" }
@@ -123,7 +123,7 @@ func classOf(answer string) string {
 		return noKey
 	case strings.HasPrefix(answer, "-NOPERM"):
 		return noCommand
-	case answer == "-"+string(errNotInMulti), answer == "-"+string(errNotAPageCommand),
+	case answer == "-"+string(errNotInMulti), answer == "-"+string(errNotByHand),
 		strings.HasPrefix(answer, "-ERR command must be a decision"),
 		strings.HasPrefix(answer, "-ERR wrong number of arguments for 'rl.wait' command"): // a word alone is no decision
 		return notCarried

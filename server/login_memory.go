@@ -5,41 +5,39 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
-	"net"
-	"net/http"
 	"sync"
 )
 
-// webLogin remembers what an HTTP connection logged in with last, so that its next
+// loginMemory remembers what an HTTP connection logged in with last, so that its next
 // request is no new login and waits for nobody else's guesses: the client of a RESP port
 // logs in once too. It remembers for the connection, not for the address: from there
 // guesses come as well, and one that was right would be known by not having to wait.
-type webLogin struct {
+type loginMemory struct {
 	key [sha256.Size]byte // of the connection alone
 
 	mu    sync.Mutex
 	right []byte // what was right last, by its keyed hash; nil: nothing
 }
 
-type webLoginKey struct{}
+type loginMemoryKey struct{}
 
-// withLogin gives a new connection its memory; see http.Server.ConnContext.
-func withLogin(ctx context.Context, _ net.Conn) context.Context {
-	l := new(webLogin)
+// withLoginMemory gives a new connection its memory.
+func withLoginMemory(ctx context.Context) context.Context {
+	l := new(loginMemory)
 	_, _ = rand.Read(l.key[:]) // never fails
-	return context.WithValue(ctx, webLoginKey{}, l)
+	return context.WithValue(ctx, loginMemoryKey{}, l)
 }
 
-// loginOf is the memory of the connection that a request came by. One that has none
-// logs in anew each time.
-func loginOf(r *http.Request) *webLogin {
-	if l, ok := r.Context().Value(webLoginKey{}).(*webLogin); ok {
+// loginMemoryOf is the memory of the connection that a request with this context came by.
+// One that has none logs in anew each time.
+func loginMemoryOf(ctx context.Context) *loginMemory {
+	if l, ok := ctx.Value(loginMemoryKey{}).(*loginMemory); ok {
 		return l
 	}
-	return new(webLogin)
+	return new(loginMemory)
 }
 
-func (l *webLogin) hash(credentials string) []byte {
+func (l *loginMemory) hash(credentials string) []byte {
 	mac := hmac.New(sha256.New, l.key[:])
 	_, _ = mac.Write([]byte(credentials))
 	return mac.Sum(nil)
@@ -47,7 +45,7 @@ func (l *webLogin) hash(credentials string) []byte {
 
 // recalls says whether these credentials were right last. Others end the memory: who
 // guesses behind a proxy, by the connection of someone else, is told of one guess at most.
-func (l *webLogin) recalls(credentials string) bool {
+func (l *loginMemory) recalls(credentials string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	known := hmac.Equal(l.right, l.hash(credentials))
@@ -58,7 +56,7 @@ func (l *webLogin) recalls(credentials string) bool {
 }
 
 // remember notes that these credentials are right.
-func (l *webLogin) remember(credentials string) {
+func (l *loginMemory) remember(credentials string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.right = l.hash(credentials)

@@ -1,0 +1,72 @@
+package server
+
+func slowlogCommands() []*command {
+	return []*command{
+		{
+			name: "SLOWLOG", arity: -2, group: groupServer, flags: "admin loading stale",
+			summary: "The commands that took longest to carry out",
+			details: "Entries are kept for commands that take at least `slowlog-log-slower-than` microseconds (10000 unless changed with CONFIG SET). A " +
+				"pipeline of decisions is one entry.",
+			subs: []*command{
+				{name: "GET", arity: -2, syntax: "[count]", summary: "The newest entries, 10 unless told otherwise",
+					reply: "An array of entries: id, Unix time, microseconds, arguments, client address, client name.", run: runSlowlogGet, bulky: true},
+				{name: "LEN", arity: 2, summary: "How many entries there are", run: func(s *session, _ [][]byte) {
+					n, _ := s.srv.slowlog.size()
+					s.int(int64(n))
+				}},
+				{name: "RESET", arity: 2, summary: "Forget all entries", run: func(s *session, _ [][]byte) {
+					s.srv.slowlog.clear()
+					s.ok()
+				}},
+			},
+		},
+		latencyCommand(),
+	}
+}
+
+func runSlowlogGet(s *session, args [][]byte) {
+	count := int64(10)
+	if len(args) > 3 {
+		s.fail(errSyntax)
+		return
+	}
+	if len(args) == 3 {
+		var ok bool
+		if count, ok = parseInt(args[2]); !ok || count < -1 {
+			s.fail(replyError("ERR count should be greater than or equal to -1"))
+			return
+		}
+	}
+	if count < 0 {
+		count = maxSlowlogLen
+	}
+	entries := s.srv.slowlog.newest(int(min(count, maxSlowlogLen)))
+	s.array(len(entries))
+	for _, e := range entries {
+		s.array(6)
+		s.int(e.id)
+		s.int(e.at.Unix())
+		s.int(e.took.Microseconds())
+		s.strings(e.args)
+		s.bulk(e.addr)
+		s.bulk(e.name)
+	}
+}
+
+// latencyCommand answers truthfully that no latency events are recorded.
+func latencyCommand() *command {
+	empty := func(s *session, _ [][]byte) { s.array(0) }
+	return &command{
+		name: "LATENCY", arity: -2, group: groupServer, flags: "admin loading stale",
+		summary: "Latency events: none are recorded, see SLOWLOG",
+		subs: []*command{
+			{name: "LATEST", arity: 2, summary: "Always empty", run: empty},
+			{name: "HISTORY", arity: 3, syntax: "event", summary: "Always empty", run: empty},
+			{name: "HISTOGRAM", arity: -2, syntax: "[command ...]", summary: "Always empty", run: func(s *session, _ [][]byte) { s.mapOf(0) }},
+			{name: "RESET", arity: -2, syntax: "[event ...]", summary: "Always 0: there is nothing to reset", run: func(s *session, _ [][]byte) { s.int(0) }},
+			{name: "DOCTOR", arity: 2, summary: "Says where to look instead", run: func(s *session, _ [][]byte) {
+				s.verbatim("weir records no latency events. Slow commands are in SLOWLOG GET, times per command in INFO commandstats.\n")
+			}},
+		},
+	}
+}
