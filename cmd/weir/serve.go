@@ -126,7 +126,7 @@ func (s *serveCmd) Run() error {
 	beside := server.NewHTTP(srv)
 	envoys := at.envoys(srv)
 	failed := at.serve(srv, beside, envoys)
-	defer s.announce(ctx, log, at, srv.Ready)()
+	defer s.announce(ctx, log, at, beside.Ready)()
 	notify(log, nowReady)
 	stopWatchdog := startWatchdog(log, at.clients().String(), node)
 
