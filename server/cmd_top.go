@@ -41,7 +41,7 @@ func topCommand() *command {
 func runTop(s *session, args [][]byte) {
 	v, n, err := topArgs(args[1:])
 	if err == nil && v == engine.Denied {
-		err = s.srv.onlyLeader()
+		err = forKey(s.srv.onlyLeader(), nil)
 	}
 	if !s.guarded(err) {
 		return

@@ -56,6 +56,6 @@ func lastPenaltySeconds(l *engine.Limit) int64 {
 	if l.Algorithm != engine.Strike {
 		return 0
 	}
-	penalty := time.Duration(lastStep(l).PenaltyNs)
+	penalty := time.Duration(l.Steps.At(l.Steps.Len() - 1).PenaltyNs)
 	return int64((penalty + time.Second - 1) / time.Second)
 }

@@ -13,6 +13,9 @@ import (
 // more often.
 const feedEvery = 500 * time.Millisecond
 
+// topShown is how many of the heaviest keys the page shows.
+const topShown = 10
+
 // feed makes the status that the page shows.
 type feed struct {
 	*service
@@ -137,7 +140,7 @@ func (s *feed) make() *Status {
 
 func (s *feed) topKeys(v engine.Verdict) []TopKey {
 	top := []TopKey{}
-	for _, heavy := range s.lim.Top(v, defaultTop) {
+	for _, heavy := range s.lim.Top(v, topShown) {
 		top = append(top, TopKey{printable(heavy.Key, recentKeyBytes), heavy.Units})
 	}
 	return top

@@ -101,3 +101,11 @@ func (s collector) histograms() []histogram {
 	}
 	return hs
 }
+
+// truth is 1 for true and 0 for false.
+func truth(b bool) int32 {
+	if b {
+		return 1
+	}
+	return 0
+}

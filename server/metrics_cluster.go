@@ -11,8 +11,8 @@ func (s collector) clusterMetrics() []metric {
 	}
 	t := s.replica.Topology()
 	ms := []metric{
-		gauge("cluster_is_leader", "1 on the leader.", oneIf(t.Leads())),
-		gauge("cluster_has_leader", "1 while this node knows a leader.", oneIf(t.Leader != "")),
+		gauge("cluster_is_leader", "1 on the leader.", truth(t.Leads())),
+		gauge("cluster_has_leader", "1 while this node knows a leader.", truth(t.Leader != "")),
 		gauge("cluster_term", "Raft's term.", t.Term),
 		gauge("cluster_applied_index", "The last entry of the log this node has applied.", t.AppliedIndex),
 		gauge("cluster_commit_index", "The last entry of the log this node knows to be committed.", t.CommitIndex),
@@ -36,7 +36,7 @@ func (s collector) clusterMetrics() []metric {
 // memberMetrics are one node as this one sees it.
 func memberMetrics(m *limiter.Member) []metric {
 	return []metric{
-		gauge("cluster_node_up", "1 for a node that is up, as this one sees it.", oneIf(m.Up)).with("node", m.ID),
+		gauge("cluster_node_up", "1 for a node that is up, as this one sees it.", truth(m.Up)).with("node", m.ID),
 		gauge("cluster_node_lag_entries", "Entries that this node knew to be committed and the node had not applied, when it was last heard.", m.LagEntries).with("node", m.ID),
 		gauge("cluster_node_clock_ahead_seconds", "How far the wall clock of a node is ahead of this one's, to about a round trip.", m.ClockAhead.Seconds()).with("node", m.ID),
 		gauge("cluster_node_log_format", "The newest form of the log that a node reads, 0 until it has said so. While they differ the cluster is being upgraded.", int(m.Format)).with("node", m.ID),

@@ -85,7 +85,7 @@ func (s collector) rlsMetrics() []metric {
 		calls       = "Calls of Envoy's rate limit service, by overall code; failed: no answer was given, and Envoy did what it does then."
 		descriptors = "Descriptors of these calls by what they were told; unmatched: there is no such policy, so nothing was limited. Each counts as an RL.CHECK as well."
 	)
-	r := s.rls
+	r := &s.rls
 	return []metric{
 		gauge("rls_connections", "Connections to the port of Envoy's rate limit service.", r.conns.Load()),
 		counter("rls_calls_total", calls, r.ok.Load()).with("result", "ok"),

@@ -1,8 +1,6 @@
 package server
 
 import (
-	"fmt"
-	"net"
 	"strconv"
 
 	"github.com/weir-project/weir/limiter"
@@ -19,12 +17,6 @@ const (
 type elsewhere string
 
 func (e elsewhere) Error() string { return "the leader is " + string(e) }
-
-// moved makes it the reply for one key. The slot is the key's own: some clients
-// change their map of slots by it.
-func (e elsewhere) moved(key []byte) error {
-	return replyError(fmt.Sprintf("MOVED %d %s", keySlot(key), string(e)))
-}
 
 // redirect says whether this node carries operations out: nil, or an elsewhere,
 // or ErrClusterDown. A leader whose address is not yet known is none to send
@@ -54,23 +46,8 @@ func leaderElsewhere(t *limiter.Topology) error {
 // redisAddr joins host and port as Redis does, without brackets.
 func redisAddr(host string, port int) string { return host + ":" + strconv.Itoa(port) }
 
-// forKey completes an error of redirect for a reply about key.
-func forKey(err error, key []byte) error {
-	if to, ok := err.(elsewhere); ok {
-		return to.moved(key)
-	}
-	return err
-}
-
-// isHostPort says whether b is an address to reach another machine's port by.
-func isHostPort(b []byte) bool {
-	host, text, err := net.SplitHostPort(string(b))
-	port, errPort := strconv.ParseUint(text, 10, 16)
-	return err == nil && errPort == nil && host != "" && port > 0
-}
-
 // onlyLeader is for what only the leader knows, however this node treats decisions:
-// nil on the leader or a node that stands alone.
+// nil on the leader or a node that stands alone, else an elsewhere or ErrClusterDown.
 func (s *service) onlyLeader() error {
 	if s.replica == nil {
 		return nil
@@ -80,7 +57,7 @@ func (s *service) onlyLeader() error {
 		return nil
 	}
 	if err := leaderElsewhere(t); err != nil {
-		return forKey(err, nil)
+		return err
 	}
 	return limiter.ErrClusterDown
 }

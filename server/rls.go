@@ -36,6 +36,11 @@ const (
 	rlsMaxDescriptors = 64
 	// rlsIdleTimeout ends connections that ask nothing. Envoy connects again by itself.
 	rlsIdleTimeout = 10 * time.Minute
+	// rlsHandshakeTimeout bounds a TLS handshake: a few round trips.
+	rlsHandshakeTimeout = 5 * time.Second
+	// rlsPingEvery finds Envoys that vanished without a word, as keep-alive does on the
+	// port for Redis clients.
+	rlsPingEvery = 300 * time.Second
 )
 
 // rlsService is the name by which Envoys call.
@@ -66,8 +71,8 @@ func newRLS(s *service, config *tls.Config) *RLS {
 		grpc.MaxConcurrentStreams(rlsMaxStreams),
 		grpc.MaxRecvMsgSize(rlsMaxBytes),
 		grpc.MaxHeaderListSize(rlsHeaderBytes),
-		grpc.ConnectionTimeout(handshakeTimeout),
-		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: rlsIdleTimeout, Time: keepAliveIdle}),
+		grpc.ConnectionTimeout(rlsHandshakeTimeout),
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: rlsIdleTimeout, Time: rlsPingEvery}),
 		grpc.StatsHandler(rlsTags{r.conns}),
 		grpc.WaitForHandlers(true), // none reaches the limiter behind Shutdown
 	}
