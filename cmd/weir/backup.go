@@ -10,6 +10,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"github.com/weir-project/weir/internal/cli/cmdline"
+	"github.com/weir-project/weir/internal/cli/remote"
 )
 
 // standardStream is the name of standard output, or input, where a file is asked for.
@@ -23,7 +24,7 @@ type backupCmd struct {
 	File         string `arg:"" help:"The new file of the backup, or - for standard output."`
 	Addr         string `address:"" default:"127.0.0.1:6380" help:"The server, or any node of a cluster, as clients reach it."`
 	PasswordFile string `placeholder:"FILE" help:"File that holds the password of the server."`
-	dialFlags
+	remote.Flags
 }
 
 func (b *backupCmd) Run() error {
@@ -73,7 +74,7 @@ func (b *backupCmd) copyTo(w io.Writer) (bytes int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	conn, err := b.dial(b.Addr, password)
+	conn, err := b.Dial(b.Addr, password)
 	if err != nil {
 		return 0, err
 	}

@@ -9,13 +9,15 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"github.com/weir-project/weir/internal/cli/cmdline"
+	"github.com/weir-project/weir/internal/cli/remote"
+	"github.com/weir-project/weir/internal/cli/terminal"
 )
 
 // callCmd sends one command, where there is no other client: in an image that holds only weir,
 // on a machine with nothing but Go.
 type callCmd struct {
-	remote  `embed:""`
-	Command []string `arg:"" passthrough:"" help:"The command and its arguments, like RL.TOKENBUCKET user:42 5/m 3. Flags stand before it."`
+	remote.Server `embed:""`
+	Command       []string `arg:"" passthrough:"" help:"The command and its arguments, like RL.TOKENBUCKET user:42 5/m 3. Flags stand before it."`
 }
 
 // Run prints the reply as redis-cli does. An error of the server is the error of Run.
@@ -24,7 +26,7 @@ func (c *callCmd) Run() error {
 	if err != nil {
 		return err
 	}
-	conn, err := c.dial(c.Addr, password)
+	conn, err := c.Dial(c.Addr, password)
 	if err != nil {
 		return err
 	}
@@ -50,11 +52,11 @@ func writeReply(w io.Writer, reply any, indent string) error {
 	case []byte:
 		return writeLine(w, fmt.Sprintf("%q", r))
 	case redis.Error:
-		return writeLine(w, "(error) "+plainText(string(r)))
+		return writeLine(w, "(error) "+terminal.PlainText(string(r)))
 	case []any:
 		return writeElements(w, r, indent)
 	}
-	return writeLine(w, plainText(fmt.Sprint(reply)))
+	return writeLine(w, terminal.PlainText(fmt.Sprint(reply)))
 }
 
 func writeElements(w io.Writer, all []any, indent string) error {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-project/weir/internal/cli/listener"
 	"github.com/weir-project/weir/raftstore"
 )
 
@@ -80,7 +81,7 @@ func (s *serveCmd) checkJoin() error {
 		case addr == s.Listen || addr == s.TLSListen || addr == s.HTTP:
 			return fmt.Errorf("--join names %s, where this node listens for clients or probes: "+
 				"name the --raft-addr of each node", addr)
-		case ip != nil && !ip.IsLoopback() && isLoopback(net.JoinHostPort(own, "0")):
+		case ip != nil && !ip.IsLoopback() && listener.IsLoopback(net.JoinHostPort(own, "0")):
 			return fmt.Errorf("--join names %s, which cannot reach --raft-addr %s of this node: "+
 				"give --raft-addr the address by which other machines reach it", addr, s.RaftAddr)
 		}

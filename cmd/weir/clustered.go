@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/cli/cmdline"
+	"github.com/weir-project/weir/internal/cli/listener"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore"
@@ -106,7 +107,7 @@ func (s *serveCmd) clusterOptions(log *slog.Logger, memory int64, at *ports) (ra
 	if err := s.checkRaftExposure(len(secret) > 0 || o.Certificates != nil); err != nil {
 		return o, err
 	}
-	o.Listener, err = listen("--raft-addr", s.raftPort())
+	o.Listener, err = listener.Listen("--raft-addr", s.raftPort())
 	return o, err
 }
 
@@ -121,7 +122,7 @@ func (f *clusterFlags) raftPort() string {
 // checkRaftExposure refuses a port for nodes that strangers can reach, unless something
 // keeps them out.
 func (f *clusterFlags) checkRaftExposure(guarded bool) error {
-	if guarded || isLoopback(f.raftPort()) {
+	if guarded || listener.IsLoopback(f.raftPort()) {
 		return nil
 	}
 	return fmt.Errorf("--raft-listen %s can be reached from other machines: give --raft-tls-cert-file and its key and CA, or --cluster-secret-file", f.raftPort())

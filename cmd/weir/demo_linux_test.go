@@ -18,11 +18,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/weir-project/weir/internal/cli/cluster"
 )
 
-// terminal opens a pseudo-terminal. A process group that it controls gets SIGHUP when ours is
+// openTerminal opens a pseudo-terminal. A process group that it controls gets SIGHUP when ours is
 // closed, and SIGINT when Ctrl-C is typed.
-func terminal(t *testing.T) (ours, theirs *os.File) {
+func openTerminal(t *testing.T) (ours, theirs *os.File) {
 	t.Helper()
 	// Not one that can be polled: Close is to close it at once.
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
@@ -56,7 +58,7 @@ type demoRun struct {
 // runDemo starts weir demo. The ports begin at a free one, or behind it.
 func runDemo(t *testing.T, dir string, args ...string) *demoRun {
 	t.Helper()
-	tty, theirs := terminal(t)
+	tty, theirs := openTerminal(t)
 	d := &demoRun{t: t, dir: dir, tty: tty, ended: make(chan struct{})}
 	d.cmd = exec.Command(binary, append([]string{"demo", "--dir", dir, "--first-port", strconv.Itoa(firstPort())}, args...)...)
 	d.cmd.Stdin, d.cmd.Stdout, d.cmd.Stderr = theirs, theirs, theirs
@@ -246,7 +248,7 @@ func TestDemoEndsANodeThatWasStartedByHand(t *testing.T) {
 	require.NoError(t, err)
 	addr := at.FindStringSubmatch(string(text))[1]
 	require.Eventually(t, func() bool {
-		status, err := (&clusterCmd{Addr: addr}).status()
+		status, err := (&cluster.Command{Addr: addr}).AskStatus()
 		return err == nil && status.Leader != ""
 	}, patience, 10*time.Millisecond)
 	d.typeIn("\n")
@@ -266,11 +268,11 @@ func TestDemoFindsFreePorts(t *testing.T) {
 	var ln net.Listener
 	require.Eventually(t, func() (ok bool) {
 		var err error
-		ln, err = net.Listen("tcp", onLoopback(firstPort()))
+		ln, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(firstPort())))
 		return err == nil
 	}, patience, time.Millisecond)
 	defer ln.Close()
-	d := runDemo(t, t.TempDir(), "--first-port", portOf(ln.Addr().String())).up()
+	d := runDemo(t, t.TempDir(), "--first-port", strconv.Itoa(ln.Addr().(*net.TCPAddr).Port)).up()
 	found := d.await(regexp.QuoteMeta(ln.Addr().String()) + ` is taken by (\S+) \(pid (\d+)\)\.\nSo the ports of the nodes begin at (\d+)`)
 	require.Equal(t, strconv.Itoa(os.Getpid()), found[2])
 	require.Regexp(t, `(?:redis-cli -p |call --addr 127\.0\.0\.1:)`+found[3], d.output())

@@ -1,17 +1,16 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"regexp"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/weir-project/weir/internal/cli/cmdline"
+	"github.com/weir-project/weir/internal/cli/terminal"
 )
 
 // doctorCmd looks at what weir serve would be given with the same flags, variables and
@@ -83,33 +82,16 @@ func (d *doctorCmd) tell(w io.Writer, found []finding) error {
 
 func (d *doctorCmd) write(w io.Writer, found []finding) error {
 	if d.JSON {
-		return writeJSON(w, found)
+		return terminal.WriteJSON(w, found)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, f := range found {
 		if f.Do != "" {
 			f.Found += ": " + f.Do
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\n", f.Verdict, f.Check, plainText(f.Found)) // other programs may have said it
+		fmt.Fprintf(t, "%s\t%s\t%s\n", f.Verdict, f.Check, terminal.PlainText(f.Found)) // other programs may have said it
 	}
 	return t.Flush()
-}
-
-// writeJSON is how every command with --json writes.
-func writeJSON(w io.Writer, v any) error {
-	text, err := json.MarshalIndent(v, "", "  ")
-	if err == nil {
-		_, err = w.Write(append(silentJSON(text), '\n'))
-	}
-	return err
-}
-
-// controls are those that JSON lets stand in a string, and some terminals obey.
-var controls = regexp.MustCompile("[\u007f-\u009f]")
-
-// silentJSON is the same JSON without anything that a terminal would obey.
-func silentJSON(text []byte) []byte {
-	return controls.ReplaceAllFunc(text, func(b []byte) []byte { return fmt.Appendf(nil, `\u%04x`, []rune(string(b))[0]) })
 }
 
 // lookAtConfig reads the files that the flags name, as serve would.

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/weir-project/weir/internal/cli/healthcheck"
+	"github.com/weir-project/weir/internal/cli/remote"
 )
 
 const (
@@ -35,14 +38,15 @@ func (d *doctorCmd) lookAtMembers(up *running) []finding {
 	if err != nil {
 		return []finding{{doubt, "cluster", "the server answers " + oneLine(err), "ask as a user who may send WEIR.CLUSTER: --user and --password-file"}}
 	}
-	status, err := readStatus(reply)
+	status, err := remote.ReadStatus(reply)
 	if err != nil {
 		return []finding{{wrong, "cluster", "the server answers what is no status: " + oneLine(err), "use the weir that the server is"}}
 	}
-	return status.judge()
+	return judgeStatus(&status)
 }
 
-func (s *clusterStatus) judge() (found []finding) {
+// judgeStatus says what is wrong with a cluster, and whether a majority is up.
+func judgeStatus(s *remote.Status) (found []finding) {
 	if s.Leader == "" {
 		found = append(found, finding{wrong, "cluster", "no leader: nothing is decided", "start nodes until a majority is up, and see whether they reach each other"})
 	}
@@ -55,7 +59,7 @@ func (s *clusterStatus) judge() (found []finding) {
 				up++
 			}
 		}
-		found = append(found, n.judge()...)
+		found = append(found, judgeNode(n)...)
 	}
 	said := fmt.Sprintf("%d of %d voters are up", up, voters)
 	if s.Leader != "" {
@@ -76,8 +80,8 @@ func (s *clusterStatus) judge() (found []finding) {
 	return append(found, finding{fine, "cluster", said, ""})
 }
 
-// judge says what is wrong with one node; nothing when all is well.
-func (n *nodeStatus) judge() (found []finding) {
+// judgeNode says what is wrong with one node; nothing when all is well.
+func judgeNode(n *remote.NodeStatus) (found []finding) {
 	ahead := time.Duration(n.ClockAheadMs) * time.Millisecond
 	switch {
 	case !n.Up:
@@ -98,7 +102,7 @@ func (d *doctorCmd) lookAtPeers() []finding {
 		if addr == d.RaftAddr {
 			continue
 		}
-		conn, err := net.DialTimeout("tcp", addr, healthTimeout)
+		conn, err := net.DialTimeout("tcp", addr, healthcheck.Timeout)
 		if err != nil {
 			silent = append(silent, addr)
 			continue

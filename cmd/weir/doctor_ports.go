@@ -13,6 +13,9 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"github.com/weir-project/weir/internal/cli/cmdline"
+	"github.com/weir-project/weir/internal/cli/healthcheck"
+	"github.com/weir-project/weir/internal/cli/listener"
+	"github.com/weir-project/weir/internal/cli/remote"
 )
 
 // running is a server that answers where the flags say that one is.
@@ -51,10 +54,10 @@ func (d *doctorCmd) exposed() error {
 	secret, _ := cmdline.SecretFrom("cluster-secret", d.ClusterSecret, d.ClusterSecretFile)
 	logins, known := password != "" || d.UsersFile != "", d.clientAuth() == tls.RequireAndVerifyClientCert
 	err := errors.Join(
-		checkExposure("--listen", d.Listen, logins, d.ProtectedMode && d.Listen != ""),
-		checkExposure("--tls-listen", d.TLSListen, logins, d.ProtectedMode && d.TLSListen != "" && !known),
-		checkExposure("--http", d.HTTP, logins, d.ProtectedMode && d.HTTP != ""),
-		checkExposure("--rls", d.RLS, logins, d.ProtectedMode && d.RLS != "" && !(d.RLSTLS && known)))
+		listener.CheckExposure("--listen", d.Listen, logins, d.ProtectedMode && d.Listen != ""),
+		listener.CheckExposure("--tls-listen", d.TLSListen, logins, d.ProtectedMode && d.TLSListen != "" && !known),
+		listener.CheckExposure("--http", d.HTTP, logins, d.ProtectedMode && d.HTTP != ""),
+		listener.CheckExposure("--rls", d.RLS, logins, d.ProtectedMode && d.RLS != "" && !(d.RLSTLS && known)))
 	if d.clustered() {
 		err = errors.Join(err, d.checkRaftExposure(secret != "" || d.RaftTLSCertFile != ""))
 	}
@@ -115,16 +118,16 @@ func (d *doctorCmd) connect() (conn redis.Conn, known bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	flags := dialFlags{User: d.User}
+	flags := remote.Flags{User: d.User}
 	if d.Listen != "" {
-		conn, err = flags.dial(d.Listen, password)
+		conn, err = flags.Dial(d.Listen, password)
 		return conn, false, err
 	}
 	store, err := d.certificate(slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, false, err
 	}
-	conn, err = flags.dialWith(d.TLSListen, password, &tls.Config{
+	conn, err = flags.DialWith(d.TLSListen, password, &tls.Config{
 		MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, // the very certificate is asked for instead
 		VerifyConnection: func(state tls.ConnectionState) error {
 			if leaf := state.PeerCertificates[0]; !leaf.Equal(store.Leaf()) {
@@ -151,8 +154,8 @@ func infoFields(text string) map[string]string {
 // lookAtFreePort tries to listen where nobody does.
 func lookAtFreePort(addr, whom string) finding {
 	ln, err := net.Listen("tcp", addr)
-	if errors.Is(err, syscall.EADDRINUSE) && whoListens(addr) != "" {
-		return finding{wrong, "ports", fmt.Sprintf("%s for %s: %v by %s", addr, whom, err, whoListens(addr)), "stop that one, or choose another address"}
+	if errors.Is(err, syscall.EADDRINUSE) && listener.WhoListens(addr) != "" {
+		return finding{wrong, "ports", fmt.Sprintf("%s for %s: %v by %s", addr, whom, err, listener.WhoListens(addr)), "stop that one, or choose another address"}
 	}
 	if err != nil {
 		return finding{wrong, "ports", fmt.Sprintf("%s for %s: %v", addr, whom, err), "choose an address of this machine that is free"}
@@ -167,14 +170,14 @@ func (d *doctorCmd) lookAtHTTP(there bool) []finding {
 		return []finding{{doubt, "ports", "no --http: there is no /readyz, no /metrics and no page", "give --http an address, unless nobody watches"}}
 	}
 	var said strings.Builder
-	err := (&healthcheckCmd{HTTP: d.HTTP, HTTPTLS: d.HTTPTLS}).ask(io.Writer(&said))
+	err := (&healthcheck.Command{HTTP: d.HTTP, HTTPTLS: d.HTTPTLS}).Ask(io.Writer(&said))
 	ready := strings.Join(strings.Fields(said.String()), " ")
 	switch {
 	case err == nil && !there:
 		return []finding{{wrong, "ports", d.HTTP + " for probes is another server's, it answers " + ready, "stop that one, or choose another address with --http"}}
 	case err == nil:
 		return []finding{{fine, "ports", d.HTTP + " for probes answers " + ready, ""}}
-	case errors.Is(err, errNotReady):
+	case errors.Is(err, healthcheck.ErrNotReady):
 		return []finding{{wrong, "ports", d.HTTP + " for probes answers " + ready, "wait while it starts or stops; else see the lines about the cluster"}}
 	case errors.Is(err, syscall.ECONNREFUSED) && there:
 		return []finding{{wrong, "ports", d.HTTP + " for probes: nobody answers, and the server runs", "start it with the same --http, or look for its end in the log"}}
@@ -190,7 +193,7 @@ func lookAtPort(addr, whom, flag string, there bool) finding {
 	if !there {
 		return lookAtFreePort(addr, whom)
 	}
-	conn, err := net.DialTimeout("tcp", addr, healthTimeout)
+	conn, err := net.DialTimeout("tcp", addr, healthcheck.Timeout)
 	if err != nil {
 		return finding{wrong, "ports", addr + " for " + whom + ": " + oneLine(err), "the server runs with another " + flag + ": give it the same flags"}
 	}

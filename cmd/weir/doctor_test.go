@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/certs/certtest"
+	"github.com/weir-project/weir/internal/cli/remote"
 )
 
 // doctor runs weir doctor and returns what it found, and whether it was content.
@@ -179,14 +180,14 @@ func TestDoctorKnowsTheServersCertificate(t *testing.T) {
 }
 
 func TestDoctorJudges(t *testing.T) {
-	status := func(leader string, up ...bool) (s clusterStatus) {
+	status := func(leader string, up ...bool) (s remote.Status) {
 		s.Leader = leader
 		for i, u := range up {
-			s.Nodes = append(s.Nodes, nodeStatus{ID: string(rune('a' + i)), Voter: true, Up: u})
+			s.Nodes = append(s.Nodes, remote.NodeStatus{ID: string(rune('a' + i)), Voter: true, Up: u})
 		}
 		return s
 	}
-	judge := func(s clusterStatus) []finding { return s.judge() }
+	judge := func(s remote.Status) []finding { return judgeStatus(&s) }
 	slow := status("a", true, true, true)
 	slow.Nodes[1].LagEntries, slow.Nodes[2].ClockAheadMs = lagMax+1, -2000
 	d := new(doctorCmd)

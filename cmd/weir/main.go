@@ -9,29 +9,37 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/weir-project/weir/internal/cli/buildinfo"
+	"github.com/weir-project/weir/internal/cli/cluster"
 	"github.com/weir-project/weir/internal/cli/cmdline"
+	"github.com/weir-project/weir/internal/cli/demo"
+	"github.com/weir-project/weir/internal/cli/healthcheck"
+	"github.com/weir-project/weir/internal/cli/keys"
+	"github.com/weir-project/weir/internal/cli/policy"
+	"github.com/weir-project/weir/internal/cli/remote"
+	"github.com/weir-project/weir/internal/cli/terminal"
+	"github.com/weir-project/weir/internal/cli/top"
 	"github.com/weir-project/weir/server"
 )
 
 // cli is the command line.
 type cli struct {
-	Serve       serveCmd       `cmd:"" help:"Run the server."`
-	Help        helpCmd        `cmd:"" help:"Explain the commands a client may send."`
-	Dialects    dialectsCmd    `cmd:"" help:"List the limiter libraries whose scripts are recognised."`
-	Cluster     clusterCmd     `cmd:"" help:"Look at a running cluster, or change it."`
-	Policy      policyCmd      `cmd:"" help:"Test policy files, compare them with a running server, apply them, or export the policies in force."`
-	Keys        keysCmd        `cmd:"" help:"List keys of a running server, look them up, explain, reset and block them."`
-	Call        callCmd        `cmd:"" help:"Send one command to a running server and print the reply, without another client."`
-	Top         topCmd         `cmd:"" help:"Watch a running server: decisions, time to decide, heaviest keys, memory, nodes."`
-	Doctor      doctorCmd      `cmd:"" help:"Check what the flags of weir serve need, and the server that runs with them, and say what to do. Exit code 1 if a check fails."`
-	Backup      backupCmd      `cmd:"" help:"Copy the state of a running server into a file."`
-	Restore     restoreCmd     `cmd:"" help:"Restore a backup into a data directory, for a server that runs alone or the first node of a new cluster."`
-	Healthcheck healthcheckCmd `cmd:"" help:"Ask a server whether it is ready: exit code 0 if it is."`
-	Demo        demoCmd        `cmd:"" help:"Run three nodes of one cluster on this machine, to try a cluster. Stops them all when it ends."`
-	DemoNode    demoNodeCmd    `cmd:"" name:"__demo-node" hidden:""`
-	Completion  completionCmd  `cmd:"" help:"Print what makes a shell complete weir's commands and flags."`
-	Complete    completeCmd    `cmd:"" name:"__complete" hidden:""`
-	Version     versionCmd     `cmd:"" help:"Print the version, its commit and date, and the Go version that built it."`
+	Serve       serveCmd            `cmd:"" help:"Run the server."`
+	Help        helpCmd             `cmd:"" help:"Explain the commands a client may send."`
+	Dialects    dialectsCmd         `cmd:"" help:"List the limiter libraries whose scripts are recognised."`
+	Cluster     cluster.Command     `cmd:"" help:"Look at a running cluster, or change it."`
+	Policy      policy.Command      `cmd:"" help:"Test policy files, compare them with a running server, apply them, or export the policies in force."`
+	Keys        keys.Command        `cmd:"" help:"List keys of a running server, look them up, explain, reset and block them."`
+	Call        callCmd             `cmd:"" help:"Send one command to a running server and print the reply, without another client."`
+	Top         top.Command         `cmd:"" help:"Watch a running server: decisions, time to decide, heaviest keys, memory, nodes."`
+	Doctor      doctorCmd           `cmd:"" help:"Check what the flags of weir serve need, and the server that runs with them, and say what to do. Exit code 1 if a check fails."`
+	Backup      backupCmd           `cmd:"" help:"Copy the state of a running server into a file."`
+	Restore     restoreCmd          `cmd:"" help:"Restore a backup into a data directory, for a server that runs alone or the first node of a new cluster."`
+	Healthcheck healthcheck.Command `cmd:"" help:"Ask a server whether it is ready: exit code 0 if it is."`
+	Demo        demo.Command        `cmd:"" help:"Run three nodes of one cluster on this machine, to try a cluster. Stops them all when it ends."`
+	DemoNode    demoNodeCmd         `cmd:"" name:"__demo-node" hidden:""`
+	Completion  completionCmd       `cmd:"" help:"Print what makes a shell complete weir's commands and flags."`
+	Complete    completeCmd         `cmd:"" name:"__complete" hidden:""`
+	Version     versionCmd          `cmd:"" help:"Print the version, its commit and date, and the Go version that built it."`
 
 	VersionFlag kong.VersionFlag `env:"-" name:"version" help:"Print the version and exit."`
 }
@@ -48,7 +56,7 @@ func main() {
 	if told := (*cmdline.Outcome)(nil); errors.As(err, &told) {
 		os.Exit(told.Code)
 	}
-	parser.FatalIfErrorf(advise(err))
+	parser.FatalIfErrorf(remote.Advise(err))
 }
 
 func newParser(c *cli) *kong.Kong {
@@ -67,7 +75,7 @@ type dialectsCmd struct {
 
 func (d *dialectsCmd) Run() error {
 	if d.JSON {
-		return writeJSON(os.Stdout, server.Dialects())
+		return terminal.WriteJSON(os.Stdout, server.Dialects())
 	}
 	return server.WriteDialects(os.Stdout, d.Markdown)
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/tidwall/redcon"
 
 	"github.com/weir-project/weir/certs/certtest"
+	"github.com/weir-project/weir/internal/cli/healthcheck"
+	"github.com/weir-project/weir/internal/cli/terminal"
 )
 
 // answering is some server of the Redis protocol; it answers each command with what
@@ -142,7 +144,7 @@ func TestDoctorBesideAServerThatKeepsSilent(t *testing.T) {
 	raft := freeAddr(t)
 	node := []string{"--node-id=a", "--raft-addr=" + raft, "--join=" + raft, "--data-dir=" + dir}
 	p := start(t, append(node, "--requirepass-file", password)...)
-	require.Eventually(t, func() bool { return (&healthcheckCmd{HTTP: p.web[len("http://"):]}).ask(io.Discard) == nil }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return (&healthcheck.Command{HTTP: p.web[len("http://"):]}).Ask(io.Discard) == nil }, patience, 10*time.Millisecond)
 	found, content := doctor(t, append(node, "--listen", p.addr, "--http", p.web[len("http://"):])...)
 	require.True(t, content, "%+v", found)
 	says(t, found, doubt, "ports", p.addr+" answers NOAUTH")
@@ -169,7 +171,7 @@ func TestBackupBesideAnUnfinishedOne(t *testing.T) {
 func TestWriteJSONIsWhatWasGiven(t *testing.T) {
 	var out bytes.Buffer
 	given := map[string]string{"k" + speaks: "é\u0080\u009f\u00a0" + speaks}
-	require.NoError(t, writeJSON(&out, given))
+	require.NoError(t, terminal.WriteJSON(&out, given))
 	requireSilent(t, out.String())
 	var got map[string]string
 	require.NoError(t, json.Unmarshal(out.Bytes(), &got))

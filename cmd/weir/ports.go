@@ -8,6 +8,7 @@ import (
 	"net/url"
 
 	"github.com/weir-project/weir/certs"
+	"github.com/weir-project/weir/internal/cli/listener"
 	"github.com/weir-project/weir/server"
 )
 
@@ -45,8 +46,8 @@ func (s *serveCmd) open(log *slog.Logger, logins bool) (p *ports, err error) {
 		if one.addr == "" {
 			continue
 		}
-		if err = checkExposure(one.flag, one.addr, logins, s.ProtectedMode && !one.known); err == nil {
-			*one.to, err = listen(one.flag, one.addr)
+		if err = listener.CheckExposure(one.flag, one.addr, logins, s.ProtectedMode && !one.known); err == nil {
+			*one.to, err = listener.Listen(one.flag, one.addr)
 		}
 		if err != nil {
 			return nil, errors.Join(err, p.close())
@@ -117,9 +118,9 @@ func (p *ports) clients() net.Addr {
 // connect is a command line that reaches the server from here.
 func (p *ports) connect() string {
 	if p.plain == nil {
-		return howToConnect(p.secure.Addr(), p.logins, true)
+		return listener.HowToConnect(p.secure.Addr(), p.logins, true)
 	}
-	return howToConnect(p.plain.Addr(), p.logins, false)
+	return listener.HowToConnect(p.plain.Addr(), p.logins, false)
 }
 
 func (p *ports) webURL() string {
@@ -149,7 +150,7 @@ func pageURL(web, clients string) string {
 		return ""
 	case ip.IsUnspecified() && !net.ParseIP(host).IsUnspecified():
 		u.Host = net.JoinHostPort(host, u.Port())
-	case ip.IsUnspecified(), ip.IsLoopback() && !isLoopback(clients):
+	case ip.IsUnspecified(), ip.IsLoopback() && !listener.IsLoopback(clients):
 		return ""
 	}
 	return u.String()

@@ -19,6 +19,7 @@ import (
 
 	"github.com/weir-project/weir/certs"
 	"github.com/weir-project/weir/certs/certtest"
+	"github.com/weir-project/weir/internal/cli/remote"
 	"github.com/weir-project/weir/raftstore/peer"
 	"github.com/weir-project/weir/server"
 )
@@ -56,8 +57,8 @@ func TestCertificatesOfTheManual(t *testing.T) {
 
 	p := start(t, "--tls-listen=127.0.0.1:0", "--tls-cert-file="+at("weir.pem"), "--tls-key-file="+at("weir.key"),
 		"--tls-ca-file="+at("ca.pem"), "--tls-auth-clients=required")
-	dial := dialFlags{TLS: true, TLSCAFile: at("ca.pem"), TLSCertFile: at("app.pem"), TLSKeyFile: at("app.key")}
-	conn, err := dial.dial(p.said("tls_listen"), "")
+	dial := remote.Flags{TLS: true, TLSCAFile: at("ca.pem"), TLSCertFile: at("app.pem"), TLSKeyFile: at("app.key")}
+	conn, err := dial.Dial(p.said("tls_listen"), "")
 	require.NoError(t, err)
 	require.NoError(t, conn.Close())
 	p.stop()

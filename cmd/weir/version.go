@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/weir-project/weir/internal/cli/buildinfo"
+	"github.com/weir-project/weir/internal/cli/terminal"
 )
 
 // version is what other programs and nodes are told.
@@ -16,7 +17,7 @@ type versionCmd struct {
 
 func (v *versionCmd) Run() error {
 	if v.JSON {
-		return writeJSON(os.Stdout, buildinfo.Read())
+		return terminal.WriteJSON(os.Stdout, buildinfo.Read())
 	}
 	_, err := fmt.Println(buildinfo.Read())
 	return err

@@ -105,6 +105,9 @@ func (s *Server) Kill() {
 // Signal sends the process a signal.
 func (s *Server) Signal(signal os.Signal) { require.NoError(s.t, s.cmd.Process.Signal(signal)) }
 
+// Command returns another command of the program, such as cluster status, to be run.
+func Command(args ...string) *exec.Cmd { return exec.Command(binary, args...) }
+
 // Running reports whether the process has been started and not killed.
 func (s *Server) Running() bool { return s.cmd != nil }
 

@@ -34,6 +34,7 @@ func (b *ByteSize) UnmarshalText(text []byte) error {
 	return fmt.Errorf("must be like 1000000, 64kb, 100mb or 1gb, not %q", text)
 }
 
+// BytesText writes a number of bytes for people, like 1.5mb.
 func BytesText(n uint64) string {
 	for _, unit := range sizeUnits[:3] {
 		if n >= uint64(unit.bytes) {

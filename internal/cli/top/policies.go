@@ -1,0 +1,122 @@
+package top
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weir-project/weir/internal/cli/terminal"
+	"github.com/weir-project/weir/server"
+)
+
+// policyRow is a policy with its rates since view.since, -1 when they are not known yet.
+type policyRow struct {
+	server.PolicyStatus
+	allowedRate, deniedRate float64
+}
+
+// idle says whether no request asked for the policy.
+func (r *policyRow) idle() bool { return r.allowedRate == 0 && r.deniedRate == 0 }
+
+// policyRows are the policies, the busiest of the last minute first.
+func (v *view) policyRows() []policyRow {
+	before := make(map[string]server.PolicyStatus)
+	if v.since != nil {
+		for _, p := range v.since.Policies {
+			before[p.Name] = p
+		}
+	}
+	var rows []policyRow
+	for _, p := range v.now.Policies {
+		row := policyRow{p, -1, -1}
+		if v.since != nil {
+			old := before[p.Name] // a policy that was not there began at 0
+			row.allowedRate = v.grew(v.since, old.Allowed, p.Allowed)
+			row.deniedRate = v.grew(v.since, old.Limited, p.Limited)
+		}
+		rows = append(rows, row)
+	}
+	slices.SortStableFunc(rows, func(a, b policyRow) int {
+		return cmp.Or(cmp.Compare(b.allowedRate+b.deniedRate, a.allowedRate+a.deniedRate),
+			cmp.Compare(b.Allowed+b.Limited, a.Allowed+a.Limited))
+	})
+	return rows
+}
+
+// policies are at most so many lines, of which the last counts the policies that have none. Only
+// where all fit, idle policies have lines of their own.
+func (v *view) policies(width, height int) []string {
+	rows := v.policyRows()
+	if len(rows) == 0 || height < 3 { // not even one
+		return nil
+	}
+	shown := rows
+	if height != unbounded {
+		if first := slices.IndexFunc(rows, func(r policyRow) bool { return r.idle() }); first >= 0 {
+			shown = rows[:first]
+		}
+		if most := height - 2; len(shown) > most || len(shown) == most && len(shown) < len(rows) {
+			shown = shown[:most-1]
+		}
+	}
+	lines := append([]string{""}, rightAligned(v.policyTable(shown, width))...)
+	if hidden := rows[len(shown):]; len(hidden) > 0 {
+		lines = append(lines, v.foldedText(hidden))
+	}
+	return lines
+}
+
+// policyNames are the names of the figures before a policy's name: on a narrow screen there are no totals.
+func policyNames(width int) []string {
+	if width < narrowWidth {
+		return []string{"ALLOWED/S", "DENIED/S", "%"}
+	}
+	return []string{"ALLOWED/S", "DENIED/S", "DENIED %", "ALLOWED", "DENIED", "SHADOWED"}
+}
+
+func (v *view) policyTable(rows []policyRow, width int) []string {
+	names, title := policyNames(width), "POLICY"
+	switch {
+	case v.since == nil:
+	case width < narrowWidth:
+		title += ", " + between(v.since, v.now)
+	default:
+		title += ", last " + between(v.since, v.now)
+	}
+	table := []string{strings.Join(append(names, title), "\t")}
+	for _, r := range rows {
+		cells := []string{
+			perSecond(r.allowedRate), perSecond(r.deniedRate), share(r.deniedRate, r.allowedRate+r.deniedRate),
+			fmt.Sprint(r.Allowed), fmt.Sprint(r.Limited), fmt.Sprint(r.Shadowed),
+		}
+		table = append(table, strings.Join(append(cells[:len(names):len(names)], terminal.PlainText(r.Name)), "\t"))
+	}
+	return table
+}
+
+// foldedText is one line about the policies that have none of their own.
+func (v *view) foldedText(hidden []policyRow) string {
+	var idle []string
+	for i := range hidden {
+		if hidden[i].idle() {
+			idle = append(idle, terminal.PlainText(hidden[i].Name))
+		}
+	}
+	text := ""
+	if busy := len(hidden) - len(idle); busy > 0 {
+		text = fmt.Sprintf("%d more; ", busy)
+	}
+	if len(idle) == 0 {
+		return strings.TrimSuffix(text, "; ")
+	}
+	return fmt.Sprintf("%s%d idle: %s", text, len(idle), strings.Join(idle, ", "))
+}
+
+// share is a part in percent of a whole, "-" where there is none.
+func share(part, whole float64) string {
+	if whole <= 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f", 100*part/whole)
+}
