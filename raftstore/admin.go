@@ -24,7 +24,7 @@ type order struct {
 
 // give carries an order out here or has the leader do it.
 func (m *membership) give(o order) error {
-	if m.leadership.reign.Load() != nil {
+	if m.leadership.current.Load() != nil {
 		return m.carryOut(o)
 	}
 	client := m.peers.client(m.raft.leader())
@@ -45,7 +45,7 @@ func (m *membership) give(o order) error {
 }
 
 func (m *membership) carryOut(o order) error {
-	if m.leadership.reign.Load() == nil {
+	if m.leadership.current.Load() == nil {
 		return failure.ErrNotLeader
 	}
 	switch o.What {

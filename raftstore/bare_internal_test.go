@@ -84,10 +84,10 @@ func (b *bareNode) configure(t *testing.T, ids ...string) {
 }
 
 // leads makes a node that is elected serve.
-func (b *bareNode) leads(t *testing.T) *reign {
+func (b *bareNode) leads(t *testing.T) *leaderTerm {
 	require.Eventually(t, func() bool { return b.group.raft.State() == raft.Leader }, 20*time.Second, time.Millisecond)
-	r := &reign{term: b.group.raft.CurrentTerm(), clock: persistence.StartClock(b.host.source, at(0))}
-	b.group.leadership.reign.Store(r)
+	r := &leaderTerm{term: b.group.raft.CurrentTerm(), clock: persistence.StartClock(b.host.source, at(0))}
+	b.group.leadership.current.Store(r)
 	return r
 }
 

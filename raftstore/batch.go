@@ -26,9 +26,9 @@ type batch struct {
 	// moveNs is how far the entry moves a test clock.
 	moveNs int64
 	born   time.Time
-	// rider goes in the same entry, with its answers from riderFrom on; see queue.board.
-	rider     *batch
-	riderFrom int
+	// coalesced goes in the same entry, with its answers from riderFrom on; see queue.board.
+	coalesced     *batch
+	coalescedFrom int
 	// growth and evicts are the bytes that the entry may add and those of its victims; see
 	// makeRoom.
 	growth, evicts int64
@@ -65,14 +65,14 @@ func (b *batch) fits(ops, bytes, said int) bool {
 	return b.ops+ops <= maxEntryOps && len(b.data)+bytes <= maxEntryBytes && b.said+said <= maxAnswerBytes
 }
 
-// carry takes another batch along. Its calls are read as they are behind any others.
-func (b *batch) carry(rider *batch) {
-	b.rider, b.riderFrom = rider, b.ops
-	b.data = append(b.data, rider.body()...)
-	b.enc.Reset() // who appends next knows nothing of what the rider ended with
-	b.ops += rider.ops
-	b.said += rider.said
-	b.format = max(b.format, rider.format)
+// coalesce takes another batch into the same entry. Its calls are read as they are behind any others.
+func (b *batch) coalesce(next *batch) {
+	b.coalesced, b.coalescedFrom = next, b.ops
+	b.data = append(b.data, next.body()...)
+	b.enc.Reset() // who appends next knows nothing of what the next ended with
+	b.ops += next.ops
+	b.said += next.said
+	b.format = max(b.format, next.format)
 }
 
 // body is what the calls of the batch were written to.
@@ -86,11 +86,11 @@ func (b *batch) answers() []engine.Decision {
 	return b.out
 }
 
-// settle is finish for a batch that has been under way, and for its rider.
-func (b *batch) settle(err error) {
-	if r := b.rider; r != nil {
+// complete is finish for a batch that has been in flight, and for the batch coalesced with it.
+func (b *batch) complete(err error) {
+	if r := b.coalesced; r != nil {
 		if err == nil && !r.finished.Load() { // else nobody looks, or they have it
-			r.out = b.out[b.riderFrom:]
+			r.out = b.out[b.coalescedFrom:]
 		}
 		r.finish(err)
 	}

@@ -96,7 +96,7 @@ func (c *consensus) serverCalled(id string) *raft.Server {
 		return s
 	}
 	servers := c.servers()
-	i := slices.IndexFunc(servers, func(s raft.Server) bool { return baseOf(string(s.ID)) == id })
+	i := slices.IndexFunc(servers, func(s raft.Server) bool { return givenID(string(s.ID)) == id })
 	if i < 0 {
 		return nil
 	}

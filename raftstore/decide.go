@@ -18,7 +18,7 @@ func (p *pipeline) decide(ops []engine.Op, out []engine.Decision, foreign bool) 
 		return nil
 	}
 	start := time.Now()
-	if !p.denials.likely() && !p.short() {
+	if !p.denials.likely() && !p.memoryExhausted() {
 		return p.timely(start, p.submit(ops, out, false, foreign))
 	}
 	return p.timely(start, p.decideOrDeny(ops, out, foreign))
@@ -27,7 +27,7 @@ func (p *pipeline) decide(ops []engine.Op, out []engine.Decision, foreign bool) 
 // decideAtomic is Node.DecideAtomic for a client of this node, or of another one.
 func (p *pipeline) decideAtomic(ops []engine.Op, out []engine.Decision, foreign bool) error {
 	start := time.Now()
-	if r := p.leadership.reign.Load(); r != nil && p.short() && p.refuseAll(ops, out) {
+	if r := p.leadership.current.Load(); r != nil && p.memoryExhausted() && p.refuseGrowthOfAll(ops, out) {
 		return p.timely(start, p.reads.stillLeads(r))
 	}
 	return p.timely(start, p.submit(ops, out, true, foreign))
@@ -51,8 +51,8 @@ func (p *pipeline) timely(start time.Time, err error) error {
 	return nil
 }
 
-// place says where the answers of some operations will be.
-type place struct {
+// callPart says where the answers of some operations will be.
+type callPart struct {
 	b        *batch
 	from     int // in the batch
 	low, end int // in the call
@@ -62,16 +62,16 @@ type place struct {
 // not fit an entry goes in parts, unless it is atomic; on a follower each waits for
 // the one before, because what is on its way to the leader has no order.
 func (p *pipeline) submit(ops []engine.Op, out []engine.Decision, atomic, foreign bool) error {
-	if r := p.leadership.reign.Load(); r != nil && outdated(ops, r.clock.Now()) {
+	if r := p.leadership.current.Load(); r != nil && outdated(ops, r.clock.Now()) {
 		return failure.ErrTryAgain
 	}
 	if err := p.format.checkReadable(ops); err != nil {
 		return err
 	}
-	var few [4]place
+	var few [4]callPart
 	places, outcomes := few[:0], outcome{}
 	for low := 0; low < len(ops); {
-		part := place{low: low, end: len(ops)}
+		part := callPart{low: low, end: len(ops)}
 		if !atomic {
 			part.end = low + fitting(ops[low:])
 		}
@@ -80,7 +80,7 @@ func (p *pipeline) submit(ops []engine.Op, out []engine.Decision, atomic, foreig
 			outcomes.add(err)
 			break
 		}
-		if places, low = append(places, part), part.end; low < len(ops) && p.leadership.reign.Load() == nil {
+		if places, low = append(places, part), part.end; low < len(ops) && p.leadership.current.Load() == nil {
 			if <-part.b.done; part.b.err != nil {
 				break
 			}

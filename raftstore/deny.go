@@ -61,14 +61,14 @@ func (d *denials) saw(whole bool) {
 // another has been elected in between. What was committed when the request arrived is
 // applied first, because a read of a follower may have shown it.
 func (p *pipeline) decideOrDeny(ops []engine.Op, out []engine.Decision, foreign bool) error {
-	r := p.leadership.reign.Load()
+	r := p.leadership.current.Load()
 	if r == nil {
 		return p.submit(ops, out, false, foreign)
 	}
 	s := scratchPool.Get().(*scratch)
 	defer scratchPool.Put(s)
 	s.fit(len(ops))
-	var asked *round
+	var asked *quorumRound
 	if p.denials.sure() {
 		asked = p.confirms.join(r.term)
 	}
@@ -80,8 +80,8 @@ func (p *pipeline) decideOrDeny(ops []engine.Op, out []engine.Decision, foreign 
 	if answered > 0 {
 		p.denials.left.Store(learning)
 	}
-	if p.short() {
-		answered += p.refuse(ops, out, s.answered)
+	if p.memoryExhausted() {
+		answered += p.refuseGrowth(ops, out, s.answered)
 	}
 	p.denials.saw(answered == len(ops))
 	switch answered {
@@ -95,7 +95,7 @@ func (p *pipeline) decideOrDeny(ops []engine.Op, out []engine.Decision, foreign 
 			guards.EarlyQuestion.Hit()
 			return failure.ErrTryAgain // what was looked at may have stamps of another leader's clock
 		}
-		return p.confirms.settled(asked, r.term)
+		return p.confirms.await(asked, r.term)
 	}
 	if err := p.submitRest(s, ops, out, foreign); err != nil {
 		return err

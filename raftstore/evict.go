@@ -33,11 +33,11 @@ const (
 
 // evictions is what the leader knows about memory that entries under way take and free.
 type evictions struct {
-	mu     sync.Mutex
-	landed *sync.Cond // an entry is no longer under way
-	coming int64      // bytes that entries under way add at most, as estimated
-	going  int64      // bytes of the victims that entries under way name
-	firm   bool       // the last search found nothing to evict
+	mu      sync.Mutex
+	landed  *sync.Cond // an entry is no longer under way
+	coming  int64      // bytes that entries under way add at most, as estimated
+	leaving int64      // bytes of the victims that entries under way name
+	firm    bool       // the last search found nothing to evict
 }
 
 func newEvictions() *evictions {
@@ -47,21 +47,21 @@ func newEvictions() *evictions {
 }
 
 // sent notes that a batch is under way, land that it is no longer.
-func (e *evictions) sent(b *batch) { e.add(b.growth, b.evicts) }
-func (e *evictions) land(b *batch) { e.add(-b.growth, -b.evicts) }
+func (e *evictions) sent(b *batch)      { e.add(b.growth, b.evicts) }
+func (e *evictions) completed(b *batch) { e.add(-b.growth, -b.evicts) }
 
 func (e *evictions) add(growth, evicts int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.coming += growth
-	e.going += evicts
+	e.leaving += evicts
 	e.landed.Broadcast()
 }
 
 func (e *evictions) underWay() (coming, going int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.coming, e.going
+	return e.coming, e.leaving
 }
 
 // await waits until what is coming has changed.
@@ -85,14 +85,14 @@ func (e *evictions) isFirm() bool {
 	return e.firm
 }
 
-// makeRoom sees to it that there is memory for a batch, and adds evictions to the batch once
+// admitMemory sees to it that there is memory for a batch, and adds evictions to the batch once
 // memory is nearly full.
-func (p *pipeline) makeRoom(b *batch, r *reign) {
+func (p *pipeline) admitMemory(b *batch, r *leaderTerm) {
 	if p.maxMemory == 0 || p.denyWhenFull || b.kind != wire.Decide {
 		return
 	}
 	b.growth = growthPerByte*int64(len(b.body())) + growthPerOp*int64(b.ops)
-	for until := time.Now().Add(maxHold); p.leadership.reign.Load() == r && time.Now().Before(until); {
+	for until := time.Now().Add(maxHold); p.leadership.current.Load() == r && time.Now().Before(until); {
 		coming, _ := p.evictions.underWay()
 		if p.used()+coming+b.growth <= p.maxMemory/highDen*highNum {
 			break
@@ -109,7 +109,7 @@ func (p *pipeline) makeRoom(b *batch, r *reign) {
 
 // evictNow proposes an entry of evictions only and waits until it is applied. It reports whether
 // there was something to evict.
-func (p *pipeline) evictNow(r *reign) bool {
+func (p *pipeline) evictNow(r *leaderTerm) bool {
 	b := newBatch(wire.Decide, 0) // nobody waits for its answers
 	if p.evict(b); b.evicts == 0 {
 		return false
@@ -145,7 +145,7 @@ func (p *pipeline) evictWhenOver() {
 		case <-p.stop:
 			return
 		}
-		for p.leadership.reign.Load() != nil && !p.denyWhenFull && p.full(highNum, highDen) {
+		for p.leadership.current.Load() != nil && !p.denyWhenFull && p.full(highNum, highDen) {
 			b, err := p.queue.special(wire.Decide)
 			if err != nil {
 				break

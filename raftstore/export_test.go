@@ -44,7 +44,7 @@ func (n *Node) GiveVote(id, addr string, seen uint64) {
 }
 
 // Ascend begins the reign of a leader once more.
-func (n *Node) Ascend() { n.group.leadership.ascend() }
+func (n *Node) Ascend() { n.group.leadership.becomeLeader() }
 
 // TransferBlindly has the Raft library hand leadership over, and does not wait.
 func (n *Node) TransferBlindly(id, addr string) {
@@ -65,7 +65,7 @@ func (n *Node) Dispute(doubt bool) { n.group.divergence.underWay.Store(doubt) }
 
 // Confirm commits an entry without operations, on a leader.
 func (n *Node) Confirm() error {
-	r := n.group.leadership.reign.Load()
+	r := n.group.leadership.current.Load()
 	if r == nil {
 		return failure.ErrNotLeader
 	}

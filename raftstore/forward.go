@@ -27,11 +27,11 @@ func (p *pipeline) sendToLeader(b *batch) {
 	_, leader := p.raft.LeaderWithID()
 	client := p.peers.client(string(leader))
 	if client == nil || b.kind == wire.Tick {
-		p.queue.land(b, failure.ErrNoLeader)
+		p.queue.complete(b, failure.ErrNoLeader)
 		return
 	}
 	while := p.forwards.to(p.ctx, leader)
-	p.tasks.Go(func() { p.queue.land(b, p.forward(while, client, b)) })
+	p.tasks.Go(func() { p.queue.complete(b, p.forward(while, client, b)) })
 }
 
 // forward sends a batch to the leader. The outcome is unknown if the leader does not
@@ -143,7 +143,7 @@ func (p *pipeline) answerDecide(body []byte) (byte, []byte) {
 
 // clearHere forgets everything if this node leads.
 func (p *pipeline) clearHere() error {
-	if p.leadership.reign.Load() == nil {
+	if p.leadership.current.Load() == nil {
 		return failure.ErrNotLeader
 	}
 	return p.clear()

@@ -46,12 +46,12 @@ func TestNoClusterIsFoundedByFewerThanExpected(t *testing.T) {
 // TestAClusterIsFoundedByItsFirstEntry: a leader whose entry is in no log does not serve.
 func TestAClusterIsFoundedByItsFirstEntry(t *testing.T) {
 	n := newBareNode(t)
-	r := &reign{term: 1, clock: persistence.StartClock(n.host.source, at(0))}
-	require.False(t, n.group.leadership.found(r), "it does not lead")
+	r := &leaderTerm{term: 1, clock: persistence.StartClock(n.host.source, at(0))}
+	require.False(t, n.group.leadership.bootstrap(r), "it does not lead")
 	require.False(t, n.host.identity.hasCluster())
 	n.configure(t, "a")
 	r = n.leads(t)
-	require.True(t, n.group.leadership.found(r))
+	require.True(t, n.group.leadership.bootstrap(r))
 	require.True(t, n.host.identity.hasCluster())
 	require.Empty(t, n.ended)
 }
@@ -61,16 +61,16 @@ func TestOnlyAMemberForCertainStopsAsking(t *testing.T) {
 	n := newBareNode(t)
 	n.configure(t, "a", "b")
 	require.Equal(t, "a:1", n.group.membership.believed())
-	require.False(t, n.group.membership.settled(), "it knows of no committed configuration")
+	require.False(t, n.group.membership.established(), "it knows of no committed configuration")
 	n.host.identity.Joined = true
-	require.False(t, n.group.membership.settled())
+	require.False(t, n.group.membership.established())
 	n.group.machine.committed.Store(&configuration{servers: n.group.raft.servers()})
-	require.True(t, n.group.membership.settled())
+	require.True(t, n.group.membership.established())
 	n.host.identity.Joined = false
-	require.False(t, n.group.membership.settled())
+	require.False(t, n.group.membership.established())
 	n.host.identity.Joined = true
 	n.group.machine.committed.Store(&configuration{servers: []raft.Server{{ID: "a", Address: "elsewhere:1"}}})
-	require.False(t, n.group.membership.settled(), "others look for it elsewhere")
+	require.False(t, n.group.membership.established(), "others look for it elsewhere")
 }
 
 // TestATestClockIsNoWallClock: nothing is noted of those.

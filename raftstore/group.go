@@ -34,7 +34,7 @@ type group struct {
 	ready     chan struct{} // closed when every part is made
 	transport *raft.NetworkTransport
 	queue     *queue
-	confirms  *confirmer
+	confirms  *quorumCheck
 
 	format     *format
 	divergence *divergence
@@ -50,7 +50,7 @@ type group struct {
 func newGroup(h *host, status func() status) *group {
 	g := &group{
 		host: h, raft: &consensus{ended: make(chan struct{})},
-		queue: newQueue(h.options.MaxValueBytes), confirms: &confirmer{stop: h.stop},
+		queue: newQueue(h.options.MaxValueBytes), confirms: &quorumCheck{stop: h.stop},
 		closeLogs: func() error { return nil }, ready: make(chan struct{}),
 	}
 	g.confirms.term, g.confirms.voters = g.raft.term, g.raft.voters
@@ -190,7 +190,7 @@ func (g *group) raftConfig() *raft.Config {
 	c.LocalID = raft.ServerID(g.options.NodeID)
 	c.HeartbeatTimeout, c.ElectionTimeout = g.options.Heartbeat, g.options.Heartbeat
 	// A leader that withheld its heartbeats for a moment must not resign before its
-	// followers may elect another. No promise depends on the leader lease: see confirmer.
+	// followers may elect another. No promise depends on the leader lease: see quorumCheck.
 	c.LeaderLeaseTimeout = g.options.Heartbeat
 	c.CommitTimeout = min(c.CommitTimeout, g.options.Heartbeat/10)
 	c.MaxAppendEntries = maxAppendEntries
@@ -205,8 +205,8 @@ func (g *group) raftConfig() *raft.Config {
 // start sets the parts going.
 func (g *group) start() {
 	for _, task := range []func(){
-		g.pipeline.pump, g.pipeline.settle, g.pipeline.followLeader, g.pipeline.evictWhenOver,
-		g.leadership.lead, g.leadership.watchStalled, g.snapshots.snapshot, g.watchdog.watch,
+		g.pipeline.pump, g.pipeline.completeProposals, g.pipeline.followLeader, g.pipeline.evictWhenOver,
+		g.leadership.run, g.leadership.watchStalled, g.snapshots.snapshot, g.watchdog.watch,
 		g.divergence.checkDivergence, g.membership.promotions, g.membership.join, g.reads.run,
 	} {
 		g.tasks.Go(task)
@@ -232,7 +232,7 @@ func (g *group) collect() {
 
 // leave hands leadership over before the node closes, and answers what is under way.
 func (g *group) leave() {
-	g.leadership.abdicate()
+	g.leadership.resign()
 	g.pipeline.linger()
 }
 

@@ -15,7 +15,7 @@ import (
 // handOver makes another member the leader. What is under way is finished first, and
 // what comes meanwhile waits, so that no caller is left in doubt.
 func (l *leadership) handOver(to raft.Server) error {
-	r := l.reign.Load()
+	r := l.current.Load()
 	if r == nil {
 		return failure.ErrNotLeader
 	}
@@ -25,7 +25,7 @@ func (l *leadership) handOver(to raft.Server) error {
 	defer l.queue.resume()
 	err := l.raft.change(l.raft.LeadershipTransferToServer(to.ID, to.Address))
 	if err == nil {
-		l.reign.CompareAndSwap(r, nil)
+		l.current.CompareAndSwap(r, nil)
 	}
 	return err
 }
@@ -52,11 +52,11 @@ func (l *leadership) successor() (best raft.Server, ok bool) {
 	return best, ok
 }
 
-// abdicate hands leadership over before the node closes, so that nobody waits for
+// resign hands leadership over before the node closes, so that nobody waits for
 // an election.
-func (l *leadership) abdicate() {
+func (l *leadership) resign() {
 	to, ok := l.successor()
-	if l.reign.Load() == nil || !ok {
+	if l.current.Load() == nil || !ok {
 		return
 	}
 	done := make(chan error, 1)

@@ -28,7 +28,7 @@ func TestALeaderStopsServingAsItHandsOver(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return from.group.leadership.handOver(to.group.membership.server()) == nil
 	}, 20*time.Second, time.Millisecond)
-	require.Nil(t, from.group.leadership.reign.Load())
+	require.Nil(t, from.group.leadership.current.Load())
 }
 
 // TestTheSuccessorIsUpAndLacksLeast, and be it that no member has applied anything yet.
@@ -72,6 +72,6 @@ func TestAFollowerHandsNothingOver(t *testing.T) {
 	n := newBareNode(t)
 	n.configure(t, "a", "b")
 	n.hear("b", 9, 0)
-	n.group.leadership.abdicate()
+	n.group.leadership.resign()
 	require.NotContains(t, n.said.String(), "handed over")
 }

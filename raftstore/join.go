@@ -49,7 +49,7 @@ type membership struct {
 // each other never found two.
 func (m *membership) join() {
 	told, log := false, joinLog{}
-	for ; !m.closing() && !m.settled(); pause(m.ctx, joinEvery) {
+	for ; !m.closing() && !m.established(); pause(m.ctx, joinEvery) {
 		believed := m.believed()
 		switch {
 		case believed == "" && !m.identity.hasJoined():
@@ -65,8 +65,8 @@ func (m *membership) join() {
 	}
 }
 
-// settled reports whether this node is a member for certain, and known where it is.
-func (m *membership) settled() bool {
+// established reports whether this node is a member for certain, and known where it is.
+func (m *membership) established() bool {
 	return m.identity.hasJoined() && m.machine.committed.Load() != nil && m.believed() == m.options.RaftAddr
 }
 
@@ -81,7 +81,7 @@ func (m *membership) attempt(log *joinLog, failed string, ask func() error) {
 	case errors.Is(err, failure.ErrLostState) && !m.identity.invited():
 		m.fatal(err)
 	case errors.Is(err, failure.ErrSpentID) && m.pristine():
-		m.beginNextLife()
+		m.beginNewIncarnation()
 	case errors.Is(err, failure.ErrSpentID):
 		m.fatal(failure.ErrRemoved) // with what it has promised, it is the node that was
 	}
@@ -240,7 +240,7 @@ func (m *membership) askIn(leader string) error {
 
 // takeIn makes a node a member that does not vote yet.
 func (m *membership) takeIn(from peer.Identity, j joining) error {
-	if m.leadership.reign.Load() == nil {
+	if m.leadership.current.Load() == nil {
 		return failure.ErrNotLeader
 	}
 	if from.NodeID != j.NodeID || j.RaftAddr == "" {
@@ -253,10 +253,10 @@ func (m *membership) takeIn(from peer.Identity, j joining) error {
 	seen := m.machine.configuration()
 	for _, s := range m.raft.servers() {
 		switch {
-		case string(s.ID) != j.NodeID && baseOf(string(s.ID)) == baseOf(j.NodeID) && j.KeepsPromises:
+		case string(s.ID) != j.NodeID && givenID(string(s.ID)) == givenID(j.NodeID) && j.KeepsPromises:
 			guards.LostState.Hit()
 			return fmt.Errorf("%w (%q)", failure.ErrLostState, s.ID)
-		case string(s.ID) != j.NodeID && baseOf(string(s.ID)) == baseOf(j.NodeID) && isLater(j.NodeID):
+		case string(s.ID) != j.NodeID && givenID(string(s.ID)) == givenID(j.NodeID) && isIncarnation(j.NodeID):
 			err := m.removeNode(string(s.ID)) // its earlier life is over
 			return errors.Join(err, failure.ErrTryAgain)
 		case string(s.ID) == j.NodeID && string(s.Address) == j.RaftAddr && (s.Suffrage == raft.Nonvoter || j.Invited):
@@ -278,10 +278,10 @@ func (m *membership) takeIn(from peer.Identity, j joining) error {
 	return m.raft.change(m.raft.AddNonvoter(raft.ServerID(j.NodeID), raft.ServerAddress(j.RaftAddr), seen, adminTimeout))
 }
 
-// beginNextLife gives the empty directory of a node whose id is spent another id, and
+// beginNewIncarnation gives the empty directory of a node whose id is spent another id, and
 // ends the process: the id is part of everything that runs.
-func (m *membership) beginNextLife() {
-	id := nextLife(m.options.NodeID)
+func (m *membership) beginNewIncarnation() {
+	id := newIncarnation(m.options.NodeID)
 	if len(id) > peer.MaxNameLen {
 		m.fatal(fmt.Errorf("the id %q is spent, and too long for a later life: give this node another --node-id", m.options.NodeID))
 		return
@@ -299,7 +299,7 @@ func (m *membership) pristine() bool {
 }
 
 // joined takes note of the cluster this node belongs to, and of what it agreed on.
-func (m *membership) joined(f founding) {
+func (m *membership) joined(f clusterConstants) {
 	if f.TestClock != m.testClock {
 		m.fatal(fmt.Errorf("%w: the cluster's is a test clock: %t, this node's: %t", failure.ErrClockKind, f.TestClock, m.testClock))
 	}

@@ -51,7 +51,7 @@ func TestOnlyALogBehindTheImageIsEmptied(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n, _ := keptNode(t, c.image, c.last)
-			require.NoError(t, n.group.recovery().dropCoveredLog())
+			require.NoError(t, n.group.recovery().dropCompactedLog())
 			left, err := n.group.logs.LastIndex()
 			require.NoError(t, err)
 			require.Equal(t, c.left, left)
@@ -64,7 +64,7 @@ func TestALogThatCannotBeReadIsLeftAlone(t *testing.T) {
 	unreadable := errors.New("unreadable")
 	n, store := keptNode(t, 50, 10)
 	store.err = unreadable
-	require.ErrorIs(t, n.group.recovery().dropCoveredLog(), unreadable)
+	require.ErrorIs(t, n.group.recovery().dropCompactedLog(), unreadable)
 	last, err := n.group.logs.LastIndex()
 	require.NoError(t, err)
 	require.EqualValues(t, 10, last)

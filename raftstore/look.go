@@ -64,7 +64,7 @@ func (n *Node) Digest() (index, hash uint64) {
 
 // Now is about the time the leader would stamp a decision with.
 func (n *Node) Now() engine.Stamp {
-	if r := n.group.leadership.reign.Load(); r != nil {
+	if r := n.group.leadership.current.Load(); r != nil {
 		return r.clock.Now()
 	}
 	at, arrivedRawNs := n.group.machine.last()
@@ -90,7 +90,7 @@ func (n *Node) Topology() *limiter.Topology {
 		Term: n.group.raft.CurrentTerm(), AppliedIndex: index, CommitIndex: n.group.raft.CommitIndex(),
 		Format: byte(n.group.format.agreed.Load()), Nodes: *n.host.peers.members.Load(),
 	}
-	if t.Leader == t.Self && n.group.leadership.reign.Load() == nil {
+	if t.Leader == t.Self && n.group.leadership.current.Load() == nil {
 		t.Leader = "" // elected, but not serving yet
 	}
 	t.LastLeader = n.lastLeader(t.Leader)

@@ -31,8 +31,8 @@ type machine struct {
 	// not this node's.
 	answers func(nonce uint64) []engine.Decision
 	fatal   func(error)
-	founded func(founding)   // called when the cluster's constants are known
-	differs func(difference) // called when the leader's history is not this node's; must not block
+	founded func(clusterConstants) // called when the cluster's constants are known
+	differs func(difference)       // called when the leader's history is not this node's; must not block
 	arrived func(index uint64) arrival
 	// reloaded is told when an image has taken the place of the state.
 	reloaded func()
@@ -177,7 +177,7 @@ func (m *machine) carryOut(s *state, h wire.Header, body []byte) error {
 		s.noted(body)
 	case wire.Clear:
 		return m.clear()
-	case wire.Found:
+	case wire.Bootstrap:
 		return m.found(s, body)
 	}
 	return nil
@@ -197,7 +197,7 @@ func (m *machine) decide(s *state, h wire.Header, body []byte) error {
 		if err != nil || !more {
 			return err
 		}
-		out := m.room(answers, done, len(call.Ops))
+		out := m.answersFor(answers, done, len(call.Ops))
 		if call.Atomic {
 			table.DecideAtomic(s.At, call.Ops, out)
 		} else {
@@ -214,8 +214,8 @@ func (m *machine) decide(s *state, h wire.Header, body []byte) error {
 // scratchOps is how many answers the scratch memory has at least: as many as most entries need.
 const scratchOps = 1024
 
-// room is where n answers go, of which done were given before.
-func (m *machine) room(answers []engine.Decision, done, n int) []engine.Decision {
+// answersFor is where n answers go, of which done were given before.
+func (m *machine) answersFor(answers []engine.Decision, done, n int) []engine.Decision {
 	if len(answers) >= done+n {
 		return answers[done : done+n]
 	}
@@ -250,7 +250,7 @@ func (m *machine) found(s *state, body []byte) error {
 }
 
 // adopt makes a new, empty table with the constants of the cluster.
-func (m *machine) adopt(f founding) {
+func (m *machine) adopt(f clusterConstants) {
 	m.options.IDLifetimeNs = f.IDLifetimeNs
 	m.table.Store(engine.NewTable(m.options))
 	m.founded(f)
@@ -271,7 +271,7 @@ func (m *machine) StoreConfiguration(index uint64, c raft.Configuration) {
 	if before := m.committed.Swap(now); before != nil {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.state.Gone = gone(m.state.Gone, before.ids(), now.ids())
+		m.state.RemovedIDs = removedIDs(m.state.RemovedIDs, before.ids(), now.ids())
 	}
 }
 
@@ -279,7 +279,7 @@ func (m *machine) StoreConfiguration(index uint64, c raft.Configuration) {
 func (m *machine) spent(id string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.Contains(m.state.Gone, id)
+	return slices.Contains(m.state.RemovedIDs, id)
 }
 
 // compare reports when the history of the node that proposed an entry is not this

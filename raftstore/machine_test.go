@@ -32,7 +32,7 @@ func newTestMachine(t *testing.T) *testMachine {
 	m := &testMachine{machine: newMachine(engine.Options{}), t: t, term: 1}
 	m.source, m.images = persistence.SystemSource(), images
 	m.answers = func(uint64) []engine.Decision { return nil }
-	m.founded = func(founding) {}
+	m.founded = func(clusterConstants) {}
 	m.machine.fatal = func(err error) { m.fatal = append(m.fatal, err) }
 	return m
 }

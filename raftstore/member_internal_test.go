@@ -30,12 +30,12 @@ func TestAMemberIsFoundByTheIDItWasGiven(t *testing.T) {
 func TestTheClustersConstantsCount(t *testing.T) {
 	const warning = "remembers ids for another time"
 	n := newBareNode(t)
-	n.group.membership.joined(founding{ClusterID: "one", IDLifetimeNs: n.host.idLifetimeNs})
+	n.group.membership.joined(clusterConstants{ClusterID: "one", IDLifetimeNs: n.host.idLifetimeNs})
 	require.NotContains(t, n.said.String(), warning)
 	require.Empty(t, n.ended)
-	n.group.membership.joined(founding{ClusterID: "one", IDLifetimeNs: int64(time.Hour)})
+	n.group.membership.joined(clusterConstants{ClusterID: "one", IDLifetimeNs: int64(time.Hour)})
 	require.Contains(t, n.said.String(), warning)
-	n.group.membership.joined(founding{ClusterID: "one", IDLifetimeNs: n.host.idLifetimeNs, TestClock: true})
+	n.group.membership.joined(clusterConstants{ClusterID: "one", IDLifetimeNs: n.host.idLifetimeNs, TestClock: true})
 	require.Len(t, n.ended, 1)
 	require.ErrorIs(t, n.ended[0], failure.ErrClockKind)
 	kept, ok, err := readIdentity(n.host.options.FS, n.host.options.DataDir)

@@ -31,7 +31,7 @@ func whereIs(id string, committed *configuration, newest []raft.Server) string {
 // move has the leader write down where this node is since it was started at another
 // address. Until then nobody reaches it; it reaches the others.
 func (m *membership) move() error {
-	if m.leadership.reign.Load() != nil {
+	if m.leadership.current.Load() != nil {
 		return m.relocate(joining{NodeID: m.options.NodeID, RaftAddr: m.options.RaftAddr}, m.machine.configuration())
 	}
 	addrs := m.options.Join

@@ -133,7 +133,7 @@ func (o *Options) complete() error {
 		if err := checkGivenID(o.NodeID); err != nil {
 			return err
 		}
-		o.forget()
+		o.useVolatileIdentity()
 	}
 	if o.FS == nil {
 		o.FS = vfs.Default
@@ -182,10 +182,10 @@ func checkNode(id, raftAddr string) error {
 	return nil
 }
 
-// checkGivenID refuses an id that no new node can have: the mark tells lives apart, and
+// checkGivenID refuses an id that no new node can have: the mark tells incarnations apart, and
 // there must be room for it.
 func checkGivenID(id string) error {
-	if id == "" || len(id) > maxGivenID || isLater(id) {
+	if id == "" || len(id) > maxGivenID || isIncarnation(id) {
 		return fmt.Errorf("--node-id must have 1 to %d characters and no %q, not %q", maxGivenID, incarnationMark, id)
 	}
 	return nil
@@ -197,9 +197,9 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// forget makes a node that keeps everything in memory. What it promised before it
+// useVolatileIdentity makes a node that keeps everything in memory. What it promised before it
 // was stopped is gone, so it must not come back as the node that promised it.
-func (o *Options) forget() {
-	o.NodeID = nextLife(o.NodeID)
+func (o *Options) useVolatileIdentity() {
+	o.NodeID = newIncarnation(o.NodeID)
 	o.FS, o.DataDir = vfs.NewMem(), "memory"
 }

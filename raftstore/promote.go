@@ -30,7 +30,7 @@ func (m *membership) promotions() {
 // promote gives a vote to the members that have caught up: a cold node that voted
 // at once would count for the majority without helping to make one.
 func (m *membership) promote() {
-	if m.leadership.reign.Load() == nil {
+	if m.leadership.current.Load() == nil {
 		return
 	}
 	seen := m.machine.configuration()

@@ -21,7 +21,7 @@ type pipeline struct {
 	raft       *consensus
 	machine    *machine
 	queue      *queue
-	confirms   *confirmer
+	confirms   *quorumCheck
 	leadership *leadership
 	reads      *reads
 	format     *format
@@ -49,13 +49,13 @@ func (p *pipeline) pump() {
 	defer close(p.proposals)
 	for b := p.queue.next(); b != nil; b = p.queue.next() {
 		p.awaitLeader(b)
-		switch r := p.leadership.reign.Load(); {
+		switch r := p.leadership.current.Load(); {
 		case r != nil:
 			p.reach(faults.BeforeProposal)
 			p.propose(b, r)
 		case b.foreign:
 			guards.ForeignCall.Hit()
-			p.queue.land(b, failure.ErrTryAgain)
+			p.queue.complete(b, failure.ErrTryAgain)
 		default:
 			p.reach(faults.BeforeForward)
 			p.sendToLeader(b)
@@ -66,7 +66,7 @@ func (p *pipeline) pump() {
 // awaitLeader holds a batch for a moment while there is no leader: long enough for
 // leadership to be handed over without anybody noticing more than a delay.
 func (p *pipeline) awaitLeader(b *batch) {
-	for p.leadership.reign.Load() == nil && p.peers.client(p.raft.leader()) == nil && time.Since(b.born) < p.options.Heartbeat/2 && !p.closing() {
+	for p.leadership.current.Load() == nil && p.peers.client(p.raft.leader()) == nil && time.Since(b.born) < p.options.Heartbeat/2 && !p.closing() {
 		time.Sleep(leaderlessPause)
 	}
 }
@@ -74,9 +74,9 @@ func (p *pipeline) awaitLeader(b *batch) {
 // propose stamps a batch and makes it an entry of the log. The Raft library takes
 // entries in order, and as many as may be under way fit its queue, so this does not
 // wait for it.
-func (p *pipeline) propose(b *batch, r *reign) {
-	p.queue.board(b)
-	p.makeRoom(b, r)
+func (p *pipeline) propose(b *batch, r *leaderTerm) {
+	p.queue.coalesce(b)
+	p.admitMemory(b, r)
 	if b.kind == wire.Tick {
 		b.data = append(b.data, p.leadership.noteWalls(r)...)
 	}
@@ -84,7 +84,7 @@ func (p *pipeline) propose(b *batch, r *reign) {
 }
 
 // apply hands an entry to the Raft library.
-func (p *pipeline) apply(b *batch, r *reign) raft.ApplyFuture {
+func (p *pipeline) apply(b *batch, r *leaderTerm) raft.ApplyFuture {
 	h := wire.Header{Kind: b.kind, Format: b.format, Term: r.term, Nonce: b.nonce, At: p.leadership.stampOf(b, r)}
 	h.CheckIndex, h.CheckHash = p.machine.check()
 	h.Put(b.data)
@@ -95,12 +95,12 @@ func (p *pipeline) apply(b *batch, r *reign) raft.ApplyFuture {
 	return p.raft.Apply(b.data, 0)
 }
 
-// settle tells the callers of each entry, in the order of the log.
-func (p *pipeline) settle() {
+// completeProposals tells the callers of each entry, in the order of the log.
+func (p *pipeline) completeProposals() {
 	for sent := range p.proposals {
 		said := p.raft.await(sent.future)
 		p.leadership.handover.saw(said)
-		p.evictions.land(sent.batch)
+		p.evictions.completed(sent.batch)
 		err := verdict(said)
 		if err != nil {
 			p.log.Debug("an entry has no answer", "raft", said, "so", err)
@@ -108,8 +108,8 @@ func (p *pipeline) settle() {
 		if said == nil {
 			err, _ = sent.future.Response().(error) // void, where it is one
 		}
-		p.queue.land(sent.batch, err)
-		p.told(sent, err)
+		p.queue.complete(sent.batch, err)
+		p.traceEntry(sent, err)
 	}
 }
 
@@ -145,5 +145,5 @@ func (p *pipeline) replyEarly(b *batch, at engine.Stamp) {
 		out = append(out, part...)
 	}
 	b.out = out
-	b.settle(nil)
+	b.complete(nil)
 }

@@ -36,15 +36,15 @@ const (
 	// worthOps make an entry that goes beside others: the operations then cost as much as
 	// it does (measured with 1 to 1024, at every depth of pipeline: 256 was best or even).
 	worthOps = 256
-	// patience is how long what was sent last may be under way until what waits goes,
+	// coalesceFor is how long what was sent last may be under way until what waits goes,
 	// however little it is: longer than a commit takes on a good disk in one
 	// data centre. An entry in so long costs a node a few hundredths of a processor.
-	patience = 5 * time.Millisecond
+	coalesceFor = 5 * time.Millisecond
 )
 
 // queue gathers the operations of all callers into batches until the pump takes
 // them: when something lands, or when they have become worth an entry of their own
-// (flight.go).
+// (inflight.go).
 type queue struct {
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -56,16 +56,16 @@ type queue struct {
 	paused  bool // next waits
 	// valueBytes is how long a string in an answer may be.
 	valueBytes int
-	// flying are the batches under way, by nonce, and their riders.
-	flying  map[uint64]*batch
-	flownAt time.Time   // when the newest of them left
-	late    *time.Timer // goes off when it has been under way for too long
+	// inFlight are the batches under way, by nonce, and their riders.
+	inFlight map[uint64]*batch
+	sentAt   time.Time   // when the newest of them left
+	late     *time.Timer // goes off when it has been under way for too long
 }
 
 func newQueue(valueBytes int) *queue {
-	q := &queue{valueBytes: valueBytes, slots: maxInFlight, nonce: rand.Uint64(), flying: map[uint64]*batch{}}
+	q := &queue{valueBytes: valueBytes, slots: maxInFlight, nonce: rand.Uint64(), inFlight: map[uint64]*batch{}}
 	q.changed = sync.NewCond(&q.mu)
-	q.late = time.AfterFunc(patience, q.nudge)
+	q.late = time.AfterFunc(coalesceFor, q.nudge)
 	return q
 }
 
@@ -169,22 +169,22 @@ func (q *queue) next() *batch {
 	}
 	b := q.take()
 	q.slots--
-	q.flying[b.nonce], q.flownAt = b, time.Now()
-	q.late.Reset(patience)
+	q.inFlight[b.nonce], q.sentAt = b, time.Now()
+	q.late.Reset(coalesceFor)
 	return b
 }
 
-// land gives a slot back and tells the callers of the batch.
-func (q *queue) land(b *batch, err error) {
+// complete gives a slot back and tells the callers of the batch.
+func (q *queue) complete(b *batch, err error) {
 	q.mu.Lock()
-	delete(q.flying, b.nonce)
-	if b.rider != nil {
-		delete(q.flying, b.rider.nonce)
+	delete(q.inFlight, b.nonce)
+	if b.coalesced != nil {
+		delete(q.inFlight, b.coalesced.nonce)
 	}
 	q.slots++
 	q.changed.Broadcast()
 	q.mu.Unlock()
-	b.settle(err)
+	b.complete(err)
 }
 
 // pause lets nothing more under way, and returns when nothing is or ctx ends.
@@ -192,14 +192,14 @@ func (q *queue) pause(ctx context.Context) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.paused = true
-	q.await(ctx, func() bool { return len(q.flying) == 0 })
+	q.await(ctx, func() bool { return len(q.inFlight) == 0 })
 }
 
 // empty returns when nothing waits and nothing is under way, or ctx ends.
 func (q *queue) empty(ctx context.Context) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.await(ctx, func() bool { return len(q.flying) == 0 && len(q.batches) == 0 })
+	q.await(ctx, func() bool { return len(q.inFlight) == 0 && len(q.batches) == 0 })
 }
 
 // await waits for what only changes under the lock, which the caller holds.
@@ -227,7 +227,7 @@ func (q *queue) resume() {
 // batch is under way.
 func (q *queue) answers(nonce uint64) []engine.Decision {
 	q.mu.Lock()
-	b := q.flying[nonce]
+	b := q.inFlight[nonce]
 	q.mu.Unlock()
 	if b == nil {
 		return nil
@@ -246,7 +246,7 @@ func (q *queue) expire(maxAge time.Duration) {
 		q.batches = q.batches[1:]
 	}
 	var lost []*batch
-	for _, b := range q.flying {
+	for _, b := range q.inFlight {
 		if time.Since(b.born) > maxAge {
 			lost = append(lost, b)
 		}

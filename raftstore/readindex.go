@@ -32,11 +32,11 @@ const (
 //
 // The read index is the last entry that the leader has applied, after it has applied
 // what was committed when the question arrived (see awaitCommitted). A leader
-// acknowledges a write after it has applied it, and before it serves (ascend) it applies
+// acknowledges a write after it has applied it, and before it serves (becomeLeader) it applies
 // everything that earlier leaders committed. So the read index covers every acknowledged
 // write, unless a later leader was elected before the call. A majority rules that out:
 // each of its nodes, asked after the call, was still in the leader's term, and a node
-// enters a later term before it votes in it (see confirmer). A follower then waits until
+// enters a later term before it votes in it (see quorumCheck). A follower then waits until
 // it has applied the read index. That entry is committed, so it stays valid whichever
 // node leads by then.
 //
@@ -50,9 +50,9 @@ func (rd *reads) readIndex() error {
 	if rd.disputed.Load() {
 		return failure.ErrTryAgain
 	}
-	if r := rd.leadership.reign.Load(); r != nil {
+	if r := rd.leadership.current.Load(); r != nil {
 		err := rd.readAsLeader(r, true)
-		if err == nil || rd.leadership.reign.Load() == r {
+		if err == nil || rd.leadership.current.Load() == r {
 			return err
 		}
 	}
@@ -60,7 +60,7 @@ func (rd *reads) readIndex() error {
 }
 
 // readAsLeader is readIndex where this node leads. forRead says that reads follow.
-func (rd *reads) readAsLeader(r *reign, forRead bool) error {
+func (rd *reads) readAsLeader(r *leaderTerm, forRead bool) error {
 	asked, at := time.Now(), rd.leadership.stamp(r)
 	if err := rd.awaitCommitted(); err != nil {
 		return err
@@ -88,7 +88,7 @@ type reads struct {
 	logs       *guardedLog
 	transport  *raft.NetworkTransport
 	leadership *leadership
-	confirms   *confirmer
+	confirms   *quorumCheck
 	disputed   *atomic.Bool // a divergence check is under way
 
 	freshness freshness
@@ -170,7 +170,7 @@ func (rd *reads) ask(forRead bool) error {
 }
 
 func (rd *reads) askOnce(forRead bool) error {
-	if r := rd.leadership.reign.Load(); r != nil {
+	if r := rd.leadership.current.Load(); r != nil {
 		return rd.readAsLeader(r, forRead)
 	}
 	asker, client := rd.peers.clients(rd.raft.leader())
@@ -267,7 +267,7 @@ func (rd *reads) awaitCommitted() error {
 // stillLeads returns nil when nobody had been elected after r began, as a majority
 // confirmed after the call: else this node's state may lack what another leader
 // answered.
-func (rd *reads) stillLeads(r *reign) error { return rd.confirms.wait(r.term) }
+func (rd *reads) stillLeads(r *leaderTerm) error { return rd.confirms.wait(r.term) }
 
 // lookStamp returns the time by which reads judge: the last entry's, or the later one that
 // came with a read index. It ignores a time of an earlier term, because the clock of the

@@ -67,7 +67,7 @@ func decodeReadIndexAnswer(b []byte) (a readIndexAnswer, ok bool) {
 // this node leads and no later leader had been elected when the follower asked.
 func (rd *reads) answerReadIndex(from peer.Identity, payload []byte) (byte, []byte) {
 	q, ok := decodeReadIndexQuestion(payload)
-	r := rd.leadership.reign.Load()
+	r := rd.leadership.current.Load()
 	switch {
 	case !ok:
 		return refused, []byte("a ReadIndex question is too short")
@@ -90,9 +90,9 @@ func (rd *reads) answerReadIndex(from peer.Identity, payload []byte) (byte, []by
 }
 
 // vouchedBy reports whether the asking node and this one are a majority in r's term, as
-// they can be with up to three voters. The question then proves what confirmer would ask:
+// they can be with up to three voters. The question then proves what quorumCheck would ask:
 // the follower was still in this term after the reads arrived.
-func (rd *reads) vouchedBy(id string, term uint64, r *reign) bool {
+func (rd *reads) vouchedBy(id string, term uint64, r *leaderTerm) bool {
 	if term != r.term {
 		return false
 	}
@@ -111,7 +111,7 @@ func (rd *reads) vouchedBy(id string, term uint64, r *reign) bool {
 // sent sooner but another entry, which costs each node a write. Raft allows a leader to
 // send this at any time: the sender led in that term, the entry is committed, and a
 // follower takes the commit index only up to an entry that its log has in the same term.
-func (rd *reads) tellCommitted(id string, q readIndexQuestion, r *reign, index, entryTerm uint64) {
+func (rd *reads) tellCommitted(id string, q readIndexQuestion, r *leaderTerm, index, entryTerm uint64) {
 	if q.applied >= index || q.last < index || rd.logs.stuckFor() > rd.options.Heartbeat/stuckFraction {
 		return // in the last case the follower may look for another leader, see gate
 	}

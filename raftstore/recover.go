@@ -26,7 +26,7 @@ type recovery struct {
 	newMachine func() *machine
 	raftConfig func() *raft.Config
 	// joined is told of the cluster of a recovered state.
-	joined func(founding)
+	joined func(clusterConstants)
 }
 
 // survivor is one line of that file.
@@ -40,13 +40,13 @@ func (r *recovery) run() error {
 	if err := r.checkKept(); err != nil {
 		return err
 	}
-	if err := r.dropCoveredLog(); err != nil {
+	if err := r.dropCompactedLog(); err != nil {
 		return err
 	}
 	return r.recoverIfAsked()
 }
 
-// recoverIfAsked makes the servers of the recovery file the whole cluster, see heir.
+// recoverIfAsked makes the servers of the recovery file the whole cluster, see forceNewCluster.
 //
 // The node's port must not be open yet: it tells others which cluster this is.
 func (r *recovery) recoverIfAsked() error {
@@ -62,7 +62,7 @@ func (r *recovery) recoverIfAsked() error {
 	servers, err := readSurvivors(f, o.NodeID, o.RaftAddr)
 	if err = errors.Join(err, f.Close()); err == nil {
 		r.log.Warn("making the nodes of the recovery file the whole cluster", "nodes", len(servers))
-		err = r.succeed(servers)
+		err = r.forceNewCluster(servers)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", recoverName, err)

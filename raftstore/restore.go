@@ -73,7 +73,7 @@ func (o *RestoreOptions) writeTable(into, clusterID string, b *persistence.Unpac
 		return err
 	}
 	s := state{Index: restoredIndex, Term: restoredTerm, At: b.Clock(o.Source, o.Credit)}
-	s.Founding = founding{ClusterID: clusterID, IDLifetimeNs: b.IDLifetimeNs, TestClock: b.At.Test}
+	s.Founding = clusterConstants{ClusterID: clusterID, IDLifetimeNs: b.IDLifetimeNs, TestClock: b.At.Test}
 	_, err = images.Seal(restoredIndex, restoredTerm, s.encode(), meta)
 	return err
 }

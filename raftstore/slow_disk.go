@@ -75,7 +75,7 @@ func (s *slowDisk) leaves(mine, theirs time.Duration) bool {
 func (l *leadership) leaveSlowDisk(s *slowDisk) {
 	var mine, theirs time.Duration
 	var to string
-	if l.reign.Load() != nil {
+	if l.current.Load() != nil {
 		mine = l.logs.times.median()
 		to, theirs = l.fastestDisk()
 	}

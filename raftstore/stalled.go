@@ -14,11 +14,11 @@ const (
 	handOverAgain = time.Minute
 )
 
-// stalled notices members that are up and get no entries. The Raft library can stop
+// stallCheck notices members that are up and get no entries. The Raft library can stop
 // replicating to a follower for good after its disk was slow (hashicorp/raft issue
 // 612), and can send it one image after another (issue 697). Another leader starts
 // afresh with everyone, so this one steps aside.
-type stalled struct {
+type stallCheck struct {
 	limit time.Duration
 	since map[string]progress
 	moved time.Time // when leadership was last handed over for this
@@ -31,7 +31,7 @@ type progress struct {
 }
 
 // check takes note of how far the members are and returns one that has stalled.
-func (s *stalled) check(self string, commit uint64, members []limiter.Member) (id string, yes bool) {
+func (s *stallCheck) check(self string, commit uint64, members []limiter.Member) (id string, yes bool) {
 	if s.since == nil {
 		s.since = map[string]progress{}
 	}
@@ -57,12 +57,12 @@ func (s *stalled) check(self string, commit uint64, members []limiter.Member) (i
 func (l *leadership) watchStalled() {
 	tick := time.NewTicker(housekeepEvery)
 	defer tick.Stop()
-	lagging := stalled{limit: l.options.StalledAfter}
+	lagging := stallCheck{limit: l.options.StalledAfter}
 	var disk slowDisk
 	for {
 		select {
 		case <-tick.C:
-			l.stepAside(&lagging)
+			l.leaveStalledMember(&lagging)
 			l.leaveSlowDisk(&disk)
 		case <-l.stop:
 			return
@@ -70,9 +70,9 @@ func (l *leadership) watchStalled() {
 	}
 }
 
-// stepAside hands leadership over when a member has stalled.
-func (l *leadership) stepAside(s *stalled) {
-	if l.reign.Load() == nil {
+// leaveStalledMember hands leadership over when a member has stalled.
+func (l *leadership) leaveStalledMember(s *stallCheck) {
+	if l.current.Load() == nil {
 		s.since = nil
 		return
 	}

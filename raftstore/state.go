@@ -12,23 +12,23 @@ type state struct {
 	Index, Term uint64
 	At          engine.Stamp // limiter time of the last entry
 	History     uint64
-	Founding    founding
+	Founding    clusterConstants
 	// Format is the newest form of any entry so far; 0 where an older weir made the image.
 	Format byte `json:",omitempty"`
 	// Walls is the newest note of the members' wall clocks. What it points to never changes.
 	Walls *wallNote `json:",omitempty"`
-	// Gone are the ids that no other node may have, see gone. The slice is never changed.
-	Gone []string `json:",omitempty"`
+	// RemovedIDs are the ids that no other node may have, see removedIDs. The slice is never changed.
+	RemovedIDs []string `json:"Gone,omitempty"`
 }
 
-// founding is what all nodes of a cluster must agree on, from its first entry.
-type founding struct {
+// clusterConstants is what all nodes of a cluster must agree on, from its first entry.
+type clusterConstants struct {
 	ClusterID    string
 	IDLifetimeNs int64
 	TestClock    bool
 }
 
-func (f founding) encode() []byte {
+func (f clusterConstants) encode() []byte {
 	b, err := json.Marshal(f)
 	if err != nil {
 		panic(err) // strings and integers always encode
@@ -36,7 +36,7 @@ func (f founding) encode() []byte {
 	return b
 }
 
-func decodeFounding(b []byte) (f founding, err error) {
+func decodeFounding(b []byte) (f clusterConstants, err error) {
 	if err := json.Unmarshal(b, &f); err != nil {
 		return f, err
 	}

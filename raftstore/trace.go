@@ -11,8 +11,8 @@ type Entry struct {
 	Err                      error
 }
 
-// told tells of an entry where somebody wants to know.
-func (p *pipeline) told(sent proposal, err error) {
+// traceEntry tells of an entry where somebody wants to know.
+func (p *pipeline) traceEntry(sent proposal, err error) {
 	if p.options.OnEntry != nil {
 		p.options.OnEntry(Entry{Ops: sent.batch.ops, Begun: sent.batch.born, Proposed: sent.at, Settled: time.Now(), Err: err})
 	}

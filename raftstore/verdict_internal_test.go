@@ -58,7 +58,7 @@ func TestEachCallerIsTold(t *testing.T) {
 			b := newBatch(wire.Decide, 1)
 			n.group.pipeline.proposals <- proposal{batch: b, future: c.future}
 			close(n.group.pipeline.proposals)
-			n.group.pipeline.settle()
+			n.group.pipeline.completeProposals()
 			<-b.done
 			require.Equal(t, c.want, b.err)
 			if c.logs {

@@ -29,7 +29,7 @@ const (
 )
 
 // noteWalls returns the body of a Tick. An older weir ignores it.
-func (l *leadership) noteWalls(r *reign) []byte {
+func (l *leadership) noteWalls(r *leaderTerm) []byte {
 	l.lastNote.Store(int64(l.uptime()))
 	if l.testClock {
 		return nil

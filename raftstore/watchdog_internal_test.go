@@ -130,7 +130,7 @@ func TestAStuckHandoverIsSeen(t *testing.T) {
 
 func TestAStalledMemberIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := stalled{limit: 10 * time.Second}
+		s := stallCheck{limit: 10 * time.Second}
 		members := func(index uint64, up bool) []limiter.Member {
 			return []limiter.Member{{ID: "a", AppliedIndex: 1, Up: true}, {ID: "b", AppliedIndex: index, Up: up}}
 		}

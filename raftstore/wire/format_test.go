@@ -120,10 +120,10 @@ func TestHeadersAtTheBounds(t *testing.T) {
 		want error
 	}{
 		"the oldest, and the first kind": {[]byte{wire.Oldest, byte(wire.Decide)}, nil},
-		"the newest, and the last kind":  {[]byte{wire.Version, byte(wire.Found)}, nil},
+		"the newest, and the last kind":  {[]byte{wire.Version, byte(wire.Bootstrap)}, nil},
 		"an older one":                   {[]byte{wire.Oldest - 1, 0}, wire.ErrMalformed},
 		"a later one":                    {[]byte{wire.Version + 1, 0}, wire.ErrVersion},
-		"a kind that is none":            {[]byte{wire.Oldest, byte(wire.Found) + 1}, wire.ErrMalformed},
+		"a kind that is none":            {[]byte{wire.Oldest, byte(wire.Bootstrap) + 1}, wire.ErrMalformed},
 	} {
 		whole := append(c.b, make([]byte, wire.HeaderLen-2)...)
 		_, body, err := wire.Split(whole, wire.Version)

@@ -43,7 +43,7 @@ const (
 	Decide Kind = iota // carry out the operations of the body
 	Tick               // only bring limiter time forward
 	Clear              // forget everything
-	Found              // the first entry of a cluster: what all nodes must agree on
+	Bootstrap              // the first entry of a cluster: what all nodes must agree on
 	numKinds
 )
 

@@ -45,7 +45,7 @@ func mayGo(q *queue) bool {
 func TestSmallBatchesWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(0)
-		time.Sleep(2 * patience)
+		time.Sleep(2 * coalesceFor)
 		queued(t, q, "a", 1, false)
 		first := q.next()
 
@@ -62,15 +62,15 @@ func TestSmallBatchesWait(t *testing.T) {
 
 		third, _ := queued(t, q, "e", 1, false)
 		require.False(t, mayGo(q))
-		q.land(first, nil)
+		q.complete(first, nil)
 		require.False(t, mayGo(q), "one is still under way")
-		q.land(second, nil)
+		q.complete(second, nil)
 		require.True(t, mayGo(q))
 		require.Same(t, third, q.next())
 
 		late, _ := queued(t, q, "f", 1, false)
 		go func() { got <- q.next() }()
-		time.Sleep(patience - time.Nanosecond)
+		time.Sleep(coalesceFor - time.Nanosecond)
 		require.False(t, mayGo(q))
 		start := time.Now()
 		require.Same(t, late, <-got, "what is under way has taken too long")
@@ -123,7 +123,7 @@ func TestARiderGoesInTheSameEntry(t *testing.T) {
 	foreign, _ := queued(t, q, "foreign", 3, true)
 	b := q.next()
 	require.Same(t, local, b)
-	q.board(b)
+	q.coalesce(b)
 	require.Zero(t, q.ops)
 	b.append(someOps("later", 1), false) // of the limit that the batch ended with
 
@@ -142,7 +142,7 @@ func TestARiderGoesInTheSameEntry(t *testing.T) {
 	for i := range b.answers() {
 		b.out[i].Remaining = int64(i)
 	}
-	q.land(b, nil)
+	q.complete(b, nil)
 	<-foreign.done
 	require.NoError(t, foreign.err)
 	for i := range 3 {
@@ -156,7 +156,7 @@ func TestARidersFateIsTheEntrys(t *testing.T) {
 		q := newQueue(0)
 		queued(t, q, "a", 1, false)
 		rider, _ := queued(t, q, "b", 1, true)
-		q.board(q.next())
+		q.coalesce(q.next())
 		time.Sleep(time.Second)
 		q.expire(time.Second / 2)
 		<-rider.done
@@ -175,13 +175,13 @@ func TestARiderOutlivesTheOneItRidesWith(t *testing.T) {
 		q.expire(time.Second / 2)
 		<-b.done
 		rider, _ := queued(t, q, "b", 1, true)
-		q.board(b)
+		q.coalesce(b)
 		b.answers()[2].Remaining = 7
-		q.land(b, nil)
+		q.complete(b, nil)
 		<-rider.done
 		require.NoError(t, rider.err)
 		require.EqualValues(t, 7, rider.out[0].Remaining)
-		require.Empty(t, q.flying)
+		require.Empty(t, q.inFlight)
 	})
 }
 
@@ -192,12 +192,12 @@ func TestAnswersAreGivenOnce(t *testing.T) {
 	queued(t, q, "a", 1, false)
 	rider, _ := queued(t, q, "b", 1, true)
 	b := q.next()
-	q.board(b)
+	q.coalesce(b)
 	read := make(chan int)
 	go func() { <-rider.done; read <- len(rider.out) }()
 	b.answers()
-	b.settle(nil)
-	q.land(b, nil)
+	b.complete(nil)
+	q.complete(b, nil)
 	require.Equal(t, 1, <-read)
 }
 
@@ -207,13 +207,13 @@ func TestWhoDoesNotBoard(t *testing.T) {
 	b, _ := queued(t, q, "a", maxEntryOps, false)
 	behind, _ := queued(t, q, "b", 1, true)
 	require.Same(t, b, q.next())
-	q.board(b)
-	require.Nil(t, b.rider, "it is full")
-	q.land(b, nil)
+	q.coalesce(b)
+	require.Nil(t, b.coalesced, "it is full")
+	q.complete(b, nil)
 	require.Same(t, behind, q.next())
 
 	_, err := q.special(wire.Tick)
 	require.NoError(t, err)
-	q.board(behind)
-	require.Nil(t, behind.rider, "a tick is no decision")
+	q.coalesce(behind)
+	require.Nil(t, behind.coalesced, "a tick is no decision")
 }

@@ -33,14 +33,14 @@ const termLeap = 1 << 20
 // keyCurrentTerm is the Raft library's name for it.
 var keyCurrentTerm = []byte("CurrentTerm")
 
-// succeed makes this node one of the servers that a cluster is to consist of.
-func (r *recovery) succeed(servers []raft.Server) error {
+// forceNewCluster makes this node one of the servers that a cluster is to consist of.
+func (r *recovery) forceNewCluster(servers []raft.Server) error {
 	log, again, err := r.endLog()
 	if err != nil {
 		return err
 	}
 	// The library leaves the machine it is given in a state that is not to be used.
-	h := &heir{machine: r.newMachine(), log: log, self: r.options.NodeID, servers: servers, again: again}
+	h := &recoveredMachine{machine: r.newMachine(), log: log, self: r.options.NodeID, servers: servers, again: again}
 	images := imageStore{images: r.images, faults: r.faults, recovered: true}
 	if err := raft.RecoverCluster(r.raftConfig(), h, log, r.logs, images, nil, raft.Configuration{Servers: servers}); err != nil {
 		return err
@@ -62,8 +62,8 @@ func (r *recovery) succeed(servers []raft.Server) error {
 	return nil
 }
 
-// heir is a machine whose snapshot is the first state of another cluster.
-type heir struct {
+// recoveredMachine is a machine whose snapshot is the first state of another cluster.
+type recoveredMachine struct {
 	*machine
 	log     *endedLog
 	self    string
@@ -73,20 +73,20 @@ type heir struct {
 
 // Snapshot takes the state over. One without an id has decided nothing yet, and gets
 // one from its first leader.
-func (h *heir) Snapshot() (raft.FSMSnapshot, error) {
+func (h *recoveredMachine) Snapshot() (raft.FSMSnapshot, error) {
 	if err := h.check(); err != nil {
 		return nil, err
 	}
 	f := &h.machine.state.Founding // nobody else has this machine
 	if f.ClusterID != "" && !h.again {
-		f.ClusterID = successorID(f.ClusterID, h.servers)
+		f.ClusterID = recoveredClusterID(f.ClusterID, h.servers)
 	}
 	return h.machine.Snapshot()
 }
 
 // check refuses nodes that the cluster never had. A recovery that is begun again has its
 // id already: it is for the same nodes, or for this one alone.
-func (h *heir) check() error {
+func (h *recoveredMachine) check() error {
 	var known []string
 	if c := h.committed.Load(); c != nil {
 		known = c.ids()
@@ -106,8 +106,8 @@ func (h *heir) check() error {
 	return nil
 }
 
-// successorID is the id of the cluster that these servers of another one become.
-func successorID(old string, servers []raft.Server) string {
+// recoveredClusterID is the id of the cluster that these servers of another one become.
+func recoveredClusterID(old string, servers []raft.Server) string {
 	lines := []string{old}
 	for _, id := range idsOf(servers) {
 		lines = append(lines, fmt.Sprintf("%q", id))

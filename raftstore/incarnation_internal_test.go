@@ -13,15 +13,15 @@ import (
 
 func TestGone(t *testing.T) {
 	before := []string{"a"}
-	now := gone(before, []string{"a", "b", "c", "d~1"}, []string{"c"})
+	now := removedIDs(before, []string{"a", "b", "c", "d~1"}, []string{"c"})
 	require.Equal(t, []string{"a", "b"}, now)
 	require.Equal(t, []string{"a"}, before)
-	for i := range maxGone {
-		now = gone(now, []string{fmt.Sprint(i)}, nil)
+	for i := range maxRemovedIDs {
+		now = removedIDs(now, []string{fmt.Sprint(i)}, nil)
 	}
-	require.Len(t, now, maxGone)
+	require.Len(t, now, maxRemovedIDs)
 	require.NotContains(t, now, "b", "the oldest goes first")
-	require.Contains(t, now, fmt.Sprint(maxGone-1))
+	require.Contains(t, now, fmt.Sprint(maxRemovedIDs-1))
 }
 
 // TestWhereANodeIs: what only this node has heard of a change may be undone.
@@ -59,7 +59,7 @@ func TestWhoMayInherit(t *testing.T) {
 		{"a b c", "", "a b", true, false},
 		{"a b c", "", "a", true, true},
 	} {
-		h := &heir{machine: newMachine(engine.Options{}), log: &endedLog{configured: servers(c.log)}, servers: servers(c.left), again: c.again}
+		h := &recoveredMachine{machine: newMachine(engine.Options{}), log: &endedLog{configured: servers(c.log)}, servers: servers(c.left), again: c.again}
 		h.committed.Store(&configuration{servers: servers(c.before)})
 		require.Equal(t, c.fine, h.check() == nil, "%+v", c)
 	}

@@ -13,7 +13,7 @@ import (
 
 // electorate is some voters, of which n0 has the confirmer.
 type electorate struct {
-	*confirmer
+	*quorumCheck
 	own   uint64     // the term of n0
 	asked [][]string // who, each time
 	halt  chan struct{}
@@ -25,7 +25,7 @@ func newElectorate(voters int) *electorate {
 	for i := range voters {
 		ids = append(ids, fmt.Sprint("n", i))
 	}
-	e.confirmer = &confirmer{
+	e.quorumCheck = &quorumCheck{
 		self: "n0", term: func() uint64 { return e.own }, voters: func() []string { return ids },
 		ask: func(ids []string) { e.asked = append(e.asked, ids) }, stop: e.halt,
 	}

@@ -26,18 +26,18 @@ func (p *pipeline) full(num, den int64) bool {
 	return p.machine.table.Load().MemoryBytes() >= bound && p.used() >= bound
 }
 
-// short reports whether there is no memory for new keys, and eviction can give none.
-func (p *pipeline) short() bool {
+// memoryExhausted reports whether there is no memory for new keys, and eviction can give none.
+func (p *pipeline) memoryExhausted() bool {
 	if p.denyWhenFull {
 		return p.full(softNum, softDen)
 	}
 	return p.evictions.isFirm() && p.full(firmNum, firmDen)
 }
 
-// refuse answers the operations that would take memory when there is none, and
+// refuseGrowth answers the operations that would take memory when there is none, and
 // returns how many it answered. Only the leader's memory counts: what it lets into
 // the log, everyone carries out.
-func (p *pipeline) refuse(ops []engine.Op, out []engine.Decision, answered []bool) (refused int) {
+func (p *pipeline) refuseGrowth(ops []engine.Op, out []engine.Decision, answered []bool) (refused int) {
 	at, _ := p.machine.last()
 	table := p.machine.table.Load()
 	for i := range ops {
@@ -49,8 +49,8 @@ func (p *pipeline) refuse(ops []engine.Op, out []engine.Decision, answered []boo
 	return refused
 }
 
-// refuseAll is refuse for operations that are carried out together or not at all.
-func (p *pipeline) refuseAll(ops []engine.Op, out []engine.Decision) bool {
+// refuseGrowthOfAll is refuse for operations that are carried out together or not at all.
+func (p *pipeline) refuseGrowthOfAll(ops []engine.Op, out []engine.Decision) bool {
 	at, _ := p.machine.last()
 	table := p.machine.table.Load()
 	for i := range ops {

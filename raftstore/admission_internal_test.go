@@ -80,11 +80,11 @@ func TestNoMemoryOnlyWithoutVictims(t *testing.T) {
 	p := &pipeline{host: &host{maxMemory: 2 * table.CompactBytes()}, evictions: newEvictions(), machine: &machine{}}
 	p.machine.table.Store(table)
 	p.evictions.setFirm(true)
-	require.False(t, p.short(), "memory is not full")
+	require.False(t, p.memoryExhausted(), "memory is not full")
 	fill(4000)
-	require.True(t, p.short())
+	require.True(t, p.memoryExhausted())
 	p.evictions.setFirm(false)
-	require.False(t, p.short(), "there may be something to evict")
+	require.False(t, p.memoryExhausted(), "there may be something to evict")
 	p.denyWhenFull = true
-	require.True(t, p.short(), "nothing is evicted")
+	require.True(t, p.memoryExhausted(), "nothing is evicted")
 }

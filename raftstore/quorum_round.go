@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// round is one question to the voters.
-type round struct {
+// quorumRound is one question to the voters.
+type quorumRound struct {
 	term    uint64 // in which this node was elected
 	born    time.Time
 	begun   time.Time
@@ -19,15 +19,15 @@ type round struct {
 }
 
 // few reports whether those who are asked cannot make up a majority.
-func (r *round) few() bool { return len(r.asked) <= len(r.voters)/2 }
+func (r *quorumRound) few() bool { return len(r.asked) <= len(r.voters)/2 }
 
 // lacks reports whether a node has a vote that was not heard yet.
-func (r *round) lacks(id string) bool {
+func (r *quorumRound) lacks(id string) bool {
 	return slices.Contains(r.voters, id) && !slices.Contains(r.yes, id)
 }
 
 // wake has due called. The caller holds mu.
-func (c *confirmer) wake(after time.Duration) {
+func (c *quorumCheck) wake(after time.Duration) {
 	if c.timer == nil {
 		c.timer = time.AfterFunc(after, c.due)
 		return
@@ -37,7 +37,7 @@ func (c *confirmer) wake(after time.Duration) {
 
 // due asks all voters when those who were quick so far are not, or begins a round for
 // those who have waited for others long enough.
-func (c *confirmer) due() {
+func (c *quorumCheck) due() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch r := c.now; {

@@ -18,7 +18,7 @@ func (q *queue) ready() bool {
 	if q.paused || q.slots == 0 || len(q.batches) == 0 {
 		return false
 	}
-	return len(q.flying) == 0 || q.ops >= worthOps || time.Since(q.flownAt) >= patience
+	return len(q.inFlight) == 0 || q.ops >= worthOps || time.Since(q.sentAt) >= coalesceFor
 }
 
 // nudge looks whether what waits may go because of the time that has passed. Without
@@ -41,16 +41,16 @@ func (q *queue) take() *batch {
 	return b
 }
 
-// board lets the batch that waits behind b go in the same entry, where it fits: on
+// coalesce lets the batch that waits behind b go in the same entry, where it fits: on
 // the leader the calls of its own clients and those of other nodes need not be apart.
-func (q *queue) board(b *batch) {
+func (q *queue) coalesce(b *batch) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if b.kind != wire.Decide || len(q.batches) == 0 {
 		return
 	}
 	if next := q.batches[0]; next.kind == wire.Decide && b.fits(next.ops, len(next.body()), next.said) {
-		b.carry(q.take())
-		q.flying[next.nonce] = next
+		b.coalesce(q.take())
+		q.inFlight[next.nonce] = next
 	}
 }

@@ -37,10 +37,10 @@ func (r *recovery) checkKept() error {
 	return err
 }
 
-// dropCoveredLog empties a log that ends before the newest image. The Raft library
+// dropCompactedLog empties a log that ends before the newest image. The Raft library
 // installs an image first and removes the log before it later; after a crash in
 // between, the next entry would leave a gap, which the log refuses.
-func (r *recovery) dropCoveredLog() error {
+func (r *recovery) dropCompactedLog() error {
 	infos, err := r.images.List()
 	if err != nil || len(infos) == 0 {
 		return err

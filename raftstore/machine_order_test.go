@@ -34,9 +34,9 @@ func TestAnEntryOfAnOlderTermIsVoid(t *testing.T) {
 }
 
 // foundAs applies a founding entry.
-func (m *testMachine) foundAs(f founding) any {
+func (m *testMachine) foundAs(f clusterConstants) any {
 	data := append(make([]byte, wire.HeaderLen), f.encode()...)
-	wire.Header{Kind: wire.Found, Term: 1, At: at(0)}.Put(data)
+	wire.Header{Kind: wire.Bootstrap, Term: 1, At: at(0)}.Put(data)
 	m.index++
 	return m.Apply(&raft.Log{Index: m.index, Term: 1, Type: raft.LogCommand, Data: data})
 }
@@ -45,18 +45,18 @@ func (m *testMachine) foundAs(f founding) any {
 // founding entry made them.
 func TestASecondFoundingIsIgnored(t *testing.T) {
 	m := newTestMachine(t)
-	var told []founding
-	m.founded = func(f founding) { told = append(told, f) }
-	first := founding{ClusterID: "first", IDLifetimeNs: 7}
+	var told []clusterConstants
+	m.founded = func(f clusterConstants) { told = append(told, f) }
+	first := clusterConstants{ClusterID: "first", IDLifetimeNs: 7}
 	require.Nil(t, m.foundAs(first))
 	m.entry(wire.Header{Term: 1, At: at(0)}, bucket)
 	table := m.table.Load()
-	for _, again := range []founding{{ClusterID: "second", IDLifetimeNs: 8}, first} {
+	for _, again := range []clusterConstants{{ClusterID: "second", IDLifetimeNs: 8}, first} {
 		require.Nil(t, m.foundAs(again))
 	}
 	require.Equal(t, first, m.state.Founding)
 	require.EqualValues(t, 7, m.options.IDLifetimeNs)
-	require.Equal(t, []founding{first}, told)
+	require.Equal(t, []clusterConstants{first}, told)
 	require.Same(t, table, m.table.Load())
 	_, out := m.entry(wire.Header{Term: 1, At: at(0)}, bucket)
 	require.Zero(t, out[0].Remaining, "what was taken before is still taken")
@@ -127,8 +127,8 @@ func TestATestClockGoesOnFromTheLastEntry(t *testing.T) {
 	m := newTestMachine(t)
 	m.entry(wire.Header{Term: 1, At: at(7000)}, bucket)
 	l := &leadership{host: &host{}, machine: m.machine}
-	behind := &reign{clock: persistence.StartTestClock(at(4000))}
-	ahead := &reign{clock: persistence.StartTestClock(at(9000))}
+	behind := &leaderTerm{clock: persistence.StartTestClock(at(4000))}
+	ahead := &leaderTerm{clock: persistence.StartTestClock(at(9000))}
 	require.Equal(t, at(7500), l.stampOf(&batch{moveNs: 500e6}, behind))
 	require.Equal(t, at(9500), l.stampOf(&batch{moveNs: 500e6}, ahead))
 	require.Equal(t, at(4000), l.stampOf(&batch{}, behind), "it moves nothing")

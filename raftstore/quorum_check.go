@@ -17,7 +17,7 @@ const (
 	gatherFor = time.Millisecond
 )
 
-// confirmer finds out whether this node's state is still the newest: that nobody
+// quorumCheck finds out whether this node's state is still the newest: that nobody
 // was elected after it before those who wait had asked. Everyone who waits shares a
 // round, and one round is under way at a time: the next one begins when it ends, with
 // all who have come meanwhile. If they are fewer than the round was for, it waits for as
@@ -37,7 +37,7 @@ const (
 // follower, whatever was asked and when. An answer that was on its way while another
 // leader was elected counts as well (seen in a test), and there may be several, so that
 // to ask twice does not help.
-type confirmer struct {
+type quorumCheck struct {
 	self   string
 	term   func() uint64      // this node's own, now
 	voters func() []string    // of the newest configuration, this node among them
@@ -45,9 +45,9 @@ type confirmer struct {
 	stop   <-chan struct{}    // nobody asks any more
 
 	mu    sync.Mutex
-	now   *round   // under way; nil: none
-	next  *round   // what comers join; nil: nobody waits
-	quick []string // who made up the majority of the last round that had one
+	now   *quorumRound // under way; nil: none
+	next  *quorumRound // what comers join; nil: nobody waits
+	quick []string     // who made up the majority of the last round that had one
 	// enough is how many begin the next round before the timer does.
 	enough int
 	timer  *time.Timer // calls due; nil before it is needed
@@ -55,15 +55,15 @@ type confirmer struct {
 
 // wait returns nil when nobody had been elected in a term after the given one when it
 // was called, ErrTryAgain when somebody was or a majority does not answer.
-func (c *confirmer) wait(term uint64) error { return c.settled(c.join(term), term) }
+func (c *quorumCheck) wait(term uint64) error { return c.await(c.join(term), term) }
 
 // join is the first half of wait: the question may be asked while the caller does
 // something else.
-func (c *confirmer) join(term uint64) *round {
+func (c *quorumCheck) join(term uint64) *quorumRound {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.next == nil {
-		c.next = &round{term: term, born: time.Now(), done: make(chan struct{})}
+		c.next = &quorumRound{term: term, born: time.Now(), done: make(chan struct{})}
 	}
 	mine := c.next
 	if mine.waiters++; c.now == nil && mine.waiters >= c.enough {
@@ -72,8 +72,8 @@ func (c *confirmer) join(term uint64) *round {
 	return mine
 }
 
-// settled is the second half, for the round that join returned.
-func (c *confirmer) settled(mine *round, term uint64) error {
+// await is the second half, for the round that join returned.
+func (c *quorumCheck) await(mine *quorumRound, term uint64) error {
 	if mine.term != term {
 		guards.OldRound.Hit()
 		return failure.ErrTryAgain // one of the two is over
@@ -87,7 +87,7 @@ func (c *confirmer) settled(mine *round, term uint64) error {
 }
 
 // begin begins the next round. The caller holds mu.
-func (c *confirmer) begin() {
+func (c *quorumCheck) begin() {
 	r := c.next
 	c.now, c.next, r.begun = r, nil, time.Now()
 	if c.term() != r.term {
@@ -107,7 +107,7 @@ func (c *confirmer) begin() {
 }
 
 // count takes a voter's yes. The caller holds mu.
-func (c *confirmer) count(id string) {
+func (c *quorumCheck) count(id string) {
 	r := c.now
 	if !r.lacks(id) {
 		return
@@ -119,7 +119,7 @@ func (c *confirmer) count(id string) {
 }
 
 // end ends the round that is under way. The caller holds mu.
-func (c *confirmer) end(err error) {
+func (c *quorumCheck) end(err error) {
 	r := c.now
 	r.err, c.now = err, nil
 	close(r.done)
@@ -139,7 +139,7 @@ func (c *confirmer) end(err error) {
 }
 
 // open returns the round that asks a node and lacks its answer; nil: none does.
-func (c *confirmer) open(id string) *round {
+func (c *quorumCheck) open(id string) *quorumRound {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.now == nil || !c.now.lacks(id) || !slices.Contains(c.now.asked, id) {
@@ -150,7 +150,7 @@ func (c *confirmer) open(id string) *round {
 
 // heard takes the answer of a node that was asked after open returned r, and reports
 // whether it settled anything.
-func (c *confirmer) heard(r *round, id string, term uint64) bool {
+func (c *quorumCheck) heard(r *quorumRound, id string, term uint64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -167,7 +167,7 @@ func (c *confirmer) heard(r *round, id string, term uint64) bool {
 }
 
 // expire ends the wait for voters that do not answer.
-func (c *confirmer) expire(maxAge time.Duration) {
+func (c *quorumCheck) expire(maxAge time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for c.now != nil && time.Since(c.now.born) > maxAge {
@@ -176,7 +176,7 @@ func (c *confirmer) expire(maxAge time.Duration) {
 }
 
 // abandon ends every wait: this node does not lead any more.
-func (c *confirmer) abandon() {
+func (c *quorumCheck) abandon() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.now == nil && c.next != nil {
@@ -189,7 +189,7 @@ func (c *confirmer) abandon() {
 
 // follow asks a member for its term whenever wake has a token and a round lacks the member, one
 // question at a time, until ctx ends.
-func (c *confirmer) follow(ctx context.Context, id string, wake <-chan struct{}, askTerm func(context.Context) (uint64, error)) {
+func (c *quorumCheck) follow(ctx context.Context, id string, wake <-chan struct{}, askTerm func(context.Context) (uint64, error)) {
 	for {
 		select {
 		case <-wake:

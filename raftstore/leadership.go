@@ -23,12 +23,12 @@ const (
 	tickAfter = time.Second
 )
 
-// reign is one term in which this node leads and serves. Its clock is set once: it
+// leaderTerm is one term in which this node leads and serves. Its clock is set once: it
 // shows the last stamp this node applied plus the time that has passed on its own
 // monotonic clock since that entry arrived (arrivals.go). The entry was stamped
 // before it arrived, so the clock is never ahead of the real time since then,
 // whichever node stamped it.
-type reign struct {
+type leaderTerm struct {
 	term  uint64
 	clock persistence.Clock
 }
@@ -41,13 +41,13 @@ type leadership struct {
 	machine  *machine
 	logs     *guardedLog
 	queue    *queue
-	confirms *confirmer
+	confirms *quorumCheck
 	// status describes this node.
 	status func() status
 
-	reign     atomic.Pointer[reign] // nil: this node does not lead, or not yet
-	lastEntry atomic.Int64          // uptime at the last proposal
-	lastNote  atomic.Int64          // uptime when wall clocks were last noted
+	current   atomic.Pointer[leaderTerm] // nil: this node does not lead, or not yet
+	lastEntry atomic.Int64               // uptime at the last proposal
+	lastNote  atomic.Int64               // uptime when wall clocks were last noted
 	handover  handoverWatch
 	advancing sync.Mutex // held while a test clock is moved
 
@@ -57,25 +57,26 @@ type leadership struct {
 	coldStarts, uncredited, downtimeCredit atomic.Int64
 }
 
-// lead follows the Raft library's changes of leadership until the node closes.
-func (l *leadership) lead() {
+// run follows the Raft library's changes of leadership until the node closes.
+func (l *leadership) run() {
 	for {
 		select {
 		case leads := <-l.raft.LeaderCh():
-			l.reign.Store(nil)
+			l.current.Store(nil)
 			l.confirms.abandon()
 			if leads {
-				l.ascend()
+				l.becomeLeader()
 			}
 		case <-l.stop:
-			l.reign.Store(nil)
+			l.current.Store(nil)
 			return
 		}
 	}
 }
 
-// ascend begins a reign: what earlier leaders committed is applied first.
-func (l *leadership) ascend() {
+// becomeLeader lets this node serve as the leader of its term, once it has applied what earlier
+// leaders committed.
+func (l *leadership) becomeLeader() {
 	for l.raft.State() == raft.Leader {
 		term := l.raft.CurrentTerm()
 		barrier := l.raft.Barrier(l.electionTimeout())
@@ -89,8 +90,8 @@ func (l *leadership) ascend() {
 		if entry, ok := barrier.(interface{ Index() uint64 }); ok {
 			l.machine.passTo(entry.Index()) // the library's barrier entry does not reach the machine
 		}
-		r := &reign{term: term, clock: l.resumeClock()}
-		if !l.identity.hasCluster() && !l.found(r) {
+		r := &leaderTerm{term: term, clock: l.resumeClock()}
+		if !l.identity.hasCluster() && !l.bootstrap(r) {
 			continue
 		}
 		l.reach(faults.BeforeLeadership)
@@ -99,7 +100,7 @@ func (l *leadership) ascend() {
 			continue
 		}
 		l.lastEntry.Store(int64(l.uptime()))
-		l.reign.Store(r)
+		l.current.Store(r)
 		l.queue.special(wire.Tick) // notes the wall clocks; a closed queue needs no note
 		l.log.Info("this node leads", "term", term)
 		return
@@ -125,7 +126,7 @@ func (l *leadership) clockFrom(at engine.Stamp, arrivedRawNs int64) persistence.
 const maxFirstNs = int64(1) << 61
 
 // stamp is the time of an entry proposed now.
-func (l *leadership) stamp(r *reign) engine.Stamp {
+func (l *leadership) stamp(r *leaderTerm) engine.Stamp {
 	if l.faults.Has(faults.WallClock) {
 		return engine.Stamp{NowNs: l.source.WallNs()}
 	}
@@ -134,7 +135,7 @@ func (l *leadership) stamp(r *reign) engine.Stamp {
 
 // stampOf is the time of a batch that is proposed now. An entry that moves a test clock goes on
 // from the last entry: an entry with an unknown end may have moved it beyond r's clock.
-func (l *leadership) stampOf(b *batch, r *reign) engine.Stamp {
+func (l *leadership) stampOf(b *batch, r *leaderTerm) engine.Stamp {
 	at := l.stamp(r)
 	if b.moveNs > 0 {
 		at.NowNs = max(at.NowNs, l.machine.lastStamp().NowNs)
@@ -143,17 +144,17 @@ func (l *leadership) stampOf(b *batch, r *reign) engine.Stamp {
 	return at
 }
 
-// found writes the cluster's first entry: the constants that every node takes from
+// bootstrap writes the cluster's first entry: the constants that every node takes from
 // the log and not from its flags.
-func (l *leadership) found(r *reign) bool {
+func (l *leadership) bootstrap(r *leaderTerm) bool {
 	id, err := newClusterID()
 	if err != nil {
 		l.fatal(err)
 		return false
 	}
-	f := founding{ClusterID: id, IDLifetimeNs: l.idLifetimeNs, TestClock: l.testClock}
+	f := clusterConstants{ClusterID: id, IDLifetimeNs: l.idLifetimeNs, TestClock: l.testClock}
 	data := append(make([]byte, wire.HeaderLen), f.encode()...)
-	wire.Header{Kind: wire.Found, Term: r.term, At: r.clock.Now()}.Put(data)
+	wire.Header{Kind: wire.Bootstrap, Term: r.term, At: r.clock.Now()}.Put(data)
 	future := l.raft.Apply(data, l.electionTimeout())
 	if err := l.raft.await(future); err != nil {
 		l.log.Warn("the cluster could not be founded yet", "error", err)
@@ -174,7 +175,7 @@ func newClusterID() (string, error) {
 // keepTime lets limiter time go on in the log of an idle leader, so that the next
 // leader's clock lacks little.
 func (l *leadership) keepTime() {
-	r := l.reign.Load()
+	r := l.current.Load()
 	if r == nil {
 		return
 	}
@@ -190,7 +191,7 @@ func (l *leadership) keepTime() {
 func (l *leadership) advanceHere(ns int64) error {
 	l.advancing.Lock()
 	defer l.advancing.Unlock()
-	r := l.reign.Load()
+	r := l.current.Load()
 	if r == nil {
 		return failure.ErrNotLeader
 	}
