@@ -7,40 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/weir-project/weir/engine/internal/arena"
 )
-
-// requireWhole: what a shard knows of its entries in several places is the same everywhere.
-func (s *shard) requireWhole(t *testing.T) {
-	users, kinds, linked := map[uint32]uint32{}, [numKinds]int64{}, map[arena.Ref]bool{}
-	count := func(r arena.Ref) {
-		for ; r != 0; r = entry(s.slab.At(r)).next() {
-			linked[r] = true
-		}
-	}
-	for level := range s.wheel.heads {
-		for _, r := range s.wheel.heads[level] {
-			count(r)
-		}
-	}
-	count(s.wheel.never)
-	for g := range s.index.segments() {
-		g.each(func(r arena.Ref) {
-			e := entry(s.slab.At(r))
-			users[e.limit()]++
-			kinds[e.kind()]++
-			require.True(t, linked[r], "it is in the wheel")
-			require.True(t, !isBucket(e.kind()) || stateLen(e) >= limitStateLen(s.limits.at(e.limit())))
-			delete(linked, r)
-		})
-	}
-	require.Empty(t, linked, "what the wheel has is there")
-	require.Equal(t, kinds, s.counts.entries)
-	for id := 1; id < len(s.limits.slots); id++ {
-		require.Equal(t, users[uint32(id)], s.limits.slots[id].refs)
-	}
-}
 
 // bounded is traffic on a table at the bound of its memory: policies that change to limits
 // with longer states, checks of several of them, holds, and keys of all lengths.
@@ -135,7 +102,7 @@ func TestAccountsAtTheBound(t *testing.T) {
 				refused++
 			}
 			if i%50 == 0 {
-				b.table.shards[0].requireWhole(t)
+				require.NoError(t, b.table.shards[0].Audit())
 			}
 			if i%200 == 0 {
 				require.NoError(t, b.table.Drain(100, func([]Change) error { return nil }))

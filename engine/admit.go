@@ -1,7 +1,5 @@
 package engine
 
-import "github.com/weir-project/weir/engine/internal/arith"
-
 // admit fills in the part of a decision that all counting algorithms share: used
 // units count against Limit.Max. It returns the units granted, and whether the
 // operation is admitted (a look may be, without a grant).
@@ -34,12 +32,4 @@ func (op *Op) want() int64 {
 		return min(op.Cost, 1)
 	}
 	return op.Cost
-}
-
-// spanMs is the time from now until an instant, rounded up; -1 for Never.
-func (s *shard) spanMs(atNs int64) int64 {
-	if atNs == Never {
-		return -1
-	}
-	return arith.NsToMs(max(atNs-s.nowNs, 0))
 }

@@ -1,81 +1,9 @@
 package engine
 
-import "github.com/weir-project/weir/engine/internal/arith"
-
-// A bucket is known by its deficit: the missing tokens of a token bucket, the
-// backlog of a leaky one. Both drain at the rate. A deficit is counted in
-// 1/Rate.PerNs units, in which a nanosecond drains exactly Rate.Units; the state
-// kept is the instant at which it is gone, in 1/Rate.Units nanoseconds. So
-// neither adding a cost nor letting time pass ever divides, and nothing is
-// rounded before the reply.
-//
-// Nearly always 96 bits are enough for that instant, little-endian; an entry whose limit
-// may need more has all 128 of them.
-const (
-	shortBucketLen = 12
-	longBucketLen  = 16
+import (
+	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/store"
 )
-
-func isBucket(kind uint8) bool {
-	return kind == uint8(TokenBucket) || kind == uint8(LeakyBucket)
-}
-
-// bucketLen is the length of the state of buckets under a limit.
-func bucketLen(l *Limit) int {
-	// The largest deficit stays below half of what there is room for, and so does the time:
-	// see wide.
-	if l.Rate.Units < 1<<32 && l.MostMissing().Hi < 1<<31 {
-		return shortBucketLen
-	}
-	return longBucketLen
-}
-
-// limitStateLen is the length of the state of limiters under a limit.
-func limitStateLen(l *Limit) int {
-	if isBucket(uint8(l.Algorithm)) {
-		return bucketLen(l)
-	}
-	return stateLens[l.Algorithm]
-}
-
-// bucketOf is the state of a bucket.
-func bucketOf(e entry) (goneAt arith.Uint128) {
-	st := e.state()
-	goneAt = arith.Uint128{Hi: uint64(le.Uint32(st[8:])), Lo: le.Uint64(st)}
-	if e.has(flagLong) {
-		goneAt.Hi |= uint64(le.Uint32(st[shortBucketLen:])) << 32
-	}
-	return goneAt
-}
-
-func setBucket(e entry, goneAt arith.Uint128) {
-	st := e.state()
-	le.PutUint64(st, goneAt.Lo)
-	le.PutUint32(st[8:], uint32(goneAt.Hi))
-	if e.has(flagLong) {
-		le.PutUint32(st[shortBucketLen:], uint32(goneAt.Hi>>32))
-	} else if goneAt.Hi>>32 != 0 {
-		panic("engine: a bucket's state is longer than its limit allows")
-	}
-}
-
-// readWide and writeWide are a number as claims and stores have it.
-func readWide(b []byte) arith.Uint128 { return arith.Uint128{Hi: le.Uint64(b), Lo: le.Uint64(b[8:])} }
-
-func writeWide(b []byte, n arith.Uint128) {
-	le.PutUint64(b, n.Hi)
-	le.PutUint64(b[8:], n.Lo)
-}
-
-// deficitAt is what is left of a bucket at a time.
-func deficitAt(goneAt arith.Uint128, r Rate, nowNs int64) arith.Uint128 {
-	return goneAt.SubFloor(arith.Mul(uint64(nowNs), uint64(r.Units)))
-}
-
-// goneAt is the state of a bucket with a deficit at a time.
-func goneAt(deficit arith.Uint128, r Rate, nowNs int64) arith.Uint128 {
-	return deficit.Add(arith.Mul(uint64(nowNs), uint64(r.Units)))
-}
 
 // tokenBucket decides about cost units. The bucket may go into debt as far as it
 // is paid back within waitNs, and by at most MaxUnits.
@@ -146,12 +74,12 @@ func leakyBucket(backlog arith.Uint128, op *Op, d *Decision) (after arith.Uint12
 	return after
 }
 
-func (s *shard) nextBucket(c *cell, op *Op, d *Decision) nextState {
+func (s *shard) nextBucket(c *store.Cell, op *Op, d *Decision) nextState {
 	var deficit arith.Uint128
-	if c.live {
-		old := s.limits.at(c.e.limit())
-		deficit = deficitAt(bucketOf(c.e), old.Rate, s.nowNs)
-		if c.known = old.Is(&op.Limit); !c.known {
+	if c.Live {
+		old := s.Limits.At(c.Entry.Limit())
+		deficit = store.DeficitAt(store.BucketOf(c.Entry), old.Rate, s.NowNs)
+		if c.Known = old.Is(&op.Limit); !c.Known {
 			deficit = op.Limit.Carry(deficit, old)
 		}
 	}
@@ -161,6 +89,6 @@ func (s *shard) nextBucket(c *cell, op *Op, d *Decision) nextState {
 	} else {
 		after = leakyBucket(deficit, op, d)
 	}
-	at := goneAt(after, op.Limit.Rate, s.nowNs)
+	at := store.GoneAt(after, op.Limit.Rate, s.NowNs)
 	return nextState{at.Hi, at.Lo, 0}
 }

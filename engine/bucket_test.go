@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine/internal/arena"
+	"github.com/weir-project/weir/engine/internal/store"
 )
 
 // mostBits is how long the largest state of a bucket is: the latest time, and as much as
@@ -38,15 +39,15 @@ func TestBucketLen(t *testing.T) {
 		rate, err := ParseRate([]byte(usual))
 		require.NoError(t, err)
 		l := Limit{Algorithm: TokenBucket, Rate: rate, Max: 1e6}
-		require.Equal(t, shortBucketLen, bucketLen(&l), usual)
+		require.Equal(t, store.ShortBucketLen, store.BucketLen(&l), usual)
 	}
-	require.Equal(t, longBucketLen, bucketLen(&Limit{Algorithm: TokenBucket, Rate: Rate{Units: 1, PerNs: MaxWindowNs}, Max: 1}))
+	require.Equal(t, store.LongBucketLen, store.BucketLen(&Limit{Algorithm: TokenBucket, Rate: Rate{Units: 1, PerNs: MaxWindowNs}, Max: 1}))
 	for _, a := range []Algorithm{TokenBucket, LeakyBucket} {
 		for _, units := range around(MaxUnits) {
 			for _, perNs := range around(MaxWindowNs) {
 				for _, max := range []int64{1, MaxUnits} {
 					l := Limit{Algorithm: a, Rate: Rate{Units: units, PerNs: perNs}, Max: max}
-					require.True(t, bucketLen(&l) == longBucketLen || mostBits(&l) <= 8*shortBucketLen, "%v", l)
+					require.True(t, store.BucketLen(&l) == store.LongBucketLen || mostBits(&l) <= 8*store.ShortBucketLen, "%v", l)
 				}
 			}
 		}
@@ -55,10 +56,9 @@ func TestBucketLen(t *testing.T) {
 
 // TestEntryLen: what most keys cost, and that no entries share a mark.
 func TestEntryLen(t *testing.T) {
-	require.Equal(t, 40, entryLen(len("user:0123456789"), shortBucketLen))
-	require.GreaterOrEqual(t, entryLen(1, blockLen), 8*arena.WordsPerDirtyBit)
-	require.LessOrEqual(t, 2+MaxNameLen+MaxIDLen, maxEntryKey, "the name of a token is the longest")
-	require.Less(t, int(numKinds), 1<<kindBits)
+	require.Equal(t, 40, store.EntryLen(len("user:0123456789"), store.ShortBucketLen))
+	require.GreaterOrEqual(t, store.EntryLen(1, store.BlockLen), 8*arena.WordsPerDirtyBit)
+	require.LessOrEqual(t, 2+MaxNameLen+MaxIDLen, store.MaxEntryKey, "the name of a token is the longest")
 }
 
 // TestStateGrowsWithItsLimit: under a limit that may need more the same key has a longer
@@ -100,7 +100,7 @@ func TestGrowingIsNoRemoval(t *testing.T) {
 		table, at := NewTable(Options{Shards: 1, TrackChanges: true}), Stamp{NowNs: 1e18}
 		drained := func() (changes []Change) {
 			require.NoError(t, table.Drain(1, func(chunk []Change) error {
-				changes = append(changes, Change{bytes.Clone(chunk[0].Key), bytes.Clone(chunk[0].Value)})
+				changes = append(changes, Change{Key: bytes.Clone(chunk[0].Key), Value: bytes.Clone(chunk[0].Value)})
 				return nil
 			}))
 			return changes
@@ -134,7 +134,7 @@ func TestCarryIsBounded(t *testing.T) {
 		return err
 	}))
 	slow := Limit{Algorithm: TokenBucket, Rate: Rate{Units: 1, PerNs: 1 << 40}, Max: 20}
-	require.Equal(t, shortBucketLen, bucketLen(&slow))
+	require.Equal(t, store.ShortBucketLen, store.BucketLen(&slow))
 	copied.Decide(before, []Op{{Key: []byte("k"), Limit: slow, Cost: 1}}, d[:])
 	require.Zero(t, d[0].Allowed)
 	require.Equal(t, slow.MostMissing().Sub(slow.Rate.Grains(19)).MsUp(1), d[0].RetryMs)

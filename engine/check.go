@@ -1,6 +1,9 @@
 package engine
 
-import "github.com/weir-project/weir/engine/internal/arith"
+import (
+	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/store"
+)
 
 // A check decides under policies: each limit of each policy has a limiter of its own
 // for the key it is asked about, and a check takes from all of them or from none. It
@@ -31,7 +34,7 @@ type checker struct {
 // limit is there already if that was the same.
 type part struct {
 	s     *shard
-	c     cell
+	c     store.Cell
 	of    *PolicyLimit
 	op    Op // the take of this limit alone; the rest of it stays zero
 	d     Decision
@@ -113,7 +116,7 @@ func (p *Policy) decidesAtOnce(op *Op) bool {
 // checkAtOnce is check for one simple policy: the common case.
 func (s *shard) checkAtOnce(h uint64, p *Policy, op *Op, d *Decision) bool {
 	if untilNs, blocked := s.blockedUntil(h, op.Key, op); blocked {
-		*d = p.blocked(s.spanMs(untilNs), 0)
+		*d = p.blocked(s.SpanMs(untilNs), 0)
 		p.counts(s).denied.Add(arith.OneIf(op.counts()))
 		s.weighBlocked(h, op.Key, op)
 		return false
@@ -178,9 +181,9 @@ func (s *shard) checkOne(h uint64, p *Policy, op *Op, d *Decision) bool {
 		d.Limit = p.reported(&x.op.Limit)
 	}
 	if op.counts() {
-		s.counts.count(x.op.Limit.Algorithm, d.Allowed > 0)
+		s.decided.count(x.op.Limit.Algorithm, d.Allowed > 0)
 		p.counts(s).count(d.Allowed > 0)
-		s.heavy.Weigh(s.nowNs, x.c.hash, x.c.key, op.weight(d), d.verdict())
+		s.heavy.Weigh(s.NowNs, x.c.Hash, x.c.Key, op.weight(d), d.verdict())
 	}
 	return changed
 }
@@ -208,7 +211,7 @@ func (k *checker) resolve(home *shard, h uint64, op *Op, d *Decision) bool {
 			h, s = home.t.find(pair.Key)
 		}
 		if untilNs, is := s.blockedUntil(h, pair.Key, op); is {
-			if b := p.blocked(s.spanMs(untilNs), i); blocked == nil || longer(b.RetryMs, d.RetryMs) {
+			if b := p.blocked(s.SpanMs(untilNs), i); blocked == nil || longer(b.RetryMs, d.RetryMs) {
 				*d, blocked = b, p
 			}
 		}
@@ -228,7 +231,7 @@ func (k *checker) add(s *shard, h uint64, p *Policy, pair int, key []byte, op *O
 	s.settleGone() // of a change in the same atomic step
 	g := group{policy: p, from: len(k.parts)}
 	if !p.Disabled {
-		limits := p.limitsFor(key, s.nowNs)
+		limits := p.limitsFor(key, s.NowNs)
 		for i := range limits {
 			x := k.next(s, &limits[i])
 			x.suit(op)
@@ -267,7 +270,7 @@ func (x *part) suit(op *Op) {
 		x.op.WaitNs = x.of.WaitNs
 	}
 	if x.of.Zone != nil {
-		x.op.Calendar = x.of.Zone.Window(x.s.nowNs+x.s.offsetNs, x.op.Limit.Mode)
+		x.op.Calendar = x.of.Zone.Window(x.s.NowNs+x.s.OffsetNs, x.op.Limit.Mode)
 	}
 }
 
@@ -277,16 +280,16 @@ func (x *part) find(h uint64, p *Policy, key []byte) {
 		x.name, x.op.Key = name, append(x.op.Key[:0], name...)
 	}
 	x.op.Key = append(x.op.Key[:len(x.name)], key...)
-	x.c = cell{hash: besideKey(h, p.hash, int(x.limit)), key: x.op.Key}
+	x.c = store.Cell{Hash: besideKey(h, p.hash, int(x.limit)), Key: x.op.Key}
 	x.open()
 }
 
 // open opens the limiter. One of another algorithm, which the policy had before, is the
 // same as none.
 func (x *part) open() {
-	x.s.open(&x.c)
-	x.s.bringUp(&x.c)
-	x.c.live = x.c.live && x.c.e.kind() == uint8(x.op.Limit.Algorithm)
+	x.s.Open(&x.c)
+	x.s.BringUp(&x.c)
+	x.c.Live = x.c.Live && x.c.Entry.Kind() == uint8(x.op.Limit.Algorithm)
 }
 
 // reservedOf is how many units of a limit are kept for high priority: the fraction,

@@ -1,6 +1,9 @@
 package engine
 
-import "github.com/weir-project/weir/engine/internal/arith"
+import (
+	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/store"
+)
 
 // longer compares two waits in milliseconds, of which -1 is the longest.
 func longer(a, b int64) bool { return b >= 0 && (a < 0 || a > b) }
@@ -13,7 +16,7 @@ func (p *Policy) blocked(leftMs int64, pair int) Decision {
 // reported is what decisions tell as the size of a limit: how much it holds, or where the
 // policy says so and the limit has a rate what that gives in ReportNs, at least 1.
 func (p *Policy) reported(l *Limit) int64 {
-	if p.ReportNs == 0 || !isBucket(uint8(l.Algorithm)) {
+	if p.ReportNs == 0 || !store.IsBucket(uint8(l.Algorithm)) {
 		return l.Max
 	}
 	return min(max(arith.Mul(uint64(l.Rate.Units), uint64(p.ReportNs)).Floor(l.Rate.PerNs), 1), MaxUnits)
@@ -54,15 +57,15 @@ func (k *checker) deny(op *Op, d *Decision) (changed bool) {
 	k.answer(binding, d)
 	d.Allowed, d.Locked = 0, k.lockedOut()
 	if op.counts() {
-		binding.s.counts.count(binding.op.Limit.Algorithm, false)
-		binding.s.heavy.Weigh(binding.s.nowNs, binding.c.hash, binding.c.key, op.Cost, Denied)
+		binding.s.decided.count(binding.op.Limit.Algorithm, false)
+		binding.s.heavy.Weigh(binding.s.NowNs, binding.c.Hash, binding.c.Key, op.Cost, Denied)
 	}
 	return changed
 }
 
 // putInForce carries out a take that is denied.
 func (x *part) putInForce(op *Op) {
-	if op.Dry || op.Cost == 0 || x.s.looking || !x.s.adopts(&x.c, &x.op, &x.d) {
+	if op.Dry || op.Cost == 0 || x.s.Looking || !x.s.adopts(&x.c, &x.op, &x.d) {
 		return
 	}
 	var again Decision
@@ -112,7 +115,7 @@ func (k *checker) admit(s *shard, op *Op, cost int64, d *Decision) {
 		}
 	}
 	if x != nil {
-		s.counts.count(x.op.Limit.Algorithm, d.Allowed > 0)
+		s.decided.count(x.op.Limit.Algorithm, d.Allowed > 0)
 	}
 }
 
@@ -153,7 +156,7 @@ func (k *checker) tell(g *group, s *shard, cost int64) {
 		x, v = p, Denied
 	}
 	c.count(v == Admitted)
-	x.s.heavy.Weigh(x.s.nowNs, x.c.hash, x.c.key, cost, v)
+	x.s.heavy.Weigh(x.s.NowNs, x.c.Hash, x.c.Key, cost, v)
 }
 
 // tightest finds the limit with the least left, of those that bind or when there are none
@@ -198,12 +201,12 @@ func (k *checker) undo(group, part int, cost int64) {
 		for j := g.from; j < min(g.to, part) && g.fits && cost > 0; j++ {
 			x := &k.parts[j]
 			x.reopen()
-			if x.c.live {
-				x.s.giveBack(x.c.e, &x.op.Limit, min(cost, x.s.refundable(x.c.e)))
+			if x.c.Live {
+				x.s.GiveBack(x.c.Entry, &x.op.Limit, min(cost, x.s.Refundable(x.c.Entry)))
 				if x.strikes() { // before it none ran
-					x.s.pardon(x.c.e)
+					store.SetStrikeBlocked(x.c.Entry.State(), 0)
 				}
-				x.s.settled(&x.c)
+				x.s.Reduced(&x.c)
 			}
 		}
 	}
@@ -211,12 +214,12 @@ func (k *checker) undo(group, part int, cost int64) {
 
 // reopen finds a limiter again after others may have been dropped.
 func (x *part) reopen() {
-	x.c, x.foreseen = cell{hash: x.c.hash, key: x.c.key}, false
+	x.c, x.foreseen = store.Cell{Hash: x.c.Hash, Key: x.c.Key}, false
 	x.open()
 }
 
 // evictions grows whenever a limiter is given up for room.
-func (t *Table) evictions() int64 { return t.evicted.Load() }
+func (t *Table) evictions() int64 { return t.memory.Evicted() }
 
 // counts returns the part of the policy's tally that a shard counts in.
 func (p *Policy) counts(s *shard) *tallyPart { return &p.tally[s.number%tallyParts] }

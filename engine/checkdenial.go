@@ -48,7 +48,7 @@ func (t *Table) deniesCheck(at Stamp, op *Op, d *Decision, held *turn, waiting *
 	}()
 	for _, i := range involved {
 		t.shards[i].mu.Lock()
-		at.NowNs = max(at.NowNs, t.shards[i].nowNs)
+		at.NowNs = max(at.NowNs, t.shards[i].NowNs)
 	}
 	for _, i := range involved {
 		t.shards[i].look(at)

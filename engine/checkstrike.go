@@ -16,7 +16,7 @@ func (k *checker) extend(op *Op) (changed bool) {
 			continue
 		}
 		if memory != x.s.t.evictions() {
-			if x.reopen(); !x.c.live { // given up meanwhile: the check is denied for what it was
+			if x.reopen(); !x.c.Live { // given up meanwhile: the check is denied for what it was
 				continue
 			}
 		}

@@ -1,19 +1,22 @@
 package engine
 
-import "github.com/weir-project/weir/engine/internal/leases"
+import (
+	"github.com/weir-project/weir/engine/internal/leases"
+	"github.com/weir-project/weir/engine/internal/store"
+)
 
 // openLeases reads the leases of a live entry and forgets what has expired.
-func (s *shard) openLeases(c *cell) (set leases.Set) {
-	if !c.live {
+func (s *shard) openLeases(c *store.Cell) (set leases.Set) {
+	if !c.Live {
 		return leases.Set{}
 	}
-	set = leases.Read(c.e.state())
-	if s.looking {
-		set.Hide(&s.slab, s.nowNs)
+	set = leases.Read(c.Entry.State())
+	if s.Looking {
+		set.Hide(&s.Slab, s.NowNs)
 		return set
 	}
-	set.Sweep(&s.slab, s.nowNs)
-	set.Write(c.e.state())
+	set.Sweep(&s.Slab, s.NowNs)
+	set.Write(c.Entry.State())
 	return set
 }
 
@@ -22,16 +25,16 @@ func (s *shard) leaseEndNs(ttlNs int64) int64 {
 	if ttlNs == 0 {
 		return Never
 	}
-	return s.nowNs + ttlNs
+	return s.NowNs + ttlNs
 }
 
-func (s *shard) takeLease(c *cell, op *Op, d *Decision) bool {
+func (s *shard) takeLease(c *store.Cell, op *Op, d *Decision) bool {
 	set := s.openLeases(c)
 	at, renewal := leases.Place{}, false
 	if op.Cost > 0 {
-		_, at, renewal = set.Find(&s.slab, op.Text)
+		_, at, renewal = set.Find(&s.Slab, op.Text)
 	}
-	growth := set.Growth(&s.slab, op.Text)
+	growth := set.Growth(&s.Slab, op.Text)
 	grant, ok := admit(op, set.Units, d)
 	if renewal {
 		ok, growth = true, 0
@@ -41,24 +44,24 @@ func (s *shard) takeLease(c *cell, op *Op, d *Decision) bool {
 		return false
 	}
 	taken := ok && op.Cost > 0
-	lastNs, endNs := set.LastExpiryNs(&s.slab, at), s.leaseEndNs(op.TTLNs)
+	lastNs, endNs := set.LastExpiryNs(&s.Slab, at), s.leaseEndNs(op.TTLNs)
 	if taken {
 		lastNs = max(lastNs, endNs)
 	} else if !ok {
 		d.RetryMs = s.leaseRetryMs(&set, op)
 	}
-	d.ResetMs = s.spanMs(lastNs)
+	d.ResetMs = s.SpanMs(lastNs)
 	if !taken || op.Dry || !s.hold(c, op, d, growth) {
 		return false
 	}
 	if renewal {
-		set.Renew(&s.slab, at, endNs)
+		set.Renew(&s.Slab, at, endNs)
 	} else {
-		set.Add(&s.slab, leases.Lease{ExpiresNs: endNs, Units: op.Cost, ID: op.Text})
+		set.Add(&s.Slab, leases.Lease{ExpiresNs: endNs, Units: op.Cost, ID: op.Text})
 	}
-	set.Write(c.e.state())
-	c.relink = true
-	s.touched(c)
+	set.Write(c.Entry.State())
+	c.Relink = true
+	s.Touched(c)
 	return true
 }
 
@@ -67,31 +70,31 @@ func (s *shard) leaseRetryMs(set *leases.Set, op *Op) int64 {
 	if !op.canFit() {
 		return -1
 	}
-	return s.spanMs(set.FreeAtNs(&s.slab, set.Units+op.want()-op.Limit.Max))
+	return s.SpanMs(set.FreeAtNs(&s.Slab, set.Units+op.want()-op.Limit.Max))
 }
 
-func (s *shard) releaseLease(c *cell, op *Op, d *Decision) bool {
+func (s *shard) releaseLease(c *store.Cell, op *Op, d *Decision) bool {
 	set := s.openLeases(c)
-	_, at, ok := set.Find(&s.slab, op.Text)
+	_, at, ok := set.Find(&s.Slab, op.Text)
 	if !ok {
 		return false
 	}
 	d.Allowed = 1
-	set.Remove(&s.slab, at)
-	set.Write(c.e.state())
-	s.settled(c)
+	set.Remove(&s.Slab, at)
+	set.Write(c.Entry.State())
+	s.Reduced(c)
 	return true
 }
 
-func (s *shard) renewLease(c *cell, op *Op, d *Decision) bool {
+func (s *shard) renewLease(c *store.Cell, op *Op, d *Decision) bool {
 	set := s.openLeases(c)
-	_, at, ok := set.Find(&s.slab, op.Text)
+	_, at, ok := set.Find(&s.Slab, op.Text)
 	if !ok {
 		return false
 	}
 	d.Allowed = 1
-	set.Renew(&s.slab, at, s.leaseEndNs(op.TTLNs))
-	set.Write(c.e.state())
-	s.settled(c)
+	set.Renew(&s.Slab, at, s.leaseEndNs(op.TTLNs))
+	set.Write(c.Entry.State())
+	s.Reduced(c)
 	return true
 }

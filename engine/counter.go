@@ -4,18 +4,17 @@ import (
 	"math"
 
 	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/store"
 )
-
-// A counter keeps its value and its expiry: value(8) expires(8), Never for none.
 
 // incr carries out OpIncr, as Redis 8.8's INCREX: an increment that would leave the
 // bounds does nothing, or goes as far as the bound with Saturate.
-func (s *shard) incr(c *cell, op *Op, d *Decision) bool {
+func (s *shard) incr(c *store.Cell, op *Op, d *Decision) bool {
 	in := op.Incr
 	value, expiresNs := int64(0), Never
-	if c.live {
-		st := c.e.state()
-		value, expiresNs = int64(le.Uint64(st)), int64(le.Uint64(st[8:]))
+	if c.Live {
+		old := store.ReadCounter(c.Entry.State())
+		value, expiresNs = old.Value, old.ExpiresNs
 	}
 	next, ok := in.apply(value)
 	if (next < value) != (next-value < 0) {
@@ -26,22 +25,20 @@ func (s *shard) incr(c *cell, op *Op, d *Decision) bool {
 	if !ok {
 		return false
 	}
-	expiresNs = in.expiry(s.nowNs, expiresNs)
-	if expiresNs <= s.nowNs {
-		if c.live {
-			s.drop(c)
+	expiresNs = in.expiry(s.NowNs, expiresNs)
+	if expiresNs <= s.NowNs {
+		if c.Live {
+			s.Drop(c)
 		}
 		return true
 	}
-	if !s.ensure(c, uint8(Counter), stateLens[Counter]) {
+	if !s.Ensure(c, uint8(Counter), store.StateLens[Counter]) {
 		*d = Decision{Status: OutOfMemory}
 		return false
 	}
-	st := c.e.state()
-	le.PutUint64(st, uint64(next))
-	le.PutUint64(st[8:], uint64(expiresNs))
-	c.relink = true
-	s.touched(c)
+	store.Counter{Value: next, ExpiresNs: expiresNs}.Write(c.Entry.State())
+	c.Relink = true
+	s.Touched(c)
 	return true
 }
 

@@ -51,7 +51,7 @@ func (t *Table) DecideAtomic(at Stamp, ops []Op, out []Decision) {
 	involved := t.lock(ops, few[:0])
 	defer t.unlock(involved)
 	for _, i := range involved {
-		at.NowNs = max(at.NowNs, t.shards[i].nowNs)
+		at.NowNs = max(at.NowNs, t.shards[i].NowNs)
 	}
 	enter := (*shard).enter
 	if changesOnly(ops) {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/weir-project/weir/engine/internal/leases"
+	"github.com/weir-project/weir/engine/internal/store"
 	"github.com/weir-project/weir/engine/internal/unitlog"
 )
 
@@ -78,13 +79,13 @@ func (l *denialLook) plain(s *shard, h uint64, op *Op, d *Decision) bool {
 	if Reserved(op.Key) { // a check on its key must come after
 		home = l.t.hashKey(homeOf(op.Key))
 	}
-	c := cell{hash: h, key: op.Key}
+	c := store.Cell{Hash: h, Key: op.Key}
 	if l.allWait || l.waiting.has(home) || !op.mayBeDenial() || !s.denies(&c, op, d) {
 		l.waiting.add(home)
 		return false
 	}
-	s.counts.count(op.Limit.Algorithm, false)
-	s.heavy.Weigh(s.nowNs, c.hash, c.key, op.Cost, Denied)
+	s.decided.count(op.Limit.Algorithm, false)
+	s.heavy.Weigh(s.NowNs, c.Hash, c.Key, op.Cost, Denied)
 	return true
 }
 
@@ -124,9 +125,9 @@ func (k *keySet) has(h uint64) bool {
 }
 
 // denies reports whether a shard that is looked at denies a take and stays as it is.
-func (s *shard) denies(c *cell, op *Op, d *Decision) bool {
-	s.open(c)
-	if c.live && c.e.kind() != uint8(op.Limit.Algorithm) {
+func (s *shard) denies(c *store.Cell, op *Op, d *Decision) bool {
+	s.Open(c)
+	if c.Live && c.Entry.Kind() != uint8(op.Limit.Algorithm) {
 		return false
 	}
 	blocked := s.isBlocked(c, op)
@@ -149,38 +150,38 @@ func (s *shard) denies(c *cell, op *Op, d *Decision) bool {
 
 // fits reports whether a take is surely not a denial without trace, at little cost;
 // false leaves it open.
-func (s *shard) fits(c *cell, op *Op) bool {
+func (s *shard) fits(c *store.Cell, op *Op) bool {
 	left := op.Limit.Max - op.want()
-	if !c.live {
+	if !c.Live {
 		return left >= 0 || op.Limit.Algorithm == Strike
 	}
-	st := c.e.state()
+	st := c.Entry.State()
 	switch op.Limit.Algorithm {
 	case TokenBucket, LeakyBucket:
 		r := op.Limit.Rate
-		return left >= 0 && s.limits.at(c.e.limit()).Is(&op.Limit) &&
-			!r.Grains(left).Less(deficitAt(bucketOf(c.e), r, s.nowNs))
+		return left >= 0 && s.Limits.At(c.Entry.Limit()).Is(&op.Limit) &&
+			!r.Grains(left).Less(store.DeficitAt(store.BucketOf(c.Entry), r, s.NowNs))
 	case FixedWindow:
-		return readFixed(st).used <= left
+		return store.ReadFixed(st).Used <= left
 	case SlidingCounter:
-		w := readSlidingCounter(st)
-		return w.prev+w.cur <= left
+		w := store.ReadSlidingCounter(st)
+		return w.Prev+w.Cur <= left
 	case SlidingLog:
 		return unitlog.Read(st).Units <= left
 	case Concurrency:
 		return leases.Read(st).Units <= left
 	case Strike:
-		return strikeBlockedNs(st) <= s.nowNs
+		return store.StrikeBlockedNs(st) <= s.NowNs
 	}
 	return false
 }
 
 // forgets reports whether a decision would first forget a good part of a log. That is
 // left to it: a look would go through the whole part again each time.
-func (s *shard) forgets(c *cell) bool {
-	if !c.live || c.e.kind() != uint8(SlidingLog) && c.e.kind() != uint8(Strike) {
+func (s *shard) forgets(c *store.Cell) bool {
+	if !c.Live || c.Entry.Kind() != uint8(SlidingLog) && c.Entry.Kind() != uint8(Strike) {
 		return false
 	}
-	log := unitlog.Read(c.e.state())
-	return log.Stale(&s.slab, s.nowNs-s.limits.at(c.e.limit()).WindowNs)
+	log := unitlog.Read(c.Entry.State())
+	return log.Stale(&s.Slab, s.NowNs-s.Limits.At(c.Entry.Limit()).WindowNs)
 }

@@ -1,6 +1,9 @@
 package engine
 
-import "github.com/weir-project/weir/engine/internal/arith"
+import (
+	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/store"
+)
 
 // do carries out one operation. h is the hash of its key.
 func (s *shard) do(h uint64, op *Op, d *Decision) {
@@ -9,20 +12,21 @@ func (s *shard) do(h uint64, op *Op, d *Decision) {
 		s.carryOut(h, op, d)
 		return
 	}
-	var memory cell
+	var memory store.Cell
 	s.openToken(&memory, op)
 	if op.Code == OpForget {
-		if memory.r != 0 {
-			d.Allowed = arith.OneIf(memory.live)
-			s.giveUp(&memory)
+		if memory.Ref != 0 {
+			d.Allowed = arith.OneIf(memory.Live)
+			s.GiveUp(&memory)
 		}
 		return
 	}
-	if memory.live {
-		*d, _ = readToken(memory.e.state())
+	if memory.Live {
+		answer, _ := store.ReadToken(memory.Entry.State())
+		*d = unpack(&answer)
 		return
 	}
-	if !s.makeRoom(op.tokenLen(), 0) {
+	if !s.AdmitBytes(op.tokenLen(), 0) {
 		d.Status = OutOfMemory
 		return
 	}
@@ -32,27 +36,28 @@ func (s *shard) do(h uint64, op *Op, d *Decision) {
 }
 
 // openToken finds what is remembered of the operation's ID.
-func (s *shard) openToken(c *cell, op *Op) {
+func (s *shard) openToken(c *store.Cell, op *Op) {
 	name := append(s.scratch[:0], byte(len(op.Key)), byte(len(op.Key)>>8))
 	name = append(append(name, op.Key...), op.ID...)
-	*c = cell{hash: s.t.hashKey(name), key: name, ns: tokens}
-	s.open(c)
+	*c = store.Cell{Hash: s.t.hashKey(name), Key: name, Space: store.Tokens}
+	s.Open(c)
 }
 
 // remember keeps the answer to an operation for its ID, whatever it is. A copy of the
 // request may still be on its way, from a try that its client has given up: it must
 // not take what a later try was denied, nor give back what was found to be gone.
 func (s *shard) remember(op *Op, d *Decision) {
-	var c cell
+	var c store.Cell
 	s.openToken(&c, op)
-	if !s.ensure(&c, kindToken, tokenLen) {
+	if !s.Ensure(&c, store.KindToken, store.TokenLen) {
 		// The entry took the room there was. The operation counts, and a repetition
 		// would count again: too much, which is the safe side for all but a refund.
 		return
 	}
-	writeToken(c.e.state(), d, arith.AddNs(s.nowNs, s.t.opts.IDLifetimeNs))
-	c.relink = true
-	s.touched(&c)
+	answer := d.pack()
+	store.WriteToken(c.Entry.State(), &answer, arith.AddNs(s.NowNs, s.t.opts.IDLifetimeNs))
+	c.Relink = true
+	s.Touched(&c)
 }
 
 // carryOut carries out an operation and reports whether it changed something.
@@ -72,9 +77,9 @@ func (s *shard) carryOut(h uint64, op *Op, d *Decision) bool {
 	default:
 		return s.settle(h, op, d)
 	}
-	c := cell{hash: h, key: op.Key}
-	s.open(&c)
-	if c.live && c.e.kind() != uint8(op.Limit.Algorithm) {
+	c := store.Cell{Hash: h, Key: op.Key}
+	s.Open(&c)
+	if c.Live && c.Entry.Kind() != uint8(op.Limit.Algorithm) {
 		d.Status = WrongType
 		return false
 	}
@@ -83,13 +88,13 @@ func (s *shard) carryOut(h uint64, op *Op, d *Decision) bool {
 		changed = s.take(&c, op, d)
 	}
 	if d.Status == OK && op.Cost > 0 && !op.Dry {
-		s.counts.count(op.Limit.Algorithm, d.Allowed > 0)
-		s.heavy.Weigh(s.nowNs, c.hash, c.key, op.weight(d), d.verdict())
+		s.decided.count(op.Limit.Algorithm, d.Allowed > 0)
+		s.heavy.Weigh(s.NowNs, c.Hash, c.Key, op.weight(d), d.verdict())
 	}
 	return changed
 }
 
-func (n *counts) count(a Algorithm, admitted bool) {
+func (n *decided) count(a Algorithm, admitted bool) {
 	if admitted {
 		n.admitted[a]++
 	} else {
@@ -98,10 +103,10 @@ func (n *counts) count(a Algorithm, admitted bool) {
 }
 
 // tokenLen is the size of the token the operation adds.
-func (op *Op) tokenLen() int { return entryLen(2+len(op.Key)+len(op.ID), tokenLen) }
+func (op *Op) tokenLen() int { return store.EntryLen(2+len(op.Key)+len(op.ID), store.TokenLen) }
 
 // take decides under the operation's limit.
-func (s *shard) take(c *cell, op *Op, d *Decision) bool {
+func (s *shard) take(c *store.Cell, op *Op, d *Decision) bool {
 	switch op.Limit.Algorithm {
 	case TokenBucket, LeakyBucket, FixedWindow, SlidingCounter:
 		return s.put(c, op, d, s.next(c, op, d))

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/weir-project/weir/engine/internal/store"
 )
 
 // A block everywhere denies the decisions on its key, and on every key that ends in '|'
@@ -133,14 +135,14 @@ func (t *Table) changeEverywhere(change func(byKey map[string]blockEverywhere)) 
 }
 
 // noteBlock brings the set up to date with an entry that is a block, or ends being one.
-func (s *shard) noteBlock(e entry, there bool) {
-	if e.kind() != kindBlock || !isEverywhere(e.state()) {
+func (s *shard) noteBlock(e store.Entry, there bool) {
+	if e.Kind() != store.KindBlock || !store.IsEverywhere(e.State()) {
 		return
 	}
 	s.t.changeEverywhere(func(byKey map[string]blockEverywhere) {
-		if delete(byKey, string(e.key())); there {
-			untilNs, reason := readBlock(e.state())
-			byKey[string(e.key())] = blockEverywhere{string(e.key()), untilNs, string(reason)}
+		if delete(byKey, string(e.Key())); there {
+			untilNs, reason := store.ReadBlock(e.State())
+			byKey[string(e.Key())] = blockEverywhere{string(e.Key()), untilNs, string(reason)}
 		}
 	})
 }
@@ -159,7 +161,7 @@ func (s *shard) forgetEverywhere() {
 // counts is what is in force: tables collect what has ended at times of their own.
 func (s *shard) mayBlockEverywhere(key []byte) bool {
 	all := s.t.everywhere.Load()
-	return all == nil || len(all.byKey) < MaxBlocksEverywhere || all.inForce(key, s.nowNs) < MaxBlocksEverywhere
+	return all == nil || len(all.byKey) < MaxBlocksEverywhere || all.inForce(key, s.NowNs) < MaxBlocksEverywhere
 }
 
 // changesEverywhere reports whether an operation changes, or may change, what is blocked
@@ -170,5 +172,5 @@ func (t *Table) changesEverywhere(op *Op) bool {
 
 // anyBlock reports whether a key of the shard may be blocked. Mostly none is.
 func (s *shard) anyBlock() bool {
-	return s.counts.entries[kindBlock] > 0 || s.t.everywhere.Load() != nil
+	return s.Counts.Entries[store.KindBlock] > 0 || s.t.everywhere.Load() != nil
 }

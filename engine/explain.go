@@ -17,7 +17,7 @@ func (t *Table) explain(at Stamp, op *Op, d *Decision, involved []int) {
 		}
 	}()
 	for _, i := range involved { // one instant for all, as in DecideAtomic
-		at.NowNs = max(at.NowNs, t.shards[i].nowNs)
+		at.NowNs = max(at.NowNs, t.shards[i].NowNs)
 	}
 	for _, i := range involved {
 		t.shards[i].look(at)

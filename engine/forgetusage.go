@@ -1,6 +1,9 @@
 package engine
 
-import "github.com/weir-project/weir/engine/internal/arena"
+import (
+	"github.com/weir-project/weir/engine/internal/arena"
+	"github.com/weir-project/weir/engine/internal/store"
+)
 
 // The usage of a policy is spread over all shards. Looking for it in all of them at
 // once would hold up every decision for as long as a walk over the whole table takes. So
@@ -48,22 +51,22 @@ func changesOnly(ops []Op) bool {
 
 func (s *shard) forgetGone() {
 	var found []arena.Ref
-	for g := range s.index.segments() {
-		g.each(func(r arena.Ref) {
-			if s.isGone(s.slab.At(r)) {
+	for g := range s.Index.Segments() {
+		g.Each(func(r arena.Ref) {
+			if s.isGone(s.Slab.At(r)) {
 				found = append(found, r)
 			}
 		})
 	}
 	for _, r := range found {
-		s.dropRef(r)
+		s.DropRef(r)
 	}
 	s.gone = nil
 }
 
-func (s *shard) isGone(e entry) bool {
-	policy, limit, _, ok := SplitName(e.key())
-	if !ok || namespaceOf(e.kind()) != limiters {
+func (s *shard) isGone(e store.Entry) bool {
+	policy, limit, _, ok := SplitName(e.Key())
+	if !ok || store.SpaceOf(e.Kind()) != store.Limiters {
 		return false
 	}
 	for i := range s.gone {

@@ -23,7 +23,7 @@ func TestForgettingIsNotForTheChange(t *testing.T) {
 		for k := range table.shards {
 			s := &table.shards[k]
 			require.Len(t, s.gone, (i+1)%maxGone)
-			require.Equal(t, i+1 < maxGone, s.counts.entries[FixedWindow] > 0)
+			require.Equal(t, i+1 < maxGone, s.Counts.Entries[FixedWindow] > 0)
 		}
 	}
 }

@@ -1,81 +1,84 @@
 package engine
 
-import "github.com/weir-project/weir/engine/internal/arith"
+import (
+	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/store"
+)
 
 // commit carries out an OpCommit. Less than was held is given back as far as it is
 // still there; more is taken even where there is no room for it.
 func (s *shard) commit(op *Op, d *Decision) bool {
 	_, c := s.t.openHold(op.Key)
-	if !c.live {
+	if !c.Live {
 		d.Status = NoHold
 		return false
 	}
-	x := readHold(c.e.state())
-	if x.phase == holdSettled {
-		if *d = (Decision{Allowed: 1, Remaining: x.left}); x.actual != op.Cost {
+	x := store.ReadHold(c.Entry.State())
+	if x.Phase == store.HoldSettled {
+		if *d = (Decision{Allowed: 1, Remaining: x.Left}); x.Actual != op.Cost {
 			*d = Decision{Status: OtherTerms}
 		}
 		return false
 	}
 	more := op.Cost
-	if x.phase == holdOpen && s.nowNs < x.endsNs {
-		s.t.release(op.Key, &x, x.units-min(op.Cost, x.units))
-		more -= min(op.Cost, x.units)
+	if x.Phase == store.HoldOpen && s.NowNs < x.EndsNs {
+		s.t.release(op.Key, &x, x.Units-min(op.Cost, x.Units))
+		more -= min(op.Cost, x.Units)
 	}
-	x.phase, x.actual, x.left = holdSettled, op.Cost, s.checker.charge(s, &x, more)
+	x.Phase, x.Actual, x.Left = store.HoldSettled, op.Cost, s.checker.charge(s, &x, more)
 	s.keepHold(&c, &x)
-	*d = Decision{Allowed: 1, Remaining: x.left}
+	*d = Decision{Allowed: 1, Remaining: x.Left}
 	return true
 }
 
 // cancel carries out an OpCancel.
 func (s *shard) cancel(op *Op, d *Decision) bool {
 	_, c := s.t.openHold(op.Key)
-	if !c.live {
+	if !c.Live {
 		return false
 	}
-	x := readHold(c.e.state())
-	if d.Allowed = arith.OneIf(x.phase == holdCancelled); x.phase != holdOpen || s.nowNs >= x.endsNs {
+	x := store.ReadHold(c.Entry.State())
+	if d.Allowed = arith.OneIf(x.Phase == store.HoldCancelled); x.Phase != store.HoldOpen || s.NowNs >= x.EndsNs {
 		return false
 	}
-	s.t.release(op.Key, &x, x.units)
-	x.phase, d.Allowed = holdCancelled, 1
+	s.t.release(op.Key, &x, x.Units)
+	x.Phase, d.Allowed = store.HoldCancelled, 1
 	s.keepHold(&c, &x)
 	return true
 }
 
 // keepHold keeps what became of a hold, for whoever asks again.
-func (s *shard) keepHold(c *cell, x *hold) {
-	x.forgetNs = arith.AddNs(s.nowNs, s.t.opts.IDLifetimeNs)
-	x.write(c.e.state())
-	c.relink = true
-	s.touched(c)
+func (s *shard) keepHold(c *store.Cell, x *store.Hold) {
+	x.ForgetNs = arith.AddNs(s.NowNs, s.t.opts.IDLifetimeNs)
+	x.Write(c.Entry.State())
+	c.Relink = true
+	s.Touched(c)
 }
 
 // release gives units back to all limiters that a hold took from.
-func (t *Table) release(id []byte, x *hold, units int64) {
-	for _, p := range x.pairs {
+func (t *Table) release(id []byte, x *store.Hold, units int64) {
+	for _, p := range x.Pairs {
 		for limit := range MaxPolicyLimits {
-			if p.took>>limit&1 == 0 {
+			if p.Took>>limit&1 == 0 {
 				continue
 			}
 			name := append([]byte(cellPrefix(string(p.Policy), limit)), p.Key...)
 			h, s := t.find(name)
 			s.settleGone() // of a change in the same atomic step
-			c := cell{hash: h, key: name}
-			s.open(&c)
-			s.bringUp(&c)
-			s.settleClaim(&c, id, units)
+			c := store.Cell{Hash: h, Key: name}
+			s.Open(&c)
+			s.BringUp(&c)
+			s.CompleteAllocation(&c, id, units)
 		}
 	}
 }
 
 // charge takes units from all limits in force for a hold, whether they have them or
 // not, and returns the least that is left of one; -1 when its policies are gone.
-func (k *checker) charge(s *shard, x *hold, units int64) (left int64) {
+func (k *checker) charge(s *shard, x *store.Hold, units int64) (left int64) {
 	k.clear()
-	look := Op{High: x.high}
-	for i, pair := range x.pairs {
+	look := Op{High: x.High}
+	for i, pair := range x.Pairs {
 		if p := s.policy(pair.Policy); p != nil {
 			h, at := s.t.find(pair.Key)
 			k.add(at, h, p, i, pair.Key, &look)

@@ -42,7 +42,8 @@ var walls = []wall{
 	{"engine",
 		"engine/internal/arena engine/internal/arith engine/internal/calendar " +
 			"engine/internal/codec engine/internal/heavy engine/internal/leases " +
-			"engine/internal/rule engine/internal/script engine/internal/unitlog",
+			"engine/internal/rule engine/internal/script engine/internal/store " +
+			"engine/internal/unitlog",
 		"decides: without a clock, a disk or a network every node computes the same"},
 	{"engine/internal/arena", "", "keeps slots of bytes and does not know what they hold"},
 	{"engine/internal/arith", "", "computes with numbers whose meaning its users know"},
@@ -62,6 +63,11 @@ var walls = []wall{
 		"engine/internal/arena engine/internal/arith engine/internal/codec " +
 			"engine/internal/rule engine/internal/unitlog",
 		"computes what a script does to its key, and finds no keys"},
+	{"engine/internal/store",
+		"engine/internal/arena engine/internal/arith engine/internal/codec " +
+			"engine/internal/leases engine/internal/rule engine/internal/script " +
+			"engine/internal/unitlog",
+		"keeps entries, evicts and stores them, and decides nothing"},
 	{"engine/internal/unitlog",
 		"engine/internal/arena engine/internal/arith engine/internal/codec " +
 			"engine/internal/rule",

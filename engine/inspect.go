@@ -8,6 +8,7 @@ import (
 	"github.com/weir-project/weir/engine/internal/leases"
 	"github.com/weir-project/weir/engine/internal/rule"
 	"github.com/weir-project/weir/engine/internal/script"
+	"github.com/weir-project/weir/engine/internal/store"
 	"github.com/weir-project/weir/engine/internal/unitlog"
 )
 
@@ -95,95 +96,67 @@ func (t *Table) Inspect(at Stamp, key []byte) (Info, bool) {
 }
 
 func (s *shard) inspect(h uint64, key []byte) (info Info, found bool) {
-	c, b := cell{hash: h, key: key}, cell{hash: h, key: key, ns: blocks}
-	s.open(&c)
-	s.open(&b)
-	s.bringUp(&c)
-	if c.live {
+	c, b := store.Cell{Hash: h, Key: key}, store.Cell{Hash: h, Key: key, Space: store.Blocks}
+	s.Open(&c)
+	s.Open(&b)
+	s.BringUp(&c)
+	if c.Live {
 		s.describe(&c, &info)
 	}
 	lastNs := int64(0)
-	if b.live {
-		untilNs, reason := readBlock(b.e.state())
-		info.Blocked, info.BlockedMs, info.Reason = true, s.spanMs(untilNs), string(reason)
-		info.BlockedBy, info.Everywhere = string(key), isEverywhere(b.e.state())
-		info.Bytes += s.slab.Len(b.r) + indexBytes
+	if b.Live {
+		untilNs, reason := store.ReadBlock(b.Entry.State())
+		info.Blocked, info.BlockedMs, info.Reason = true, s.SpanMs(untilNs), string(reason)
+		info.BlockedBy, info.Everywhere = string(key), store.IsEverywhere(b.Entry.State())
+		info.Bytes += s.Slab.Len(b.Ref) + store.IndexBytes
 		lastNs = untilNs
 	}
 	if all := s.t.everywhere.Load(); all != nil {
-		if x := all.on(key, s.nowNs); x.untilNs > lastNs {
-			info.Blocked, info.BlockedMs, info.Reason, info.BlockedBy = true, s.spanMs(x.untilNs), x.reason, x.key
+		if x := all.on(key, s.NowNs); x.untilNs > lastNs {
+			info.Blocked, info.BlockedMs, info.Reason, info.BlockedBy = true, s.SpanMs(x.untilNs), x.reason, x.key
 		}
 	}
-	return info, c.live || b.live
+	return info, c.Live || b.Live
 }
 
-// indexBytes is what the index takes per entry, on average.
-const indexBytes = segmentBytes * 4 / (segmentSlots * 3)
-
-func (s *shard) describe(c *cell, info *Info) {
-	e := c.e
-	info.Algorithm = Algorithm(e.kind())
-	info.Limit = *s.limits.at(e.limit())
-	info.Used = s.usedUnits(e)
-	info.IdleInMs = s.spanMs(s.idleAtNs(e))
-	info.Bytes = s.slab.Len(c.r) + indexBytes
+func (s *shard) describe(c *store.Cell, info *Info) {
+	e := c.Entry
+	info.Algorithm = Algorithm(e.Kind())
+	info.Limit = *s.Limits.At(e.Limit())
+	info.Used = s.UsedUnits(e)
+	info.IdleInMs = s.SpanMs(s.IdleAtNs(e))
+	info.Bytes = s.Slab.Len(c.Ref) + store.IndexBytes
 	switch info.Algorithm {
 	case SlidingLog, Strike:
-		log := unitlog.Read(e.state())
-		info.Bytes += log.Bytes(&s.slab)
+		log := unitlog.Read(e.State())
+		info.Bytes += log.Bytes(&s.Slab)
 	case Concurrency:
-		set := leases.Read(e.state())
-		info.Bytes += set.Bytes(&s.slab)
-		set.Hide(&s.slab, s.nowNs)
+		set := leases.Read(e.State())
+		info.Bytes += set.Bytes(&s.Slab)
+		set.Hide(&s.Slab, s.NowNs)
 		info.Holders = int(set.Count)
 	case Counter:
 		return
 	case Scripted:
-		record := script.ReadRecord(e.state())
-		info.Bytes += script.Bytes(e.state(), &s.slab)
-		info.IdleInMs, info.Hash = record.LeftMs(s.nowNs), record.Hash()
+		record := script.ReadRecord(e.State())
+		info.Bytes += script.Bytes(e.State(), &s.Slab)
+		info.IdleInMs, info.Hash = record.LeftMs(s.NowNs), record.Hash()
 		return
 	}
 	if info.Algorithm == Strike {
-		info.PenaltyMs = s.spanMs(strikeBlockedNs(e.state()))
+		info.PenaltyMs = s.SpanMs(store.StrikeBlockedNs(e.State()))
 	}
-	if k := s.openClaims(c); k.r != 0 && !void(c, &k) {
-		set := leases.Read(k.e.state())
-		info.Bytes += s.slab.Len(k.r) + indexBytes + set.Bytes(&s.slab)
-		set.Hide(&s.slab, s.nowNs)
+	if k := s.OpenAllocations(c); k.Ref != 0 && !store.Void(c, &k) {
+		set := leases.Read(k.Entry.State())
+		info.Bytes += s.Slab.Len(k.Ref) + store.IndexBytes + set.Bytes(&s.Slab)
+		set.Hide(&s.Slab, s.NowNs)
 		info.Holders = int(set.Count)
 	}
 	if info.Algorithm == TokenBucket {
-		info.AtMs = (s.nowNs + s.offsetNs) / 1e6
-		info.Tokens = tokensText(&info.Limit, deficitAt(bucketOf(e), info.Limit.Rate, s.nowNs))
+		info.AtMs = (s.NowNs + s.OffsetNs) / 1e6
+		info.Tokens = tokensText(&info.Limit, store.DeficitAt(store.BucketOf(e), info.Limit.Rate, s.NowNs))
 	}
 	var d Decision
-	s.take(c, &Op{Key: c.key, Limit: info.Limit, Dry: true}, &d)
+	s.take(c, &Op{Key: c.Key, Limit: info.Limit, Dry: true}, &d)
 	info.Remaining, info.IdleInMs = d.Remaining, d.ResetMs
-}
-
-// usedUnits is what counts against an entry's limit now, rounded up.
-func (s *shard) usedUnits(e entry) int64 {
-	st, l := e.state(), s.limits.at(e.limit())
-	switch e.kind() {
-	case uint8(TokenBucket), uint8(LeakyBucket):
-		return deficitAt(bucketOf(e), l.Rate, s.nowNs).DivUp(uint64(l.Rate.PerNs))
-	case uint8(FixedWindow):
-		return readFixed(st).used
-	case uint8(SlidingLog), uint8(Strike):
-		log := unitlog.Read(st)
-		return log.Units - log.UnitsUntil(&s.slab, s.nowNs-l.WindowNs)
-	case uint8(SlidingCounter):
-		return readSlidingCounter(st).roll(s.nowNs, l.WindowNs).used(s.nowNs, l.WindowNs)
-	case uint8(Concurrency):
-		set := leases.Read(st)
-		set.Hide(&s.slab, s.nowNs)
-		return set.Units
-	case uint8(Counter):
-		return int64(le.Uint64(st))
-	case uint8(Scripted):
-		return script.UsedUnits(st)
-	}
-	return 0
 }

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/weir-project/weir/engine/internal/store"
 )
 
 // A policy may declare the layout of its keys: the name under which people find its
@@ -185,12 +187,12 @@ func (s *shard) resetPolicy(op *Op, d *Decision) bool {
 	policy, _, key, ok := SplitName(op.Key)
 	for i := 0; ok && i < MaxPolicyLimits; i++ {
 		name := LimiterName(string(policy), i, key)
-		c := cell{hash: s.t.hashKey(name), key: name}
-		s.open(&c)
-		if s.bringUp(&c); c.live {
+		c := store.Cell{Hash: s.t.hashKey(name), Key: name}
+		s.Open(&c)
+		if s.BringUp(&c); c.Live {
 			d.Allowed = 1
-			s.countSuccess(c.e)
-			s.drop(&c)
+			s.countSuccess(c.Entry)
+			s.Drop(&c)
 		}
 	}
 	return d.Allowed > 0

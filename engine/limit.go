@@ -61,6 +61,7 @@ const (
 	MaxHolders   = rule.MaxHolders
 	MaxReasonLen = rule.MaxReasonLen
 	MaxSteps     = rule.MaxSteps
+	MaxPolicyLen = rule.MaxPolicyLen
 )
 
 // What ParseRate and ParseDuration refuse.

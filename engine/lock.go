@@ -1,6 +1,10 @@
 package engine
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/weir-project/weir/engine/internal/store"
+)
 
 // lock locks the shards of operations and returns which they are.
 func (t *Table) lock(ops []Op, list []int) []int {
@@ -44,8 +48,8 @@ func (t *Table) placesOfHold(id []byte, list []int) []int {
 
 // places is placesOfHold for who has locked the shard of the id.
 func (t *Table) places(id []byte, list []int) []int {
-	if _, c := t.openHold(id); c.r != 0 {
-		for _, p := range readHold(c.e.state()).pairs {
+	if _, c := t.openHold(id); c.Ref != 0 {
+		for _, p := range store.ReadHold(c.Entry.State()).Pairs {
 			list = append(list, t.placeOf(p.Key))
 		}
 	}

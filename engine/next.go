@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/store"
 )
 
 // nextState is the state that a decision leaves behind, of an algorithm whose state is a
@@ -18,7 +19,7 @@ func previewable(a Algorithm) bool {
 
 // next decides under the operation's limit and returns what it leaves behind if admitted
 // or, under another limit than before, denied.
-func (s *shard) next(c *cell, op *Op, d *Decision) nextState {
+func (s *shard) next(c *store.Cell, op *Op, d *Decision) nextState {
 	switch op.Limit.Algorithm {
 	case FixedWindow:
 		return s.nextFixed(c, op, d)
@@ -30,24 +31,24 @@ func (s *shard) next(c *cell, op *Op, d *Decision) nextState {
 
 // put gives the cell's entry the next state of a decision, if it leaves one, and
 // reports whether something was taken.
-func (s *shard) put(c *cell, op *Op, d *Decision, n nextState) bool {
+func (s *shard) put(c *store.Cell, op *Op, d *Decision, n nextState) bool {
 	if !s.claim(c, op, d) {
 		return false
 	}
-	n.write(c.e)
-	s.touched(c)
+	n.write(c.Entry)
+	s.Touched(c)
 	return d.Allowed > 0
 }
 
-func (n *nextState) write(e entry) {
-	if isBucket(e.kind()) {
-		setBucket(e, arith.Uint128{Hi: n.a, Lo: n.b})
+func (n *nextState) write(e store.Entry) {
+	if store.IsBucket(e.Kind()) {
+		store.SetBucket(e, arith.Uint128{Hi: n.a, Lo: n.b})
 		return
 	}
-	st := e.state()
+	st := e.State()
 	le.PutUint64(st, n.a)
 	le.PutUint64(st[8:], n.b)
-	if e.kind() == uint8(SlidingCounter) {
+	if e.Kind() == uint8(SlidingCounter) {
 		le.PutUint64(st[16:], n.c)
 	}
 }

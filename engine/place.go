@@ -1,6 +1,10 @@
 package engine
 
-import "hash/maphash"
+import (
+	"hash/maphash"
+
+	"github.com/weir-project/weir/engine/internal/store"
+)
 
 // shardOf returns the shard of a key with this full hash: the leading bits choose it.
 func (t *Table) shardOf(full uint64) *shard { return &t.shards[full>>(64-t.shardBits)] }
@@ -53,5 +57,5 @@ func (t *Table) hashPolicy(name []byte) uint64 {
 // policy for one key are in neighbouring groups of one segment, two in each, with
 // different tags: a check finds all in as much memory as one or two.
 func besideKey(key, policy uint64, limit int) uint64 {
-	return key ^ policy ^ uint64(limit&1)<<tagShift ^ uint64(limit>>1)<<groupShift
+	return key ^ policy ^ uint64(limit&1)<<store.TagShift ^ uint64(limit>>1)<<store.GroupShift
 }

@@ -12,8 +12,6 @@ import (
 const (
 	// MaxPolicies bounds the policies of a table.
 	MaxPolicies = 1000
-	// MaxPolicyLen bounds a policy's name in bytes.
-	MaxPolicyLen = 64
 	// MaxPolicyLimits bounds the limits of one policy: each is a limiter to find and to
 	// change in every check.
 	MaxPolicyLimits = 8

@@ -9,6 +9,7 @@ import (
 	"github.com/weir-project/weir/engine/internal/calendar"
 	"github.com/weir-project/weir/engine/internal/codec"
 	"github.com/weir-project/weir/engine/internal/rule"
+	"github.com/weir-project/weir/engine/internal/store"
 )
 
 // The stored form of a policy; integers are varints, texts have their length in front.
@@ -235,20 +236,19 @@ func (t *Table) policyChanged(name string) {
 
 // drainPolicies adds the policies that changed to a batch. It asks for the set after
 // it has taken the names: a later change is noted again.
-func (t *Table) drainPolicies(b *batch) {
+func (t *Table) drainPolicies(b *store.Batch) {
 	t.policyMu.Lock()
 	changed := t.policiesChanged
 	t.policiesChanged = nil
 	t.policyMu.Unlock()
 	set := t.policies.Load()
 	for name := range changed {
-		start := len(b.buf)
-		b.buf = append(append(b.buf, policyClass), name...)
-		value := len(b.buf)
-		if p := set.byName[name]; p != nil {
-			b.buf = p.Append(b.buf)
-		}
-		b.spans = append(b.spans, span{start, value, len(b.buf)})
+		b.Add(policyClass, name, func(to []byte) []byte {
+			if p := set.byName[name]; p != nil {
+				to = p.Append(to)
+			}
+			return to
+		})
 	}
 }
 
@@ -265,14 +265,4 @@ func (t *Table) loadPolicy(name string, value []byte) (bool, error) {
 	defer t.policyMu.Unlock()
 	t.policies.Store(t.policies.Load().with(t.ready(p, nil)))
 	return true, nil
-}
-
-// policies hashes a set; the order does not matter.
-func (h *stateHasher) policies(set *Policies) (sum uint64) {
-	for name, p := range set.byName {
-		h.buf = append(append(h.buf[:0], policyClass, byte(len(name))), name...)
-		h.buf = p.Append(h.buf)
-		sum += h.hash(h.buf)
-	}
-	return sum
 }

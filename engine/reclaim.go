@@ -7,7 +7,7 @@ package engine
 // the bound as they need it.
 
 // high reports whether memory is above the level from which on it is reclaimed.
-func (t *Table) high() bool { return t.used.Load() > t.levels.high }
+func (t *Table) high() bool { return t.memory.High() }
 
 // reclaimPause is how many operations go by before a table that had nothing to give is
 // searched again: a search looks at every shard.
@@ -26,8 +26,8 @@ func (t *Table) reclaim(much bool) {
 			t.skips.Store(reclaimPause)
 			return
 		}
-		s.barren.Store(!s.reclaimSome())
-		if !much && t.used.Load() <= t.levels.urgent {
+		s.reclaim()
+		if !much && !t.memory.Urgent() {
 			return
 		}
 	}
@@ -39,30 +39,21 @@ func (t *Table) largest() (most *shard) {
 	var bytes int64
 	for i := range t.shards {
 		s := &t.shards[i]
-		if own := s.used.Bytes(); own > bytes && !s.barren.Load() {
+		if own := s.Used.Bytes(); own > bytes && !s.Exhausted.Load() {
 			most, bytes = s, own
 		}
 	}
 	if most == nil {
 		for i := range t.shards {
-			t.shards[i].barren.Store(false)
+			t.shards[i].Exhausted.Store(false)
 		}
 	}
 	return most
 }
 
-// reclaimSome makes one step in a shard and reports whether there was one to make.
-func (s *shard) reclaimSome() bool {
+// reclaim makes one step in the shard, and notes whether there was one to make.
+func (s *shard) reclaim() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.slab.ReturnSpare():
-		return true
-	case s.compaction.running, s.planCompaction(s.worthCompaction()):
-		s.compactSome()
-		return true
-	case s.t.opts.WhenFull == LeastHarm:
-		return s.shedSome() || s.planCompaction(1)
-	}
-	return s.t.used.Load() > s.t.levels.urgent && s.planCompaction(1)
+	s.Exhausted.Store(!s.ReclaimSome())
 }

@@ -1,6 +1,9 @@
 package engine
 
-import "github.com/weir-project/weir/engine/internal/arena"
+import (
+	"github.com/weir-project/weir/engine/internal/arena"
+	"github.com/weir-project/weir/engine/internal/store"
+)
 
 // Renew marks entries as changed though they are not, for a store that keeps changes in
 // the order in which they came: what was drained before a whole round of Renew began is
@@ -12,9 +15,9 @@ func (t *Table) Renew(cursor uint64, entries int) (next uint64) {
 		t.renewPolicies()
 	}
 	for n := 0; ; n++ { // a segment without entries costs a step as well
-		cursor = t.lookSegment(Stamp{}, cursor, func(s *shard, g *segment) {
-			n += g.size()
-			g.each(s.renew)
+		cursor = t.lookSegment(Stamp{}, cursor, func(s *shard, g *store.Segment) {
+			n += g.Size()
+			g.Each(s.renew)
 		})
 		if cursor == 0 || n >= entries {
 			return cursor
@@ -23,8 +26,8 @@ func (t *Table) Renew(cursor uint64, entries int) (next uint64) {
 }
 
 func (s *shard) renew(r arena.Ref) {
-	unkeepLog(s.slab.At(r))
-	s.changed(r)
+	store.UnkeepLog(s.Slab.At(r))
+	s.Changed(r)
 }
 
 func (t *Table) renewPolicies() {
@@ -39,10 +42,10 @@ func (t *Table) Usage() (entries, bytes int64) {
 	for i := range t.shards {
 		s := &t.shards[i]
 		s.mu.Lock()
-		for _, n := range s.counts.entries {
+		for _, n := range s.Counts.Entries {
 			entries += n
 		}
-		bytes += s.slab.TakenBytes()
+		bytes += s.Slab.TakenBytes()
 		s.mu.Unlock()
 	}
 	return entries, bytes

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/weir-project/weir/engine/internal/arena"
+	"github.com/weir-project/weir/engine/internal/store"
 	"github.com/weir-project/weir/engine/internal/unitlog"
 )
 
@@ -70,12 +71,12 @@ func (r *round) fetch(s *shard, i uint8, ops []Op) {
 			s.fetchCheck(r.hash[i], ops[i].Text)
 			continue
 		}
-		s.fetched += s.index.fetch(r.hash[i], &s.slab)
-		logs = logs || hasLog(uint8(ops[i].Limit.Algorithm))
+		s.fetched += s.Index.Prefetch(r.hash[i], &s.Slab)
+		logs = logs || store.HasLog(uint8(ops[i].Limit.Algorithm))
 	}
 	for ; logs && i != noOp && r.in[i] == s; i = r.next[i] {
-		if hasLog(uint8(ops[i].Limit.Algorithm)) {
-			s.fetched += fetchLog(&s.index, r.hash[i], &s.slab)
+		if store.HasLog(uint8(ops[i].Limit.Algorithm)) {
+			s.fetched += fetchLog(&s.Index, r.hash[i], &s.Slab)
 		}
 	}
 }
@@ -84,22 +85,22 @@ func (r *round) fetch(s *shard, i uint8, ops []Op) {
 func (s *shard) fetchCheck(h uint64, policy []byte) {
 	if p := s.policy(policy); p != nil {
 		for limit := range p.Limits {
-			s.fetched += s.index.fetch(besideKey(h, p.hash, limit), &s.slab)
+			s.fetched += s.Index.Prefetch(besideKey(h, p.hash, limit), &s.Slab)
 		}
 	}
 }
 
 // fetchLog reads the ends of the log that find will find, where most of what an operation
 // does to it is done.
-func fetchLog(x *index, h uint64, s *arena.Slab) uint64 {
-	r := x.first(h)
+func fetchLog(x *store.Index, h uint64, s *arena.Slab) uint64 {
+	r := x.First(h)
 	if r == 0 {
 		return 0
 	}
-	e := entry(s.At(r))
-	if !hasLog(e.kind()) {
+	e := store.Entry(s.At(r))
+	if !store.HasLog(e.Kind()) {
 		return 0
 	}
-	log := unitlog.Read(e.state())
+	log := unitlog.Read(e.State())
 	return log.Prefetch(s)
 }

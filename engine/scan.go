@@ -1,6 +1,9 @@
 package engine
 
-import "github.com/weir-project/weir/engine/internal/arena"
+import (
+	"github.com/weir-project/weir/engine/internal/arena"
+	"github.com/weir-project/weir/engine/internal/store"
+)
 
 // cursorBits is the size of a scan cursor: the leading bits of the hash of the key
 // to go on with. JavaScript's numbers hold it.
@@ -15,7 +18,7 @@ const cursorBits = 48
 func (t *Table) Scan(at Stamp, cursor uint64, count int, visit func(key []byte, a Algorithm)) uint64 {
 	full := cursor << (64 - cursorBits)
 	for {
-		full = t.lookSegment(at, full, func(s *shard, g *segment) { count -= s.visitSegment(g, visit) })
+		full = t.lookSegment(at, full, func(s *shard, g *store.Segment) { count -= s.visitSegment(g, visit) })
 		if full == 0 || count <= 0 {
 			return full >> (64 - cursorBits)
 		}
@@ -23,24 +26,24 @@ func (t *Table) Scan(at Stamp, cursor uint64, count int, visit func(key []byte, 
 }
 
 // visitSegment visits the keys of a segment and returns how many they were.
-func (s *shard) visitSegment(g *segment, visit func(key []byte, a Algorithm)) (n int) {
-	g.each(func(r arena.Ref) {
-		e, live := s.view(r)
-		a := Algorithm(e.kind())
-		if e.kind() >= kindToken || !live || a == NoAlgorithm && s.liveLimiter(e.key()) {
+func (s *shard) visitSegment(g *store.Segment, visit func(key []byte, a Algorithm)) (n int) {
+	g.Each(func(r arena.Ref) {
+		e, live := s.View(r)
+		a := Algorithm(e.Kind())
+		if e.Kind() >= store.KindToken || !live || a == NoAlgorithm && s.liveLimiter(e.Key()) {
 			return
 		}
 		n++
-		visit(e.key(), a)
+		visit(e.Key(), a)
 	})
 	return n
 }
 
 func (s *shard) liveLimiter(key []byte) bool {
-	c := cell{hash: s.t.hashKey(key), key: key}
-	s.open(&c)
-	s.bringUp(&c)
-	return c.live
+	c := store.Cell{Hash: s.t.hashKey(key), Key: key}
+	s.Open(&c)
+	s.BringUp(&c)
+	return c.Live
 }
 
 // RandomKey returns a copy of some key that is not idle, or nil. pick is a random

@@ -3,6 +3,7 @@ package engine
 import (
 	"github.com/weir-project/weir/engine/internal/arith"
 	"github.com/weir-project/weir/engine/internal/script"
+	"github.com/weir-project/weir/engine/internal/store"
 )
 
 // ScriptAnswer is what a script answers, out of a Decision: up to four words, each a
@@ -32,9 +33,9 @@ var refusals = [...]Status{
 }
 
 // script carries out OpScript.
-func (s *shard) script(c *cell, op *Op, d *Decision) bool {
-	run := script.NewRun(s.nowNs, op.Script, &s.slab, s.kept)
-	if c.live {
+func (s *shard) script(c *store.Cell, op *Op, d *Decision) bool {
+	run := script.NewRun(s.NowNs, op.Script, &s.Slab, s.kept)
+	if c.Live {
 		if d.Status = refusals[run.Open(scriptState(c))]; d.Status != OK {
 			return false
 		}
@@ -54,55 +55,55 @@ func (s *shard) script(c *cell, op *Op, d *Decision) bool {
 	}
 	a := &run.Answer
 	*d = Decision{Allowed: arith.OneIf(run.Admitted), Remaining: a[0], RetryMs: a[1], ResetMs: a[2], Limit: a[3], Value: run.Said}
-	s.counts.count(Scripted, run.Admitted)
-	s.heavy.Weigh(s.nowNs, c.hash, c.key, 1, d.verdict()) // scripts do not say how many units
+	s.decided.count(Scripted, run.Admitted)
+	s.heavy.Weigh(s.NowNs, c.Hash, c.Key, 1, d.verdict()) // scripts do not say how many units
 	return changed
 }
 
 // scriptState is the state of a cell that scripts keep; nil for one that has no such state.
-func scriptState(c *cell) []byte {
-	if c.live && c.e.kind() == uint8(Scripted) {
-		return c.e.state()
+func scriptState(c *store.Cell) []byte {
+	if c.Live && c.Entry.Kind() == uint8(Scripted) {
+		return c.Entry.State()
 	}
 	return nil
 }
 
 // leave makes the cell's entry what a run left behind, and reports whether it changed.
-func (s *shard) leave(c *cell, run *script.Run, d *Decision) bool {
+func (s *shard) leave(c *store.Cell, run *script.Run, d *Decision) bool {
 	switch {
-	case run.Effect == script.Looked, run.Effect == script.Deleted && !c.live:
+	case run.Effect == script.Looked, run.Effect == script.Deleted && !c.Live:
 		return false
 	case run.Effect == script.Deleted:
-		s.drop(c)
+		s.Drop(c)
 		return true
 	case !s.keepRecord(c, run):
 		d.Status = OutOfMemory
 		return false
 	}
-	c.relink = true
-	s.touched(c)
+	c.Relink = true
+	s.Touched(c)
 	return true
 }
 
 // keepRecord makes a run's record that of the cell's entry, and sees to its bytes.
-func (s *shard) keepRecord(c *cell, run *script.Run) bool {
-	room := func(n int) bool { return s.makeRoom(n, c.r) }
-	if !run.Prepare(scriptState(c), room) || !s.ensure(c, uint8(Scripted), stateLens[Scripted]) {
+func (s *shard) keepRecord(c *store.Cell, run *script.Run) bool {
+	room := func(n int) bool { return s.AdmitBytes(n, c.Ref) }
+	if !run.Prepare(scriptState(c), room) || !s.Ensure(c, uint8(Scripted), store.StateLens[Scripted]) {
 		run.Discard()
 		return false
 	}
-	run.Store(c.e.state())
+	run.Store(c.Entry.State())
 	return true
 }
 
 // blockedMs is how long an administrative block on the key still lasts, -1 without
 // end, and whether there is one.
-func (s *shard) blockedMs(c *cell, op *Op) (leftMs int64, blocked bool) {
-	untilNs, blocked := s.blockedUntil(c.hash, c.key, op)
+func (s *shard) blockedMs(c *store.Cell, op *Op) (leftMs int64, blocked bool) {
+	untilNs, blocked := s.blockedUntil(c.Hash, c.Key, op)
 	if !blocked {
 		return 0, false
 	}
-	return s.spanMs(untilNs), true
+	return s.SpanMs(untilNs), true
 }
 
 // ValueGrows reports whether an operation on strings may take memory: for a new entry, or for
@@ -112,12 +113,12 @@ func (t *Table) ValueGrows(at Stamp, op *Op) bool {
 	s.mu.Lock()
 	defer s.unlock()
 	s.look(at)
-	c := cell{hash: h, key: op.Key}
-	s.open(&c)
-	if !c.live || c.e.kind() != uint8(Scripted) {
-		return !c.live // of another kind it is refused
+	c := store.Cell{Hash: h, Key: op.Key}
+	s.Open(&c)
+	if !c.Live || c.Entry.Kind() != uint8(Scripted) {
+		return !c.Live // of another kind it is refused
 	}
-	has := script.ValueLen(c.e.state())
+	has := script.ValueLen(c.Entry.State())
 	switch texts := op.Script.ID.TextsOf(); {
 	case op.Script.ID == TextDrop:
 		return false

@@ -2,48 +2,49 @@ package engine
 
 import (
 	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/store"
 	"github.com/weir-project/weir/engine/internal/unitlog"
 )
 
 // openLog reads the log of a live entry and how many of its units count in a window.
 // Units older than the window last used are forgotten, which no answer can tell;
 // what lies outside the operation's own window is not counted.
-func (s *shard) openLog(c *cell, windowNs int64) (log unitlog.Log, units int64) {
-	if !c.live {
+func (s *shard) openLog(c *store.Cell, windowNs int64) (log unitlog.Log, units int64) {
+	if !c.Live {
 		return unitlog.Log{}, 0
 	}
-	log = unitlog.Read(c.e.state())
-	oldNs := s.limits.at(c.e.limit()).WindowNs
-	if s.looking {
-		return log, log.Units - log.UnitsUntil(&s.slab, s.nowNs-min(windowNs, oldNs))
+	log = unitlog.Read(c.Entry.State())
+	oldNs := s.Limits.At(c.Entry.Limit()).WindowNs
+	if s.Looking {
+		return log, log.Units - log.UnitsUntil(&s.Slab, s.NowNs-min(windowNs, oldNs))
 	}
-	log.DropUntil(&s.slab, s.nowNs-oldNs)
-	log.Write(c.e.state())
+	log.DropUntil(&s.Slab, s.NowNs-oldNs)
+	log.Write(c.Entry.State())
 	if windowNs >= oldNs {
 		return log, log.Units
 	}
-	return log, log.Units - log.UnitsUntil(&s.slab, s.nowNs-windowNs)
+	return log, log.Units - log.UnitsUntil(&s.Slab, s.NowNs-windowNs)
 }
 
-func (s *shard) takeSliding(c *cell, op *Op, d *Decision) bool {
+func (s *shard) takeSliding(c *store.Cell, op *Op, d *Decision) bool {
 	windowNs := op.Limit.WindowNs
 	log, used := s.openLog(c, windowNs)
 	grant, ok := admit(op, used, d)
 	newestNs := log.LastNs
 	if grant > 0 {
-		newestNs = s.nowNs
+		newestNs = s.NowNs
 	}
 	if used+grant > 0 {
-		d.ResetMs = arith.NsToMs(newestNs + windowNs - s.nowNs)
+		d.ResetMs = arith.NsToMs(newestNs + windowNs - s.NowNs)
 	}
 	if !ok {
 		d.RetryMs = s.slidingRetryMs(&log, used, op)
 	}
-	if grant == 0 || op.Dry || !s.hold(c, op, d, log.Growth(&s.slab, s.nowNs, grant)) {
+	if grant == 0 || op.Dry || !s.hold(c, op, d, log.Growth(&s.Slab, s.NowNs, grant)) {
 		return false
 	}
 	s.record(c, windowNs, grant)
-	s.touched(c)
+	s.Touched(c)
 	return true
 }
 
@@ -54,29 +55,29 @@ func (s *shard) slidingRetryMs(log *unitlog.Log, used int64, op *Op) int64 {
 	}
 	leaving := used + op.want() - op.Limit.Max
 	outside := log.Units - used // older than this operation's window
-	return arith.NsToMs(log.TimeOf(&s.slab, outside+leaving) + op.Limit.WindowNs - s.nowNs)
+	return arith.NsToMs(log.TimeOf(&s.Slab, outside+leaving) + op.Limit.WindowNs - s.NowNs)
 }
 
 // record adds units to the log of a held entry, which keeps the newest MaxLogUnits:
 // no limit can tell a longer one from it.
-func (s *shard) record(c *cell, windowNs, units int64) {
-	st := c.e.state()
+func (s *shard) record(c *store.Cell, windowNs, units int64) {
+	st := c.Entry.State()
 	log := unitlog.Read(st)
-	log.DropUntil(&s.slab, s.nowNs-windowNs)
-	log.Append(&s.slab, s.nowNs, units)
-	log.DropOldest(&s.slab, log.Units-MaxLogUnits)
+	log.DropUntil(&s.Slab, s.NowNs-windowNs)
+	log.Append(&s.Slab, s.NowNs, units)
+	log.DropOldest(&s.Slab, log.Units-MaxLogUnits)
 	log.Write(st)
 }
 
 // keepNewest shortens the log of a held entry to its newest units, at least one.
-func (s *shard) keepNewest(c *cell, units int64) {
-	st := c.e.state()
+func (s *shard) keepNewest(c *store.Cell, units int64) {
+	st := c.Entry.State()
 	log := unitlog.Read(st)
 	units = max(units, 1)
 	if log.Units <= units {
 		return
 	}
-	log.DropOldest(&s.slab, log.Units-units)
+	log.DropOldest(&s.Slab, log.Units-units)
 	log.ForgetKept() // a store that adds to what it has would keep them
 	log.Write(st)
 }

@@ -2,13 +2,9 @@ package engine
 
 import (
 	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/store"
 	"github.com/weir-project/weir/engine/internal/unitlog"
 )
-
-// A strike limiter keeps a log and the time until which it is blocked: log
-// blockedNs(8).
-
-func strikeBlockedNs(state []byte) int64 { return int64(le.Uint64(state[unitlog.StateLen:])) }
 
 // strike is what one take makes of a strike limiter.
 type strike struct {
@@ -21,24 +17,24 @@ type strike struct {
 	lockedOut          bool // the take begins the penalty of the last step
 }
 
-func (s *shard) takeStrike(c *cell, op *Op, d *Decision) bool {
+func (s *shard) takeStrike(c *store.Cell, op *Op, d *Decision) bool {
 	l := &op.Limit
 	var x strike
-	if c.live {
-		x.untilNs = strikeBlockedNs(c.e.state())
+	if c.Live {
+		x.untilNs = store.StrikeBlockedNs(c.Entry.State())
 	}
 	log, was := s.openLog(c, l.WindowNs)
 	x.was, x.count, x.newestNs = was, was, log.LastNs
-	x.blocked = x.untilNs > s.nowNs
+	x.blocked = x.untilNs > s.NowNs
 	if x.counted = op.Cost > 0 && (!x.blocked || l.Strikes&Extend != 0); x.counted {
-		x.add(l, op.Cost, s.nowNs)
+		x.add(l, op.Cost, s.NowNs)
 	}
-	x.answer(l, s.nowNs, d)
+	x.answer(l, s.NowNs, d)
 	if !x.counted || op.Dry {
 		return false
 	}
 	units, answer := min(op.Cost, MaxLogUnits), *d
-	if !s.hold(c, op, d, log.Growth(&s.slab, s.nowNs, units)) {
+	if !s.hold(c, op, d, log.Growth(&s.Slab, s.NowNs, units)) {
 		if x.blocked { // denied whether it counts or not
 			*d = answer
 		}
@@ -50,8 +46,8 @@ func (s *shard) takeStrike(c *cell, op *Op, d *Decision) bool {
 	}
 	s.countStrike(&x, units)
 	d.Locked = uint16(arith.OneIf(x.lockedOut))
-	le.PutUint64(c.e.state()[unitlog.StateLen:], uint64(x.untilNs))
-	s.touched(c)
+	store.SetStrikeBlocked(c.Entry.State(), x.untilNs)
+	s.Touched(c)
 	return true
 }
 
@@ -84,15 +80,12 @@ func (x *strike) answer(l *Limit, nowNs int64, d *Decision) {
 // countStrike counts a strike in the shard's statistics. What only makes a penalty longer is
 // no other penalty.
 func (s *shard) countStrike(x *strike, units int64) {
-	n := &s.counts
+	n := &s.decided
 	n.strikes += units
 	n.delays += arith.OneIf(x.delayNs > 0 && !x.blocked)
 	n.penalties += arith.OneIf(x.penaltyNs > 0 && (!x.blocked || x.lockedOut))
 	n.lockouts += arith.OneIf(x.lockedOut)
 }
-
-// pardon ends a penalty.
-func (s *shard) pardon(e entry) { le.PutUint64(e.state()[unitlog.StateLen:], 0) }
 
 // extends reports whether a take counts, and makes a penalty longer, where it is denied.
 func (op *Op) extends() bool {
@@ -126,12 +119,12 @@ func (s *shard) forgive(op *Op, d *Decision) bool {
 func (s *shard) forgiveKey(h uint64, p *Policy, key []byte) (forgiven int64) {
 	s.settleGone() // of a change in the same atomic step
 	for i := range p.most() {
-		c := cell{hash: besideKey(h, p.hash, i), key: p.NameOf(i, key)}
-		if s.open(&c); !c.live || c.e.kind() != uint8(Strike) {
+		c := store.Cell{Hash: besideKey(h, p.hash, i), Key: p.NameOf(i, key)}
+		if s.Open(&c); !c.Live || c.Entry.Kind() != uint8(Strike) {
 			continue
 		}
-		s.countSuccess(c.e)
-		s.drop(&c)
+		s.countSuccess(c.Entry)
+		s.Drop(&c)
 		forgiven++
 	}
 	return forgiven
@@ -139,9 +132,9 @@ func (s *shard) forgiveKey(h uint64, p *Policy, key []byte) (forgiven int64) {
 
 // countSuccess counts the strikes of the attempt that succeeded, the newest, of a limiter that
 // is about to be forgotten. Those before it have failed.
-func (s *shard) countSuccess(e entry) {
-	if e.kind() == uint8(Strike) && s.limits.at(e.limit()).Strikes&Attempts != 0 {
-		log := unitlog.Read(e.state())
-		s.counts.successes += log.Newest(&s.slab)
+func (s *shard) countSuccess(e store.Entry) {
+	if e.Kind() == uint8(Strike) && s.Limits.At(e.Limit()).Strikes&Attempts != 0 {
+		log := unitlog.Read(e.State())
+		s.decided.successes += log.Newest(&s.Slab)
 	}
 }

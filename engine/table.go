@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weir-project/weir/engine/internal/rule"
+	"github.com/weir-project/weir/engine/internal/store"
 )
 
 var le = binary.LittleEndian
@@ -26,16 +27,6 @@ type Options struct {
 	// TrackChanges makes the table remember what changed for Drain.
 	TrackChanges bool
 }
-
-// FullPolicy says what happens to a new entry when memory is full.
-type FullPolicy uint8
-
-// The policies.
-const (
-	LeastHarm FullPolicy = iota // evict what is nearest to idle
-	Deny                        // answer OutOfMemory
-	Replica                     // add it: evictions come as OpForget, and compaction changes no answer
-)
 
 const (
 	defaultIDLifetimeNs = int64(60e9)
@@ -59,12 +50,10 @@ type Table struct {
 	seed       maphash.Seed // of the hashes of keys
 	policySeed maphash.Seed // see hashPolicy
 	shardBits  int
-	used       atomic.Int64 // bytes of pages, segments and limits
+	memory     store.Memory
 	shards     []shard
 	asked      atomic.Uint64 // shards that Victims has asked
-	evicted    atomic.Int64  // entries given up for room
-	levels     levels
-	skips      atomic.Int64 // see relieve
+	skips      atomic.Int64  // see relieve
 
 	// policies is changed only by who holds all shards.
 	policies        atomic.Pointer[Policies]
@@ -84,7 +73,8 @@ func NewTable(o Options) *Table {
 		o.IDLifetimeNs = defaultIDLifetimeNs
 	}
 	o.Shards = o.shardsWithin()
-	t := &Table{opts: o, levels: o.levels(), seed: maphash.MakeSeed(), policySeed: maphash.MakeSeed(), shardBits: bits.TrailingZeros(uint(o.Shards))}
+	t := &Table{opts: o, seed: maphash.MakeSeed(), policySeed: maphash.MakeSeed(), shardBits: bits.TrailingZeros(uint(o.Shards))}
+	t.memory.Bound(o.MaxMemoryBytes, o.WhenFull, o.Shards)
 	t.policies.Store(newPolicies())
 	t.shards = make([]shard, o.Shards)
 	for i := range t.shards {
@@ -98,20 +88,10 @@ func NewTable(o Options) *Table {
 // entries, so on a replica its stamp must not be ahead of the next decision's.
 func (t *Table) Len(at Stamp) (n int64) {
 	t.eachShard(at, func(s *shard) {
-		s.collectAll(s.pause)
-		n += s.keys()
+		s.CollectAll(s.pause)
+		n += s.Keys()
 	})
 	return n
-}
-
-// keys counts the keys of a shard, idle ones that have not been collected included.
-func (s *shard) keys() (n int64) {
-	for kind, count := range s.counts.entries {
-		if kind < int(kindToken) {
-			n += count
-		}
-	}
-	return n - s.counts.blocked
 }
 
 // pause lets others have the shard for a moment.
@@ -129,7 +109,7 @@ func (t *Table) eachShard(at Stamp, visit func(*shard)) {
 func (s *shard) visit(at Stamp, visit func(*shard)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.nowNs = max(s.nowNs, at.NowNs)
+	s.NowNs = max(s.NowNs, at.NowNs)
 	s.settleGone()
 	visit(s)
 }
@@ -140,12 +120,12 @@ func (s *shard) visit(at Stamp, visit func(*shard)) {
 func (t *Table) Clear() {
 	t.renewPolicies()
 	t.eachShard(Stamp{}, func(s *shard) {
-		s.used.Add(-s.slab.Bytes() - s.index.bytes() - s.limits.bytes())
-		totals := s.counts
+		s.Used.Add(-s.Slab.Bytes() - s.Index.Bytes() - s.Limits.Bytes())
+		totals, decided := s.Counts, s.decided
 		s.forgetEverywhere()
 		s.init(t)
-		totals.entries, totals.blocked = s.counts.entries, 0
-		s.counts = totals
+		totals.Entries, totals.Blocked = s.Counts.Entries, 0
+		s.Counts, s.decided = totals, decided
 	})
 }
 
@@ -153,28 +133,40 @@ func (t *Table) Clear() {
 // that an idle table gives its memory back. The stamp counts like that of a decision:
 // what comes later with an earlier one is decided at this.
 func (t *Table) Collect(at Stamp, budget int) {
-	t.eachShard(at, func(s *shard) { s.collect(budget) })
+	t.eachShard(at, func(s *shard) { s.Collect(budget) })
 }
 
 // Stats describes the table. Its stamp is as that of Len.
 func (t *Table) Stats(at Stamp) (st Stats) {
 	t.eachShard(at, func(s *shard) {
-		s.collectAll(s.pause)
-		st.Keys += s.keys()
+		s.CollectAll(s.pause)
+		st.Keys += s.Keys()
 		for a := range rule.NumAlgorithms {
-			st.KeysBy[a] += s.counts.entries[a]
-			st.Admitted[a] += s.counts.admitted[a]
-			st.Denied[a] += s.counts.denied[a]
+			st.KeysBy[a] += s.Counts.Entries[a]
+			st.Admitted[a] += s.decided.admitted[a]
+			st.Denied[a] += s.decided.denied[a]
 		}
-		st.Expired += s.counts.expired
-		st.Evicted += s.counts.evicted
-		st.ForgivenUnits += s.counts.forgiven
-		st.Strikes += s.counts.strikes
-		st.Successes += s.counts.successes
-		st.Delays += s.counts.delays
-		st.Penalties += s.counts.penalties
-		st.Lockouts += s.counts.lockouts
+		st.Expired += s.Counts.Expired
+		st.Evicted += s.Counts.Evicted
+		st.ForgivenUnits += s.Counts.Forgiven
+		st.Strikes += s.decided.strikes
+		st.Successes += s.decided.successes
+		st.Delays += s.decided.delays
+		st.Penalties += s.decided.penalties
+		st.Lockouts += s.decided.lockouts
 	})
-	st.MemoryBytes, st.MaxMemoryBytes = t.used.Load(), t.opts.MaxMemoryBytes
+	st.MemoryBytes, st.MaxMemoryBytes = t.memory.UsedBytes(), t.opts.MaxMemoryBytes
 	return st
+}
+
+// shardsWithin is how many of the shards have their least share of the bound each.
+func (o *Options) shardsWithin() int {
+	least, shards := int64(store.MinShardBytes), o.Shards
+	if o.WhenFull == Replica {
+		least = store.MinReplicaShardBytes
+	}
+	for o.MaxMemoryBytes > 0 && shards > 1 && o.MaxMemoryBytes/int64(shards) < least {
+		shards /= 2
+	}
+	return shards
 }

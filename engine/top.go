@@ -25,7 +25,7 @@ func (d *Decision) verdict() Verdict {
 // weighBlocked counts a check that an administrative block of a key denies.
 func (s *shard) weighBlocked(h uint64, key []byte, op *Op) {
 	if op.counts() {
-		s.heavy.Weigh(s.nowNs, h, key, op.Cost, Denied)
+		s.heavy.Weigh(s.NowNs, h, key, op.Cost, Denied)
 	}
 }
 
@@ -50,5 +50,5 @@ func (s *shard) appendTop(all []Heavy, at Stamp, v Verdict) []Heavy {
 	s.mu.Lock()
 	defer s.unlock()
 	s.look(at)
-	return s.heavy.AppendTo(all, s.nowNs, v)
+	return s.heavy.AppendTo(all, s.NowNs, v)
 }

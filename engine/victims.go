@@ -2,9 +2,7 @@ package engine
 
 import (
 	"github.com/weir-project/weir/engine/internal/arena"
-	"github.com/weir-project/weir/engine/internal/leases"
-	"github.com/weir-project/weir/engine/internal/script"
-	"github.com/weir-project/weir/engine/internal/unitlog"
+	"github.com/weir-project/weir/engine/internal/store"
 )
 
 // Victims names entries that are nearest to idle among a few looked at, until they take so
@@ -46,42 +44,25 @@ func (s *shard) victim(at Stamp) (key, id []byte, size int64) {
 	s.mu.Lock()
 	defer s.unlock()
 	s.look(at)
-	r := s.nearestIdle(0)
+	r := s.NearestIdle(0)
 	if r == 0 {
 		return nil, nil, 0
 	}
-	e := entry(s.slab.At(r))
-	name, size := append([]byte{}, e.key()...), s.slotBytes(r, e)
-	if e.kind() != kindToken {
+	e := store.Entry(s.Slab.At(r))
+	name, size := append([]byte{}, e.Key()...), s.SlotBytes(r, e)
+	if e.Kind() != store.KindToken {
 		return name, nil, size
 	}
-	key, ok := keyOfToken(name)
+	key, ok := store.KeyOfToken(name)
 	if !ok {
 		panic("engine: a token without its key")
 	}
 	return key, name[2+len(key):], size
 }
 
-// slotBytes is what the slots of an entry and of its chain take.
-func (s *shard) slotBytes(r arena.Ref, e entry) int64 {
-	n := s.slab.Len(r)
-	if st := logState(e); st != nil {
-		log := unitlog.Read(st)
-		n += log.Bytes(&s.slab)
-	}
-	switch e.kind() {
-	case uint8(Concurrency):
-		set := leases.Read(e.state())
-		n += set.Bytes(&s.slab)
-	case uint8(Scripted):
-		n += script.ValueBytes(e.state(), &s.slab)
-	}
-	return int64(n)
-}
-
 // MemoryBytes is what entries, index and limits take, in bytes, free slots included:
 // what Options.MaxMemoryBytes bounds. It waits for no lock.
-func (t *Table) MemoryBytes() int64 { return t.used.Load() }
+func (t *Table) MemoryBytes() int64 { return t.memory.UsedBytes() }
 
 // CompactBytes is what MemoryBytes would be if each length of slots had only the pages that
 // it needs. Evictions here and there free slots long before they free pages, so a leader that
@@ -92,8 +73,8 @@ func (t *Table) CompactBytes() int64 {
 	for i := range t.shards {
 		s := &t.shards[i]
 		s.mu.Lock()
-		pages += s.slab.SurplusPages() + s.slab.SparePages()
+		pages += s.Slab.SurplusPages() + s.Slab.SparePages()
 		s.mu.Unlock()
 	}
-	return t.used.Load() - int64(pages)*arena.PageBytes
+	return t.memory.UsedBytes() - int64(pages)*arena.PageBytes
 }

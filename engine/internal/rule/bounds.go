@@ -21,6 +21,8 @@ const (
 	// MaxHolders bounds the leases held on one key: finding one is a scan, and what a
 	// scan of a thousand takes, some microseconds, others may wait for.
 	MaxHolders = 1000
+	// MaxPolicyLen bounds a policy's name in bytes.
+	MaxPolicyLen = 64
 	// MaxReasonLen bounds the text that explains a block, in bytes.
 	MaxReasonLen = 128
 	// MaxSteps bounds the penalty steps of one strike limit.

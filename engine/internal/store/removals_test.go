@@ -1,4 +1,4 @@
-package engine
+package store
 
 import (
 	"math/rand/v2"

@@ -1,9 +1,11 @@
-package engine
+package store
 
 import (
 	"math/bits"
 
 	"github.com/weir-project/weir/engine/internal/arena"
+	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/rule"
 )
 
 // evictMost bounds the entries evicted for one slot or limit, evictLook the
@@ -14,103 +16,99 @@ const (
 	evictTries = 32
 )
 
-// makeRoom reports whether a slot of n bytes may be taken; none is needed if n is 0.
+// AdmitBytes reports whether a slot of n bytes may be taken; none is needed if n is 0.
 // When memory is nearly full it first evicts entries that take as much, but not keep. It is
 // asked just before the slot is taken: an operation that adds nothing evicts nothing.
-func (s *shard) makeRoom(n int, keep arena.Ref) bool {
-	if n == 0 || s.slab.HasSlot(n) {
+func (s *Store) AdmitBytes(n int, keep arena.Ref) bool {
+	if n == 0 || s.Slab.HasSlot(n) {
 		return true
 	}
-	if s.evicts() {
-		taken := s.slab.TakenBytes()
+	if s.mustEvict() {
+		taken := s.Slab.TakenBytes()
 		for range evictMost {
-			enough := taken-s.slab.TakenBytes() >= int64(n) && !s.t.closed()
-			if enough || !s.evict(keep) || s.slab.HasSlot(n) {
+			enough := taken-s.Slab.TakenBytes() >= int64(n) && !s.memory.closed()
+			if enough || !s.evict(keep) || s.Slab.HasSlot(n) {
 				break
 			}
 		}
 	}
-	return s.slab.HasSlot(n) || !s.t.closed()
+	return s.Slab.HasSlot(n) || !s.memory.closed()
 }
 
-// evicts reports whether an entry that the shard adds costs it others. A shard that has less
+// mustEvict reports whether an entry that the shard adds costs it others. A shard that has less
 // than its share of the memory in use leaves that to reclaim, which takes from the largest.
-func (s *shard) evicts() bool {
-	l := &s.t.levels
-	return s.t.opts.WhenFull == LeastHarm && s.t.used.Load() >= l.soft && s.used.Bytes() >= l.share
+func (s *Store) mustEvict() bool {
+	l := &s.memory.levels
+	return s.memory.full == LeastHarm && s.memory.used.Load() >= l.soft && s.Used.Bytes() >= l.share
 }
 
-// makeRoomForLimit reports whether an entry may remember a limit. At the bound it
+// AdmitLimit reports whether an entry may remember a limit. At the bound it
 // first evicts a few entries, but not keep, some of which may be the last to
 // remember theirs.
-func (s *shard) makeRoomForLimit(l *Limit, keep arena.Ref) bool {
+func (s *Store) AdmitLimit(l *rule.Limit, keep arena.Ref) bool {
 	for range evictMost {
-		if s.mayRemember(l) {
+		if s.MayAddLimit(l) {
 			return true
 		}
-		if s.t.opts.WhenFull != LeastHarm || !s.evict(keep) {
+		if s.memory.full != LeastHarm || !s.evict(keep) {
 			return false
 		}
 	}
-	return s.mayRemember(l)
+	return s.MayAddLimit(l)
 }
 
-// mayRemember reports whether a limit is in use already or may be added.
-func (s *shard) mayRemember(l *Limit) bool { return !s.t.closed() || s.limits.has(l) }
+// MayAddLimit reports whether a limit is in use already or may be added.
+func (s *Store) MayAddLimit(l *rule.Limit) bool { return !s.memory.closed() || s.Limits.has(l) }
 
 // evict drops the entry nearest to idle of a few: the one whose loss forgives the
 // least. keep is not among them. (An order of all entries by that time would cost
 // more than it is worth: of sixteen, the one to go is among the nearest eighth with
 // a chance of 88 %, and an offender goes only if it meets fifteen worse ones.)
-func (s *shard) evict(keep arena.Ref) bool {
-	victim := s.nearestIdle(keep)
+func (s *Store) evict(keep arena.Ref) bool {
+	victim := s.NearestIdle(keep)
 	if victim == 0 {
 		return false
 	}
 	c := s.cellOf(victim)
-	s.giveUp(&c)
+	s.GiveUp(&c)
 	return true
 }
 
-// giveUp drops a cell's entry for room. If it was not idle it counts as evicted and
+// GiveUp drops a cell's entry for room. If it was not idle it counts as evicted and
 // its units as forgiven; a counter below zero has none.
-func (s *shard) giveUp(c *cell) {
-	if s.idle(c.e) {
-		s.counts.expired++
+func (s *Store) GiveUp(c *Cell) {
+	if s.idle(c.Entry) {
+		s.Counts.Expired++
 	} else {
-		s.counts.evicted++
-		s.counts.forgiven += max(s.usedUnits(c.e), 0)
+		s.Counts.Evicted++
+		s.Counts.Forgiven += max(s.UsedUnits(c.Entry), 0)
 	}
-	s.t.evicted.Add(1)
-	s.drop(c)
+	s.memory.evicted.Add(1)
+	s.Drop(c)
 }
 
 // worthNs orders entries by the harm of losing them: what is idle later has more to
 // forgive. The remembered answer of a denied decision comes before all of them: without
 // it a late copy of the request may take units, which admits nobody too many. So a
 // flood of denied requests that carry IDs costs no limiter its place.
-func (s *shard) worthNs(e entry) int64 {
-	if e.kind() == kindToken {
-		if d, _ := readToken(e.state()); d.denied() {
+func (s *Store) worthNs(e Entry) int64 {
+	if e.Kind() == KindToken {
+		if a, _ := ReadToken(e.State()); a.denied() {
 			return 0
 		}
 	}
-	return s.idleAtNs(e)
+	return s.IdleAtNs(e)
 }
-
-// denied reports whether a decision was asked for and denied. Nothing else that answers
-// 0 names a limit.
-func (d *Decision) denied() bool { return d.Status == OK && d.Allowed == 0 && d.Limit > 0 }
 
 // evictable reports whether an entry may be given up for room: a block is an order, and a
 // hold a promise.
-func evictable(e entry) bool { return e.kind() != kindBlock && e.kind() <= kindToken }
+func evictable(e Entry) bool { return e.Kind() != KindBlock && e.Kind() <= KindToken }
 
-// nearestIdle is the one of a few entries that is worth the least; 0 when none that may go but
+// NearestIdle is the one of a few entries that is worth the least; 0 when none that may go but
 // keep was met.
-func (s *shard) nearestIdle(keep arena.Ref) (nearest arena.Ref) {
-	soonest := Never
-	s.visitFew(func(r arena.Ref, e entry) {
+func (s *Store) NearestIdle(keep arena.Ref) (nearest arena.Ref) {
+	soonest := arith.Never
+	s.visitFew(func(r arena.Ref, e Entry) {
 		if r == keep {
 			return
 		}
@@ -127,18 +125,18 @@ func (s *shard) nearestIdle(keep arena.Ref) (nearest arena.Ref) {
 // same reason it takes the denser of two segments (the power of two choices, Mitzenmacher, 1996):
 // evictions from all segments alike would let the number of entries in each wander, and at the
 // bottom of that a segment holds only what is worth much.
-func (s *shard) visitFew(visit func(arena.Ref, entry)) {
+func (s *Store) visitFew(visit func(arena.Ref, Entry)) {
 	seen := 0
 	for range evictTries {
-		s.wander = s.wander*6364136223846793005 + 1442695040888963407 // Knuth's MMIX generator
-		g, from := s.index.denserOf(s.wander, bits.RotateLeft64(s.wander, 24)), int(s.wander>>20%segmentSlots)
-		stride := int(s.wander>>29%segmentSlots) | 1 // odd: it meets every slot
+		s.evictSeed = s.evictSeed*6364136223846793005 + 1442695040888963407 // Knuth's MMIX generator
+		g, from := s.Index.denserOf(s.evictSeed, bits.RotateLeft64(s.evictSeed, 24)), int(s.evictSeed>>20%segmentSlots)
+		stride := int(s.evictSeed>>29%segmentSlots) | 1 // odd: it meets every slot
 		for i := 0; i < segmentSlots && seen < evictLook; i++ {
 			r := g.slot((from + i*stride) % segmentSlots)
 			if r == 0 {
 				continue
 			}
-			if e := entry(s.slab.At(r)); evictable(e) {
+			if e := Entry(s.Slab.At(r)); evictable(e) {
 				seen++
 				visit(r, e)
 			}

@@ -1,10 +1,11 @@
-package engine
+package store
 
 import (
 	"encoding/binary"
 	"errors"
 
 	"github.com/weir-project/weir/engine/internal/leases"
+	"github.com/weir-project/weir/engine/internal/rule"
 	"github.com/weir-project/weir/engine/internal/script"
 	"github.com/weir-project/weir/engine/internal/unitlog"
 )
@@ -22,12 +23,12 @@ import (
 var ErrStored = errors.New("not a stored entry")
 
 // encode adds an entry to a batch.
-func (s *shard) encode(b *batch, e entry) {
+func (s *Store) encode(b *Batch, e Entry) {
 	start := len(b.buf)
-	b.buf = append(append(b.buf, storageKind(e)), e.key()...)
+	b.buf = append(append(b.buf, storageKind(e)), e.Key()...)
 	value := len(b.buf)
 	b.buf = append(b.buf, storedKind(e))
-	if id := e.limit(); id != 0 {
+	if id := e.Limit(); id != 0 {
 		b.buf = s.appendLimit(b.buf, e)
 	}
 	b.buf = s.appendState(b.buf, e)
@@ -36,42 +37,42 @@ func (s *shard) encode(b *batch, e entry) {
 }
 
 // appendLimit appends the limit of an entry; that of claims does not follow from their kind.
-func (s *shard) appendLimit(b []byte, e entry) []byte {
-	l := s.limits.at(e.limit())
-	if e.kind() == kindClaims {
+func (s *Store) appendLimit(b []byte, e Entry) []byte {
+	l := s.Limits.At(e.Limit())
+	if e.Kind() == kindAllocations {
 		b = append(b, byte(l.Algorithm))
 	}
 	return l.Append(b)
 }
 
-func (s *shard) appendState(b []byte, e entry) []byte {
-	st := e.state()
-	switch e.kind() {
-	case uint8(SlidingLog):
+func (s *Store) appendState(b []byte, e Entry) []byte {
+	st := e.State()
+	switch e.Kind() {
+	case uint8(rule.SlidingLog):
 		log := unitlog.Read(st)
-		return log.AppendStored(b, &s.slab)
-	case uint8(Strike):
-		b = binary.AppendVarint(b, strikeBlockedNs(st))
+		return log.AppendStored(b, &s.Slab)
+	case uint8(rule.Strike):
+		b = binary.AppendVarint(b, StrikeBlockedNs(st))
 		log := unitlog.Read(st)
-		return log.AppendStored(b, &s.slab)
-	case uint8(Concurrency), kindClaims:
+		return log.AppendStored(b, &s.Slab)
+	case uint8(rule.Concurrency), kindAllocations:
 		set := leases.Read(st)
-		return set.AppendStored(b, &s.slab)
-	case kindHold:
-		x := readHold(st)
-		return append(b, st[:x.len()]...)
-	case kindBlock:
-		untilNs, reason := readBlock(st)
-		if isEverywhere(st) {
+		return set.AppendStored(b, &s.Slab)
+	case KindHold:
+		x := ReadHold(st)
+		return append(b, st[:x.Len()]...)
+	case KindBlock:
+		untilNs, reason := ReadBlock(st)
+		if IsEverywhere(st) {
 			untilNs = ^untilNs // below zero, which versions refuse that do not know it
 		}
 		return append(binary.AppendVarint(b, untilNs), reason...)
-	case uint8(Scripted):
-		return script.AppendStored(b, st, &s.slab)
-	case uint8(TokenBucket), uint8(LeakyBucket):
-		var all [longBucketLen]byte
-		writeWide(all[:], bucketOf(e))
+	case uint8(rule.Scripted):
+		return script.AppendStored(b, st, &s.Slab)
+	case uint8(rule.TokenBucket), uint8(rule.LeakyBucket):
+		var all [LongBucketLen]byte
+		writeWide(all[:], BucketOf(e))
 		return append(b, all[:]...)
 	}
-	return append(b, st[:stateLens[e.kind()]]...)
+	return append(b, st[:StateLens[e.Kind()]]...)
 }

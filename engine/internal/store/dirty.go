@@ -1,4 +1,4 @@
-package engine
+package store
 
 import "github.com/weir-project/weir/engine/internal/arena"
 
@@ -41,29 +41,29 @@ func (l *removals) take() []byte {
 	return piece[2:end]
 }
 
-// changed notes that an entry changed.
-func (s *shard) changed(r arena.Ref) {
+// Changed notes that an entry changed.
+func (s *Store) Changed(r arena.Ref) {
 	if s.changes.on {
-		if page, first := s.slab.MarkDirty(r); first {
+		if page, first := s.Slab.MarkDirty(r); first {
 			s.changes.pages = append(s.changes.pages, page)
 		}
 	}
 }
 
-// gone notes that an entry is being removed.
-func (l *changeLog) gone(e entry) {
+// noteRemoval notes that an entry is being removed.
+func (l *changeLog) noteRemoval(e Entry) {
 	if l.on && e.has(flagStored) {
-		l.removed.add(storageKind(e), e.key())
+		l.removed.add(storageKind(e), e.Key())
 	}
 }
 
 // The first byte of a storage key says what it is the key of.
-var storageKinds = [...]byte{limiters: 'l', blocks: 'b', tokens: 't', holds: 'h', claims: 'c'}
+var StorageKinds = [...]byte{Limiters: 'l', Blocks: 'b', Tokens: 't', Holds: 'h', Allocations: 'c'}
 
-func storageKind(e entry) byte { return storageKinds[namespaceOf(e.kind())] }
+func storageKind(e Entry) byte { return StorageKinds[SpaceOf(e.Kind())] }
 
-// batch collects changes in one buffer.
-type batch struct {
+// Batch collects changes in one buffer.
+type Batch struct {
 	buf   []byte
 	spans []span
 }
@@ -71,10 +71,25 @@ type batch struct {
 // span is a change by its places in the buffer; value is empty for a removal.
 type span struct{ key, value, end int }
 
-func (b *batch) reset() { b.buf, b.spans = b.buf[:0], b.spans[:0] }
+// Len is how many changes there are.
+func (b *Batch) Len() int { return len(b.spans) }
 
-// changes returns what was collected, in the order in which it happened.
-func (b *batch) changes(out []Change) []Change {
+// Full reports whether they are as many bytes as a chunk should have.
+func (b *Batch) Full() bool { return len(b.buf) >= DrainBytes }
+
+// Add adds a change of what is no entry, with a value that write appends: nothing for a removal.
+func (b *Batch) Add(class byte, name string, write func([]byte) []byte) {
+	start := len(b.buf)
+	b.buf = append(append(b.buf, class), name...)
+	value := len(b.buf)
+	b.buf = write(b.buf)
+	b.spans = append(b.spans, span{start, value, len(b.buf)})
+}
+
+func (b *Batch) Reset() { b.buf, b.spans = b.buf[:0], b.spans[:0] }
+
+// Changes returns what was collected, in the order in which it happened.
+func (b *Batch) Changes(out []Change) []Change {
 	for _, s := range b.spans {
 		c := Change{Key: b.buf[s.key:s.value]}
 		if s.end > s.value {
@@ -85,65 +100,31 @@ func (b *batch) changes(out []Change) []Change {
 	return out
 }
 
-// Drain hands out what changed since the last Drain, in chunks of at most
-// maxChunk entries or a few megabytes, and forgets it: a later change of one key
-// comes later. It stops at the first error of emit; the chunk that
-// failed does not come again. The table's locks are never held while emit runs, and
-// never for more than drainStep entries at once. One caller at a time.
-func (t *Table) Drain(maxChunk int, emit func([]Change) error) error {
-	var b batch
-	var out []Change
-	flush := func() error {
-		if len(b.spans) == 0 {
-			return nil
-		}
-		out = b.changes(out[:0])
-		err := emit(out)
-		b.reset()
-		return err
-	}
-	t.drainPolicies(&b)
-	for i := range t.shards {
-		s := &t.shards[i]
-		for more := true; more; {
-			more = s.drainSome(&b, min(drainStep, maxChunk-len(b.spans)))
-			if len(b.spans) >= maxChunk || len(b.buf) >= drainBytes {
-				if err := flush(); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return flush()
-}
-
 // drainStep bounds how many entries are encoded under one lock.
 const drainStep = 256
 
-// drainBytes is how many bytes of changes make a chunk whatever its entries: a
+// DrainBytes is how many bytes of changes make a chunk whatever its entries: a
 // sliding log may have megabytes.
-const drainBytes = 4 << 20
+const DrainBytes = 4 << 20
 
 // drainFetch is how many entries of a page are fetched side by side: those that have changed
 // are anywhere in it, and the processor has room for about as many loads that wait for memory.
 const drainFetch = 16
 
-// drainSome moves up to n changes into the batch and reports whether there are
+// DrainBatch moves up to n changes into the batch and reports whether there are
 // more. Removals go first: a key removed and made again must end up there.
-func (s *shard) drainSome(b *batch, n int) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.settleGone()
+func (s *Store) DrainBatch(b *Batch, n int) bool {
+	n = min(n, drainStep)
 	l := &s.changes
 	for ; n > 0 && len(l.removed) > 0; n-- {
 		key := len(b.buf)
 		b.buf = append(b.buf, l.removed.take()...)
 		b.spans = append(b.spans, span{key, len(b.buf), len(b.buf)})
 	}
-	for n > 0 && len(l.pages) > 0 && len(b.buf) < drainBytes {
+	for n > 0 && len(l.pages) > 0 && len(b.buf) < DrainBytes {
 		id := l.pages[len(l.pages)-1]
 		n = s.drainPage(b, id, n)
-		if !s.slab.HasDirty(id) {
+		if !s.Slab.HasDirty(id) {
 			l.pages = l.pages[:len(l.pages)-1]
 		}
 	}
@@ -153,16 +134,16 @@ func (s *shard) drainSome(b *batch, n int) bool {
 
 // drainPage moves up to n changed entries of a page into the batch and returns what
 // is left of n. A page that was given back has none.
-func (s *shard) drainPage(b *batch, id uint32, n int) int {
-	for i := 0; n > 0 && len(b.buf) < drainBytes; i++ {
+func (s *Store) drainPage(b *Batch, id uint32, n int) int {
+	for i := 0; n > 0 && len(b.buf) < DrainBytes; i++ {
 		if i%drainFetch == 0 {
-			s.fetched += s.slab.PrefetchDirty(id, drainFetch)
+			s.fetched += s.Slab.PrefetchDirty(id, drainFetch)
 		}
-		r := s.slab.TakeDirty(id)
+		r := s.Slab.TakeDirty(id)
 		if r == 0 {
 			break
 		}
-		e := entry(s.slab.At(r))
+		e := Entry(s.Slab.At(r))
 		e.set(flagStored)
 		s.encode(b, e)
 		n--

@@ -1,11 +1,13 @@
-package engine
+package store
 
 import (
 	"cmp"
 	"slices"
 
 	"github.com/weir-project/weir/engine/internal/arena"
+	"github.com/weir-project/weir/engine/internal/arith"
 	"github.com/weir-project/weir/engine/internal/leases"
+	"github.com/weir-project/weir/engine/internal/rule"
 	"github.com/weir-project/weir/engine/internal/script"
 	"github.com/weir-project/weir/engine/internal/unitlog"
 )
@@ -46,7 +48,7 @@ const (
 )
 
 // shedSome evicts a few entries and reports whether there may be more to evict.
-func (s *shard) shedSome() bool {
+func (s *Store) shedSome() bool {
 	d := &s.shedding
 	if !s.chooseClass() {
 		again := d.evicted || !d.anything // what is pinned may be so no longer
@@ -60,7 +62,7 @@ func (s *shard) shedSome() bool {
 		slices.SortFunc(d.candidates, byWorth)
 		for _, x := range d.candidates[:(len(d.candidates)+shedDen-1)/shedDen] {
 			c := s.cellOf(x.r)
-			if s.giveUp(&c); !s.mayShed(d.class) {
+			if s.GiveUp(&c); !s.mayShed(d.class) {
 				d.class, d.anything = 0, false // the next class may be another
 				break
 			}
@@ -79,28 +81,28 @@ const scatter = 2654435769 // of Knuth's multiplicative hashing
 
 // chooseClass goes on with the class that is being shed. When that is done it takes the class
 // of an entry that evict would choose, and failing that the one with most pages.
-func (s *shard) chooseClass() bool {
+func (s *Store) chooseClass() bool {
 	d := &s.shedding
 	if s.mayShed(d.class) {
 		return true
 	}
-	d.laps, d.found, d.mostNs = 0, false, Never // and the walk goes on: no place is worse than others
+	d.laps, d.found, d.mostNs = 0, false, arith.Never // and the walk goes on: no place is worse than others
 	if !d.anything {
 		d.mostNs = s.usualWorth()
 	}
 	for range shedTries {
-		r := s.nearestIdle(0)
+		r := s.NearestIdle(0)
 		if r == 0 {
 			break
 		}
-		if class := s.slab.ClassAt(r); s.slab.PagesOf(class) >= shedLeast && s.mayShed(class) {
+		if class := s.Slab.ClassAt(r); s.Slab.PagesOf(class) >= shedLeast && s.mayShed(class) {
 			d.class = class
 			return true
 		}
 	}
 	most := 0
 	for class := range uint8(arena.NumClasses) {
-		if pages := s.slab.PagesOf(class); pages > most && s.mayShed(class) {
+		if pages := s.Slab.PagesOf(class); pages > most && s.mayShed(class) {
 			d.class, most = class, pages
 		}
 	}
@@ -108,21 +110,21 @@ func (s *shard) chooseClass() bool {
 }
 
 // usualWorth is the median of what a few entries are worth.
-func (s *shard) usualWorth() int64 {
+func (s *Store) usualWorth() int64 {
 	d := &s.shedding
 	d.candidates = d.candidates[:0]
-	s.visitFew(func(r arena.Ref, e entry) { d.candidates = append(d.candidates, candidate{r, s.worthNs(e)}) })
+	s.visitFew(func(r arena.Ref, e Entry) { d.candidates = append(d.candidates, candidate{r, s.worthNs(e)}) })
 	if len(d.candidates) == 0 {
-		return Never
+		return arith.Never
 	}
 	slices.SortFunc(d.candidates, byWorth)
 	return d.candidates[len(d.candidates)/2].worthNs
 }
 
 // mayShed reports whether evictions of a class are wanted and possible.
-func (s *shard) mayShed(class uint8) bool {
-	pages := s.slab.PagesOf(class)
-	return pages > 0 && !s.shedding.pinned[class] && s.slab.Surplus(class) < shedGoal(pages)
+func (s *Store) mayShed(class uint8) bool {
+	pages := s.Slab.PagesOf(class)
+	return pages > 0 && !s.shedding.pinned[class] && s.Slab.Surplus(class) < shedGoal(pages)
 }
 
 // shedGoal is how many pages to free of a class before the next class. Rounded up, those of all
@@ -131,19 +133,19 @@ func shedGoal(pages int) int { return (pages + shedPages - 1) / shedPages }
 
 // findCandidates lists the entries of some segments that have a slot of the class. A class of
 // which a whole walk found none is pinned.
-func (s *shard) findCandidates() {
+func (s *Store) findCandidates() {
 	d := &s.shedding
 	d.candidates = d.candidates[:0]
-	wanted := shedDen * s.slab.Lacks(d.class, shedGoal(s.slab.PagesOf(d.class)))
+	wanted := shedDen * s.Slab.Lacks(d.class, shedGoal(s.Slab.PagesOf(d.class)))
 	chains := s.hasChains()
 	for i := 0; i < shedStep && len(d.candidates) < wanted; i++ {
-		g := s.index.segmentOf(d.at)
-		g.each(func(r arena.Ref) {
-			own := s.slab.ClassAt(r) == d.class
+		g := s.Index.SegmentOf(d.at)
+		g.Each(func(r arena.Ref) {
+			own := s.Slab.ClassAt(r) == d.class
 			if !own && !chains {
 				return // most entries are, and to read them takes longer than all else here
 			}
-			e := entry(s.slab.At(r))
+			e := Entry(s.Slab.At(r))
 			if !evictable(e) || !own && !s.chainHas(e, d.class) {
 				return
 			}
@@ -160,15 +162,15 @@ func (s *shard) findCandidates() {
 }
 
 // chainHas reports whether the chain of an entry has a slot of a class.
-func (s *shard) chainHas(e entry, class uint8) bool {
+func (s *Store) chainHas(e Entry, class uint8) bool {
 	if st := logState(e); st != nil {
-		return s.slab.ChainUses(firstOfLog(st), class, shedBlocks)
+		return s.Slab.ChainUses(firstOfLog(st), class, shedBlocks)
 	}
-	switch e.kind() {
-	case uint8(Concurrency):
-		return s.slab.ChainUses(firstOfLeases(e.state()), class, shedBlocks)
-	case uint8(Scripted):
-		return s.slab.ChainUses(script.FirstBlock(e.state()), class, shedBlocks)
+	switch e.Kind() {
+	case uint8(rule.Concurrency):
+		return s.Slab.ChainUses(firstOfLeases(e.State()), class, shedBlocks)
+	case uint8(rule.Scripted):
+		return s.Slab.ChainUses(script.FirstBlock(e.State()), class, shedBlocks)
 	}
 	return false
 }

@@ -1,4 +1,4 @@
-package engine
+package store
 
 import (
 	"fmt"
@@ -10,12 +10,13 @@ import (
 
 	"github.com/weir-project/weir/engine/internal/arena"
 	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/rule"
 )
 
 // indexed is an index beside a map, with a hash of the test's choosing.
 type indexed struct {
 	slab  arena.Slab
-	index index
+	index Index
 	refs  map[string]arena.Ref
 	keys  []string // of refs, in any order
 	hash  func(key []byte) uint64
@@ -27,20 +28,23 @@ func newIndexed(hash func(key []byte) uint64) *indexed {
 	return x
 }
 
+// TestKindsFit: an entry has room for its kind.
+func TestKindsFit(t *testing.T) { require.Less(t, int(NumKinds), 1<<kindBits) }
+
 // TestSegmentSize: a segment is counted as the runtime's allocator rounds it.
 func TestSegmentSize(t *testing.T) {
-	require.Less(t, unsafe.Sizeof(segment{}), uintptr(segmentBytes))
+	require.Less(t, unsafe.Sizeof(Segment{}), uintptr(segmentBytes))
 }
 
-func (x *indexed) hashOf(r arena.Ref) uint64 { return x.hash(entry(x.slab.At(r)).key()) }
+func (x *indexed) hashOf(r arena.Ref) uint64 { return x.hash(Entry(x.slab.At(r)).Key()) }
 
 func (x *indexed) find(key string) (*slotGroup, int, arena.Ref) {
-	return x.index.find(x.hash([]byte(key)), &x.slab, limiters, []byte(key))
+	return x.index.find(x.hash([]byte(key)), &x.slab, Limiters, []byte(key))
 }
 
 func (x *indexed) add(key string) {
-	r := x.slab.Alloc(entryLen(len(key), shortBucketLen))
-	entry(x.slab.At(r)).init(uint8(TokenBucket), []byte(key), shortBucketLen)
+	r := x.slab.Alloc(EntryLen(len(key), ShortBucketLen))
+	Entry(x.slab.At(r)).init(uint8(rule.TokenBucket), []byte(key), ShortBucketLen)
 	x.index.add(x.hash([]byte(key)), r, x.hashOf)
 	x.refs[key] = r
 	x.keys = append(x.keys, key)
@@ -65,19 +69,19 @@ func (x *indexed) check(t *testing.T) {
 	total := 0
 	for i := 0; i < len(x.index.dir); {
 		g := x.index.dir[i]
-		span := 1 << (x.index.depth - g.depth)
+		span := 1 << (x.index.depth - g.Depth)
 		for j := range span {
-			require.Same(t, g, x.index.dir[i+j], "place %d of depth %d", i+j, g.depth)
+			require.Same(t, g, x.index.dir[i+j], "place %d of depth %d", i+j, g.Depth)
 		}
 		total += x.checkSegment(t, g)
 		x.checkNeighbour(t, i, span, g)
 		i += span
 	}
 	require.Len(t, x.refs, total)
-	require.Equal(t, x.index.bytes(), x.index.used.Bytes())
+	require.Equal(t, x.index.Bytes(), x.index.used.Bytes())
 }
 
-func (x *indexed) checkSegment(t *testing.T, g *segment) (live int) {
+func (x *indexed) checkSegment(t *testing.T, g *Segment) (live int) {
 	dead := 0
 	for i := range g.groups {
 		for _, c := range g.groups[i].ctrl {
@@ -92,12 +96,12 @@ func (x *indexed) checkSegment(t *testing.T, g *segment) (live int) {
 }
 
 // checkNeighbour: two nearly empty neighbours do not stay apart.
-func (x *indexed) checkNeighbour(t *testing.T, i, span int, g *segment) {
-	if g.depth == 0 {
+func (x *indexed) checkNeighbour(t *testing.T, i, span int, g *Segment) {
+	if g.Depth == 0 {
 		return
 	}
 	other := x.index.dir[i^span]
-	require.False(t, g.depth == other.depth && g.live < segmentFew && other.live < segmentFew, "depth %d", g.depth)
+	require.False(t, g.Depth == other.Depth && g.live < segmentFew && other.live < segmentFew, "depth %d", g.Depth)
 }
 
 // TestIndex grows and empties an index again and again and compares it with a
@@ -130,7 +134,7 @@ func TestIndex(t *testing.T) {
 					}
 				}
 				x.check(t)
-				require.EqualValues(t, segmentBytes, x.index.bytes(), "what is empty has become one segment")
+				require.EqualValues(t, segmentBytes, x.index.Bytes(), "what is empty has become one segment")
 			}
 		})
 	}
@@ -171,15 +175,15 @@ func TestIndexReserve(t *testing.T) {
 	const keys = 10_000
 	hashes, rng := map[string]uint64{}, rand.New(rand.NewPCG(5, 6))
 	x := newIndexed(func(key []byte) uint64 { return hashes[string(key)] })
-	x.index.reserve(keys)
-	reserved := x.index.bytes()
+	x.index.Reserve(keys)
+	reserved := x.index.Bytes()
 	require.Equal(t, reserved, x.index.used.Bytes())
 	for n := range keys {
 		key := fmt.Sprint(n)
 		hashes[key] = rng.Uint64()
 		x.add(key)
 	}
-	require.LessOrEqual(t, x.index.bytes(), reserved+reserved/8)
+	require.LessOrEqual(t, x.index.Bytes(), reserved+reserved/8)
 	for key, want := range x.refs {
 		_, _, r := x.find(key)
 		require.Equal(t, want, r)

@@ -1,8 +1,9 @@
-package engine
+package store
 
 import (
 	"github.com/weir-project/weir/engine/internal/arena"
 	"github.com/weir-project/weir/engine/internal/leases"
+	"github.com/weir-project/weir/engine/internal/rule"
 	"github.com/weir-project/weir/engine/internal/script"
 	"github.com/weir-project/weir/engine/internal/unitlog"
 )
@@ -27,29 +28,29 @@ const (
 
 // planCompaction chooses the pages to be emptied: of each class as many as the free slots of
 // the others take the content of. It reports false when they are fewer than some.
-func (s *shard) planCompaction(least int) bool {
-	if s.slab.SurplusPages() < least {
+func (s *Store) planCompaction(least int) bool {
+	if s.Slab.SurplusPages() < least {
 		return false
 	}
 	s.compaction = compaction{running: true, pages: s.compaction.pages[:0]}
 	for class := range uint8(arena.NumClasses) {
-		if n := s.slab.Surplus(class); n > 0 {
-			s.compaction.pages = s.slab.Vacate(class, n, s.compaction.pages)
+		if n := s.Slab.Surplus(class); n > 0 {
+			s.compaction.pages = s.Slab.Vacate(class, n, s.compaction.pages)
 		}
 	}
 	return true
 }
 
 // worthCompaction is how many pages a walk must free to be worth it.
-func (s *shard) worthCompaction() int { return max(1, s.slab.PageCount()/compactDen) }
+func (s *Store) worthCompaction() int { return max(1, s.Slab.PageCount()/compactDen) }
 
 // compactSome walks over some segments of the index and moves what stands on the pages to be
 // emptied.
-func (s *shard) compactSome() {
+func (s *Store) compactSome() {
 	c := &s.compaction
 	chains := s.hasChains()
 	for range compactStep {
-		g := s.index.segmentOf(c.at)
+		g := s.Index.SegmentOf(c.at)
 		g.eachRef(func(r *arena.Ref) { s.compactEntry(r, chains) })
 		if c.at = g.following(c.at); c.at == 0 {
 			s.endCompaction()
@@ -59,21 +60,21 @@ func (s *shard) compactSome() {
 }
 
 // endCompaction gives the pages that could not be emptied back to their class.
-func (s *shard) endCompaction() {
-	s.slab.KeepPages(s.compaction.pages)
+func (s *Store) endCompaction() {
+	s.Slab.KeepPages(s.compaction.pages)
 	s.compaction.running = false
 }
 
 // hasChains reports whether there may be entries with blocks.
-func (s *shard) hasChains() bool {
-	n := &s.counts.entries
-	return n[SlidingLog]+n[Strike]+n[Concurrency]+n[kindClaims]+n[Scripted] > 0
+func (s *Store) hasChains() bool {
+	n := &s.Counts.Entries
+	return n[rule.SlidingLog]+n[rule.Strike]+n[rule.Concurrency]+n[kindAllocations]+n[rule.Scripted] > 0
 }
 
 // compactEntry moves an entry and its blocks away from pages to be emptied.
-func (s *shard) compactEntry(at *arena.Ref, chains bool) {
-	if s.slab.Leaving(*at) {
-		if to := s.slab.MoveSlot(*at); to != 0 {
+func (s *Store) compactEntry(at *arena.Ref, chains bool) {
+	if s.Slab.Leaving(*at) {
+		if to := s.Slab.MoveSlot(*at); to != 0 {
 			s.relink(*at, to)
 			*at = to
 		}
@@ -81,28 +82,42 @@ func (s *shard) compactEntry(at *arena.Ref, chains bool) {
 	if !chains {
 		return
 	}
-	e := entry(s.slab.At(*at))
+	e := Entry(s.Slab.At(*at))
 	if st := logState(e); st != nil {
 		log := unitlog.Read(st)
-		log.MoveBlocks(&s.slab)
+		log.MoveBlocks(&s.Slab)
 		log.Write(st)
 		return
 	}
-	switch e.kind() {
-	case uint8(Concurrency), kindClaims:
-		set := leases.Read(e.state())
-		set.MoveBlocks(&s.slab)
-		set.Write(e.state())
-	case uint8(Scripted):
-		script.MoveBlocks(e.state(), &s.slab)
+	switch e.Kind() {
+	case uint8(rule.Concurrency), kindAllocations:
+		set := leases.Read(e.State())
+		set.MoveBlocks(&s.Slab)
+		set.Write(e.State())
+	case uint8(rule.Scripted):
+		script.MoveBlocks(e.State(), &s.Slab)
 	}
 }
 
 // relink makes the wheel and the marks of changes mean an entry's new slot, and frees the old.
-func (s *shard) relink(from, to arena.Ref) {
-	s.wheel.moved(&s.slab, to)
-	if s.slab.IsDirty(from) {
-		s.changed(to)
+func (s *Store) relink(from, to arena.Ref) {
+	s.Wheel.moved(&s.Slab, to)
+	if s.Slab.IsDirty(from) {
+		s.Changed(to)
 	}
-	s.slab.Free(from)
+	s.Slab.Free(from)
+}
+
+// ReclaimSome makes one step in a shard and reports whether there was one to make.
+func (s *Store) ReclaimSome() bool {
+	switch {
+	case s.Slab.ReturnSpare():
+		return true
+	case s.compaction.running, s.planCompaction(s.worthCompaction()):
+		s.compactSome()
+		return true
+	case s.memory.full == LeastHarm:
+		return s.shedSome() || s.planCompaction(1)
+	}
+	return s.memory.Urgent() && s.planCompaction(1)
 }

@@ -1,9 +1,10 @@
-package engine
+package store
 
 import (
 	"math/bits"
 
 	"github.com/weir-project/weir/engine/internal/arena"
+	"github.com/weir-project/weir/engine/internal/arith"
 )
 
 // wheel orders the entries of a shard by the time they become idle: a
@@ -37,7 +38,7 @@ var neverSlot = wheelSlot{level: wheelLevels}
 
 // slotFor returns where an entry that becomes idle at idleNs belongs.
 func (w *wheel) slotFor(idleNs int64) wheelSlot {
-	if idleNs == Never {
+	if idleNs == arith.Never {
 		return neverSlot
 	}
 	tick := max(idleNs>>tickBits, w.tick)
@@ -72,11 +73,11 @@ func (w *wheel) dueAt(p wheelSlot) int64 {
 func (w *wheel) link(s *arena.Slab, r arena.Ref, idleNs int64) {
 	p := w.slotFor(idleNs)
 	head := w.head(p)
-	e := entry(s.At(r))
+	e := Entry(s.At(r))
 	e.setNext(*head)
 	e.setPrev(p.mark())
 	if *head != 0 {
-		entry(s.At(*head)).setPrev(r)
+		Entry(s.At(*head)).setPrev(r)
 	}
 	*head = r
 	if p != neverSlot {
@@ -87,13 +88,13 @@ func (w *wheel) link(s *arena.Slab, r arena.Ref, idleNs int64) {
 
 // unlink takes an entry out.
 func (w *wheel) unlink(s *arena.Slab, r arena.Ref) {
-	e := entry(s.At(r))
+	e := Entry(s.At(r))
 	next, prev := e.next(), e.prev()
 	if next != 0 {
-		entry(s.At(next)).setPrev(prev)
+		Entry(s.At(next)).setPrev(prev)
 	}
 	if prev < headMark {
-		entry(s.At(prev)).setNext(next)
+		Entry(s.At(prev)).setNext(next)
 		return
 	}
 	p := slotMarked(prev)
@@ -116,7 +117,7 @@ func slotMarked(mark arena.Ref) wheelSlot {
 
 // earliest returns the slot that is due first, and when.
 func (w *wheel) earliest() (p wheelSlot, dueNs int64) {
-	p, dueNs = neverSlot, Never
+	p, dueNs = neverSlot, arith.Never
 	for level := range wheelLevels {
 		digit := int(w.tick>>(level*digitBits)) % wheelSlots
 		ahead := w.inUse[level] >> digit
@@ -132,10 +133,10 @@ func (w *wheel) earliest() (p wheelSlot, dueNs int64) {
 }
 
 // newWheel returns an empty wheel.
-func newWheel() wheel { return wheel{dueNs: Never} }
+func newWheel() wheel { return wheel{dueNs: arith.Never} }
 
-// due reports whether a step may have work at a time.
-func (w *wheel) due(nowNs int64) bool { return nowNs >= w.dueNs }
+// Due reports whether a step may have work at a time.
+func (w *wheel) Due(nowNs int64) bool { return nowNs >= w.dueNs }
 
 // advance goes on to the first slot that is due at a time and returns its first entry;
 // false when none is.
@@ -154,12 +155,12 @@ func (w *wheel) atTick(nowNs int64) arena.Ref { return w.heads[0][nowNs>>tickBit
 
 // moved makes the neighbours of an entry that was moved mean its new slot.
 func (w *wheel) moved(s *arena.Slab, to arena.Ref) {
-	e := entry(s.At(to))
+	e := Entry(s.At(to))
 	if next := e.next(); next != 0 {
-		entry(s.At(next)).setPrev(to)
+		Entry(s.At(next)).setPrev(to)
 	}
 	if prev := e.prev(); prev < headMark {
-		entry(s.At(prev)).setNext(to)
+		Entry(s.At(prev)).setNext(to)
 	} else {
 		*w.head(slotMarked(prev)) = to
 	}

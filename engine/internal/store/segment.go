@@ -1,4 +1,4 @@
-package engine
+package store
 
 import (
 	"math/bits"
@@ -14,12 +14,12 @@ const (
 	segmentBytes  = segmentSlots*5 + 128 // as the allocator rounds it
 )
 
-// segment holds the entries whose hashes share their leading depth bits.
-type segment struct {
+// Segment holds the entries whose hashes share their leading depth bits.
+type Segment struct {
 	groups [segmentGroups]slotGroup
 	live   uint16
 	dead   uint16 // slots marked gone
-	depth  uint8
+	Depth  uint8
 }
 
 // slotGroup is the slots that are probed at once. What is found there stands beside it, so
@@ -40,14 +40,14 @@ const (
 	highBits = 0x8080808080808080
 )
 
-func newSegment(depth uint8) *segment {
-	g := &segment{depth: depth}
+func newSegment(depth uint8) *Segment {
+	g := &Segment{Depth: depth}
 	g.empty()
 	return g
 }
 
 // empty marks all slots empty.
-func (g *segment) empty() {
+func (g *Segment) empty() {
 	for i := range g.groups {
 		le.PutUint64(g.groups[i].ctrl[:], lowBits*slotEmpty)
 	}
@@ -58,12 +58,12 @@ func (g *segment) empty() {
 // 23..28 the first group. The lowest bits are empty: a shard shifts away the bits
 // that chose it.
 const (
-	tagShift   = 16
-	groupShift = 23
+	TagShift   = 16
+	GroupShift = 23
 )
 
-func tagOf(h uint64) uint8       { return uint8(h >> tagShift & 0x7f) }
-func firstGroup(h uint64) uint64 { return h >> groupShift % segmentGroups }
+func tagOf(h uint64) uint8       { return uint8(h >> TagShift & 0x7f) }
+func firstGroup(h uint64) uint64 { return h >> GroupShift % segmentGroups }
 
 // probe visits the groups of a segment in an order that reaches all of them.
 type probe struct{ group, step uint64 }
@@ -76,10 +76,10 @@ func (p *probe) next() {
 }
 
 // at returns the group of a number below segmentGroups.
-func (g *segment) at(number uint64) *slotGroup { return &g.groups[number%segmentGroups] }
+func (g *Segment) at(number uint64) *slotGroup { return &g.groups[number%segmentGroups] }
 
 // slot returns the entry in one of the segment's slots, 0 for none.
-func (g *segment) slot(n int) arena.Ref {
+func (g *Segment) slot(n int) arena.Ref {
 	of := &g.groups[n/groupLen]
 	if of.ctrl[n%groupLen] >= slotEmpty {
 		return 0
@@ -106,7 +106,7 @@ func matchEmpty(word uint64) uint64 { return word &^ (word << 6) & highBits }
 // matchFree marks the bytes that are slotEmpty or slotGone.
 func matchFree(word uint64) uint64 { return word & highBits }
 
-func (g *segment) put(h uint64, r arena.Ref) {
+func (g *Segment) put(h uint64, r arena.Ref) {
 	for p := startProbe(h); ; p.next() {
 		x := g.at(p.group)
 		if m := matchFree(x.word()); m != 0 {
@@ -123,7 +123,7 @@ func (g *segment) put(h uint64, r arena.Ref) {
 
 // clear empties a slot of a group. It can be marked empty when its group has an empty
 // slot already: no probe ever went past such a group.
-func (g *segment) clear(x *slotGroup, slot int) {
+func (g *Segment) clear(x *slotGroup, slot int) {
 	g.live--
 	if matchEmpty(x.word()) != 0 {
 		x.ctrl[slot] = slotEmpty
@@ -133,8 +133,8 @@ func (g *segment) clear(x *slotGroup, slot int) {
 	g.dead++
 }
 
-// each calls visit for the entries of a segment.
-func (g *segment) each(visit func(arena.Ref)) {
+// Each calls visit for the entries of a segment.
+func (g *Segment) Each(visit func(arena.Ref)) {
 	for i := range g.groups {
 		x := &g.groups[i]
 		for slot, c := range x.ctrl {
@@ -146,7 +146,7 @@ func (g *segment) each(visit func(arena.Ref)) {
 }
 
 // eachRef calls visit with the places of the entries of a segment, for those that move.
-func (g *segment) eachRef(visit func(*arena.Ref)) {
+func (g *Segment) eachRef(visit func(*arena.Ref)) {
 	for i := range g.groups {
 		x := &g.groups[i]
 		for slot, c := range x.ctrl {
@@ -157,21 +157,21 @@ func (g *segment) eachRef(visit func(*arena.Ref)) {
 	}
 }
 
-// size is how many entries the segment has.
-func (g *segment) size() int { return int(g.live) }
+// Size is how many entries the segment has.
+func (g *Segment) Size() int { return int(g.live) }
 
 // sweep rebuilds a segment without its gone marks.
-func (g *segment) sweep(hashOf func(arena.Ref) uint64) {
+func (g *Segment) sweep(hashOf func(arena.Ref) uint64) {
 	old := *g
 	g.empty()
-	old.each(func(r arena.Ref) { g.put(hashOf(r), r) })
+	old.Each(func(r arena.Ref) { g.put(hashOf(r), r) })
 }
 
 // following is the first hash behind the segment of a hash; 0 behind the last.
-func (g *segment) following(h uint64) uint64 {
-	if g.depth == 0 {
+func (g *Segment) following(h uint64) uint64 {
+	if g.Depth == 0 {
 		return 0
 	}
-	span := uint64(1) << (64 - g.depth)
+	span := uint64(1) << (64 - g.Depth)
 	return h&^(span-1) + span
 }

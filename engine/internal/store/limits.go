@@ -1,18 +1,21 @@
-package engine
+package store
 
-import "github.com/weir-project/weir/engine/internal/arena"
+import (
+	"github.com/weir-project/weir/engine/internal/arena"
+	"github.com/weir-project/weir/engine/internal/rule"
+)
 
 // limitTable gives each limit in use a small number, so that an entry need not
 // hold its limit. Number 0 is no limit.
 type limitTable struct {
 	slots  []limitSlot
-	number map[Limit]uint32
+	number map[rule.Limit]uint32
 	vacant []uint32
 	used   *arena.Meter // bytes of limits
 }
 
 type limitSlot struct {
-	limit Limit
+	limit rule.Limit
 	refs  uint32
 }
 
@@ -21,31 +24,31 @@ type limitSlot struct {
 const limitBytes = 256
 
 // bytesOf is what a limit counts for. The steps are held once, by both slot and map.
-func bytesOf(l *Limit) int64 { return limitBytes + int64(len(l.Steps)) }
+func bytesOf(l *rule.Limit) int64 { return limitBytes + int64(len(l.Steps)) }
 
 func newLimitTable(used *arena.Meter) limitTable {
-	return limitTable{slots: make([]limitSlot, 1), number: map[Limit]uint32{}, used: used}
+	return limitTable{slots: make([]limitSlot, 1), number: map[rule.Limit]uint32{}, used: used}
 }
 
-// bytes is what the limits in use count for.
-func (t *limitTable) bytes() (n int64) {
+// Bytes is what the limits in use count for.
+func (t *limitTable) Bytes() (n int64) {
 	for l := range t.number {
 		n += bytesOf(&l)
 	}
 	return n
 }
 
-// at returns the limit with this number. The pointer is valid until the next acquire.
-func (t *limitTable) at(id uint32) *Limit { return &t.slots[id].limit }
+// At returns the limit with this number. The pointer is valid until the next acquire.
+func (t *limitTable) At(id uint32) *rule.Limit { return &t.slots[id].limit }
 
 // has reports whether a limit is in use.
-func (t *limitTable) has(l *Limit) bool {
+func (t *limitTable) has(l *rule.Limit) bool {
 	_, ok := t.number[*l]
 	return ok
 }
 
 // acquire returns the number of a limit and counts one more user of it.
-func (t *limitTable) acquire(l *Limit) uint32 {
+func (t *limitTable) acquire(l *rule.Limit) uint32 {
 	id, ok := t.number[*l]
 	if !ok {
 		id = t.add(*l)
@@ -54,7 +57,7 @@ func (t *limitTable) acquire(l *Limit) uint32 {
 	return id
 }
 
-func (t *limitTable) add(l Limit) uint32 {
+func (t *limitTable) add(l rule.Limit) uint32 {
 	id := uint32(len(t.slots))
 	if n := len(t.vacant); n > 0 {
 		id, t.vacant = t.vacant[n-1], t.vacant[:n-1]

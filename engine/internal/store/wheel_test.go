@@ -1,4 +1,4 @@
-package engine
+package store
 
 import (
 	"fmt"
@@ -8,45 +8,45 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine/internal/arena"
+	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/rule"
 )
 
-// wheeled is a shard whose entries are counters with an expiry, beside a map.
+// wheeled is a store whose entries are counters with an expiry, beside a map.
 type wheeled struct {
-	*shard
-	table   *Table
+	*Store
 	expires map[string]int64
 }
 
 func newWheeled() *wheeled {
-	t := NewTable(Options{Shards: 1})
-	return &wheeled{&t.shards[0], t, map[string]int64{}}
+	return &wheeled{newFilled().Store, map[string]int64{}}
 }
 
 // set gives a key another expiry: nearer, as a reset does, or later.
 func (w *wheeled) set(key string, expiresNs int64) {
-	c := cell{hash: w.t.hashKey([]byte(key)), key: []byte(key)}
-	w.open(&c)
-	w.ensure(&c, uint8(Counter), stateLens[Counter])
-	le.PutUint64(c.e.state()[8:], uint64(expiresNs))
-	c.relink = true
-	w.touched(&c)
+	c := Cell{Hash: w.hashKey([]byte(key)), Key: []byte(key)}
+	w.Open(&c)
+	w.Ensure(&c, uint8(rule.Counter), StateLens[rule.Counter])
+	Counter{ExpiresNs: expiresNs}.Write(c.Entry.State())
+	c.Relink = true
+	w.Touched(&c)
 	w.expires[key] = expiresNs
 }
 
 // postpone moves an expiry without telling the wheel, as taking from a limiter does.
 func (w *wheeled) postpone(key string, byNs int64) {
-	c := cell{hash: w.t.hashKey([]byte(key)), key: []byte(key)}
-	w.open(&c)
-	if w.expires[key] < Never-byNs {
+	c := Cell{Hash: w.hashKey([]byte(key)), Key: []byte(key)}
+	w.Open(&c)
+	if w.expires[key] < arith.Never-byNs {
 		w.expires[key] += byNs
-		le.PutUint64(c.e.state()[8:], uint64(w.expires[key]))
+		Counter{ExpiresNs: w.expires[key]}.Write(c.Entry.State())
 	}
 }
 
 func (w *wheeled) forget(key string) {
-	c := cell{hash: w.t.hashKey([]byte(key)), key: []byte(key)}
-	w.open(&c)
-	w.drop(&c)
+	c := Cell{Hash: w.hashKey([]byte(key)), Key: []byte(key)}
+	w.Open(&c)
+	w.Drop(&c)
 	delete(w.expires, key)
 }
 
@@ -55,34 +55,34 @@ func (w *wheeled) check(t *testing.T) {
 	seen := map[string]bool{}
 	follow := func(p wheelSlot, head arena.Ref) {
 		for r, prev := head, p.mark(); r != 0; {
-			e := entry(w.slab.At(r))
+			e := Entry(w.Slab.At(r))
 			require.Equal(t, prev, e.prev())
-			require.False(t, seen[string(e.key())], "an entry stands twice")
-			seen[string(e.key())] = true
-			w.checkPlace(t, p, w.expires[string(e.key())])
+			require.False(t, seen[string(e.Key())], "an entry stands twice")
+			seen[string(e.Key())] = true
+			w.checkPlace(t, p, w.expires[string(e.Key())])
 			r, prev = e.next(), r
 		}
 	}
-	follow(neverSlot, w.wheel.never)
+	follow(neverSlot, w.Wheel.never)
 	for level := range wheelLevels {
-		for slot, head := range w.wheel.heads[level] {
-			require.Equal(t, head != 0, w.wheel.inUse[level]>>slot&1 == 1)
+		for slot, head := range w.Wheel.heads[level] {
+			require.Equal(t, head != 0, w.Wheel.inUse[level]>>slot&1 == 1)
 			follow(wheelSlot{level, slot}, head)
 		}
 	}
 	require.Len(t, seen, len(w.expires))
-	require.EqualValues(t, len(w.expires), w.keys())
+	require.EqualValues(t, len(w.expires), w.Keys())
 }
 
 func (w *wheeled) checkPlace(t *testing.T, p wheelSlot, expiresNs int64) {
 	if p == neverSlot {
-		require.Equal(t, Never, expiresNs)
+		require.Equal(t, arith.Never, expiresNs)
 		return
 	}
-	start := w.wheel.startTick(p)
-	require.LessOrEqual(t, start, max(expiresNs>>tickBits, w.wheel.tick), "it is found too late")
-	require.GreaterOrEqual(t, start+1<<(p.level*digitBits), w.wheel.tick+1, "the wheel has passed it")
-	require.GreaterOrEqual(t, w.wheel.dueAt(p), w.wheel.dueNs)
+	start := w.Wheel.startTick(p)
+	require.LessOrEqual(t, start, max(expiresNs>>tickBits, w.Wheel.tick), "it is found too late")
+	require.GreaterOrEqual(t, start+1<<(p.level*digitBits), w.Wheel.tick+1, "the wheel has passed it")
+	require.GreaterOrEqual(t, w.Wheel.dueAt(p), w.Wheel.dueNs)
 }
 
 // someSpan is a time of any order of magnitude.
@@ -96,15 +96,15 @@ func TestWheel(t *testing.T) {
 			t.Parallel()
 			rng := rand.New(rand.NewPCG(seed, 1))
 			w := newWheeled()
-			w.nowNs = 1 + someSpan(rng, 61)
+			w.NowNs = 1 + someSpan(rng, 61)
 			for range 3_000 {
 				w.step(rng)
 				if rng.IntN(50) == 0 {
 					w.check(t)
 				}
 				if rng.IntN(20) == 0 {
-					w.nowNs += someSpan(rng, 56-3*int(seed))
-					w.nowNs = min(w.nowNs, 1<<62)
+					w.NowNs += someSpan(rng, 56-3*int(seed))
+					w.NowNs = min(w.NowNs, 1<<62)
 					w.collectSome(t, rng)
 				}
 			}
@@ -118,11 +118,11 @@ func (w *wheeled) step(rng *rand.Rand) {
 	_, there := w.expires[key]
 	switch roll := rng.IntN(10); {
 	case !there || roll < 2:
-		w.set(key, w.nowNs+1+someSpan(rng, 58))
+		w.set(key, w.NowNs+1+someSpan(rng, 58))
 	case roll < 3:
-		w.set(key, Never)
+		w.set(key, arith.Never)
 	case roll < 4:
-		w.set(key, w.nowNs+1)
+		w.set(key, w.NowNs+1)
 	case roll < 6:
 		w.forget(key)
 	default:
@@ -133,17 +133,17 @@ func (w *wheeled) step(rng *rand.Rand) {
 // collectSome collects up to some time not after now: with enough steps, whatever
 // was idle a tick before is gone, and never anything that is not idle.
 func (w *wheeled) collectSome(t *testing.T, rng *rand.Rand) {
-	switch untilNs := w.nowNs - rng.Int64N(5e9); {
+	switch untilNs := w.NowNs - rng.Int64N(5e9); {
 	case rng.IntN(3) == 0:
-		w.collectAll(func() {})
-		w.compare(t, w.nowNs, w.nowNs)
+		w.CollectAll(func() {})
+		w.compare(t, w.NowNs, w.NowNs)
 	case rng.IntN(3) == 0:
 		w.collectUntil(untilNs, 1+rng.IntN(3))
-		w.compare(t, -1, w.nowNs)
+		w.compare(t, -1, w.NowNs)
 	default:
 		w.collectUntil(untilNs, 1_000_000)
 		w.compare(t, untilNs>>tickBits<<tickBits-1, untilNs)
-		require.Greater(t, w.wheel.dueNs, untilNs)
+		require.Greater(t, w.Wheel.dueNs, untilNs)
 	}
 	w.check(t)
 }
@@ -151,7 +151,7 @@ func (w *wheeled) collectSome(t *testing.T, rng *rand.Rand) {
 // compare asks that all that is idle by mustNs is gone, and nothing after mayNs.
 func (w *wheeled) compare(t *testing.T, mustNs, mayNs int64) {
 	for key, expiresNs := range w.expires {
-		_, _, r := w.index.find(w.t.hashKey([]byte(key)), &w.slab, limiters, []byte(key))
+		_, _, r := w.Index.find(w.hashKey([]byte(key)), &w.Slab, Limiters, []byte(key))
 		switch {
 		case expiresNs <= mustNs:
 			require.Zero(t, r, "%s is still there", key)

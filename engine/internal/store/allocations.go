@@ -1,0 +1,179 @@
+package store
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/weir-project/weir/engine/internal/arena"
+	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/leases"
+	"github.com/weir-project/weir/engine/internal/rule"
+)
+
+// What holds may give back to a limiter are its claims: a set of leases, in an entry
+// beside the limiter's, with the limiter's name and limit. Claims are of one limiter as
+// it is: when it has become idle, was forgotten or has got another limit there is nothing
+// to give back to any more, and they are void.
+//
+// A claim that ends by itself gives back what was held as of its end, whenever that is
+// noticed: no decision on the limiter comes between. So answers do not depend on when.
+
+// allocation is what one hold may give back to one limiter.
+type allocation struct {
+	endsNs int64
+	units  int64
+	mark   arith.Uint128 // where in the limiter the units are; see markOf
+	id     []byte
+	at     leases.Place
+}
+
+// markLen is the length of the mark, which stands before the id of the lease.
+const markLen = 16
+
+// held reports whether units of an algorithm can be held.
+func held(a rule.Algorithm) bool { return a >= rule.TokenBucket && a <= rule.SlidingCounter }
+
+func allocationOf(at leases.Place, x leases.Lease) allocation {
+	return allocation{x.ExpiresNs, x.Units, readWide(x.ID), x.ID[markLen:], at}
+}
+
+// OpenAllocations finds the claims of a limiter; ref 0 when it has none.
+func (s *Store) OpenAllocations(c *Cell) (k Cell) {
+	if s.Counts.Entries[kindAllocations] > 0 {
+		k = Cell{Hash: c.Hash, Key: c.Key, Space: Allocations}
+		s.Open(&k)
+	}
+	return k
+}
+
+// Void reports whether claims are not of the limiter as it is now.
+func Void(c, k *Cell) bool { return !c.Live || c.Entry.Limit() != k.Entry.Limit() }
+
+// allocationsIn lists a set. The list is good until the next one, or a change of the set.
+func (s *Store) allocationsIn(set *leases.Set) []allocation {
+	s.listed = s.listed[:0]
+	for at, x := range set.All(&s.Slab) {
+		s.listed = append(s.listed, allocationOf(at, x))
+	}
+	return s.listed
+}
+
+// BringUp gives back to a limiter just opened what holds that have ended held of it.
+func (s *Store) BringUp(c *Cell) {
+	if s.Counts.Entries[kindAllocations] > 0 {
+		s.endDue(c)
+	}
+}
+
+func (s *Store) endDue(c *Cell) {
+	k := s.OpenAllocations(c)
+	if k.Ref == 0 {
+		return
+	}
+	set := leases.Read(k.Entry.State())
+	switch {
+	case Void(c, &k):
+		if !s.Looking {
+			s.Drop(&k)
+		}
+	case s.NowNs < set.SoonestNs:
+	case s.Looking:
+		s.copyForRead(c)
+		s.end(c.Entry, s.allocationsIn(&set))
+		c.Live = !s.idle(c.Entry)
+	default:
+		s.storeMarks(&set, s.end(c.Entry, s.allocationsIn(&set)))
+		set.Sweep(&s.Slab, s.NowNs)
+		s.storeAllocations(&k, &set)
+		s.Reduced(c)
+	}
+}
+
+// end gives the claims that have ended back to a limiter, in the order of their ends,
+// and returns the others.
+func (s *Store) end(e Entry, list []allocation) (rest []allocation) {
+	slices.SortFunc(list, func(a, b allocation) int { return cmp.Compare(a.endsNs, b.endsNs) })
+	for len(list) > 0 && list[0].endsNs <= s.NowNs {
+		s.releaseAllocation(e, &list[0], list[0].units, list[0].endsNs, list[1:])
+		list = list[1:]
+	}
+	return list
+}
+
+// storeMarks writes the marks of claims to where they stand.
+func (s *Store) storeMarks(set *leases.Set, list []allocation) {
+	for i := range list {
+		writeWide(set.IDAt(&s.Slab, list[i].at), list[i].mark)
+	}
+}
+
+// storeAllocations stores a set that has become smaller; an empty one is no entry.
+func (s *Store) storeAllocations(k *Cell, set *leases.Set) {
+	set.Write(k.Entry.State())
+	if set.Count == 0 {
+		s.Drop(k)
+		return
+	}
+	k.Relink = true
+	s.Touched(k)
+}
+
+// AddAllocation notes that units just taken from a limiter are held. Without room for it they
+// stay taken, whatever becomes of the hold.
+func (s *Store) AddAllocation(c *Cell, id []byte, units, endsNs int64) {
+	if !c.Live {
+		return
+	}
+	k, limit, set := Cell{Hash: c.Hash, Key: c.Key, Space: Allocations}, *s.Limits.At(c.Entry.Limit()), leases.Set{}
+	if s.Open(&k); k.Ref != 0 {
+		set = leases.Read(k.Entry.State())
+	}
+	x := leases.Lease{ExpiresNs: endsNs, Units: units, ID: append(s.allocationName[:markLen], id...)}
+	writeWide(x.ID, s.markOf(c.Entry))
+	if !s.AdmitBytes(set.Growth(&s.Slab, x.ID), c.Ref) || !s.Ensure(&k, kindAllocations, leases.StateLen) {
+		return
+	}
+	if k.Entry.Limit() == 0 {
+		s.SetLimit(k.Entry, &limit)
+	}
+	set.Add(&s.Slab, x)
+	set.Write(k.Entry.State())
+	k.Relink = true
+	s.Touched(&k)
+}
+
+// CompleteAllocation takes a hold's claim out of a limiter and gives units of it back.
+func (s *Store) CompleteAllocation(c *Cell, id []byte, units int64) {
+	k := s.OpenAllocations(c)
+	if k.Ref == 0 || !c.Live {
+		return
+	}
+	set := leases.Read(k.Entry.State())
+	list := s.allocationsIn(&set)
+	i := slices.IndexFunc(list, func(x allocation) bool { return string(x.id) == string(id) })
+	if i < 0 {
+		return
+	}
+	x := list[i]
+	others := slices.Delete(list, i, i+1)
+	s.releaseAllocation(c.Entry, &x, min(units, x.units), s.NowNs, others)
+	s.storeMarks(&set, others)
+	set.Remove(&s.Slab, x.at)
+	s.storeAllocations(&k, &set)
+	s.Reduced(c)
+}
+
+// dropAllocations voids the claims of a limiter that is being dropped.
+func (s *Store) dropAllocations(c *Cell) {
+	if k := s.OpenAllocations(c); k.Ref != 0 {
+		s.Drop(&k)
+	}
+}
+
+// endAllocations gives back the claims of an entry that have ended.
+func (s *Store) endAllocations(r arena.Ref) {
+	key := append([]byte(nil), Entry(s.Slab.At(r)).Key()...)
+	c := Cell{Hash: s.hashKey(key), Key: key}
+	s.Open(&c)
+	s.BringUp(&c)
+}

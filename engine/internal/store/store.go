@@ -1,0 +1,57 @@
+package store
+
+import (
+	"sync/atomic"
+
+	"github.com/weir-project/weir/engine/internal/arena"
+	"github.com/weir-project/weir/engine/internal/rule"
+)
+
+// Store is the entries of one shard, whose lock the caller holds.
+type Store struct {
+	memory         *Memory
+	hashKey        func(key []byte) uint64
+	onBlock        func(e Entry, there bool) // a block everywhere begins or ends
+	NowNs          int64                     // the latest time seen; it never goes back
+	OffsetNs       int64
+	Slab           arena.Slab
+	Index          Index
+	Wheel          wheel
+	Limits         limitTable
+	changes        changeLog
+	Counts         counts
+	evictSeed      uint64      // where evict looks next
+	Used           arena.Meter // read without the lock
+	Exhausted      atomic.Bool // has nothing to give, as far as the last look for it tells
+	compaction     compaction
+	shedding       shedding
+	Looking        bool  // see lookAt
+	resumeNs       int64 // the shard's own time during a look
+	resumeOffsetNs int64
+	copies         []Entry      // copies with logs that a look has
+	listed         []allocation // the claims looked at last
+	allocationName [markLen + rule.MaxIDLen]byte
+	fetched        uint64 // keeps prefetches from being optimized away
+}
+
+// counts are what a store counts.
+type counts struct {
+	Entries                    [NumKinds]int64 // by kind
+	Blocked                    int64           // keys that have both a limiter and a block
+	Expired, Evicted, Forgiven int64
+}
+
+// Reset makes the store an empty one. onBlock is called when a block everywhere begins, or ends.
+func (s *Store) Reset(m *Memory, trackChanges bool, hashKey func(key []byte) uint64, onBlock func(e Entry, there bool)) {
+	s.memory, s.hashKey, s.onBlock = m, hashKey, onBlock
+	s.Used.CountIn(&m.used)
+	s.Slab = arena.NewSlab(&s.Used)
+	s.Index = newIndex(&s.Used)
+	s.Limits = newLimitTable(&s.Used)
+	s.compaction, s.shedding = compaction{}, shedding{}
+	s.Wheel = newWheel()
+	s.changes = changeLog{on: trackChanges}
+	s.Counts = counts{}
+}
+
+func (s *Store) hashOf(r arena.Ref) uint64 { return s.hashKey(Entry(s.Slab.At(r)).Key()) }
