@@ -74,7 +74,7 @@ func leakyBucket(backlog arith.Uint128, op *Op, d *Decision) (after arith.Uint12
 	return after
 }
 
-func (s *shard) nextBucket(c *store.Cell, op *Op, d *Decision) nextState {
+func evaluateBucket(s *store.Store, c *store.Cell, op *Op, d *Decision) nextState {
 	var deficit arith.Uint128
 	if c.Live {
 		old := s.Limits.At(c.Entry.Limit())

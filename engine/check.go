@@ -56,23 +56,6 @@ type group struct {
 	fits     bool
 }
 
-// pair returns what a check asks at a place, and how many there are.
-func (op *Op) pair(i int) (Pair, bool) {
-	if i == 0 {
-		return Pair{Policy: op.Text, Key: op.Key}, true
-	}
-	if i > len(op.Also) {
-		return Pair{}, false
-	}
-	return op.Also[i-1], true
-}
-
-// PairAt returns the pair of a check that Decision.Pair names.
-func (op *Op) PairAt(i int) Pair {
-	p, _ := op.pair(i)
-	return p
-}
-
 // check carries out an OpCheck and reports whether it took something.
 func (s *shard) check(h uint64, op *Op, d *Decision) bool {
 	if len(op.Also) == 0 {
@@ -187,9 +170,6 @@ func (s *shard) checkOne(h uint64, p *Policy, op *Op, d *Decision) bool {
 	}
 	return changed
 }
-
-// counts reports whether the operation is one that statistics count.
-func (op *Op) counts() bool { return op.Cost > 0 && !op.Dry }
 
 // resolve finds the policies and limiters of a check. When the answer is known
 // without them it gives it and returns false.
@@ -310,7 +290,7 @@ func (k *checker) look(op *Op) (cost int64, fits bool) {
 		g.fits = true
 		for j := g.from; j < g.to; j++ {
 			x := &k.parts[j]
-			if previewable(x.op.Limit.Algorithm) {
+			if x.op.Limit.Algorithm.Previewable() {
 				x.fits = x.foresee(cost)
 			} else { // what a shadow does not take has to be asked for the answer
 				x.fits = !g.policy.Shadow && x.surely(cost) || x.ask(cost)
@@ -341,7 +321,7 @@ func (x *part) foresee(cost int64) bool {
 		x.op.Cost += x.kept
 	}
 	x.d = Decision{}
-	x.next = x.s.next(&x.c, &x.op, &x.d)
+	x.next = evaluate(&x.s.Store, &x.c, &x.op, &x.d)
 	x.foreseen = x.op.Cost == cost
 	return x.d.Allowed > 0
 }
@@ -350,7 +330,7 @@ func (x *part) foresee(cost int64) bool {
 // limit has the units. Most have: so a check costs little more than its takes.
 func (x *part) surely(cost int64) bool {
 	x.op.Cost = cost + x.kept
-	return x.s.fits(&x.c, &x.op)
+	return surelyFits(&x.s.Store, &x.c, &x.op)
 }
 
 // strikes reports whether the part counts failures.
@@ -398,8 +378,27 @@ func (k *checker) take(s *shard, op *Op, cost int64, d *Decision) bool {
 // take takes from one limit.
 func (x *part) take() bool {
 	if x.foreseen {
-		return x.s.put(&x.c, &x.op, &x.d, x.next)
+		return apply(&x.s.Store, &x.c, &x.op, &x.d, x.next)
 	}
 	x.d = Decision{}
 	return x.s.take(&x.c, &x.op, &x.d)
+}
+
+// counts returns the part of the policy's tally that a shard counts in.
+func (p *Policy) counts(s *shard) *tallyPart { return &p.tally[s.number%tallyParts] }
+
+// weighBlocked counts a check that an administrative block of a key denies.
+func (s *shard) weighBlocked(h uint64, key []byte, op *Op) {
+	if op.counts() {
+		s.heavy.Weigh(s.NowNs, h, key, op.Cost, Denied)
+	}
+}
+
+// fetchCheck is fetch for the limiters that most keys have under a policy.
+func (s *shard) fetchCheck(h uint64, policy []byte) {
+	if p := s.policy(policy); p != nil {
+		for limit := range p.Limits {
+			s.fetched += s.Index.Prefetch(besideKey(h, p.hash, limit), &s.Slab)
+		}
+	}
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // openLeases reads the leases of a live entry and forgets what has expired.
-func (s *shard) openLeases(c *store.Cell) (set leases.Set) {
+func openLeases(s *store.Store, c *store.Cell) (set leases.Set) {
 	if !c.Live {
 		return leases.Set{}
 	}
@@ -21,15 +21,15 @@ func (s *shard) openLeases(c *store.Cell) (set leases.Set) {
 }
 
 // leaseEndNs is when a lease taken now ends; a ttl of zero means never.
-func (s *shard) leaseEndNs(ttlNs int64) int64 {
+func leaseEndNs(s *store.Store, ttlNs int64) int64 {
 	if ttlNs == 0 {
 		return Never
 	}
 	return s.NowNs + ttlNs
 }
 
-func (s *shard) takeLease(c *store.Cell, op *Op, d *Decision) bool {
-	set := s.openLeases(c)
+func takeLease(s *store.Store, c *store.Cell, op *Op, d *Decision) bool {
+	set := openLeases(s, c)
 	at, renewal := leases.Place{}, false
 	if op.Cost > 0 {
 		_, at, renewal = set.Find(&s.Slab, op.Text)
@@ -44,14 +44,14 @@ func (s *shard) takeLease(c *store.Cell, op *Op, d *Decision) bool {
 		return false
 	}
 	taken := ok && op.Cost > 0
-	lastNs, endNs := set.LastExpiryNs(&s.Slab, at), s.leaseEndNs(op.TTLNs)
+	lastNs, endNs := set.LastExpiryNs(&s.Slab, at), leaseEndNs(s, op.TTLNs)
 	if taken {
 		lastNs = max(lastNs, endNs)
 	} else if !ok {
-		d.RetryMs = s.leaseRetryMs(&set, op)
+		d.RetryMs = leaseRetryMs(s, &set, op)
 	}
 	d.ResetMs = s.SpanMs(lastNs)
-	if !taken || op.Dry || !s.hold(c, op, d, growth) {
+	if !taken || op.Dry || !ensureLimiter(s, c, op, d, growth) {
 		return false
 	}
 	if renewal {
@@ -66,15 +66,15 @@ func (s *shard) takeLease(c *store.Cell, op *Op, d *Decision) bool {
 }
 
 // leaseRetryMs is the time until enough leases have expired.
-func (s *shard) leaseRetryMs(set *leases.Set, op *Op) int64 {
+func leaseRetryMs(s *store.Store, set *leases.Set, op *Op) int64 {
 	if !op.canFit() {
 		return -1
 	}
 	return s.SpanMs(set.FreeAtNs(&s.Slab, set.Units+op.want()-op.Limit.Max))
 }
 
-func (s *shard) releaseLease(c *store.Cell, op *Op, d *Decision) bool {
-	set := s.openLeases(c)
+func releaseLease(s *store.Store, c *store.Cell, op *Op, d *Decision) bool {
+	set := openLeases(s, c)
 	_, at, ok := set.Find(&s.Slab, op.Text)
 	if !ok {
 		return false
@@ -86,14 +86,14 @@ func (s *shard) releaseLease(c *store.Cell, op *Op, d *Decision) bool {
 	return true
 }
 
-func (s *shard) renewLease(c *store.Cell, op *Op, d *Decision) bool {
-	set := s.openLeases(c)
+func renewLease(s *store.Store, c *store.Cell, op *Op, d *Decision) bool {
+	set := openLeases(s, c)
 	_, at, ok := set.Find(&s.Slab, op.Text)
 	if !ok {
 		return false
 	}
 	d.Allowed = 1
-	set.Renew(&s.Slab, at, s.leaseEndNs(op.TTLNs))
+	set.Renew(&s.Slab, at, leaseEndNs(s, op.TTLNs))
 	set.Write(c.Entry.State())
 	s.Reduced(c)
 	return true

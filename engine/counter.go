@@ -7,9 +7,9 @@ import (
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
-// incr carries out OpIncr, as Redis 8.8's INCREX: an increment that would leave the
+// increment carries out OpIncr, as Redis 8.8's INCREX: an increment that would leave the
 // bounds does nothing, or goes as far as the bound with Saturate.
-func (s *shard) incr(c *store.Cell, op *Op, d *Decision) bool {
+func increment(s *store.Store, c *store.Cell, op *Op, d *Decision) bool {
 	in := op.Incr
 	value, expiresNs := int64(0), Never
 	if c.Live {

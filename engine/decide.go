@@ -100,3 +100,19 @@ func (t *Table) involved(ops []Op, list []int) []int {
 	slices.Sort(list)
 	return slices.Compact(list)
 }
+
+// decideRound carries out up to roundOps operations that are not wide.
+func (t *Table) decideRound(held *turn, at Stamp, ops []Op, out []Decision) {
+	var r round
+	r.sort(t, ops)
+	for _, i := range r.first {
+		for ; i != noOp; i = r.next[i] {
+			s := r.in[i]
+			if held.enter(s) {
+				r.fetch(s, i, ops)
+			}
+			s.enter(at)
+			s.do(r.hash[i], &ops[i], &out[i])
+		}
+	}
+}

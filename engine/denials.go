@@ -131,26 +131,26 @@ func (s *shard) denies(c *store.Cell, op *Op, d *Decision) bool {
 		return false
 	}
 	blocked := s.isBlocked(c, op)
-	if !blocked && (s.fits(c, op) || op.extends()) || s.forgets(c) {
+	if !blocked && (surelyFits(&s.Store, c, op) || op.extends()) || forgetsFirst(&s.Store, c) {
 		return false
 	}
 	*d = Decision{}
 	if blocked {
 		return s.denyBlocked(c, op, d)
 	}
-	if previewable(op.Limit.Algorithm) {
-		s.next(c, op, d)
+	if op.Limit.Algorithm.Previewable() {
+		evaluate(&s.Store, c, op, d)
 	} else {
 		look := *op
 		look.Dry = true
 		s.take(c, &look, d)
 	}
-	return d.Status == OK && d.Allowed == 0 && !s.adopts(c, op, d)
+	return d.Status == OK && d.Allowed == 0 && !adopts(&s.Store, c, op, d)
 }
 
-// fits reports whether a take is surely not a denial without trace, at little cost;
+// surelyFits reports whether a take is surely not a denial without trace, at little cost;
 // false leaves it open.
-func (s *shard) fits(c *store.Cell, op *Op) bool {
+func surelyFits(s *store.Store, c *store.Cell, op *Op) bool {
 	left := op.Limit.Max - op.want()
 	if !c.Live {
 		return left >= 0 || op.Limit.Algorithm == Strike
@@ -176,12 +176,89 @@ func (s *shard) fits(c *store.Cell, op *Op) bool {
 	return false
 }
 
-// forgets reports whether a decision would first forget a good part of a log. That is
+// forgetsFirst reports whether a decision would first forget a good part of a log. That is
 // left to it: a look would go through the whole part again each time.
-func (s *shard) forgets(c *store.Cell) bool {
+func forgetsFirst(s *store.Store, c *store.Cell) bool {
 	if !c.Live || c.Entry.Kind() != uint8(SlidingLog) && c.Entry.Kind() != uint8(Strike) {
 		return false
 	}
 	log := unitlog.Read(c.Entry.State())
 	return log.Stale(&s.Slab, s.NowNs-s.Limits.At(c.Entry.Limit()).WindowNs)
+}
+
+// await notes that an operation on policies has not been answered: those on its keys
+// must come after it.
+func (t *Table) await(waiting *keySet, op *Op) {
+	for i := 0; ; i++ {
+		pair, more := op.pair(i)
+		if !more {
+			return
+		}
+		waiting.add(t.hashKey(pair.Key))
+	}
+}
+
+// awaited reports whether a check must come after an operation that has not been
+// answered.
+func (t *Table) awaited(waiting *keySet, op *Op) bool {
+	for i := 0; ; i++ {
+		pair, more := op.pair(i)
+		if !more {
+			return false
+		}
+		if waiting.has(t.hashKey(pair.Key)) {
+			return true
+		}
+	}
+}
+
+// deniesCheck is the part of Denials that concerns a check.
+func (t *Table) deniesCheck(at Stamp, op *Op, d *Decision, held *turn, waiting *keySet) bool {
+	if !op.mayBeDenial() || t.awaited(waiting, op) {
+		return false
+	}
+	h, s := t.find(op.Key)
+	if !op.wide() {
+		if held.enter(s) {
+			s.look(at)
+		}
+		return s.checkDenied(h, op, d)
+	}
+	held.leave()
+	var few [2 * MaxPairs]int
+	involved := t.involved([]Op{*op}, few[:0])
+	defer func() {
+		for _, i := range involved {
+			t.shards[i].unlock()
+		}
+	}()
+	for _, i := range involved {
+		t.shards[i].mu.Lock()
+		at.NowNs = max(at.NowNs, t.shards[i].NowNs)
+	}
+	for _, i := range involved {
+		t.shards[i].look(at)
+	}
+	return s.checkDenied(h, op, d)
+}
+
+// checkDenied answers a check, of which the shards are looked at, if it is denied
+// and leaves no trace.
+func (s *shard) checkDenied(h uint64, op *Op, d *Decision) bool {
+	k := &s.checker
+	*d = Decision{}
+	if !k.resolve(s, h, op, d) {
+		return d.Status == OK // the key is blocked
+	}
+	if _, fits := k.look(op); fits {
+		return false
+	}
+	for i := range k.parts {
+		x := &k.parts[i]
+		if !x.fits && (x.extends() || adopts(&x.s.Store, &x.c, &x.op, &x.d) || forgetsFirst(&x.s.Store, &x.c)) {
+			return false
+		}
+	}
+	k.deny(op, d)
+	return true
 }

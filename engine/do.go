@@ -109,13 +109,49 @@ func (op *Op) tokenLen() int { return store.EntryLen(2+len(op.Key)+len(op.ID), s
 func (s *shard) take(c *store.Cell, op *Op, d *Decision) bool {
 	switch op.Limit.Algorithm {
 	case TokenBucket, LeakyBucket, FixedWindow, SlidingCounter:
-		return s.put(c, op, d, s.next(c, op, d))
+		return apply(&s.Store, c, op, d, evaluate(&s.Store, c, op, d))
 	case SlidingLog:
-		return s.takeSliding(c, op, d)
+		return takeSliding(&s.Store, c, op, d)
 	case Concurrency:
-		return s.takeLease(c, op, d)
+		return takeLease(&s.Store, c, op, d)
 	case Strike:
 		return s.takeStrike(c, op, d)
 	}
 	panic("engine: decision without an algorithm")
+}
+
+// evaluate decides under the operation's limit and returns what it leaves behind if admitted
+// or, under another limit than before, denied.
+func evaluate(s *store.Store, c *store.Cell, op *Op, d *Decision) nextState {
+	switch op.Limit.Algorithm {
+	case FixedWindow:
+		return evaluateFixed(s, c, op, d)
+	case SlidingCounter:
+		return evaluateSlidingCounter(s, c, op, d)
+	}
+	return evaluateBucket(s, c, op, d)
+}
+
+// A decision is remembered in five numbers. The limit, at most MaxUnits, leaves room for Pair
+// and Part, and for a sign: then it is the status, and all but Pair is zero.
+
+// pack makes a decision an answer to remember.
+func (d *Decision) pack() store.Answer {
+	limit := d.Limit | int64(d.Pair)<<store.LimitBits | int64(d.Part)<<(store.LimitBits+4)
+	if d.Status != OK {
+		limit |= int64(d.Status) | -1<<63
+	}
+	return store.Answer{d.Allowed, d.Remaining, d.RetryMs, d.ResetMs, limit}
+}
+
+// unpack returns the decision that was remembered.
+func unpack(a *store.Answer) (d Decision) {
+	d = Decision{
+		Allowed: a[0], Remaining: a[1], RetryMs: a[2], ResetMs: a[3], Limit: a[4] & (1<<store.LimitBits - 1),
+		Pair: uint8(a[4]>>store.LimitBits) & 0xf, Part: uint8(a[4]>>(store.LimitBits+4)) & 0xf,
+	}
+	if a[4] < 0 {
+		d.Status, d.Limit = Status(d.Limit), 0
+	}
+	return d
 }

@@ -1,11 +1,8 @@
 package engine
 
 import (
-	"maps"
 	"slices"
 	"strings"
-
-	"github.com/weir-project/weir/engine/internal/store"
 )
 
 // A block everywhere denies the decisions on its key, and on every key that ends in '|'
@@ -72,20 +69,6 @@ func (b *blocksEverywhere) from(key []byte, nowNs int64) (untilNs int64) {
 	return 0
 }
 
-// BlocksEverywhere lists the keys of the blocks everywhere that are in force, in order.
-func (t *Table) BlocksEverywhere(at Stamp) (keys []string) {
-	all := t.everywhere.Load()
-	if all == nil {
-		return nil
-	}
-	for _, key := range slices.Sorted(maps.Keys(all.byKey)) {
-		if all.byKey[key].untilNs > at.NowNs {
-			keys = append(keys, key)
-		}
-	}
-	return keys
-}
-
 // index makes what on needs.
 func (b *blocksEverywhere) index() {
 	b.byEnd = make(map[string]blockEverywhere, len(b.byKey))
@@ -115,62 +98,4 @@ func (b *blocksEverywhere) inForce(but []byte, nowNs int64) (n int) {
 		}
 	}
 	return n
-}
-
-// changeEverywhere replaces the set by one that differs as change says. The caller holds
-// the shard of the key.
-func (t *Table) changeEverywhere(change func(byKey map[string]blockEverywhere)) {
-	t.everywhereMu.Lock()
-	defer t.everywhereMu.Unlock()
-	next := &blocksEverywhere{byKey: map[string]blockEverywhere{}}
-	if old := t.everywhere.Load(); old != nil {
-		next.byKey = maps.Clone(old.byKey)
-	}
-	if change(next.byKey); len(next.byKey) == 0 {
-		t.everywhere.Store(nil)
-		return
-	}
-	next.index()
-	t.everywhere.Store(next)
-}
-
-// noteBlock brings the set up to date with an entry that is a block, or ends being one.
-func (s *shard) noteBlock(e store.Entry, there bool) {
-	if e.Kind() != store.KindBlock || !store.IsEverywhere(e.State()) {
-		return
-	}
-	s.t.changeEverywhere(func(byKey map[string]blockEverywhere) {
-		if delete(byKey, string(e.Key())); there {
-			untilNs, reason := store.ReadBlock(e.State())
-			byKey[string(e.Key())] = blockEverywhere{string(e.Key()), untilNs, string(reason)}
-		}
-	})
-}
-
-// forgetEverywhere takes the blocks of a shard that is emptied out of the set.
-func (s *shard) forgetEverywhere() {
-	if s.t.everywhere.Load() == nil {
-		return
-	}
-	s.t.changeEverywhere(func(byKey map[string]blockEverywhere) {
-		maps.DeleteFunc(byKey, func(key string, _ blockEverywhere) bool { return s.t.placeOf([]byte(key)) == s.number })
-	})
-}
-
-// mayBlockEverywhere reports whether there is room for one more block everywhere. What
-// counts is what is in force: tables collect what has ended at times of their own.
-func (s *shard) mayBlockEverywhere(key []byte) bool {
-	all := s.t.everywhere.Load()
-	return all == nil || len(all.byKey) < MaxBlocksEverywhere || all.inForce(key, s.NowNs) < MaxBlocksEverywhere
-}
-
-// changesEverywhere reports whether an operation changes, or may change, what is blocked
-// everywhere.
-func (t *Table) changesEverywhere(op *Op) bool {
-	return op.Code == OpBlockEverywhere || (op.Code == OpBlock || op.Code == OpUnblock) && t.everywhere.Load() != nil
-}
-
-// anyBlock reports whether a key of the shard may be blocked. Mostly none is.
-func (s *shard) anyBlock() bool {
-	return s.Counts.Entries[store.KindBlock] > 0 || s.t.everywhere.Load() != nil
 }

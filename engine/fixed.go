@@ -2,17 +2,17 @@ package engine
 
 import "github.com/weir-project/weir/engine/internal/store"
 
-func (s *shard) nextFixed(c *store.Cell, op *Op, d *Decision) nextState {
+func evaluateFixed(s *store.Store, c *store.Cell, op *Op, d *Decision) nextState {
 	var w store.FixedWindow
 	if c.Live {
 		old := s.Limits.At(c.Entry.Limit())
 		if w = store.ReadFixed(c.Entry.State()); old.Is(&op.Limit) {
 			c.Known = true
 		} else {
-			w = s.carryWindow(op, old, w)
+			w = carryWindow(s, op, old, w)
 		}
 	} else {
-		w.EndNs = s.windowEnd(op)
+		w.EndNs = windowEnd(s, op)
 	}
 	grant, ok := admit(op, w.Used, d)
 	w.Used += grant
@@ -29,11 +29,11 @@ func (s *shard) nextFixed(c *store.Cell, op *Op, d *Decision) nextState {
 }
 
 // windowEnd is where the window that begins or runs now ends.
-func (s *shard) windowEnd(op *Op) int64 {
+func windowEnd(s *store.Store, op *Op) int64 {
 	wallNs := s.NowNs + s.OffsetNs
 	switch op.Limit.Mode {
 	case Aligned:
-		return s.alignedStart(op.Limit.WindowNs) + op.Limit.WindowNs
+		return alignedStart(s, op.Limit.WindowNs) + op.Limit.WindowNs
 	case FromFirst:
 		return s.NowNs + op.Limit.WindowNs
 	case Forever:
@@ -49,7 +49,7 @@ func (s *shard) windowEnd(op *Op) int64 {
 }
 
 // alignedStart is where the window around now begins, in limiter time.
-func (s *shard) alignedStart(windowNs int64) int64 {
+func alignedStart(s *store.Store, windowNs int64) int64 {
 	into := (s.NowNs + s.OffsetNs) % windowNs
 	if into < 0 {
 		into += windowNs
@@ -60,17 +60,17 @@ func (s *shard) alignedStart(windowNs int64) int64 {
 // carryWindow returns what a running window means under the operation's limit.
 // The same kind and length keep its end; another keeps the count and gets a new
 // end, and a window that follows the first request keeps its start.
-func (s *shard) carryWindow(op *Op, old *Limit, w store.FixedWindow) store.FixedWindow {
+func carryWindow(s *store.Store, op *Op, old *Limit, w store.FixedWindow) store.FixedWindow {
 	l := &op.Limit
 	switch {
 	case l.Mode == old.Mode && l.WindowNs == old.WindowNs:
 	case l.Mode == FromFirst && old.Mode == FromFirst:
 		w.EndNs += l.WindowNs - old.WindowNs
 		if w.EndNs <= s.NowNs {
-			w = store.FixedWindow{EndNs: s.windowEnd(op)}
+			w = store.FixedWindow{EndNs: windowEnd(s, op)}
 		}
 	default:
-		w.EndNs = s.windowEnd(op)
+		w.EndNs = windowEnd(s, op)
 	}
 	return w
 }

@@ -20,33 +20,12 @@ type gone struct {
 // of it; each limiter is compared with each.
 const maxGone = 16
 
-// forgetUsage tells all shards, which the caller has locked.
-func (t *Table) forgetUsage(what gone) {
-	for i := range t.shards {
-		s := &t.shards[i]
-		if s.gone = append(s.gone, what); len(s.gone) >= maxGone {
-			s.forgetGone()
-		}
-	}
-}
-
 // settleGone makes good what the shard has yet to forget. Whoever looks for limiters in
 // a shard calls it first.
 func (s *shard) settleGone() {
 	if len(s.gone) > 0 {
 		s.forgetGone()
 	}
-}
-
-// changesOnly reports whether operations are changes of policies, which look for no
-// limiter.
-func changesOnly(ops []Op) bool {
-	for i := range ops {
-		if ops[i].Code != OpPolicy {
-			return false
-		}
-	}
-	return true
 }
 
 func (s *shard) forgetGone() {

@@ -1,6 +1,12 @@
 package engine
 
-import "github.com/weir-project/weir/engine/internal/store"
+import (
+	"slices"
+
+	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/leases"
+	"github.com/weir-project/weir/engine/internal/store"
+)
 
 // A hold takes units before the true cost of a request is known (OpReserve), and is
 // settled once it is (OpCommit) or called off (OpCancel). It consists of a record under
@@ -46,4 +52,196 @@ func (t *Table) openHold(id []byte) (s *shard, c store.Cell) {
 	c = store.Cell{Hash: h, Key: id, Space: store.Holds}
 	s.Open(&c)
 	return s, c
+}
+
+// commit carries out an OpCommit. Less than was held is given back as far as it is
+// still there; more is taken even where there is no room for it.
+func (s *shard) commit(op *Op, d *Decision) bool {
+	_, c := s.t.openHold(op.Key)
+	if !c.Live {
+		d.Status = NoHold
+		return false
+	}
+	x := store.ReadHold(c.Entry.State())
+	if x.Phase == store.HoldSettled {
+		if *d = (Decision{Allowed: 1, Remaining: x.Left}); x.Actual != op.Cost {
+			*d = Decision{Status: OtherTerms}
+		}
+		return false
+	}
+	more := op.Cost
+	if x.Phase == store.HoldOpen && s.NowNs < x.EndsNs {
+		s.t.release(op.Key, &x, x.Units-min(op.Cost, x.Units))
+		more -= min(op.Cost, x.Units)
+	}
+	x.Phase, x.Actual, x.Left = store.HoldSettled, op.Cost, s.checker.charge(s, &x, more)
+	s.keepHold(&c, &x)
+	*d = Decision{Allowed: 1, Remaining: x.Left}
+	return true
+}
+
+// cancel carries out an OpCancel.
+func (s *shard) cancel(op *Op, d *Decision) bool {
+	_, c := s.t.openHold(op.Key)
+	if !c.Live {
+		return false
+	}
+	x := store.ReadHold(c.Entry.State())
+	if d.Allowed = arith.OneIf(x.Phase == store.HoldCancelled); x.Phase != store.HoldOpen || s.NowNs >= x.EndsNs {
+		return false
+	}
+	s.t.release(op.Key, &x, x.Units)
+	x.Phase, d.Allowed = store.HoldCancelled, 1
+	s.keepHold(&c, &x)
+	return true
+}
+
+// keepHold keeps what became of a hold, for whoever asks again.
+func (s *shard) keepHold(c *store.Cell, x *store.Hold) {
+	x.ForgetNs = arith.AddNs(s.NowNs, s.t.opts.IDLifetimeNs)
+	x.Write(c.Entry.State())
+	c.Relink = true
+	s.Touched(c)
+}
+
+// release gives units back to all limiters that a hold took from.
+func (t *Table) release(id []byte, x *store.Hold, units int64) {
+	for _, p := range x.Pairs {
+		for limit := range MaxPolicyLimits {
+			if p.Took>>limit&1 == 0 {
+				continue
+			}
+			name := append([]byte(cellPrefix(string(p.Policy), limit)), p.Key...)
+			h, s := t.find(name)
+			s.settleGone() // of a change in the same atomic step
+			c := store.Cell{Hash: h, Key: name}
+			s.Open(&c)
+			s.BringUp(&c)
+			s.CompleteAllocation(&c, id, units)
+		}
+	}
+}
+
+// charge takes units from all limits in force for a hold, whether they have them or
+// not, and returns the least that is left of one; -1 when its policies are gone.
+func (k *checker) charge(s *shard, x *store.Hold, units int64) (left int64) {
+	k.clear()
+	look := Op{High: x.High}
+	for i, pair := range x.Pairs {
+		if p := s.policy(pair.Policy); p != nil {
+			h, at := s.t.find(pair.Key)
+			k.add(at, h, p, i, pair.Key, &look)
+		}
+	}
+	if len(k.groups) == 0 {
+		return -1
+	}
+	for i := range k.parts {
+		p := &k.parts[i]
+		if p.reopen(); units > 0 && !p.strikes() {
+			p.op.Cost, p.op.forced = units, true
+			p.take()
+			p.op.forced = false
+		}
+	}
+	for i := range k.parts {
+		k.parts[i].reopen()
+		k.parts[i].ask(0)
+	}
+	var d Decision
+	k.tightest(&d)
+	return d.Remaining
+}
+
+// reserve carries out an OpReserve: a check whose take can be settled. A denial leaves
+// nothing behind, so the id may be used again.
+func (s *shard) reserve(h uint64, op *Op, d *Decision) bool {
+	if op.Dry {
+		return s.check(h, op, d)
+	}
+	home, c := s.t.openHold(op.ID)
+	if c.Live {
+		if x := store.ReadHold(c.Entry.State()); sameHold(&x, op) {
+			*d = unpack(&x.Answer)
+		} else {
+			d.Status = OtherTerms
+		}
+		return false
+	}
+	k := &s.checker
+	if !k.resolve(s, h, op, d) {
+		return false
+	}
+	if slices.ContainsFunc(k.parts, func(x part) bool { return x.strikes() }) {
+		d.Status = NotRefundable // what failed has failed
+		return false
+	}
+	if _, fits := k.look(op); !fits {
+		k.deny(op, d)
+		return false
+	}
+	if k.crowded() {
+		d.Status = TooManyHolders
+		return false
+	}
+	return k.hold(s, op, d, home, &c)
+}
+
+// crowded reports whether a limit has as many claims as it may have.
+func (k *checker) crowded() bool {
+	return slices.ContainsFunc(k.parts, func(x part) bool {
+		claims := x.s.OpenAllocations(&x.c)
+		return claims.Ref != 0 && leases.Read(claims.Entry.State()).Count >= MaxHolders
+	})
+}
+
+// hold takes what was found to fit, and notes it under the id and in the limiters.
+func (k *checker) hold(s *shard, op *Op, d *Decision, home *shard, c *store.Cell) bool {
+	x := store.Hold{EndsNs: arith.AddNs(s.NowNs, op.TTLNs), Units: op.Cost, TTLNs: op.TTLNs, High: op.High}
+	x.ForgetNs = arith.AddNs(x.EndsNs, s.t.opts.IDLifetimeNs)
+	for i := 0; ; i++ {
+		pair, more := op.pair(i)
+		if !more {
+			break
+		}
+		x.Pairs = append(x.Pairs, store.HoldPair{Policy: pair.Policy, Key: pair.Key})
+	}
+	memory := s.t.evictions()
+	if !home.Ensure(c, store.KindHold, x.Len()) {
+		d.Status = OutOfMemory
+		return false
+	}
+	x.Write(c.Entry.State())
+	home.Touched(c)
+	if memory != s.t.evictions() {
+		k.reopen()
+	}
+	k.take(s, op, op.Cost, d)
+	if d.Status != OK {
+		home.Drop(c)
+		return false
+	}
+	x.Answer = d.pack()
+	k.claim(op, &x)
+	x.Write(c.Entry.State()) // the answer, and what was taken
+	return true
+}
+
+// claim notes what a hold took in the limiters, and in the hold which they are.
+func (k *checker) claim(op *Op, x *store.Hold) {
+	for i := range k.groups {
+		g := &k.groups[i]
+		for j := g.from; j < g.to && g.fits; j++ {
+			p := &k.parts[j]
+			p.reopen() // which voids the claims on another limit
+			p.s.AddAllocation(&p.c, op.ID, op.Cost, x.EndsNs)
+			x.Pairs[p.pair].Took |= 1 << p.limit
+		}
+	}
+}
+
+func (k *checker) reopen() {
+	for i := range k.parts {
+		k.parts[i].reopen()
+	}
 }

@@ -1,9 +1,13 @@
 package engine
 
 import (
+	"bytes"
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/weir-project/weir/engine/internal/arena"
 	"github.com/weir-project/weir/engine/internal/arith"
 	"github.com/weir-project/weir/engine/internal/leases"
 	"github.com/weir-project/weir/engine/internal/rule"
@@ -159,4 +163,189 @@ func (s *shard) describe(c *store.Cell, info *Info) {
 	var d Decision
 	s.take(c, &Op{Key: c.Key, Limit: info.Limit, Dry: true}, &d)
 	info.Remaining, info.IdleInMs = d.Remaining, d.ResetMs
+}
+
+// Top returns up to n keys with the most units admitted or denied of late, the
+// heaviest first. Limiters of policies stand there by their own names: a check counts
+// once for each of its policies under the first limit when it is admitted, and under
+// the limit that binds when it is denied. A key that is blocked counts by itself.
+//
+// It is a look, and what this table has decided itself: nothing of it is stored.
+func (t *Table) Top(at Stamp, v Verdict, n int) []Heavy {
+	var all []Heavy
+	for i := range t.shards {
+		all = t.shards[i].appendTop(all, at, v)
+	}
+	slices.SortFunc(all, func(a, b Heavy) int {
+		return cmp.Or(cmp.Compare(b.Units, a.Units), bytes.Compare(a.Key, b.Key))
+	})
+	return all[:min(n, len(all))]
+}
+
+func (s *shard) appendTop(all []Heavy, at Stamp, v Verdict) []Heavy {
+	s.mu.Lock()
+	defer s.unlock()
+	s.look(at)
+	return s.heavy.AppendTo(all, s.NowNs, v)
+}
+
+// cursorBits is the size of a scan cursor: the leading bits of the hash of the key
+// to go on with. JavaScript's numbers hold it.
+const cursorBits = 48
+
+// Scan calls visit with keys that are not idle, from cursor 0 on, for at least
+// count keys if there are as many, and returns the cursor to go on with; 0 when
+// the table is through. A key present from first to last call is visited at least
+// once. key is only valid during the call, which must not use the table. A cursor
+// is a place among the hashes, so it stays good while the table grows; it means
+// nothing to another table.
+func (t *Table) Scan(at Stamp, cursor uint64, count int, visit func(key []byte, a Algorithm)) uint64 {
+	full := cursor << (64 - cursorBits)
+	for {
+		full = t.lookSegment(at, full, func(s *shard, g *store.Segment) { count -= s.visitSegment(g, visit) })
+		if full == 0 || count <= 0 {
+			return full >> (64 - cursorBits)
+		}
+	}
+}
+
+// visitSegment visits the keys of a segment and returns how many they were.
+func (s *shard) visitSegment(g *store.Segment, visit func(key []byte, a Algorithm)) (n int) {
+	g.Each(func(r arena.Ref) {
+		e, live := s.View(r)
+		a := Algorithm(e.Kind())
+		if e.Kind() >= store.KindToken || !live || a == NoAlgorithm && s.liveLimiter(e.Key()) {
+			return
+		}
+		n++
+		visit(e.Key(), a)
+	})
+	return n
+}
+
+func (s *shard) liveLimiter(key []byte) bool {
+	c := store.Cell{Hash: s.t.hashKey(key), Key: key}
+	s.Open(&c)
+	s.BringUp(&c)
+	return c.Live
+}
+
+// RandomKey returns a copy of some key that is not idle, or nil. pick is a random
+// number.
+func (t *Table) RandomKey(at Stamp, pick uint64) (key []byte) {
+	seen := uint64(0)
+	visit := func(k []byte, _ Algorithm) {
+		// Reservoir sampling over the segments looked at.
+		if seen++; pick%seen == 0 {
+			key = append(key[:0], k...)
+		}
+		pick = pick*6364136223846793005 + 1442695040888963407
+	}
+	cursor := t.Scan(at, pick>>(64-cursorBits), 1, visit)
+	if key == nil && cursor == 0 {
+		t.Scan(at, 0, 1, visit)
+	}
+	return key
+}
+
+// Explain answers operations that are all Dry as Decide would, each by itself. The stamp may
+// be later than the last decision's. Explain leaves no trace; see look.
+func (t *Table) Explain(at Stamp, ops []Op, out []Decision) {
+	var few [2 * MaxPairs]int
+	for i := range ops {
+		t.explain(at, &ops[i], &out[i], t.lock(ops[i:i+1], few[:0]))
+	}
+}
+
+// explain answers an operation whose shards are locked, and unlocks them.
+func (t *Table) explain(at Stamp, op *Op, d *Decision, involved []int) {
+	defer func() {
+		for _, i := range involved {
+			t.shards[i].unlock()
+		}
+	}()
+	for _, i := range involved { // one instant for all, as in DecideAtomic
+		at.NowNs = max(at.NowNs, t.shards[i].NowNs)
+	}
+	for _, i := range involved {
+		t.shards[i].look(at)
+	}
+	h, s := t.find(op.Key)
+	s.do(h, op, d)
+}
+
+// ValueGrows reports whether an operation on strings may take memory: for a new entry, or for
+// more bytes than the key has. Of TextAppend it does not know, so that may.
+func (t *Table) ValueGrows(at Stamp, op *Op) bool {
+	h, s := t.find(op.Key)
+	s.mu.Lock()
+	defer s.unlock()
+	s.look(at)
+	c := store.Cell{Hash: h, Key: op.Key}
+	s.Open(&c)
+	if !c.Live || c.Entry.Kind() != uint8(Scripted) {
+		return !c.Live // of another kind it is refused
+	}
+	has := script.ValueLen(c.Entry.State())
+	switch texts := op.Script.ID.TextsOf(); {
+	case op.Script.ID == TextDrop:
+		return false
+	case op.Script.ID == TextAppend:
+		return true
+	default:
+		return len(op.Script.Values[texts-1]) > has
+	}
+}
+
+// CheckGrows reports whether a check may take memory: for the limiter of one of its
+// limits that is idle now, or for a log that becomes longer.
+func (t *Table) CheckGrows(at Stamp, op *Op) bool {
+	set := t.policies.Load()
+	for i := 0; ; i++ {
+		pair, more := op.pair(i)
+		if !more {
+			return false
+		}
+		p := set.Get(pair.Policy)
+		if p == nil || p.Disabled {
+			continue
+		}
+		limits := p.limitsFor(pair.Key, at.NowNs)
+		for k := range limits {
+			name := append([]byte(p.prefixes[k]), pair.Key...)
+			if a := limits[k].Limit.Algorithm; a == SlidingLog || a == Strike || !t.Has(at, name) {
+				return true
+			}
+		}
+	}
+}
+
+// lookSegment calls visit with the shard and the segment of a full hash, locked at
+// the stamp, and returns the first hash behind the segment; 0 when there is none.
+func (t *Table) lookSegment(at Stamp, full uint64, visit func(*shard, *store.Segment)) (next uint64) {
+	s := t.shardOf(full)
+	s.mu.Lock()
+	defer s.unlock()
+	s.look(at)
+	g := s.Index.SegmentOf(full << t.shardBits)
+	visit(s, g)
+	depth := t.shardBits + int(g.Depth)
+	if depth == 0 {
+		return 0
+	}
+	// The segment covers all hashes with its leading bits.
+	span := uint64(1) << (64 - depth)
+	return full&^(span-1) + span
+}
+
+// Has reports whether key has a limiter that is not idle.
+func (t *Table) Has(at Stamp, key []byte) bool {
+	h, s := t.find(key)
+	s.mu.Lock()
+	defer s.unlock()
+	s.look(at)
+	c := store.Cell{Hash: h, Key: key}
+	s.Open(&c)
+	s.BringUp(&c)
+	return c.Live
 }

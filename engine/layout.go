@@ -6,8 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/weir-project/weir/engine/internal/store"
 )
 
 // A policy may declare the layout of its keys: the name under which people find its
@@ -180,20 +178,4 @@ func layoutsOf(byName map[string]*Policy) (all []*Policy) {
 	}
 	slices.SortStableFunc(all, func(a, b *Policy) int { return cmp.Compare(b.layout.len(), a.layout.len()) })
 	return all
-}
-
-// resetPolicy carries out an OpResetPolicy.
-func (s *shard) resetPolicy(op *Op, d *Decision) bool {
-	policy, _, key, ok := SplitName(op.Key)
-	for i := 0; ok && i < MaxPolicyLimits; i++ {
-		name := LimiterName(string(policy), i, key)
-		c := store.Cell{Hash: s.t.hashKey(name), Key: name}
-		s.Open(&c)
-		if s.BringUp(&c); c.Live {
-			d.Allowed = 1
-			s.countSuccess(c.Entry)
-			s.Drop(&c)
-		}
-	}
-	return d.Allowed > 0
 }

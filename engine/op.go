@@ -1,5 +1,7 @@
 package engine
 
+import "github.com/weir-project/weir/engine/internal/arith"
+
 // Stamp is the time of a decision.
 type Stamp struct {
 	// NowNs is limiter time in nanoseconds. It never steps; within a table it is
@@ -157,4 +159,60 @@ type Decision struct {
 	Limit int64
 	// Value is the byte string that OpScript answers, beside its words.
 	Value string
+}
+
+// weight is how many units a decision is about.
+func (op *Op) weight(d *Decision) int64 {
+	if op.Partial && d.Allowed > 0 {
+		return d.Allowed
+	}
+	return op.Cost
+}
+
+// verdict is whether a decision admitted something.
+func (d *Decision) verdict() Verdict {
+	if d.Allowed > 0 {
+		return Admitted
+	}
+	return Denied
+}
+
+// pair returns what a check asks at a place, and how many there are.
+func (op *Op) pair(i int) (Pair, bool) {
+	if i == 0 {
+		return Pair{Policy: op.Text, Key: op.Key}, true
+	}
+	if i > len(op.Also) {
+		return Pair{}, false
+	}
+	return op.Also[i-1], true
+}
+
+// PairAt returns the pair of a check that Decision.Pair names.
+func (op *Op) PairAt(i int) Pair {
+	p, _ := op.pair(i)
+	return p
+}
+
+// counts reports whether the operation is one that statistics count.
+func (op *Op) counts() bool { return op.Cost > 0 && !op.Dry }
+
+// ScriptAnswer is what a script answers, out of a Decision: up to four words, each a
+// whole number or the bits of a double, as the script has it.
+func (d *Decision) ScriptAnswer() [4]int64 {
+	return [4]int64{d.Remaining, d.RetryMs, d.ResetMs, d.Limit}
+}
+
+// AnswersText reports whether the answer to an operation may have a byte string.
+func (op *Op) AnswersText() bool {
+	if op.Code != OpScript {
+		return false
+	}
+	switch op.Script.ID {
+	case CountGet, TextLook, TextTake, TextTouch:
+		return true
+	case TextSet, TextAdd:
+		return arith.Truncate(op.Script.Args[0])&TextGetOld != 0
+	}
+	return false
 }

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/weir-project/weir/engine/internal/arith"
@@ -59,81 +58,6 @@ func (c *PolicyChange) validAs(name []byte) bool {
 		p.Limits = []PolicyLimit{{Limit: Limit{Algorithm: SlidingCounter, WindowNs: 1, Max: 1}}}
 	}
 	return p.Validate() == nil
-}
-
-// Policies returns the policies in force. What it returns does not change.
-func (t *Table) Policies() *Policies { return t.policies.Load() }
-
-// changePolicy carries out an OpPolicy. The caller has locked all shards, so that no
-// decision sees a part of the change.
-func (t *Table) changePolicy(nowNs int64, op *Op, d *Decision) {
-	set := t.policies.Load()
-	old, change := set.Get(op.Key), op.Policy
-	replaced := t.changed(set, nowNs, op, d)
-	if d.Allowed == 0 {
-		return
-	}
-	keep := 0
-	if next := replaced.Get(op.Key); next != nil && !change.Reset {
-		keep = next.most()
-	}
-	if replaced != set {
-		t.policies.Store(replaced)
-		t.policyChanged(string(op.Key))
-	}
-	if old != nil && keep < old.most() {
-		t.forgetUsage(gone{old.Name, keep})
-	}
-}
-
-// changed answers an OpPolicy and returns the set as it leaves it: the same when nothing
-// changes. It has no other effect.
-func (t *Table) changed(set *Policies, nowNs int64, op *Op, d *Decision) *Policies {
-	*d = Decision{}
-	old, change := set.Get(op.Key), op.Policy
-	switch {
-	case change.If && change.Version != versionOf(old):
-		d.Status = PolicyChanged
-		return set
-	case old == nil && change.Do == PolicyDelete:
-		return set
-	case old == nil && change.Do != PolicySet:
-		d.Status = UnknownPolicy
-		return set
-	}
-	next := change.apply(old, string(op.Key), nowNs, op.TTLNs)
-	if next == nil {
-		d.Allowed = 1
-		return set.without(old.Name)
-	}
-	if old != nil && bytes.Equal(next.Append(nil), old.Append(nil)) {
-		d.Allowed, d.Remaining = arith.OneIf(change.Reset), int64(old.Version)
-		return set
-	}
-	var counts *tally
-	if old != nil {
-		counts = old.tally
-	}
-	next.Version++
-	replaced := set.with(t.ready(next, counts))
-	if replaced.bytes > MaxPolicyBytes || replaced.Len() > MaxPolicies || next.Validate() != nil {
-		d.Status = PoliciesFull
-		return set
-	}
-	if replaced.LayoutTaken(next.Name, next.Layout) != nil {
-		d.Status = LayoutTaken
-		return set
-	}
-	d.Allowed, d.Remaining = 1, int64(next.Version)
-	return replaced
-}
-
-// versionOf is the version of a policy, 0 for none.
-func versionOf(p *Policy) uint64 {
-	if p == nil {
-		return 0
-	}
-	return p.Version
 }
 
 // apply returns the policy as the change leaves it, with the version it had; nil when

@@ -9,7 +9,6 @@ import (
 	"github.com/weir-project/weir/engine/internal/calendar"
 	"github.com/weir-project/weir/engine/internal/codec"
 	"github.com/weir-project/weir/engine/internal/rule"
-	"github.com/weir-project/weir/engine/internal/store"
 )
 
 // The stored form of a policy; integers are varints, texts have their length in front.
@@ -220,49 +219,3 @@ func (d *policyDecoder) limits() (limits []PolicyLimit) {
 
 // policyClass begins the storage key of a policy; its name follows.
 const policyClass = 'p'
-
-// policyChanged notes that a policy must be stored, or removed from the store.
-func (t *Table) policyChanged(name string) {
-	if !t.opts.TrackChanges {
-		return
-	}
-	t.policyMu.Lock()
-	defer t.policyMu.Unlock()
-	if t.policiesChanged == nil {
-		t.policiesChanged = map[string]struct{}{}
-	}
-	t.policiesChanged[name] = struct{}{}
-}
-
-// drainPolicies adds the policies that changed to a batch. It asks for the set after
-// it has taken the names: a later change is noted again.
-func (t *Table) drainPolicies(b *store.Batch) {
-	t.policyMu.Lock()
-	changed := t.policiesChanged
-	t.policiesChanged = nil
-	t.policyMu.Unlock()
-	set := t.policies.Load()
-	for name := range changed {
-		b.Add(policyClass, name, func(to []byte) []byte {
-			if p := set.byName[name]; p != nil {
-				to = p.Append(to)
-			}
-			return to
-		})
-	}
-}
-
-// loadPolicy puts a stored policy back.
-func (t *Table) loadPolicy(name string, value []byte) (bool, error) {
-	p, err := DecodePolicy(name, value)
-	if err == nil {
-		err = p.Validate()
-	}
-	if err != nil {
-		return false, fmt.Errorf("%w: %w", ErrStored, err)
-	}
-	t.policyMu.Lock() // loaders are many
-	defer t.policyMu.Unlock()
-	t.policies.Store(t.policies.Load().with(t.ready(p, nil)))
-	return true, nil
-}

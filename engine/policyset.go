@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weir-project/weir/engine/internal/arith"
+	"github.com/weir-project/weir/engine/internal/store"
 )
 
 // Policies are all policies of a table at one moment. A set never changes: a change
@@ -106,12 +107,6 @@ func (p *Policy) ready(counts *tally) *Policy {
 	return p
 }
 
-// ready prepares a policy for the checks of this table.
-func (t *Table) ready(p *Policy, counts *tally) *Policy {
-	p.hash = t.hashPolicy([]byte(p.Name))
-	return p.ready(counts)
-}
-
 // tally counts the checks of a policy on this table. It is no part of the state.
 // Each counter is split, so that shards do not wait for each other.
 type tally [tallyParts]tallyPart
@@ -146,4 +141,22 @@ func (p *Policy) Counts() (c PolicyCounts) {
 		c.Shadowed += p.tally[i].shadowed.Load()
 	}
 	return c
+}
+
+// foreseen reports whether the policy has one limit, but not of strikes, or only limits
+// that next knows.
+func (p *Policy) foreseen() bool {
+	if len(p.Limits) == 1 {
+		return p.Limits[0].Limit.Algorithm != Strike
+	}
+	return !slices.ContainsFunc(p.Limits, func(l PolicyLimit) bool { return !l.Limit.Algorithm.Previewable() })
+}
+
+// hashPolicies hashes a set; the order does not matter.
+func hashPolicies(h *store.Hasher, set *Policies) (sum uint64) {
+	for name, p := range set.byName {
+		b := append([]byte{policyClass, byte(len(name))}, name...)
+		sum += h.Hash(p.Append(b))
+	}
+	return sum
 }

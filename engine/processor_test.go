@@ -26,7 +26,7 @@ var exactMath = []string{
 // what they do changes nothing.
 var (
 	converters = []string{"Truncate"}
-	anyOrder   = []string{"Names", "bytes", "changeEverywhere", "drainPolicies", "inForce", "index", "policies"}
+	anyOrder   = []string{"Bytes", "Names", "changeEverywhere", "drainPolicies", "hashPolicies", "inForce", "index"}
 )
 
 // replicated are the files whose results all nodes of a cluster must agree on, by the pattern of
@@ -104,9 +104,9 @@ func (r *floatRules) badFunction(n *ast.SelectorExpr) string {
 	case !ok || f.Pkg() == nil:
 		return ""
 	case f.Pkg().Path() == "math/cmplx":
-		return "math/cmplx is not correctly rounded: compute with integers (wide.go)"
+		return "math/cmplx is not correctly rounded: compute with integers (package arith)"
 	case f.Pkg().Path() == "math" && !slices.Contains(exactMath, f.Name()):
-		return fmt.Sprintf("math.%s may differ between processors: write exp2 or math.Ldexp for powers of 2, and integers (wide.go) for the rest", f.Name())
+		return fmt.Sprintf("math.%s may differ between processors: write exp2 or math.Ldexp for powers of 2, and integers (package arith) for the rest", f.Name())
 	}
 	return ""
 }

@@ -28,22 +28,6 @@ const (
 	noOp       = roundOps // behind the last operation of a lane
 )
 
-// decideRound carries out up to roundOps operations that are not wide.
-func (t *Table) decideRound(held *turn, at Stamp, ops []Op, out []Decision) {
-	var r round
-	r.sort(t, ops)
-	for _, i := range r.first {
-		for ; i != noOp; i = r.next[i] {
-			s := r.in[i]
-			if held.enter(s) {
-				r.fetch(s, i, ops)
-			}
-			s.enter(at)
-			s.do(r.hash[i], &ops[i], &out[i])
-		}
-	}
-}
-
 // sort puts the operations into lanes.
 func (r *round) sort(t *Table, ops []Op) {
 	for i := range r.first {
@@ -81,15 +65,6 @@ func (r *round) fetch(s *shard, i uint8, ops []Op) {
 	}
 }
 
-// fetchCheck is fetch for the limiters that most keys have under a policy.
-func (s *shard) fetchCheck(h uint64, policy []byte) {
-	if p := s.policy(policy); p != nil {
-		for limit := range p.Limits {
-			s.fetched += s.Index.Prefetch(besideKey(h, p.hash, limit), &s.Slab)
-		}
-	}
-}
-
 // fetchLog reads the ends of the log that find will find, where most of what an operation
 // does to it is done.
 func fetchLog(x *store.Index, h uint64, s *arena.Slab) uint64 {
@@ -103,4 +78,41 @@ func fetchLog(x *store.Index, h uint64, s *arena.Slab) uint64 {
 	}
 	log := unitlog.Read(e.State())
 	return log.Prefetch(s)
+}
+
+// turn is one caller's hold on the shards, one at a time, while it works through a
+// batch.
+type turn struct {
+	s   *shard
+	ops int
+}
+
+// turnOps is how many operations in a row a caller may do under one lock. A batch has
+// up to a thousand, of which the dearest (a long list of leases) take tens of
+// microseconds each; all of them at once would be felt by every other connection.
+const turnOps = 64
+
+// enter locks a shard and reports true, unless it is held already.
+func (t *turn) enter(s *shard) (locked bool) {
+	if s.t.high() {
+		t.leave()
+		s.t.reclaim(false)
+	}
+	t.ops++
+	if s == t.s && t.ops <= turnOps {
+		return false
+	}
+	t.leave()
+	s.mu.Lock()
+	t.s, t.ops = s, 1
+	return true
+}
+
+// leave unlocks the shard that is held, if one is. Callers defer it, so that a panic
+// leaves no shard locked.
+func (t *turn) leave() {
+	if t.s != nil {
+		t.s.unlock()
+		t.s = nil
+	}
 }

@@ -6,26 +6,6 @@ import (
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
-// ScriptAnswer is what a script answers, out of a Decision: up to four words, each a
-// whole number or the bits of a double, as the script has it.
-func (d *Decision) ScriptAnswer() [4]int64 {
-	return [4]int64{d.Remaining, d.RetryMs, d.ResetMs, d.Limit}
-}
-
-// AnswersText reports whether the answer to an operation may have a byte string.
-func (op *Op) AnswersText() bool {
-	if op.Code != OpScript {
-		return false
-	}
-	switch op.Script.ID {
-	case CountGet, TextLook, TextTake, TextTouch:
-		return true
-	case TextSet, TextAdd:
-		return arith.Truncate(op.Script.Args[0])&TextGetOld != 0
-	}
-	return false
-}
-
 // refusals are the statuses for what scripts refuse.
 var refusals = [...]Status{
 	script.Accepted: OK, script.WrongType: WrongType, script.NotInteger: NotInteger, script.Overflow: Overflow,
@@ -94,37 +74,4 @@ func (s *shard) keepRecord(c *store.Cell, run *script.Run) bool {
 	}
 	run.Store(c.Entry.State())
 	return true
-}
-
-// blockedMs is how long an administrative block on the key still lasts, -1 without
-// end, and whether there is one.
-func (s *shard) blockedMs(c *store.Cell, op *Op) (leftMs int64, blocked bool) {
-	untilNs, blocked := s.blockedUntil(c.Hash, c.Key, op)
-	if !blocked {
-		return 0, false
-	}
-	return s.SpanMs(untilNs), true
-}
-
-// ValueGrows reports whether an operation on strings may take memory: for a new entry, or for
-// more bytes than the key has. Of TextAppend it does not know, so that may.
-func (t *Table) ValueGrows(at Stamp, op *Op) bool {
-	h, s := t.find(op.Key)
-	s.mu.Lock()
-	defer s.unlock()
-	s.look(at)
-	c := store.Cell{Hash: h, Key: op.Key}
-	s.Open(&c)
-	if !c.Live || c.Entry.Kind() != uint8(Scripted) {
-		return !c.Live // of another kind it is refused
-	}
-	has := script.ValueLen(c.Entry.State())
-	switch texts := op.Script.ID.TextsOf(); {
-	case op.Script.ID == TextDrop:
-		return false
-	case op.Script.ID == TextAppend:
-		return true
-	default:
-		return len(op.Script.Values[texts-1]) > has
-	}
 }

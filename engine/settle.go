@@ -51,92 +51,25 @@ func (s *shard) settle(h uint64, op *Op, d *Decision) bool {
 		return false
 	}
 	if op.Code == OpRelease {
-		return s.releaseLease(&c, op, d)
+		return releaseLease(&s.Store, &c, op, d)
 	}
-	return s.renewLease(&c, op, d)
+	return renewLease(&s.Store, &c, op, d)
 }
 
-func (s *shard) block(c *store.Cell, op *Op, d *Decision) bool {
-	everywhere := op.Code == OpBlockEverywhere
-	if everywhere && !s.mayBlockEverywhere(op.Key) {
-		d.Status = BlocksFull
-		return false
-	}
-	wasEverywhere := c.Live && store.IsEverywhere(c.Entry.State())
-	if !s.Ensure(c, store.KindBlock, store.BlockLen+len(op.Text)) {
-		d.Status = OutOfMemory
-		return false
-	}
-	d.Allowed = 1
-	if everywhere {
-		d.Remaining = arith.OneIf(wasEverywhere)
-	}
-	s.BlockChanged(c.Entry, false)
-	store.WriteBlock(c.Entry.State(), arith.AddNs(s.NowNs, op.TTLNs), everywhere, op.Text)
-	s.BlockChanged(c.Entry, true)
-	c.Relink = true
-	s.Touched(c)
-	return true
-}
-
-// denyBlocked answers a decision on a blocked key.
-func (s *shard) denyBlocked(c *store.Cell, op *Op, d *Decision) bool {
-	untilNs, blocked := s.blockedUntil(c.Hash, c.Key, op)
-	if !blocked {
-		return false
-	}
-	look := *op
-	look.Cost, look.Dry = 0, true
-	s.take(c, &look, d)
-	leftMs := s.SpanMs(untilNs)
-	resetMs := max(d.ResetMs, leftMs)
-	if d.ResetMs < 0 || leftMs < 0 {
-		resetMs = -1
-	}
-	*d = Decision{RetryMs: leftMs, ResetMs: resetMs, Limit: op.Limit.Max}
-	return true
-}
-
-// isBlocked reports whether an administrative block denies the operation on the key.
-func (s *shard) isBlocked(c *store.Cell, op *Op) bool {
-	_, blocked := s.blockedUntil(c.Hash, c.Key, op)
-	return blocked
-}
-
-// blockedUntil returns when the last administrative block of an operation on a key ends: the
-// key's own, one everywhere, or one of the address that the operation comes from.
-func (s *shard) blockedUntil(hash uint64, key []byte, op *Op) (untilNs int64, blocked bool) {
-	if s.Counts.Entries[store.KindBlock] > 0 {
-		b := store.Cell{Hash: hash, Key: key, Space: store.Blocks}
-		s.Open(&b)
-		if b.Live {
-			untilNs, _ = store.ReadBlock(b.Entry.State())
+// resetPolicy carries out an OpResetPolicy.
+func (s *shard) resetPolicy(op *Op, d *Decision) bool {
+	policy, _, key, ok := SplitName(op.Key)
+	for i := 0; ok && i < MaxPolicyLimits; i++ {
+		name := LimiterName(string(policy), i, key)
+		c := store.Cell{Hash: s.t.hashKey(name), Key: name}
+		s.Open(&c)
+		if s.BringUp(&c); c.Live {
+			d.Allowed = 1
+			s.countSuccess(c.Entry)
+			s.Drop(&c)
 		}
 	}
-	if all := s.t.everywhere.Load(); all != nil {
-		untilNs = max(untilNs, all.on(key, s.NowNs).untilNs, all.from(op.From, s.NowNs))
-	}
-	return untilNs, untilNs > 0
-}
-
-// counter carries out OpIncr on a key that holds a counter or nothing. On a blocked
-// key an increment is refused as if it were out of bounds.
-func (s *shard) counter(c *store.Cell, op *Op, d *Decision) bool {
-	if c.Live && c.Entry.Kind() != uint8(Counter) {
-		d.Status = WrongType
-		return false
-	}
-	changed := false
-	if op.Incr.By <= 0 || !s.isBlocked(c, op) {
-		changed = s.incr(c, op, d)
-	} else if c.Live {
-		d.Remaining = store.ReadCounter(c.Entry.State()).Value
-	}
-	if d.Status == OK && op.Incr.By > 0 { // giving back is no decision
-		s.decided.count(Counter, d.Allowed > 0)
-		s.heavy.Weigh(s.NowNs, c.Hash, c.Key, op.Incr.By, d.verdict())
-	}
-	return changed
+	return d.Allowed > 0
 }
 
 // refund gives units back to the limiter they were taken from.
@@ -164,4 +97,24 @@ func (s *shard) refund(c *store.Cell, op *Op, d *Decision) bool {
 		s.Reduced(c)
 	}
 	return given > 0
+}
+
+// counter carries out OpIncr on a key that holds a counter or nothing. On a blocked
+// key an increment is refused as if it were out of bounds.
+func (s *shard) counter(c *store.Cell, op *Op, d *Decision) bool {
+	if c.Live && c.Entry.Kind() != uint8(Counter) {
+		d.Status = WrongType
+		return false
+	}
+	changed := false
+	if op.Incr.By <= 0 || !s.isBlocked(c, op) {
+		changed = increment(&s.Store, c, op, d)
+	} else if c.Live {
+		d.Remaining = store.ReadCounter(c.Entry.State()).Value
+	}
+	if d.Status == OK && op.Incr.By > 0 { // giving back is no decision
+		s.decided.count(Counter, d.Allowed > 0)
+		s.heavy.Weigh(s.NowNs, c.Hash, c.Key, op.Incr.By, d.verdict())
+	}
+	return changed
 }

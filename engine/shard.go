@@ -57,3 +57,71 @@ func (s *shard) enter(at Stamp) {
 		s.Collect(collectPerOp)
 	}
 }
+
+// A look reads a shard at a stamp that may lie ahead of its last decision. Replicas
+// are looked at at different times and must decide alike all the same, so a look
+// leaves no trace: the shard's time is put back, and what logs and leases have yet
+// to forget stays.
+
+// look moves a locked shard to a stamp until unlock.
+func (s *shard) look(at Stamp) {
+	s.settleGone()
+	s.BeginLook(at.NowNs, at.WallOffsetNs)
+}
+
+// unlock gives the shard back and ends a look.
+func (s *shard) unlock() {
+	s.EndLook()
+	s.mu.Unlock()
+}
+
+// pause lets others have the shard for a moment.
+func (s *shard) pause() {
+	s.mu.Unlock()
+	s.mu.Lock()
+}
+
+func (s *shard) visit(at Stamp, visit func(*shard)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.NowNs = max(s.NowNs, at.NowNs)
+	s.settleGone()
+	visit(s)
+}
+
+// drainSome moves up to n changes into the batch and reports whether there are more.
+func (s *shard) drainSome(b *store.Batch, n int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.settleGone()
+	return s.DrainBatch(b, n)
+}
+
+// reclaim makes one step in the shard, and notes whether there was one to make.
+func (s *shard) reclaim() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Exhausted.Store(!s.ReclaimSome())
+}
+
+// victim returns copies of the key and the id of the shard's victim, and its bytes; a nil key
+// if there is none.
+func (s *shard) victim(at Stamp) (key, id []byte, size int64) {
+	s.mu.Lock()
+	defer s.unlock()
+	s.look(at)
+	r := s.NearestIdle(0)
+	if r == 0 {
+		return nil, nil, 0
+	}
+	e := store.Entry(s.Slab.At(r))
+	name, size := append([]byte{}, e.Key()...), s.SlotBytes(r, e)
+	if e.Kind() != store.KindToken {
+		return name, nil, size
+	}
+	key, ok := store.KeyOfToken(name)
+	if !ok {
+		panic("engine: a token without its key")
+	}
+	return key, name[2+len(key):], size
+}

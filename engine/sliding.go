@@ -9,7 +9,7 @@ import (
 // openLog reads the log of a live entry and how many of its units count in a window.
 // Units older than the window last used are forgotten, which no answer can tell;
 // what lies outside the operation's own window is not counted.
-func (s *shard) openLog(c *store.Cell, windowNs int64) (log unitlog.Log, units int64) {
+func openLog(s *store.Store, c *store.Cell, windowNs int64) (log unitlog.Log, units int64) {
 	if !c.Live {
 		return unitlog.Log{}, 0
 	}
@@ -26,9 +26,9 @@ func (s *shard) openLog(c *store.Cell, windowNs int64) (log unitlog.Log, units i
 	return log, log.Units - log.UnitsUntil(&s.Slab, s.NowNs-windowNs)
 }
 
-func (s *shard) takeSliding(c *store.Cell, op *Op, d *Decision) bool {
+func takeSliding(s *store.Store, c *store.Cell, op *Op, d *Decision) bool {
 	windowNs := op.Limit.WindowNs
-	log, used := s.openLog(c, windowNs)
+	log, used := openLog(s, c, windowNs)
 	grant, ok := admit(op, used, d)
 	newestNs := log.LastNs
 	if grant > 0 {
@@ -38,18 +38,18 @@ func (s *shard) takeSliding(c *store.Cell, op *Op, d *Decision) bool {
 		d.ResetMs = arith.NsToMs(newestNs + windowNs - s.NowNs)
 	}
 	if !ok {
-		d.RetryMs = s.slidingRetryMs(&log, used, op)
+		d.RetryMs = slidingRetryMs(s, &log, used, op)
 	}
-	if grant == 0 || op.Dry || !s.hold(c, op, d, log.Growth(&s.Slab, s.NowNs, grant)) {
+	if grant == 0 || op.Dry || !ensureLimiter(s, c, op, d, log.Growth(&s.Slab, s.NowNs, grant)) {
 		return false
 	}
-	s.record(c, windowNs, grant)
+	recordUnits(s, c, windowNs, grant)
 	s.Touched(c)
 	return true
 }
 
 // slidingRetryMs is the time until enough of the oldest units have left.
-func (s *shard) slidingRetryMs(log *unitlog.Log, used int64, op *Op) int64 {
+func slidingRetryMs(s *store.Store, log *unitlog.Log, used int64, op *Op) int64 {
 	if !op.canFit() {
 		return -1
 	}
@@ -58,9 +58,9 @@ func (s *shard) slidingRetryMs(log *unitlog.Log, used int64, op *Op) int64 {
 	return arith.NsToMs(log.TimeOf(&s.Slab, outside+leaving) + op.Limit.WindowNs - s.NowNs)
 }
 
-// record adds units to the log of a held entry, which keeps the newest MaxLogUnits:
+// recordUnits adds units to the log of a held entry, which keeps the newest MaxLogUnits:
 // no limit can tell a longer one from it.
-func (s *shard) record(c *store.Cell, windowNs, units int64) {
+func recordUnits(s *store.Store, c *store.Cell, windowNs, units int64) {
 	st := c.Entry.State()
 	log := unitlog.Read(st)
 	log.DropUntil(&s.Slab, s.NowNs-windowNs)
@@ -70,7 +70,7 @@ func (s *shard) record(c *store.Cell, windowNs, units int64) {
 }
 
 // keepNewest shortens the log of a held entry to its newest units, at least one.
-func (s *shard) keepNewest(c *store.Cell, units int64) {
+func keepNewest(s *store.Store, c *store.Cell, units int64) {
 	st := c.Entry.State()
 	log := unitlog.Read(st)
 	units = max(units, 1)

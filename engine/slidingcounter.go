@@ -26,9 +26,9 @@ func retryAtNs(w store.SlidingCounter, l *Limit, want int64) int64 {
 	return w.StartNs + l.WindowNs + fallsToNs(w.Cur, left, l.WindowNs)
 }
 
-func (s *shard) nextSlidingCounter(c *store.Cell, op *Op, d *Decision) nextState {
+func evaluateSlidingCounter(s *store.Store, c *store.Cell, op *Op, d *Decision) nextState {
 	l := &op.Limit
-	w := store.SlidingCounter{StartNs: s.alignedStart(l.WindowNs)}
+	w := store.SlidingCounter{StartNs: alignedStart(s, l.WindowNs)}
 	if c.Live {
 		old := s.Limits.At(c.Entry.Limit())
 		w2 := store.ReadSlidingCounter(c.Entry.State()).Roll(s.NowNs, old.WindowNs)

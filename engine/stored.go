@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 
+	"github.com/weir-project/weir/engine/internal/arena"
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
@@ -87,4 +88,98 @@ func (t *Table) Reserve(entries int64) {
 			s.Index.Reserve(entries / int64(len(t.shards)))
 		}
 	})
+}
+
+// Drain hands out what changed since the last Drain, in chunks of at most
+// maxChunk entries or a few megabytes, and forgets it: a later change of one key
+// comes later. It stops at the first error of emit; the chunk that
+// failed does not come again. The table's locks are never held while emit runs, and
+// never for more than drainStep entries at once. One caller at a time.
+func (t *Table) Drain(maxChunk int, emit func([]Change) error) error {
+	var b store.Batch
+	var out []Change
+	flush := func() error {
+		if b.Len() == 0 {
+			return nil
+		}
+		out = b.Changes(out[:0])
+		err := emit(out)
+		b.Reset()
+		return err
+	}
+	t.drainPolicies(&b)
+	for i := range t.shards {
+		s := &t.shards[i]
+		for more := true; more; {
+			more = s.drainSome(&b, maxChunk-b.Len())
+			if b.Len() >= maxChunk || b.Full() {
+				if err := flush(); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return flush()
+}
+
+// StateHash is a hash of everything that decisions at or after the stamp depend on:
+// policies, and limiters, blocks and remembered IDs that are not idle. Tables that carried out the
+// same operations at the same stamps have the same hash, whatever their shards, their
+// collecting and their being stored and loaded again; tables that differ in one entry
+// differ in it, but for one chance in 2^64. The table is locked a segment at a time:
+// for the hash of one state nothing may be decided meanwhile.
+func (t *Table) StateHash(at Stamp) (sum uint64) {
+	h := store.NewHasher()
+	for full := uint64(0); ; {
+		full = t.lookSegment(at, full, func(s *shard, g *store.Segment) {
+			g.Each(func(r arena.Ref) {
+				if e, live := s.View(r); live {
+					sum += h.Entry(&s.Store, e)
+				}
+			})
+		})
+		if full == 0 {
+			return sum + hashPolicies(&h, t.policies.Load())
+		}
+	}
+}
+
+// Renew marks entries as changed though they are not, for a store that keeps changes in
+// the order in which they came: what was drained before a whole round of Renew began is
+// then of no more use to it. A round begins at cursor 0 and goes on with the cursor
+// returned, at least the given number of entries at a time, until that is 0. What comes
+// and goes meanwhile may be left out: Drain hands it out anyway. One caller at a time.
+func (t *Table) Renew(cursor uint64, entries int) (next uint64) {
+	if cursor == 0 {
+		t.renewPolicies()
+	}
+	for n := 0; ; n++ { // a segment without entries costs a step as well
+		cursor = t.lookSegment(Stamp{}, cursor, func(s *shard, g *store.Segment) {
+			n += g.Size()
+			g.Each(s.renew)
+		})
+		if cursor == 0 || n >= entries {
+			return cursor
+		}
+	}
+}
+
+// Usage is how many entries of all kinds the table holds, those that are idle
+// included, and the bytes they take.
+func (t *Table) Usage() (entries, bytes int64) {
+	for i := range t.shards {
+		s := &t.shards[i]
+		s.mu.Lock()
+		for _, n := range s.Counts.Entries {
+			entries += n
+		}
+		bytes += s.Slab.TakenBytes()
+		s.mu.Unlock()
+	}
+	return entries, bytes
+}
+
+func (s *shard) renew(r arena.Ref) {
+	store.UnkeepLog(s.Slab.At(r))
+	s.Changed(r)
 }

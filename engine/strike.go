@@ -23,7 +23,7 @@ func (s *shard) takeStrike(c *store.Cell, op *Op, d *Decision) bool {
 	if c.Live {
 		x.untilNs = store.StrikeBlockedNs(c.Entry.State())
 	}
-	log, was := s.openLog(c, l.WindowNs)
+	log, was := openLog(&s.Store, c, l.WindowNs)
 	x.was, x.count, x.newestNs = was, was, log.LastNs
 	x.blocked = x.untilNs > s.NowNs
 	if x.counted = op.Cost > 0 && (!x.blocked || l.Strikes&Extend != 0); x.counted {
@@ -34,15 +34,15 @@ func (s *shard) takeStrike(c *store.Cell, op *Op, d *Decision) bool {
 		return false
 	}
 	units, answer := min(op.Cost, MaxLogUnits), *d
-	if !s.hold(c, op, d, log.Growth(&s.Slab, s.NowNs, units)) {
+	if !ensureLimiter(&s.Store, c, op, d, log.Growth(&s.Slab, s.NowNs, units)) {
 		if x.blocked { // denied whether it counts or not
 			*d = answer
 		}
 		return false
 	}
-	s.record(c, l.WindowNs, units)
+	recordUnits(&s.Store, c, l.WindowNs, units)
 	if x.blocked { // no step could tell more from it
-		s.keepNewest(c, l.Max)
+		keepNewest(&s.Store, c, l.Max)
 	}
 	s.countStrike(&x, units)
 	d.Locked = uint16(arith.OneIf(x.lockedOut))

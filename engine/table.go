@@ -94,24 +94,10 @@ func (t *Table) Len(at Stamp) (n int64) {
 	return n
 }
 
-// pause lets others have the shard for a moment.
-func (s *shard) pause() {
-	s.mu.Unlock()
-	s.mu.Lock()
-}
-
 func (t *Table) eachShard(at Stamp, visit func(*shard)) {
 	for i := range t.shards {
 		t.shards[i].visit(at, visit)
 	}
-}
-
-func (s *shard) visit(at Stamp, visit func(*shard)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.NowNs = max(s.NowNs, at.NowNs)
-	s.settleGone()
-	visit(s)
 }
 
 // Clear forgets limiters, blocks and remembered IDs, but not the totals of Stats. It

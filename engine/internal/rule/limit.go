@@ -93,3 +93,9 @@ func (l *Limit) Is(other *Limit) bool {
 	return l.Max == other.Max && l.Rate == other.Rate && l.WindowNs == other.WindowNs &&
 		l.Algorithm == other.Algorithm && l.Mode == other.Mode && l.Strikes == other.Strikes && l.Steps == other.Steps
 }
+
+// Previewable reports whether what a decision leaves behind under the algorithm is a few
+// numbers, which can be computed before anything is taken.
+func (a Algorithm) Previewable() bool {
+	return a == TokenBucket || a == FixedWindow || a == LeakyBucket || a == SlidingCounter
+}

@@ -36,9 +36,9 @@ func (h *Hasher) Entry(s *Store, e Entry) uint64 {
 	}
 	switch e.Kind() {
 	case uint8(rule.SlidingLog):
-		b = s.appendWindow(b, e)
+		b = appendWindow(s, b, e)
 	case uint8(rule.Strike):
-		b = binary.AppendVarint(s.appendWindow(b, e), StrikeBlockedNs(e.State()))
+		b = binary.AppendVarint(appendWindow(s, b, e), StrikeBlockedNs(e.State()))
 	case uint8(rule.Concurrency):
 		b = le.AppendUint64(b, h.leases(s, e))
 	case kindAllocations:
@@ -55,7 +55,7 @@ func (h *Hasher) Entry(s *Store, e Entry) uint64 {
 }
 
 // appendWindow adds the records of a log that are within its window.
-func (s *Store) appendWindow(b []byte, e Entry) []byte {
+func appendWindow(s *Store, b []byte, e Entry) []byte {
 	log, untilNs := unitlog.Read(e.State()), s.NowNs-s.Limits.At(e.Limit()).WindowNs
 	for r := range log.All(&s.Slab) {
 		if r.AtNs > untilNs {

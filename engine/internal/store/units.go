@@ -2,6 +2,7 @@ package store
 
 import (
 	"github.com/weir-project/weir/engine/internal/arena"
+	"github.com/weir-project/weir/engine/internal/arith"
 	"github.com/weir-project/weir/engine/internal/leases"
 	"github.com/weir-project/weir/engine/internal/rule"
 	"github.com/weir-project/weir/engine/internal/script"
@@ -83,4 +84,76 @@ func (s *Store) SlotBytes(r arena.Ref, e Entry) int64 {
 		n += script.ValueBytes(e.State(), &s.Slab)
 	}
 	return int64(n)
+}
+
+// How each algorithm gives back what was held. In the end the limiter is as if what
+// was used had been taken when it was held, or it is fuller than that, never emptier.
+
+// markOf says where in a limiter units just taken are.
+//
+//   - A bucket is a queue: what refills or leaks pays for units in the order in which
+//     they were taken. The mark is when the last of them will be paid for, in the measure
+//     of the state.
+//   - A sliding window counter counts them in the window that begins at the mark.
+//   - A log has them at the time that is the mark.
+//   - A fixed window needs none: when it is over the limiter is idle.
+func (s *Store) markOf(e Entry) arith.Uint128 {
+	switch e.Kind() {
+	case uint8(rule.TokenBucket), uint8(rule.LeakyBucket):
+		return BucketOf(e)
+	case uint8(rule.SlidingCounter):
+		return arith.Uint128{Hi: 0, Lo: uint64(ReadSlidingCounter(e.State()).StartNs)}
+	case uint8(rule.SlidingLog):
+		return arith.Uint128{Hi: 0, Lo: uint64(s.NowNs)}
+	}
+	return arith.Uint128{}
+}
+
+// releaseAllocation gives units of a claim back at a time, as far as they have not been paid
+// for or left the window. The marks of other claims move with what they mark.
+func (s *Store) releaseAllocation(e Entry, x *allocation, units, atNs int64, others []allocation) {
+	l, st := s.Limits.At(e.Limit()), e.State()
+	switch l.Algorithm {
+	case rule.TokenBucket, rule.LeakyBucket:
+		given := DeficitAt(x.mark, l.Rate, atNs).Min(l.Rate.Grains(units))
+		SetBucket(e, BucketOf(e).SubFloor(given))
+		for i := range others {
+			if x.mark.Less(others[i].mark) {
+				others[i].mark = others[i].mark.Sub(given)
+			}
+		}
+	case rule.FixedWindow:
+		w := ReadFixed(st)
+		w.Used -= min(units, w.Used)
+		w.write(st)
+	case rule.SlidingCounter:
+		w := ReadSlidingCounter(st) // as it is: to roll it would tell when this is done
+		switch int64(x.mark.Lo) {
+		case w.StartNs:
+			w.Cur -= min(units, w.Cur)
+		case w.StartNs - l.WindowNs:
+			w.Prev -= min(units, w.Prev)
+		}
+		w.write(st)
+	case rule.SlidingLog:
+		log := unitlog.Read(st)
+		log.TakeOut(&s.Slab, int64(x.mark.Lo), units)
+		log.Write(st)
+	}
+}
+
+// MoveMarks moves the marks of the claims of a bucket to which a client gives units back:
+// as if they had been the next to be paid for, so that no claim is on units that are gone.
+func (s *Store) MoveMarks(c *Cell, l *rule.Limit, units int64) {
+	k := s.OpenAllocations(c)
+	if k.Ref == 0 || l.Algorithm != rule.TokenBucket && l.Algorithm != rule.LeakyBucket {
+		return
+	}
+	set := leases.Read(k.Entry.State())
+	list := s.allocationsIn(&set)
+	for i := range list {
+		list[i].mark = list[i].mark.SubFloor(l.Rate.Grains(units))
+	}
+	s.storeMarks(&set, list)
+	s.Changed(k.Ref)
 }
