@@ -36,7 +36,8 @@ var walls = []wall{
 		"limits requests of net/http, with rates as the engine parses them"},
 	{"client/internal/keys", "", "turns what identifies a caller into a key"},
 	{"cmd/weir",
-		"certs engine internal/cli/... internal/faults limiter persistence policyfile raftstore raftstore/peer server",
+		"certs engine internal/cli/... internal/faults limiter persistence policyfile raftstore " +
+			"raftstore/peer server server/acl server/scripts",
 		"wires the server and its tools together, and carries no load generator"},
 	{"cmd/weir-bench", "bench bench/machine internal/cli/buildinfo internal/cli/cmdline", "measures weir as another process"},
 	{"engine",
@@ -114,7 +115,8 @@ var walls = []wall{
 	{"latency", "", "counts durations for every part that measures some"},
 	{"limiter", "engine latency", "is the contract between what decides and what serves, and holds only types"},
 	{"persistence", "engine latency limiter", "stores what the engine decides; protocols and clusters are built on it"},
-	{"policyfile", "engine internal/nearest limiter server", "reads policies from a file with the parser of the commands"},
+	{"policyfile", "engine internal/nearest limiter server server/policytext",
+		"reads policies from a file with the parser of the commands"},
 	{"raftstore",
 		"engine internal/faults internal/guards latency limiter persistence raftstore/internal/failure " +
 			"raftstore/peer raftstore/wallog raftstore/wire",
@@ -123,10 +125,19 @@ var walls = []wall{
 	{"raftstore/peer", "internal/connlimit", "carries bytes between nodes and knows nothing of their meaning"},
 	{"raftstore/wallog", "persistence", "keeps Raft's log, in directories made as those of the state are"},
 	{"raftstore/wire", "engine", "encodes operations and decisions for other nodes"},
-	{"server", "engine httpfields internal/connlimit internal/nearest internal/rlspb latency limiter server/evloop",
+	{"server", "engine httpfields internal/connlimit internal/nearest internal/rlspb latency limiter server/acl " +
+		"server/arg server/evloop server/policytext server/resp server/scripts server/timezone",
 		"speaks to clients and reaches limiters through an interface, so that it serves one node or a cluster alike"},
+	{"server/acl", "engine server/resp", "knows users, and commands by their numbers only"},
+	{"server/arg", "engine server/resp", "reads single arguments into what the engine takes, and knows no command"},
 	{"server/clienttest", "", "drives the program with other people's clients"},
 	{"server/evloop", "", "polls sockets and knows no protocol"},
+	{"server/policytext", "engine server/arg server/resp server/timezone",
+		"reads and writes policies for commands and for files, which know no connection"},
+	{"server/resp", "", "reads and writes bytes and knows no command"},
+	{"server/resp/resptest", "", "has streams for tests of packages that read the protocol"},
+	{"server/scripts", "engine server/arg server/resp", "recognises scripts by their text and knows no client"},
+	{"server/timezone", "engine server/arg", "finds windows in calendars"},
 }
 
 // wallOf returns the line for a package: its own, or that of the closest /... above it.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/policytext"
 )
 
 // ErrOwner is wrapped by the error about a file that names policies of another owner.
@@ -131,7 +131,7 @@ func (p *Plan) set(owner string, policy *Policy, there *Terms) {
 	if step.Before == step.After {
 		return
 	}
-	limits, terms := server.PolicyWords(policy.Set.Policy.Terms)
+	limits, terms := policytext.Words(policy.Set.Policy.Terms)
 	step.Words = []string{"SET", policy.Name}
 	for _, l := range limits {
 		step.Words = append(append(step.Words, "LIMIT"), strings.Fields(l)...)
@@ -151,7 +151,7 @@ func (p *Plan) set(owner string, policy *Policy, there *Terms) {
 // shorter by itself.
 func (p *Plan) override(policy string, op *engine.Op, there *Terms) {
 	o := &op.Policy.Terms.Overrides[0]
-	limits, _ := server.PolicyWords(&engine.Policy{Limits: o.Limits})
+	limits, _ := policytext.Words(&engine.Policy{Limits: o.Limits})
 	step := Step{Policy: policy, After: overrideText(policy, o.Pattern, limits)}
 	step.Words = []string{"OVERRIDE", policy, o.Pattern}
 	for _, l := range limits {

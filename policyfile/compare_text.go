@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/policytext"
 )
 
 // How a plan shows policies and overrides.
@@ -21,7 +21,7 @@ func (p *Policy) overrides(pattern string) bool {
 func setText(p *Policy, owner string) string {
 	shown := *p.Set.Policy.Terms
 	shown.RetryNs = (shown.RetryNs + 1e6 - 1) / 1e6 * 1e6 // as RL.POLICY GET tells it
-	limits, terms := server.PolicyWords(&shown)
+	limits, terms := policytext.Words(&shown)
 	return text(p.Name, limits, withOwner(terms, owner))
 }
 

@@ -6,7 +6,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/policytext"
 )
 
 // policyReader reads the terms of one policy into the words of RL.POLICY.
@@ -64,7 +64,7 @@ func (p *policyReader) read(terms *yaml.Node) error {
 
 // op makes the operation of a command that stands at a node.
 func (p *policyReader) op(n *yaml.Node, words []string) (engine.Op, error) {
-	op, err := server.ParsePolicy(words)
+	op, err := policytext.Parse(words)
 	if err != nil {
 		return op, at(n, "policy %s: %s", p.name.Value, strings.TrimPrefix(err.Error(), "ERR "))
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/weir-project/weir/server/arg"
 )
 
 const (
@@ -67,7 +69,7 @@ var argumentErrors = []struct{ send, want string }{
 	{"RL.STRIKE k 1h 3 1m EXTEND 4 1m", "ERR option must be COST n, ID token, ATTEMPTS, EXTEND, FROM address, not '4'"},
 	{"RL.FORGIVE p", "ERR wrong number of arguments for 'rl.forgive' command: RL.FORGIVE policy key [policy key ...] [ID token]"},
 	{"RL.FORGIVE p k q", "ERR policy 'q' needs a key: policies and keys come in pairs"},
-	{"RL.FORGIVE p policy|p|0|k", string(errReservedKey)},
+	{"RL.FORGIVE p policy|p|0|k", string(arg.ErrReservedKey)},
 	{"RL.FORGIVE p k COST 1", "ERR option must be ID token, not 'COST'"},
 	{"RL.STRIKE k 1h 3 0", "ERR penalty must be longer than 0, not '0'"},
 	{"RL.STRIKE k 1h COST 3", "ERR threshold must be a whole number from 1 to 1000000, not 'COST'"},
@@ -83,7 +85,7 @@ var argumentErrors = []struct{ send, want string }{
 	{"RL.RESERVE p k 1 0", "ERR ttl must be longer than 0, not '0'"},
 	{"RL.RESERVE p k 1 367d", "ERR ttl must be at most 366 days, not '367d'"},
 	{`RL.RESERVE "" k 1 1m`, "ERR policy must be 1 to 64 bytes, not 0"},
-	{"RL.RESERVE p policy|p|0|k 1 1m", string(errReservedKey)},
+	{"RL.RESERVE p policy|p|0|k 1 1m", string(arg.ErrReservedKey)},
 	{"RL.RESERVE p k 1 1m AND", "ERR AND needs a policy and a key"},
 	{"RL.RESERVE p k 1 1m AND ID r", "ERR AND needs a policy and a key"},
 	{"RL.RESERVE p k 1 1m AND q", "ERR policy 'q' needs a key: policies and keys come in pairs"},
@@ -190,12 +192,12 @@ func TestParseInt(t *testing.T) {
 	for text, want := range map[string]int64{
 		"0": 0, "7": 7, "-7": -7, "9223372036854775807": 1<<63 - 1, "-9223372036854775808": -1 << 63, "007": 7, "-0": 0,
 	} {
-		n, ok := parseInt([]byte(text))
+		n, ok := arg.Int([]byte(text))
 		assert.True(t, ok, text)
 		assert.Equal(t, want, n)
 	}
 	for _, text := range []string{"", "-", "+1", " 1", "1 ", "1.0", "x", "9223372036854775808", "-9223372036854775809", "99999999999999999999", "0x1"} {
-		_, ok := parseInt([]byte(text))
+		_, ok := arg.Int([]byte(text))
 		assert.False(t, ok, text)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+
+	"github.com/weir-project/weir/server/resp"
 )
 
 // auditedArgs bounds the arguments of a command that the audit log shows, each of them
@@ -34,11 +36,11 @@ func (c *command) isAudited() bool {
 func (s *session) audit(cmd *command, args [][]byte) {
 	shown := shownArgs(&cmd.commandInfo, args[:min(len(args), auditedArgs)])
 	for i, arg := range shown {
-		shown[i] = strings.Trim(quote([]byte(arg)), "'")
+		shown[i] = strings.Trim(resp.Quote([]byte(arg)), "'")
 	}
 	if len(args) > auditedArgs {
 		shown = append(shown, "...")
 	}
-	s.srv.log.Info("audit", "user", s.user.name, "addr", s.client.RemoteAddr(), "id", s.client.ID(),
+	s.srv.log.Info("audit", "user", s.user.Name, "addr", s.client.RemoteAddr(), "id", s.client.ID(),
 		"command", cmd.full, slog.Any("args", shown), "queued", s.tx != nil)
 }

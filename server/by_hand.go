@@ -3,16 +3,19 @@ package server
 import (
 	"context"
 	"slices"
+
+	"github.com/weir-project/weir/server/acl"
+	"github.com/weir-project/weir/server/resp"
 )
 
 // byHand are the commands that ByHand carries out: what one does about a key.
 var byHand = []string{"rl.explain", "rl.reset", "rl.block", "rl.unblock"}
 
-const errNotByHand = replyError("ERR the page sends RL.EXPLAIN, RL.RESET, RL.BLOCK and RL.UNBLOCK only")
+const errNotByHand = resp.Error("ERR the page sends RL.EXPLAIN, RL.RESET, RL.BLOCK and RL.UNBLOCK only")
 
 // ByHand carries out a command that a user sends from the page, in a session of its own,
 // and returns the reply in RESP2. Any goroutine may call it.
-func (s *Server) ByHand(ctx context.Context, remoteAddr, localAddr string, u *user, args [][]byte) []byte {
+func (s *Server) ByHand(ctx context.Context, remoteAddr, localAddr string, u *acl.User, args [][]byte) []byte {
 	one := newSession(s, &handClient{ctx, s.lastID.Add(1), remoteAddr, localAddr})
 	defer one.close()
 	one.become(u)
@@ -30,7 +33,7 @@ func (s *Server) ByHand(ctx context.Context, remoteAddr, localAddr string, u *us
 		one.do(args)
 		one.settle()
 	}
-	return one.out
+	return one.Out
 }
 
 // handClient is who sends a command by hand.

@@ -1,6 +1,10 @@
 package server
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/weir-project/weir/server/acl"
+)
 
 // The categories of weir's own, by which users are given what a role needs:
 //
@@ -91,7 +95,7 @@ func (t *commandTable) each(visit func(*command)) {
 // Len is the number of commands and subcommands.
 func (t *commandTable) Len() int { return len(t.bySlot) }
 
-// Named returns the slots of the commands that a rule names; see commandSet.
+// Named returns the slots of the commands that a rule names; see Commands.
 func (t *commandTable) Named(rule string) (slots []int) {
 	if cmd := t.named([]byte(rule)); cmd != nil {
 		slots = append(slots, cmd.slot)
@@ -109,4 +113,4 @@ func (t *commandTable) Named(rule string) (slots []int) {
 }
 
 // allowedTo says whether a user may send the command. Logging in is everybody's.
-func (c *command) allowedTo(u *user) bool { return u.mayCall(c.slot) || c.noAuth }
+func (c *command) allowedTo(u *acl.User) bool { return u.MayCall(c.slot) || c.noAuth }

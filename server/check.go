@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/arg"
 )
 
 // decideChecks carries out the checks of a request that came by another protocol than RESP,
@@ -55,7 +56,7 @@ func (s *service) heed(addr, policy string, op *engine.Op) {
 	}
 	args := [][]byte{[]byte(strings.ToUpper(s.check.full)), []byte(policy), op.Key, []byte("COST"), strconv.AppendInt(nil, op.Cost, 10)}
 	if len(op.From) > 0 {
-		args = append(args, []byte("FROM"), op.From[len(addressKind):])
+		args = append(args, []byte("FROM"), op.From[len(arg.AddressPrefix):])
 	}
 	s.hub.showCommand(addr, s.check, args)
 	s.pause.wait(s.check, s.stop)

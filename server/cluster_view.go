@@ -21,10 +21,10 @@ func nodeID(id string) string {
 
 func runClusterMyID(s *session, _ [][]byte) {
 	if s.srv.replica == nil {
-		s.bulk(s.srv.state.runID)
+		s.Bulk(s.srv.state.runID)
 		return
 	}
-	s.bulk(nodeID(s.srv.replica.Topology().Self))
+	s.Bulk(nodeID(s.srv.replica.Topology().Self))
 }
 
 func runClusterInfo(s *session, _ [][]byte) {
@@ -48,7 +48,7 @@ func runClusterInfo(s *session, _ [][]byte) {
 	w.field("cluster_size", size)
 	w.field("cluster_current_epoch", t.Term)
 	w.field("cluster_my_epoch", t.Term)
-	s.verbatim(w.String())
+	s.Verbatim(w.String())
 }
 
 // runClusterNodes writes id address@bus flags primary ping pong epoch link slots.
@@ -58,7 +58,7 @@ func runClusterNodes(s *session, t *limiter.Topology, _ [][]byte) {
 	for i := range t.Nodes {
 		text.WriteString(nodeLine(t, &t.Nodes[i], now))
 	}
-	s.verbatim(text.String())
+	s.Verbatim(text.String())
 }
 
 func nodeLine(t *limiter.Topology, m *limiter.Member, now time.Time) string {
@@ -128,37 +128,37 @@ func serving(t *limiter.Topology) (all []*limiter.Member) {
 func runClusterSlots(s *session, t *limiter.Topology, _ [][]byte) {
 	nodes := serving(t)
 	if len(nodes) == 0 {
-		s.array(0)
+		s.Array(0)
 		return
 	}
-	s.array(1)
-	s.array(2 + len(nodes))
-	s.int(0)
-	s.int(keySlots - 1)
+	s.Array(1)
+	s.Array(2 + len(nodes))
+	s.Int(0)
+	s.Int(keySlots - 1)
 	for _, m := range nodes {
 		host, port, _ := m.HostPort()
-		s.array(4)
-		s.bulk(host)
-		s.int(int64(port))
-		s.bulk(nodeID(m.ID))
-		s.mapOf(0) // further addresses
+		s.Array(4)
+		s.Bulk(host)
+		s.Int(int64(port))
+		s.Bulk(nodeID(m.ID))
+		s.Map(0) // further addresses
 	}
 }
 
 func runClusterShards(s *session, t *limiter.Topology, _ [][]byte) {
 	nodes := serving(t)
 	if len(nodes) == 0 {
-		s.array(0)
+		s.Array(0)
 		return
 	}
-	s.array(1)
-	s.mapOf(2)
-	s.bulk("slots")
-	s.array(2)
-	s.int(0)
-	s.int(keySlots - 1)
-	s.bulk("nodes")
-	s.array(len(nodes))
+	s.Array(1)
+	s.Map(2)
+	s.Bulk("slots")
+	s.Array(2)
+	s.Int(0)
+	s.Int(keySlots - 1)
+	s.Bulk("nodes")
+	s.Array(len(nodes))
 	for i, m := range nodes {
 		s.shardNode(t, m, i == 0)
 	}
@@ -173,25 +173,25 @@ func (s *session) shardNode(t *limiter.Topology, m *limiter.Member, primary bool
 	if !m.Up && m.ID != t.Self {
 		health = "fail"
 	}
-	s.mapOf(7)
-	s.pair("id", nodeID(m.ID))
-	s.pairInt("port", int64(port))
-	s.pair("ip", host)
-	s.pair("endpoint", host)
-	s.pair("role", role)
-	s.pairInt("replication-offset", int64(m.AppliedIndex))
-	s.pair("health", health)
+	s.Map(7)
+	s.Pair("id", nodeID(m.ID))
+	s.PairInt("port", int64(port))
+	s.Pair("ip", host)
+	s.Pair("endpoint", host)
+	s.Pair("role", role)
+	s.PairInt("replication-offset", int64(m.AppliedIndex))
+	s.Pair("health", health)
 }
 
 // runClusterLinks answers what is known of Redis' fields.
 func runClusterLinks(s *session, t *limiter.Topology, _ [][]byte) {
 	others := t.Count(func(m *limiter.Member) bool { return m.Up && m.ID != t.Self })
-	s.array(others)
+	s.Array(others)
 	for i := range t.Nodes {
 		if m := &t.Nodes[i]; m.Up && m.ID != t.Self {
-			s.mapOf(2)
-			s.pair("direction", "to")
-			s.pair("node", nodeID(m.ID))
+			s.Map(2)
+			s.Pair("direction", "to")
+			s.Pair("node", nodeID(m.ID))
 		}
 	}
 }

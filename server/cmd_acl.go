@@ -6,6 +6,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
 )
 
 const (
@@ -22,7 +25,7 @@ func aclCommand() *command {
 		name: "ACL", arity: -2, group: groupServer, flags: "noscript loading stale", summary: "Users and what they may do",
 		details: "Users come from the file of `weir serve --users-file`; docs/security.md describes it.",
 		subs: []*command{
-			{name: "WHOAMI", arity: 2, summary: "The user of this connection", run: func(s *session, _ [][]byte) { s.bulk(s.user.name) }},
+			{name: "WHOAMI", arity: 2, summary: "The user of this connection", run: func(s *session, _ [][]byte) { s.Bulk(s.user.Name) }},
 			{name: "USERS", arity: 2, flags: admin, summary: "The names of the users", run: runACLUsers},
 			{name: "LIST", arity: 2, flags: admin, summary: "The users and their rules; passwords are not shown", run: runACLList},
 			{name: "GETUSER", arity: 3, flags: admin, syntax: "user", summary: "The rules of a user", run: runACLGetUser},
@@ -37,40 +40,40 @@ func aclCommand() *command {
 
 func runACLUsers(s *session, _ [][]byte) {
 	var names []string
-	for _, u := range s.srv.users.Load().list() {
-		names = append(names, u.name)
+	for _, u := range s.srv.users.Load().List() {
+		names = append(names, u.Name)
 	}
-	s.strings(names)
+	s.Strings(names)
 }
 
 func runACLList(s *session, _ [][]byte) {
 	var lines []string
-	for _, u := range s.srv.users.Load().list() {
-		lines = append(lines, strings.Join(slices.Concat([]string{"user", u.name}, u.flags(), u.rules), " "))
+	for _, u := range s.srv.users.Load().List() {
+		lines = append(lines, strings.Join(slices.Concat([]string{"user", u.Name}, u.Flags(), u.Rules), " "))
 	}
-	s.strings(lines)
+	s.Strings(lines)
 }
 
 func runACLGetUser(s *session, args [][]byte) {
-	u := s.srv.users.Load().get(string(args[2]))
+	u := s.srv.users.Load().Get(string(args[2]))
 	if u == nil {
-		s.null()
+		s.Null()
 		return
 	}
-	s.mapOf(6)
-	s.bulk("flags")
-	flags := u.flags()
-	s.setOf(len(flags))
+	s.Map(6)
+	s.Bulk("flags")
+	flags := u.Flags()
+	s.Set(len(flags))
 	for _, f := range flags {
-		s.bulk(f)
+		s.Bulk(f)
 	}
-	s.bulk("passwords")
-	s.array(0)
-	s.pair("commands", u.rulesOn(false))
-	s.pair("keys", u.rulesOn(true))
-	s.pair("channels", "&*")
-	s.bulk("selectors")
-	s.array(0)
+	s.Bulk("passwords")
+	s.Array(0)
+	s.Pair("commands", u.RulesOn(false))
+	s.Pair("keys", u.RulesOn(true))
+	s.Pair("channels", "&*")
+	s.Bulk("selectors")
+	s.Array(0)
 }
 
 func runACLLoad(s *session, _ [][]byte) {
@@ -79,10 +82,10 @@ func runACLLoad(s *session, _ [][]byte) {
 		return
 	}
 	if err := s.srv.ReloadUsers(); err != nil {
-		s.fail(replyError("ERR " + printable([]byte(err.Error()), maxErrorBytes)))
+		s.fail(resp.Error("ERR " + resp.Printable([]byte(err.Error()), maxErrorBytes)))
 		return
 	}
-	s.ok()
+	s.OK()
 }
 
 // maxErrorBytes is room for where the mistake in a file is, and what it is.
@@ -92,13 +95,13 @@ func runACLGenPass(s *session, args [][]byte) {
 	bits := int64(genPassBits)
 	if len(args) > 2 {
 		var err error
-		if bits, err = unitsArg("bits", args[2], 1, genPassMost); !s.guarded(err) {
+		if bits, err = arg.Units("bits", args[2], 1, genPassMost); !s.guarded(err) {
 			return
 		}
 	}
 	random := make([]byte, (bits+7)/8)
 	_, _ = rand.Read(random) // never fails
-	s.bulk(hex.EncodeToString(random)[:(bits+3)/4])
+	s.Bulk(hex.EncodeToString(random)[:(bits+3)/4])
 }
 
 func runACLCat(s *session, args [][]byte) {
@@ -113,13 +116,13 @@ func runACLCat(s *session, args [][]byte) {
 		}
 	})
 	if len(args) == 2 {
-		s.strings(slices.Sorted(maps.Keys(byCategory)))
+		s.Strings(slices.Sorted(maps.Keys(byCategory)))
 		return
 	}
 	commands, ok := byCategory[lower(args[2])]
 	if !ok {
-		s.fail(replyError("ERR Unknown category '" + printable(args[2], maxQuotedBytes) + "': category must be one of ACL CAT"))
+		s.fail(resp.Error("ERR Unknown category '" + resp.Printable(args[2], resp.MaxQuotedBytes) + "': category must be one of ACL CAT"))
 		return
 	}
-	s.strings(commands)
+	s.Strings(commands)
 }

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/weir-project/weir/server/arg"
 )
 
 // maxDebugSleep bounds DEBUG SLEEP, which holds its own connection only.
@@ -42,9 +44,9 @@ func runDebugDigest(s *session, _ [][]byte) {
 		return
 	}
 	index, hash := s.srv.replica.Digest()
-	s.array(2)
-	s.int(int64(index))
-	s.bulk(strconv.FormatUint(hash, 16))
+	s.Array(2)
+	s.Int(int64(index))
+	s.Bulk(strconv.FormatUint(hash, 16))
 }
 
 // latestMs is where a test clock ends, 2^61 nanoseconds.
@@ -54,27 +56,27 @@ func runDebugClock(s *session, args [][]byte) {
 	nowNs := s.srv.lim.Now().NowNs
 	nowMs := nowNs / 1e6
 	switch {
-	case len(args) == 3 && isWord(args[2], "GET"):
-		s.int(nowMs)
-	case len(args) == 4 && isWord(args[2], "SET"):
-		toMs, err := unitsArg("ms", args[3], 0, latestMs)
+	case len(args) == 3 && arg.Is(args[2], "GET"):
+		s.Int(nowMs)
+	case len(args) == 4 && arg.Is(args[2], "SET"):
+		toMs, err := arg.Units("ms", args[3], 0, latestMs)
 		if err == nil && toMs < nowMs {
 			err = errClockBack
 		}
 		if s.guarded(err) {
 			s.advance(time.Duration(toMs*1e6 - nowNs))
 		}
-	case len(args) >= 4 && len(args) <= 5 && isWord(args[2], "ADVANCE"):
-		ms, err := unitsArg("ms", args[3], 0, latestMs-nowMs)
+	case len(args) >= 4 && len(args) <= 5 && arg.Is(args[2], "ADVANCE"):
+		ms, err := arg.Units("ms", args[3], 0, latestMs-nowMs)
 		us := int64(0)
 		if err == nil && len(args) == 5 {
-			us, err = unitsArg("us", args[4], 0, 999)
+			us, err = arg.Units("us", args[4], 0, 999)
 		}
 		if s.guarded(err) {
 			s.advance(time.Duration(ms*1e6 + us*1e3))
 		}
 	default:
-		s.fail(errSyntax)
+		s.fail(arg.ErrSyntax)
 	}
 }
 
@@ -84,13 +86,13 @@ func (s *session) advance(d time.Duration) {
 		return
 	}
 	s.srv.waits.callAll()
-	s.ok()
+	s.OK()
 }
 
 func runDebugSleep(s *session, args [][]byte) {
 	n, unitNs, ok := decimalSeconds(args[2])
 	if !ok || n > int64(maxDebugSleep)/unitNs {
-		s.fail(badArgument("seconds", "must be a number above 0, at most 60", args[2]))
+		s.fail(arg.Bad("seconds", "must be a number above 0, at most 60", args[2]))
 		return
 	}
 	timer := time.NewTimer(time.Duration(n * unitNs))
@@ -99,5 +101,5 @@ func runDebugSleep(s *session, args [][]byte) {
 	case <-timer.C:
 	case <-s.srv.stop:
 	}
-	s.ok()
+	s.OK()
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/resp"
 )
 
 const (
@@ -127,7 +128,7 @@ func runBackupStart(s *session, _ [][]byte) {
 		return
 	}
 	s.srv.log.Info("backup begun at a client's request", "bytes", bytes, "addr", s.about.addr)
-	s.int(bytes)
+	s.Int(bytes)
 }
 
 func runBackupNext(s *session, _ [][]byte) {
@@ -135,23 +136,23 @@ func runBackupNext(s *session, _ [][]byte) {
 	n, err := s.srv.state.backup.read(s, chunk)
 	switch {
 	case errors.Is(err, io.EOF):
-		s.null()
+		s.Null()
 	case err != nil:
 		s.fail(backupError(err))
 	default:
-		s.bulkBytes(chunk[:n])
+		s.BulkBytes(chunk[:n])
 	}
 }
 
 func runBackupStop(s *session, _ [][]byte) {
 	s.srv.state.backup.end(s)
-	s.ok()
+	s.OK()
 }
 
 // backupError is the reply when there is no backup, or no more of it: the reason is for
 // who administers the server.
 func backupError(err error) error {
-	var known replyError
+	var known resp.Error
 	if errors.As(err, &known) || errors.Is(err, limiter.ErrNoDisk) {
 		return err
 	}

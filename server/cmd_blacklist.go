@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
 )
 
 // The commands of Redis' sets work on one key, Config.BlacklistKey: the set of addresses with a
@@ -52,7 +54,7 @@ func blacklistCommands() []*command {
 			summary: "How many addresses are blocked everywhere", cost: "O(b) in the blocks everywhere, at most 1000",
 			params: []param{key}, reply: "The number of members.", run: func(s *session, args [][]byte) {
 				if s.guarded(s.checkBlacklist(args)) {
-					s.int(int64(len(s.blacklist())))
+					s.Int(int64(len(s.blacklist())))
 				}
 			},
 		},
@@ -68,9 +70,9 @@ func (s *session) checkBlacklist(args [][]byte) error {
 	name, key := strings.ToUpper(string(args[0])), s.srv.cfg.BlacklistKey
 	switch {
 	case key == "":
-		return replyError("ERR " + name + " is for the set of blocked addresses only: --blacklist-key must name its key when the server starts")
+		return resp.Error("ERR " + name + " is for the set of blocked addresses only: --blacklist-key must name its key when the server starts")
 	case string(args[1]) != key:
-		return badArgument("key", "of "+name+" must be "+key+", the set of blocked addresses (--blacklist-key)", args[1])
+		return arg.Bad("key", "of "+name+" must be "+key+", the set of blocked addresses (--blacklist-key)", args[1])
 	}
 	return nil
 }
@@ -86,7 +88,7 @@ func (s *session) blacklistOps(args [][]byte, code engine.OpCode) error {
 		return err
 	}
 	for _, member := range args[2:] {
-		key, err := addressArg("member", member)
+		key, err := arg.Address("member", member)
 		if err != nil {
 			return err
 		}
@@ -116,12 +118,12 @@ func answerBlacklistAdd(s *session, _ []engine.Op, ds []engine.Decision) {
 	for i := range ds {
 		added += ds[i].Allowed - ds[i].Remaining
 	}
-	s.int(added)
+	s.Int(added)
 }
 
 // inBlacklist says whether an address has a block everywhere.
 func (s *session) inBlacklist(member []byte) bool {
-	key, err := addressArg("member", member)
+	key, err := arg.Address("member", member)
 	if err != nil {
 		return false
 	}
@@ -132,8 +134,8 @@ func (s *session) inBlacklist(member []byte) bool {
 // blacklist lists the addresses that have a block everywhere.
 func (s *session) blacklist() (members []string) {
 	for _, key := range s.srv.lim.BlocksEverywhere() {
-		member, named := strings.CutPrefix(key, addressKind)
-		if _, address := parseClient(member); named && address {
+		member, named := strings.CutPrefix(key, arg.AddressPrefix)
+		if _, address := arg.Client(member); named && address {
 			members = append(members, member)
 		}
 	}
@@ -142,7 +144,7 @@ func (s *session) blacklist() (members []string) {
 
 func runBlacklistHas(s *session, args [][]byte) {
 	if s.guarded(s.checkBlacklist(args)) {
-		s.int(int64(oneIf(s.inBlacklist(args[2]))))
+		s.Int(int64(oneIf(s.inBlacklist(args[2]))))
 	}
 }
 
@@ -150,9 +152,9 @@ func runBlacklistHasEach(s *session, args [][]byte) {
 	if !s.guarded(s.checkBlacklist(args)) {
 		return
 	}
-	s.array(len(args) - 2)
+	s.Array(len(args) - 2)
 	for _, member := range args[2:] {
-		s.int(int64(oneIf(s.inBlacklist(member))))
+		s.Int(int64(oneIf(s.inBlacklist(member))))
 	}
 }
 
@@ -161,8 +163,8 @@ func runBlacklistMembers(s *session, args [][]byte) {
 		return
 	}
 	members := s.blacklist()
-	s.setOf(len(members))
+	s.Set(len(members))
 	for _, member := range members {
-		s.bulk(member)
+		s.Bulk(member)
 	}
 }

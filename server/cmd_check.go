@@ -6,6 +6,9 @@ import (
 	"github.com/tidwall/redcon"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/policytext"
+	"github.com/weir-project/weir/server/resp"
 )
 
 func checkCommand() *command {
@@ -42,7 +45,7 @@ func planCheck(s *session, args [][]byte) error {
 	if err != nil {
 		return err
 	}
-	if err := checkText("policy", args[1], engine.MaxPolicyLen); err != nil {
+	if err := arg.CheckText("policy", args[1], engine.MaxPolicyLen); err != nil {
 		return err
 	}
 	op.Text, op.Cost = args[1], 1
@@ -53,16 +56,16 @@ func planCheck(s *session, args [][]byte) error {
 	if rest, err = s.morePairs(op, rest); err != nil {
 		return err
 	}
-	_, _, err = options(op, rest, checkOptions)
+	_, _, err = arg.Options(op, rest, arg.CheckOptions)
 	return err
 }
 
 // morePairs reads policies and their keys up to the first option.
 func (s *session) morePairs(op *engine.Op, args [][]byte) (rest [][]byte, err error) {
 	first := len(s.batch.pairs)
-	for len(args) > 0 && !isOption(args[0], checkOptions) {
+	for len(args) > 0 && !arg.IsOption(args[0], arg.CheckOptions) {
 		if len(args) == 1 {
-			return nil, replyError("ERR policy " + quote(args[0]) + " needs a key: policies and keys come in pairs")
+			return nil, resp.Error("ERR policy " + resp.Quote(args[0]) + " needs a key: policies and keys come in pairs")
 		}
 		pair := engine.Pair{Policy: args[0], Key: args[1]}
 		if err := checkPair(op, s.batch.pairs[first:], pair); err != nil {
@@ -78,24 +81,24 @@ func (s *session) morePairs(op *engine.Op, args [][]byte) (rest [][]byte, err er
 }
 
 func checkPair(op *engine.Op, before []engine.Pair, pair engine.Pair) error {
-	if err := checkText("policy", pair.Policy, engine.MaxPolicyLen); err != nil {
+	if err := arg.CheckText("policy", pair.Policy, engine.MaxPolicyLen); err != nil {
 		return err
 	}
-	if err := checkKey(pair.Key); err != nil {
+	if err := arg.CheckKey(pair.Key); err != nil {
 		return err
 	}
 	if engine.Reserved(pair.Key) {
-		return errReservedKey
+		return arg.ErrReservedKey
 	}
 	if len(before)+2 > engine.MaxPairs {
-		return replyError(fmt.Sprintf("ERR a check names at most %d policies", engine.MaxPairs))
+		return resp.Error(fmt.Sprintf("ERR a check names at most %d policies", engine.MaxPairs))
 	}
 	twice := samePair(pair, engine.Pair{Policy: op.Text, Key: op.Key})
 	for _, other := range before {
 		twice = twice || samePair(pair, other)
 	}
 	if twice {
-		return replyError("ERR policy " + quote(pair.Policy) + " is named twice for the key " + quote(pair.Key))
+		return resp.Error("ERR policy " + resp.Quote(pair.Policy) + " is named twice for the key " + resp.Quote(pair.Key))
 	}
 	return nil
 }
@@ -105,22 +108,22 @@ func samePair(a, b engine.Pair) bool {
 }
 
 func answerCheck(s *session, ops []engine.Op, ds []engine.Decision) {
-	s.out = appendDecision(s.out, "*6\r\n", &ds[0])
-	s.out = redcon.AppendBulk(s.out, ops[0].PairAt(int(ds[0].Pair)).Policy)
+	s.Out = appendDecision(s.Out, "*6\r\n", &ds[0])
+	s.Out = redcon.AppendBulk(s.Out, ops[0].PairAt(int(ds[0].Pair)).Policy)
 }
 
 // explainCheck answers RL.EXPLAIN for a check: what it would answer, and the limit
 // that binds.
 func (s *session) explainCheck(op *engine.Op, d *engine.Decision) {
 	pair := op.PairAt(int(d.Pair))
-	s.mapOf(10 + s.staleFields())
-	s.pairInt("allowed", d.Allowed)
-	s.pairInt("remaining", d.Remaining)
-	s.pairInt("retry_after_ms", d.RetryMs)
-	s.pairInt("reset_after_ms", d.ResetMs)
-	s.pairInt("limit", d.Limit)
-	s.pair("policy", string(pair.Policy))
-	s.pair("key", string(pair.Key))
+	s.Map(10 + s.staleFields())
+	s.PairInt("allowed", d.Allowed)
+	s.PairInt("remaining", d.Remaining)
+	s.PairInt("retry_after_ms", d.RetryMs)
+	s.PairInt("reset_after_ms", d.ResetMs)
+	s.PairInt("limit", d.Limit)
+	s.Pair("policy", string(pair.Policy))
+	s.Pair("key", string(pair.Key))
 	name, rule, reason := "", "", ""
 	info, _ := s.srv.lim.Inspect(pair.Key)
 	p := s.srv.lim.Policies().Get(pair.Policy)
@@ -133,7 +136,7 @@ func (s *session) explainCheck(op *engine.Op, d *engine.Decision) {
 		reason = "no limit is in force: the policy is disabled, or an override lifts it"
 	default:
 		limit := p.LimitsFor(s.srv.lim.Now(), pair.Key)[d.Part]
-		name, rule = string(p.NameOf(int(d.Part), pair.Key)), limitWords(&limit)
+		name, rule = string(p.NameOf(int(d.Part), pair.Key)), policytext.Limit(&limit)
 		info = engine.Info{}
 		if op.Limit = limit.Limit; limit.Limit.Algorithm == engine.Strike {
 			info, _ = s.srv.lim.Inspect([]byte(name))
@@ -148,8 +151,8 @@ func (s *session) explainCheck(op *engine.Op, d *engine.Decision) {
 			reason += "; the policy is a shadow, it denies nothing"
 		}
 	}
-	s.pair("limiter", name)
-	s.pair("rule", rule)
-	s.pair("why", reason)
+	s.Pair("limiter", name)
+	s.Pair("rule", rule)
+	s.Pair("why", reason)
 	s.stale()
 }

@@ -3,20 +3,23 @@ package server
 import (
 	"strings"
 	"time"
+
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
 )
 
 func clientCommand() *command {
-	ok := func(s *session, _ [][]byte) { s.ok() }
+	ok := func(s *session, _ [][]byte) { s.OK() }
 	return &command{
 		name: "CLIENT", arity: -2, group: groupConn, flags: "noscript loading stale", commandInfo: commandInfo{exempt: true},
 		summary: "About this connection and the others",
 		subs: []*command{
-			{name: "ID", arity: 2, summary: "The id of this connection", run: func(s *session, _ [][]byte) { s.int(s.about.id) }},
+			{name: "ID", arity: 2, summary: "The id of this connection", run: func(s *session, _ [][]byte) { s.Int(s.about.id) }},
 			{name: "GETNAME", arity: 2, summary: "The name of this connection", run: runGetName},
 			{name: "SETNAME", arity: 3, syntax: "name", summary: "Name this connection", run: runSetName},
 			{name: "SETINFO", arity: 4, syntax: "LIB-NAME|LIB-VER value", summary: "Say which client library this is", run: runSetInfo},
 			{name: "LIST", arity: -2, syntax: "[TYPE type] [ID id ...]", summary: "Describe all connections", flags: "admin", run: runClientList, bulky: true},
-			{name: "INFO", arity: 2, summary: "Describe this connection", run: func(s *session, _ [][]byte) { s.verbatim(s.about.line(time.Now())) }},
+			{name: "INFO", arity: 2, summary: "Describe this connection", run: func(s *session, _ [][]byte) { s.Verbatim(s.about.line(time.Now())) }},
 			{name: "KILL", arity: -3, flags: "admin no_multi", summary: "Close connections",
 				syntax: "[address] [ID id] [TYPE type] [USER user] [ADDR address] [LADDR address] [SKIPME YES|NO] [MAXAGE seconds]",
 				reply:  "OK for an address alone, else how many were closed.", run: runClientKill},
@@ -24,14 +27,14 @@ func clientCommand() *command {
 			{name: "PAUSE", arity: -3, flags: "admin no_multi", syntax: "ms [WRITE|ALL]", summary: "Hold commands back for a while", run: runClientPause},
 			{name: "UNPAUSE", arity: 2, flags: "admin", summary: "End CLIENT PAUSE", run: func(s *session, _ [][]byte) {
 				s.srv.pause.end()
-				s.ok()
+				s.OK()
 			}},
 			{name: "NO-EVICT", arity: 3, syntax: "ON|OFF", summary: "Accepted without effect", run: runOnOff},
 			{name: "NO-TOUCH", arity: 3, syntax: "ON|OFF", summary: "Accepted without effect", run: runOnOff},
 			{name: "CAPA", arity: -3, syntax: "capability [capability ...]", summary: "Accepted without effect", run: ok},
 			{name: "TRACKING", arity: -3, syntax: "ON|OFF [option ...]", summary: "Accepted without effect: nothing a client may cache ever changes", run: ok},
 			{name: "TRACKINGINFO", arity: 2, summary: "Tracking is off", run: runTrackingInfo},
-			{name: "GETREDIR", arity: 2, summary: "Always -1: tracking is off", run: func(s *session, _ [][]byte) { s.int(-1) }},
+			{name: "GETREDIR", arity: 2, summary: "Always -1: tracking is off", run: func(s *session, _ [][]byte) { s.Int(-1) }},
 			{name: "CACHING", arity: 3, syntax: "YES|NO", summary: "Refused: decisions must not be cached", run: func(s *session, _ [][]byte) { s.fail(errCaching) }},
 		},
 	}
@@ -39,10 +42,10 @@ func clientCommand() *command {
 
 func runGetName(s *session, _ [][]byte) {
 	if name := s.about.clientName(); name != "" {
-		s.bulk(name)
+		s.Bulk(name)
 		return
 	}
-	s.null()
+	s.Null()
 }
 
 func runSetName(s *session, args [][]byte) {
@@ -50,13 +53,13 @@ func runSetName(s *session, args [][]byte) {
 		return
 	}
 	s.about.update(func(i *clientInfo) { i.name = string(args[2]) })
-	s.ok()
+	s.OK()
 }
 
 func runSetInfo(s *session, args [][]byte) {
 	attr := strings.ToLower(string(args[2]))
 	if attr != "lib-name" && attr != "lib-ver" {
-		s.fail(replyError("ERR Unrecognized option '" + printable(args[2], maxQuotedBytes) + "': attribute must be LIB-NAME or LIB-VER"))
+		s.fail(resp.Error("ERR Unrecognized option '" + resp.Printable(args[2], resp.MaxQuotedBytes) + "': attribute must be LIB-NAME or LIB-VER"))
 		return
 	}
 	if !s.guarded(checkClientText(attr, args[3])) {
@@ -69,33 +72,33 @@ func runSetInfo(s *session, args [][]byte) {
 			i.libVer = string(args[3])
 		}
 	})
-	s.ok()
+	s.OK()
 }
 
 func runClientList(s *session, args [][]byte) {
 	keep := func(*session) bool { return true }
 	switch {
 	case len(args) == 2:
-	case len(args) == 4 && isWord(args[2], "TYPE"):
+	case len(args) == 4 && arg.Is(args[2], "TYPE"):
 		kind := strings.ToLower(string(args[3]))
 		if !isClientType(kind) {
 			s.fail(unknownClientType(args[3]))
 			return
 		}
 		keep = func(c *session) bool { return c.about.kind() == kind }
-	case len(args) >= 4 && isWord(args[2], "ID"):
+	case len(args) >= 4 && arg.Is(args[2], "ID"):
 		ids := make(map[int64]bool)
 		for _, a := range args[3:] {
-			id, ok := parseInt(a)
+			id, ok := arg.Int(a)
 			if !ok || id < 1 {
-				s.fail(replyError("ERR Invalid client ID: id must be a whole number from 1, not " + quote(a)))
+				s.fail(resp.Error("ERR Invalid client ID: id must be a whole number from 1, not " + resp.Quote(a)))
 				return
 			}
 			ids[id] = true
 		}
 		keep = func(c *session) bool { return ids[c.about.id] }
 	default:
-		s.fail(errSyntax)
+		s.fail(arg.ErrSyntax)
 		return
 	}
 	var text strings.Builder
@@ -105,7 +108,7 @@ func runClientList(s *session, args [][]byte) {
 			text.WriteString(c.about.line(now))
 		}
 	}
-	s.verbatim(text.String())
+	s.Verbatim(text.String())
 }
 
 func isClientType(kind string) bool {
@@ -117,55 +120,55 @@ func isClientType(kind string) bool {
 }
 
 func unknownClientType(got []byte) error {
-	return replyError("ERR Unknown client type '" + printable(got, maxQuotedBytes) + "': type must be normal, master, replica, slave or pubsub")
+	return resp.Error("ERR Unknown client type '" + resp.Printable(got, resp.MaxQuotedBytes) + "': type must be normal, master, replica, slave or pubsub")
 }
 
 func runClientReply(s *session, args [][]byte) {
 	switch {
-	case isWord(args[2], "ON"):
+	case arg.Is(args[2], "ON"):
 		s.mute = muteNone
-		s.ok()
-	case isWord(args[2], "OFF"):
+		s.OK()
+	case arg.Is(args[2], "OFF"):
 		s.mute = muteAll
-	case isWord(args[2], "SKIP"):
+	case arg.Is(args[2], "SKIP"):
 		if s.mute == muteNone {
 			s.mute = muteNext
 		}
 	default:
-		s.fail(errSyntax)
+		s.fail(arg.ErrSyntax)
 	}
 	s.refresh()
 }
 
 func runClientPause(s *session, args [][]byte) {
-	ms, err := unitsArg("timeout", args[2], 0, maxPauseMs)
+	ms, err := arg.Units("timeout", args[2], 0, maxPauseMs)
 	if !s.guarded(err) {
 		return
 	}
-	writes := len(args) == 4 && isWord(args[3], "WRITE")
-	if len(args) > 4 || len(args) == 4 && !writes && !isWord(args[3], "ALL") {
-		s.fail(errSyntax)
+	writes := len(args) == 4 && arg.Is(args[3], "WRITE")
+	if len(args) > 4 || len(args) == 4 && !writes && !arg.Is(args[3], "ALL") {
+		s.fail(arg.ErrSyntax)
 		return
 	}
 	s.srv.pause.begin(time.Duration(ms)*time.Millisecond, writes)
-	s.ok()
+	s.OK()
 }
 
 func runTrackingInfo(s *session, _ [][]byte) {
-	s.mapOf(3)
-	s.bulk("flags")
-	s.setOf(1)
-	s.bulk("off")
-	s.pairInt("redirect", -1)
-	s.bulk("prefixes")
-	s.array(0)
+	s.Map(3)
+	s.Bulk("flags")
+	s.Set(1)
+	s.Bulk("off")
+	s.PairInt("redirect", -1)
+	s.Bulk("prefixes")
+	s.Array(0)
 }
 
 // runOnOff accepts a switch that nothing here depends on.
 func runOnOff(s *session, args [][]byte) {
-	if !isWord(args[2], "ON") && !isWord(args[2], "OFF") {
-		s.fail(errSyntax)
+	if !arg.Is(args[2], "ON") && !arg.Is(args[2], "OFF") {
+		s.fail(arg.ErrSyntax)
 		return
 	}
-	s.ok()
+	s.OK()
 }

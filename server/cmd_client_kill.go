@@ -3,6 +3,10 @@ package server
 import (
 	"strings"
 	"time"
+
+	"github.com/weir-project/weir/server/acl"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
 )
 
 // killFilter is what CLIENT KILL was told; a client must meet all of it.
@@ -18,12 +22,12 @@ func runClientKill(s *session, args [][]byte) {
 			s.fail(errNoSuchClient)
 			return
 		}
-		s.ok()
+		s.OK()
 		return
 	}
 	filter, err := parseKillFilter(s.srv.users.Load(), args[2:])
 	if s.guarded(err) {
-		s.int(s.kill(filter))
+		s.Int(s.kill(filter))
 	}
 }
 
@@ -54,9 +58,9 @@ func hasAddr(addr string) func(*session) bool {
 	return func(c *session) bool { return c.about.addr == addr }
 }
 
-func parseKillFilter(users *Users, args [][]byte) (filter killFilter, err error) {
+func parseKillFilter(users *acl.Users, args [][]byte) (filter killFilter, err error) {
 	if len(args)%2 != 0 {
-		return filter, errSyntax
+		return filter, arg.ErrSyntax
 	}
 	for ; len(args) > 0; args = args[2:] {
 		test, err := killTest(users, args[0], args[1], &filter.self)
@@ -71,36 +75,36 @@ func parseKillFilter(users *Users, args [][]byte) (filter killFilter, err error)
 }
 
 // killTest reads one pair of CLIENT KILL.
-func killTest(users *Users, word, value []byte, self *bool) (func(*session) bool, error) {
+func killTest(users *acl.Users, word, value []byte, self *bool) (func(*session) bool, error) {
 	text := string(value)
 	switch {
-	case isWord(word, "ID"):
-		id, ok := parseInt(value)
+	case arg.Is(word, "ID"):
+		id, ok := arg.Int(value)
 		if !ok || id < 1 {
-			return nil, replyError("ERR client-id should be greater than 0: ID must be a whole number, not " + quote(value))
+			return nil, resp.Error("ERR client-id should be greater than 0: ID must be a whole number, not " + resp.Quote(value))
 		}
 		return func(c *session) bool { return c.about.id == id }, nil
-	case isWord(word, "ADDR"):
+	case arg.Is(word, "ADDR"):
 		return hasAddr(text), nil
-	case isWord(word, "LADDR"):
+	case arg.Is(word, "LADDR"):
 		return func(c *session) bool { return c.about.laddr == text }, nil
-	case isWord(word, "TYPE"):
+	case arg.Is(word, "TYPE"):
 		kind := strings.ToLower(text)
 		if !isClientType(kind) {
 			return nil, unknownClientType(value)
 		}
 		return func(c *session) bool { return c.about.kind() == kind }, nil
-	case isWord(word, "USER"):
-		if users.get(text) == nil {
-			return nil, replyError("ERR No such user '" + printable(value, maxQuotedBytes) + "': username must be one of ACL LIST")
+	case arg.Is(word, "USER"):
+		if users.Get(text) == nil {
+			return nil, resp.Error("ERR No such user '" + resp.Printable(value, resp.MaxQuotedBytes) + "': username must be one of ACL LIST")
 		}
 		return func(c *session) bool { return c.about.userName() == text }, nil
-	case isWord(word, "MAXAGE"):
-		seconds, err := unitsArg("MAXAGE", value, 1, 1<<32)
+	case arg.Is(word, "MAXAGE"):
+		seconds, err := arg.Units("MAXAGE", value, 1, 1<<32)
 		return func(c *session) bool { return time.Since(c.about.since) >= time.Duration(seconds)*time.Second }, err
-	case isWord(word, "SKIPME") && (isWord(value, "YES") || isWord(value, "NO")):
-		*self = isWord(value, "NO")
+	case arg.Is(word, "SKIPME") && (arg.Is(value, "YES") || arg.Is(value, "NO")):
+		*self = arg.Is(value, "NO")
 		return nil, nil
 	}
-	return nil, errSyntax
+	return nil, arg.ErrSyntax
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/arg"
 )
 
 const clusterDetails = "Cluster clients see one shard: the leader is the primary and owns every slot, the other nodes are its replicas. Node ids are the SHA-1 of the " +
@@ -13,7 +14,7 @@ const clusterDetails = "Cluster clients see one shard: the leader is the primary
 func clusterCommands() []*command {
 	accept := func(name, summary string) *command {
 		return &command{name: name, arity: 1, summary: summary, group: groupCluster, flags: "loading stale fast",
-			run: func(s *session, _ [][]byte) { s.ok() }}
+			run: func(s *session, _ [][]byte) { s.OK() }}
 	}
 	return []*command{
 		{
@@ -21,7 +22,7 @@ func clusterCommands() []*command {
 			subs: []*command{
 				{name: "INFO", arity: 2, summary: "The state of the cluster", run: runClusterInfo},
 				{name: "MYID", arity: 2, summary: "The id of this node", run: runClusterMyID},
-				{name: "KEYSLOT", arity: 3, syntax: "key", summary: "The hash slot of a key", run: func(s *session, args [][]byte) { s.int(int64(keySlot(args[2]))) }},
+				{name: "KEYSLOT", arity: 3, syntax: "key", summary: "The hash slot of a key", run: func(s *session, args [][]byte) { s.Int(int64(keySlot(args[2]))) }},
 				clustered("NODES", "", 2, "The nodes, one a line", runClusterNodes),
 				clustered("SLOTS", "", 2, "The leader and its replicas as owners of all slots", runClusterSlots),
 				clustered("SHARDS", "", 2, "The one shard and its nodes", runClusterShards),
@@ -56,7 +57,7 @@ func countKeysCommand() *command {
 }
 
 func runCountKeys(s *session, _ *limiter.Topology, args [][]byte) {
-	slot, ok := parseInt(args[2])
+	slot, ok := arg.Int(args[2])
 	if !ok || slot < 0 || slot >= keySlots {
 		s.fail(errBadSlot)
 		return
@@ -69,7 +70,7 @@ func runCountKeys(s *session, _ *limiter.Topology, args [][]byte) {
 		n += found.n
 		found.n, found.replies = 0, found.replies[:0]
 	}
-	s.int(int64(n))
+	s.Int(int64(n))
 }
 
 // keySlots is the number of hash slots of a Redis cluster.

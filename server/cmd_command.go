@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
 )
 
 func commandCommand() *command {
@@ -12,7 +14,7 @@ func commandCommand() *command {
 		name: "COMMAND", arity: -1, group: groupServer, flags: "loading stale", summary: "What commands there are",
 		run: func(s *session, _ [][]byte) { s.describeCommands(s.srv.state.table.all) },
 		subs: []*command{
-			{name: "COUNT", arity: 2, summary: "The number of commands", run: func(s *session, _ [][]byte) { s.int(int64(len(s.srv.state.table.all))) }},
+			{name: "COUNT", arity: 2, summary: "The number of commands", run: func(s *session, _ [][]byte) { s.Int(int64(len(s.srv.state.table.all))) }},
 			{name: "INFO", arity: -2, syntax: "[command ...]", summary: "Arity, flags and keys of commands", run: runCommandInfo},
 			{name: "DOCS", arity: -2, syntax: "[command ...]", summary: "Descriptions of commands", run: runCommandDocs},
 			{name: "LIST", arity: -2, syntax: "[FILTERBY ACLCAT category|PATTERN pattern|MODULE name]", summary: "The names of commands", run: runCommandList},
@@ -23,7 +25,7 @@ func commandCommand() *command {
 }
 
 func (s *session) describeCommands(commands []*command) {
-	s.array(len(commands))
+	s.Array(len(commands))
 	for _, cmd := range commands {
 		s.describe(cmd)
 	}
@@ -31,15 +33,15 @@ func (s *session) describeCommands(commands []*command) {
 
 // describe writes one command as COMMAND does.
 func (s *session) describe(cmd *command) {
-	s.array(10)
-	s.bulk(cmd.full)
-	s.int(int64(cmd.arity))
-	s.simpleSet(strings.Fields(cmd.flags))
-	s.int(int64(cmd.keys.first))
-	s.int(int64(cmd.keys.last))
-	s.int(int64(cmd.keys.step))
-	s.simpleSet(cmd.categories)
-	s.array(0) // tips
+	s.Array(10)
+	s.Bulk(cmd.full)
+	s.Int(int64(cmd.arity))
+	s.SimpleSet(strings.Fields(cmd.flags))
+	s.Int(int64(cmd.keys.first))
+	s.Int(int64(cmd.keys.last))
+	s.Int(int64(cmd.keys.step))
+	s.SimpleSet(cmd.categories)
+	s.Array(0) // tips
 	s.keySpecs(cmd)
 	s.describeCommands(cmd.subs)
 }
@@ -47,31 +49,31 @@ func (s *session) describe(cmd *command) {
 // keySpecs writes where the keys are in the form that came with Redis 7.
 func (s *session) keySpecs(cmd *command) {
 	if cmd.keys.first == 0 {
-		s.array(0)
+		s.Array(0)
 		return
 	}
 	last := cmd.keys.last
 	if last > 0 {
 		last -= cmd.keys.first // counted from the first
 	}
-	s.array(1)
-	s.mapOf(3)
-	s.bulk("flags")
-	s.simpleSet(keyFlags(cmd))
-	s.bulk("begin_search")
-	s.mapOf(2)
-	s.pair("type", "index")
-	s.bulk("spec")
-	s.mapOf(1)
-	s.pairInt("index", int64(cmd.keys.first))
-	s.bulk("find_keys")
-	s.mapOf(2)
-	s.pair("type", "range")
-	s.bulk("spec")
-	s.mapOf(3)
-	s.pairInt("lastkey", int64(last))
-	s.pairInt("keystep", int64(cmd.keys.step))
-	s.pairInt("limit", 0)
+	s.Array(1)
+	s.Map(3)
+	s.Bulk("flags")
+	s.SimpleSet(keyFlags(cmd))
+	s.Bulk("begin_search")
+	s.Map(2)
+	s.Pair("type", "index")
+	s.Bulk("spec")
+	s.Map(1)
+	s.PairInt("index", int64(cmd.keys.first))
+	s.Bulk("find_keys")
+	s.Map(2)
+	s.Pair("type", "range")
+	s.Bulk("spec")
+	s.Map(3)
+	s.PairInt("lastkey", int64(last))
+	s.PairInt("keystep", int64(cmd.keys.step))
+	s.PairInt("limit", 0)
 }
 
 func keyFlags(cmd *command) []string {
@@ -96,14 +98,14 @@ func runCommandInfo(s *session, args [][]byte) {
 		s.describeCommands(s.srv.state.table.all)
 		return
 	}
-	s.array(len(args) - 2)
+	s.Array(len(args) - 2)
 	for _, name := range args[2:] {
 		if cmd := s.srv.state.table.named(name); cmd != nil {
 			s.describe(cmd)
-		} else if s.proto < 3 {
-			s.out = append(s.out, "*-1\r\n"...)
+		} else if s.Proto < 3 {
+			s.Out = append(s.Out, "*-1\r\n"...)
 		} else {
-			s.null()
+			s.Null()
 		}
 	}
 }
@@ -122,21 +124,21 @@ func runCommandDocs(s *session, args [][]byte) {
 }
 
 func (s *session) docs(commands []*command) {
-	s.mapOf(len(commands))
+	s.Map(len(commands))
 	for _, cmd := range commands {
-		s.bulk(cmd.full)
+		s.Bulk(cmd.full)
 		arguments := parseSyntax(cmd.syntax)
-		s.mapOf(4 + int(oneIf(len(arguments) > 0)+oneIf(len(cmd.subs) > 0)))
-		s.pair("summary", cmd.summary)
-		s.pair("since", since)
-		s.pair("group", cmd.group)
-		s.pair("complexity", cmd.cost)
+		s.Map(4 + int(oneIf(len(arguments) > 0)+oneIf(len(cmd.subs) > 0)))
+		s.Pair("summary", cmd.summary)
+		s.Pair("since", since)
+		s.Pair("group", cmd.group)
+		s.Pair("complexity", cmd.cost)
 		if len(arguments) > 0 {
-			s.bulk("arguments")
+			s.Bulk("arguments")
 			s.arguments(arguments)
 		}
 		if len(cmd.subs) > 0 {
-			s.bulk("subcommands")
+			s.Bulk("subcommands")
 			s.docs(cmd.subs)
 		}
 	}
@@ -146,19 +148,19 @@ func runCommandList(s *session, args [][]byte) {
 	keep := func(*command) bool { return true }
 	switch {
 	case len(args) == 2:
-	case len(args) != 5 || !isWord(args[2], "FILTERBY"):
-		s.fail(errSyntax)
+	case len(args) != 5 || !arg.Is(args[2], "FILTERBY"):
+		s.fail(arg.ErrSyntax)
 		return
-	case isWord(args[3], "ACLCAT"):
+	case arg.Is(args[3], "ACLCAT"):
 		category := "@" + lower(args[4])
 		keep = func(cmd *command) bool { return slices.Contains(cmd.categories, category) }
-	case isWord(args[3], "PATTERN") && len(args[4]) <= maxPatternBytes:
+	case arg.Is(args[3], "PATTERN") && len(args[4]) <= maxPatternBytes:
 		pattern := []byte(lower(args[4]))
 		keep = func(cmd *command) bool { return engine.MatchGlob(pattern, []byte(cmd.full)) }
-	case isWord(args[3], "MODULE"):
+	case arg.Is(args[3], "MODULE"):
 		keep = func(*command) bool { return false }
 	default:
-		s.fail(errSyntax)
+		s.fail(arg.ErrSyntax)
 		return
 	}
 	var names []string
@@ -167,7 +169,7 @@ func runCommandList(s *session, args [][]byte) {
 			names = append(names, cmd.full)
 		}
 	}
-	s.strings(names)
+	s.Strings(names)
 }
 
 // keysIn finds the keys of a command given to COMMAND GETKEYS.
@@ -178,25 +180,25 @@ func (s *session) keysIn(args [][]byte) (keys [][]byte, cmd *command, err error)
 		keys, _, err = s.keysIn(cmd.carried(args))
 		return keys, cmd, err
 	case cmd == nil:
-		return nil, nil, replyError("ERR Invalid command specified: command must be one of COMMAND LIST, not " + quote(args[0]))
+		return nil, nil, resp.Error("ERR Invalid command specified: command must be one of COMMAND LIST, not " + resp.Quote(args[0]))
 	case err != nil:
-		return nil, nil, replyError("ERR Invalid number of arguments specified for command: it must be " + cmd.usage())
+		return nil, nil, resp.Error("ERR Invalid number of arguments specified for command: it must be " + cmd.usage())
 	case cmd.has("movablekeys"):
-		n, ok := parseInt(args[2])
+		n, ok := arg.Int(args[2])
 		if !ok || n < 1 || n > int64(len(args)-3) {
-			return nil, nil, replyError("ERR Invalid arguments specified for command: it must be " + cmd.usage())
+			return nil, nil, resp.Error("ERR Invalid arguments specified for command: it must be " + cmd.usage())
 		}
 		return args[3 : 3+n], cmd, nil
 	case cmd.keys.first == 0:
-		return nil, nil, replyError("ERR The command has no key arguments")
+		return nil, nil, resp.Error("ERR The command has no key arguments")
 	}
 	for _, at := range cmd.keysOf(len(args)) {
-		if cmd.keys.step > 1 && isOption(args[at-1], checkOptions) {
+		if cmd.keys.step > 1 && arg.IsOption(args[at-1], arg.CheckOptions) {
 			break // the pairs of policies and keys end here
 		}
 		keys = append(keys, args[at])
 	}
-	if cmd.name == "RL.RESERVE" && len(args) > 5 && isWord(args[5], "AND") {
+	if cmd.name == "RL.RESERVE" && len(args) > 5 && arg.Is(args[5], "AND") {
 		keys = append(keys, keysOfPairs(args[6:])...)
 	}
 	return keys, cmd, nil
@@ -204,7 +206,7 @@ func (s *session) keysIn(args [][]byte) (keys [][]byte, cmd *command, err error)
 
 // keysOfPairs are the keys of pairs of a policy and a key, up to the first option.
 func keysOfPairs(args [][]byte) (keys [][]byte) {
-	for len(args) > 1 && !isOption(args[0], checkOptions) {
+	for len(args) > 1 && !arg.IsOption(args[0], arg.CheckOptions) {
 		keys, args = append(keys, args[1]), args[2:]
 	}
 	return keys
@@ -215,9 +217,9 @@ func runGetKeys(s *session, args [][]byte) {
 	if !s.guarded(err) {
 		return
 	}
-	s.array(len(keys))
+	s.Array(len(keys))
 	for _, key := range keys {
-		s.bulkBytes(key)
+		s.BulkBytes(key)
 	}
 }
 
@@ -226,10 +228,10 @@ func runGetKeysAndFlags(s *session, args [][]byte) {
 	if !s.guarded(err) {
 		return
 	}
-	s.array(len(keys))
+	s.Array(len(keys))
 	for _, key := range keys {
-		s.array(2)
-		s.bulkBytes(key)
-		s.simpleSet(keyFlags(cmd))
+		s.Array(2)
+		s.BulkBytes(key)
+		s.SimpleSet(keyFlags(cmd))
 	}
 }

@@ -1,12 +1,18 @@
 package server
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/weir-project/weir/server/acl"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
+)
 
 func connectionCommands() []*command {
 	commands := []*command{
 		{name: "PING", arity: -1, syntax: "[message]", summary: "Answers PONG, or the message", flags: "fast", run: runPing, pubsub: true, instant: true},
 		{name: "ECHO", arity: 2, syntax: "message", summary: "Answers the message", flags: "fast loading stale",
-			run: func(s *session, args [][]byte) { s.bulkBytes(args[1]) }, instant: true},
+			run: func(s *session, args [][]byte) { s.BulkBytes(args[1]) }, instant: true},
 		{name: "HELLO", arity: -1, syntax: "[2|3] [AUTH user password] [SETNAME name]", summary: "Choose the protocol and log in",
 			reply: "A map that describes the server.",
 			flags: "noscript loading stale fast no_auth no_multi", run: runHello, commandInfo: commandInfo{secret: true}},
@@ -28,42 +34,42 @@ func runPing(s *session, args [][]byte) {
 	case len(args) > 2:
 		s.fail(wrongArity(s.srv.state.table.find([]byte("PING"))))
 	case s.onlyTopics():
-		s.array(2)
-		s.bulk("pong")
+		s.Array(2)
+		s.Bulk("pong")
 		if len(args) == 2 {
-			s.bulkBytes(args[1])
+			s.BulkBytes(args[1])
 		} else {
-			s.bulk("")
+			s.Bulk("")
 		}
 	case len(args) == 2:
-		s.bulkBytes(args[1])
+		s.BulkBytes(args[1])
 	default:
-		s.simple("PONG")
+		s.Simple("PONG")
 	}
 }
 
 func runAuth(s *session, args [][]byte) {
-	user, password := []byte(defaultUser), args[len(args)-1]
+	user, password := []byte(acl.DefaultUser), args[len(args)-1]
 	switch {
 	case len(args) > 3:
-		s.fail(errSyntax)
+		s.fail(arg.ErrSyntax)
 		return
 	case len(args) == 3:
 		user = args[1]
-	case s.srv.users.Load().open():
+	case s.srv.users.Load().Open():
 		s.fail(errNoPassword)
 		return
 	}
 	if s.guarded(s.login(user, password)) {
-		s.ok()
+		s.OK()
 	}
 }
 
 // runHello changes nothing unless all of its arguments are right.
 func runHello(s *session, args [][]byte) {
-	proto, rest := s.proto, args[1:]
+	proto, rest := s.Proto, args[1:]
 	if len(rest) > 0 {
-		n, ok := parseInt(rest[0])
+		n, ok := arg.Int(rest[0])
 		switch {
 		case !ok:
 			s.fail(errProtoInteger)
@@ -77,15 +83,15 @@ func runHello(s *session, args [][]byte) {
 	var user, password, name []byte
 	for len(rest) > 0 {
 		switch {
-		case isWord(rest[0], "AUTH") && len(rest) >= 3:
+		case arg.Is(rest[0], "AUTH") && len(rest) >= 3:
 			user, password, rest = rest[1], rest[2], rest[3:]
-		case isWord(rest[0], "SETNAME") && len(rest) >= 2:
+		case arg.Is(rest[0], "SETNAME") && len(rest) >= 2:
 			name, rest = rest[1], rest[2:]
 			if !s.guarded(checkClientText("Client names", name)) {
 				return
 			}
 		default:
-			s.fail(replyError("ERR Syntax error in HELLO option '" + printable(rest[0], maxQuotedBytes) + "': option must be AUTH username password or SETNAME name"))
+			s.fail(resp.Error("ERR Syntax error in HELLO option '" + resp.Printable(rest[0], resp.MaxQuotedBytes) + "': option must be AUTH username password or SETNAME name"))
 			return
 		}
 	}
@@ -105,36 +111,36 @@ func runHello(s *session, args [][]byte) {
 
 // speak changes the protocol of the replies.
 func (s *session) speak(proto int) {
-	s.proto = proto
+	s.Proto = proto
 	s.about.update(func(i *clientInfo) { i.proto = proto })
 	s.refresh()
 }
 
 func (s *session) introduce() {
-	s.mapOf(7)
-	s.pair("server", "redis")
-	s.pair("version", redisVersion)
-	s.pairInt("proto", int64(s.proto))
-	s.pairInt("id", s.about.id)
-	s.pair("mode", s.srv.mode())
-	s.pair("role", s.srv.helloRole())
-	s.bulk("modules")
-	s.array(0)
+	s.Map(7)
+	s.Pair("server", "redis")
+	s.Pair("version", redisVersion)
+	s.PairInt("proto", int64(s.Proto))
+	s.PairInt("id", s.about.id)
+	s.Pair("mode", s.srv.mode())
+	s.Pair("role", s.srv.helloRole())
+	s.Bulk("modules")
+	s.Array(0)
 }
 
 func runSelect(s *session, args [][]byte) {
-	switch n, ok := parseInt(args[1]); {
+	switch n, ok := arg.Int(args[1]); {
 	case !ok:
-		s.fail(notInteger("db", "must be 0", args[1]))
+		s.fail(arg.NotInteger("db", "must be 0", args[1]))
 	case n != 0:
 		s.fail(errDBIndex)
 	default:
-		s.ok()
+		s.OK()
 	}
 }
 
 func runQuit(s *session, _ [][]byte) {
-	s.ok()
+	s.OK()
 	s.closing = true
 }
 
@@ -147,17 +153,17 @@ func runReset(s *session, _ [][]byte) {
 	s.begin()
 	s.about.update(func(i *clientInfo) { i.name = "" })
 	s.speak(2)
-	s.simple("RESET")
+	s.Simple("RESET")
 }
 
 // checkClientText checks whether CLIENT LIST can show b on its line.
 func checkClientText(what string, b []byte) error {
 	if len(b) > maxClientTextBytes {
-		return replyError("ERR " + what + " must be at most " + strconv.Itoa(maxClientTextBytes) + " bytes, not " + strconv.Itoa(len(b)))
+		return resp.Error("ERR " + what + " must be at most " + strconv.Itoa(maxClientTextBytes) + " bytes, not " + strconv.Itoa(len(b)))
 	}
 	for _, c := range b {
 		if c < '!' || c > '~' {
-			return replyError("ERR " + what + " cannot contain spaces, newlines or special characters.")
+			return resp.Error("ERR " + what + " cannot contain spaces, newlines or special characters.")
 		}
 	}
 	return nil

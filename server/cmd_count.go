@@ -1,6 +1,10 @@
 package server
 
-import "github.com/weir-project/weir/engine"
+import (
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/scripts"
+)
 
 // What limiter libraries send beside their scripts, on the counts that these keep, and on
 // strings (cmd_string.go).
@@ -63,14 +67,14 @@ func planGet(s *session, args [][]byte) error {
 
 func answerGet(s *session, ops []engine.Op, ds []engine.Decision) {
 	if text, ok := s.policyText(ops, ds); ok && ds[0].ScriptAnswer()[1] == -2 { // no string is there
-		s.bulk(text)
+		s.Bulk(text)
 		return
 	}
 	s.value(&ds[0])
 }
 
 func answerCount(s *session, _ []engine.Op, ds []engine.Decision) {
-	replyOne(&s.replyWriter, ds[0].ScriptAnswer())
+	scripts.ReplyOne(&s.Writer, ds[0].ScriptAnswer())
 }
 
 // setCount plans SET of a count with at most a time to live, as every version of weir does
@@ -116,7 +120,7 @@ func stepArg(b []byte) (int64, error) {
 	n, ok := redisInt(b)
 	switch {
 	case !ok:
-		return 0, notInteger("n", "must be a whole number", b)
+		return 0, arg.NotInteger("n", "must be a whole number", b)
 	case n < -engine.MaxUnits || n > engine.MaxUnits:
 		return 0, errOverflow
 	}
@@ -133,7 +137,7 @@ func planExpire(name, word string) func(*session, [][]byte) error {
 		}
 		n, ok := redisInt(args[2])
 		if !ok {
-			return notInteger("time", "must be a whole number", args[2])
+			return arg.NotInteger("time", "must be a whole number", args[2])
 		}
 		ms, err := s.fromNow(name, word, n, args[2])
 		if err != nil {

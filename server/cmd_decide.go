@@ -193,10 +193,10 @@ func orElse(text, otherwise string) string {
 }
 
 func answerFive(s *session, _ []engine.Op, ds []engine.Decision) {
-	s.out = appendDecision(s.out, "*5\r\n", &ds[0])
+	s.Out = appendDecision(s.Out, "*5\r\n", &ds[0])
 }
 
 func answerAcquire(s *session, ops []engine.Op, ds []engine.Decision) {
-	s.out = appendDecision(s.out, "*6\r\n", &ds[0])
-	s.out = redcon.AppendBulk(s.out, ops[0].Text)
+	s.Out = appendDecision(s.Out, "*6\r\n", &ds[0])
+	s.Out = redcon.AppendBulk(s.Out, ops[0].Text)
 }

@@ -68,12 +68,12 @@ func answerCell(s *session, _ []engine.Op, ds []engine.Decision) {
 	if d.Allowed == 0 {
 		retry = wholeSeconds(d.RetryMs)
 	}
-	s.array(5)
-	s.int(1 - d.Allowed)
-	s.int(d.Limit)
-	s.int(d.Remaining)
-	s.int(retry)
-	s.int(wholeSeconds(d.ResetMs))
+	s.Array(5)
+	s.Int(1 - d.Allowed)
+	s.Int(d.Limit)
+	s.Int(d.Remaining)
+	s.Int(retry)
+	s.Int(wholeSeconds(d.ResetMs))
 }
 
 // answerCrab is the order of throttlecrab: the flag the other way round, the
@@ -84,18 +84,18 @@ func answerCrab(s *session, _ []engine.Op, ds []engine.Decision) {
 	if d.Allowed == 0 {
 		retry = wholeSeconds(d.RetryMs)
 	}
-	s.array(5)
-	s.int(d.Allowed)
-	s.int(d.Limit)
-	s.int(d.Remaining)
-	s.int(wholeSeconds(d.ResetMs))
-	s.int(retry)
+	s.Array(5)
+	s.Int(d.Allowed)
+	s.Int(d.Limit)
+	s.Int(d.Remaining)
+	s.Int(wholeSeconds(d.ResetMs))
+	s.Int(retry)
 }
 
 func answerIncr(s *session, _ []engine.Op, ds []engine.Decision) {
-	s.array(2)
-	s.int(ds[0].Remaining)
-	s.int(ds[0].Allowed)
+	s.Array(2)
+	s.Int(ds[0].Remaining)
+	s.Int(ds[0].Allowed)
 }
 
 // wholeSeconds rounds up, so that who waits as long as told is never early; -1

@@ -54,10 +54,10 @@ func holdCommands() []*command {
 }
 
 func answerReserve(s *session, ops []engine.Op, ds []engine.Decision) {
-	s.out = appendDecision(s.out, "*6\r\n", &ds[0])
+	s.Out = appendDecision(s.Out, "*6\r\n", &ds[0])
 	if ds[0].Allowed == 0 {
-		s.null()
+		s.Null()
 		return
 	}
-	s.bulkBytes(ops[0].ID)
+	s.BulkBytes(ops[0].ID)
 }

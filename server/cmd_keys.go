@@ -8,6 +8,8 @@ import (
 	"github.com/tidwall/redcon"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
 )
 
 const (
@@ -33,12 +35,12 @@ func keyCommands() []*command {
 		{name: "TYPE", arity: 2, syntax: "key", summary: "The algorithm of a limiter, string for state of scripts and clients, or none", flags: "readonly fast", keys: oneKey, run: runType},
 		{name: "EXISTS", arity: -2, syntax: "key [key ...]", summary: "How many of the keys are not idle", flags: "readonly fast", keys: keySpec{1, -1, 1}, run: runExists},
 		{name: "RANDOMKEY", arity: 1, summary: "Some key that is not idle", flags: "readonly", run: runRandomKey},
-		{name: "DBSIZE", arity: 1, summary: "The number of keys that are not idle", flags: "readonly fast", run: func(s *session, _ [][]byte) { s.int(s.srv.lim.Len()) }},
+		{name: "DBSIZE", arity: 1, summary: "The number of keys that are not idle", flags: "readonly fast", run: func(s *session, _ [][]byte) { s.Int(s.srv.lim.Len()) }},
 		{name: "MEMORY", arity: -2, summary: "Memory of keys and of the server", flags: "readonly", subs: []*command{
 			{name: "USAGE", arity: -3, syntax: "key [SAMPLES n]", summary: "Bytes a limiter takes, with its share of the index", flags: "readonly", keys: keySpec{2, 2, 1}, run: runMemoryUsage},
 			{name: "STATS", arity: 2, summary: "Bytes of the server and of its limiters", run: runMemoryStats},
 			{name: "DOCTOR", arity: 2, summary: "Says where to look", run: func(s *session, _ [][]byte) {
-				s.verbatim("Limiters that are idle take no memory. INFO memory shows what the others take, and the bound.\n")
+				s.Verbatim("Limiters that are idle take no memory. INFO memory shows what the others take, and the bound.\n")
 			}},
 		}},
 		{name: "OBJECT", arity: -2, summary: "How a limiter is stored", flags: "readonly", subs: []*command{
@@ -57,23 +59,23 @@ func (s *session) ttl(key []byte, unitMs int64) {
 	info, ok := s.inspect(key)
 	switch {
 	case !ok:
-		s.int(-2)
+		s.Int(-2)
 	case info.IdleInMs < 0 || info.BlockedMs < 0:
-		s.int(-1)
+		s.Int(-1)
 	case unitMs == 1000 && info.Algorithm == engine.Scripted && info.BlockedMs == 0: // as Redis rounds
-		s.int((info.IdleInMs + unitMs/2) / unitMs)
+		s.Int((info.IdleInMs + unitMs/2) / unitMs)
 	default: // a key is there until its limiter is idle and its block over
-		s.int((max(info.IdleInMs, info.BlockedMs) + unitMs - 1) / unitMs)
+		s.Int((max(info.IdleInMs, info.BlockedMs) + unitMs - 1) / unitMs)
 	}
 }
 
 func runType(s *session, args [][]byte) {
 	if s.isBlacklist(args[1]) && len(s.blacklist()) > 0 {
-		s.simple("set")
+		s.Simple("set")
 		return
 	}
 	info, _ := s.inspect(args[1])
-	s.simple(typeName(info.Algorithm))
+	s.Simple(typeName(info.Algorithm))
 }
 
 // typeName is what TYPE answers: Redis' own name for what scripts and clients keep.
@@ -91,55 +93,55 @@ func runExists(s *session, args [][]byte) {
 			n++
 		}
 	}
-	s.int(n)
+	s.Int(n)
 }
 
 func runRandomKey(s *session, _ [][]byte) {
 	if key := s.srv.lim.RandomKey(); key != nil {
 		shown, _ := shownName(s.srv.lim.Policies(), nil, key)
-		s.bulkBytes(shown)
+		s.BulkBytes(shown)
 		return
 	}
-	s.null()
+	s.Null()
 }
 
 func runMemoryUsage(s *session, args [][]byte) {
-	if len(args) != 3 && (len(args) != 5 || !isWord(args[3], "SAMPLES")) {
-		s.fail(errSyntax)
+	if len(args) != 3 && (len(args) != 5 || !arg.Is(args[3], "SAMPLES")) {
+		s.fail(arg.ErrSyntax)
 		return
 	}
 	if info, ok := s.inspect(args[2]); ok {
-		s.int(int64(info.Bytes))
+		s.Int(int64(info.Bytes))
 		return
 	}
-	s.null()
+	s.Null()
 }
 
 func runMemoryStats(s *session, _ [][]byte) {
 	used, resident := processMemory()
 	stats := s.srv.lim.Stats()
-	s.mapOf(4)
-	s.pairInt("total.allocated", int64(used))
-	s.pairInt("process.resident", int64(resident))
-	s.pairInt("dataset.bytes", stats.MemoryBytes)
-	s.pairInt("keys.count", stats.Keys)
+	s.Map(4)
+	s.PairInt("total.allocated", int64(used))
+	s.PairInt("process.resident", int64(resident))
+	s.PairInt("dataset.bytes", stats.MemoryBytes)
+	s.PairInt("keys.count", stats.Keys)
 }
 
 func runEncoding(s *session, args [][]byte) {
 	if _, ok := s.inspect(args[2]); ok {
-		s.bulk("packed")
+		s.Bulk("packed")
 		return
 	}
-	s.null()
+	s.Null()
 }
 
 func runFlush(s *session, args [][]byte) {
-	if len(args) > 2 || len(args) == 2 && !isWord(args[1], "ASYNC") && !isWord(args[1], "SYNC") {
-		s.fail(errSyntax)
+	if len(args) > 2 || len(args) == 2 && !arg.Is(args[1], "ASYNC") && !arg.Is(args[1], "SYNC") {
+		s.fail(arg.ErrSyntax)
 		return
 	}
 	if s.guarded(s.srv.lim.Clear()) {
-		s.ok()
+		s.OK()
 	}
 }
 
@@ -158,8 +160,8 @@ func runKeys(s *session, args [][]byte) {
 		s.fail(errTooManyKeys)
 		return
 	}
-	s.array(found.n)
-	s.out = append(s.out, found.replies...)
+	s.Array(found.n)
+	s.Out = append(s.Out, found.replies...)
 }
 
 // keyList collects keys as the elements of a reply. A scan holds a lock while it
@@ -234,7 +236,7 @@ func (s *session) newKeyList(pattern []byte, keep func(key []byte, a engine.Algo
 func runScan(s *session, args [][]byte) {
 	cursor, err := strconv.ParseUint(string(args[1]), 10, 64)
 	if err != nil || cursor > math.MaxInt64 {
-		s.fail(replyError("ERR invalid cursor: cursor must be 0, or what SCAN answered, not " + quote(args[1])))
+		s.fail(resp.Error("ERR invalid cursor: cursor must be 0, or what SCAN answered, not " + resp.Quote(args[1])))
 		return
 	}
 	count, pattern, keep, err := scanOptions(args[2:])
@@ -244,10 +246,10 @@ func runScan(s *session, args [][]byte) {
 	found := s.newKeyList(pattern, keep)
 	cursor = s.srv.lim.Scan(cursor, count, found.visit)
 	found.sift()
-	s.array(2)
-	s.bulk(strconv.FormatUint(cursor, 10))
-	s.array(found.n)
-	s.out = append(s.out, found.replies...)
+	s.Array(2)
+	s.Bulk(strconv.FormatUint(cursor, 10))
+	s.Array(found.n)
+	s.Out = append(s.Out, found.replies...)
 }
 
 func scanOptions(args [][]byte) (count int, pattern []byte, keep func([]byte, engine.Algorithm) bool, err error) {
@@ -256,21 +258,21 @@ func scanOptions(args [][]byte) (count int, pattern []byte, keep func([]byte, en
 	for ; len(args) > 0; args = args[2:] {
 		switch {
 		case len(args) < 2:
-			return 0, nil, nil, errSyntax
-		case isWord(args[0], "MATCH"):
+			return 0, nil, nil, arg.ErrSyntax
+		case arg.Is(args[0], "MATCH"):
 			if pattern = args[1]; len(pattern) > maxPatternBytes {
 				return 0, nil, nil, errPatternLong
 			}
-		case isWord(args[0], "COUNT"):
-			n, err := unitsArg("COUNT", args[1], 1, math.MaxInt64)
+		case arg.Is(args[0], "COUNT"):
+			n, err := arg.Units("COUNT", args[1], 1, math.MaxInt64)
 			if err != nil {
 				return 0, nil, nil, err
 			}
 			count = int(min(n, maxScanCount))
-		case isWord(args[0], "TYPE"):
+		case arg.Is(args[0], "TYPE"):
 			kind = lower(args[1])
 		default:
-			return 0, nil, nil, errSyntax
+			return 0, nil, nil, arg.ErrSyntax
 		}
 	}
 	return count, pattern, func(key []byte, a engine.Algorithm) bool {

@@ -6,6 +6,9 @@ import (
 	"strconv"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/policytext"
+	"github.com/weir-project/weir/server/resp"
 )
 
 const staleField = "In a cluster also `stale_ms`: how old the answer may be, 0 unless `READONLY` was sent."
@@ -55,12 +58,12 @@ func runInspect(s *session, args [][]byte) {
 		return
 	}
 	fields := fieldsOf(&info)
-	s.mapOf(len(fields) + s.staleFields())
+	s.Map(len(fields) + s.staleFields())
 	for _, f := range fields {
 		if f.number {
-			s.pairInt(f.name, f.n)
+			s.PairInt(f.name, f.n)
 		} else {
-			s.pair(f.name, f.text)
+			s.Pair(f.name, f.text)
 		}
 	}
 	s.stale()
@@ -73,9 +76,9 @@ func runHashAll(s *session, args [][]byte) {
 		runInspect(s, args)
 		return
 	}
-	s.mapOf(len(info.Hash))
+	s.Map(len(info.Hash))
 	for _, f := range info.Hash {
-		s.pair(f.Name, f.Value)
+		s.Pair(f.Name, f.Value)
 	}
 }
 
@@ -83,7 +86,7 @@ func runHashGet(s *session, args [][]byte) { s.hashValue(s.hashOf(args[1]), args
 
 func runHashGetSome(s *session, args [][]byte) {
 	hash := s.hashOf(args[1])
-	s.array(len(args) - 2)
+	s.Array(len(args) - 2)
 	for _, name := range args[2:] {
 		s.hashValue(hash, name)
 	}
@@ -111,11 +114,11 @@ func (s *session) hashOf(key []byte) []engine.HashField {
 func (s *session) hashValue(hash []engine.HashField, name []byte) {
 	for _, f := range hash {
 		if f.Name == string(name) {
-			s.bulk(f.Value)
+			s.Bulk(f.Value)
 			return
 		}
 	}
-	s.null()
+	s.Null()
 }
 
 // field is one field of the description of a limiter: a text or a number.
@@ -130,7 +133,7 @@ func fieldsOf(info *engine.Info) []field {
 	number := func(name string, n int64) field { return field{name: name, n: n, number: true} }
 	fields := []field{
 		{name: "algorithm", text: info.Algorithm.String()},
-		{name: "rule", text: ruleText(info.Limit)},
+		{name: "rule", text: policytext.Rule(info.Limit)},
 		number("limit", info.Limit.Max),
 		number("used", info.Used),
 		number("remaining", info.Remaining),
@@ -207,23 +210,23 @@ func (s *session) planDecision(by *command, args [][]byte, codes ...engine.OpCod
 }
 
 func notDecision(name []byte) error {
-	return badArgument("command", "must be a decision, like RL.TOKENBUCKET", name)
+	return arg.Bad("command", "must be a decision, like RL.TOKENBUCKET", name)
 }
 
 func (s *session) explanation(op *engine.Op, d *engine.Decision, info engine.Info) {
-	s.mapOf(8 + s.staleFields())
-	s.pairInt("allowed", d.Allowed)
-	s.pairInt("remaining", d.Remaining)
-	s.pairInt("retry_after_ms", d.RetryMs)
-	s.pairInt("reset_after_ms", d.ResetMs)
-	s.pairInt("limit", d.Limit)
-	s.pair("algorithm", op.Limit.Algorithm.String())
-	s.pair("rule", ruleText(op.Limit))
+	s.Map(8 + s.staleFields())
+	s.PairInt("allowed", d.Allowed)
+	s.PairInt("remaining", d.Remaining)
+	s.PairInt("retry_after_ms", d.RetryMs)
+	s.PairInt("reset_after_ms", d.ResetMs)
+	s.PairInt("limit", d.Limit)
+	s.Pair("algorithm", op.Limit.Algorithm.String())
+	s.Pair("rule", policytext.Rule(op.Limit))
 	reason := why(op, d, info)
 	if !info.Blocked && s.fromBlocked(op) {
 		reason = s.fromText(op)
 	}
-	s.pair("why", reason)
+	s.Pair("why", reason)
 	s.stale()
 }
 
@@ -263,7 +266,7 @@ func lastStep(l *engine.Limit) engine.Step { return l.Steps.At(l.Steps.Len() - 1
 func blockText(key []byte, info *engine.Info) string {
 	by := ""
 	if info.BlockedBy != string(key) {
-		by = " by RL.BLOCK " + quote([]byte(info.BlockedBy)) + " EVERYWHERE"
+		by = " by RL.BLOCK " + resp.Quote([]byte(info.BlockedBy)) + " EVERYWHERE"
 	}
 	return "the key is blocked" + by + forHowLong(info.BlockedMs) + reasonText(info.Reason)
 }
@@ -280,7 +283,7 @@ func (s *session) fromBlocked(op *engine.Op) bool {
 // fromText says which block of an address denies an operation.
 func (s *session) fromText(op *engine.Op) string {
 	info, _ := s.inspect(op.From)
-	return "its address is blocked by RL.BLOCK " + quote(op.From) + " EVERYWHERE" + forHowLong(info.BlockedMs) + reasonText(info.Reason)
+	return "its address is blocked by RL.BLOCK " + resp.Quote(op.From) + " EVERYWHERE" + forHowLong(info.BlockedMs) + reasonText(info.Reason)
 }
 
 func units(n int64) string {

@@ -40,7 +40,7 @@ func multiCommands() []*command {
 		{name: "DISCARD", arity: 1, summary: "Drop the transaction", run: runDiscard, atOnce: true},
 		{name: "WATCH", arity: -2, syntax: "key [key ...]", summary: "Refused: a transaction is one atomic step", keys: keySpec{1, -1, 1}, atOnce: true,
 			run: func(s *session, _ [][]byte) { s.fail(errWatch) }},
-		{name: "UNWATCH", arity: 1, summary: "Accepted without effect", run: func(s *session, _ [][]byte) { s.ok() }},
+		{name: "UNWATCH", arity: 1, summary: "Accepted without effect", run: func(s *session, _ [][]byte) { s.OK() }},
 	}
 	for _, cmd := range commands {
 		cmd.group, cmd.flags = groupMulti, "noscript loading stale fast"
@@ -56,7 +56,7 @@ func runMulti(s *session, _ [][]byte) {
 	s.tx = &transaction{broken: s.wasRefusedCaching()}
 	s.about.update(func(i *clientInfo) { i.queued = 0 })
 	s.refresh()
-	s.ok()
+	s.OK()
 }
 
 // wasRefusedCaching: some clients do not look at the answer to CLIENT CACHING and
@@ -72,7 +72,7 @@ func runDiscard(s *session, _ [][]byte) {
 		return
 	}
 	s.endTransaction()
-	s.ok()
+	s.OK()
 }
 
 func (s *session) endTransaction() {
@@ -107,7 +107,7 @@ func (s *session) enqueue(cmd *command, args [][]byte) {
 	tx.values += values
 	tx.queue = append(tx.queue, queued{cmd: cmd, args: cloneArgs(args)})
 	s.about.update(func(i *clientInfo) { i.queued = len(tx.queue) })
-	s.simple("QUEUED")
+	s.Simple("QUEUED")
 }
 
 // reserve counts size more bytes, those beyond the free ones in held as well.
@@ -188,12 +188,12 @@ func (s *session) decideAll(tx *transaction, b *batch) {
 	}
 	s.executing = true
 	defer func() { s.executing = false }()
-	mark, at := len(s.out), 0
-	s.array(len(tx.queue))
+	mark, at := len(s.Out), 0
+	s.Array(len(tx.queue))
 	for i := range tx.queue {
 		q := &tx.queue[i]
 		switch {
-		case q.cmd.plan == nil && len(s.out)-mark > maxExecBytes:
+		case q.cmd.plan == nil && len(s.Out)-mark > maxExecBytes:
 			s.reject(q.cmd, errExecTooLong)
 		case q.cmd.plan == nil:
 			s.carryOut(q.cmd, q.args)

@@ -4,6 +4,9 @@ import (
 	"slices"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/policytext"
+	"github.com/weir-project/weir/server/resp"
 )
 
 var paramPolicy = param{"name", "the policy: 1 to 64 letters, digits and -_.:"}
@@ -45,7 +48,7 @@ func policyCommands() []*command {
 // policyChange completes a subcommand that changes a policy with what package policytext
 // knows of it.
 func policyChange(cmd *command) *command {
-	c := findChange([]byte(cmd.name))
+	c := policytext.Find([]byte(cmd.name))
 	cmd.arity, cmd.syntax = c.Arity, c.Syntax
 	cmd.plan = func(s *session, args [][]byte) error { return c.Read(s.batch.next(), args) }
 	return cmd
@@ -100,26 +103,26 @@ func policyOverrideCommand() *command {
 	})
 }
 
-func answerDeleted(s *session, _ []engine.Op, ds []engine.Decision) { s.int(ds[0].Allowed) }
+func answerDeleted(s *session, _ []engine.Op, ds []engine.Decision) { s.Int(ds[0].Allowed) }
 
 // runPolicyList reads: [OWNER owner].
 func runPolicyList(s *session, args [][]byte) {
 	all := s.srv.lim.Policies().All()
 	if len(args) > 2 {
-		if len(args) != 4 || !isWord(args[2], "OWNER") {
-			s.fail(badArgument("option", "must be OWNER owner", args[2]))
+		if len(args) != 4 || !arg.Is(args[2], "OWNER") {
+			s.fail(arg.Bad("option", "must be OWNER owner", args[2]))
 			return
 		}
-		owner, err := ownerArg(args[3])
+		owner, err := policytext.Owner(args[3])
 		if err != nil {
 			s.fail(err)
 			return
 		}
 		all = slices.DeleteFunc(all, func(p *engine.Policy) bool { return p.Owner != owner })
 	}
-	s.array(len(all))
+	s.Array(len(all))
 	for _, p := range all {
-		s.bulk(p.Name)
+		s.Bulk(p.Name)
 	}
 }
 
@@ -130,41 +133,41 @@ func runPolicyGet(s *session, args [][]byte) {
 		return
 	}
 	counts := p.Counts()
-	s.mapOf(14 + s.staleFields())
-	s.pair("name", p.Name)
-	s.pairInt("version", int64(p.Version))
-	s.bulk("limits")
-	s.strings(limitTexts(p.Limits))
-	s.pairInt("shadow", int64(oneIf(p.Shadow)))
-	s.pairInt("disabled", int64(oneIf(p.Disabled)))
-	s.pairInt("retry_after_ms", (p.RetryNs+1e6-1)/1e6) // as denials tell it
-	s.pair("reserved", reservedText(p.Reserved))
-	s.bulk("overrides")
-	s.array(len(p.Overrides))
+	s.Map(14 + s.staleFields())
+	s.Pair("name", p.Name)
+	s.PairInt("version", int64(p.Version))
+	s.Bulk("limits")
+	s.Strings(policytext.Limits(p.Limits))
+	s.PairInt("shadow", int64(oneIf(p.Shadow)))
+	s.PairInt("disabled", int64(oneIf(p.Disabled)))
+	s.PairInt("retry_after_ms", (p.RetryNs+1e6-1)/1e6) // as denials tell it
+	s.Pair("reserved", policytext.Reserved(p.Reserved))
+	s.Bulk("overrides")
+	s.Array(len(p.Overrides))
 	for i := range p.Overrides {
 		s.override(&p.Overrides[i])
 	}
-	s.pairInt("admitted", counts.Admitted)
-	s.pairInt("denied", counts.Denied)
-	s.pairInt("shadowed", counts.Shadowed)
-	s.pair("owner", p.Owner)
-	s.pair("layout", p.Layout)
-	s.pair("report", reportText(p.ReportNs))
+	s.PairInt("admitted", counts.Admitted)
+	s.PairInt("denied", counts.Denied)
+	s.PairInt("shadowed", counts.Shadowed)
+	s.Pair("owner", p.Owner)
+	s.Pair("layout", p.Layout)
+	s.Pair("report", policytext.Report(p.ReportNs))
 	s.stale()
 }
 
 // override writes an override: its pattern, its limits, and how long it still holds.
 func (s *session) override(o *engine.Override) {
-	s.array(3)
-	s.bulk(o.Pattern)
-	s.strings(limitTexts(o.Limits))
+	s.Array(3)
+	s.Bulk(o.Pattern)
+	s.Strings(policytext.Limits(o.Limits))
 	if o.UntilNs == engine.Never {
-		s.int(-1)
+		s.Int(-1)
 		return
 	}
-	s.int((max(o.UntilNs-s.srv.lim.Now().NowNs, 0) + 999_999) / 1_000_000)
+	s.Int((max(o.UntilNs-s.srv.lim.Now().NowNs, 0) + 999_999) / 1_000_000)
 }
 
 func noPolicy(name []byte) error {
-	return replyError("ERR there is no policy " + quote(name) + ", RL.POLICY LIST names them all")
+	return resp.Error("ERR there is no policy " + resp.Quote(name) + ", RL.POLICY LIST names them all")
 }

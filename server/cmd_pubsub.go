@@ -49,18 +49,18 @@ func pubsubCommand() *command {
 					return
 				}
 				names := slices.Sorted(maps.Keys(s.srv.hub.subscribers(false)))
-				s.strings(slices.DeleteFunc(names, func(n string) bool { return !engine.MatchGlob(pattern, []byte(n)) }))
+				s.Strings(slices.DeleteFunc(names, func(n string) bool { return !engine.MatchGlob(pattern, []byte(n)) }))
 			}},
 			{name: "NUMSUB", arity: -2, syntax: "[channel ...]", summary: "How many listen to each channel", run: func(s *session, args [][]byte) {
 				counts := s.srv.hub.subscribers(false)
-				s.array(2 * len(args[2:]))
+				s.Array(2 * len(args[2:]))
 				for _, name := range args[2:] {
-					s.bulkBytes(name)
-					s.int(int64(counts[string(name)]))
+					s.BulkBytes(name)
+					s.Int(int64(counts[string(name)]))
 				}
 			}},
 			{name: "NUMPAT", arity: 2, summary: "How many patterns are listened to", run: func(s *session, _ [][]byte) {
-				s.int(int64(len(s.srv.hub.subscribers(true))))
+				s.Int(int64(len(s.srv.hub.subscribers(true))))
 			}},
 		},
 	}
@@ -71,7 +71,7 @@ type topics []topic
 
 // onlyTopics says whether a RESP2 client is subscribed, which leaves it only a
 // few commands: its replies could not be told from messages.
-func (s *session) onlyTopics() bool { return s.proto < 3 && len(s.topics) > 0 }
+func (s *session) onlyTopics() bool { return s.Proto < 3 && len(s.topics) > 0 }
 
 func (s *session) subscribe(names [][]byte, pattern bool) {
 	kind := kindOf("subscribe", pattern)
@@ -127,14 +127,14 @@ func kindOf(verb string, pattern bool) string {
 // confirm answers one channel of a SUBSCRIBE or UNSUBSCRIBE with the number of
 // subscriptions there are now.
 func (s *session) confirm(kind string, name []byte) {
-	s.pushOf(3)
-	s.bulk(kind)
+	s.Push(3)
+	s.Bulk(kind)
 	if name == nil {
-		s.null()
+		s.Null()
 	} else {
-		s.out = redcon.AppendBulk(s.out, name)
+		s.Out = redcon.AppendBulk(s.Out, name)
 	}
-	s.int(int64(len(s.topics)))
+	s.Int(int64(len(s.topics)))
 }
 
 // topicsChanged tells the rest of the session and CLIENT LIST.

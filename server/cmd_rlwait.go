@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
 )
 
 // maxTimeout bounds TIMEOUT of RL.WAIT, so that what is mistyped passes; no client keeps
@@ -11,10 +13,10 @@ import (
 const maxTimeout = time.Hour
 
 var (
-	errStopping = replyError("TRYAGAIN not applied, send it again: the server is stopping")
+	errStopping = resp.Error("TRYAGAIN not applied, send it again: the server is stopping")
 
-	errWaitToStrike replyError = "ERR RL.WAIT takes RL.STRIKE with COST 0 only: every try would be another strike"
-	errWaitWithID   replyError = "ERR RL.WAIT takes no ID: the same request is tried again, and an ID would answer every try like the first"
+	errWaitToStrike resp.Error = "ERR RL.WAIT takes RL.STRIKE with COST 0 only: every try would be another strike"
+	errWaitWithID   resp.Error = "ERR RL.WAIT takes no ID: the same request is tried again, and an ID would answer every try like the first"
 )
 
 func rlWaitCommand() *command {
@@ -79,12 +81,12 @@ type heldRequest struct {
 // held reads the arguments of RL.WAIT.
 func (s *session) held(args [][]byte) (*heldRequest, error) {
 	n := len(args) - 2
-	if !isWord(args[n], "TIMEOUT") {
-		return nil, replyError("ERR RL.WAIT must end with TIMEOUT and a duration, like TIMEOUT 2s")
+	if !arg.Is(args[n], "TIMEOUT") {
+		return nil, resp.Error("ERR RL.WAIT must end with TIMEOUT and a duration, like TIMEOUT 2s")
 	}
-	ns, err := durationArg("TIMEOUT", args[n+1])
+	ns, err := arg.Duration("TIMEOUT", args[n+1])
 	if err == nil && ns > int64(maxTimeout) {
-		err = badArgument("TIMEOUT", "must be at most 1h", args[n+1])
+		err = arg.Bad("TIMEOUT", "must be at most 1h", args[n+1])
 	}
 	if err != nil {
 		return nil, err

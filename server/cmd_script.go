@@ -5,13 +5,16 @@ import (
 	"strconv"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/scripts"
 )
 
 const (
-	errNoScript   replyError = "NOSCRIPT No matching script. Please use EVAL."
-	errFewKeys    replyError = "ERR Number of keys can't be greater than number of args"
-	errNegKeys    replyError = "ERR Number of keys can't be negative"
-	errNotBusy    replyError = "NOTBUSY No scripts in execution right now."
+	errNoScript   resp.Error = "NOSCRIPT No matching script. Please use EVAL."
+	errFewKeys    resp.Error = "ERR Number of keys can't be greater than number of args"
+	errNegKeys    resp.Error = "ERR Number of keys can't be negative"
+	errNotBusy    resp.Error = "NOTBUSY No scripts in execution right now."
 	scriptNatives            = "`weir dialects` lists what is recognised; RL.TOKENBUCKET, RL.FIXED, RL.SLIDING, RL.SLIDINGCOUNTER and RL.ACQUIRE do natively what limiter scripts do"
 )
 
@@ -55,7 +58,7 @@ func scriptCommands() []*command {
 }
 
 func planEvalSHA(s *session, args [][]byte) error {
-	sc := scriptsKnown.ofSum(args[1])
+	sc := scripts.Known.OfSum(args[1])
 	if sc == nil {
 		return errNoScript
 	}
@@ -74,35 +77,35 @@ func planEval(s *session, args [][]byte) error {
 }
 
 // recognise finds the script with a text, or says what to do instead.
-func recognise(text []byte) (*script, error) {
-	sc, sum := scriptsKnown.ofText(text)
+func recognise(text []byte) (*scripts.Script, error) {
+	sc, sum := scripts.Known.OfText(text)
 	switch {
 	case sc != nil:
 		return sc, nil
-	case len(text) > maxScriptBytes:
-		return nil, replyError("ERR weir runs no Lua, and recognises no script of " + strconv.Itoa(len(text)) + " bytes; " + scriptNatives)
+	case len(text) > scripts.MaxBytes:
+		return nil, resp.Error("ERR weir runs no Lua, and recognises no script of " + strconv.Itoa(len(text)) + " bytes; " + scriptNatives)
 	}
-	return nil, replyError("ERR weir runs no Lua, and does not recognise the script with the SHA-1 " + hex.EncodeToString(sum[:]) + "; " + scriptNatives)
+	return nil, resp.Error("ERR weir runs no Lua, and does not recognise the script with the SHA-1 " + hex.EncodeToString(sum[:]) + "; " + scriptNatives)
 }
 
 // planScript reads numkeys, keys and arguments of a script.
-func (s *session) planScript(sc *script, args [][]byte) error {
+func (s *session) planScript(sc *scripts.Script, args [][]byte) error {
 	n, err := scriptKeys(args)
 	keys := args[1:]
 	switch {
 	case err != nil:
 		return err
-	case n != sc.keys || len(keys)-sc.keys != len(sc.args):
-		return replyError("ERR " + sc.name + " takes " + strconv.Itoa(sc.keys) + " keys and " + strconv.Itoa(len(sc.args)) + " arguments")
+	case n != sc.Keys || len(keys)-sc.Keys != len(sc.Args):
+		return resp.Error("ERR " + sc.Name + " takes " + strconv.Itoa(sc.Keys) + " keys and " + strconv.Itoa(len(sc.Args)) + " arguments")
 	}
 	op, err := s.op(engine.OpScript, keys[0])
 	if err != nil {
 		return err
 	}
 	op.Script = s.batch.nextScript()
-	op.Script.ID = sc.id
-	argv := keys[sc.keys:]
-	if err := readArgs(sc.args, op.Script, argv); err != nil {
+	op.Script.ID = sc.ID
+	argv := keys[sc.Keys:]
+	if err := scripts.ReadArgs(sc.Args, op.Script, argv); err != nil {
 		return err
 	}
 	for _, value := range op.Script.Values {
@@ -110,10 +113,10 @@ func (s *session) planScript(sc *script, args [][]byte) error {
 			return err
 		}
 	}
-	if sc.check == nil {
+	if sc.Check == nil {
 		return nil
 	}
-	return sc.check(op.Script, argv)
+	return sc.Check(op.Script, argv)
 }
 
 // nextScript adds a zero script. Growing leaves earlier ones where their operations
@@ -124,32 +127,32 @@ func (b *batch) nextScript() *engine.Script {
 }
 
 func answerScript(s *session, ops []engine.Op, ds []engine.Decision) {
-	sc, words := scriptsKnown.byID[ops[0].Script.ID], ds[0].ScriptAnswer()
-	if sc.refusal != nil && !s.guarded(sc.refusal(words)) {
+	sc, words := scripts.Known.ByID[ops[0].Script.ID], ds[0].ScriptAnswer()
+	if sc.Refusal != nil && !s.guarded(sc.Refusal(words)) {
 		return
 	}
-	sc.reply(&s.replyWriter, words)
+	sc.Reply(&s.Writer, words)
 }
 
 func runScriptLoad(s *session, args [][]byte) {
 	_, err := recognise(args[2])
 	if s.guarded(err) {
-		_, sum := scriptsKnown.ofText(args[2])
-		s.bulk(hex.EncodeToString(sum[:]))
+		_, sum := scripts.Known.OfText(args[2])
+		s.Bulk(hex.EncodeToString(sum[:]))
 	}
 }
 
 func runScriptExists(s *session, args [][]byte) {
-	s.array(len(args) - 2)
+	s.Array(len(args) - 2)
 	for _, sum := range args[2:] {
-		s.bool(scriptsKnown.ofSum(sum) != nil)
+		s.Bool(scripts.Known.OfSum(sum) != nil)
 	}
 }
 
 func runScriptFlush(s *session, args [][]byte) {
-	if len(args) > 3 || len(args) == 3 && !isWord(args[2], "ASYNC") && !isWord(args[2], "SYNC") {
-		s.fail(replyError("ERR SCRIPT FLUSH only support SYNC|ASYNC option"))
+	if len(args) > 3 || len(args) == 3 && !arg.Is(args[2], "ASYNC") && !arg.Is(args[2], "SYNC") {
+		s.fail(resp.Error("ERR SCRIPT FLUSH only support SYNC|ASYNC option"))
 		return
 	}
-	s.ok()
+	s.OK()
 }

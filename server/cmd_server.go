@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/arg"
 )
 
 func serverCommands() []*command {
@@ -15,14 +16,14 @@ func serverCommands() []*command {
 		{name: "SAVE", arity: 1, summary: "Write what changed to disk, and answer when it is there", flags: "admin noscript no_multi", run: runSave},
 		{name: "BGSAVE", arity: -1, syntax: "[SCHEDULE]", summary: "Write what changed to disk in the background", flags: "admin noscript no_multi", run: runBackgroundSave},
 		{name: "LASTSAVE", arity: 1, summary: "When the last save ended, in Unix time; 0: never", flags: "loading stale fast", run: func(s *session, _ [][]byte) {
-			s.int(lastSaveUnix(s.srv.lim))
+			s.Int(lastSaveUnix(s.srv.lim))
 		}},
 		{name: "SHUTDOWN", arity: -1, syntax: "[NOSAVE|SAVE] [NOW] [FORCE] [ABORT]", summary: "Stop the server", flags: "admin noscript loading stale no_multi", run: runShutdown,
 			details: "weir answers the commands that it has received, and writes the state to disk in any case."},
 		{name: "ROLE", arity: 1, summary: "The role of this node in replication", flags: "noscript loading stale fast", run: runRole},
 		waitCommand(),
 		{name: "MONITOR", arity: 1, summary: "See every command as it comes", flags: "admin noscript loading stale no_multi", run: func(s *session, _ [][]byte) {
-			s.ok()
+			s.OK()
 			s.setMonitor(true)
 		}, details: "Arguments of AUTH and HELLO are not shown. While a client monitors, pipelines are decided command by command, which is slower."},
 	}
@@ -40,9 +41,9 @@ func (s *session) setMonitor(on bool) {
 func runTime(s *session, _ [][]byte) {
 	now := s.srv.lim.Now()
 	us := (now.NowNs + now.WallOffsetNs) / 1000
-	s.array(2)
-	s.bulk(decimal(us / 1e6))
-	s.bulk(decimal(us % 1e6))
+	s.Array(2)
+	s.Bulk(decimal(us / 1e6))
+	s.Bulk(decimal(us % 1e6))
 }
 
 // saver runs BGSAVE, one at a time.
@@ -83,7 +84,7 @@ func runSave(s *session, _ [][]byte) {
 	err := s.srv.lim.Save()
 	v.end(err)
 	if s.guarded(err) {
-		s.ok()
+		s.OK()
 	}
 }
 
@@ -91,8 +92,8 @@ func runSave(s *session, _ [][]byte) {
 func runBackgroundSave(s *session, args [][]byte) {
 	v := s.srv.state.saver
 	switch {
-	case len(args) > 2 || len(args) == 2 && !isWord(args[1], "SCHEDULE"):
-		s.fail(errSyntax)
+	case len(args) > 2 || len(args) == 2 && !arg.Is(args[1], "SCHEDULE"):
+		s.fail(arg.ErrSyntax)
 		return
 	case !v.begin():
 		s.fail(errSaving)
@@ -105,7 +106,7 @@ func runBackgroundSave(s *session, args [][]byte) {
 		}
 		v.end(err)
 	})
-	s.simple("Background saving started")
+	s.Simple("Background saving started")
 }
 
 func lastSaveUnix(lim limiter.Limiter) int64 {
@@ -119,12 +120,12 @@ func lastSaveUnix(lim limiter.Limiter) int64 {
 func runShutdown(s *session, args [][]byte) {
 	for _, a := range args[1:] {
 		switch {
-		case isWord(a, "ABORT") && len(args) == 2:
+		case arg.Is(a, "ABORT") && len(args) == 2:
 			s.fail(errNotStopping)
 			return
-		case isWord(a, "SAVE"), isWord(a, "NOSAVE"), isWord(a, "NOW"), isWord(a, "FORCE"):
+		case arg.Is(a, "SAVE"), arg.Is(a, "NOSAVE"), arg.Is(a, "NOW"), arg.Is(a, "FORCE"):
 		default:
-			s.fail(errSyntax)
+			s.fail(arg.ErrSyntax)
 			return
 		}
 	}

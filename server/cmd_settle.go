@@ -102,6 +102,6 @@ func deleteCommand(name string) *command {
 	}
 }
 
-func answerAllowed(s *session, _ []engine.Op, ds []engine.Decision)   { s.int(ds[0].Allowed) }
-func answerRemaining(s *session, _ []engine.Op, ds []engine.Decision) { s.int(ds[0].Remaining) }
-func answerOK(s *session, _ []engine.Op, _ []engine.Decision)         { s.ok() }
+func answerAllowed(s *session, _ []engine.Op, ds []engine.Decision)   { s.Int(ds[0].Allowed) }
+func answerRemaining(s *session, _ []engine.Op, ds []engine.Decision) { s.Int(ds[0].Remaining) }
+func answerOK(s *session, _ []engine.Op, _ []engine.Decision)         { s.OK() }

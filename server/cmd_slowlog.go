@@ -1,5 +1,10 @@
 package server
 
+import (
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
+)
+
 func slowlogCommands() []*command {
 	return []*command{
 		{
@@ -12,11 +17,11 @@ func slowlogCommands() []*command {
 					reply: "An array of entries: id, Unix time, microseconds, arguments, client address, client name.", run: runSlowlogGet, bulky: true},
 				{name: "LEN", arity: 2, summary: "How many entries there are", run: func(s *session, _ [][]byte) {
 					n, _ := s.srv.slowlog.size()
-					s.int(int64(n))
+					s.Int(int64(n))
 				}},
 				{name: "RESET", arity: 2, summary: "Forget all entries", run: func(s *session, _ [][]byte) {
 					s.srv.slowlog.clear()
-					s.ok()
+					s.OK()
 				}},
 			},
 		},
@@ -27,13 +32,13 @@ func slowlogCommands() []*command {
 func runSlowlogGet(s *session, args [][]byte) {
 	count := int64(10)
 	if len(args) > 3 {
-		s.fail(errSyntax)
+		s.fail(arg.ErrSyntax)
 		return
 	}
 	if len(args) == 3 {
 		var ok bool
-		if count, ok = parseInt(args[2]); !ok || count < -1 {
-			s.fail(replyError("ERR count should be greater than or equal to -1"))
+		if count, ok = arg.Int(args[2]); !ok || count < -1 {
+			s.fail(resp.Error("ERR count should be greater than or equal to -1"))
 			return
 		}
 	}
@@ -41,31 +46,31 @@ func runSlowlogGet(s *session, args [][]byte) {
 		count = maxSlowlogLen
 	}
 	entries := s.srv.slowlog.newest(int(min(count, maxSlowlogLen)))
-	s.array(len(entries))
+	s.Array(len(entries))
 	for _, e := range entries {
-		s.array(6)
-		s.int(e.id)
-		s.int(e.at.Unix())
-		s.int(e.took.Microseconds())
-		s.strings(e.args)
-		s.bulk(e.addr)
-		s.bulk(e.name)
+		s.Array(6)
+		s.Int(e.id)
+		s.Int(e.at.Unix())
+		s.Int(e.took.Microseconds())
+		s.Strings(e.args)
+		s.Bulk(e.addr)
+		s.Bulk(e.name)
 	}
 }
 
 // latencyCommand answers truthfully that no latency events are recorded.
 func latencyCommand() *command {
-	empty := func(s *session, _ [][]byte) { s.array(0) }
+	empty := func(s *session, _ [][]byte) { s.Array(0) }
 	return &command{
 		name: "LATENCY", arity: -2, group: groupServer, flags: "admin loading stale",
 		summary: "Latency events: none are recorded, see SLOWLOG",
 		subs: []*command{
 			{name: "LATEST", arity: 2, summary: "Always empty", run: empty},
 			{name: "HISTORY", arity: 3, syntax: "event", summary: "Always empty", run: empty},
-			{name: "HISTOGRAM", arity: -2, syntax: "[command ...]", summary: "Always empty", run: func(s *session, _ [][]byte) { s.mapOf(0) }},
-			{name: "RESET", arity: -2, syntax: "[event ...]", summary: "Always 0: there is nothing to reset", run: func(s *session, _ [][]byte) { s.int(0) }},
+			{name: "HISTOGRAM", arity: -2, syntax: "[command ...]", summary: "Always empty", run: func(s *session, _ [][]byte) { s.Map(0) }},
+			{name: "RESET", arity: -2, syntax: "[event ...]", summary: "Always 0: there is nothing to reset", run: func(s *session, _ [][]byte) { s.Int(0) }},
 			{name: "DOCTOR", arity: 2, summary: "Says where to look instead", run: func(s *session, _ [][]byte) {
-				s.verbatim("weir records no latency events. Slow commands are in SLOWLOG GET, times per command in INFO commandstats.\n")
+				s.Verbatim("weir records no latency events. Slow commands are in SLOWLOG GET, times per command in INFO commandstats.\n")
 			}},
 		},
 	}

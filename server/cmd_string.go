@@ -4,6 +4,8 @@ import (
 	"strconv"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/scripts"
 )
 
 // Strings: byte strings that limiter libraries keep, which only their client understands. A
@@ -67,7 +69,7 @@ func (s *session) onText(key []byte, id engine.ScriptID, values ...[]byte) (*eng
 // checkValue refuses a byte string that is longer than clients may keep.
 func (s *Server) checkValue(value []byte) error {
 	if len(value) > s.cfg.MaxValueBytes {
-		return replyError("ERR a value must be at most " + strconv.Itoa(s.cfg.MaxValueBytes) + " bytes (--max-value-bytes), not " + strconv.Itoa(len(value)))
+		return resp.Error("ERR a value must be at most " + strconv.Itoa(s.cfg.MaxValueBytes) + " bytes (--max-value-bytes), not " + strconv.Itoa(len(value)))
 	}
 	return nil
 }
@@ -130,7 +132,7 @@ func planGetEx(s *session, args [][]byte) error {
 
 func planMGet(s *session, args [][]byte) error {
 	if most := maxBatchValues / s.srv.cfg.MaxValueBytes; len(args)-1 > most {
-		return replyError("ERR MGET takes at most " + strconv.Itoa(most) + " keys where --max-value-bytes is " + strconv.Itoa(s.srv.cfg.MaxValueBytes))
+		return resp.Error("ERR MGET takes at most " + strconv.Itoa(most) + " keys where --max-value-bytes is " + strconv.Itoa(s.srv.cfg.MaxValueBytes))
 	}
 	for _, key := range args[1:] {
 		if _, err := s.onText(key, engine.TextLook); err != nil {
@@ -155,16 +157,16 @@ func answerSet(s *session, ops []engine.Op, ds []engine.Decision) {
 	case call.ID == engine.TextSet && engine.Truncate(call.Args[0])&engine.TextGetOld != 0:
 		s.value(&ds[0])
 	case call.ID == engine.TextSet && words[3] == 0:
-		s.null()
+		s.Null()
 	default:
-		s.ok()
+		s.OK()
 	}
 }
 
-func answerWasSet(s *session, _ []engine.Op, ds []engine.Decision) { s.int(ds[0].ScriptAnswer()[3]) }
+func answerWasSet(s *session, _ []engine.Op, ds []engine.Decision) { s.Int(ds[0].ScriptAnswer()[3]) }
 
 func answerMGet(s *session, _ []engine.Op, ds []engine.Decision) {
-	s.array(len(ds))
+	s.Array(len(ds))
 	for i := range ds {
 		s.value(&ds[i])
 	}
@@ -173,19 +175,19 @@ func answerMGet(s *session, _ []engine.Op, ds []engine.Decision) {
 func answerLength(s *session, _ []engine.Op, ds []engine.Decision) {
 	switch words := ds[0].ScriptAnswer(); {
 	case words[2] == 1:
-		s.int(int64(len(ds[0].Value)))
+		s.Int(int64(len(ds[0].Value)))
 	case words[1] == -2:
-		s.int(0)
+		s.Int(0)
 	default:
-		s.int(int64(len(strconv.FormatInt(words[0], 10))))
+		s.Int(int64(len(strconv.FormatInt(words[0], 10))))
 	}
 }
 
 // value writes what a script that answers a string found.
 func (s *session) value(d *engine.Decision) {
 	if words := d.ScriptAnswer(); words[2] == 0 {
-		replyGet(&s.replyWriter, words)
+		scripts.ReplyGet(&s.Writer, words)
 		return
 	}
-	s.bulk(d.Value)
+	s.Bulk(d.Value)
 }

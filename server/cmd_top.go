@@ -2,6 +2,7 @@ package server
 
 import (
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
 )
 
 const (
@@ -47,27 +48,27 @@ func runTop(s *session, args [][]byte) {
 		return
 	}
 	heavy := s.srv.lim.Top(v, n)
-	s.array(len(heavy))
+	s.Array(len(heavy))
 	for i := range heavy {
-		s.array(3)
-		s.bulkBytes(heavy[i].Key)
-		s.int(heavy[i].Units)
-		s.int(heavy[i].Error)
+		s.Array(3)
+		s.BulkBytes(heavy[i].Key)
+		s.Int(heavy[i].Units)
+		s.Int(heavy[i].Error)
 	}
 }
 
 func topArgs(args [][]byte) (v engine.Verdict, n int, err error) {
 	switch {
 	case len(args) > 2:
-		return 0, 0, errSyntax
-	case isWord(args[0], "DENIED"):
+		return 0, 0, arg.ErrSyntax
+	case arg.Is(args[0], "DENIED"):
 		v = engine.Denied
-	case !isWord(args[0], "ADMITTED"):
-		return 0, 0, badArgument("what to list", "must be ADMITTED or DENIED", args[0])
+	case !arg.Is(args[0], "ADMITTED"):
+		return 0, 0, arg.Bad("what to list", "must be ADMITTED or DENIED", args[0])
 	}
 	most := int64(defaultTop)
 	if len(args) == 2 {
-		most, err = unitsArg("n", args[1], 1, maxTop)
+		most, err = arg.Units("n", args[1], 1, maxTop)
 	}
 	return v, int(most), err
 }

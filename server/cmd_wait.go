@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/arg"
 )
 
 const (
@@ -27,14 +28,14 @@ func waitCommand() *command {
 }
 
 func runWait(s *session, args [][]byte) {
-	want, okWant := parseInt(args[1])
-	timeoutMs, okTimeout := parseInt(args[2])
+	want, okWant := arg.Int(args[1])
+	timeoutMs, okTimeout := arg.Int(args[2])
 	switch {
 	case !okWant || want < 0:
-		s.fail(notInteger("replicas", "must be a whole number from 0", args[1]))
+		s.fail(arg.NotInteger("replicas", "must be a whole number from 0", args[1]))
 		return
 	case !okTimeout || timeoutMs < 0:
-		s.fail(notInteger("timeout", "must be milliseconds from 0", args[2]))
+		s.fail(arg.NotInteger("timeout", "must be milliseconds from 0", args[2]))
 		return
 	}
 	timeout := maxWait
@@ -44,7 +45,7 @@ func runWait(s *session, args [][]byte) {
 	if s.executing {
 		timeout = 0
 	}
-	s.int(s.srv.awaitReplicas(want, timeout))
+	s.Int(s.srv.awaitReplicas(want, timeout))
 }
 
 // awaitReplicas returns how many nodes besides the leader have everything that

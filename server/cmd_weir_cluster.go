@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
 )
 
 // maxNodeIDBytes bounds the name of a node, which logs and tables show.
@@ -34,35 +36,35 @@ func weirClusterCommand() *command {
 }
 
 func runClusterStatus(s *session, t *limiter.Topology, _ [][]byte) {
-	s.mapOf(10)
-	s.pair("cluster_id", t.ClusterID)
-	s.pair("node", t.Self)
-	s.pair("leader", t.Leader)
-	s.pair("last_leader", t.LastLeader)
-	s.pairInt("term", int64(t.Term))
-	s.pairInt("applied_index", int64(t.AppliedIndex))
-	s.pairInt("commit_index", int64(t.CommitIndex))
-	s.pairInt("stale_ms", ceilMs(s.srv.replica.StaleFor()))
-	s.pairInt("log_format", int64(t.Format))
-	s.bulk("nodes")
-	s.array(len(t.Nodes))
+	s.Map(10)
+	s.Pair("cluster_id", t.ClusterID)
+	s.Pair("node", t.Self)
+	s.Pair("leader", t.Leader)
+	s.Pair("last_leader", t.LastLeader)
+	s.PairInt("term", int64(t.Term))
+	s.PairInt("applied_index", int64(t.AppliedIndex))
+	s.PairInt("commit_index", int64(t.CommitIndex))
+	s.PairInt("stale_ms", ceilMs(s.srv.replica.StaleFor()))
+	s.PairInt("log_format", int64(t.Format))
+	s.Bulk("nodes")
+	s.Array(len(t.Nodes))
 	for i := range t.Nodes {
 		s.statusNode(&t.Nodes[i])
 	}
 }
 
 func (s *session) statusNode(m *limiter.Member) {
-	s.mapOf(10)
-	s.pair("id", m.ID)
-	s.pair("client_addr", m.ClientAddr)
-	s.pair("raft_addr", m.RaftAddr)
-	s.pairInt("voter", int64(oneIf(m.Voter)))
-	s.pairInt("up", int64(oneIf(m.Up)))
-	s.pairInt("applied_index", int64(m.AppliedIndex))
-	s.pairInt("heard_ms", ceilMs(m.LastHeard))
-	s.pairInt("lag_entries", int64(m.LagEntries))
-	s.pairInt("clock_ahead_ms", m.ClockAhead.Milliseconds())
-	s.pairInt("log_format", int64(m.Format))
+	s.Map(10)
+	s.Pair("id", m.ID)
+	s.Pair("client_addr", m.ClientAddr)
+	s.Pair("raft_addr", m.RaftAddr)
+	s.PairInt("voter", int64(oneIf(m.Voter)))
+	s.PairInt("up", int64(oneIf(m.Up)))
+	s.PairInt("applied_index", int64(m.AppliedIndex))
+	s.PairInt("heard_ms", ceilMs(m.LastHeard))
+	s.PairInt("lag_entries", int64(m.LagEntries))
+	s.PairInt("clock_ahead_ms", m.ClockAhead.Milliseconds())
+	s.PairInt("log_format", int64(m.Format))
 }
 
 func runClusterAdd(s *session, _ *limiter.Topology, args [][]byte) {
@@ -70,7 +72,7 @@ func runClusterAdd(s *session, _ *limiter.Topology, args [][]byte) {
 	switch {
 	case !s.guarded(checkNodeID(id)):
 	case !isHostPort(addr):
-		s.fail(badArgument("addr", "must be like host:port", addr))
+		s.fail(arg.Bad("addr", "must be like host:port", addr))
 	default:
 		s.changed("node added", s.srv.replica.AddNode(string(id), string(addr)), "id", string(id), "raft", string(addr))
 	}
@@ -86,7 +88,7 @@ func runClusterTransfer(s *session, _ *limiter.Topology, args [][]byte) {
 	to := ""
 	switch {
 	case len(args) > 3:
-		s.fail(errSyntax)
+		s.fail(arg.ErrSyntax)
 		return
 	case len(args) == 3:
 		if !s.guarded(checkNodeID(args[2])) {
@@ -103,7 +105,7 @@ func runClusterSnapshot(s *session, _ *limiter.Topology, _ [][]byte) {
 
 func checkNodeID(id []byte) error {
 	if len(id) == 0 || len(id) > maxNodeIDBytes {
-		return replyError(fmt.Sprintf("ERR id must be 1 to %d bytes, not %d", maxNodeIDBytes, len(id)))
+		return resp.Error(fmt.Sprintf("ERR id must be 1 to %d bytes, not %d", maxNodeIDBytes, len(id)))
 	}
 	return checkClientText("Node ids", id)
 }
@@ -115,7 +117,7 @@ func (s *session) changed(what string, err error, attrs ...any) {
 		return
 	}
 	s.srv.log.Info(what+" at a client's request", append(attrs, "addr", s.about.addr)...)
-	s.ok()
+	s.OK()
 }
 
 // adminError is the reply when a change of the cluster failed: to the leader when
@@ -125,7 +127,7 @@ func (s *Server) adminError(err error) error {
 	if errors.Is(err, limiter.ErrNotLeader) {
 		t := s.replica.Topology()
 		if to, ok := leaderElsewhere(t).(elsewhere); ok && !t.Leads() {
-			return replyError("MOVED 0 " + string(to))
+			return resp.Error("MOVED 0 " + string(to))
 		}
 		return err
 	}
@@ -134,5 +136,5 @@ func (s *Server) adminError(err error) error {
 			return err
 		}
 	}
-	return replyError("ERR " + err.Error())
+	return resp.Error("ERR " + err.Error())
 }

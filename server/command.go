@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
 )
 
 // command is one row of the command table. Everything the server knows about a
@@ -176,7 +177,7 @@ func (t *commandTable) resolve(args [][]byte) (*command, error) {
 	if cmd.subs != nil && len(args) > 1 {
 		sub := cmd.sub(args[1])
 		if sub == nil {
-			return cmd, unknownSubcommand(cmd.name, args[1])
+			return cmd, arg.UnknownSubcommand(cmd.name, args[1])
 		}
 		cmd = sub
 	}
@@ -189,7 +190,7 @@ func (t *commandTable) resolve(args [][]byte) (*command, error) {
 // sub finds a subcommand by its name in any case.
 func (c *command) sub(name []byte) *command {
 	for _, sub := range c.subs {
-		if isWord(name, sub.name) {
+		if arg.Is(name, sub.name) {
 			return sub
 		}
 	}
@@ -197,7 +198,7 @@ func (c *command) sub(name []byte) *command {
 }
 
 // fits says whether n arguments, the name included, are right in number.
-func (c *command) fits(n int) bool { return fits(c.arity, n) }
+func (c *command) fits(n int) bool { return arg.Fits(c.arity, n) }
 
 func (c *command) has(flag string) bool {
 	return slices.Contains(strings.Fields(c.flags), flag)

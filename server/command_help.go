@@ -10,9 +10,9 @@ func helpSubcommand(cmd *command) *command {
 		for _, sub := range subs {
 			lines = append(lines, strings.TrimSpace(sub.name+" "+sub.syntax), "    "+sub.summary+".")
 		}
-		s.array(len(lines) + 2)
+		s.Array(len(lines) + 2)
 		for _, line := range append(lines, "HELP", "    Print this help.") {
-			s.simple(line)
+			s.Simple(line)
 		}
 	}}
 }

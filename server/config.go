@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
 )
 
 // setting is one parameter of CONFIG, under Redis' name.
@@ -43,7 +45,7 @@ func settings() []setting {
 			name: "slowlog-log-slower-than",
 			get:  func(s *Server) string { return strconv.FormatInt(s.slowlog.thresholdUs.Load(), 10) },
 			set: func(s *Server, value []byte) error {
-				us, err := unitsArg("slowlog-log-slower-than", value, -1, 3_600_000_000)
+				us, err := arg.Units("slowlog-log-slower-than", value, -1, 3_600_000_000)
 				if err == nil {
 					s.slowlog.thresholdUs.Store(us)
 				}
@@ -54,7 +56,7 @@ func settings() []setting {
 			name: "slowlog-max-len",
 			get:  func(s *Server) string { _, keep := s.slowlog.size(); return strconv.Itoa(keep) },
 			set: func(s *Server, value []byte) error {
-				n, err := unitsArg("slowlog-max-len", value, 0, maxSlowlogLen)
+				n, err := arg.Units("slowlog-max-len", value, 0, maxSlowlogLen)
 				if err == nil {
 					s.slowlog.resize(int(n))
 				}
@@ -95,7 +97,7 @@ func configCommands() []*command {
 				details: "`slowlog-log-slower-than` and `slowlog-max-len` can be changed; everything else is set when the server starts.", run: runConfigSet},
 			{name: "RESETSTAT", arity: 2, summary: "Set the command and error counters of INFO to zero", run: func(s *session, _ [][]byte) {
 				s.srv.stats.reset()
-				s.ok()
+				s.OK()
 			}},
 			{name: "REWRITE", arity: 2, summary: "Refused: settings come from flags", run: func(s *session, _ [][]byte) { s.fail(errNoConfigFile) }},
 		},
@@ -112,9 +114,9 @@ func runConfigGet(s *session, args [][]byte) {
 			}
 		}
 	}
-	s.mapOf(len(found))
+	s.Map(len(found))
 	for _, set := range found {
-		s.pair(set.name, set.get(s.srv))
+		s.Pair(set.name, set.get(s.srv))
 	}
 }
 
@@ -130,10 +132,10 @@ func runConfigSet(s *session, args [][]byte) {
 		at := slices.IndexFunc(all, func(set setting) bool { return strings.EqualFold(set.name, string(args[i])) })
 		switch {
 		case at < 0:
-			s.fail(replyError("ERR Unknown option or number of arguments for CONFIG SET - '" + printable(args[i], maxQuotedBytes) + "': parameter must be one of CONFIG GET *"))
+			s.fail(resp.Error("ERR Unknown option or number of arguments for CONFIG SET - '" + resp.Printable(args[i], resp.MaxQuotedBytes) + "': parameter must be one of CONFIG GET *"))
 			return
 		case all[at].set == nil:
-			s.fail(replyError("ERR CONFIG SET failed (possibly related to argument '" + all[at].name + "') - can't set immutable config"))
+			s.fail(resp.Error("ERR CONFIG SET failed (possibly related to argument '" + all[at].name + "') - can't set immutable config"))
 			return
 		}
 		change = append(change, all[at])
@@ -144,5 +146,5 @@ func runConfigSet(s *session, args [][]byte) {
 			return
 		}
 	}
-	s.ok()
+	s.OK()
 }

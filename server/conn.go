@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-project/weir/internal/connlimit"
 	"github.com/weir-project/weir/server/evloop"
+	"github.com/weir-project/weir/server/resp"
 )
 
 // conn is one client's connection. Its turns read, frame, hand each command to the
@@ -26,8 +27,8 @@ type conn struct {
 	slot   *connlimit.Slot // in the server's table
 
 	sess   *session
-	in     readBuffer
-	frames framer
+	in     resp.ReadBuffer
+	frames resp.Framer
 	authed bool      // as the session last said
 	authBy time.Time // while not authed: cut then
 	proven bool      // a command has arrived whole from a client that may send it: not to be evicted
@@ -45,7 +46,7 @@ func newConn(srv *Server, nc net.Conn) *conn {
 	if c.polled != nil {
 		c.nc, c.stream = c.polled, c.polled.Turn()
 	}
-	c.in.pools, c.pushes.held = &srv.pools, &srv.held
+	c.in.Pools, c.pushes.held = &srv.pools, &srv.held
 	return c
 }
 
@@ -75,7 +76,7 @@ func (c *conn) guard(f func()) {
 		if c.sess != nil {
 			c.writeMu.Lock()
 			defer c.writeMu.Unlock()
-			_ = c.write(c.stream, append(c.sess.out[:c.sound], "-ERR internal error\r\n"...))
+			_ = c.write(c.stream, append(c.sess.Out[:c.sound], "-ERR internal error\r\n"...))
 		}
 	}()
 	f()
@@ -98,8 +99,8 @@ func (c *conn) batch() (more, polite bool) {
 	s.confirmed = false // what is read now arrived after that
 	s.depart()
 	for !s.closing {
-		args, used, err := c.frames.next(c.in.unread())
-		c.in.consume(used)
+		args, used, err := c.frames.Next(c.in.Unread())
+		c.in.Consume(used)
 		if err != nil {
 			return false, c.refuse(err)
 		}
@@ -107,16 +108,16 @@ func (c *conn) batch() (more, polite bool) {
 			return c.flush(), false
 		}
 		if c.pushing.Load() {
-			s.out = c.pushes.take(s.out) // what was pushed before this command comes before its reply
+			s.Out = c.pushes.take(s.Out) // what was pushed before this command comes before its reply
 		}
-		c.sound = len(s.out)
+		c.sound = len(s.Out)
 		c.prove()
 		s.do(args)
 		if authed := s.authed(); authed != c.authed {
 			c.setAuthed(authed)
 			c.prove()
 		}
-		if s.full(1) || len(s.out) >= flushBytes {
+		if s.full(1) || len(s.Out) >= flushBytes {
 			if !c.flush() {
 				return false, false
 			}

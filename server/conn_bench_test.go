@@ -1,6 +1,7 @@
 package server
 
 import (
+	"github.com/weir-project/weir/server/resp/resptest"
 	"io"
 	"net"
 	"strings"
@@ -67,7 +68,7 @@ func benchmarkConnection(b *testing.B, depth int, tracer Tracer) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	command := multibulk("RL.TOKENBUCKET", "key:000000012345", "100/s", "100")
+	command := resptest.Multibulk("RL.TOKENBUCKET", "key:000000012345", "100/s", "100")
 	nc := &replayConn{pipeline: strings.Repeat(command, depth), rest: b.N/depth + 1}
 	c := newConn(srv, nc)
 	if err := srv.enroll(c); err != nil {

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/weir-project/weir/server/evloop"
+	"github.com/weir-project/weir/server/resp"
 )
 
 // start begins to serve the connection.
@@ -48,7 +49,7 @@ func (c *conn) end(polite bool) {
 	}
 	c.pushes.close()
 	_ = c.nc.Close()
-	c.in.release()
+	c.in.Release()
 	c.srv.forget(c)
 }
 
@@ -66,12 +67,12 @@ func (c *conn) loop() (over, polite bool) {
 		return true, true // it could not be made
 	}
 	for !c.srv.draining.Load() {
-		n, err := c.in.fill(c.stream)
+		n, err := c.in.Fill(c.stream)
 		if n == 0 && err != nil {
 			switch {
 			case err == evloop.ErrAgain:
 				return false, false
-			case errors.Is(err, errReadMemory):
+			case errors.Is(err, resp.ErrReadMemory):
 				c.lockWrites()
 				defer c.writeMu.Unlock()
 				return true, c.refuse(err)

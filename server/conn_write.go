@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"github.com/weir-project/weir/server/resp"
 )
 
 // httpOnRESP answers an HTTP request. It carries no header that lets a script of another site
@@ -16,19 +18,19 @@ const httpOnRESP = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charse
 // when the client is gone.
 func (c *conn) flush() bool {
 	s := c.sess
-	c.sound = len(s.out)
+	c.sound = len(s.Out)
 	if s.pending() > 0 {
 		s.settle()
 	}
-	if len(s.out) == 0 {
+	if len(s.Out) == 0 {
 		return true
 	}
-	err := c.write(c.stream, s.out)
+	err := c.write(c.stream, s.Out)
 	if s.road != nil {
 		s.arrive()
 	}
-	if s.out = s.out[:0]; cap(s.out) > keptReplyBytes {
-		s.out = nil
+	if s.Out = s.Out[:0]; cap(s.Out) > keptReplyBytes {
+		s.Out = nil
 	}
 	c.sound = 0
 	return err == nil
@@ -68,10 +70,10 @@ func (c *conn) write(w io.Writer, b []byte) error {
 // refuse answers what was sound before a frame that is not, then the error. It
 // reports whether the client is to be waited for.
 func (c *conn) refuse(err error) (polite bool) {
-	if errors.Is(err, errCrossProtocol) {
+	if errors.Is(err, resp.ErrCrossProtocol) {
 		c.srv.wire.CrossProtocol.Add(1)
 		c.srv.warnCrossProtocol(c.remote)
-		if c.flush() && errors.Is(err, errHTTPRequest) {
+		if c.flush() && errors.Is(err, resp.ErrHTTPRequest) {
 			_ = c.write(c.stream, []byte(httpOnRESP)) // whoever asked may have gone
 		}
 		return false

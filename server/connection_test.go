@@ -204,7 +204,7 @@ func TestClientReply(t *testing.T) {
 	c.sess.do(words("PING"))
 	c.sess.do(words("RL.FIXED k FOREVER 5 COST 0"))
 	c.sess.settle()
-	assert.Equal(t, "1 0 0 -1 5; 1 0 0 -1 5", flat(t, string(c.sess.out)), "replies before it are kept")
+	assert.Equal(t, "1 0 0 -1 5; 1 0 0 -1 5", flat(t, string(c.sess.Out)), "replies before it are kept")
 }
 
 func TestReset(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/timezone"
 )
 
 // TestExamples runs the examples of the reference: what users read is what the
@@ -130,7 +131,7 @@ func TestLimiterErrorsReachEveryCommandOfTheBatch(t *testing.T) {
 		c.sess.do(words("RL.TOKENBUCKET k 1/s 10"))
 		c.sess.do(words("RL.FIXED k FOREVER 10"))
 		c.sess.settle()
-		got := strings.Split(flat(t, string(c.sess.out)), "; ")
+		got := strings.Split(flat(t, string(c.sess.Out)), "; ")
 		require.Len(t, got, 2)
 		for _, reply := range got {
 			assert.True(t, strings.HasPrefix(reply, "-"+test.word+" "), reply)
@@ -153,17 +154,17 @@ func TestPipelineIsOneCallAndKeepsItsOrder(t *testing.T) {
 		c.sess.do(words("RL.TOKENBUCKET k 1/s 1000"))
 	}
 	assert.Equal(t, 100, c.sess.pending())
-	assert.Empty(t, c.sess.out)
+	assert.Empty(t, c.sess.Out)
 	c.sess.settle()
 	assert.Equal(t, 1, lim.calls)
-	c.sess.out = c.sess.out[:0]
+	c.sess.Out = c.sess.Out[:0]
 
 	for _, line := range []string{"RL.FIXED f FOREVER 9", "PING", "RL.FIXED f FOREVER x", "RL.FIXED f FOREVER 9", "NOPE", "RL.RESET f g", "EXISTS f"} {
 		c.sess.do(words(line))
 	}
 	c.sess.settle()
 	assert.Equal(t, "1 8 0 -1 9; PONG; -ERR max must be a whole number from 1 to 9007199254740992, not 'x'; 1 7 0 -1 9; "+
-		"-ERR unknown command 'NOPE', with args beginning with: ; 1; 0", flat(t, string(c.sess.out)))
+		"-ERR unknown command 'NOPE', with args beginning with: ; 1; 0", flat(t, string(c.sess.Out)))
 }
 
 func TestBatchNeverExceedsMaxBatch(t *testing.T) {
@@ -206,7 +207,7 @@ func TestDecisionsDoNotAllocate(t *testing.T) {
 				s.do(args)
 			}
 			s.settle()
-			s.out = s.out[:0]
+			s.Out = s.Out[:0]
 		}
 		run()
 		assert.Zero(t, testing.AllocsPerRun(200, run), line)
@@ -243,16 +244,16 @@ func TestDigitsOf(t *testing.T) {
 }
 
 func TestCalendarWindowIsWorkedOutOnce(t *testing.T) {
-	c := newCalendars()
+	c := timezone.NewCalendars()
 	now := engine.Stamp{NowNs: 1, WallOffsetNs: testWallNs}
-	first, err := c.at(now, engine.Day, []byte("Europe/Berlin"))
+	first, err := c.At(now, engine.Day, []byte("Europe/Berlin"))
 	require.NoError(t, err)
-	again, err := c.at(now, engine.Day, []byte("Europe/Berlin"))
+	again, err := c.At(now, engine.Day, []byte("Europe/Berlin"))
 	require.NoError(t, err)
 	assert.Same(t, first, again)
 	now.NowNs += int64(24 * time.Hour)
-	next, err := c.at(now, engine.Day, []byte("Europe/Berlin"))
+	next, err := c.At(now, engine.Day, []byte("Europe/Berlin"))
 	require.NoError(t, err)
 	assert.Equal(t, first.NextEndNs, next.EndNs)
-	assert.Zero(t, testing.AllocsPerRun(100, func() { _, _ = c.at(now, engine.Day, []byte("Europe/Berlin")) }))
+	assert.Zero(t, testing.AllocsPerRun(100, func() { _, _ = c.At(now, engine.Day, []byte("Europe/Berlin")) }))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/resp/resptest"
 )
 
 // Every command that was decided is answered, although the server is told to
@@ -161,7 +162,7 @@ func TestHangingUpDeliversWhatWasWritten(t *testing.T) {
 	for range 5 {
 		nc, err := dialer.Dial("tcp", srv.addr)
 		require.NoError(t, err)
-		_, err = io.WriteString(nc, multibulk("ECHO", value)+"QUIT\r\n"+strings.Repeat("PING\r\n", 20_000))
+		_, err = io.WriteString(nc, resptest.Multibulk("ECHO", value)+"QUIT\r\n"+strings.Repeat("PING\r\n", 20_000))
 		require.NoError(t, err)
 		require.Eventually(t, func() bool { return srv.connCount() == 0 }, testWait, time.Millisecond)
 		got, err := io.ReadAll(nc)

@@ -1,5 +1,7 @@
 package server
 
+import "github.com/weir-project/weir/server/acl"
+
 // families are all commands, in the order of the reference. A family is a function that makes
 // its rows: another one needs a line here, and nothing else.
 func families() [][]*command {
@@ -13,4 +15,6 @@ func families() [][]*command {
 }
 
 // ParseUsers reads a users file; see package acl.
-func ParseUsers(text []byte) (*Users, error) { return parseUsers(newCommandTable(families()...), text) }
+func ParseUsers(text []byte) (*acl.Users, error) {
+	return acl.Parse(newCommandTable(families()...), text)
+}

@@ -7,6 +7,7 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/latency"
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/resp"
 )
 
 // feedEvery is how old a status may be: however many look, the server is asked no
@@ -141,7 +142,7 @@ func (s *feed) make() *Status {
 func (s *feed) topKeys(v engine.Verdict) []TopKey {
 	top := []TopKey{}
 	for _, heavy := range s.lim.Top(v, topShown) {
-		top = append(top, TopKey{printable(heavy.Key, recentKeyBytes), heavy.Units})
+		top = append(top, TopKey{resp.Printable(heavy.Key, recentKeyBytes), heavy.Units})
 	}
 	return top
 }

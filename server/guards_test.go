@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
 )
 
 // TestAPauseReplacesAnother: who waits for the first waits for the second, and the end of
@@ -139,8 +141,8 @@ func TestBoundsOfTheConfiguration(t *testing.T) {
 		"a negative bound per source": {func(c *Config) { c.MaxPerSource = -1 }, "per source must not be negative, and is -1"},
 		"one client":                  {func(c *Config) { c.MaxClients = 1 }, ""},
 		"fewer":                       {func(c *Config) { c.MaxClients = -1 }, "max clients must be at least 1, not -1"},
-		"the least bulk":              {func(c *Config) { c.MaxBulkBytes = preAuthBulkBytes }, ""},
-		"less":                        {func(c *Config) { c.MaxBulkBytes = preAuthBulkBytes - 1 }, "max bulk bytes must be"},
+		"the least bulk":              {func(c *Config) { c.MaxBulkBytes = resp.PreAuthBulkBytes }, ""},
+		"less":                        {func(c *Config) { c.MaxBulkBytes = resp.PreAuthBulkBytes - 1 }, "max bulk bytes must be"},
 		"the most bulk":               {func(c *Config) { c.MaxBulkBytes = LargestMaxBulkBytes }, ""},
 		"more":                        {func(c *Config) { c.MaxBulkBytes = LargestMaxBulkBytes + 1 }, "max bulk bytes must be"},
 		"the least output":            {func(c *Config) { c.MaxOutputBytes = flushBytes }, ""},
@@ -179,12 +181,12 @@ func TestOnlyALoginThatWaitsIsCounted(t *testing.T) {
 // TestAWordIsItselfInAnyCase, and no other byte.
 func TestAWordIsItselfInAnyCase(t *testing.T) {
 	const word = "AZ_[9"
-	require.True(t, isWord([]byte("aZ_[9"), word))
+	require.True(t, arg.Is([]byte("aZ_[9"), word))
 	for i := range word {
 		other := []byte(word)
 		for b := range 256 {
 			other[i] = byte(b)
-			require.Equal(t, strings.EqualFold(string(other), word), isWord(other, word), "%q", other)
+			require.Equal(t, strings.EqualFold(string(other), word), arg.Is(other, word), "%q", other)
 		}
 	}
 }

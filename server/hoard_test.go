@@ -12,6 +12,8 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/resp/resptest"
 )
 
 // What clients can make the server hold by not going on: each a little, all
@@ -30,12 +32,12 @@ func TestBudget(t *testing.T) {
 func TestTransactionCountsWhatArgumentsTake(t *testing.T) {
 	c := defaultClient(t)
 	c.say("MULTI")
-	args := append([]string{"EXISTS"}, make([]string, maxArgs-1)...)
+	args := append([]string{"EXISTS"}, make([]string, resp.MaxArgs-1)...)
 	n := 0
 	for c.raw(args...) == "+QUEUED\r\n" {
 		n++
 	}
-	assert.Equal(t, maxQueuedBytes/(queuedCommandBytes+len("EXISTS")+maxArgs*queuedArgBytes), n)
+	assert.Equal(t, maxQueuedBytes/(queuedCommandBytes+len("EXISTS")+resp.MaxArgs*queuedArgBytes), n)
 	assert.Equal(t, "-"+string(errExecAbort), c.say("EXEC"))
 }
 
@@ -85,11 +87,11 @@ func TestRepliesOfATransactionAreBounded(t *testing.T) {
 
 // longReply makes c's client hold a reply that is longer than what it may keep.
 func (p *peer) longReply() {
-	args := make([]string, maxArgs-2)
+	args := make([]string, resp.MaxArgs-2)
 	for i := range args {
 		args[i] = strings.Repeat("k", 500)
 	}
-	p.send(multibulk(append([]string{"PUBSUB", "NUMSUB"}, args...)...))
+	p.send(resptest.Multibulk(append([]string{"PUBSUB", "NUMSUB"}, args...)...))
 }
 
 func TestLongRepliesShareBoundedMemory(t *testing.T) {

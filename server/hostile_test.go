@@ -16,29 +16,31 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/resp/resptest"
 )
 
 // Every hostile frame gets the answers that are due, its error and a closed
 // connection, and costs nobody else anything.
 func TestHostileFramesOnTheWire(t *testing.T) {
 	srv := startWire(t, Config{}, nil)
-	for name, c := range hostileFrames {
+	for name, c := range resptest.Hostile {
 		t.Run(name, func(t *testing.T) {
 			p := srv.dial(t)
-			_, _ = io.WriteString(p, "PING\r\n"+oneDecision+c.stream)
+			_, _ = io.WriteString(p, "PING\r\n"+oneDecision+c.Stream)
 			p.expect(pong + decisionAnswer)
 			switch {
-			case strings.HasSuffix(c.err, "its first line"):
+			case strings.HasSuffix(c.Err, "its first line"):
 				assert.Equal(t, httpOnRESP, p.expectEnd())
 			case strings.HasPrefix(name, "HTTP"):
 				assert.Empty(t, p.expectEnd())
 			default:
-				assert.Equal(t, "-ERR Protocol error: "+c.err+"\r\n", p.expectEnd())
+				assert.Equal(t, "-ERR Protocol error: "+c.Err+"\r\n", p.expectEnd())
 			}
 			srv.answers(t)
 		})
 	}
-	assert.EqualValues(t, len(hostileFrames)-4, srv.wire.ProtocolErrors.Load())
+	assert.EqualValues(t, len(resptest.Hostile)-4, srv.wire.ProtocolErrors.Load())
 	assert.EqualValues(t, 4, srv.wire.CrossProtocol.Load())
 }
 
@@ -77,7 +79,7 @@ func TestSlowDrip(t *testing.T) {
 	srv := startWire(t, Config{}, nil)
 	p := srv.dial(t)
 	value := strings.Repeat("x", 3000)
-	for _, b := range []byte(multibulk("ECHO", value)) {
+	for _, b := range []byte(resptest.Multibulk("ECHO", value)) {
 		p.send(string(b))
 	}
 	p.expect("$3000\r\n" + value + "\r\n")
@@ -91,55 +93,55 @@ func TestDeclaredLengthHoldsNothing(t *testing.T) {
 	p.expect(pong)
 	require.NoError(t, p.Close())
 	require.Eventually(t, func() bool { return srv.connCount() == 0 }, testWait, time.Millisecond)
-	assert.Zero(t, srv.pools.oversize.Load())
+	assert.Zero(t, srv.pools.Oversize.Load())
 }
 
 // Without memory for larger buffers clients go on with the small ones, and only a
 // command that does not fit one is refused.
 func TestPooledBuffersAreBounded(t *testing.T) {
 	srv := startWire(t, Config{}, nil)
-	srv.pools.pooled.Store(maxPooledBytes)
+	srv.pools.Pooled.Store(resp.MaxPooledBytes)
 	p := srv.dial(t)
 	go func() {
-		_, _ = io.WriteString(p, strings.Repeat(oneDecision, 2000)+"ECHO "+strings.Repeat("x", smallReadBytes)+"\r\n")
+		_, _ = io.WriteString(p, strings.Repeat(oneDecision, 2000)+"ECHO "+strings.Repeat("x", resp.SmallReadBytes)+"\r\n")
 	}()
 	p.expect(strings.Repeat(decisionAnswer, 2000))
-	assert.Contains(t, p.expectEnd(), errReadMemory.Error())
-	assert.EqualValues(t, maxPooledBytes, srv.pools.pooled.Load())
+	assert.Contains(t, p.expectEnd(), resp.ErrReadMemory.Error())
+	assert.EqualValues(t, resp.MaxPooledBytes, srv.pools.Pooled.Load())
 
-	srv.pools.pooled.Store(0)
+	srv.pools.Pooled.Store(0)
 	p = srv.dial(t)
 	p.send(strings.Repeat(oneDecision, 2000) + "QUIT\r\n")
 	p.expect(strings.Repeat(decisionAnswer, 2000) + "+OK\r\n")
 	assert.Empty(t, p.expectEnd())
 	require.Eventually(t, func() bool { return srv.connCount() == 0 }, testWait, time.Millisecond)
-	assert.Zero(t, srv.pools.pooled.Load(), "all is given back")
+	assert.Zero(t, srv.pools.Pooled.Load(), "all is given back")
 }
 
 func TestLargestCommandPassesAndGivesItsMemoryBack(t *testing.T) {
 	srv := startWire(t, Config{}, nil)
 	p := srv.dial(t)
 	kilobyte := strings.Repeat("k", 1000)
-	args := append([]string{"ECHO"}, strings.Split(strings.Repeat(kilobyte+" ", maxArgs-1), " ")[:maxArgs-1]...)
-	p.send(multibulk(args...))
+	args := append([]string{"ECHO"}, strings.Split(strings.Repeat(kilobyte+" ", resp.MaxArgs-1), " ")[:resp.MaxArgs-1]...)
+	p.send(resptest.Multibulk(args...))
 	p.send("QUIT\r\n")
 	assert.Contains(t, p.expectEnd(), "+OK\r\n")
 	require.Eventually(t, func() bool { return srv.connCount() == 0 }, testWait, time.Millisecond)
-	assert.Zero(t, srv.pools.oversize.Load())
+	assert.Zero(t, srv.pools.Oversize.Load())
 }
 
 // Beyond the memory set aside for large commands a client is told so and cut;
 // when it is there again the next one is served.
 func TestLargeCommandsShareBoundedMemory(t *testing.T) {
 	srv := startWire(t, Config{}, nil)
-	srv.pools.oversize.Store(maxOversizeBytes)
+	srv.pools.Oversize.Store(resp.MaxOversizeBytes)
 	large := "*3\r\n$4\r\nECHO\r\n" + strings.Repeat("$60000\r\n"+strings.Repeat("x", 60000)+"\r\n", 2)
 	p := srv.dial(t)
 	_, _ = io.WriteString(p, large)
-	assert.Contains(t, p.expectEnd(), errReadMemory.Error())
-	assert.EqualValues(t, maxOversizeBytes, srv.pools.oversize.Load())
+	assert.Contains(t, p.expectEnd(), resp.ErrReadMemory.Error())
+	assert.EqualValues(t, resp.MaxOversizeBytes, srv.pools.Oversize.Load())
 
-	srv.pools.oversize.Store(0)
+	srv.pools.Oversize.Store(0)
 	p = srv.dial(t)
 	p.send(large + "PING\r\nQUIT\r\n")
 	assert.Contains(t, p.expectEnd(), pong)
@@ -152,7 +154,7 @@ func TestReaderThatNeverReadsIsCut(t *testing.T) {
 	deaf := srv.dial(t)
 	flooded := make(chan error, 1)
 	go func() {
-		chunk := strings.Repeat(multibulk("ECHO", strings.Repeat("x", 30000)), 10)
+		chunk := strings.Repeat(resptest.Multibulk("ECHO", strings.Repeat("x", 30000)), 10)
 		for {
 			if _, err := io.WriteString(deaf, chunk); err != nil {
 				flooded <- err
@@ -212,9 +214,9 @@ func TestPanicTearsNoReply(t *testing.T) {
 	c := newConn(srv, nc)
 	c.guard(func() {
 		c.sess = newSession(srv, c)
-		c.sess.out = append(c.sess.out, pong...)
-		c.sound = len(c.sess.out)
-		c.sess.out = append(c.sess.out, "*5\r\n:1\r\n"...)
+		c.sess.Out = append(c.sess.Out, pong...)
+		c.sound = len(c.sess.Out)
+		c.sess.Out = append(c.sess.Out, "*5\r\n:1\r\n"...)
 		panic("a bug")
 	})
 	assert.Equal(t, pong+"-ERR internal error\r\n", nc.written.String())
@@ -230,7 +232,7 @@ func TestRepliesAreFlushedAtAThreshold(t *testing.T) {
 	require.NoError(t, srv.enroll(c))
 	c.start()
 	srv.running.Wait()
-	assert.Greater(t, nc.largest, mediumReadBytes)
+	assert.Greater(t, nc.largest, resp.MediumReadBytes)
 	assert.LessOrEqual(t, nc.largest, flushBytes+len(pong))
 	assert.EqualValues(t, 200_000*len(pong), srv.wire.OutputBytes.Load())
 }
@@ -250,13 +252,13 @@ func TestAuthTimeout(t *testing.T) {
 
 func TestLimitsBeforeAndAfterAuth(t *testing.T) {
 	srv := startWire(t, Config{Password: "secret"}, nil)
-	long := multibulk("ECHO", strings.Repeat("x", preAuthBulkBytes+1))
+	long := resptest.Multibulk("ECHO", strings.Repeat("x", resp.PreAuthBulkBytes+1))
 	p := srv.dial(t)
 	p.send(long)
 	assert.Equal(t, "-ERR Protocol error: unauthenticated bulk length\r\n", p.expectEnd())
 
 	p = srv.dial(t)
-	p.send(multibulk("AUTH", "secret") + long)
+	p.send(resptest.Multibulk("AUTH", "secret") + long)
 	p.expect("+OK\r\n$1025\r\n")
 }
 

@@ -3,13 +3,15 @@ package server
 import (
 	"errors"
 	"net/http"
+
+	"github.com/weir-project/weir/server/acl"
 )
 
 // errNotThisMachine refuses a request that no password vouches for.
 var errNotThisMachine = errors.New("without a password weir answers here only requests from its own machine, to localhost or to an address of it: set a password")
 
 // httpUser is who sent a request.
-func httpUser(s *service, r *http.Request) (*user, error) {
+func httpUser(s *service, r *http.Request) (*acl.User, error) {
 	return s.authenticate(r.RemoteAddr, r.Header.Get("Authorization"), loginMemoryOf(r.Context()))
 }
 
@@ -20,5 +22,5 @@ func refuseLogin(w http.ResponseWriter, err error) {
 		return
 	}
 	w.Header().Set("WWW-Authenticate", `Basic realm="weir", charset="UTF-8"`)
-	writePlain(w, http.StatusUnauthorized, "this needs a user of this server and the password; the user without a name is "+defaultUser)
+	writePlain(w, http.StatusUnauthorized, "this needs a user of this server and the password; the user without a name is "+acl.DefaultUser)
 }

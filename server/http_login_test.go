@@ -9,11 +9,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/server/acl"
 )
 
 // TestUsersOverHTTP: what a user may do over HTTP is what he may do over RESP.
 func TestUsersOverHTTP(t *testing.T) {
-	users := func() (*Users, error) { return ParseUsers([]byte(someUsers)) }
+	users := func() (*acl.Users, error) { return ParseUsers([]byte(someUsers)) }
 	h, srv := checkedAs(t, Config{LoadUsers: users, HTTPCheck: HTTPCheckProtected}, "boss", "ps")
 	for _, c := range []struct {
 		user, password, path string
@@ -45,7 +47,7 @@ func TestUsersOverHTTP(t *testing.T) {
 // TestGuessesOverHTTPAreHeldBack: they count with those over RESP.
 func TestGuessesOverHTTPAreHeldBack(t *testing.T) {
 	h, srv := checked(t, Config{Password: "sesame", HTTPCheck: HTTPCheckProtected})
-	for range freeFailures {
+	for range acl.FreeFailures {
 		require.Equal(t, http.StatusUnauthorized, askFrom(h, there, "/check/api?key=k", "Authorization", "Bearer guess").Code)
 	}
 	require.EqualValues(t, 1, srv.stats.lockouts.Load())
@@ -70,7 +72,7 @@ func TestOverHTTPAConnectionLogsInOnce(t *testing.T) {
 		}
 		proxy, guesser := connect(), connect()
 		proxy("sesame")
-		for range freeFailures + 20 {
+		for range acl.FreeFailures + 20 {
 			guesser("guess")
 		}
 		for _, c := range []struct {
@@ -81,10 +83,10 @@ func TestOverHTTPAConnectionLogsInOnce(t *testing.T) {
 			why      string
 		}{
 			{proxy, "sesame", http.StatusNoContent, 0, "it has logged in"},
-			{guesser, "sesame", http.StatusNoContent, loginPauseMax, "what others logged in with says nothing about a guess"},
+			{guesser, "sesame", http.StatusNoContent, acl.LoginPauseMax, "what others logged in with says nothing about a guess"},
 			{guesser, "sesame", http.StatusNoContent, 0, "now it has too"},
-			{proxy, "guess", http.StatusUnauthorized, loginPauseMax, "a guess waits on any connection"},
-			{proxy, "sesame", http.StatusNoContent, loginPauseMax, "and ends what is remembered"},
+			{proxy, "guess", http.StatusUnauthorized, acl.LoginPauseMax, "a guess waits on any connection"},
+			{proxy, "sesame", http.StatusNoContent, acl.LoginPauseMax, "and ends what is remembered"},
 			{proxy, "sesame", http.StatusNoContent, 0, "until it is right again"},
 		} {
 			status, waited := c.by(c.password)

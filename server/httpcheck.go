@@ -8,6 +8,8 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/httpfields"
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/acl"
+	"github.com/weir-project/weir/server/resp"
 )
 
 // Who may use the HTTP check (Config.HTTPCheck).
@@ -99,20 +101,20 @@ func (h *httpCheck) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // errAnotherSite refuses what a page of another site had a browser send.
-const errAnotherSite = replyError("ERR a browser sent this for a page of another site: only proxies ask here, and a proxy that hands on " +
+const errAnotherSite = resp.Error("ERR a browser sent this for a page of another site: only proxies ask here, and a proxy that hands on " +
 	"its client's Connection header must add X-Forwarded-For or X-Original-URI")
 
 // asker is who asks; nil: anybody may. Where nobody needs a password the Authorization
 // is not weir's: proxies hand on what their clients say to the server behind.
-func (h *httpCheck) asker(r *http.Request) (*user, error) {
+func (h *httpCheck) asker(r *http.Request) (*acl.User, error) {
 	users := h.users.Load()
 	switch {
 	case h.open:
 		return nil, nil
-	case users.open() && (!fromThisMachine(r) || !namesThisMachine(r) && mayBeBrowsers(r)):
+	case users.Open() && (!fromThisMachine(r) || !namesThisMachine(r) && mayBeBrowsers(r)):
 		return nil, errNotThisMachine
-	case users.open():
-		return users.get(defaultUser), nil
+	case users.Open():
+		return users.Get(acl.DefaultUser), nil
 	}
 	return httpUser(h.service, r)
 }

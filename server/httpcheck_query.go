@@ -3,6 +3,9 @@ package server
 import (
 	"net/url"
 	"strings"
+
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
 )
 
 // checkParams are the parameters besides key and key_rest. A header counts only where the proxy's own
@@ -21,16 +24,16 @@ func checkQuery(raw string) (params map[string]string, key string, err error) {
 	}
 	values, err := url.ParseQuery(raw)
 	if err != nil {
-		return nil, "", replyError("ERR the query is malformed")
+		return nil, "", resp.Error("ERR the query is malformed")
 	}
 	params = make(map[string]string, len(values))
 	for name, list := range values {
 		if !checkParams[name] {
-			return nil, "", badArgument("parameter", "must be policy, key or key_rest, cost, priority, "+
+			return nil, "", arg.Bad("parameter", "must be policy, key or key_rest, cost, priority, "+
 				"deny_status, error_status, fields, or policy_header, key_header, from_header, cost_header, priority_header", []byte(name))
 		}
 		if len(list) > 1 {
-			return nil, "", replyError("ERR " + name + " is given twice")
+			return nil, "", resp.Error("ERR " + name + " is given twice")
 		}
 		params[name] = list[0]
 	}
@@ -66,7 +69,7 @@ func behindKey(rest string) error {
 	if name == "" {
 		name = "something"
 	}
-	return replyError("ERR " + printable([]byte(name), maxQuotedBytes) +
+	return resp.Error("ERR " + resp.Printable([]byte(name), resp.MaxQuotedBytes) +
 		" stands behind key: put it before; or write key_rest=, when everything behind it is the key")
 }
 

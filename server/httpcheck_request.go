@@ -11,6 +11,8 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/httpfields"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
 )
 
 const (
@@ -48,21 +50,21 @@ func readCheck(r *http.Request) (*checkRequest, error) {
 	if key == "" && params["key_header"] != "" {
 		key = cmp.Or(lastOf(r, params["key_header"]), anonymousKey)
 	}
-	if client, ok := parseClient(lastOf(r, params["from_header"])); ok {
-		q.op.From = []byte(addressKind + client)
+	if client, ok := arg.Client(lastOf(r, params["from_header"])); ok {
+		q.op.From = []byte(arg.AddressPrefix + client)
 	}
 	cost := cmp.Or(params["cost"], headerNamed(r, params["cost_header"]), "1")
-	q.op.Text, q.op.Key = []byte(policy), []byte(checkKeyOf(key))
-	if err := checkText("policy", q.op.Text, engine.MaxPolicyLen); err != nil {
+	q.op.Text, q.op.Key = []byte(policy), []byte(arg.KeyOf(key))
+	if err := arg.CheckText("policy", q.op.Text, engine.MaxPolicyLen); err != nil {
 		return nil, err
 	}
 	if engine.Reserved(q.op.Key) {
-		return nil, errReservedKey
+		return nil, arg.ErrReservedKey
 	}
-	if err := checkKey(q.op.Key); err != nil {
+	if err := arg.CheckKey(q.op.Key); err != nil {
 		return nil, err
 	}
-	if q.op.Cost, err = unitsArg("cost", []byte(cost), 0, engine.MaxUnits); err != nil {
+	if q.op.Cost, err = arg.Units("cost", []byte(cost), 0, engine.MaxUnits); err != nil {
 		return nil, err
 	}
 	if q.op.High, err = highPriority(cmp.Or(params["priority"], headerNamed(r, params["priority_header"]))); err != nil {
@@ -79,22 +81,22 @@ func highPriority(text string) (high bool, err error) {
 	case text == "" || strings.EqualFold(text, "normal"):
 		return false, nil
 	}
-	return false, badArgument("priority", "must be high or normal", []byte(text))
+	return false, arg.Bad("priority", "must be high or normal", []byte(text))
 }
 
 // givenOnce refuses a URL that names the policy, the cost or the priority in two ways: one of them would not count.
 func givenOnce(inPath string, params map[string]string) error {
 	switch {
 	case inPath != "" && params["policy"] != "":
-		return replyError("ERR policy is given twice: in the path and as policy")
+		return resp.Error("ERR policy is given twice: in the path and as policy")
 	case inPath != "" && params["policy_header"] != "":
-		return replyError("ERR policy is given twice: in the path and as policy_header")
+		return resp.Error("ERR policy is given twice: in the path and as policy_header")
 	case params["policy"] != "" && params["policy_header"] != "":
-		return replyError("ERR policy is given twice: as policy and as policy_header")
+		return resp.Error("ERR policy is given twice: as policy and as policy_header")
 	case params["cost"] != "" && params["cost_header"] != "":
-		return replyError("ERR cost is given twice: as cost and as cost_header")
+		return resp.Error("ERR cost is given twice: as cost and as cost_header")
 	case params["priority"] != "" && params["priority_header"] != "":
-		return replyError("ERR priority is given twice: as priority and as priority_header")
+		return resp.Error("ERR priority is given twice: as priority and as priority_header")
 	}
 	return nil
 }
@@ -109,7 +111,7 @@ func (q *checkRequest) readAnswers(params map[string]string) (err error) {
 	}
 	style, known := checkStyles[params["fields"]]
 	if !known {
-		return badArgument("fields", "must be ietf, x, x-delta or none", []byte(params["fields"]))
+		return arg.Bad("fields", "must be ietf, x, x-delta or none", []byte(params["fields"]))
 	}
 	q.style = style
 	return nil
@@ -133,7 +135,7 @@ func lastOf(r *http.Request, name string) string {
 		return ""
 	}
 	last := lines[len(lines)-1]
-	return withoutPort(strings.TrimSpace(last[strings.LastIndexByte(last, ',')+1:]))
+	return arg.WithoutPort(strings.TrimSpace(last[strings.LastIndexByte(last, ',')+1:]))
 }
 
 func statusParam(name string, params map[string]string, standard, least int) (int, error) {
@@ -143,7 +145,7 @@ func statusParam(name string, params map[string]string, standard, least int) (in
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < least || n > 599 || n/100 == 3 {
-		return 0, badArgument(name, fmt.Sprintf("must be an HTTP status from %d to 599, and no redirect", least), []byte(text))
+		return 0, arg.Bad(name, fmt.Sprintf("must be an HTTP status from %d to 599, and no redirect", least), []byte(text))
 	}
 	return n, nil
 }

@@ -11,12 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/acl"
 )
 
 // checked is a server whose check is on, with the policy "api" of two requests an hour
 // and "slow", which paces.
 func checked(t *testing.T, cfg Config) (*HTTP, *testServer) {
-	return checkedAs(t, cfg, defaultUser, cfg.Password)
+	return checkedAs(t, cfg, acl.DefaultUser, cfg.Password)
 }
 
 // checkedAs has its policies made by a user.

@@ -11,6 +11,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/resp/resptest"
 )
 
 // liveBytes is what the process holds in heap objects and goroutine stacks.
@@ -38,8 +41,8 @@ func TestIdleConnectionsHoldLittle(t *testing.T) {
 	srv := startWire(t, Config{}, nil)
 	before := liveBytes()
 	clients := make([]net.Conn, n)
-	value := strings.Repeat("v", mediumReadBytes+1) // fills the small buffer and the medium one
-	burst, answer := multibulk("ECHO", value), make([]byte, len("$16385\r\n\r\n")+len(value))
+	value := strings.Repeat("v", resp.MediumReadBytes+1) // fills the small buffer and the medium one
+	burst, answer := resptest.Multibulk("ECHO", value), make([]byte, len("$16385\r\n\r\n")+len(value))
 	for i := range clients {
 		nc, err := net.Dial("tcp", srv.addr)
 		require.NoError(t, err)
@@ -94,7 +97,7 @@ func TestNudgeKeepsAnUnfinishedCommand(t *testing.T) {
 	for _, size := range []int{10, 400, 5000, 40_000, 60_000} {
 		p := srv.dial(t)
 		value := strings.Repeat("v", size)
-		command := multibulk("ECHO", value)
+		command := resptest.Multibulk("ECHO", value)
 		p.send("PING\r\n" + command[:len(command)/2])
 		p.expect(pong)
 		for range 20 {

@@ -63,5 +63,5 @@ func runInfo(s *session, args [][]byte) {
 		w.WriteString("# " + section.name + "\r\n")
 		section.write(s.srv, &w)
 	}
-	s.verbatim(w.String())
+	s.Verbatim(w.String())
 }

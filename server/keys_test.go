@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/timezone"
 )
 
 func TestLookingAtKeys(t *testing.T) {
@@ -77,7 +79,7 @@ func TestKeysIsBounded(t *testing.T) {
 		c.sess.do(words("RL.FIXED " + decimal(int64(i)) + " FOREVER 5"))
 	}
 	c.sess.settle()
-	c.sess.out = c.sess.out[:0]
+	c.sess.Out = c.sess.Out[:0]
 	assert.Equal(t, "-"+string(errTooManyKeys), c.say("KEYS *"))
 	assert.Len(t, c.value("KEYS 1*").items, 1+10+100+1000+1) // 1, 1x, 1xx, 1xxx, 10000
 }
@@ -166,12 +168,12 @@ func TestCalendarWindows(t *testing.T) {
 		assert.NoError(t, err)
 		location, err := time.LoadLocation(test.zone)
 		assert.NoError(t, err)
-		w := windowAt(at.UnixNano(), windowWord([]byte(test.mode)), location)
+		w := timezone.WindowAt(at.UnixNano(), arg.WindowMode([]byte(test.mode)), location)
 		show := func(ns int64) string { return time.Unix(0, ns).In(location).Format(time.RFC3339) }
-		assert.Equal(t, test.end, show(w.ends.EndNs), "%+v", test)
-		assert.Equal(t, test.next, show(w.ends.NextEndNs), "%+v", test)
-		assert.LessOrEqual(t, w.startNs, at.UnixNano())
-		assert.Less(t, at.UnixNano(), w.ends.EndNs)
-		assert.Less(t, w.ends.EndNs, w.ends.NextEndNs)
+		assert.Equal(t, test.end, show(w.Ends.EndNs), "%+v", test)
+		assert.Equal(t, test.next, show(w.Ends.NextEndNs), "%+v", test)
+		assert.LessOrEqual(t, w.StartNs, at.UnixNano())
+		assert.Less(t, at.UnixNano(), w.Ends.EndNs)
+		assert.Less(t, w.Ends.EndNs, w.Ends.NextEndNs)
 	}
 }

@@ -24,10 +24,10 @@ func (l *Local) Do(words ...string) (reply []string, err error) {
 	for i, word := range words {
 		args[i] = []byte(word)
 	}
-	l.s.out = l.s.out[:0]
+	l.s.Out = l.s.Out[:0]
 	l.s.do(args)
 	l.s.settle()
-	_, resp := redcon.ReadNextRESP(l.s.out)
+	_, resp := redcon.ReadNextRESP(l.s.Out)
 	if resp.Type == redcon.Error {
 		return nil, errors.New(strings.TrimSpace(string(resp.Data)))
 	}

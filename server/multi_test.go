@@ -36,7 +36,7 @@ func TestTransactionArgumentsAreCopied(t *testing.T) {
 	c.sess.do(args)
 	copy(args[1], "bbb")
 	copy(args[0], "XXXXXXXX")
-	c.sess.out = c.sess.out[:0]
+	c.sess.Out = c.sess.Out[:0]
 	assert.Equal(t, "1 4 0 -1 5", c.say("EXEC"))
 	assert.Equal(t, "1", c.say("EXISTS aaa"))
 }

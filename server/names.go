@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
 )
 
 // A limiter of a policy has a name of its own, which begins with "policy|", and where its
@@ -18,7 +20,7 @@ import (
 
 // inspect describes what a name stands for. A name that is wrong cannot be there.
 func (s *session) inspect(name []byte) (info engine.Info, ok bool) {
-	if checkKey(name) == nil {
+	if arg.CheckKey(name) == nil {
 		if info, ok = s.srv.lim.Inspect(name); ok {
 			return info, true
 		}
@@ -58,7 +60,7 @@ func (s *session) inspectPolicy(p *engine.Policy, key []byte) (binding engine.In
 // limiter, and one behind it for those of a policy.
 func (s *session) resetNamed(name, id []byte) error {
 	p, key := s.srv.lim.Policies().OfLayout(name)
-	if p == nil || checkKey(name) == nil {
+	if p == nil || arg.CheckKey(name) == nil {
 		op, err := s.op(engine.OpReset, name)
 		if err != nil {
 			return err
@@ -73,7 +75,7 @@ func (s *session) resetNamed(name, id []byte) error {
 	return nil
 }
 
-func answerReset(s *session, ops []engine.Op, ds []engine.Decision) { s.int(resetNames(ops, ds)) }
+func answerReset(s *session, ops []engine.Op, ds []engine.Decision) { s.Int(resetNames(ops, ds)) }
 
 // resetNames counts the names that had something to forget.
 func resetNames(ops []engine.Op, ds []engine.Decision) (sum int64) {
@@ -90,7 +92,7 @@ func resetNames(ops []engine.Op, ds []engine.Decision) (sum int64) {
 // policy, and one of this name would deny nothing.
 func (s *session) checkBlockable(name []byte) error {
 	if p, key := s.srv.lim.Policies().OfLayout(name); p != nil {
-		return replyError("ERR " + quote(name) + " names what policy " + p.Name + " counts: RL.BLOCK " + printable(key, maxQuotedBytes) +
+		return resp.Error("ERR " + resp.Quote(name) + " names what policy " + p.Name + " counts: RL.BLOCK " + resp.Printable(key, resp.MaxQuotedBytes) +
 			" blocks its key, under every policy")
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/nearest"
+	"github.com/weir-project/weir/server/resp"
 )
 
 // What "did you mean" costs is bounded, because a client may send wrong names as fast as
@@ -87,7 +88,7 @@ func (s *session) nearCommands(args [][]byte, err error) error {
 			known.add(cmd.name)
 		}
 	}
-	return replyError(errorText(err) + known.question(name))
+	return resp.Error(errorText(err) + known.question(name))
 }
 
 // nearPolicies adds to the error about an unknown policy the nearest names, for a user who
@@ -99,7 +100,7 @@ func (s *session) nearPolicies(err error, name []byte) error {
 	}
 	var known candidates
 	s.srv.lim.Policies().Names(known.add)
-	return replyError(errorText(err) + known.question(name))
+	return resp.Error(errorText(err) + known.question(name))
 }
 
 // statusError is statusError for a client that may be told of names.

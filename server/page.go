@@ -6,6 +6,9 @@ import (
 	"net/http"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/acl"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/policytext"
 )
 
 // pageFiles are the page for people: it asks no other host for anything.
@@ -40,11 +43,11 @@ func (s *page) handle(mux *http.ServeMux) {
 
 // forPeople lets those in who may look at all keys.
 func (s *page) forPeople(handle http.HandlerFunc) http.HandlerFunc {
-	return s.forUsers(func(w http.ResponseWriter, r *http.Request, _ *user) { handle(w, r) })
+	return s.forUsers(func(w http.ResponseWriter, r *http.Request, _ *acl.User) { handle(w, r) })
 }
 
 // forUsers is forPeople for what depends on who it is.
-func (s *page) forUsers(handle func(http.ResponseWriter, *http.Request, *user)) http.HandlerFunc {
+func (s *page) forUsers(handle func(http.ResponseWriter, *http.Request, *acl.User)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", pagePolicy)
@@ -52,7 +55,7 @@ func (s *page) forUsers(handle func(http.ResponseWriter, *http.Request, *user)) 
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cache-Control", "no-store")
 		u, err := httpUser(s.service, r)
-		if err == nil && u.nopass && s.protectedMode && !isThisMachine(r) {
+		if err == nil && u.NoPassword && s.protectedMode && !isThisMachine(r) {
 			err = errNotThisMachine
 		}
 		switch {
@@ -99,7 +102,7 @@ type keyView struct {
 // keep for it.
 func (s *page) answerKey(w http.ResponseWriter, r *http.Request) {
 	key := []byte(r.URL.Query().Get("name"))
-	if err := checkKey(key); err != nil {
+	if err := arg.CheckKey(key); err != nil {
 		writePlain(w, http.StatusBadRequest, errorText(err))
 		return
 	}
@@ -124,7 +127,7 @@ func (s *page) answerKey(w http.ResponseWriter, r *http.Request) {
 
 func viewOf(name []byte, info *engine.Info) keyView {
 	return keyView{
-		Name: string(name), Algorithm: info.Algorithm.String(), Rule: ruleText(info.Limit), Limit: info.Limit.Max,
+		Name: string(name), Algorithm: info.Algorithm.String(), Rule: policytext.Rule(info.Limit), Limit: info.Limit.Max,
 		Used: info.Used, Remaining: info.Remaining, IdleInMs: info.IdleInMs,
 		Blocked: info.Blocked, BlockedMs: info.BlockedMs, BlockedBy: info.BlockedBy, Reason: info.Reason, PenaltyMs: info.PenaltyMs,
 	}

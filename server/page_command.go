@@ -8,6 +8,9 @@ import (
 	"sync"
 
 	"github.com/tidwall/redcon"
+
+	"github.com/weir-project/weir/server/acl"
+	"github.com/weir-project/weir/server/resp"
 )
 
 const (
@@ -18,14 +21,14 @@ const (
 	maxPageArgs = 256
 )
 
-const errClosing = replyError("ERR the server is stopping")
+const errClosing = resp.Error("ERR the server is stopping")
 
 // hand carries out a command that somebody sends by hand.
 type hand interface {
 	// ByHand carries out a command of a user as a client's, and returns the reply in
 	// RESP2. It carries out what one does about a key, and refuses everything else. Both
 	// addresses are for the logs; when ctx ends nobody waits for the reply any more.
-	ByHand(ctx context.Context, remoteAddr, localAddr string, u *user, args [][]byte) []byte
+	ByHand(ctx context.Context, remoteAddr, localAddr string, u *acl.User, args [][]byte) []byte
 }
 
 // pageCommander carries out commands of the page as a client's: with the same users,
@@ -49,9 +52,9 @@ func (p *pageCommander) close() {
 // {"error": "..."}. A page of another host cannot have a browser send it: it would need an
 // Origin of this one, and permission to send JSON. A page whose name was pointed here has
 // that Origin, but no password, and names another host.
-func (p *pageCommander) answer(w http.ResponseWriter, r *http.Request, u *user) {
+func (p *pageCommander) answer(w http.ResponseWriter, r *http.Request, u *acl.User) {
 	switch {
-	case u.nopass && !isThisMachine(r):
+	case u.NoPassword && !isThisMachine(r):
 		writePlain(w, http.StatusForbidden, errNotThisMachine.Error())
 		return
 	case http.NewCrossOriginProtection().Check(r) != nil:
@@ -71,7 +74,7 @@ func (p *pageCommander) answer(w http.ResponseWriter, r *http.Request, u *user) 
 }
 
 // do sends one command.
-func (p *pageCommander) do(r *http.Request, u *user, words []string) map[string]any {
+func (p *pageCommander) do(r *http.Request, u *acl.User, words []string) map[string]any {
 	p.running.RLock()
 	defer p.running.RUnlock()
 	if p.closed || p.draining.Load() {

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/server/acl"
 )
 
 // order sends a command as the page does.
@@ -167,7 +169,9 @@ func TestPageCommandsAreGuarded(t *testing.T) {
 // machine only, under whatever name. One with a password opens it from everywhere.
 func TestPageLoginsThatProveNothing(t *testing.T) {
 	const text = "user default on nopass ~* +@all\nuser guest on nopass ~* +@all\n"
-	users := func() (*Users, error) { return ParseUsers([]byte(text + "user boss on " + hashOf("ps") + " ~* +@all")) }
+	users := func() (*acl.Users, error) {
+		return ParseUsers([]byte(text + "user boss on " + hashOf("ps") + " ~* +@all"))
+	}
 	h := NewHTTP(newTestServer(t, Config{ProtectedMode: true, LoadUsers: users}).Server)
 	for _, user := range []string{"", "default", "guest", "boss"} {
 		for _, from := range []string{"127.0.0.1:5", "10.0.0.9:5"} {
@@ -189,7 +193,7 @@ func TestPageLoginsThatProveNothing(t *testing.T) {
 
 // A user of the page may do there what he may do elsewhere.
 func TestPageCommandsByUser(t *testing.T) {
-	users := func() (*Users, error) { return ParseUsers([]byte(someUsers)) }
+	users := func() (*acl.Users, error) { return ParseUsers([]byte(someUsers)) }
 	srv := newTestServer(t, Config{LoadUsers: users})
 	h := NewHTTP(srv.Server)
 	as := func(name, password string) func(*http.Request) {

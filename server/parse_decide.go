@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
 )
 
 // From the arguments of a decision to its operation.
@@ -17,10 +19,10 @@ func planTokenBucket(s *session, args [][]byte) error {
 	if op.Limit.Rate, err = s.rateArg(args[2]); err != nil {
 		return err
 	}
-	if op.Limit.Max, err = unitsArg("burst", args[3], 1, engine.MaxUnits); err != nil {
+	if op.Limit.Max, err = arg.Units("burst", args[3], 1, engine.MaxUnits); err != nil {
 		return err
 	}
-	_, _, err = options(op, args[4:], optCost|optPartial|optMaxWait|optFrom|optID)
+	_, _, err = arg.Options(op, args[4:], arg.Cost|arg.Partial|arg.MaxWait|arg.From|arg.ID)
 	return err
 }
 
@@ -32,10 +34,10 @@ func planLeakyBucket(s *session, args [][]byte) error {
 	if op.Limit.Rate, err = s.rateArg(args[2]); err != nil {
 		return err
 	}
-	if op.Limit.Max, err = unitsArg("capacity", args[3], 0, engine.MaxUnits); err != nil {
+	if op.Limit.Max, err = arg.Units("capacity", args[3], 0, engine.MaxUnits); err != nil {
 		return err
 	}
-	_, _, err = options(op, args[4:], optCost|optFrom|optID)
+	_, _, err = arg.Options(op, args[4:], arg.Cost|arg.From|arg.ID)
 	return err
 }
 
@@ -55,10 +57,10 @@ func (s *session) planWindow(args [][]byte, a engine.Algorithm, most int64) erro
 	if op.Limit.WindowNs, err = s.windowArg(args[2]); err != nil {
 		return err
 	}
-	if op.Limit.Max, err = unitsArg("max", args[3], 1, most); err != nil {
+	if op.Limit.Max, err = arg.Units("max", args[3], 1, most); err != nil {
 		return err
 	}
-	_, _, err = options(op, args[4:], optCost|optPartial|optFrom|optID)
+	_, _, err = arg.Options(op, args[4:], arg.Cost|arg.Partial|arg.From|arg.ID)
 	return err
 }
 
@@ -68,28 +70,28 @@ func planFixed(s *session, args [][]byte) error {
 		return err
 	}
 	limit := &op.Limit
-	if limit.Mode = windowWord(args[2]); limit.Mode == engine.Aligned {
+	if limit.Mode = arg.WindowMode(args[2]); limit.Mode == engine.Aligned {
 		if limit.WindowNs, err = s.windowArg(args[2]); err != nil {
-			return orWords(err, "DAY, WEEK, MONTH, YEAR or FOREVER", "window", args[2])
+			return arg.OrWords(err, "DAY, WEEK, MONTH, YEAR or FOREVER", "window", args[2])
 		}
 	}
-	if limit.Max, err = unitsArg("max", args[3], 1, engine.MaxUnits); err != nil {
+	if limit.Max, err = arg.Units("max", args[3], 1, engine.MaxUnits); err != nil {
 		return err
 	}
-	seen, zone, err := options(op, args[4:], optCost|optPartial|optFirst|optZone|optFrom|optID)
+	seen, zone, err := arg.Options(op, args[4:], arg.Cost|arg.Partial|arg.First|arg.Zone|arg.From|arg.ID)
 	if err != nil {
 		return err
 	}
 	calendar := limit.Mode >= engine.Day && limit.Mode <= engine.Year
 	switch {
-	case seen&optZone != 0 && !calendar:
-		return replyError("ERR TZ goes with a window of DAY, WEEK, MONTH or YEAR only")
-	case seen&optFirst != 0 && limit.Mode != engine.Aligned:
-		return replyError("ERR FIRST goes with a window of a duration only, like 1m")
-	case seen&optFirst != 0:
+	case seen&arg.Zone != 0 && !calendar:
+		return resp.Error("ERR TZ goes with a window of DAY, WEEK, MONTH or YEAR only")
+	case seen&arg.First != 0 && limit.Mode != engine.Aligned:
+		return resp.Error("ERR FIRST goes with a window of a duration only, like 1m")
+	case seen&arg.First != 0:
 		limit.Mode = engine.FromFirst
 	case calendar:
-		op.Calendar, err = s.srv.state.calendars.at(s.srv.lim.Now(), limit.Mode, zone)
+		op.Calendar, err = s.srv.state.calendars.At(s.srv.lim.Now(), limit.Mode, zone)
 	}
 	return err
 }
@@ -99,18 +101,18 @@ func planAcquire(s *session, args [][]byte) error {
 	if err != nil {
 		return err
 	}
-	if op.Limit.Max, err = unitsArg("max", args[2], 1, engine.MaxUnits); err != nil {
+	if op.Limit.Max, err = arg.Units("max", args[2], 1, engine.MaxUnits); err != nil {
 		return err
 	}
-	if op.TTLNs, err = durationArg("ttl", args[3]); err != nil {
+	if op.TTLNs, err = arg.Duration("ttl", args[3]); err != nil {
 		return err
 	}
-	seen, _, err := options(op, args[4:], optHolder|optCost|optFrom|optID)
+	seen, _, err := arg.Options(op, args[4:], arg.Holder|arg.Cost|arg.From|arg.ID)
 	switch {
 	case err != nil:
 		return err
-	case seen&optHolder != 0:
-	case seen&optID != 0:
+	case seen&arg.Holder != 0:
+	case seen&arg.ID != 0:
 		op.Text = op.ID // the same request again must name the same holder
 	default:
 		op.Text = s.batch.newHolder()
@@ -136,17 +138,17 @@ func planStrike(s *session, args [][]byte) error {
 		return err
 	}
 	var steps [engine.MaxSteps]engine.Step
-	n, rest, err := strikeSteps(&steps, args[3:])
+	n, rest, err := arg.Steps(&steps, args[3:])
 	if err != nil {
 		return err
 	}
 	op.Limit.Max = steps[n-1].Threshold
 	op.Limit.Steps = s.packSteps(steps[:n])
-	seen, _, err := options(op, rest, optAttempts|optExtend|optCost|optFrom|optID)
-	if seen&optAttempts != 0 {
+	seen, _, err := arg.Options(op, rest, arg.Attempts|arg.Extend|arg.Cost|arg.From|arg.ID)
+	if seen&arg.Attempts != 0 {
 		op.Limit.Strikes |= engine.Attempts
 	}
-	if seen&optExtend != 0 {
+	if seen&arg.Extend != 0 {
 		op.Limit.Strikes |= engine.Extend
 	}
 	return err

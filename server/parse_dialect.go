@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
 )
 
 // From the commands of other limiters to operations of the engine. All of them
@@ -18,15 +19,15 @@ func planCrab(s *session, args [][]byte) error { return s.planThrottle(args, 0) 
 
 func (s *session) planThrottle(args [][]byte, extra int64) error {
 	if len(args) > 6 {
-		return errSyntax
+		return arg.ErrSyntax
 	}
-	period, err := unitsArg("period", args[4], 1, math.MaxInt64)
+	period, err := arg.Units("period", args[4], 1, math.MaxInt64)
 	if err != nil {
 		return err
 	}
 	op, err := s.bucket(args, extra, period, 1e9)
 	if err == nil && len(args) > 5 {
-		op.Cost, err = unitsArg("quantity", args[5], 0, engine.MaxUnits)
+		op.Cost, err = arg.Units("quantity", args[5], 0, engine.MaxUnits)
 	}
 	return err
 }
@@ -36,16 +37,16 @@ func (s *session) planThrottle(args [][]byte, extra int64) error {
 func planGCRA(s *session, args [][]byte) error {
 	period, unitNs, ok := decimalSeconds(args[4])
 	if !ok {
-		return badArgument("period", "must be a number of seconds above 0 and below 1000000000000, with at most nine decimals", args[4])
+		return arg.Bad("period", "must be a number of seconds above 0 and below 1000000000000, with at most nine decimals", args[4])
 	}
 	op, err := s.bucket(args, 1, period, unitNs)
 	switch {
 	case err != nil:
 	case len(args) == 5:
-	case len(args) != 7 || !isWord(args[5], "TOKENS"):
-		err = errSyntax
+	case len(args) != 7 || !arg.Is(args[5], "TOKENS"):
+		err = arg.ErrSyntax
 	default:
-		op.Cost, err = unitsArg("TOKENS", args[6], 1, engine.MaxUnits)
+		op.Cost, err = arg.Units("TOKENS", args[6], 1, engine.MaxUnits)
 	}
 	return err
 }
@@ -56,11 +57,11 @@ func (s *session) bucket(args [][]byte, extra, period, unitNs int64) (*engine.Op
 	if err != nil {
 		return nil, err
 	}
-	burst, err := unitsArg("max_burst", args[2], 1-extra, engine.MaxUnits-extra)
+	burst, err := arg.Units("max_burst", args[2], 1-extra, engine.MaxUnits-extra)
 	if err != nil {
 		return nil, err
 	}
-	count, err := unitsArg("count", args[3], 1, engine.MaxUnits)
+	count, err := arg.Units("count", args[3], 1, engine.MaxUnits)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +105,7 @@ func decimalSeconds(b []byte) (n, unitNs int64, ok bool) {
 			break
 		}
 	}
-	n, ok = parseInt(whole)
+	n, ok = arg.Int(whole)
 	if !ok || n < 0 || n >= most || whole[0] == '-' {
 		return 0, 0, false
 	}

@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
 )
 
 // planIncr reads Redis 8.8's INCREX.
@@ -25,9 +27,9 @@ func planIncr(s *session, args [][]byte) error {
 	}
 	switch {
 	case incr.Lower > incr.Upper:
-		return replyError("ERR LBOUND must not be above UBOUND")
+		return resp.Error("ERR LBOUND must not be above UBOUND")
 	case incr.OnlyIfNew && incr.Expire != engine.ExpireIn:
-		return replyError("ERR ENX needs EX, PX, EXAT or PXAT")
+		return resp.Error("ERR ENX needs EX, PX, EXAT or PXAT")
 	}
 	return nil
 }
@@ -64,11 +66,11 @@ var incrWords = [...]struct {
 // incrOption reads one option of INCREX and returns how many arguments it took.
 func (s *session) incrOption(incr *engine.Incr, args [][]byte, seen *incrOption) (used int, err error) {
 	for _, o := range incrWords {
-		if !isWord(args[0], o.word) {
+		if !arg.Is(args[0], o.word) {
 			continue
 		}
 		if *seen&o.bit != 0 || o.value && len(args) < 2 {
-			return 0, errSyntax
+			return 0, arg.ErrSyntax
 		}
 		*seen |= o.bit
 		if !o.value {
@@ -77,7 +79,7 @@ func (s *session) incrOption(incr *engine.Incr, args [][]byte, seen *incrOption)
 		}
 		return 2, s.setIncrValue(incr, o.word, args[1])
 	}
-	return 0, errSyntax
+	return 0, arg.ErrSyntax
 }
 
 func setIncrFlag(incr *engine.Incr, bit incrOption) {
@@ -96,11 +98,11 @@ func (s *session) setIncrValue(incr *engine.Incr, word string, value []byte) (er
 	case "BYFLOAT":
 		return errByFloat
 	case "BYINT":
-		incr.By, err = unitsArg(word, value, math.MinInt64, math.MaxInt64)
+		incr.By, err = arg.Units(word, value, math.MinInt64, math.MaxInt64)
 	case "LBOUND":
-		incr.Lower, err = unitsArg(word, value, math.MinInt64, math.MaxInt64)
+		incr.Lower, err = arg.Units(word, value, math.MinInt64, math.MaxInt64)
 	case "UBOUND":
-		incr.Upper, err = unitsArg(word, value, math.MinInt64, math.MaxInt64)
+		incr.Upper, err = arg.Units(word, value, math.MinInt64, math.MaxInt64)
 	default:
 		incr.Expire = engine.ExpireIn
 		incr.ExpireNs, err = s.expiry(word, value)
@@ -114,7 +116,7 @@ func (s *session) expiry(word string, value []byte) (int64, error) {
 	if word[0] == 'P' {
 		unitNs = 1e6
 	}
-	n, err := unitsArg(word, value, 1, math.MaxInt64/unitNs)
+	n, err := arg.Units(word, value, 1, math.MaxInt64/unitNs)
 	if err != nil {
 		return 0, err
 	}
@@ -124,7 +126,7 @@ func (s *session) expiry(word string, value []byte) (int64, error) {
 		ns -= now.NowNs + now.WallOffsetNs
 	}
 	if ns > engine.MaxWindowNs {
-		return 0, badArgument(word, "must be at most 366 days ahead", value)
+		return 0, arg.Bad(word, "must be at most 366 days ahead", value)
 	}
 	return ns, nil
 }

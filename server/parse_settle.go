@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
 )
 
 // From the arguments of a settling command to its operations.
@@ -14,11 +16,11 @@ func planRelease(s *session, args [][]byte) error {
 	if err != nil {
 		return err
 	}
-	if err := checkText("holder", args[2], engine.MaxHolderLen); err != nil {
+	if err := arg.CheckText("holder", args[2], engine.MaxHolderLen); err != nil {
 		return err
 	}
 	op.Text = args[2]
-	_, _, err = options(op, args[3:], optID)
+	_, _, err = arg.Options(op, args[3:], arg.ID)
 	return err
 }
 
@@ -27,14 +29,14 @@ func planRenew(s *session, args [][]byte) error {
 	if err != nil {
 		return err
 	}
-	if err := checkText("holder", args[2], engine.MaxHolderLen); err != nil {
+	if err := arg.CheckText("holder", args[2], engine.MaxHolderLen); err != nil {
 		return err
 	}
 	op.Text = args[2]
-	if op.TTLNs, err = durationArg("ttl", args[3]); err != nil {
+	if op.TTLNs, err = arg.Duration("ttl", args[3]); err != nil {
 		return err
 	}
-	_, _, err = options(op, args[4:], optID)
+	_, _, err = arg.Options(op, args[4:], arg.ID)
 	return err
 }
 
@@ -43,10 +45,10 @@ func planRefund(s *session, args [][]byte) error {
 	if err != nil {
 		return err
 	}
-	if op.Cost, err = unitsArg("n", args[2], 1, engine.MaxUnits); err != nil {
+	if op.Cost, err = arg.Units("n", args[2], 1, engine.MaxUnits); err != nil {
 		return err
 	}
-	_, _, err = options(op, args[3:], optID)
+	_, _, err = arg.Options(op, args[3:], arg.ID)
 	return err
 }
 
@@ -58,14 +60,14 @@ func planBlock(s *session, args [][]byte) error {
 	if err != nil {
 		return err
 	}
-	if isWord(args[2], "FOREVER") {
+	if arg.Is(args[2], "FOREVER") {
 		op.TTLNs = engine.Never
-	} else if op.TTLNs, err = spanArg("duration", args[2]); err != nil {
-		return orWords(err, "FOREVER", "duration", args[2])
+	} else if op.TTLNs, err = arg.Span("duration", args[2]); err != nil {
+		return arg.OrWords(err, "FOREVER", "duration", args[2])
 	}
 	op.Partial = s.ofSomeKeys()
-	seen, _, err := options(op, args[3:], optReason|optID|optEverywhere)
-	if err != nil || seen&optEverywhere == 0 {
+	seen, _, err := arg.Options(op, args[3:], arg.Reason|arg.ID|arg.Everywhere)
+	if err != nil || seen&arg.Everywhere == 0 {
 		return err
 	}
 	op.Code = engine.OpBlockEverywhere
@@ -74,7 +76,7 @@ func planBlock(s *session, args [][]byte) error {
 
 // ofSomeKeys reports whether the user may use some keys only: a block EVERYWHERE is about keys
 // beyond them.
-func (s *session) ofSomeKeys() bool { return s.limits != nil && !s.limits.allKeys }
+func (s *session) ofSomeKeys() bool { return s.limits != nil && !s.limits.AllKeys }
 
 // checkAddressKey refuses an address that is written otherwise than by those who ask about it: a
 // block of it would reach none of them, and be answered OK.
@@ -86,12 +88,12 @@ func checkAddressKey(key []byte) error {
 		if err != nil {
 			return nil // no address
 		}
-		if addr = network.Addr(); addr.Is4() || network.Bits() != clientBitsV6 {
-			return badArgument("key", "of a block EVERYWHERE must be one address, or the /64 of an IPv6 client", key)
+		if addr = network.Addr(); addr.Is4() || network.Bits() != arg.ClientBitsV6 {
+			return arg.Bad("key", "of a block EVERYWHERE must be one address, or the /64 of an IPv6 client", key)
 		}
 	}
-	if want := "ip:" + checkKeyOf(addr.String()); string(key) != want {
-		return badArgument("key", "of a block EVERYWHERE must be "+want+" to reach this address", key)
+	if want := "ip:" + arg.KeyOf(addr.String()); string(key) != want {
+		return arg.Bad("key", "of a block EVERYWHERE must be "+want+" to reach this address", key)
 	}
 	return nil
 }
@@ -102,7 +104,7 @@ func planUnblock(s *session, args [][]byte) error {
 		return err
 	}
 	op.Partial = s.ofSomeKeys()
-	_, _, err = options(op, args[2:], optID)
+	_, _, err = arg.Options(op, args[2:], arg.ID)
 	return err
 }
 
@@ -112,7 +114,7 @@ func planForgive(s *session, args [][]byte) error {
 	if err != nil {
 		return err
 	}
-	if err := checkText("policy", args[1], engine.MaxPolicyLen); err != nil {
+	if err := arg.CheckText("policy", args[1], engine.MaxPolicyLen); err != nil {
 		return err
 	}
 	op.Text = args[1]
@@ -120,7 +122,7 @@ func planForgive(s *session, args [][]byte) error {
 	if err != nil {
 		return err
 	}
-	_, _, err = options(op, rest, optID)
+	_, _, err = arg.Options(op, rest, arg.ID)
 	return err
 }
 
@@ -128,9 +130,9 @@ func planForgive(s *session, args [][]byte) error {
 func planReset(s *session, args [][]byte) error {
 	keys := args[1:]
 	var id []byte
-	if n := len(keys); n >= 3 && isWord(keys[n-2], "ID") {
+	if n := len(keys); n >= 3 && arg.Is(keys[n-2], "ID") {
 		keys, id = keys[:n-2], keys[n-1]
-		if err := checkText("ID", id, engine.MaxIDLen); err != nil {
+		if err := arg.CheckText("ID", id, engine.MaxIDLen); err != nil {
 			return err
 		}
 	}
@@ -143,7 +145,7 @@ func planDelete(s *session, args [][]byte) error { return s.resetAll(args[1:], n
 func (s *session) resetAll(keys [][]byte, id []byte) error {
 	for _, key := range keys {
 		if s.isBlacklist(key) {
-			return replyError("ERR " + s.srv.cfg.BlacklistKey + " is the set of blocked addresses, use SREM to take members out of it")
+			return resp.Error("ERR " + s.srv.cfg.BlacklistKey + " is the set of blocked addresses, use SREM to take members out of it")
 		}
 		if err := s.resetNamed(key, id); err != nil {
 			return err

@@ -4,6 +4,9 @@ import (
 	"math"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/scripts"
 )
 
 // stringWord is an option of a command on strings.
@@ -44,7 +47,7 @@ func (s *session) stringOptions(name string, args [][]byte, words []stringWord) 
 	for len(args) > 0 {
 		w := findWord(words, args[0])
 		if w == nil || how&w.not != 0 || w.timed && len(args) < 2 {
-			return 0, 0, errSyntax
+			return 0, 0, arg.ErrSyntax
 		}
 		how |= w.bit
 		if args = args[1:]; w.timed {
@@ -59,7 +62,7 @@ func (s *session) stringOptions(name string, args [][]byte, words []stringWord) 
 
 func findWord(words []stringWord, b []byte) *stringWord {
 	for i := range words {
-		if isWord(b, words[i].word) {
+		if arg.Is(b, words[i].word) {
 			return &words[i]
 		}
 	}
@@ -70,7 +73,7 @@ func findWord(words []stringWord, b []byte) *stringWord {
 func (s *session) lifetime(name, word string, b []byte) (ms int64, err error) {
 	n, ok := redisInt(b)
 	if !ok {
-		return 0, notInteger(word, "must be a whole number", b)
+		return 0, arg.NotInteger(word, "must be a whole number", b)
 	}
 	if n <= 0 {
 		return 0, invalidExpire(name, word, b)
@@ -92,24 +95,24 @@ func (s *session) fromNow(name, word string, n int64, b []byte) (ms int64, err e
 	case n > math.MaxInt64/unitMs || n < math.MinInt64/unitMs, !absolute && n*unitMs > math.MaxInt64-nowMs:
 		return 0, invalidExpire(name, word, b)
 	case absolute:
-		ms = max(n*unitMs, -maxScriptNumber) - nowMs
+		ms = max(n*unitMs, -scripts.MaxNumber) - nowMs
 	default:
 		ms = n * unitMs
 	}
-	if ms > maxScriptNumber {
+	if ms > scripts.MaxNumber {
 		return 0, invalidExpire(name, word, b)
 	}
-	return max(ms, -maxScriptNumber), nil
+	return max(ms, -scripts.MaxNumber), nil
 }
 
 // invalidExpire is Redis' own text, and what is accepted.
 func invalidExpire(name, word string, b []byte) error {
-	return replyError("ERR invalid expire time in '" + name + "' command: " + word + " must be a time above 0 and within 285,000 years, not " + quote(b))
+	return resp.Error("ERR invalid expire time in '" + name + "' command: " + word + " must be a time above 0 and within 285,000 years, not " + resp.Quote(b))
 }
 
 // redisInt reads a 64-bit integer as Redis does: as it would write it.
 func redisInt(b []byte) (int64, bool) {
-	n, ok := parseInt(b)
+	n, ok := arg.Int(b)
 	digits := b
 	if len(b) > 0 && b[0] == '-' {
 		digits = b[1:]
@@ -129,16 +132,16 @@ func expireConditions(args [][]byte) (how int64, err error) {
 	for _, b := range args {
 		w := findWord(expireWords, b)
 		if w == nil {
-			return 0, replyError("ERR Unsupported option " + printable(b, maxQuotedBytes) + ": the condition must be NX, XX, GT or LT")
+			return 0, resp.Error("ERR Unsupported option " + resp.Printable(b, resp.MaxQuotedBytes) + ": the condition must be NX, XX, GT or LT")
 		}
 		how |= w.bit
 	}
 	has := func(bits int64) bool { return how&bits != 0 }
 	switch {
 	case has(engine.TextIfNoExpiry) && has(engine.TextIfExpiry|engine.TextIfLater|engine.TextIfSooner):
-		return 0, replyError("ERR NX and XX, GT or LT options at the same time are not compatible")
+		return 0, resp.Error("ERR NX and XX, GT or LT options at the same time are not compatible")
 	case has(engine.TextIfLater) && has(engine.TextIfSooner):
-		return 0, replyError("ERR GT and LT options at the same time are not compatible")
+		return 0, resp.Error("ERR GT and LT options at the same time are not compatible")
 	}
 	return how, nil
 }

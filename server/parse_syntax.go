@@ -138,24 +138,24 @@ func simpleArgument(word string) argument {
 
 // arguments writes them as COMMAND DOCS does.
 func (s *session) arguments(args []argument) {
-	s.array(len(args))
+	s.Array(len(args))
 	for _, a := range args {
 		flags := a.flags()
-		s.mapOf(2 + int(oneIf(a.token != "")+oneIf(len(flags) > 0)+oneIf(a.kind == "key")+oneIf(len(a.inner) > 0)))
-		s.pair("name", a.name)
-		s.pair("type", a.kind)
+		s.Map(2 + int(oneIf(a.token != "")+oneIf(len(flags) > 0)+oneIf(a.kind == "key")+oneIf(len(a.inner) > 0)))
+		s.Pair("name", a.name)
+		s.Pair("type", a.kind)
 		if a.kind == "key" {
-			s.pairInt("key_spec_index", 0)
+			s.PairInt("key_spec_index", 0)
 		}
 		if a.token != "" {
-			s.pair("token", a.token)
+			s.Pair("token", a.token)
 		}
 		if len(flags) > 0 {
-			s.bulk("flags")
-			s.simpleSet(flags)
+			s.Bulk("flags")
+			s.SimpleSet(flags)
 		}
 		if len(a.inner) > 0 {
-			s.bulk("arguments")
+			s.Bulk("arguments")
 			s.arguments(a.inner)
 		}
 	}

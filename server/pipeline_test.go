@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/weir-project/weir/server/resp/resptest"
 )
 
 // One honest client sends a pipeline without end, reading while it writes, and
@@ -22,7 +23,7 @@ func TestLongPipelineInBoundedMemory(t *testing.T) {
 	srv := startWire(t, Config{}, nil)
 	p := srv.dial(t)
 	require.NoError(t, p.SetDeadline(time.Now().Add(10*time.Minute)))
-	command := multibulk("RL.TOKENBUCKET", "key:000000000001", "10/s", "10")
+	command := resptest.Multibulk("RL.TOKENBUCKET", "key:000000000001", "10/s", "10")
 	chunk := strings.Repeat(command, 1000)
 	chunks := total / len(chunk)
 
@@ -59,7 +60,7 @@ func TestUnreadRepliesHoldTheSenderBack(t *testing.T) {
 	blocked := make(chan struct{})
 	go func() {
 		defer close(blocked)
-		chunk := strings.Repeat(multibulk("ECHO", strings.Repeat("x", 30_000)), 10)
+		chunk := strings.Repeat(resptest.Multibulk("ECHO", strings.Repeat("x", 30_000)), 10)
 		for {
 			if _, err := io.WriteString(p, chunk); err != nil {
 				return

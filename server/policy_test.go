@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/timezone"
 )
 
 // TestBadPoliciesChangeNothing: each bad command says what is accepted, and the policy
@@ -79,7 +81,7 @@ func TestZonesAreAsTheCalendarSays(t *testing.T) {
 	for _, name := range []string{
 		"UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "America/Santiago", "Africa/Cairo", "Asia/Beirut", "Pacific/Apia", "America/Asuncion",
 	} {
-		zone, err := zoneTables.get([]byte(name))
+		zone, err := timezone.Tables.Get([]byte(name))
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(zone.Changes), engine.MaxZoneChanges)
 		location, err := time.LoadLocation(name)
@@ -87,7 +89,7 @@ func TestZonesAreAsTheCalendarSays(t *testing.T) {
 		for range 3000 {
 			wall := time.Date(2021, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano() + r.Int64N(70*365*24*3600)*1e9 + r.Int64N(1e9)
 			mode := engine.Day + engine.WindowMode(r.IntN(4))
-			require.Equal(t, windowAt(wall, mode, location).ends, *zone.Window(wall, mode), "%s %s %s", name, windowWords[mode], time.Unix(0, wall).UTC())
+			require.Equal(t, timezone.WindowAt(wall, mode, location).Ends, *zone.Window(wall, mode), "%s %s %s", name, arg.WindowWords[mode], time.Unix(0, wall).UTC())
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/weir-project/weir/server/scripts"
 )
 
 // commandSource draws commands from the command table and the script table, so that a new
@@ -17,15 +19,15 @@ type commandSource struct {
 	*rand.Rand
 	drawn    int
 	commands []*command
-	sums     []sha1Sum
+	sums     []scripts.Sum
 	recent   [64]string // keys
-	called   map[sha1Sum][]string
+	called   map[scripts.Sum][]string
 }
 
 func newCommandSource(seed uint64) *commandSource {
 	return &commandSource{
 		Rand: rand.New(rand.NewPCG(seed, 21)), commands: comparedCommands(),
-		called: make(map[sha1Sum][]string), sums: slices.SortedFunc(maps.Keys(scriptsKnown.bySum), func(a, b sha1Sum) int { return slices.Compare(a[:], b[:]) }),
+		called: make(map[scripts.Sum][]string), sums: slices.SortedFunc(maps.Keys(scripts.Known.BySum), func(a, b scripts.Sum) int { return slices.Compare(a[:], b[:]) }),
 	}
 }
 
@@ -160,13 +162,13 @@ func (g *commandSource) script() []string {
 	if last := g.called[sum]; last != nil && g.IntN(2) == 0 {
 		return last
 	}
-	sc := scriptsKnown.bySum[sum]
-	line := []string{"EVALSHA", hex.EncodeToString(sum[:]), strconv.Itoa(sc.keys)}
-	for i := range sc.keys {
-		line = append(line, g.key(fmt.Sprint("script", sc.id, i)))
+	sc := scripts.Known.BySum[sum]
+	line := []string{"EVALSHA", hex.EncodeToString(sum[:]), strconv.Itoa(sc.Keys)}
+	for i := range sc.Keys {
+		line = append(line, g.key(fmt.Sprint("script", sc.ID, i)))
 	}
-	for _, kind := range sc.args {
-		line = append(line, g.scriptArg(argKind(kind)))
+	for _, kind := range sc.Args {
+		line = append(line, g.scriptArg(scripts.ArgKind(kind)))
 	}
 	g.called[sum] = line
 	return line

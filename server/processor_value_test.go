@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/scripts"
 )
 
 // argumentValues are values of arguments, by the name that the syntax lines give them.
@@ -77,14 +78,14 @@ func (g *commandSource) kindOfKey(cmd *command) string {
 	return g.kindOfKey(pick(g, g.commands)) // settles, or looks
 }
 
-func (g *commandSource) scriptArg(kind argKind) string {
-	whole := kind == argInteger || kind == argWhole
+func (g *commandSource) scriptArg(kind scripts.ArgKind) string {
+	whole := kind == scripts.ArgInteger || kind == scripts.ArgWhole
 	switch {
 	case g.IntN(20) == 0:
 		return pick(g, oddNumbers)
-	case kind == argTrue || kind == argOne:
+	case kind == scripts.ArgTrue || kind == scripts.ArgOne:
 		return pick(g, []string{"true", "1", "false", "0"})
-	case kind == argIgnored:
+	case kind == scripts.ArgIgnored:
 		return "x"
 	case whole && g.IntN(2) == 0:
 		return pick(g, wholeNumbers)

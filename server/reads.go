@@ -28,7 +28,7 @@ func (s *session) staleFields() int { return int(oneIf(s.srv.replica != nil)) }
 // node.
 func (s *session) stale() {
 	if s.srv.replica != nil {
-		s.pairInt("stale_ms", s.staleMs)
+		s.PairInt("stale_ms", s.staleMs)
 	}
 }
 
@@ -36,10 +36,10 @@ func (s *session) stale() {
 // age here as well, because the limiter may have been made since.
 func (s *session) absent() {
 	if s.srv.replica == nil || !s.readonly {
-		s.mapOf(0)
+		s.Map(0)
 		return
 	}
-	s.mapOf(1)
+	s.Map(1)
 	s.stale()
 }
 
@@ -51,10 +51,10 @@ func (s *session) setReadonly(on bool) {
 
 func runReadonly(s *session, _ [][]byte) {
 	s.setReadonly(true)
-	s.ok()
+	s.OK()
 }
 
 func runReadwrite(s *session, _ [][]byte) {
 	s.setReadonly(false)
-	s.ok()
+	s.OK()
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/resp"
 )
 
 const (
@@ -63,7 +64,7 @@ func (r *recentDenials) note(op *engine.Op, d *engine.Decision) {
 	}
 	policy, a, key := deniedBy(op, d)
 	by := cmp.Or(string(policy), a.String())
-	r.ring[r.next] = Denial{now.UnixMilli(), printable(key, recentKeyBytes), by, d.RetryMs}
+	r.ring[r.next] = Denial{now.UnixMilli(), resp.Printable(key, recentKeyBytes), by, d.RetryMs}
 	r.next = (r.next + 1) % recentKept
 }
 

@@ -17,10 +17,11 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/weir-project/weir/internal/connlimit"
+	"github.com/weir-project/weir/server/acl"
 )
 
 func TestRLSLogins(t *testing.T) {
-	users := func() (*Users, error) { return ParseUsers([]byte(someUsers)) }
+	users := func() (*acl.Users, error) { return ParseUsers([]byte(someUsers)) }
 	for name, c := range map[string]struct {
 		cfg           Config
 		authorization string
@@ -58,9 +59,9 @@ func TestRLSLogsInOnce(t *testing.T) {
 		return status.Code(err)
 	}
 	require.Equal(t, codes.OK, ask(known))
-	s.failed.mu.Lock()
-	s.failed.by[netip.MustParseAddr("127.0.0.1")] = &failures{count: 1000, next: time.Now().Add(time.Hour)}
-	s.failed.mu.Unlock()
+	s.failed.Mu.Lock()
+	s.failed.By[netip.MustParseAddr("127.0.0.1")] = &acl.Failures{Count: 1000, Next: time.Now().Add(time.Hour)}
+	s.failed.Mu.Unlock()
 	require.Equal(t, codes.OK, ask(known))
 	require.Equal(t, codes.Unauthenticated, ask(newcomer))
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/rlspb"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
 )
 
 const (
@@ -55,9 +57,9 @@ func readRLS(in *rlspb.Request) (*rlsRequest, error) {
 	n := len(in.Descriptors)
 	switch {
 	case len(in.Domain) == 0:
-		return nil, replyError("ERR the domain must not be empty")
+		return nil, resp.Error("ERR the domain must not be empty")
 	case n == 0 || n > rlsMaxDescriptors:
-		return nil, replyError(fmt.Sprintf("ERR there must be 1 to %d descriptors, not %d", rlsMaxDescriptors, n))
+		return nil, resp.Error(fmt.Sprintf("ERR there must be 1 to %d descriptors, not %d", rlsMaxDescriptors, n))
 	}
 	from := rlsFrom(in.Descriptors)
 	q := &rlsRequest{names: make([]string, n), ops: make([]engine.Op, n), ds: make([]engine.Decision, n)}
@@ -86,8 +88,8 @@ func rlsFrom(all []*rlspb.Descriptor) []byte {
 			if string(e.Key) != remoteAddress {
 				continue
 			}
-			if client, ok := parseClient(string(e.Value)); ok {
-				return []byte(addressKind + client)
+			if client, ok := arg.Client(string(e.Value)); ok {
+				return []byte(arg.AddressPrefix + client)
 			}
 		}
 	}
@@ -158,7 +160,7 @@ func rlsKey(entries []*rlspb.Entry) string {
 	var values []string
 	for _, e := range entries {
 		if !namingEntries[string(e.Key)] {
-			values = append(values, checkKeyOf(string(e.Value)))
+			values = append(values, arg.KeyOf(string(e.Value)))
 		}
 	}
 	key := wholeKey
@@ -186,7 +188,7 @@ func rlsKey(entries []*rlspb.Entry) string {
 func bringLimit(op *engine.Op, name, key string, l *rlspb.Override) error {
 	window, known := rlsUnits[l.Unit]
 	if !known {
-		return replyError("ERR the unit of a descriptor's limit must be SECOND, MINUTE, HOUR, DAY, WEEK, MONTH or YEAR, not " + l.Unit.String())
+		return resp.Error("ERR the unit of a descriptor's limit must be SECOND, MINUTE, HOUR, DAY, WEEK, MONTH or YEAR, not " + l.Unit.String())
 	}
 	op.High = false // of policies
 	op.Code, op.Text, op.Key = engine.OpTake, nil, []byte(overrideKey+name+"|"+key)

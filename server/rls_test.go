@@ -20,6 +20,7 @@ import (
 
 	"github.com/weir-project/weir/internal/rlspb"
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/acl"
 )
 
 // serveRLS serves the rate limit service of s, to Envoy's own generated client.
@@ -87,7 +88,7 @@ func limited(t *testing.T, cfg Config) *testServer {
 	s := newTestServer(t, cfg)
 	c := s.client(t)
 	if cfg.Password != "" {
-		c.as(defaultUser, cfg.Password)
+		c.as(acl.DefaultUser, cfg.Password)
 	}
 	for _, command := range []string{
 		"RL.POLICY SET web:login:remote_address LIMIT FIXED 1h 3",

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
 )
 
 // livingLimiter decides at a time that goes on with the clock of a bubble.
@@ -250,7 +251,7 @@ func TestRLWaitRefuses(t *testing.T) {
 		"RL.WAIT RL.TOKENBUCKET k 1/s 1 ID x TIMEOUT 1s":          "-" + string(errWaitWithID),
 		"RL.WAIT RL.STRIKE k 15m 2 2s TIMEOUT 1s":                 "-" + string(errWaitToStrike),
 		"RL.WAIT RL.STRIKE k 15m 2 2s COST 0 TIMEOUT 1s":          "1 2 0 0 2",
-		"RL.WAIT RL.TOKENBUCKET policy|p|0|k 1/s 1 TIMEOUT 1s":    "-" + string(errReservedKey),
+		"RL.WAIT RL.TOKENBUCKET policy|p|0|k 1/s 1 TIMEOUT 1s":    "-" + string(arg.ErrReservedKey),
 		"RL.WAIT RL.TOKENBUCKET untouched 1/s 1 COST 0 TIMEOUT 0": "1 1 0 0 1",
 	} {
 		assert.Equal(t, want, c.say(send), send)

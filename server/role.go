@@ -39,13 +39,13 @@ func runRole(s *session, _ [][]byte) {
 
 func (s *session) masterRole(t *limiter.Topology) {
 	replicas := replicas(t)
-	s.array(3)
-	s.bulk("master")
-	s.int(int64(t.CommitIndex))
-	s.array(len(replicas))
+	s.Array(3)
+	s.Bulk("master")
+	s.Int(int64(t.CommitIndex))
+	s.Array(len(replicas))
 	for _, m := range replicas {
 		host, port, _ := m.HostPort()
-		s.strings([]string{host, fmt.Sprint(port), fmt.Sprint(m.AppliedIndex)})
+		s.Strings([]string{host, fmt.Sprint(port), fmt.Sprint(m.AppliedIndex)})
 	}
 }
 
@@ -55,12 +55,12 @@ func (s *session) replicaRole(t *limiter.Topology) {
 	if t.Leader == "" {
 		state = "connect"
 	}
-	s.array(5)
-	s.bulk("slave")
-	s.bulk(host)
-	s.int(int64(port))
-	s.bulk(state)
-	s.int(int64(t.AppliedIndex))
+	s.Array(5)
+	s.Bulk("slave")
+	s.Bulk(host)
+	s.Int(int64(port))
+	s.Bulk(state)
+	s.Int(int64(t.AppliedIndex))
 }
 
 // replicas are the other nodes that are up and have an address for clients.

@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
 )
 
 // Operators delete all limiters that a pattern matches by a line of Lua that hands what KEYS
@@ -20,7 +22,7 @@ const (
 
 // errAlone is what the plan of a command answers to arguments that its function alone carries
 // out. In a transaction, which is one step, that is refused.
-const errAlone replyError = "ERR a script that deletes what KEYS matches can not be a part of MULTI"
+const errAlone resp.Error = "ERR a script that deletes what KEYS matches can not be a part of MULTI"
 
 // deleteAllPattern returns the pattern of the line that deletes all keys that match it.
 func deleteAllPattern(text []byte) (pattern []byte, ok bool) {
@@ -46,7 +48,7 @@ func runDeleteAll(s *session, args [][]byte) {
 	}
 	if err == nil && len(names) == 0 {
 		sum := sha1.Sum(args[1])
-		err = replyError("ERR Wrong number of args calling Redis command from script script: " + hex.EncodeToString(sum[:]) + ", on @user_script:1.")
+		err = resp.Error("ERR Wrong number of args calling Redis command from script script: " + hex.EncodeToString(sum[:]) + ", on @user_script:1.")
 	}
 	deleted := int64(0)
 	for len(names) > 0 && err == nil {
@@ -56,7 +58,7 @@ func runDeleteAll(s *session, args [][]byte) {
 		deleted, names = deleted+some, names[n:]
 	}
 	if s.guarded(err) {
-		s.int(deleted)
+		s.Int(deleted)
 	}
 }
 
@@ -72,7 +74,7 @@ func (s *session) namesLike(pattern []byte) ([][]byte, error) {
 		return nil, errTooManyKeys
 	}
 	for _, name := range found.names {
-		if u := s.limits; u != nil && (!u.mayUse(name) || !u.mayReach(s.srv.lim.Policies(), name)) {
+		if u := s.limits; u != nil && (!u.MayUse(name) || !u.MayReach(s.srv.lim.Policies(), name)) {
 			return nil, s.srv.refused(errNoKey)
 		}
 	}
@@ -104,10 +106,10 @@ func (s *session) deleteNames(names [][]byte) (deleted int64, err error) {
 
 // scriptKeys reads numkeys, the keys behind it and the arguments of a script.
 func scriptKeys(args [][]byte) (keys int, err error) {
-	n, ok := parseInt(args[0])
+	n, ok := arg.Int(args[0])
 	switch {
 	case !ok:
-		return 0, notInteger("numkeys", "must be the number of keys", args[0])
+		return 0, arg.NotInteger("numkeys", "must be the number of keys", args[0])
 	case n < 0:
 		return 0, errNegKeys
 	case n > int64(len(args)-1):

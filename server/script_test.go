@@ -6,6 +6,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/scripts"
 )
 
 const (
@@ -32,7 +35,7 @@ func TestScriptErrors(t *testing.T) {
 		{"EVALSHA " + none + " 0", string(errNoScript)},
 		{"EVALSHA abc 0", string(errNoScript)},
 		{"EVALSHA " + none[1:] + "x 1 k", string(errNoScript)},
-		{"EVALSHA " + allowN + " x", string(errNotInteger) + ": numkeys must be the number of keys, not 'x'"},
+		{"EVALSHA " + allowN + " x", string(arg.ErrNotInteger) + ": numkeys must be the number of keys, not 'x'"},
 		{"EVALSHA " + allowN + " -1", string(errNegKeys)},
 		{"EVALSHA " + allowN + " 2 k", string(errFewKeys)},
 		{"EVALSHA " + allowN + " 0 10 1 1 1", "ERR allowN takes 1 keys and 4 arguments"},
@@ -55,12 +58,12 @@ func TestScriptErrors(t *testing.T) {
 		{"EVALSHA " + slidingSetSum + " 1 k 0 1 1 0", "ERR ARGV[4] must be above 0, not '0'"},
 		{"EVALSHA " + allowN + " 1 " + strings.Repeat("k", 513) + " 10 1 1 1", "ERR key must be 1 to 512 bytes, not 513"},
 		{`EVAL "return 1" 0`, "ERR weir runs no Lua, and does not recognise the script with the SHA-1 e0e1f9fabfc9d4800c877a703b823ac0578ff8db; " + scriptNatives},
-		{`EVAL ` + strings.Repeat("x", maxScriptBytes+1) + ` 0`, "ERR weir runs no Lua, and recognises no script of 8193 bytes; " + scriptNatives},
+		{`EVAL ` + strings.Repeat("x", scripts.MaxBytes+1) + ` 0`, "ERR weir runs no Lua, and recognises no script of 8193 bytes; " + scriptNatives},
 		{`SCRIPT LOAD "return 1"`, "ERR weir runs no Lua, and does not recognise the script with the SHA-1 e0e1f9fabfc9d4800c877a703b823ac0578ff8db; " + scriptNatives},
 		{"SCRIPT KILL", string(errNotBusy)},
 		{"SCRIPT FLUSH NOW", "ERR SCRIPT FLUSH only support SYNC|ASYNC option"},
 		{"SET k 1 EX 0", "ERR invalid expire time in 'set' command: EX must be a time above 0 and within 285,000 years, not '0'"},
-		{"INCRBY k x", string(errNotInteger) + ": n must be a whole number, not 'x'"},
+		{"INCRBY k x", string(arg.ErrNotInteger) + ": n must be a whole number, not 'x'"},
 	} {
 		assert.Equal(t, "-"+test.want, c.say(test.send), test.send)
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/connlimit"
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/acl"
+	"github.com/weir-project/weir/server/resp"
 )
 
 // Errors of the server itself.
@@ -30,7 +32,7 @@ type Config struct {
 	// users. LoadUsers reads the others, at the start and for ReloadUsers; nil: there is
 	// only default.
 	Password      string
-	LoadUsers     func() (*Users, error)
+	LoadUsers     func() (*acl.Users, error)
 	ProtectedMode bool // without a password, answer only clients on this machine
 	EnableDebug   bool // the DEBUG command
 	// Redirect says what a node of a cluster that does not lead does with decisions
@@ -65,14 +67,14 @@ type Config struct {
 type Server struct {
 	*service
 	cfg   Config
-	pools bufferPools
+	pools resp.BufferPools
 	held  budget
 	state serverState
 
 	pollers    pollers
 	handshakes *handshakes
 
-	openLimits, preAuthLimits *frameLimits
+	openLimits, preAuthLimits *resp.Limits
 
 	lastID atomic.Int64
 
@@ -104,8 +106,8 @@ func New(cfg Config, lim limiter.Limiter) (*Server, error) {
 		service:       shared,
 		cfg:           cfg,
 		state:         newServerState(table, shared),
-		openLimits:    openLimits(cfg.MaxBulkBytes),
-		preAuthLimits: preAuthLimits(),
+		openLimits:    resp.OpenLimits(cfg.MaxBulkBytes),
+		preAuthLimits: resp.PreAuthLimits(),
 		listeners:     make(map[net.Listener]struct{}),
 		conns:         make(map[*conn]struct{}),
 	}
@@ -142,9 +144,9 @@ func (c *Config) complete() error {
 		return fmt.Errorf("%w: max clients must be at least 1, not %d", ErrBadConfig, c.MaxClients)
 	case c.MaxPerSource < 0:
 		return fmt.Errorf("%w: max clients per source must not be negative, and is %d", ErrBadConfig, c.MaxPerSource)
-	case c.MaxBulkBytes < preAuthBulkBytes || c.MaxBulkBytes > LargestMaxBulkBytes:
+	case c.MaxBulkBytes < resp.PreAuthBulkBytes || c.MaxBulkBytes > LargestMaxBulkBytes:
 		return fmt.Errorf("%w: max bulk bytes must be %d to %d, not %d",
-			ErrBadConfig, preAuthBulkBytes, LargestMaxBulkBytes, c.MaxBulkBytes)
+			ErrBadConfig, resp.PreAuthBulkBytes, LargestMaxBulkBytes, c.MaxBulkBytes)
 	case c.MaxValueBytes < 1 || c.MaxValueBytes > engine.MaxValueBytes:
 		return fmt.Errorf("%w: max value bytes must be 1 to %d, not %d", ErrBadConfig, engine.MaxValueBytes, c.MaxValueBytes)
 	case c.MaxOutputBytes < flushBytes:

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/acl"
 )
 
 // service is the layer under the protocols: whichever way a decision comes, it is made,
@@ -30,8 +31,8 @@ type service struct {
 	batches *batchPool
 	rls     rlsStats
 
-	users         atomic.Pointer[Users]
-	failed        *failedLogins
+	users         atomic.Pointer[acl.Users]
+	failed        *acl.FailedLogins
 	protectedMode bool // where nobody needs a password, answer only clients on this machine
 
 	check      *commandInfo // RL.CHECK, which protocols other than RESP ask for
@@ -62,7 +63,7 @@ func newService(lim limiter.Limiter, commands []*commandInfo, log *slog.Logger) 
 		pause:     newPauser(attention),
 		waits:     newWaitLines(),
 		batches:   newBatchPool(),
-		failed:    newFailedLogins(),
+		failed:    acl.NewFailedLogins(),
 		attention: attention,
 		stop:      make(chan struct{}),
 	}

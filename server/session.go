@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/acl"
+	"github.com/weir-project/weir/server/resp"
 )
 
 // client is what a session needs of the connection under it.
@@ -26,7 +28,7 @@ type client interface {
 // session is everything about one client above the transport. Its methods
 // belong to the connection's goroutine; what others may read stands in about.
 type session struct {
-	replyWriter
+	resp.Writer
 	srv    *Server
 	client client
 	// closing asks the connection to close once out is written.
@@ -34,7 +36,7 @@ type session struct {
 
 	// user is who has logged in, nil: nobody yet; limits is the same where there is
 	// something that the user may not do, else nil.
-	user, limits *user
+	user, limits *acl.User
 	// plain: decisions need no more than parsing, because the client is logged in,
 	// in no transaction, not subscribed in RESP2 and listens to its replies.
 	plain   bool
@@ -77,7 +79,7 @@ const (
 )
 
 func newSession(srv *Server, c client) *session {
-	s := &session{srv: srv, client: c, replyWriter: replyWriter{proto: 2}}
+	s := &session{srv: srv, client: c, Writer: resp.Writer{Proto: 2}}
 	s.about.init(c.ID(), c.RemoteAddr(), c.LocalAddr())
 	srv.state.clients.add(s)
 	s.begin()

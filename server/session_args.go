@@ -1,16 +1,19 @@
 package server
 
-import "github.com/weir-project/weir/engine"
+import (
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
+)
 
 // The arguments that begin an operation, and those that a session remembers.
 
 // op begins an operation on key, at the end of the session's batch.
 func (s *session) op(code engine.OpCode, key []byte) (*engine.Op, error) {
-	if err := checkKey(key); err != nil {
+	if err := arg.CheckKey(key); err != nil {
 		return nil, err
 	}
 	if engine.Reserved(key) && code != engine.OpReset && code != engine.OpRefund {
-		return nil, errReservedKey
+		return nil, arg.ErrReservedKey
 	}
 	op := s.batch.next()
 	op.Code, op.Key = code, key
@@ -47,7 +50,7 @@ func (s *session) rateArg(b []byte) (engine.Rate, error) {
 	if s.rates.has(b) {
 		return s.rates.value, nil
 	}
-	r, err := parseRate(b)
+	r, err := arg.Rate(b)
 	if err == nil {
 		s.rates.keep(b, r)
 	}
@@ -59,7 +62,7 @@ func (s *session) windowArg(b []byte) (int64, error) {
 	if s.windows.has(b) {
 		return s.windows.value, nil
 	}
-	ns, err := spanArg("window", b)
+	ns, err := arg.Span("window", b)
 	if err == nil {
 		s.windows.keep(b, ns)
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
 )
 
 // plan appends the operations of one command to the session's batch. After an
@@ -15,12 +16,12 @@ func (s *session) plan(cmd *command, args [][]byte) error {
 	b := s.batch
 	before := len(b.ops)
 	err := cmd.plan(s, args)
-	if err == nil && s.limits != nil && cmd.keyed && !s.limits.mayDecide(b.ops[before:]) {
+	if err == nil && s.limits != nil && cmd.keyed && !s.limits.MayDecide(b.ops[before:]) {
 		err = s.srv.refused(errNoKey)
 	}
 	if err != nil {
 		b.truncate(before)
-		if err == errSyntax {
+		if err == arg.ErrSyntax {
 			err = syntaxError(cmd)
 		}
 		return err

@@ -23,7 +23,7 @@ func BenchmarkDecision(b *testing.B) {
 				s.do(args)
 				if i%128 == 127 {
 					s.settle()
-					s.out = s.out[:0]
+					s.Out = s.Out[:0]
 				}
 			}
 		})

@@ -1,19 +1,24 @@
 package server
 
-import "time"
+import (
+	"time"
+
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
+)
 
 // doWithCare carries out anything that is not a plain decision. What was
 // deferred before is settled first, so that replies keep their order.
 func (s *session) doWithCare(args [][]byte) {
 	s.settle()
-	mark := len(s.out)
+	mark := len(s.Out)
 	if s.mute == muteNext {
 		s.mute = muteThis
 	}
 	s.dispatch(args)
 	s.settle()
 	if s.mute != muteNone {
-		s.out = s.out[:mark]
+		s.Out = s.Out[:mark]
 	}
 	if s.mute == muteThis {
 		s.mute = muteNone
@@ -61,7 +66,7 @@ func (s *session) dispatch(args [][]byte) {
 func (s *session) permitted(cmd *command) error {
 	switch {
 	case s.onlyTopics() && !cmd.pubsub:
-		return replyError("ERR Can't execute '" + cmd.full +
+		return resp.Error("ERR Can't execute '" + cmd.full +
 			"': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context")
 	case s.tx != nil && cmd.noMulti:
 		return errNotInMulti
@@ -123,19 +128,19 @@ func (s *session) reject(cmd *command, err error) {
 // protocolError answers a frame that is none; the connection closes after it.
 func (s *session) protocolError(err error) {
 	s.settle()
-	s.fail(replyError("ERR Protocol error: " + err.Error()))
+	s.fail(resp.Error("ERR Protocol error: " + err.Error()))
 	s.closing = true
 }
 
 // fail answers err and counts its word.
 func (s *session) fail(err error) {
-	if err == errSyntax && s.running != nil {
+	if err == arg.ErrSyntax && s.running != nil {
 		err = syntaxError(s.running)
 	}
 	text := errorText(err)
 	s.srv.stats.countError(text)
 	s.failed = true
-	s.error(text)
+	s.Error(text)
 }
 
 // guarded reports err to the client and says whether there was none.

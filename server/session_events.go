@@ -1,17 +1,21 @@
 package server
 
-import "github.com/tidwall/redcon"
+import (
+	"github.com/tidwall/redcon"
+
+	"github.com/weir-project/weir/server/resp"
+)
 
 // deliver pushes a message, on another goroutine, in the protocol of the session.
 func (s *session) deliver(t topic, channel string, payload []byte) {
 	proto := s.about.protocol()
 	var buf []byte
 	if t.pattern {
-		buf = aggregate(buf, proto, '>', 4, 4)
+		buf = resp.Aggregate(buf, proto, '>', 4, 4)
 		buf = redcon.AppendBulkString(buf, "pmessage")
 		buf = redcon.AppendBulkString(buf, t.name)
 	} else {
-		buf = aggregate(buf, proto, '>', 3, 3)
+		buf = resp.Aggregate(buf, proto, '>', 3, 3)
 		buf = redcon.AppendBulkString(buf, "message")
 	}
 	buf = redcon.AppendBulkString(buf, channel)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/weir-project/weir/server/resp"
 )
 
 // FuzzParseCommand sends commands, one a line, arguments between blanks, to a
@@ -24,16 +26,16 @@ func FuzzParseCommand(f *testing.F) {
 		c := srv.client(t)
 		for line := range bytes.Lines(script) {
 			args := bytes.Split(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
-			if len(args) > maxArgs || manyReplies(c.sess, args) {
+			if len(args) > resp.MaxArgs || manyReplies(c.sess, args) {
 				continue
 			}
 			c.sess.do(args)
 			c.sess.settle()
-			_, rest, err := readReply(string(c.sess.out))
+			_, rest, err := readReply(string(c.sess.Out))
 			if err != nil || rest != "" {
-				t.Fatalf("%q answered %q (%v)", args, c.sess.out, err)
+				t.Fatalf("%q answered %q (%v)", args, c.sess.Out, err)
 			}
-			c.sess.out = c.sess.out[:0]
+			c.sess.Out = c.sess.Out[:0]
 		}
 		c.sess.close()
 		if n := srv.attention.Load() + srv.hub.listeners.Load(); n != 0 {
@@ -60,13 +62,13 @@ func manyReplies(s *session, args [][]byte) bool {
 func FuzzErrorText(f *testing.F) {
 	f.Add([]byte("a\r\nb"), 3)
 	f.Fuzz(func(t *testing.T, b []byte, n int) {
-		for _, text := range []string{quote(b), printable(b, max(n, 0)), unknownCommand([][]byte{b, b, b}).Error()} {
+		for _, text := range []string{resp.Quote(b), resp.Printable(b, max(n, 0)), unknownCommand([][]byte{b, b, b}).Error()} {
 			if bytes.ContainsAny([]byte(text), "\r\n\x00") {
 				t.Fatalf("%q", text)
 			}
 		}
-		if !utf8.ValidString(quote(b)) {
-			t.Fatalf("%q", quote(b))
+		if !utf8.ValidString(resp.Quote(b)) {
+			t.Fatalf("%q", resp.Quote(b))
 		}
 	})
 }

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+
+	"github.com/weir-project/weir/server/resp"
 )
 
 // moved is the reply for one key of operations that the leader carries out. The slot is the key's own: some clients
 // change their map of slots by it.
 func moved(to elsewhere, key []byte) error {
-	return replyError(fmt.Sprintf("MOVED %d %s", keySlot(key), string(to)))
+	return resp.Error(fmt.Sprintf("MOVED %d %s", keySlot(key), string(to)))
 }
 
 // forKey completes an error of redirect for a reply about key.

@@ -198,8 +198,8 @@ func (c *testClient) raw(args ...string) string {
 	}
 	c.sess.do(send)
 	c.sess.settle()
-	reply := string(c.sess.out)
-	c.sess.out = c.sess.out[:0]
+	reply := string(c.sess.Out)
+	c.sess.Out = c.sess.Out[:0]
 	return reply
 }
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/internal/connlimit"
+	"github.com/weir-project/weir/server/acl"
 )
 
 // begin makes the session one that has just come: the user default where that needs no
@@ -11,8 +12,8 @@ import (
 func (s *session) begin() {
 	for {
 		users := s.srv.users.Load()
-		if s.become(nil); users.open() {
-			s.become(users.get(defaultUser))
+		if s.become(nil); users.Open() {
+			s.become(users.Get(acl.DefaultUser))
 		}
 		if s.srv.users.Load() == users {
 			return
@@ -21,11 +22,11 @@ func (s *session) begin() {
 }
 
 // become makes the session that of a user; nil: nobody.
-func (s *session) become(u *user) {
+func (s *session) become(u *acl.User) {
 	s.user, s.limits = u, nil
 	name := ""
 	if u != nil {
-		if name = u.name; u.limited {
+		if name = u.Name; u.Limited {
 			s.limits = u
 		}
 	}
@@ -37,12 +38,12 @@ func (s *session) become(u *user) {
 // before. Whoever has logged in stays who he was when it fails.
 func (s *session) login(name, password []byte) error {
 	from := connlimit.SourceOf(s.client.RemoteAddr())
-	if err := s.srv.awaitLogin(s.srv.failed.turn(from, time.Now())); err != nil {
+	if err := s.srv.awaitLogin(s.srv.failed.Delay(from, time.Now())); err != nil {
 		return err
 	}
 	for tried := false; ; tried = true {
 		users := s.srv.users.Load()
-		u := users.login(name, password)
+		u := users.Login(name, password)
 		if u == nil {
 			if tried { // right a moment ago, and no more
 				s.become(nil)
@@ -60,20 +61,20 @@ func (s *session) login(name, password []byte) error {
 // ReloadUsers reads the users again, and cuts the clients whose user has changed: what
 // they may do was decided by what no longer holds. After an error nothing has changed.
 func (s *Server) ReloadUsers() error {
-	var file *Users
+	var file *acl.Users
 	if s.cfg.LoadUsers != nil {
 		var err error
 		if file, err = s.cfg.LoadUsers(); err != nil {
 			return err
 		}
 	}
-	users, err := usersOf(file, s.cfg.Password)
+	users, err := acl.WithDefault(file, s.cfg.Password)
 	if err != nil {
 		return err
 	}
 	old := s.users.Swap(users)
 	for _, c := range s.state.clients.list() {
-		if name := c.about.userName(); name != "" && !old.get(name).same(users.get(name)) {
+		if name := c.about.userName(); name != "" && !old.Get(name).Same(users.Get(name)) {
 			c.client.Kill()
 		}
 	}
@@ -94,7 +95,7 @@ func (s *session) allowed(cmd *command, args [][]byte) error {
 		return nil
 	}
 	for _, at := range cmd.keysOf(len(args)) {
-		if !u.mayUse(args[at]) || !u.mayReach(s.srv.lim.Policies(), args[at]) {
+		if !u.MayUse(args[at]) || !u.MayReach(s.srv.lim.Policies(), args[at]) {
 			return s.srv.refused(errNoKey)
 		}
 	}

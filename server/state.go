@@ -1,12 +1,16 @@
 package server
 
-import "runtime"
+import (
+	"runtime"
+
+	"github.com/weir-project/weir/server/timezone"
+)
 
 // serverState is what the sessions of a server share, and no other protocol needs.
 type serverState struct {
 	table     *commandTable
 	clients   *clientRegistry
-	calendars *calendars
+	calendars *timezone.Calendars
 	saver     *saver
 	backup    *backupSlot
 	runID     string // 40 hexadecimal digits, new at every start
@@ -19,7 +23,7 @@ func newServerState(table *commandTable, shared *service) serverState {
 	return serverState{
 		table:     table,
 		clients:   newClientRegistry(&shared.clients),
-		calendars: newCalendars(),
+		calendars: timezone.NewCalendars(),
 		saver:     new(saver),
 		backup:    new(backupSlot),
 		runID:     newRunID(),

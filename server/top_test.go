@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/arg"
 )
 
 func TestTop(t *testing.T) {
@@ -35,7 +36,7 @@ func TestTop(t *testing.T) {
 		"RL.TOP DENIED 0":        "-ERR n must be a whole number from 1 to 1000, not '0'",
 		"RL.TOP ADMITTED 1001":   "-ERR n must be a whole number from 1 to 1000, not '1001'",
 		"RL.TOP ADMITTED ten":    "-ERR n must be a whole number from 1 to 1000, not 'ten'",
-		"RL.TOP ADMITTED 10 now": "-" + string(errSyntax) + ": RL.TOP ADMITTED|DENIED [n]",
+		"RL.TOP ADMITTED 10 now": "-" + string(arg.ErrSyntax) + ": RL.TOP ADMITTED|DENIED [n]",
 	} {
 		assert.Equal(t, want, c.say(send), send)
 	}

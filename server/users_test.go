@@ -10,6 +10,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/server/acl"
+	"github.com/weir-project/weir/server/scripts"
 )
 
 func hashOf(password string) string {
@@ -21,7 +24,7 @@ func hashOf(password string) string {
 func usersServer(t *testing.T, password, text string) (*testServer, *string) {
 	t.Helper()
 	now := &text
-	return newTestServer(t, Config{Password: password, LoadUsers: func() (*Users, error) { return ParseUsers([]byte(*now)) }}), now
+	return newTestServer(t, Config{Password: password, LoadUsers: func() (*acl.Users, error) { return ParseUsers([]byte(*now)) }}), now
 }
 
 func (c *testClient) as(user, password string) *testClient {
@@ -58,8 +61,8 @@ func TestLoginAsAUser(t *testing.T) {
 	assert.Equal(t, "OK", c.say("AUTH secret"))
 	assert.Equal(t, "default", c.say("ACL WHOAMI"))
 
-	_, err := New(Config{Password: "secret", LoadUsers: func() (*Users, error) { return ParseUsers([]byte("user default on nopass ~* +@all")) }}, newTableLimiter())
-	require.ErrorIs(t, err, errTwoPasswords)
+	_, err := New(Config{Password: "secret", LoadUsers: func() (*acl.Users, error) { return ParseUsers([]byte("user default on nopass ~* +@all")) }}, newTableLimiter())
+	require.ErrorIs(t, err, acl.ErrTwoPasswords)
 }
 
 // Every road to a decision, to a look and to a change asks the same two questions.
@@ -158,18 +161,18 @@ func TestWhoMayWait(t *testing.T) {
 func TestKeysOfScripts(t *testing.T) {
 	srv, _ := usersServer(t, "", "user a on nopass ~app:* +@decide")
 	c := srv.client(t).as("a", "x")
-	send := func(sum sha1Sum, sc *script, key string) string {
-		line := "EVALSHA " + hex.EncodeToString(sum[:]) + " " + decimal(int64(sc.keys)) + strings.Repeat(" "+key, sc.keys)
-		return c.say(line + strings.Repeat(" 100", len(sc.args)))
+	send := func(sum scripts.Sum, sc *scripts.Script, key string) string {
+		line := "EVALSHA " + hex.EncodeToString(sum[:]) + " " + decimal(int64(sc.Keys)) + strings.Repeat(" "+key, sc.Keys)
+		return c.say(line + strings.Repeat(" 100", len(sc.Args)))
 	}
 	ran, refused := 0, 0
-	for sum, sc := range scriptsKnown.bySum {
+	for sum, sc := range scripts.Known.BySum {
 		before := srv.lim.calls
 		if send(sum, sc, "other") == "-"+string(errNoKey) {
 			refused++
 		}
-		require.Equal(t, before, srv.lim.calls, sc.name)
-		send(sum, sc, "app:"+sc.name+decimal(int64(refused)))
+		require.Equal(t, before, srv.lim.calls, sc.Name)
+		send(sum, sc, "app:"+sc.Name+decimal(int64(refused)))
 		ran += srv.lim.calls - before
 	}
 	require.Greater(t, refused, 10)
@@ -203,8 +206,8 @@ func TestPipelinesOfUsers(t *testing.T) {
 	c.sess.do([][]byte{[]byte("RL.FIXED"), []byte("other"), []byte("FOREVER"), []byte("20")})
 	c.sess.do([][]byte{[]byte("RL.FIXED"), []byte("app:1"), []byte("FOREVER"), []byte("20")})
 	c.sess.settle()
-	replies := string(c.sess.out)
-	c.sess.out = nil
+	replies := string(c.sess.Out)
+	c.sess.Out = nil
 	assert.Equal(t, 11, strings.Count(replies, "*5"))
 	assert.Less(t, strings.Index(replies, ":10\r\n:0\r\n"), strings.Index(replies, "-NOPERM"))
 	assert.True(t, strings.HasSuffix(replies, ":9\r\n:0\r\n:-1\r\n:20\r\n"), replies)
@@ -266,7 +269,7 @@ func TestBadUsersFiles(t *testing.T) {
 		"user \x01":                           "none of them special",
 		"user " + strings.Repeat("n", 65):     "at most 64 characters",
 		"user a" + strings.Repeat(" on", 300): "at most 256 rules",
-		strings.Repeat("\n", MaxUsersBytes+1): "at most 1048576 bytes",
+		strings.Repeat("\n", acl.MaxUsersBytes+1):   "at most 1048576 bytes",
 		strings.Repeat("user a\n", 1) + "user b +@": "names no command or category",
 	} {
 		_, err := ParseUsers([]byte(text))
@@ -274,7 +277,7 @@ func TestBadUsersFiles(t *testing.T) {
 		require.NotContains(t, err.Error(), "secret")
 	}
 	many := new(strings.Builder)
-	for i := range maxUsers + 1 {
+	for i := range acl.MaxUsers + 1 {
 		many.WriteString("user u" + decimal(int64(i)) + "\n")
 	}
 	_, err := ParseUsers([]byte(many.String()))
@@ -295,7 +298,7 @@ func TestRulesInOrder(t *testing.T) {
 		require.NoError(t, err)
 		table := newCommandTable(families()...)
 		for name, want := range may {
-			require.Equal(t, want, table.named([]byte(name)).allowedTo(users.byName["a"]), "%s: %s", rules, name)
+			require.Equal(t, want, table.named([]byte(name)).allowedTo(users.ByName["a"]), "%s: %s", rules, name)
 		}
 	}
 }
@@ -306,7 +309,7 @@ func TestApplicationsGetNothingAdministrative(t *testing.T) {
 	require.NoError(t, err)
 	newCommandTable(families()...).each(func(cmd *command) {
 		if cmd.inherits("admin") || strings.Contains(strings.Join(cmd.categories, " "), "@admin") {
-			assert.False(t, cmd.allowedTo(users.byName["app"]), cmd.full)
+			assert.False(t, cmd.allowedTo(users.ByName["app"]), cmd.full)
 		}
 	})
 }
@@ -315,13 +318,13 @@ func FuzzUsers(f *testing.F) {
 	f.Add([]byte(someUsers))
 	table := newCommandTable(families()...)
 	f.Fuzz(func(t *testing.T, text []byte) {
-		users, err := parseUsers(table, text)
+		users, err := acl.Parse(table, text)
 		if err != nil {
 			return
 		}
-		for _, u := range users.list() {
-			require.Len(t, u.commands, len(table.bySlot))
-			u.mayUse([]byte("key"))
+		for _, u := range users.List() {
+			require.Len(t, u.Commands, len(table.bySlot))
+			u.MayUse([]byte("key"))
 		}
 	})
 }
@@ -331,12 +334,12 @@ func TestLoginsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newTestServer(t, Config{Password: "secret"})
 		c := srv.client(t)
-		for range freeFailures + 20 {
+		for range acl.FreeFailures + 20 {
 			c.say("AUTH wrong")
 		}
 		began := time.Now()
 		require.Equal(t, "OK", c.say("AUTH secret"))
-		require.Equal(t, loginPauseMax, time.Since(began))
+		require.Equal(t, acl.LoginPauseMax, time.Since(began))
 		require.Equal(t, "PONG", c.say("PING"))
 
 		close(srv.stop)

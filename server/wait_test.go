@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/arg"
 )
 
 func TestWait(t *testing.T) {
@@ -36,7 +37,7 @@ func TestWait(t *testing.T) {
 			assert.Equal(t, test.took, d, test.name)
 		}
 		for _, wrong := range []string{"WAIT x 0", "WAIT -1 0", "WAIT 1 -1", "WAIT 1 x"} {
-			assert.Contains(t, c.say(wrong), "-"+string(errNotInteger)+": ", wrong)
+			assert.Contains(t, c.say(wrong), "-"+string(arg.ErrNotInteger)+": ", wrong)
 		}
 		c.say("MULTI")
 		c.say("WAIT 2 0")

@@ -23,10 +23,10 @@ const (
 func (c *conn) setAuthed(authed bool) {
 	c.authed = authed
 	if authed {
-		c.frames.limits = c.srv.openLimits
+		c.frames.Limits = c.srv.openLimits
 		c.authBy = time.Time{}
 	} else {
-		c.frames.limits = c.srv.preAuthLimits
+		c.frames.Limits = c.srv.preAuthLimits
 		c.authBy = time.Now().Add(c.srv.cfg.AuthTimeout)
 	}
 	_ = c.nc.SetReadDeadline(c.authBy)
@@ -56,9 +56,9 @@ func (c *conn) woken() bool {
 		c.srv.log.Debug("client cut: it did not authenticate in time", "id", c.id, "addr", c.remote)
 		return false
 	}
-	c.in.shrink()
-	c.frames.shrink()
-	c.sess.out = nil
+	c.in.Shrink()
+	c.frames.Shrink()
+	c.sess.Out = nil
 	c.stir.CompareAndSwap(nudged, resting)
 	_ = c.nc.SetReadDeadline(c.authBy)
 	return true

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/weir-project/weir/internal/rlspb"
+	"github.com/weir-project/weir/server/scripts"
 )
 
 // The ways of TestWrappedCommandsAskTheSame that are HTTP. Their answers are given as those of
@@ -108,6 +109,6 @@ func scriptOfRedisRate(t *testing.T) string {
 	taker := new(scriptTaker)
 	_, err := redis_rate.NewLimiter(taker).Allow(t.Context(), "k", redis_rate.PerSecond(1))
 	require.ErrorContains(t, err, "taken")
-	require.NotNil(t, scriptsKnown.ofSum([]byte(allowN)))
+	require.NotNil(t, scripts.Known.OfSum([]byte(allowN)))
 	return taker.text
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/acl"
 )
 
 // wrappers are the commands that carry others.
@@ -108,7 +109,7 @@ func (w *wrappedRows) serve(t *testing.T, cmd *command) {
 		}
 	}
 	w.srv = newTestServer(t, Config{EnableDebug: true, HTTPCheck: HTTPCheckProtected,
-		LoadUsers: func() (*Users, error) { return ParseUsers([]byte(text.String())) }})
+		LoadUsers: func() (*acl.Users, error) { return ParseUsers([]byte(text.String())) }})
 	w.web, w.rls = NewHTTP(w.srv.Server), NewRLS(w.srv.Server, nil)
 	boss := w.srv.client(t).as("all", "x")
 	for _, policy := range []string{"p", "q", "r", "p:user"} {

@@ -19,6 +19,7 @@ import (
 	"github.com/weir-project/weir/internal/cli/terminal"
 	"github.com/weir-project/weir/internal/cli/top"
 	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/scripts"
 )
 
 // cli is the command line.
@@ -75,9 +76,9 @@ type dialectsCmd struct {
 
 func (d *dialectsCmd) Run() error {
 	if d.JSON {
-		return terminal.WriteJSON(os.Stdout, server.Dialects())
+		return terminal.WriteJSON(os.Stdout, scripts.Dialects())
 	}
-	return server.WriteDialects(os.Stdout, d.Markdown)
+	return scripts.WriteDialects(os.Stdout, d.Markdown)
 }
 
 type helpCmd struct {

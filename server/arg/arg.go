@@ -1,0 +1,156 @@
+package arg
+
+import (
+	"errors"
+	"strconv"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/resp"
+)
+
+// Errors of arguments whose texts clients compare with: they are Redis' own.
+const (
+	ErrSyntax     resp.Error = "ERR syntax error"
+	ErrNotInteger resp.Error = "ERR value is not an integer or out of range"
+)
+
+// ErrReservedKey refuses a key that only a policy may have.
+const ErrReservedKey resp.Error = "ERR keys that begin with 'policy|' belong to the limiters of policies: decide with RL.CHECK, or choose another key"
+
+// Bad names an argument, says what is accepted ("must be ...") and
+// quotes what was sent.
+func Bad(name, accepted string, got []byte) error {
+	return resp.Error("ERR " + name + " " + accepted + ", not " + resp.Quote(got))
+}
+
+// NotInteger is Redis' own text, and which argument it is about.
+func NotInteger(name, accepted string, got []byte) error {
+	return ErrNotInteger + resp.Error(": "+name+" "+accepted+", not "+resp.Quote(got))
+}
+
+// WrongCount is Redis' own text about a number of arguments, which clients compare with, and
+// the usage behind it. full is the command in lower case, with its container.
+func WrongCount(full, usage string) error {
+	return resp.Error("ERR wrong number of arguments for '" + full + "' command: " + usage)
+}
+
+// UnknownSubcommand is Redis' own text.
+func UnknownSubcommand(parent string, sub []byte) error {
+	return resp.Error("ERR unknown subcommand '" + resp.Printable(sub, resp.MaxQuotedBytes) + "'. Try " + parent + " HELP.")
+}
+
+// Fits says whether n arguments, the name included, are right for an arity: as many, or if it
+// is negative at least so many.
+func Fits(arity, n int) bool {
+	if arity >= 0 {
+		return n == arity
+	}
+	return n >= -arity
+}
+
+func CheckKey(key []byte) error {
+	if len(key) == 0 || len(key) > engine.MaxKeyLen && (!engine.Reserved(key) || len(key) > engine.MaxNameLen) {
+		return lengthError("key", engine.MaxKeyLen, key)
+	}
+	return nil
+}
+
+// CheckText checks a name of 1 to most bytes.
+func CheckText(name string, b []byte, most int) error {
+	if len(b) == 0 || len(b) > most {
+		return lengthError(name, most, b)
+	}
+	return nil
+}
+
+func lengthError(name string, most int, got []byte) error {
+	return resp.Error("ERR " + name + " must be 1 to " + strconv.Itoa(most) + " bytes, not " + strconv.Itoa(len(got)))
+}
+
+// Units reads a whole number in least..most.
+func Units(name string, b []byte, least, most int64) (int64, error) {
+	n, ok := Int(b)
+	if !ok || n < least || n > most {
+		return 0, Bad(name, "must be a whole number from "+
+			strconv.FormatInt(least, 10)+" to "+strconv.FormatInt(most, 10), b)
+	}
+	return n, nil
+}
+
+func Rate(b []byte) (engine.Rate, error) {
+	const name = "rate"
+	r, err := engine.ParseRate(b)
+	switch {
+	case err == nil:
+		return r, nil
+	case errors.Is(err, engine.ErrTooLong):
+		return r, Bad(name, "must be given per at most 366 days", b)
+	default:
+		return r, Bad(name, err.Error(), b)
+	}
+}
+
+// Duration reads a duration that may be zero.
+func Duration(name string, b []byte) (int64, error) {
+	ns, err := engine.ParseDuration(b)
+	if err != nil {
+		return 0, Bad(name, err.Error(), b)
+	}
+	return ns, nil
+}
+
+// Span reads a duration longer than zero.
+func Span(name string, b []byte) (int64, error) {
+	ns, err := Duration(name, b)
+	if err == nil && ns == 0 {
+		err = Bad(name, "must be longer than 0", b)
+	}
+	return ns, err
+}
+
+// OrWords adds to the error of a duration which words would have been right.
+func OrWords(err error, words, name string, b []byte) error {
+	if _, bad := engine.ParseDuration(b); errors.Is(bad, engine.ErrDuration) {
+		return Bad(name, bad.Error()+"; or "+words, b)
+	}
+	return err
+}
+
+// Int reads a decimal 64-bit integer, with no sign but a minus, no blanks
+// and nothing behind it. It does not allocate.
+func Int(b []byte) (int64, bool) {
+	digits := b
+	if len(b) > 0 && b[0] == '-' {
+		digits = b[1:]
+	}
+	if len(digits) == 0 || len(digits) > len("9223372036854775808") {
+		return 0, false
+	}
+	var u uint64
+	for _, c := range digits {
+		if c-'0' > 9 {
+			return 0, false
+		}
+		u = u*10 + uint64(c-'0')
+	}
+	if len(digits) < len(b) {
+		return -int64(u), u <= 1<<63
+	}
+	return int64(u), u < 1<<63
+}
+
+// Is compares an argument with a word in capitals, whatever its case.
+func Is(b []byte, word string) bool {
+	if len(b) != len(word) {
+		return false
+	}
+	for i, c := range b {
+		if 'a' <= c && c <= 'z' {
+			c -= 'a' - 'A'
+		}
+		if c != word[i] {
+			return false
+		}
+	}
+	return true
+}
