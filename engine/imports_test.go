@@ -83,6 +83,10 @@ var walls = []wall{
 	{"internal/cli/cmdline", "internal/nearest", "reads the command lines of all programs and knows no command"},
 	{"internal/cli/demo", "internal/cli/cluster internal/cli/listener internal/cli/remote",
 		"starts the program as processes, and asks them"},
+	{"internal/cli/doctor",
+		"certs internal/cli/buildinfo internal/cli/cmdline internal/cli/healthcheck internal/cli/listener " +
+			"internal/cli/remote internal/cli/terminal persistence raftstore",
+		"looks at flags, the server that has them and its directory, and serves nothing"},
 	{"internal/cli/healthcheck", "", "asks over HTTP"},
 	{"internal/cli/keys", "internal/cli/policy internal/cli/remote internal/cli/terminal",
 		"asks a server, also which policies count a key"},

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 
+	"github.com/weir-project/weir/internal/cli/listener"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/peer"
 	"github.com/weir-project/weir/server"
@@ -20,8 +20,6 @@ const spareFiles = persistence.MaxOpenFiles + server.HTTPMaxConns + server.MaxHa
 // for calls either way.
 const peerFiles = 64
 
-var errFewFiles = errors.New("too few file descriptors: raise the limit (ulimit -n)")
-
 // fitFiles lowers the number of clients to what the limit on file descriptors
 // leaves room for.
 func (s *serveCmd) fitFiles(log *slog.Logger) error {
@@ -29,7 +27,7 @@ func (s *serveCmd) fitFiles(log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("the limit on file descriptors: %w", err)
 	}
-	room, err := clientRoom(files, s.besidesClients())
+	room, err := listener.ClientRoom(files, s.besidesClients())
 	if err != nil {
 		return err
 	}
@@ -55,13 +53,4 @@ func (s *serveCmd) besidesClients() uint64 {
 		taken += peer.MaxHandshakes + peerFiles
 	}
 	return taken
-}
-
-// clientRoom returns how many clients a number of file descriptors suffices for, of which so
-// many are for others.
-func clientRoom(files, besides uint64) (int, error) {
-	if files <= besides {
-		return 0, fmt.Errorf("%w, there are %d and these ports need %d besides those of clients", errFewFiles, files, besides)
-	}
-	return int(min(files-besides, 1<<30)), nil
 }

@@ -10,18 +10,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/internal/cli/listener"
 	"github.com/weir-project/weir/raftstore/peer"
 	"github.com/weir-project/weir/server"
 )
 
 func TestClientRoom(t *testing.T) {
 	for files, want := range map[uint64]int{spareFiles + 1: 1, spareFiles + 1000: 1000, 1 << 63: 1 << 30} {
-		room, err := clientRoom(files, spareFiles)
+		room, err := listener.ClientRoom(files, spareFiles)
 		require.NoError(t, err)
 		require.Equal(t, want, room)
 	}
-	_, err := clientRoom(1000, 2000)
-	require.ErrorIs(t, err, errFewFiles)
+	_, err := listener.ClientRoom(1000, 2000)
+	require.ErrorIs(t, err, listener.ErrFewFiles)
 	require.ErrorContains(t, err, "there are 1000 and these ports need 2000")
 }
 

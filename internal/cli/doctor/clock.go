@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"fmt"
@@ -28,52 +28,52 @@ type discipline struct {
 	source   string // of the kernel's time: tsc, kvm-clock, ...; "": not known
 }
 
-func (d *doctorCmd) lookAtClock(up *running) []finding {
-	var found []finding
+func (d *Subject) lookAtClock(up *running) []Finding {
+	var found []Finding
 	if kernel, ok := clockDiscipline(); ok {
 		found = append(found, judgeClock(kernel))
 	}
 	if at, ok := writtenLast(d.DataDir); ok && time.Until(at) > futureSlack {
-		found = append(found, finding{doubt, "clock", fmt.Sprintf("the wall clock stands %v before the state was last written: it was set back", time.Until(at).Round(time.Second)),
+		found = append(found, Finding{Doubt, "clock", fmt.Sprintf("the wall clock stands %v before the state was last written: it was set back", time.Until(at).Round(time.Second)),
 			"set it right before the start; weir's time does not go back, the time it was down counts as none"})
 	}
 	if up != nil {
 		found = append(found, judgeBehind(up.info["clock_behind_ms"])...)
 	}
 	if len(found) == 0 {
-		found = append(found, finding{fine, "clock", "how it is kept right cannot be seen on this system", ""})
+		found = append(found, Finding{Fine, "clock", "how it is kept right cannot be seen on this system", ""})
 	}
 	return found
 }
 
-func judgeClock(k discipline) finding {
+func judgeClock(k discipline) Finding {
 	source := ""
 	if k.source != "" {
 		source = ", the kernel's time comes from " + k.source
 	}
 	switch {
 	case !k.synced:
-		return finding{doubt, "clock", "the kernel says that nothing keeps the wall clock right", lookAfterNTP}
+		return Finding{Doubt, "clock", "the kernel says that nothing keeps the wall clock right", lookAfterNTP}
 	case k.maxError > clockErrorMax:
-		return finding{doubt, "clock", fmt.Sprintf("the wall clock may be off by %v", k.maxError.Round(time.Millisecond)), lookAfterNTP}
+		return Finding{Doubt, "clock", fmt.Sprintf("the wall clock may be off by %v", k.maxError.Round(time.Millisecond)), lookAfterNTP}
 	case k.source == "hpet" || k.source == "acpi_pm":
-		return finding{doubt, "clock", "synchronised, and slow to read" + source, "find out in the kernel's log why it gave up tsc: each decision reads the time"}
+		return Finding{Doubt, "clock", "synchronised, and slow to read" + source, "find out in the kernel's log why it gave up tsc: each decision reads the time"}
 	}
-	return finding{fine, "clock", fmt.Sprintf("synchronised, off by at most %v%s", k.maxError.Round(time.Millisecond), source), ""}
+	return Finding{Fine, "clock", fmt.Sprintf("synchronised, off by at most %v%s", k.maxError.Round(time.Millisecond), source), ""}
 }
 
 // judgeBehind reads how far the server's windows are off; an older server does not say.
-func judgeBehind(text string) []finding {
+func judgeBehind(text string) []Finding {
 	ms, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
 		return nil
 	}
 	behind := time.Duration(ms) * time.Millisecond
 	if behind.Abs() > clockBehindMax {
-		return []finding{{doubt, "clock", fmt.Sprintf("windows of clock and calendar are %v behind the wall clock: it was set, or the state is of a backup or of before a long pause", behind),
+		return []Finding{{Doubt, "clock", fmt.Sprintf("windows of clock and calendar are %v behind the wall clock: it was set, or the state is of a backup or of before a long pause", behind),
 			"wait, weir makes up a second in about half an hour; see what sets the clock"}}
 	}
-	return []finding{{fine, "clock", fmt.Sprintf("windows of clock and calendar are %v behind the wall clock", behind), ""}}
+	return []Finding{{Fine, "clock", fmt.Sprintf("windows of clock and calendar are %v behind the wall clock", behind), ""}}
 }
 
 // writtenLast is when a data directory last had a file changed.

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"cmp"
@@ -38,23 +38,23 @@ type volume struct {
 	free, size uint64 // bytes
 }
 
-func (d *doctorCmd) lookAtDisk() []finding {
+func (d *Subject) lookAtDisk() []Finding {
 	if d.DataDir == "" {
-		return []finding{{doubt, "disk", "no --data-dir: a restart begins from nothing", "name one, unless that is what you want"}}
+		return []Finding{{Doubt, "disk", "no --data-dir: a restart begins from nothing", "name one, unless that is what you want"}}
 	}
 	there, err := nearestDir(d.DataDir)
 	if err != nil {
-		return []finding{{wrong, "disk", oneLine(err), "choose another --data-dir"}}
+		return []Finding{{Wrong, "disk", oneLine(err), "choose another --data-dir"}}
 	}
-	var found []finding
+	var found []Finding
 	if v, err := volumeOf(there); err == nil {
 		found = append(found, v.judge(d.DataDir), v.judgeKind(d.DataDir))
 	}
 	took, err := syncTime(there)
 	if err != nil {
-		return append(found, finding{wrong, "disk", oneLine(err), "let the user that runs weir write to " + d.DataDir + ", and run doctor as that user"})
+		return append(found, Finding{Wrong, "disk", oneLine(err), "let the user that runs weir write to " + d.DataDir + ", and run doctor as that user"})
 	}
-	return append(found, judgeSync(took, d.clustered()))
+	return append(found, judgeSync(took, d.Clustered))
 }
 
 // nearestDir is the directory, or the nearest above it while it is not there.
@@ -74,28 +74,28 @@ func nearestDir(dir string) (string, error) {
 	return "", err
 }
 
-func (v volume) judge(dir string) finding {
+func (v volume) judge(dir string) Finding {
 	said := fmt.Sprintf("%s has %s free of %s", dir, cmdline.BytesText(v.free), cmdline.BytesText(v.size))
 	switch {
 	case v.free < diskLeast:
-		return finding{wrong, "disk", said, "make room: weir stops when the disk is full"}
+		return Finding{Wrong, "disk", said, "make room: weir stops when the disk is full"}
 	case v.free < v.size/diskTightParts:
-		return finding{doubt, "disk", said, "make room: weir stops when the disk is full"}
+		return Finding{Doubt, "disk", said, "make room: weir stops when the disk is full"}
 	}
-	return finding{fine, "disk", said, ""}
+	return Finding{Fine, "disk", said, ""}
 }
 
-func (v volume) judgeKind(dir string) finding {
+func (v volume) judgeKind(dir string) Finding {
 	on := dir + " is on " + cmp.Or(v.kind, "a file system unknown by name")
 	switch v.kind {
 	case tmpfs:
-		return finding{doubt, "disk", on + ", which is memory", "choose a --data-dir on a disk: this one ends with the machine"}
+		return Finding{Doubt, "disk", on + ", which is memory", "choose a --data-dir on a disk: this one ends with the machine"}
 	case overlay:
-		return finding{doubt, "disk", on + ", a container's own layer", "mount a volume there: this one ends with the container"}
+		return Finding{Doubt, "disk", on + ", a container's own layer", "mount a volume there: this one ends with the container"}
 	case "nfs", "cifs", "smb", "9p", "fuse":
-		return finding{doubt, "disk", on + ", which may promise more than it keeps", "choose a --data-dir on a local disk"}
+		return Finding{Doubt, "disk", on + ", which may promise more than it keeps", "choose a --data-dir on a local disk"}
 	}
-	return finding{fine, "disk", on, ""}
+	return Finding{Fine, "disk", on, ""}
 }
 
 // syncTime is the median time that a small write takes to be safe in dir.
@@ -121,13 +121,13 @@ func syncTime(dir string) (median time.Duration, err error) {
 	return took[syncTimes/2], nil
 }
 
-func judgeSync(took time.Duration, clustered bool) finding {
+func judgeSync(took time.Duration, clustered bool) Finding {
 	said := fmt.Sprintf("a small write is safe after %v", took.Round(10*time.Microsecond))
 	switch {
 	case took > syncStuck:
-		return finding{wrong, "disk", said, "choose a faster disk: the state is to be written every second"}
+		return Finding{Wrong, "disk", said, "choose a faster disk: the state is to be written every second"}
 	case clustered && took > syncSlow:
-		return finding{doubt, "disk", said, "choose a faster disk, each batch of decisions waits for it; or see --durability os"}
+		return Finding{Doubt, "disk", said, "choose a faster disk, each batch of decisions waits for it; or see --durability os"}
 	}
-	return finding{fine, "disk", said, ""}
+	return Finding{Fine, "disk", said, ""}
 }

@@ -1,0 +1,139 @@
+// Package doctor looks at a server as its flags describe it, and at the one that runs with them: what is
+// well, what is not, and what to do.
+package doctor
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/weir-project/weir/certs"
+	"github.com/weir-project/weir/internal/cli/terminal"
+)
+
+// Subject is a server as its flags describe it. Files, passwords and memory are read by its maker, as
+// the server itself reads them.
+type Subject struct {
+	Config   string // its file; empty for none
+	Mistakes error  // why it does not start with these flags, variables and files
+
+	DataDir                            string
+	NodeID, NodeName                   string // NodeName also of a cluster of one
+	Clustered                          bool
+	Listen, TLSListen, HTTP, RLS       string
+	HTTPTLS                            bool
+	RaftAddr, RaftPort, Advertise      string
+	Join                               []string
+	Exposed                            error // set when strangers could reach a port
+	RequirepassFile, ClusterSecretFile string
+	TLSCertFile, TLSKeyFile            string
+	RaftTLSCertFile, RaftTLSKeyFile    string
+	RaftTLSCAFile                      string
+	ClientAuth                         tls.ClientAuthType
+	Certificate, NodeCertificate       func() (*certs.Store, error) // nil where no flag names one
+	MaxClients                         int
+	FileLimit                          func() (uint64, error)
+	BesidesClients                     uint64 // file descriptors that clients may not have
+	MachineMemory                      int64
+	MemoryBound                        func(machine int64) int64 // of the limiters
+	User, Password                     string                    // to ask the running server with
+	PasswordError                      error
+}
+
+// Verdict says how bad a finding is.
+type Verdict string
+
+const (
+	Fine  Verdict = "ok"
+	Doubt Verdict = "warn" // it works, and may stop to
+	Wrong Verdict = "fail" // it does not work, or not as the flags promise
+)
+
+// Finding is what one look has found: one line.
+type Finding struct {
+	Verdict Verdict `json:"verdict"`
+	Check   string  `json:"check"`
+	Found   string  `json:"found"`
+	Do      string  `json:"do,omitempty"` // how to mend it
+}
+
+// ErrUnfit is how doctor says with its exit code that something failed.
+var ErrUnfit = errors.New("not fit to serve")
+
+// Examine looks at everything. It changes nothing but for a file that it writes to the
+// data directory's file system and takes away at once.
+func (d *Subject) Examine() []Finding {
+	found := d.lookAtConfig()
+	up, ports := d.lookAtPorts()
+	if up != nil {
+		defer up.conn.Close()
+	}
+	for _, more := range [][]Finding{
+		ports, d.lookAtVersions(up), d.lookAtClock(up), d.lookAtDisk(), d.lookAtLimits(up), d.lookAtCertificates(), d.lookAtCluster(up),
+	} {
+		found = append(found, more...)
+	}
+	return found
+}
+
+// Tell writes the findings, and returns ErrUnfit when one of them fails.
+func Tell(w io.Writer, found []Finding, asJSON bool) error {
+	err := write(w, found, asJSON)
+	var failed []string
+	for _, f := range found {
+		if f.Verdict == Wrong {
+			failed = append(failed, f.Check)
+		}
+	}
+	if err == nil && len(failed) > 0 {
+		err = fmt.Errorf("%w: %s", ErrUnfit, strings.Join(failed, ", "))
+	}
+	return err
+}
+
+func write(w io.Writer, found []Finding, asJSON bool) error {
+	if asJSON {
+		return terminal.WriteJSON(w, found)
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, f := range found {
+		if f.Do != "" {
+			f.Found += ": " + f.Do
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\n", f.Verdict, f.Check, terminal.PlainText(f.Found)) // other programs may have said it
+	}
+	return t.Flush()
+}
+
+// lookAtConfig tells what is wrong with the flags and the files that they name.
+func (d *Subject) lookAtConfig() []Finding {
+	if err := d.Mistakes; err != nil {
+		return []Finding{{Wrong, "config", oneLine(err), "correct it, weir does not start with it"}}
+	}
+	from := "the flags and variables are sound"
+	if d.Config != "" {
+		from = d.Config + ", the flags and variables are sound"
+	}
+	return append([]Finding{{Fine, "config", from, ""}}, d.lookAtSecrets()...)
+}
+
+// lookAtSecrets looks for files that every user of this machine may read. It is a doubt
+// only: in a container the directory above often keeps others out, and there is no other
+// user.
+func (d *Subject) lookAtSecrets() (found []Finding) {
+	for _, file := range []struct{ flag, path string }{
+		{"--requirepass-file", d.RequirepassFile}, {"--cluster-secret-file", d.ClusterSecretFile},
+	} {
+		if at, err := os.Stat(file.path); err == nil && at.Mode()&secretModes != 0 {
+			found = append(found, Finding{Doubt, "config", file.flag + " " + file.path + " can be read by every user", "chmod o= " + file.path})
+		}
+	}
+	return found
+}
+
+// oneLine is the text of an error that may be several joined.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
