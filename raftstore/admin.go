@@ -8,7 +8,10 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/weir-project/weir/raftstore/internal/calls"
 	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/identity"
+	"github.com/weir-project/weir/raftstore/internal/timers"
 )
 
 var errNobodyUp = errors.New("no other node that votes is up")
@@ -27,7 +30,7 @@ func (m *membership) give(o order) error {
 	if m.leadership.current.Load() != nil {
 		return m.carryOut(o)
 	}
-	client := m.peers.client(m.raft.leader())
+	client := m.peers.client(m.raft.Leader())
 	if client == nil {
 		return failure.ErrNoLeader
 	}
@@ -35,13 +38,13 @@ func (m *membership) give(o order) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(m.ctx, adminTimeout)
+	ctx, cancel := context.WithTimeout(m.ctx, timers.AdminTimeout)
 	defer cancel()
-	code, answer, err := client.Call(ctx, callAdmin, b)
+	code, answer, err := client.Call(ctx, calls.Admin, b)
 	if err != nil {
 		return err
 	}
-	return outcomeOf(code, answer)
+	return calls.OutcomeOf(code, answer)
 }
 
 func (m *membership) carryOut(o order) error {
@@ -62,27 +65,27 @@ func (m *membership) carryOut(o order) error {
 }
 
 func (m *membership) addNode(o order) error {
-	if err := checkGivenID(o.ID); err != nil {
+	if err := identity.CheckGivenID(o.ID); err != nil {
 		return err
 	}
-	seen := m.machine.configuration()
-	if m.raft.server(o.ID) != nil {
+	seen := m.machine.Configuration()
+	if m.raft.Server(o.ID) != nil {
 		return fmt.Errorf("node %q is a member already", o.ID)
 	}
-	if m.machine.spent(o.ID) {
+	if m.machine.Spent(o.ID) {
 		return fmt.Errorf("%w (%q): start it with an empty directory and --join, and it takes another", failure.ErrSpentID, o.ID)
 	}
-	return m.raft.change(m.raft.AddNonvoter(raft.ServerID(o.ID), raft.ServerAddress(o.Addr), seen, adminTimeout))
+	return m.raft.Change(m.raft.AddNonvoter(raft.ServerID(o.ID), raft.ServerAddress(o.Addr), seen, timers.AdminTimeout))
 }
 
 func (m *membership) removeNode(id string) error {
-	if m.raft.server(id) == nil {
+	if m.raft.Server(id) == nil {
 		// Its later life is not meant: who asks twice to be sure would remove what came back.
-		if s := m.raft.serverCalled(id); s != nil {
+		if s := m.raft.ServerCalled(id); s != nil {
 			return fmt.Errorf("no node %q in this cluster: %q came back in its place", id, s.ID)
 		}
 		return fmt.Errorf("no node %q in this cluster", id)
 	}
 	m.log.Info("removing a node", "node", id)
-	return m.raft.change(m.raft.RemoveServer(raft.ServerID(id), 0, adminTimeout))
+	return m.raft.Change(m.raft.RemoveServer(raft.ServerID(id), 0, timers.AdminTimeout))
 }

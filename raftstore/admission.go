@@ -10,7 +10,7 @@ const firmNum, firmDen = 31, 32
 // used is what this node's table takes, without what compaction can give back. It asks for the
 // lock of every shard only where that matters.
 func (p *pipeline) used() int64 {
-	table := p.machine.table.Load()
+	table := p.machine.Table.Load()
 	if used := table.MemoryBytes(); used < p.maxMemory/softDen*softNum {
 		return used
 	}
@@ -23,7 +23,7 @@ func (p *pipeline) full(num, den int64) bool {
 		return false
 	}
 	bound := p.maxMemory / den * num
-	return p.machine.table.Load().MemoryBytes() >= bound && p.used() >= bound
+	return p.machine.Table.Load().MemoryBytes() >= bound && p.used() >= bound
 }
 
 // memoryExhausted reports whether there is no memory for new keys, and eviction can give none.
@@ -38,8 +38,8 @@ func (p *pipeline) memoryExhausted() bool {
 // returns how many it answered. Only the leader's memory counts: what it lets into
 // the log, everyone carries out.
 func (p *pipeline) refuseGrowth(ops []engine.Op, out []engine.Decision, answered []bool) (refused int) {
-	at, _ := p.machine.last()
-	table := p.machine.table.Load()
+	at, _ := p.machine.Last()
+	table := p.machine.Table.Load()
 	for i := range ops {
 		if !answered[i] && grows(&ops[i], table, at) {
 			out[i], answered[i] = engine.Decision{Status: engine.OutOfMemory}, true
@@ -51,8 +51,8 @@ func (p *pipeline) refuseGrowth(ops []engine.Op, out []engine.Decision, answered
 
 // refuseGrowthOfAll is refuse for operations that are carried out together or not at all.
 func (p *pipeline) refuseGrowthOfAll(ops []engine.Op, out []engine.Decision) bool {
-	at, _ := p.machine.last()
-	table := p.machine.table.Load()
+	at, _ := p.machine.Last()
+	table := p.machine.Table.Load()
 	for i := range ops {
 		if grows(&ops[i], table, at) {
 			for k := range ops {

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/internal/fsm"
 )
 
 // TestWhatGrows: where memory is short, only what takes none is let in.
@@ -77,8 +78,8 @@ func TestNoMemoryOnlyWithoutVictims(t *testing.T) {
 		}
 	}
 	fill(1000)
-	p := &pipeline{host: &host{maxMemory: 2 * table.CompactBytes()}, evictions: newEvictions(), machine: &machine{}}
-	p.machine.table.Store(table)
+	p := &pipeline{host: &host{maxMemory: 2 * table.CompactBytes()}, evictions: newEvictions(), machine: &fsm.FSM{}}
+	p.machine.Table.Store(table)
 	p.evictions.setFirm(true)
 	require.False(t, p.memoryExhausted(), "memory is not full")
 	fill(4000)

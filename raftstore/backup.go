@@ -28,11 +28,11 @@ func (s *snapshots) backup() (*limiter.Backup, error) {
 // contents describes an image. What was applied since it was made only brings the clock
 // further, as its own going on would have.
 func (s *snapshots) contents(info persistence.ImageInfo) persistence.Contents {
-	s.machine.mu.Lock()
-	lifetime := s.machine.state.Founding.IDLifetimeNs
-	s.machine.mu.Unlock()
+	s.machine.Mu.Lock()
+	lifetime := s.machine.State.Founding.IDLifetimeNs
+	s.machine.Mu.Unlock()
 	return persistence.Contents{
 		Index: info.Index, Term: info.Term, IDLifetimeNs: lifetime,
-		At: s.leadership.clockFrom(s.machine.last()).Record(),
+		At: s.leadership.clockFrom(s.machine.Last()).Record(),
 	}
 }

@@ -11,7 +11,10 @@ import (
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/internal/logging"
+	"github.com/weir-project/weir/raftstore/internal/raftlog"
 )
 
 // bareNode is a node of which only the Raft library runs, so that a test decides when
@@ -57,18 +60,18 @@ func newBareNodeCalled(t *testing.T, id string) *bareNode {
 	b.Node = newNode(o)
 	b.host.identity.NodeID = id
 	store := raft.NewInmemStore()
-	b.group.logs = guard(store, b.host.fatal)
+	b.group.logs = raftlog.Guard(store, b.host.fatal)
 	b.group.use(b.group.newMachine())
-	b.group.confirms.self, b.group.confirms.ask = id, b.host.peers.wake
+	b.group.confirms.Self, b.group.confirms.Ask = id, b.host.peers.wake
 	_, b.carrier = raft.NewInmemTransport(raft.ServerAddress(o.RaftAddr))
 	config := b.group.raftConfig()
-	config.Logger = newHclog(slog.New(slog.DiscardHandler), b.host.peers.expects)
+	config.Logger = logging.New(slog.New(slog.DiscardHandler), b.host.peers.expects)
 	var err error
 	b.group.raft.Raft, err = raft.NewRaft(config, b.group.machine, store, store, raft.NewInmemSnapshotStore(), b.carrier)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		b.host.cancel()
-		b.group.queue.close()
+		b.group.queue.Close()
 		require.NoError(t, b.group.raft.Shutdown().Error())
 	})
 	return b
@@ -102,5 +105,13 @@ func (b *bareNode) keepImages(t *testing.T) {
 	images, err := persistence.OpenImages(persistence.StoreOptions{Dir: "images", FS: b.host.options.FS})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, images.Close()) })
-	b.group.images, b.group.machine.images, b.group.snapshots.images = images, images, images
+	b.group.images, b.group.machine.Images, b.group.snapshots.images = images, images, images
+}
+
+// at returns a time in limiter time.
+func at(ms int64) engine.Stamp { return engine.Stamp{NowNs: 1e15 + ms*1e6} }
+
+var bucket = engine.Op{
+	Key: []byte("key"), Cost: 1,
+	Limit: engine.Limit{Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: int64(time.Second)}, Max: 2},
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/internal/fsm"
+	"github.com/weir-project/weir/raftstore/internal/raftlog"
 )
 
 // A cold start is the election of a leader when no voter that it hears has been up since
@@ -17,9 +19,9 @@ import (
 // resumeClock returns the clock of a new leader. It goes on from the last stamp by the
 // time since that entry arrived here, which is never more than has really passed.
 func (l *leadership) resumeClock() persistence.Clock {
-	s, last := l.machine.lastArrival()
-	if s.At.NowNs == 0 || l.testClock || last.live {
-		return l.clockFrom(s.At, last.rawNs)
+	s, last := l.machine.LastArrival()
+	if s.At.NowNs == 0 || l.testClock || last.Live {
+		return l.clockFrom(s.At, last.RawNs)
 	}
 	to := l.resume(&s, last, l.askVoters())
 	return persistence.StartClock(l.source, to)
@@ -30,7 +32,7 @@ func (l *leadership) resumeClock() persistence.Clock {
 func (l *leadership) askVoters() []status {
 	ctx, cancel := context.WithTimeout(l.ctx, l.options.Heartbeat)
 	defer cancel()
-	others := l.peers.askers(l.raft.voters())
+	others := l.peers.askers(l.raft.Voters())
 	answers := make(chan *status, len(others))
 	for _, asker := range others {
 		l.tasks.Go(func() {
@@ -53,16 +55,16 @@ func (l *leadership) askVoters() []status {
 
 // resume returns the stamp from which limiter time goes on: by the longest time that any
 // voter has held the last entry, or, after a cold start, by the wall clocks.
-func (l *leadership) resume(s *state, last arrival, heard []status) engine.Stamp {
-	sinceNs := max(l.source.MonotonicNs()-last.rawNs, 0)
+func (l *leadership) resume(s *fsm.State, last raftlog.Arrival, heard []status) engine.Stamp {
+	sinceNs := max(l.source.MonotonicNs()-last.RawNs, 0)
 	cold := true
 	for _, other := range heard {
 		switch h := other.Held; {
 		case h == nil:
 			cold = false // an older weir does not tell; it may have been up all the time
-		case h.Index == last.index:
+		case h.Index == last.Index:
 			sinceNs, cold = max(sinceNs, h.Ns), cold && !h.Live
-		case h.Index < last.index && h.Live:
+		case h.Index < last.Index && h.Live:
 			cold = false // it was up before the last entry, and is up still
 		}
 	}
@@ -75,13 +77,13 @@ func (l *leadership) resume(s *state, last arrival, heard []status) engine.Stamp
 
 // coldStart returns the stamp from which limiter time goes on by the wall clocks of a
 // majority, but none before at.
-func (l *leadership) coldStart(s *state, at engine.Stamp, heard []status) engine.Stamp {
-	quorum := len(l.raft.voters())/2 + 1
+func (l *leadership) coldStart(s *fsm.State, at engine.Stamp, heard []status) engine.Stamp {
+	quorum := len(l.raft.Voters())/2 + 1
 	if l.faults.Has(faults.FastestWall) {
 		quorum = 1
 	}
 	var wallsNs, passedNs []int64
-	note := s.walls()
+	note := s.CurrentWalls()
 	for _, h := range heard {
 		wallsNs = append(wallsNs, h.WallNs)
 		if note == nil {

@@ -3,26 +3,26 @@ package raftstore
 import (
 	"fmt"
 
-	"github.com/hashicorp/raft"
-
 	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/identity"
+	"github.com/weir-project/weir/raftstore/internal/raftlog"
 )
 
 // checkKept refuses a member that has lost its log, and its term and vote with it, or both
 // its images and its entries. It judges only Fsync: a loss of power may take a log that is
 // not synced.
 func (r *recovery) checkKept() error {
-	if !r.identity.Joined || r.options.Durability != Fsync {
+	if !r.identity.Joined || r.options.Durability != identity.Fsync {
 		return nil
 	}
 	lost := func(what string) error {
 		return fmt.Errorf("%w (it is a member's since entry %d, and has %s)", failure.ErrDamaged, r.identity.JoinedAt, what)
 	}
-	switch term, _ := r.logs.GetUint64(keyCurrentTerm); {
+	switch term, _ := r.logs.GetUint64(raftlog.KeyTerm); {
 	case term == 0 && !r.identity.Restored:
 		return lost("no term in its log")
 	case term > 0 && r.identity.Restored:
-		if err := r.identity.hasLog(); err != nil {
+		if err := r.identity.HasLog(); err != nil {
 			return err
 		}
 	}
@@ -49,18 +49,5 @@ func (r *recovery) dropCompactedLog() error {
 	if err != nil || last >= infos[0].Index {
 		return err
 	}
-	return emptyLog(r.logs)
-}
-
-// emptyLog removes all entries of a log, if it has any.
-func emptyLog(log raft.LogStore) error {
-	first, err := log.FirstIndex()
-	if err != nil {
-		return err
-	}
-	last, err := log.LastIndex()
-	if err != nil || last == 0 {
-		return err
-	}
-	return log.DeleteRange(first, last)
+	return raftlog.EmptyLog(r.logs)
 }

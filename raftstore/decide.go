@@ -8,13 +8,14 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/guards"
 	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/queue"
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
 // decide is Node.Decide for a client of this node, or of another one.
 func (p *pipeline) decide(ops []engine.Op, out []engine.Decision, foreign bool) error {
 	if !slices.ContainsFunc(ops, func(op engine.Op) bool { return !op.Dry }) {
-		p.machine.table.Load().Explain(p.reads.lookStamp(), ops, out)
+		p.machine.Table.Load().Explain(p.reads.lookStamp(), ops, out)
 		return nil
 	}
 	start := time.Now()
@@ -53,7 +54,7 @@ func (p *pipeline) timely(start time.Time, err error) error {
 
 // callPart says where the answers of some operations will be.
 type callPart struct {
-	b        *batch
+	b        *queue.Batch
 	from     int // in the batch
 	low, end int // in the call
 }
@@ -76,20 +77,20 @@ func (p *pipeline) submit(ops []engine.Op, out []engine.Decision, atomic, foreig
 			part.end = low + fitting(ops[low:])
 		}
 		var err error
-		if part.b, part.from, err = p.queue.add(ops[low:part.end], atomic, foreign); err != nil {
+		if part.b, part.from, err = p.queue.Add(ops[low:part.end], atomic, foreign); err != nil {
 			outcomes.add(err)
 			break
 		}
 		if places, low = append(places, part), part.end; low < len(ops) && p.leadership.current.Load() == nil {
-			if <-part.b.done; part.b.err != nil {
+			if <-part.b.Done; part.b.Err != nil {
 				break
 			}
 		}
 	}
 	for _, part := range places {
-		<-part.b.done
-		if outcomes.add(part.b.err); part.b.err == nil {
-			copy(out[part.low:part.end], part.b.out[part.from:])
+		<-part.b.Done
+		if outcomes.add(part.b.Err); part.b.Err == nil {
+			copy(out[part.low:part.end], part.b.Out[part.from:])
 		}
 	}
 	if outcomes.err() != nil {
@@ -115,7 +116,7 @@ func outdated(ops []engine.Op, now engine.Stamp) bool {
 func fitting(ops []engine.Op) int {
 	bytes := 0
 	for i := range ops {
-		if bytes += wire.Estimate(&ops[i]); i > 0 && (bytes > maxEntryBytes || i >= maxEntryOps) {
+		if bytes += wire.Estimate(&ops[i]); i > 0 && (bytes > queue.MaxEntryBytes || i >= queue.MaxEntryOps) {
 			return i
 		}
 	}
@@ -151,10 +152,10 @@ func (o *outcome) err() error {
 
 // clear forgets everything, on all nodes.
 func (p *pipeline) clear() error {
-	b, err := p.queue.special(wire.Clear)
+	b, err := p.queue.Special(wire.Clear)
 	if err != nil {
 		return err
 	}
-	<-b.done
-	return b.err
+	<-b.Done
+	return b.Err
 }

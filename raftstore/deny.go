@@ -8,6 +8,7 @@ import (
 	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/internal/guards"
 	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/quorum"
 )
 
 // learning is how many calls after one that was denied are looked at for denials
@@ -68,15 +69,15 @@ func (p *pipeline) decideOrDeny(ops []engine.Op, out []engine.Decision, foreign 
 	s := scratchPool.Get().(*scratch)
 	defer scratchPool.Put(s)
 	s.fit(len(ops))
-	var asked *quorumRound
+	var asked *quorum.Round
 	if p.denials.sure() {
-		asked = p.confirms.join(r.term)
+		asked = p.confirms.Join(r.term)
 	}
 	p.reach(faults.DuringDenial)
 	if err := p.reads.awaitCommitted(); err != nil {
 		return err
 	}
-	answered := p.machine.table.Load().Denials(p.leadership.stamp(r), ops, out, s.answered)
+	answered := p.machine.Table.Load().Denials(p.leadership.stamp(r), ops, out, s.answered)
 	if answered > 0 {
 		p.denials.left.Store(learning)
 	}
@@ -95,7 +96,7 @@ func (p *pipeline) decideOrDeny(ops []engine.Op, out []engine.Decision, foreign 
 			guards.EarlyQuestion.Hit()
 			return failure.ErrTryAgain // what was looked at may have stamps of another leader's clock
 		}
-		return p.confirms.await(asked, r.term)
+		return p.confirms.Await(asked, r.term)
 	}
 	if err := p.submitRest(s, ops, out, foreign); err != nil {
 		return err

@@ -12,7 +12,11 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/weir-project/weir/raftstore/internal/calls"
+	"github.com/weir-project/weir/raftstore/internal/consensus"
 	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/fsm"
+	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
@@ -31,18 +35,11 @@ import (
 // its own when it differs. That is how a leader with a wrong state stops.
 type divergence struct {
 	*host
-	raft    *consensus
-	machine *machine
+	raft    *consensus.Raft
+	machine *fsm.FSM
 
-	found    chan difference // holds the newest difference; capacity 1
-	underWay atomic.Bool     // a check is under way: this node withholds its answers
-}
-
-// difference is an entry at which this node and another one have different histories.
-type difference struct {
-	index        uint64
-	mine, theirs uint64
-	node         string // "" for the leader that proposed the entry
+	found    chan fsm.Difference // holds the newest difference; capacity 1
+	underWay atomic.Bool         // a check is under way: this node withholds its answers
 }
 
 const (
@@ -56,7 +53,7 @@ const (
 
 // differs begins a check unless one is under way. It never waits: the Raft library's
 // goroutine and the inter-node port call it.
-func (d *divergence) differs(at difference) {
+func (d *divergence) differs(at fsm.Difference) {
 	select {
 	case d.found <- at:
 	default:
@@ -71,7 +68,7 @@ func (d *divergence) checkDivergence() {
 			d.underWay.Store(true)
 			d.judge(at)
 			d.underWay.Store(false)
-			pause(d.ctx, d.options.Heartbeat) // a node with a wrong state needs a moment to stop
+			timers.Pause(d.ctx, d.options.Heartbeat) // a node with a wrong state needs a moment to stop
 		case <-d.stop:
 			return
 		}
@@ -79,9 +76,9 @@ func (d *divergence) checkDivergence() {
 }
 
 // judge compares histories until a majority has one, or the limit has passed.
-func (d *divergence) judge(at difference) {
+func (d *divergence) judge(at fsm.Difference) {
 	d.log.Error("this node's state differs from another node's; asking all voters for theirs",
-		"entry", at.index, "here", hash(at.mine), "there", hash(at.theirs), "node", at.node)
+		"entry", at.Index, "here", hash(at.Mine), "there", hash(at.Theirs), "node", at.Node)
 	ctx, cancel := context.WithTimeout(d.ctx, divergenceTimeouts*d.electionTimeout())
 	defer cancel()
 	for ctx.Err() == nil {
@@ -93,10 +90,10 @@ func (d *divergence) judge(at difference) {
 			d.diverged(fmt.Errorf("%w: at entry %d the history is %v here and %v on %v", failure.ErrDiverged, v.index, hash(v.mine), hash(v.majority), v.others))
 			return
 		}
-		pause(ctx, askHistoryAgain)
+		timers.Pause(ctx, askHistoryAgain)
 	}
 	if d.raft.State() != raft.Leader && !d.closing() {
-		d.fatal(fmt.Errorf("%w: at entry %d the history is %v here and %v there", failure.ErrDisputed, at.index, hash(at.mine), hash(at.theirs)))
+		d.fatal(fmt.Errorf("%w: at entry %d the history is %v here and %v there", failure.ErrDisputed, at.Index, hash(at.Mine), hash(at.Theirs)))
 	}
 }
 
@@ -126,9 +123,9 @@ type historyPoll struct {
 // applied. Every entry is folded into a history, so two nodes that differed once differ
 // at all later entries.
 func (d *divergence) pollHistories(ctx context.Context) historyPoll {
-	index, mine := d.machine.check()
+	index, mine := d.machine.Check()
 	histories := d.askHistories(ctx, index, mine)
-	voters := d.raft.voters()
+	voters := d.raft.Voters()
 	if slices.Contains(voters, d.options.NodeID) {
 		histories[d.options.NodeID] = mine
 	}
@@ -161,7 +158,7 @@ func (d *divergence) askHistories(ctx context.Context, index, mine uint64) map[s
 		asking    sync.WaitGroup
 		histories = map[string]uint64{}
 	)
-	for _, id := range d.raft.voters() {
+	for _, id := range d.raft.Voters() {
 		client := d.peers.client(id)
 		if client == nil {
 			continue // this node
@@ -182,14 +179,14 @@ var errNoHistory = errors.New("the entry is not applied yet, or is no longer rem
 
 // askHistory returns a node's history at an entry.
 func askHistory(ctx context.Context, client *peer.Client, index, mine uint64) (uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	ctx, cancel := context.WithTimeout(ctx, timers.StatusTimeout)
 	defer cancel()
 	question := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, index), mine)
-	code, answer, err := client.Call(ctx, callHistory, question)
+	code, answer, err := client.Call(ctx, calls.History, question)
 	switch {
 	case err != nil:
 		return 0, err
-	case code != answered || len(answer) != historyBytes:
+	case code != calls.Answered || len(answer) != historyBytes:
 		return 0, errNoHistory
 	}
 	return binary.LittleEndian.Uint64(answer), nil
@@ -199,23 +196,23 @@ func askHistory(ctx context.Context, client *peer.Client, index, mine uint64) (u
 // two differ.
 func (d *divergence) answerHistory(from peer.Identity, question []byte) (byte, []byte) {
 	if len(question) != 2*historyBytes {
-		return refused, []byte("a question for a history has 16 bytes")
+		return calls.Refused, []byte("a question for a history has 16 bytes")
 	}
 	index, theirs := binary.LittleEndian.Uint64(question), binary.LittleEndian.Uint64(question[historyBytes:])
-	mine, ok := d.machine.historyAt(index)
+	mine, ok := d.machine.HistoryAt(index)
 	if !ok {
-		return tryAgain, nil
+		return calls.TryAgain, nil
 	}
 	if mine != theirs {
-		d.differs(difference{index, mine, theirs, from.NodeID})
+		d.differs(fsm.Difference{Index: index, Mine: mine, Theirs: theirs, Node: from.NodeID})
 	}
-	return answered, binary.LittleEndian.AppendUint64(nil, mine)
+	return calls.Answered, binary.LittleEndian.AppendUint64(nil, mine)
 }
 
 // diverged ends the process of a node whose state a majority contradicts, and marks
 // its directory: it must not start again either.
 func (d *divergence) diverged(err error) {
-	if e := d.identity.forbid(err.Error()); e != nil {
+	if e := d.identity.Forbid(err.Error()); e != nil {
 		err = errors.Join(err, e)
 	}
 	d.fatal(err)

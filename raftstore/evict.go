@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/internal/queue"
+	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
@@ -47,8 +49,8 @@ func newEvictions() *evictions {
 }
 
 // sent notes that a batch is under way, land that it is no longer.
-func (e *evictions) sent(b *batch)      { e.add(b.growth, b.evicts) }
-func (e *evictions) completed(b *batch) { e.add(-b.growth, -b.evicts) }
+func (e *evictions) sent(b *queue.Batch)      { e.add(b.Growth, b.Evicts) }
+func (e *evictions) completed(b *queue.Batch) { e.add(-b.Growth, -b.Evicts) }
 
 func (e *evictions) add(growth, evicts int64) {
 	e.mu.Lock()
@@ -87,14 +89,14 @@ func (e *evictions) isFirm() bool {
 
 // admitMemory sees to it that there is memory for a batch, and adds evictions to the batch once
 // memory is nearly full.
-func (p *pipeline) admitMemory(b *batch, r *leaderTerm) {
-	if p.maxMemory == 0 || p.denyWhenFull || b.kind != wire.Decide {
+func (p *pipeline) admitMemory(b *queue.Batch, r *leaderTerm) {
+	if p.maxMemory == 0 || p.denyWhenFull || b.Kind != wire.Decide {
 		return
 	}
-	b.growth = growthPerByte*int64(len(b.body())) + growthPerOp*int64(b.ops)
+	b.Growth = growthPerByte*int64(len(b.Body())) + growthPerOp*int64(b.Ops)
 	for until := time.Now().Add(maxHold); p.leadership.current.Load() == r && time.Now().Before(until); {
 		coming, _ := p.evictions.underWay()
-		if p.used()+coming+b.growth <= p.maxMemory/highDen*highNum {
+		if p.used()+coming+b.Growth <= p.maxMemory/highDen*highNum {
 			break
 		}
 		if coming > 0 {
@@ -110,34 +112,34 @@ func (p *pipeline) admitMemory(b *batch, r *leaderTerm) {
 // evictNow proposes an entry of evictions only and waits until it is applied. It reports whether
 // there was something to evict.
 func (p *pipeline) evictNow(r *leaderTerm) bool {
-	b := newBatch(wire.Decide, 0) // nobody waits for its answers
-	if p.evict(b); b.evicts == 0 {
+	b := queue.NewBatch(wire.Decide, 0) // nobody waits for its answers
+	if p.evict(b); b.Evicts == 0 {
 		return false
 	}
-	return p.raft.await(p.apply(b, r)) == nil
+	return p.raft.Await(p.apply(b, r)) == nil
 }
 
 // evict adds evictions to a batch: as many as bring memory back to the soft level.
-func (p *pipeline) evict(b *batch) {
+func (p *pipeline) evict(b *queue.Batch) {
 	_, going := p.evictions.underWay()
 	wanted := p.used() - going - p.maxMemory/softDen*softNum
 	if wanted <= 0 {
 		return
 	}
 	var ops []engine.Op
-	at, _ := p.machine.last()
-	b.evicts = p.machine.table.Load().Victims(at, wanted, maxVictims, func(key, id []byte) {
+	at, _ := p.machine.Last()
+	b.Evicts = p.machine.Table.Load().Victims(at, wanted, maxVictims, func(key, id []byte) {
 		ops = append(ops, engine.Op{Code: engine.OpForget, Key: key, ID: id, Cost: 1})
 	})
 	if p.evictions.setFirm(len(ops) == 0); len(ops) > 0 {
-		b.append(ops, false)
+		b.Append(ops, false)
 	}
 }
 
 // evictWhenOver evicts while this node leads and its memory is above the high level, until the
 // node closes: no calls may come that would.
 func (p *pipeline) evictWhenOver() {
-	tick := time.NewTicker(housekeepEvery)
+	tick := time.NewTicker(timers.HousekeepEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -146,11 +148,11 @@ func (p *pipeline) evictWhenOver() {
 			return
 		}
 		for p.leadership.current.Load() != nil && !p.denyWhenFull && p.full(highNum, highDen) {
-			b, err := p.queue.special(wire.Decide)
+			b, err := p.queue.Special(wire.Decide)
 			if err != nil {
 				break
 			}
-			if <-b.done; b.err != nil || p.evictions.isFirm() {
+			if <-b.Done; b.Err != nil || p.evictions.isFirm() {
 				break
 			}
 		}

@@ -6,7 +6,11 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/weir-project/weir/raftstore/internal/calls"
 	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/images"
+	"github.com/weir-project/weir/raftstore/internal/timers"
+	"github.com/weir-project/weir/raftstore/internal/transport"
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
@@ -16,14 +20,14 @@ import (
 func (n *Node) HoldQueue() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	n.group.queue.pause(ctx)
+	n.group.queue.Pause(ctx)
 }
 
 // Waiting is how many batches have not been proposed.
 func (n *Node) Waiting() int {
-	n.group.queue.mu.Lock()
-	defer n.group.queue.mu.Unlock()
-	return len(n.group.queue.batches)
+	n.group.queue.Mu.Lock()
+	defer n.group.queue.Mu.Unlock()
+	return len(n.group.queue.Batches)
 }
 
 // Format is what the node writes entries in.
@@ -36,7 +40,7 @@ func (n *Node) AgreeOnFormat() int32 { n.group.format.agreeOnFormat(); return n.
 func (n *Node) Heard(id string) bool { _, ok := n.host.peers.last(id); return ok }
 
 // Configuration is the entry of the newest committed configuration.
-func (n *Node) Configuration() uint64 { return n.group.machine.configuration() }
+func (n *Node) Configuration() uint64 { return n.group.machine.Configuration() }
 
 // GiveVote promotes a member that was seen in a configuration.
 func (n *Node) GiveVote(id, addr string, seen uint64) {
@@ -58,7 +62,7 @@ func (n *Node) Forwarded() int64 { return n.group.pipeline.answering.Load() }
 const QuietFor = quietFor
 
 // LeaderlessPause is how long a leader that cannot serve waits before it tries again.
-const LeaderlessPause = leaderlessPause
+const LeaderlessPause = timers.LeaderlessPause
 
 // Dispute lets a node doubt its state, or not any more.
 func (n *Node) Dispute(doubt bool) { n.group.divergence.underWay.Store(doubt) }
@@ -69,20 +73,20 @@ func (n *Node) Confirm() error {
 	if r == nil {
 		return failure.ErrNotLeader
 	}
-	b, _, err := n.group.queue.add(nil, false, false)
+	b, _, err := n.group.queue.Add(nil, false, false)
 	if err != nil {
 		return err
 	}
-	if <-b.done; b.err == nil && n.group.raft.CurrentTerm() != r.term {
+	if <-b.Done; b.Err == nil && n.group.raft.CurrentTerm() != r.term {
 		return failure.ErrTryAgain // another leader answered
 	}
-	return b.err
+	return b.Err
 }
 
 // HoldApply keeps the node from applying entries until release is called.
 func (n *Node) HoldApply() (release func()) {
-	n.group.machine.whole.Lock()
-	return n.group.machine.whole.Unlock
+	n.group.machine.Whole.Lock()
+	return n.group.machine.Whole.Unlock
 }
 
 // LogEntries is how many entries the log on disk has.
@@ -97,7 +101,7 @@ func (n *Node) LogEntries() uint64 {
 
 // SendNewestImage sends a leader's newest image to a member, as the Raft library does.
 func (n *Node) SendNewestImage(to string) (success bool, err error) {
-	images := imageStore{images: n.group.images}
+	images := images.Store{Images: n.group.images}
 	metas, err := images.List()
 	if err != nil {
 		return false, err
@@ -107,7 +111,7 @@ func (n *Node) SendNewestImage(to string) (success bool, err error) {
 		return false, err
 	}
 	defer stream.Close()
-	member := n.group.raft.server(to)
+	member := n.group.raft.Server(to)
 	self := n.group.transport.EncodePeer(raft.ServerID(n.host.options.NodeID), n.group.transport.LocalAddr())
 	request := raft.InstallSnapshotRequest{
 		RPCHeader:       raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(n.host.options.NodeID), Addr: self},
@@ -116,7 +120,7 @@ func (n *Node) SendNewestImage(to string) (success bool, err error) {
 		Configuration: raft.EncodeConfiguration(meta.Configuration), ConfigurationIndex: meta.ConfigurationIndex,
 	}
 	var response raft.InstallSnapshotResponse
-	carrier := transport{NetworkTransport: n.group.transport, reach: n.host.reach}
+	carrier := transport.Transport{NetworkTransport: n.group.transport, Reach: n.host.reach}
 	err = carrier.InstallSnapshot(member.ID, member.Address, &request, &response, stream)
 	return response.Success, err
 }
@@ -131,9 +135,9 @@ func (n *Node) AskInAs(leader, id, addr string) error {
 	if err != nil {
 		return err
 	}
-	code, answer, err := client.Call(n.host.ctx, callJoin, request)
+	code, answer, err := client.Call(n.host.ctx, calls.Join, request)
 	if err != nil {
 		return err
 	}
-	return outcomeOf(code, answer)
+	return calls.OutcomeOf(code, answer)
 }

@@ -9,6 +9,12 @@ import (
 	"strings"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/raftstore/internal/consensus"
+	"github.com/weir-project/weir/raftstore/internal/fsm"
+	"github.com/weir-project/weir/raftstore/internal/identity"
+	"github.com/weir-project/weir/raftstore/internal/images"
+	"github.com/weir-project/weir/raftstore/internal/raftlog"
 )
 
 // A cluster that is recovered becomes another one, under an id that all who were given
@@ -30,9 +36,6 @@ import (
 // also where one of the survivors had not heard of a term of before.
 const termLeap = 1 << 20
 
-// keyCurrentTerm is the Raft library's name for it.
-var keyCurrentTerm = []byte("CurrentTerm")
-
 // forceNewCluster makes this node one of the servers that a cluster is to consist of.
 func (r *recovery) forceNewCluster(servers []raft.Server) error {
 	log, again, err := r.endLog()
@@ -40,8 +43,8 @@ func (r *recovery) forceNewCluster(servers []raft.Server) error {
 		return err
 	}
 	// The library leaves the machine it is given in a state that is not to be used.
-	h := &recoveredMachine{machine: r.newMachine(), log: log, self: r.options.NodeID, servers: servers, again: again}
-	images := imageStore{images: r.images, faults: r.faults, recovered: true}
+	h := &recoveredMachine{FSM: r.newMachine(), log: log, self: r.options.NodeID, servers: servers, again: again}
+	images := images.Store{Images: r.images, Faults: r.faults, Recovered: true}
 	if err := raft.RecoverCluster(r.raftConfig(), h, log, r.logs, images, nil, raft.Configuration{Servers: servers}); err != nil {
 		return err
 	}
@@ -52,11 +55,11 @@ func (r *recovery) forceNewCluster(servers []raft.Server) error {
 	if err := r.images.KeepOnly(infos[0].ID); err != nil {
 		return err
 	}
-	term, _ := r.logs.GetUint64(keyCurrentTerm) // none in what was restored; the library has met any other error
-	if err := r.logs.SetUint64(keyCurrentTerm, max(term, infos[0].Term)+termLeap); err != nil {
+	term, _ := r.logs.GetUint64(raftlog.KeyTerm) // none in what was restored; the library has met any other error
+	if err := r.logs.SetUint64(raftlog.KeyTerm, max(term, infos[0].Term)+termLeap); err != nil {
 		return err
 	}
-	if f := h.machine.state.Founding; f.ClusterID != "" {
+	if f := h.FSM.State.Founding; f.ClusterID != "" {
 		r.joined(f)
 	}
 	return nil
@@ -64,7 +67,7 @@ func (r *recovery) forceNewCluster(servers []raft.Server) error {
 
 // recoveredMachine is a machine whose snapshot is the first state of another cluster.
 type recoveredMachine struct {
-	*machine
+	*fsm.FSM
 	log     *endedLog
 	self    string
 	servers []raft.Server
@@ -77,24 +80,24 @@ func (h *recoveredMachine) Snapshot() (raft.FSMSnapshot, error) {
 	if err := h.check(); err != nil {
 		return nil, err
 	}
-	f := &h.machine.state.Founding // nobody else has this machine
+	f := &h.FSM.State.Founding // nobody else has this machine
 	if f.ClusterID != "" && !h.again {
 		f.ClusterID = recoveredClusterID(f.ClusterID, h.servers)
 	}
-	return h.machine.Snapshot()
+	return h.FSM.Snapshot()
 }
 
 // check refuses nodes that the cluster never had. A recovery that is begun again has its
 // id already: it is for the same nodes, or for this one alone.
 func (h *recoveredMachine) check() error {
 	var known []string
-	if c := h.committed.Load(); c != nil {
-		known = c.ids()
+	if c := h.Committed.Load(); c != nil {
+		known = c.Ids()
 	}
 	if h.log.configured != nil {
-		known = idsOf(h.log.configured)
+		known = consensus.IDs(h.log.configured)
 	}
-	survive := idsOf(h.servers)
+	survive := consensus.IDs(h.servers)
 	for _, id := range survive {
 		if !slices.Contains(known, id) {
 			return fmt.Errorf("%q is no node of the cluster, its nodes are %s", id, strings.Join(known, ", "))
@@ -109,12 +112,12 @@ func (h *recoveredMachine) check() error {
 // recoveredClusterID is the id of the cluster that these servers of another one become.
 func recoveredClusterID(old string, servers []raft.Server) string {
 	lines := []string{old}
-	for _, id := range idsOf(servers) {
+	for _, id := range consensus.IDs(servers) {
 		lines = append(lines, fmt.Sprintf("%q", id))
 	}
 	slices.Sort(lines[1:])
 	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
-	return hex.EncodeToString(sum[:clusterIDLen])
+	return hex.EncodeToString(sum[:identity.ClusterIDLen])
 }
 
 // endedLog is the log with one entry more, which means nothing and is not on the disk:
@@ -145,7 +148,7 @@ func (r *recovery) endLog() (_ *endedLog, again bool, err error) {
 		}
 	case len(infos) > 0:
 		before.Index, before.Term = infos[0].Index, infos[0].Term
-		meta, err := decodeImageMeta(infos[0])
+		meta, err := images.DecodeMeta(infos[0])
 		if err != nil {
 			return nil, false, err
 		}
@@ -177,4 +180,4 @@ func (l *endedLog) GetLog(index uint64, to *raft.Log) error {
 }
 
 // DeleteRange empties the log.
-func (l *endedLog) DeleteRange(uint64, uint64) error { return emptyLog(l.LogStore) }
+func (l *endedLog) DeleteRange(uint64, uint64) error { return raftlog.EmptyLog(l.LogStore) }

@@ -5,7 +5,9 @@ import (
 	"sync/atomic"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/internal/consensus"
 	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/fsm"
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
@@ -19,8 +21,8 @@ import (
 // format is the form of entries that this node writes.
 type format struct {
 	*host
-	raft    *consensus
-	machine *machine
+	raft    *consensus.Raft
+	machine *fsm.FSM
 	agreed  atomic.Int32 // the newest that may be written
 }
 
@@ -29,7 +31,7 @@ type format struct {
 // this node does not know yet. But what is in the log already every member has to read, so
 // none is asked about that: nodes that were restarted beside a dead one go on as before.
 func (f *format) agreeOnFormat() {
-	agreed, members := f.options.Format, f.raft.servers()
+	agreed, members := f.options.Format, f.raft.Servers()
 	if len(members) == 0 {
 		agreed = wire.Oldest
 	}
@@ -40,7 +42,7 @@ func (f *format) agreeOnFormat() {
 		said, _ := f.peers.last(string(s.ID))
 		agreed = min(agreed, max(said.Format, wire.Oldest))
 	}
-	agreed = max(agreed, f.machine.written())
+	agreed = max(agreed, f.machine.Written())
 	if before := f.agreed.Swap(int32(agreed)); int32(agreed) > before {
 		f.log.Info("every member reads a newer form of the log: once what needs it is written, an older weir does not start any more", "format", agreed)
 	}

@@ -8,7 +8,10 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/internal/calls"
 	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/queue"
+	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/peer"
 	"github.com/weir-project/weir/raftstore/wire"
 )
@@ -23,37 +26,37 @@ const (
 )
 
 // sendToLeader sends a batch to the leader and tells its callers what became of it.
-func (p *pipeline) sendToLeader(b *batch) {
+func (p *pipeline) sendToLeader(b *queue.Batch) {
 	_, leader := p.raft.LeaderWithID()
 	client := p.peers.client(string(leader))
-	if client == nil || b.kind == wire.Tick {
-		p.queue.complete(b, failure.ErrNoLeader)
+	if client == nil || b.Kind == wire.Tick {
+		p.queue.Complete(b, failure.ErrNoLeader)
 		return
 	}
 	while := p.forwards.to(p.ctx, leader)
-	p.tasks.Go(func() { p.queue.complete(b, p.forward(while, client, b)) })
+	p.tasks.Go(func() { p.queue.Complete(b, p.forward(while, client, b)) })
 }
 
 // forward sends a batch to the leader. The outcome is unknown if the leader does not
 // answer within maxAge, or when while ends first.
-func (p *pipeline) forward(while context.Context, client *peer.Client, b *batch) error {
-	method := callDecide
-	if b.kind == wire.Clear {
-		method = callClear
+func (p *pipeline) forward(while context.Context, client *peer.Client, b *queue.Batch) error {
+	method := calls.Decide
+	if b.Kind == wire.Clear {
+		method = calls.Clear
 	}
 	ctx, cancel := context.WithTimeout(while, p.maxAge)
 	defer cancel()
-	status, answer, err := client.Call(ctx, method, b.body())
+	status, answer, err := client.Call(ctx, method, b.Body())
 	switch {
 	case errors.Is(err, peer.ErrNotSent):
 		return failure.ErrTryAgain
 	case err != nil:
 		p.log.Debug("the leader did not answer", "because", err)
 		return failure.ErrUnknown
-	case status != answered || b.kind == wire.Clear:
-		return outcomeOf(status, answer)
+	case status != calls.Answered || b.Kind == wire.Clear:
+		return calls.OutcomeOf(status, answer)
 	}
-	out := b.answers()
+	out := b.Answers()
 	if err := wire.ReadDecisions(answer, out); err != nil {
 		return failure.ErrUnknown
 	}
@@ -117,9 +120,9 @@ func (p *pipeline) linger() {
 		return p.answering.Load() == 0 && p.uptime()-time.Duration(p.lastForwarded.Load()) >= quietFor
 	}
 	for ctx.Err() == nil && !quiet() {
-		time.Sleep(leaderlessPause)
+		time.Sleep(timers.LeaderlessPause)
 	}
-	p.queue.empty(ctx)
+	p.queue.Empty(ctx)
 }
 
 // answerDecide carries out a body that a follower forwards.
@@ -128,17 +131,17 @@ func (p *pipeline) answerDecide(body []byte) (byte, []byte) {
 	defer p.answering.Add(-1)
 	defer func() { p.lastForwarded.Store(int64(p.uptime())) }()
 	if p.raft.State() != raft.Leader {
-		return notLeader, nil
+		return calls.NotLeader, nil
 	}
 	f, err := readForwarded(body)
 	if err != nil {
-		return refused, []byte(err.Error())
+		return calls.Refused, []byte(err.Error())
 	}
 	out := make([]engine.Decision, f.ops)
 	if err := p.decideForwarded(f, out); err != nil {
-		return reply(nil, err)
+		return calls.Reply(nil, err)
 	}
-	return answered, wire.AppendDecisions(make([]byte, 0, 16*len(out)), out, byte(p.format.agreed.Load()))
+	return calls.Answered, wire.AppendDecisions(make([]byte, 0, 16*len(out)), out, byte(p.format.agreed.Load()))
 }
 
 // clearHere forgets everything if this node leads.

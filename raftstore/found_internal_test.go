@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/internal/fsm"
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
@@ -38,7 +39,7 @@ func TestNoClusterIsFoundedByFewerThanExpected(t *testing.T) {
 			}
 			require.ErrorContains(t, err, c.says)
 			require.True(t, n.group.membership.pristine(), "it has founded nothing")
-			require.False(t, n.host.identity.invited())
+			require.False(t, n.host.identity.WasInvited())
 		})
 	}
 }
@@ -48,11 +49,11 @@ func TestAClusterIsFoundedByItsFirstEntry(t *testing.T) {
 	n := newBareNode(t)
 	r := &leaderTerm{term: 1, clock: persistence.StartClock(n.host.source, at(0))}
 	require.False(t, n.group.leadership.bootstrap(r), "it does not lead")
-	require.False(t, n.host.identity.hasCluster())
+	require.False(t, n.host.identity.HasCluster())
 	n.configure(t, "a")
 	r = n.leads(t)
 	require.True(t, n.group.leadership.bootstrap(r))
-	require.True(t, n.host.identity.hasCluster())
+	require.True(t, n.host.identity.HasCluster())
 	require.Empty(t, n.ended)
 }
 
@@ -64,12 +65,12 @@ func TestOnlyAMemberForCertainStopsAsking(t *testing.T) {
 	require.False(t, n.group.membership.established(), "it knows of no committed configuration")
 	n.host.identity.Joined = true
 	require.False(t, n.group.membership.established())
-	n.group.machine.committed.Store(&configuration{servers: n.group.raft.servers()})
+	n.group.machine.Committed.Store(&fsm.Configuration{Servers: n.group.raft.Servers()})
 	require.True(t, n.group.membership.established())
 	n.host.identity.Joined = false
 	require.False(t, n.group.membership.established())
 	n.host.identity.Joined = true
-	n.group.machine.committed.Store(&configuration{servers: []raft.Server{{ID: "a", Address: "elsewhere:1"}}})
+	n.group.machine.Committed.Store(&fsm.Configuration{Servers: []raft.Server{{ID: "a", Address: "elsewhere:1"}}})
 	require.False(t, n.group.membership.established(), "others look for it elsewhere")
 }
 

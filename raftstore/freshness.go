@@ -71,7 +71,7 @@ func (rd *reads) staleFor() time.Duration {
 	if rd.faults.Has(faults.FreshByContact) {
 		return time.Since(rd.raft.LastContact())
 	}
-	index, _ := rd.machine.check()
+	index, _ := rd.machine.Check()
 	since := rd.freshness.since(index)
 	if since.IsZero() {
 		return UnknownAge

@@ -12,6 +12,17 @@ import (
 
 	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/internal/consensus"
+	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/fsm"
+	"github.com/weir-project/weir/raftstore/internal/identity"
+	"github.com/weir-project/weir/raftstore/internal/images"
+	"github.com/weir-project/weir/raftstore/internal/logging"
+	"github.com/weir-project/weir/raftstore/internal/queue"
+	"github.com/weir-project/weir/raftstore/internal/quorum"
+	"github.com/weir-project/weir/raftstore/internal/raftlog"
+	"github.com/weir-project/weir/raftstore/internal/timers"
+	"github.com/weir-project/weir/raftstore/internal/transport"
 	"github.com/weir-project/weir/raftstore/wallog"
 	"github.com/weir-project/weir/raftstore/wire"
 )
@@ -25,16 +36,16 @@ const (
 // entries and its images, the queue, the leader's clock and ReadIndex. A host has one group.
 type group struct {
 	*host
-	raft      *consensus
-	machine   *machine
+	raft      *consensus.Raft
+	machine   *fsm.FSM
 	images    *persistence.Images
-	logs      *guardedLog
-	arrivals  *arrivals
+	logs      *raftlog.Log
+	arrivals  *raftlog.Arrivals
 	closeLogs func() error
 	ready     chan struct{} // closed when every part is made
 	transport *raft.NetworkTransport
-	queue     *queue
-	confirms  *quorumCheck
+	queue     *queue.Queue
+	confirms  *quorum.Check
 
 	format     *format
 	divergence *divergence
@@ -49,14 +60,14 @@ type group struct {
 // newGroup makes the parts that need neither the disk nor the network. status describes the node.
 func newGroup(h *host, status func() status) *group {
 	g := &group{
-		host: h, raft: &consensus{ended: make(chan struct{})},
-		queue: newQueue(h.options.MaxValueBytes), confirms: &quorumCheck{stop: h.stop},
+		host: h, raft: &consensus.Raft{Ended: make(chan struct{})},
+		queue: queue.New(h.options.MaxValueBytes), confirms: &quorum.Check{Stop: h.stop},
 		closeLogs: func() error { return nil }, ready: make(chan struct{}),
 	}
-	g.confirms.term, g.confirms.voters = g.raft.term, g.raft.voters
+	g.confirms.Term, g.confirms.Voters = g.raft.Term, g.raft.Voters
 	g.format = &format{host: h, raft: g.raft}
 	g.format.agreed.Store(wire.Oldest)
-	g.divergence = &divergence{host: h, raft: g.raft, found: make(chan difference, 1)}
+	g.divergence = &divergence{host: h, raft: g.raft, found: make(chan fsm.Difference, 1)}
 	g.leadership = &leadership{host: h, raft: g.raft, queue: g.queue, confirms: g.confirms, status: status}
 	g.reads = &reads{
 		host: h, raft: g.raft, leadership: g.leadership, confirms: g.confirms, disputed: &g.divergence.underWay,
@@ -65,7 +76,7 @@ func newGroup(h *host, status func() status) *group {
 	g.pipeline = &pipeline{
 		host: h, raft: g.raft, queue: g.queue, confirms: g.confirms, leadership: g.leadership, reads: g.reads,
 		format: g.format, disputed: &g.divergence.underWay,
-		proposals: make(chan proposal, maxInFlight), evictions: newEvictions(),
+		proposals: make(chan proposal, queue.MaxInFlight), evictions: newEvictions(),
 	}
 	g.membership = &membership{
 		host: h, raft: g.raft, leadership: g.leadership, format: g.format,
@@ -79,10 +90,10 @@ func newGroup(h *host, status func() status) *group {
 // which cluster this is.
 func (g *group) load() error {
 	o := &g.options
-	g.confirms.self, g.confirms.ask = o.NodeID, g.peers.wake
+	g.confirms.Self, g.confirms.Ask = o.NodeID, g.peers.wake
 	var err error
 	g.images, err = persistence.OpenImages(persistence.StoreOptions{
-		Dir: o.FS.PathJoin(o.DataDir, tableName), FS: o.FS, Logger: g.log, OnFatal: g.fatal,
+		Dir: o.FS.PathJoin(o.DataDir, identity.TableName), FS: o.FS, Logger: g.log, OnFatal: g.fatal,
 	})
 	if err != nil {
 		return err
@@ -93,16 +104,16 @@ func (g *group) load() error {
 	if err := g.recovery().run(); err != nil {
 		return err
 	}
-	if g.arrivals, err = noteArrivals(g.logs, g.source); err != nil {
+	if g.arrivals, err = raftlog.NoteArrivals(g.logs, g.source); err != nil {
 		return err
 	}
 	g.use(g.newMachine())
-	g.machine.arrived = g.arrivals.of
+	g.machine.Arrived = g.arrivals.Of
 	return nil
 }
 
 // use gives all parts the machine, the log and the images.
-func (g *group) use(m *machine) {
+func (g *group) use(m *fsm.FSM) {
 	g.machine, g.format.machine, g.divergence.machine, g.leadership.machine, g.reads.machine = m, m, m, m, m
 	g.pipeline.machine, g.membership.machine, g.snapshots.machine, g.watchdog.machine = m, m, m, m
 	g.leadership.logs, g.reads.logs, g.watchdog.logs, g.snapshots.images = g.logs, g.logs, g.logs, g.images
@@ -115,11 +126,11 @@ func (g *group) recovery() *recovery {
 	}
 }
 
-func (g *group) newMachine() *machine {
-	m := newMachine(g.options.Table)
-	m.source, m.images, m.faults, m.newest = g.source, g.images, g.faults, g.options.Format
-	m.answers, m.fatal, m.founded = g.queue.answers, g.fatal, g.membership.joined
-	m.differs, m.reloaded, m.reach = g.divergence.differs, g.reads.freshness.reset, g.reach
+func (g *group) newMachine() *fsm.FSM {
+	m := fsm.New(g.options.Table)
+	m.Source, m.Images, m.Faults, m.Newest = g.source, g.images, g.faults, g.options.Format
+	m.Answers, m.Fatal, m.Founded = g.queue.Answers, g.fatal, g.membership.joined
+	m.Differs, m.Reloaded, m.Reach = g.divergence.differs, g.reads.freshness.reset, g.reach
 	return m
 }
 
@@ -127,21 +138,21 @@ func (g *group) openLog() error {
 	store := g.options.Log
 	if store == nil {
 		switch g.options.Durability {
-		case Memory:
+		case identity.Memory:
 			store = raft.NewInmemStore()
 		default:
-			dir := filepath.Join(g.options.DataDir, logName)
-			w, err := wallog.Open(dir, g.options.Durability == Fsync && !g.faults.Has(faults.NoSync), newHclog(g.log, g.peers.expects))
+			dir := filepath.Join(g.options.DataDir, identity.LogName)
+			w, err := wallog.Open(dir, g.options.Durability == identity.Fsync && !g.faults.Has(faults.NoSync), logging.New(g.log, g.peers.expects))
 			if errors.Is(err, wal.ErrCorrupt) {
-				return fmt.Errorf("%w; this node does not start, and has changed nothing: %s", err, damageAdvice(g.alone()))
+				return fmt.Errorf("%w; this node does not start, and has changed nothing: %s", err, failure.DamageAdvice(g.alone()))
 			} else if err != nil {
 				return err
 			}
 			g.closeLogs, store = w.Close, w
 		}
 	}
-	g.logs = guard(store, g.fatal)
-	g.logs.newestImage = g.newestImage
+	g.logs = raftlog.Guard(store, g.fatal)
+	g.logs.NewestImage = g.newestImage
 	return nil
 }
 
@@ -150,11 +161,11 @@ func (g *group) openRaft() error {
 		Stream:  g.port.Raft(g.options.RaftAddr, g.peers.idAt),
 		MaxPool: raftConns, MaxRPCsInFlight: oneAtATime,
 		Timeout: max(raftTimeouts*g.options.Heartbeat, minRaftTimeout),
-		Logger:  newHclog(g.log, g.peers.expects),
+		Logger:  logging.New(g.log, g.peers.expects),
 	})
 	g.reads.transport = g.transport
-	stuck := &gate{logs: g.logs, limit: g.options.Heartbeat / stuckFraction, stop: g.stop, log: g.log}
-	var carrier raft.Transport = transport{g.transport, stuck, g.reach}
+	stuck := &transport.Gate{Logs: g.logs, Limit: g.options.Heartbeat / timers.StuckFraction, Stop: g.stop, Log: g.log}
+	var carrier raft.Transport = transport.Transport{NetworkTransport: g.transport, Gate: stuck, Reach: g.reach}
 	if g.faults.Has(faults.HeartbeatFastPath) {
 		carrier = g.transport
 	}
@@ -162,7 +173,7 @@ func (g *group) openRaft() error {
 	if err != nil {
 		return err
 	}
-	store := imageStore{images: g.images, faults: g.faults, holds: g.holds}
+	store := images.Store{Images: g.images, Faults: g.faults, Holds: g.holds}
 	g.raft.Raft, err = raft.NewRaft(g.raftConfig(), g.machine, cache, g.arrivals, store, carrier)
 	return err
 }
@@ -198,7 +209,7 @@ func (g *group) raftConfig() *raft.Config {
 	c.ShutdownOnRemove = true
 	c.SnapshotThreshold = 1 << 62 // this package takes them, by bytes
 	c.TrailingLogs = maxTrailing
-	c.Logger = newHclog(g.log, g.peers.expects)
+	c.Logger = logging.New(g.log, g.peers.expects)
 	return c
 }
 
@@ -223,11 +234,11 @@ func (g *group) housekeep() {
 
 // collect forgets idle entries.
 func (g *group) collect() {
-	at := g.machine.lastStamp()
+	at := g.machine.LastStamp()
 	if g.faults.Has(faults.CollectEarly) {
 		at.NowNs += int64(time.Hour)
 	}
-	g.machine.table.Load().Collect(at, collectPerShard)
+	g.machine.Table.Load().Collect(at, collectPerShard)
 }
 
 // leave hands leadership over before the node closes, and answers what is under way.
@@ -237,17 +248,17 @@ func (g *group) leave() {
 }
 
 // servers is part of groupView.
-func (g *group) servers() []raft.Server { return g.raft.servers() }
+func (g *group) servers() []raft.Server { return g.raft.Servers() }
 
 // progress is part of groupView.
 func (g *group) progress() (applied, committed uint64) {
-	applied, _ = g.machine.check()
+	applied, _ = g.machine.Check()
 	return applied, g.raft.CommitIndex()
 }
 
 // confirm is part of groupView.
 func (g *group) confirm(ctx context.Context, id string, wake <-chan struct{}, askTerm func(context.Context) (uint64, error)) {
-	g.confirms.follow(ctx, id, wake, askTerm)
+	g.confirms.Follow(ctx, id, wake, askTerm)
 }
 
 // release lets go of what load made.

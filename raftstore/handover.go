@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/timers"
 )
 
 // handOver makes another member the leader. What is under way is finished first, and
@@ -21,9 +22,9 @@ func (l *leadership) handOver(to raft.Server) error {
 	}
 	ctx, cancel := context.WithTimeout(l.ctx, l.options.Heartbeat)
 	defer cancel()
-	l.queue.pause(ctx)
-	defer l.queue.resume()
-	err := l.raft.change(l.raft.LeadershipTransferToServer(to.ID, to.Address))
+	l.queue.Pause(ctx)
+	defer l.queue.Resume()
+	err := l.raft.Change(l.raft.LeadershipTransferToServer(to.ID, to.Address))
 	if err == nil {
 		l.current.CompareAndSwap(r, nil)
 	}
@@ -38,9 +39,9 @@ func (l *leadership) handOver(to raft.Server) error {
 func (l *leadership) successor() (best raft.Server, ok bool) {
 	var most uint64
 	var stops bool
-	for _, s := range l.raft.servers() {
+	for _, s := range l.raft.Servers() {
 		last, heard := l.peers.last(string(s.ID))
-		if s.Suffrage != raft.Voter || !heard || time.Since(last.at) > 2*statusEvery {
+		if s.Suffrage != raft.Voter || !heard || time.Since(last.at) > 2*timers.StatusEvery {
 			continue
 		}
 		stopping := l.peers.isStopping(string(s.ID))
@@ -82,7 +83,7 @@ func (l *leadership) transfer(to string) error {
 		}
 		return l.handOver(s)
 	}
-	s := l.raft.serverCalled(to)
+	s := l.raft.ServerCalled(to)
 	if s == nil {
 		return fmt.Errorf("no node %q in this cluster", to)
 	}

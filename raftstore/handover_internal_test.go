@@ -6,6 +6,8 @@ import (
 
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/raftstore/internal/timers"
 )
 
 // TestALeaderStopsServingAsItHandsOver: what a caller sends after the handover goes to the
@@ -41,7 +43,7 @@ func TestTheSuccessorIsUpAndLacksLeast(t *testing.T) {
 		"nothing is applied": {func(n *bareNode) { n.hear("b", 0, 0) }, "b"},
 		"the most":           {func(n *bareNode) { n.hear("b", 8, 0); n.hear("c", 9, 0); n.hear("d", 7, 0) }, "c"},
 		"as much":            {func(n *bareNode) { n.hear("b", 9, 0); n.hear("c", 9, 0) }, "b"},
-		"one is silent":      {func(n *bareNode) { n.hear("b", 9, 3*statusEvery); n.hear("c", 8, 0) }, "c"},
+		"one is silent":      {func(n *bareNode) { n.hear("b", 9, 3*timers.StatusEvery); n.hear("c", 8, 0) }, "c"},
 		"one stops":          {func(n *bareNode) { n.hear("b", 9, 0); n.hear("c", 8, 0); n.host.peers.hearStopping("b") }, "c"},
 		"all but one stop":   {func(n *bareNode) { n.hear("b", 8, 0); n.hear("c", 9, 0); n.host.peers.hearStopping("c") }, "b"},
 		"all stop": {func(n *bareNode) {

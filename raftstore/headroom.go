@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/internal/identity"
 	"github.com/weir-project/weir/raftstore/wallog"
 )
 
@@ -22,7 +23,7 @@ const (
 // watchDisk ends the node when the log's next file does not fit on the disk, before a write
 // fails: everything acknowledged is on the disk then.
 func (h *host) watchDisk() {
-	if h.options.Log != nil || h.options.Durability == Memory {
+	if h.options.Log != nil || h.options.Durability == identity.Memory {
 		return
 	}
 	tick := time.NewTicker(headroomEvery)

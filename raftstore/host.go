@@ -4,12 +4,15 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/identity"
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
@@ -22,7 +25,7 @@ type host struct {
 	fatal    func(error)
 	source   persistence.Source
 	faults   faults.Set
-	identity *keeper
+	identity *identity.Keeper
 	port     *peer.Port
 	peers    *peers
 
@@ -43,7 +46,7 @@ type host struct {
 func newHost(o Options) *host {
 	h := &host{
 		options: o, log: o.Logger, source: o.Source, faults: o.Faults,
-		identity: &keeper{on: o.FS, dir: o.DataDir},
+		identity: &identity.Keeper{On: o.FS, Dir: o.DataDir},
 		maxAge:   o.MaxDecisionAge, testClock: o.TestClock,
 		maxMemory: o.Table.MaxMemoryBytes, denyWhenFull: o.Table.WhenFull != 0, idLifetimeNs: o.Table.IDLifetimeNs,
 		started: time.Now(),
@@ -79,30 +82,22 @@ func (h *host) reach(at faults.Point) {
 	}
 }
 
-// pause waits for a time, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
-}
-
 // claim makes the data directory this node's. The node may go by a later incarnation of its id.
 func (h *host) claim() error {
 	o := &h.options
-	id, err := claim(o.FS, o.DataDir, identity{NodeID: o.NodeID, Durability: string(o.Durability)})
+	id, err := identity.Claim(o.FS, o.DataDir, identity.Identity{NodeID: o.NodeID, Durability: string(o.Durability)})
 	if err != nil {
 		return err
 	}
-	h.identity.identity, o.NodeID = id, id.NodeID
+	h.identity.Identity, o.NodeID = id, id.NodeID
 	return nil
 }
 
 // openPort lets other nodes in.
 func (h *host) openPort(serve func(net.Conn, peer.Identity)) {
 	h.port = peer.NewPort(h.options.Listener, peer.Config{
-		Secret: h.options.Secret, Certificates: h.options.Certificates, Self: h.identity.self,
-		ServesRaft: h.identity.servesRaft, Stops: h.peers.stopsExplain, Logger: h.log, Dialer: h.options.Dialer,
+		Secret: h.options.Secret, Certificates: h.options.Certificates, Self: h.identity.Self,
+		ServesRaft: h.identity.ServesRaft, Stops: h.peers.stopsExplain, Logger: h.log, Dialer: h.options.Dialer,
 	}, serve)
 }
 
@@ -112,4 +107,23 @@ func (h *host) closePort() error {
 		return h.port.Close()
 	}
 	return closeIf(h.options.Listener)
+}
+
+// stopper returns what ends the process at a fault that a node cannot live with.
+func (h *host) stopper(onFatal func(error)) func(error) {
+	if onFatal != nil {
+		return onFatal
+	}
+	return func(err error) {
+		h.log.Error("this node cannot go on", "error", err, "restart", failure.RestartAdvice(err, h.alone()))
+		os.Exit(1)
+	}
+}
+
+// alone reports whether no other node has this one's state.
+func (h *host) alone() bool {
+	if members := h.peers.members.Load(); members != nil && len(*members) > 0 {
+		return len(*members) == 1
+	}
+	return h.options.Expect <= 1 // which more than half of --join is never
 }

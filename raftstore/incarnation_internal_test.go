@@ -9,19 +9,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/internal/fsm"
+	"github.com/weir-project/weir/raftstore/internal/identity"
 )
 
 func TestGone(t *testing.T) {
 	before := []string{"a"}
-	now := removedIDs(before, []string{"a", "b", "c", "d~1"}, []string{"c"})
+	now := identity.RemovedIDs(before, []string{"a", "b", "c", "d~1"}, []string{"c"})
 	require.Equal(t, []string{"a", "b"}, now)
 	require.Equal(t, []string{"a"}, before)
-	for i := range maxRemovedIDs {
-		now = removedIDs(now, []string{fmt.Sprint(i)}, nil)
+	for i := range identity.MaxRemovedIDs {
+		now = identity.RemovedIDs(now, []string{fmt.Sprint(i)}, nil)
 	}
-	require.Len(t, now, maxRemovedIDs)
+	require.Len(t, now, identity.MaxRemovedIDs)
 	require.NotContains(t, now, "b", "the oldest goes first")
-	require.Contains(t, now, fmt.Sprint(maxRemovedIDs-1))
+	require.Contains(t, now, fmt.Sprint(identity.MaxRemovedIDs-1))
 }
 
 // TestWhereANodeIs: what only this node has heard of a change may be undone.
@@ -30,9 +32,9 @@ func TestWhereANodeIs(t *testing.T) {
 	after := []raft.Server{{ID: "a", Address: "new"}}
 	for want, is := range map[string]string{
 		"new": whereIs("a", nil, after),
-		"old": whereIs("a", &configuration{servers: before}, after),
-		"b":   whereIs("b", &configuration{servers: after}, before),
-		"":    whereIs("c", &configuration{servers: before}, after),
+		"old": whereIs("a", &fsm.Configuration{Servers: before}, after),
+		"b":   whereIs("b", &fsm.Configuration{Servers: after}, before),
+		"":    whereIs("c", &fsm.Configuration{Servers: before}, after),
 	} {
 		require.Equal(t, want, is)
 	}
@@ -59,8 +61,8 @@ func TestWhoMayInherit(t *testing.T) {
 		{"a b c", "", "a b", true, false},
 		{"a b c", "", "a", true, true},
 	} {
-		h := &recoveredMachine{machine: newMachine(engine.Options{}), log: &endedLog{configured: servers(c.log)}, servers: servers(c.left), again: c.again}
-		h.committed.Store(&configuration{servers: servers(c.before)})
+		h := &recoveredMachine{FSM: fsm.New(engine.Options{}), log: &endedLog{configured: servers(c.log)}, servers: servers(c.left), again: c.again}
+		h.Committed.Store(&fsm.Configuration{Servers: servers(c.before)})
 		require.Equal(t, c.fine, h.check() == nil, "%+v", c)
 	}
 }

@@ -1,14 +1,6 @@
 package raftstore
 
-import (
-	"errors"
-	"io"
-	"strings"
-
-	"github.com/hashicorp/raft"
-
-	"github.com/weir-project/weir/internal/faults"
-)
+import "github.com/hashicorp/raft"
 
 // The Raft library installs any image that a leader of this term sends, and then removes
 // the whole log. An image may arrive late: the leader gave up waiting, sent another image
@@ -18,9 +10,6 @@ import (
 // the image's last entry (D. Ongaro and J. Ousterhout, "In Search of an Understandable
 // Consensus Algorithm", figure 13, rule 6). So this node refuses such an image, and the
 // leader takes the refusal for a success: the follower has everything in the image.
-
-// errHasImage refuses an image. Its text is the answer between nodes, and does not change.
-var errHasImage = errors.New("this node has all entries of the image")
 
 // holds reports whether this node has an entry and all entries before it. Only the Raft
 // library's main loop may rely on false, because no other goroutine appends to the log.
@@ -45,20 +34,3 @@ func (g *group) newestImage() uint64 {
 	}
 	return infos[0].Index
 }
-
-// InstallSnapshot sends an image. It reports success when the follower refuses the image
-// because it has all entries: the leader then sends the entries after the image.
-func (t transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
-	t.reach(faults.BeforeImage)
-	err := t.NetworkTransport.InstallSnapshot(id, target, args, resp, data)
-	if err != nil && strings.Contains(err.Error(), errHasImage.Error()) {
-		resp.Term, resp.Success = args.Term, true
-		return nil
-	}
-	return err
-}
-
-// errLogReplaced ends the process after an image was installed over a log with conflicting
-// later entries. The Raft library then still takes the last removed entry for the end of its
-// log: it would refuse all later entries, or panic (seen in the simulation).
-var errLogReplaced = errors.New("an image of the leader has replaced the end of the log, and the Raft library needs a restart to know it")

@@ -7,6 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/fsm"
+	"github.com/weir-project/weir/raftstore/internal/images"
+	"github.com/weir-project/weir/raftstore/internal/raftlog"
 )
 
 // TestAReplacedLogEndsTheNode: when an image was installed over a log that goes on behind
@@ -25,8 +28,8 @@ func TestAReplacedLogEndsTheNode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var ended []error
-			g := guard(raft.NewInmemStore(), func(err error) { ended = append(ended, err) })
-			g.newestImage = func() uint64 { return image }
+			g := raftlog.Guard(raft.NewInmemStore(), func(err error) { ended = append(ended, err) })
+			g.NewestImage = func() uint64 { return image }
 			require.NoError(t, g.DeleteRange(c.low, c.high))
 			if !c.ends {
 				require.Empty(t, ended)
@@ -34,7 +37,7 @@ func TestAReplacedLogEndsTheNode(t *testing.T) {
 			}
 			require.Len(t, ended, 1)
 			require.ErrorIs(t, ended[0], failure.ErrStuck)
-			require.Contains(t, restartAdvice(ended[0], false), "yes")
+			require.Contains(t, failure.RestartAdvice(ended[0], false), "yes")
 		})
 	}
 }
@@ -58,10 +61,10 @@ func TestWhatOverrulesARecoveryIsNotLate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := newBareNode(t)
 			n.keepImages(t)
-			_, err := n.group.images.Seal(50, 1, state{Index: 50}.encode(), []byte(c.meta))
+			_, err := n.group.images.Seal(50, 1, fsm.State{Index: 50}.Encode(), []byte(c.meta))
 			require.NoError(t, err)
-			s := imageStore{images: n.group.images, holds: func(uint64, uint64) bool { return c.holds }}
-			require.Equal(t, c.late, s.late(c.index, 1))
+			s := images.Store{Images: n.group.images, Holds: func(uint64, uint64) bool { return c.holds }}
+			require.Equal(t, c.late, s.Late(c.index, 1))
 		})
 	}
 }

@@ -11,7 +11,12 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/weir-project/weir/internal/guards"
+	"github.com/weir-project/weir/raftstore/internal/calls"
+	"github.com/weir-project/weir/raftstore/internal/consensus"
 	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/fsm"
+	"github.com/weir-project/weir/raftstore/internal/identity"
+	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
@@ -34,8 +39,8 @@ type joining struct {
 // it takes nodes in, gives them votes and removes them.
 type membership struct {
 	*host
-	raft       *consensus
-	machine    *machine
+	raft       *consensus.Raft
+	machine    *fsm.FSM
 	leadership *leadership
 	format     *format
 }
@@ -49,10 +54,10 @@ type membership struct {
 // each other never found two.
 func (m *membership) join() {
 	told, log := false, joinLog{}
-	for ; !m.closing() && !m.established(); pause(m.ctx, joinEvery) {
+	for ; !m.closing() && !m.established(); timers.Pause(m.ctx, joinEvery) {
 		believed := m.believed()
 		switch {
-		case believed == "" && !m.identity.hasJoined():
+		case believed == "" && !m.identity.HasJoined():
 			m.attempt(&log, "not in a cluster yet", m.tryJoin)
 		case believed == "" || believed == m.options.RaftAddr:
 		case !told:
@@ -67,7 +72,7 @@ func (m *membership) join() {
 
 // established reports whether this node is a member for certain, and known where it is.
 func (m *membership) established() bool {
-	return m.identity.hasJoined() && m.machine.committed.Load() != nil && m.believed() == m.options.RaftAddr
+	return m.identity.HasJoined() && m.machine.Committed.Load() != nil && m.believed() == m.options.RaftAddr
 }
 
 // attempt asks a leader for something. What it answers may end this node.
@@ -78,7 +83,7 @@ func (m *membership) attempt(log *joinLog, failed string, ask func() error) {
 		return
 	// One that was taken in has lost nothing: it is a member that the leader has
 	// not reached yet, for example a moment after it was invited to found.
-	case errors.Is(err, failure.ErrLostState) && !m.identity.invited():
+	case errors.Is(err, failure.ErrLostState) && !m.identity.WasInvited():
 		m.fatal(err)
 	case errors.Is(err, failure.ErrSpentID) && m.pristine():
 		m.beginNewIncarnation()
@@ -137,13 +142,13 @@ func (m *membership) foundWith(servers []raft.Server) error {
 func (m *membership) invite(addr, id string) error {
 	client := peer.NewClient(m.port, addr, id)
 	defer client.Close()
-	ctx, cancel := context.WithTimeout(m.ctx, adminTimeout)
+	ctx, cancel := context.WithTimeout(m.ctx, timers.AdminTimeout)
 	defer cancel()
-	code, answer, err := client.Call(ctx, callInvite, nil)
+	code, answer, err := client.Call(ctx, calls.Invite, nil)
 	if err != nil {
 		return err
 	}
-	return outcomeOf(code, answer)
+	return calls.OutcomeOf(code, answer)
 }
 
 // beInvited lets this node take part in the cluster that a founder is about to found.
@@ -153,7 +158,7 @@ func (m *membership) beInvited(from peer.Identity) error {
 		return fmt.Errorf("%q belongs to a cluster already", m.options.NodeID)
 	}
 	m.log.Info("invited to found a cluster", "by", from.NodeID)
-	return m.identity.markInvited()
+	return m.identity.MarkInvited()
 }
 
 func (m *membership) server() raft.Server {
@@ -161,10 +166,10 @@ func (m *membership) server() raft.Server {
 }
 
 func (m *membership) bootstrap(servers []raft.Server) error {
-	if err := m.identity.markInvited(); err != nil {
+	if err := m.identity.MarkInvited(); err != nil {
 		return err
 	}
-	err := m.raft.await(m.raft.BootstrapCluster(raft.Configuration{Servers: servers}))
+	err := m.raft.Await(m.raft.BootstrapCluster(raft.Configuration{Servers: servers}))
 	if err == nil {
 		m.log.Info("founding a cluster", "nodes", len(servers))
 	}
@@ -222,20 +227,20 @@ func (m *membership) askOnce(addr string) (status, error) {
 func (m *membership) askIn(leader string) error {
 	client := peer.NewClient(m.port, leader, "")
 	defer client.Close()
-	request, err := json.Marshal(joining{m.options.NodeID, m.options.RaftAddr, m.options.Format, m.options.Durability != Memory, m.identity.invited()})
+	request, err := json.Marshal(joining{m.options.NodeID, m.options.RaftAddr, m.options.Format, m.options.Durability != identity.Memory, m.identity.WasInvited()})
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(m.ctx, adminTimeout)
+	ctx, cancel := context.WithTimeout(m.ctx, timers.AdminTimeout)
 	defer cancel()
-	code, answer, err := client.Call(ctx, callJoin, request)
+	code, answer, err := client.Call(ctx, calls.Join, request)
 	if err != nil {
 		return err
 	}
-	if err := outcomeOf(code, answer); err != nil {
+	if err := calls.OutcomeOf(code, answer); err != nil {
 		return err
 	}
-	return m.identity.markInvited()
+	return m.identity.MarkInvited()
 }
 
 // takeIn makes a node a member that does not vote yet.
@@ -250,13 +255,13 @@ func (m *membership) takeIn(from peer.Identity, j joining) error {
 	if err := m.format.checkNewcomer(j.NodeID, j.Format); err != nil {
 		return err
 	}
-	seen := m.machine.configuration()
-	for _, s := range m.raft.servers() {
+	seen := m.machine.Configuration()
+	for _, s := range m.raft.Servers() {
 		switch {
-		case string(s.ID) != j.NodeID && givenID(string(s.ID)) == givenID(j.NodeID) && j.KeepsPromises:
+		case string(s.ID) != j.NodeID && identity.GivenID(string(s.ID)) == identity.GivenID(j.NodeID) && j.KeepsPromises:
 			guards.LostState.Hit()
 			return fmt.Errorf("%w (%q)", failure.ErrLostState, s.ID)
-		case string(s.ID) != j.NodeID && givenID(string(s.ID)) == givenID(j.NodeID) && isIncarnation(j.NodeID):
+		case string(s.ID) != j.NodeID && identity.GivenID(string(s.ID)) == identity.GivenID(j.NodeID) && identity.IsIncarnation(j.NodeID):
 			err := m.removeNode(string(s.ID)) // its earlier life is over
 			return errors.Join(err, failure.ErrTryAgain)
 		case string(s.ID) == j.NodeID && string(s.Address) == j.RaftAddr && (s.Suffrage == raft.Nonvoter || j.Invited):
@@ -270,23 +275,23 @@ func (m *membership) takeIn(from peer.Identity, j joining) error {
 			return addressTaken(s)
 		}
 	}
-	if m.machine.spent(j.NodeID) {
+	if m.machine.Spent(j.NodeID) {
 		guards.SpentID.Hit()
 		return failure.ErrSpentID
 	}
 	m.log.Info("a node joins", "node", j.NodeID, "address", j.RaftAddr)
-	return m.raft.change(m.raft.AddNonvoter(raft.ServerID(j.NodeID), raft.ServerAddress(j.RaftAddr), seen, adminTimeout))
+	return m.raft.Change(m.raft.AddNonvoter(raft.ServerID(j.NodeID), raft.ServerAddress(j.RaftAddr), seen, timers.AdminTimeout))
 }
 
 // beginNewIncarnation gives the empty directory of a node whose id is spent another id, and
 // ends the process: the id is part of everything that runs.
 func (m *membership) beginNewIncarnation() {
-	id := newIncarnation(m.options.NodeID)
+	id := identity.NewIncarnation(m.options.NodeID)
 	if len(id) > peer.MaxNameLen {
 		m.fatal(fmt.Errorf("the id %q is spent, and too long for a later life: give this node another --node-id", m.options.NodeID))
 		return
 	}
-	if err := m.identity.rename(id); err != nil {
+	if err := m.identity.Rename(id); err != nil {
 		m.fatal(err)
 		return
 	}
@@ -295,11 +300,11 @@ func (m *membership) beginNewIncarnation() {
 
 // pristine reports whether this node has promised nothing to anyone.
 func (m *membership) pristine() bool {
-	return m.raft.LastIndex() == 0 && m.raft.CurrentTerm() == 0 && len(m.raft.servers()) == 0
+	return m.raft.LastIndex() == 0 && m.raft.CurrentTerm() == 0 && len(m.raft.Servers()) == 0
 }
 
 // joined takes note of the cluster this node belongs to, and of what it agreed on.
-func (m *membership) joined(f clusterConstants) {
+func (m *membership) joined(f fsm.Constants) {
 	if f.TestClock != m.testClock {
 		m.fatal(fmt.Errorf("%w: the cluster's is a test clock: %t, this node's: %t", failure.ErrClockKind, f.TestClock, m.testClock))
 	}
@@ -307,7 +312,7 @@ func (m *membership) joined(f clusterConstants) {
 		m.log.Warn("the cluster remembers ids for another time than this node was told; the cluster's counts",
 			"cluster", time.Duration(f.IDLifetimeNs), "here", time.Duration(m.idLifetimeNs))
 	}
-	news, err := m.identity.belongTo(f.ClusterID)
+	news, err := m.identity.BelongTo(f.ClusterID)
 	if err != nil {
 		m.fatal(err)
 	}

@@ -8,6 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/fsm"
+	"github.com/weir-project/weir/raftstore/internal/identity"
+	"github.com/weir-project/weir/raftstore/internal/raftlog"
 )
 
 // mute is a log that cannot say where it ends, once after each time that err is set.
@@ -28,11 +31,11 @@ func (m *mute) LastIndex() (uint64, error) {
 func keptNode(t *testing.T, image, last uint64) (*bareNode, *mute) {
 	n := newBareNode(t)
 	if n.keepImages(t); image > 0 {
-		_, err := n.group.images.Seal(image, 1, state{Index: image}.encode(), nil)
+		_, err := n.group.images.Seal(image, 1, fsm.State{Index: image}.Encode(), nil)
 		require.NoError(t, err)
 	}
 	store := &mute{InmemStore: raft.NewInmemStore()}
-	n.group.logs = guard(store, n.host.fatal)
+	n.group.logs = raftlog.Guard(store, n.host.fatal)
 	for i := range last {
 		require.NoError(t, n.group.logs.StoreLog(&raft.Log{Index: i + 1, Term: 1}))
 	}
@@ -70,7 +73,7 @@ func TestALogThatCannotBeReadIsLeftAlone(t *testing.T) {
 	require.EqualValues(t, 10, last)
 
 	n, store = keptNode(t, 0, 0)
-	require.NoError(t, n.group.logs.SetUint64(keyCurrentTerm, 1))
+	require.NoError(t, n.group.logs.SetUint64(raftlog.KeyTerm, 1))
 	require.ErrorIs(t, n.group.recovery().checkKept(), failure.ErrDamaged)
 	store.err = unreadable
 	err = n.group.recovery().checkKept()
@@ -83,7 +86,7 @@ func TestALogThatCannotBeReadIsLeftAlone(t *testing.T) {
 func TestAMemberMustHaveKeptItsTermAndItsState(t *testing.T) {
 	restored := func(n *bareNode) {
 		n.host.identity.Restored = true
-		n.group.logs.SetUint64(keyCurrentTerm, 0)
+		n.group.logs.SetUint64(raftlog.KeyTerm, 0)
 	}
 	for name, c := range map[string]struct {
 		change      func(n *bareNode)
@@ -93,15 +96,15 @@ func TestAMemberMustHaveKeptItsTermAndItsState(t *testing.T) {
 		"a log":               {func(n *bareNode) {}, 0, 1, ""},
 		"an image":            {func(n *bareNode) {}, 50, 0, ""},
 		"nothing":             {func(n *bareNode) {}, 0, 0, "neither an image nor a log entry"},
-		"no term":             {func(n *bareNode) { n.group.logs.SetUint64(keyCurrentTerm, 0) }, 50, 1, "no term"},
+		"no term":             {func(n *bareNode) { n.group.logs.SetUint64(raftlog.KeyTerm, 0) }, 50, 1, "no term"},
 		"no member":           {func(n *bareNode) { n.host.identity.Joined = false }, 0, 0, ""},
-		"durability os":       {func(n *bareNode) { n.host.options.Durability = OS }, 0, 0, ""},
+		"durability os":       {func(n *bareNode) { n.host.options.Durability = identity.OS }, 0, 0, ""},
 		"a backup":            {restored, 50, 0, ""},
 		"a backup with a log": {func(n *bareNode) { n.host.identity.Restored = true }, 50, 1, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n, _ := keptNode(t, c.image, c.last)
-			require.NoError(t, n.group.logs.SetUint64(keyCurrentTerm, 3))
+			require.NoError(t, n.group.logs.SetUint64(raftlog.KeyTerm, 3))
 			c.change(n)
 			err := n.group.recovery().checkKept()
 			if c.says != "" {

@@ -1,8 +1,6 @@
 package raftstore
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,7 +11,14 @@ import (
 	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/internal/guards"
 	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/internal/consensus"
 	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/fsm"
+	"github.com/weir-project/weir/raftstore/internal/identity"
+	"github.com/weir-project/weir/raftstore/internal/queue"
+	"github.com/weir-project/weir/raftstore/internal/quorum"
+	"github.com/weir-project/weir/raftstore/internal/raftlog"
+	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
@@ -37,11 +42,11 @@ type leaderTerm struct {
 // the Raft library, keeps the clock that stamps entries, and hands over to another node.
 type leadership struct {
 	*host
-	raft     *consensus
-	machine  *machine
-	logs     *guardedLog
-	queue    *queue
-	confirms *quorumCheck
+	raft     *consensus.Raft
+	machine  *fsm.FSM
+	logs     *raftlog.Log
+	queue    *queue.Queue
+	confirms *quorum.Check
 	// status describes this node.
 	status func() status
 
@@ -63,7 +68,7 @@ func (l *leadership) run() {
 		select {
 		case leads := <-l.raft.LeaderCh():
 			l.current.Store(nil)
-			l.confirms.abandon()
+			l.confirms.Abandon()
 			if leads {
 				l.becomeLeader()
 			}
@@ -80,18 +85,18 @@ func (l *leadership) becomeLeader() {
 	for l.raft.State() == raft.Leader {
 		term := l.raft.CurrentTerm()
 		barrier := l.raft.Barrier(l.electionTimeout())
-		if err := l.raft.await(barrier); err != nil {
+		if err := l.raft.Await(barrier); err != nil {
 			if !l.peers.noQuorumExplained() {
 				l.log.Warn("this node was elected but cannot serve yet", "term", term, "error", err)
 			}
-			time.Sleep(leaderlessPause)
+			time.Sleep(timers.LeaderlessPause)
 			continue
 		}
 		if entry, ok := barrier.(interface{ Index() uint64 }); ok {
-			l.machine.passTo(entry.Index()) // the library's barrier entry does not reach the machine
+			l.machine.PassTo(entry.Index()) // the library's barrier entry does not reach the machine
 		}
 		r := &leaderTerm{term: term, clock: l.resumeClock()}
-		if !l.identity.hasCluster() && !l.bootstrap(r) {
+		if !l.identity.HasCluster() && !l.bootstrap(r) {
 			continue
 		}
 		l.reach(faults.BeforeLeadership)
@@ -101,7 +106,7 @@ func (l *leadership) becomeLeader() {
 		}
 		l.lastEntry.Store(int64(l.uptime()))
 		l.current.Store(r)
-		l.queue.special(wire.Tick) // notes the wall clocks; a closed queue needs no note
+		l.queue.Special(wire.Tick) // notes the wall clocks; a closed queue needs no note
 		l.log.Info("this node leads", "term", term)
 		return
 	}
@@ -135,11 +140,11 @@ func (l *leadership) stamp(r *leaderTerm) engine.Stamp {
 
 // stampOf is the time of a batch that is proposed now. An entry that moves a test clock goes on
 // from the last entry: an entry with an unknown end may have moved it beyond r's clock.
-func (l *leadership) stampOf(b *batch, r *leaderTerm) engine.Stamp {
+func (l *leadership) stampOf(b *queue.Batch, r *leaderTerm) engine.Stamp {
 	at := l.stamp(r)
-	if b.moveNs > 0 {
-		at.NowNs = max(at.NowNs, l.machine.lastStamp().NowNs)
-		at.NowNs += min(b.moveNs, max(maxFirstNs-at.NowNs, 0))
+	if b.MoveNs > 0 {
+		at.NowNs = max(at.NowNs, l.machine.LastStamp().NowNs)
+		at.NowNs += min(b.MoveNs, max(maxFirstNs-at.NowNs, 0))
 	}
 	return at
 }
@@ -147,29 +152,20 @@ func (l *leadership) stampOf(b *batch, r *leaderTerm) engine.Stamp {
 // bootstrap writes the cluster's first entry: the constants that every node takes from
 // the log and not from its flags.
 func (l *leadership) bootstrap(r *leaderTerm) bool {
-	id, err := newClusterID()
+	id, err := identity.NewClusterID()
 	if err != nil {
 		l.fatal(err)
 		return false
 	}
-	f := clusterConstants{ClusterID: id, IDLifetimeNs: l.idLifetimeNs, TestClock: l.testClock}
-	data := append(make([]byte, wire.HeaderLen), f.encode()...)
+	f := fsm.Constants{ClusterID: id, IDLifetimeNs: l.idLifetimeNs, TestClock: l.testClock}
+	data := append(make([]byte, wire.HeaderLen), f.Encode()...)
 	wire.Header{Kind: wire.Bootstrap, Term: r.term, At: r.clock.Now()}.Put(data)
 	future := l.raft.Apply(data, l.electionTimeout())
-	if err := l.raft.await(future); err != nil {
+	if err := l.raft.Await(future); err != nil {
 		l.log.Warn("the cluster could not be founded yet", "error", err)
 		return false
 	}
 	return future.Response() == nil
-}
-
-// clusterIDLen is the length of a cluster's id, in bytes before they are hexadecimal.
-const clusterIDLen = 16
-
-func newClusterID() (string, error) {
-	var id [clusterIDLen]byte
-	_, err := rand.Read(id[:])
-	return hex.EncodeToString(id[:]), err
 }
 
 // keepTime lets limiter time go on in the log of an idle leader, so that the next
@@ -182,7 +178,7 @@ func (l *leadership) keepTime() {
 	r.clock.Slew()
 	now := l.uptime()
 	if now-time.Duration(l.lastEntry.Load()) > tickAfter || now-time.Duration(l.lastNote.Load()) > noteEvery {
-		l.queue.special(wire.Tick) // a queue that is closed needs no ticks
+		l.queue.Special(wire.Tick) // a queue that is closed needs no ticks
 	}
 }
 
@@ -195,12 +191,12 @@ func (l *leadership) advanceHere(ns int64) error {
 	if r == nil {
 		return failure.ErrNotLeader
 	}
-	b, err := l.queue.moving(wire.Tick, ns)
+	b, err := l.queue.Moving(wire.Tick, ns)
 	if err != nil {
 		return err
 	}
-	if <-b.done; b.err == nil {
-		r.clock.Advance(time.Duration(l.machine.lastStamp().NowNs - r.clock.Now().NowNs))
+	if <-b.Done; b.Err == nil {
+		r.clock.Advance(time.Duration(l.machine.LastStamp().NowNs - r.clock.Now().NowNs))
 	}
-	return b.err
+	return b.Err
 }

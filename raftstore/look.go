@@ -14,40 +14,40 @@ import (
 
 // Inspect describes a key; see engine.Table.Inspect.
 func (n *Node) Inspect(key []byte) (engine.Info, bool) {
-	return n.group.machine.table.Load().Inspect(n.group.reads.lookStamp(), key)
+	return n.group.machine.Table.Load().Inspect(n.group.reads.lookStamp(), key)
 }
 
 // Len counts the keys that are not idle at the time of the last entry, which is at most
 // about a second old. It removes idle keys, so it cannot judge by a later time.
-func (n *Node) Len() int64 { return n.group.machine.table.Load().Len(n.group.machine.lastStamp()) }
+func (n *Node) Len() int64 { return n.group.machine.Table.Load().Len(n.group.machine.LastStamp()) }
 
 // Scan visits keys; see engine.Table.Scan.
 func (n *Node) Scan(cursor uint64, count int, visit func(key []byte, a engine.Algorithm)) uint64 {
-	return n.group.machine.table.Load().Scan(n.group.reads.lookStamp(), cursor, count, visit)
+	return n.group.machine.Table.Load().Scan(n.group.reads.lookStamp(), cursor, count, visit)
 }
 
 // RandomKey returns some key that is not idle, or nil.
 func (n *Node) RandomKey() []byte {
-	return n.group.machine.table.Load().RandomKey(n.group.reads.lookStamp(), rand.Uint64())
+	return n.group.machine.Table.Load().RandomKey(n.group.reads.lookStamp(), rand.Uint64())
 }
 
 // BlocksEverywhere lists what is blocked everywhere; see engine.Table.BlocksEverywhere.
 func (n *Node) BlocksEverywhere() []string {
-	return n.group.machine.table.Load().BlocksEverywhere(n.group.reads.lookStamp())
+	return n.group.machine.Table.Load().BlocksEverywhere(n.group.reads.lookStamp())
 }
 
 // Top returns the heaviest keys of what this node has decided or applied; see
 // engine.Table.Top. Only the leader knows of the denials that need no log.
 func (n *Node) Top(v engine.Verdict, most int) []engine.Heavy {
-	return n.group.machine.table.Load().Top(n.group.machine.lastStamp(), v, most)
+	return n.group.machine.Table.Load().Top(n.group.machine.LastStamp(), v, most)
 }
 
 // Policies returns the policies in force at the last entry applied here.
-func (n *Node) Policies() *engine.Policies { return n.group.machine.table.Load().Policies() }
+func (n *Node) Policies() *engine.Policies { return n.group.machine.Table.Load().Policies() }
 
 // Stats describes this node's table.
 func (n *Node) Stats() engine.Stats {
-	s := n.group.machine.table.Load().Stats(n.group.machine.lastStamp())
+	s := n.group.machine.Table.Load().Stats(n.group.machine.LastStamp())
 	s.MaxMemoryBytes = n.host.maxMemory
 	return s
 }
@@ -56,10 +56,10 @@ func (n *Node) Stats() engine.Stats {
 // same on every node. It takes as long as reading the whole table, and holds up
 // this node meanwhile.
 func (n *Node) Digest() (index, hash uint64) {
-	n.group.machine.whole.Lock()
-	defer n.group.machine.whole.Unlock()
-	index, history := n.group.machine.check()
-	return index, history ^ n.group.machine.table.Load().StateHash(n.group.machine.lastStamp())
+	n.group.machine.Whole.Lock()
+	defer n.group.machine.Whole.Unlock()
+	index, history := n.group.machine.Check()
+	return index, history ^ n.group.machine.Table.Load().StateHash(n.group.machine.LastStamp())
 }
 
 // Now is about the time the leader would stamp a decision with.
@@ -67,7 +67,7 @@ func (n *Node) Now() engine.Stamp {
 	if r := n.group.leadership.current.Load(); r != nil {
 		return r.clock.Now()
 	}
-	at, arrivedRawNs := n.group.machine.last()
+	at, arrivedRawNs := n.group.machine.Last()
 	if !n.host.testClock && at.NowNs != 0 {
 		at.NowNs += max(n.host.source.MonotonicNs()-arrivedRawNs, 0)
 	}
@@ -83,10 +83,10 @@ func (n *Node) Advance(d time.Duration) bool {
 // Topology describes the cluster. It costs little: the nodes are looked at a few
 // times a second, everything else is asked now.
 func (n *Node) Topology() *limiter.Topology {
-	index, _ := n.group.machine.check()
+	index, _ := n.group.machine.Check()
 	_, leader := n.group.raft.LeaderWithID()
 	t := &limiter.Topology{
-		ClusterID: n.host.identity.self().ClusterID, Self: n.host.options.NodeID, Leader: string(leader),
+		ClusterID: n.host.identity.Self().ClusterID, Self: n.host.options.NodeID, Leader: string(leader),
 		Term: n.group.raft.CurrentTerm(), AppliedIndex: index, CommitIndex: n.group.raft.CommitIndex(),
 		Format: byte(n.group.format.agreed.Load()), Nodes: *n.host.peers.members.Load(),
 	}

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/fsm"
+	"github.com/weir-project/weir/raftstore/internal/identity"
 )
 
 // TestAMemberIsFoundByTheIDItWasGiven, in its first life or a later one.
@@ -17,12 +19,12 @@ func TestAMemberIsFoundByTheIDItWasGiven(t *testing.T) {
 		{ID: "c~1", Address: "c:1"}, n.group.membership.server(), {ID: "b~2", Address: "b:1"},
 	}}).Error())
 	for id, want := range map[string]raft.ServerID{"a": "a", "b": "b~2", "c": "c~1", "c~1": "c~1"} {
-		s := n.group.raft.serverCalled(id)
+		s := n.group.raft.ServerCalled(id)
 		require.NotNil(t, s, id)
 		require.Equal(t, want, s.ID)
 	}
 	for _, id := range []string{"", "d", "b~3"} {
-		require.Nil(t, n.group.raft.serverCalled(id), id)
+		require.Nil(t, n.group.raft.ServerCalled(id), id)
 	}
 }
 
@@ -30,15 +32,15 @@ func TestAMemberIsFoundByTheIDItWasGiven(t *testing.T) {
 func TestTheClustersConstantsCount(t *testing.T) {
 	const warning = "remembers ids for another time"
 	n := newBareNode(t)
-	n.group.membership.joined(clusterConstants{ClusterID: "one", IDLifetimeNs: n.host.idLifetimeNs})
+	n.group.membership.joined(fsm.Constants{ClusterID: "one", IDLifetimeNs: n.host.idLifetimeNs})
 	require.NotContains(t, n.said.String(), warning)
 	require.Empty(t, n.ended)
-	n.group.membership.joined(clusterConstants{ClusterID: "one", IDLifetimeNs: int64(time.Hour)})
+	n.group.membership.joined(fsm.Constants{ClusterID: "one", IDLifetimeNs: int64(time.Hour)})
 	require.Contains(t, n.said.String(), warning)
-	n.group.membership.joined(clusterConstants{ClusterID: "one", IDLifetimeNs: n.host.idLifetimeNs, TestClock: true})
+	n.group.membership.joined(fsm.Constants{ClusterID: "one", IDLifetimeNs: n.host.idLifetimeNs, TestClock: true})
 	require.Len(t, n.ended, 1)
 	require.ErrorIs(t, n.ended[0], failure.ErrClockKind)
-	kept, ok, err := readIdentity(n.host.options.FS, n.host.options.DataDir)
+	kept, ok, err := identity.Read(n.host.options.FS, n.host.options.DataDir)
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, "one", kept.ClusterID)
@@ -51,11 +53,11 @@ func TestALeaderReadsFromItself(t *testing.T) {
 	n.configure(t, "a")
 	n.leads(t)
 	require.NoError(t, n.group.raft.Barrier(time.Second).Error())
-	n.group.machine.passTo(n.group.raft.CommitIndex())
+	n.group.machine.PassTo(n.group.raft.CommitIndex())
 	require.NoError(t, n.group.reads.askOnce(true))
 	require.NotNil(t, n.group.reads.readTime.Load())
-	require.Nil(t, n.host.peers.client(n.group.raft.leader()))
-	asker, client := n.host.peers.clients(n.group.raft.leader())
+	require.Nil(t, n.host.peers.client(n.group.raft.Leader()))
+	asker, client := n.host.peers.clients(n.group.raft.Leader())
 	require.Nil(t, asker)
 	require.Nil(t, client)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
@@ -32,7 +33,7 @@ func (p *peers) memberView(s raft.Server, applied, committed uint64) limiter.Mem
 	}
 	if last, ok := p.last(m.ID); ok {
 		m.LastHeard = time.Since(last.at)
-		m.ClientAddr, m.Up, m.AppliedIndex = last.ClientAddr, m.LastHeard < 3*statusEvery, last.Index
+		m.ClientAddr, m.Up, m.AppliedIndex = last.ClientAddr, m.LastHeard < 3*timers.StatusEvery, last.Index
 		m.LagEntries, m.ClockAhead, m.Format = last.lag, last.ahead, max(last.Format, wire.Oldest)
 		m.WebURL = last.WebURL
 	}

@@ -9,18 +9,21 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/weir-project/weir/internal/guards"
+	"github.com/weir-project/weir/raftstore/internal/consensus"
+	"github.com/weir-project/weir/raftstore/internal/fsm"
+	"github.com/weir-project/weir/raftstore/internal/timers"
 )
 
 // believed is where the cluster believes this node to be: what it has committed, or else
 // the newest that this node has heard. "" when it is no member.
 func (m *membership) believed() string {
-	return whereIs(m.options.NodeID, m.machine.committed.Load(), m.raft.servers())
+	return whereIs(m.options.NodeID, m.machine.Committed.Load(), m.raft.Servers())
 }
 
-func whereIs(id string, committed *configuration, newest []raft.Server) string {
-	s := serverOf(newest, id)
+func whereIs(id string, committed *fsm.Configuration, newest []raft.Server) string {
+	s := consensus.ServerOf(newest, id)
 	if committed != nil {
-		s = cmp.Or(serverOf(committed.servers, id), s)
+		s = cmp.Or(consensus.ServerOf(committed.Servers, id), s)
 	}
 	if s == nil {
 		return ""
@@ -32,10 +35,10 @@ func whereIs(id string, committed *configuration, newest []raft.Server) string {
 // address. Until then nobody reaches it; it reaches the others.
 func (m *membership) move() error {
 	if m.leadership.current.Load() != nil {
-		return m.relocate(joining{NodeID: m.options.NodeID, RaftAddr: m.options.RaftAddr}, m.machine.configuration())
+		return m.relocate(joining{NodeID: m.options.NodeID, RaftAddr: m.options.RaftAddr}, m.machine.Configuration())
 	}
 	addrs := m.options.Join
-	for _, s := range m.raft.servers() {
+	for _, s := range m.raft.Servers() {
 		if string(s.ID) != m.options.NodeID {
 			addrs = append(addrs[:len(addrs):len(addrs)], string(s.Address))
 		}
@@ -51,12 +54,12 @@ func (m *membership) move() error {
 
 // relocate writes down where a member is, in the configuration after the one seen.
 func (m *membership) relocate(j joining, seen uint64) error {
-	for _, s := range m.raft.servers() {
+	for _, s := range m.raft.Servers() {
 		if string(s.Address) == j.RaftAddr && string(s.ID) != j.NodeID {
 			return addressTaken(s)
 		}
 	}
-	s := m.raft.server(j.NodeID)
+	s := m.raft.Server(j.NodeID)
 	if s == nil {
 		return fmt.Errorf("no node %q in this cluster", j.NodeID)
 	}
@@ -66,7 +69,7 @@ func (m *membership) relocate(j joining, seen uint64) error {
 	}
 	m.log.Info("a node has moved", "node", s.ID, "from", s.Address, "to", j.RaftAddr)
 	// A member that votes keeps its vote: only its address changes.
-	return m.raft.change(m.raft.AddNonvoter(s.ID, raft.ServerAddress(j.RaftAddr), seen, adminTimeout))
+	return m.raft.Change(m.raft.AddNonvoter(s.ID, raft.ServerAddress(j.RaftAddr), seen, timers.AdminTimeout))
 }
 
 func addressTaken(by raft.Server) error {

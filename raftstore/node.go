@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weir-project/weir/raftstore/internal/calls"
+	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
@@ -69,7 +71,7 @@ func (n *Node) start() {
 
 // housekeep does what is due a few times a second.
 func (n *Node) housekeep() {
-	tick := time.NewTicker(housekeepEvery)
+	tick := time.NewTicker(timers.HousekeepEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -91,14 +93,14 @@ func (n *Node) Close() error {
 		n.group.leave()
 		close(n.host.stop)
 		n.host.cancel()
-		n.group.queue.close()
+		n.group.queue.Close()
 		ended := n.group.raft.Shutdown()
 		// The library waits for exchanges that have no deadline, which end with their
 		// connections. What answers other nodes waits for the library, which may forget
 		// to answer: it ends with the library, and the port after it.
 		n.host.peers.close()
 		err := errors.Join(n.host.port.Cut(), ended.Error())
-		close(n.group.raft.ended)
+		close(n.group.raft.Ended)
 		err = errors.Join(err, n.host.port.Close())
 		n.host.tasks.Wait()
 		n.closeErr = errors.Join(err, n.release())
@@ -127,7 +129,7 @@ func closeIf(c io.Closer) error {
 func (n *Node) serveCalls(conn net.Conn, from peer.Identity) {
 	select {
 	case <-n.group.ready:
-		peer.ServeCalls(conn, from, n.answer, callTerm)
+		peer.ServeCalls(conn, from, n.answer, calls.Term)
 	case <-n.host.ctx.Done():
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/identity"
+	"github.com/weir-project/weir/raftstore/internal/raftlog"
 	"github.com/weir-project/weir/raftstore/peer"
 	"github.com/weir-project/weir/raftstore/wire"
 )
@@ -51,7 +53,7 @@ type Options struct {
 	Secret       []byte
 	Certificates peer.Certificates
 
-	Durability Durability // "" is Fsync
+	Durability identity.Durability // "" is Fsync
 	// Heartbeat is how long a follower waits for its leader before it asks for an
 	// election, once to twice this; 0 means 750 ms.
 	Heartbeat time.Duration
@@ -88,7 +90,7 @@ type Options struct {
 	Source persistence.Source
 	FS     vfs.FS
 	Dialer func(ctx context.Context, addr string) (net.Conn, error)
-	Log    logStore
+	Log    raftlog.Store
 	// Failpoint is called where another node may act between two steps of this one, and may
 	// block; nil: nobody does.
 	Failpoint func(at faults.Point)
@@ -103,7 +105,7 @@ const (
 // complete fills in what was left open and refuses what cannot work.
 func (o *Options) complete() error {
 	if o.Durability == "" {
-		o.Durability = Fsync
+		o.Durability = identity.Fsync
 	}
 	if o.Heartbeat == 0 {
 		o.Heartbeat = defaultHeartbeat
@@ -129,8 +131,8 @@ func (o *Options) complete() error {
 	if o.Source == nil {
 		o.Source = persistence.SystemSource()
 	}
-	if o.Durability == Memory {
-		if err := checkGivenID(o.NodeID); err != nil {
+	if o.Durability == identity.Memory {
+		if err := identity.CheckGivenID(o.NodeID); err != nil {
 			return err
 		}
 		o.useVolatileIdentity()
@@ -157,7 +159,7 @@ func (o *Options) check() error {
 		return fmt.Errorf("--expect must be between 1 and the %d addresses of --join, not %d", len(o.Join), o.Expect)
 	case 2*o.Expect <= len(o.Join):
 		return fmt.Errorf("--expect must be more than half of the %d addresses of --join, not %d", len(o.Join), o.Expect)
-	case !slices.Contains([]Durability{Fsync, OS, Memory}, o.Durability):
+	case !slices.Contains([]identity.Durability{identity.Fsync, identity.OS, identity.Memory}, o.Durability):
 		return fmt.Errorf("--durability must be fsync, os or memory, not %q", o.Durability)
 	}
 	host, _, _ := net.SplitHostPort(o.RaftAddr)
@@ -182,15 +184,6 @@ func checkNode(id, raftAddr string) error {
 	return nil
 }
 
-// checkGivenID refuses an id that no new node can have: the mark tells incarnations apart, and
-// there must be room for it.
-func checkGivenID(id string) error {
-	if id == "" || len(id) > maxGivenID || isIncarnation(id) {
-		return fmt.Errorf("--node-id must have 1 to %d characters and no %q, not %q", maxGivenID, incarnationMark, id)
-	}
-	return nil
-}
-
 // loopback reports whether a host is this machine alone.
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
@@ -200,6 +193,6 @@ func loopback(host string) bool {
 // useVolatileIdentity makes a node that keeps everything in memory. What it promised before it
 // was stopped is gone, so it must not come back as the node that promised it.
 func (o *Options) useVolatileIdentity() {
-	o.NodeID = newIncarnation(o.NodeID)
+	o.NodeID = identity.NewIncarnation(o.NodeID)
 	o.FS, o.DataDir = vfs.NewMem(), "memory"
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/raftstore/internal/identity"
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
@@ -13,7 +14,7 @@ import (
 func TestWhatIsNotGivenHasADefault(t *testing.T) {
 	o := Options{NodeID: "a", RaftAddr: "127.0.0.1:6390", Join: []string{"b:1", "c:1", "d:1"}}
 	require.NoError(t, o.complete())
-	require.Equal(t, Fsync, o.Durability)
+	require.Equal(t, identity.Fsync, o.Durability)
 	require.Equal(t, defaultHeartbeat, o.Heartbeat)
 	require.Equal(t, defaultMaxDecisionAge, o.MaxDecisionAge)
 	require.EqualValues(t, snapshotBytes, o.SnapshotBytes)
@@ -26,7 +27,7 @@ func TestWhatIsNotGivenHasADefault(t *testing.T) {
 	require.Equal(t, 3, o.Expect)
 
 	given := o
-	given.Durability, given.Heartbeat, given.MaxDecisionAge, given.SnapshotBytes = OS, minHeartbeat, time.Second, 5
+	given.Durability, given.Heartbeat, given.MaxDecisionAge, given.SnapshotBytes = identity.OS, minHeartbeat, time.Second, 5
 	given.StalledAfter, given.MaxCalendarStep, given.Format, given.Expect = time.Minute, time.Hour, wire.Oldest, 2
 	kept := given
 	require.NoError(t, kept.complete())

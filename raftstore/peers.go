@@ -12,7 +12,9 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/raftstore/internal/calls"
 	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
@@ -63,7 +65,7 @@ func (p *peers) start() { p.tasks.Go(p.run) }
 
 // run follows the configuration until the node closes.
 func (p *peers) run() {
-	tick := time.NewTicker(housekeepEvery)
+	tick := time.NewTicker(timers.HousekeepEvery)
 	defer tick.Stop()
 	for {
 		p.follow(p.group.servers())
@@ -130,19 +132,19 @@ func (p *peers) poll(ctx context.Context, one *peerNode) {
 			p.mu.Unlock()
 			one.compareBounds(p.host, s.MaxMemory)
 		}
-		pause(ctx, statusEvery)
+		timers.Pause(ctx, timers.StatusEvery)
 	}
 }
 
 // ask returns a node's status.
 func ask(ctx context.Context, client *peer.Client) (s status, err error) {
-	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	ctx, cancel := context.WithTimeout(ctx, timers.StatusTimeout)
 	defer cancel()
-	code, answer, err := client.Call(ctx, callStatus, nil)
+	code, answer, err := client.Call(ctx, calls.Status, nil)
 	if err != nil {
 		return s, err
 	}
-	if err := outcomeOf(code, answer); err != nil {
+	if err := calls.OutcomeOf(code, answer); err != nil {
 		return s, err
 	}
 	return s, json.Unmarshal(answer, &s)
@@ -231,13 +233,13 @@ func (p *peers) close() {
 
 // askTerm returns the term a node is in.
 func askTerm(ctx context.Context, client *peer.Client) (uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	ctx, cancel := context.WithTimeout(ctx, timers.StatusTimeout)
 	defer cancel()
-	code, answer, err := client.Call(ctx, callTerm, nil)
+	code, answer, err := client.Call(ctx, calls.Term, nil)
 	switch {
 	case err != nil:
 		return 0, err
-	case code != answered || len(answer) != 8:
+	case code != calls.Answered || len(answer) != 8:
 		return 0, failure.ErrUnavailable
 	}
 	return binary.LittleEndian.Uint64(answer), nil

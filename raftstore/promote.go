@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/raftstore/internal/timers"
 )
 
 const (
@@ -15,7 +17,7 @@ const (
 // promotions looks for nodes to promote until the node closes. A change of
 // membership takes its time, so it has a goroutine of its own.
 func (m *membership) promotions() {
-	tick := time.NewTicker(housekeepEvery)
+	tick := time.NewTicker(timers.HousekeepEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -33,8 +35,8 @@ func (m *membership) promote() {
 	if m.leadership.current.Load() == nil {
 		return
 	}
-	seen := m.machine.configuration()
-	for _, s := range m.raft.servers() {
+	seen := m.machine.Configuration()
+	for _, s := range m.raft.Servers() {
 		if s.Suffrage == raft.Nonvoter && m.hasCaughtUp(s) {
 			m.giveVote(s, seen)
 		}
@@ -44,13 +46,13 @@ func (m *membership) promote() {
 // hasCaughtUp reports whether a member lacks little of the log.
 func (m *membership) hasCaughtUp(s raft.Server) bool {
 	last, ok := m.peers.last(string(s.ID))
-	return ok && time.Since(last.at) <= 3*statusEvery && last.Index+caughtUp >= m.raft.CommitIndex()
+	return ok && time.Since(last.at) <= 3*timers.StatusEvery && last.Index+caughtUp >= m.raft.CommitIndex()
 }
 
 // giveVote promotes a member that was one in the configuration seen: it may have
 // been removed since, and must not come back by this.
 func (m *membership) giveVote(s raft.Server, seen uint64) {
-	if err := m.raft.change(m.raft.AddVoter(s.ID, s.Address, seen, adminTimeout)); err != nil {
+	if err := m.raft.Change(m.raft.AddVoter(s.ID, s.Address, seen, timers.AdminTimeout)); err != nil {
 		m.log.Warn("a node could not be promoted", "node", s.ID, "error", err)
 		return
 	}

@@ -12,7 +12,12 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/internal/guards"
+	"github.com/weir-project/weir/raftstore/internal/consensus"
 	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/fsm"
+	"github.com/weir-project/weir/raftstore/internal/quorum"
+	"github.com/weir-project/weir/raftstore/internal/raftlog"
+	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
@@ -83,12 +88,12 @@ func (rd *reads) readAsLeader(r *leaderTerm, forRead bool) error {
 // linearizableReadLoop.
 type reads struct {
 	*host
-	raft       *consensus
-	machine    *machine
-	logs       *guardedLog
+	raft       *consensus.Raft
+	machine    *fsm.FSM
+	logs       *raftlog.Log
 	transport  *raft.NetworkTransport
 	leadership *leadership
-	confirms   *quorumCheck
+	confirms   *quorum.Check
 	disputed   *atomic.Bool // a divergence check is under way
 
 	freshness freshness
@@ -165,7 +170,7 @@ func (rd *reads) ask(forRead bool) error {
 		if err == nil || errors.Is(err, failure.ErrLagging) || !forRead || time.Since(began) >= rd.options.Heartbeat/2 || rd.closing() {
 			return err
 		}
-		pause(rd.ctx, leaderlessPause)
+		timers.Pause(rd.ctx, timers.LeaderlessPause)
 	}
 }
 
@@ -173,7 +178,7 @@ func (rd *reads) askOnce(forRead bool) error {
 	if r := rd.leadership.current.Load(); r != nil {
 		return rd.readAsLeader(r, forRead)
 	}
-	asker, client := rd.peers.clients(rd.raft.leader())
+	asker, client := rd.peers.clients(rd.raft.Leader())
 	if asker == nil {
 		return failure.ErrNoLeader
 	}
@@ -182,7 +187,7 @@ func (rd *reads) askOnce(forRead bool) error {
 	if err != nil {
 		return err
 	}
-	applied, _ := rd.machine.check()
+	applied, _ := rd.machine.Check()
 	rd.freshness.saw(asked, a.index, applied)
 	if err := rd.awaitApplied(a.index, asker); err != nil {
 		return err
@@ -199,10 +204,10 @@ func (rd *reads) askOnce(forRead bool) error {
 // committed, which is up to twice the CommitTimeout away. It asks again while it waits,
 // because the question makes the leader send that message at once.
 func (rd *reads) awaitApplied(index uint64, asker *peer.Client) error {
-	applied, forget := rd.machine.whenApplied(index)
+	applied, forget := rd.machine.WhenApplied(index)
 	defer forget()
 	began := time.Now()
-	for again := askAllAfter; ; again = min(2*again, askAgain) {
+	for again := timers.AskAllAfter; ; again = min(2*again, timers.AskAgain) {
 		select {
 		case <-applied:
 			return nil
@@ -238,7 +243,7 @@ func (rd *reads) advanceReadTime(t readTime) {
 
 // callTimeout bounds one question.
 func (rd *reads) callTimeout() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(rd.ctx, min(statusTimeout, rd.maxAge))
+	return context.WithTimeout(rd.ctx, min(timers.StatusTimeout, rd.maxAge))
 }
 
 // awaitCommitted waits until this leader has applied what was committed when it was
@@ -247,11 +252,11 @@ func (rd *reads) callTimeout() (context.Context, context.CancelFunc) {
 // what the leader answers afterwards must not be older.
 func (rd *reads) awaitCommitted() error {
 	commit := rd.raft.CommitIndex()
-	if rd.machine.hasPassed(commit) {
+	if rd.machine.HasPassed(commit) {
 		return nil
 	}
 	guards.Unapplied.Hit()
-	applied, forget := rd.machine.whenApplied(commit)
+	applied, forget := rd.machine.WhenApplied(commit)
 	defer forget()
 	timer := time.NewTimer(rd.maxAge)
 	defer timer.Stop()
@@ -267,13 +272,13 @@ func (rd *reads) awaitCommitted() error {
 // stillLeads returns nil when nobody had been elected after r began, as a majority
 // confirmed after the call: else this node's state may lack what another leader
 // answered.
-func (rd *reads) stillLeads(r *leaderTerm) error { return rd.confirms.wait(r.term) }
+func (rd *reads) stillLeads(r *leaderTerm) error { return rd.confirms.Confirm(r.term) }
 
 // lookStamp returns the time by which reads judge: the last entry's, or the later one that
 // came with a read index. It ignores a time of an earlier term, because the clock of the
 // new leader may be behind it.
 func (rd *reads) lookStamp() engine.Stamp {
-	at, told := rd.machine.lastStamp(), rd.readTime.Load()
+	at, told := rd.machine.LastStamp(), rd.readTime.Load()
 	if told != nil && told.at.NowNs > at.NowNs && told.term == rd.raft.CurrentTerm() {
 		return told.at
 	}

@@ -7,7 +7,9 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/internal/calls"
 	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/peer"
 	"github.com/weir-project/weir/raftstore/wire"
 )
@@ -70,23 +72,23 @@ func (rd *reads) answerReadIndex(from peer.Identity, payload []byte) (byte, []by
 	r := rd.leadership.current.Load()
 	switch {
 	case !ok:
-		return refused, []byte("a ReadIndex question is too short")
+		return calls.Refused, []byte("a ReadIndex question is too short")
 	case r == nil:
-		return notLeader, nil
+		return calls.NotLeader, nil
 	}
 	a := readIndexAnswer{term: r.term, at: rd.leadership.stamp(r)}
 	if err := rd.awaitCommitted(); err != nil {
-		return reply(nil, err)
+		return calls.Reply(nil, err)
 	}
 	var entryTerm uint64
-	a.index, entryTerm = rd.machine.lastEntry()
+	a.index, entryTerm = rd.machine.LastEntry()
 	rd.tellCommitted(from.NodeID, q, r, a.index, entryTerm)
 	if !rd.vouchedBy(from.NodeID, q.term, r) {
 		if err := rd.stillLeads(r); err != nil {
-			return reply(nil, err)
+			return calls.Reply(nil, err)
 		}
 	}
-	return answered, a.encode()
+	return calls.Answered, a.encode()
 }
 
 // vouchedBy reports whether the asking node and this one are a majority in r's term, as
@@ -96,7 +98,7 @@ func (rd *reads) vouchedBy(id string, term uint64, r *leaderTerm) bool {
 	if term != r.term {
 		return false
 	}
-	voters, yes := rd.raft.voters(), 0
+	voters, yes := rd.raft.Voters(), 0
 	for _, voter := range voters {
 		if voter == id || voter == rd.options.NodeID {
 			yes++
@@ -112,10 +114,10 @@ func (rd *reads) vouchedBy(id string, term uint64, r *leaderTerm) bool {
 // send this at any time: the sender led in that term, the entry is committed, and a
 // follower takes the commit index only up to an entry that its log has in the same term.
 func (rd *reads) tellCommitted(id string, q readIndexQuestion, r *leaderTerm, index, entryTerm uint64) {
-	if q.applied >= index || q.last < index || rd.logs.stuckFor() > rd.options.Heartbeat/stuckFraction {
+	if q.applied >= index || q.last < index || rd.logs.StuckFor() > rd.options.Heartbeat/timers.StuckFraction {
 		return // in the last case the follower may look for another leader, see gate
 	}
-	s := rd.raft.server(id)
+	s := rd.raft.Server(id)
 	if s == nil {
 		return
 	}
@@ -140,11 +142,11 @@ func (rd *reads) tellCommitted(id string, q readIndexQuestion, r *leaderTerm, in
 
 // callReadIndex asks the leader once.
 func (rd *reads) callReadIndex(asker *peer.Client) (code byte, answer []byte, err error) {
-	index, _ := rd.machine.check()
+	index, _ := rd.machine.Check()
 	q := readIndexQuestion{term: rd.raft.CurrentTerm(), applied: index, last: rd.raft.LastIndex()}
 	ctx, cancel := rd.callTimeout()
 	defer cancel()
-	return asker.Call(ctx, callReadIndex, q.encode())
+	return asker.Call(ctx, calls.ReadIndex, q.encode())
 }
 
 // askReadIndex returns the read index of the leader.
@@ -153,9 +155,9 @@ func (rd *reads) askReadIndex(asker, client *peer.Client) (a readIndexAnswer, er
 	switch {
 	case err != nil:
 		return a, failure.ErrTryAgain
-	case code == refused:
+	case code == calls.Refused:
 		return rd.askOlderLeader(asker, client)
-	case code != answered:
+	case code != calls.Answered:
 		return a, failure.ErrTryAgain // a read changes nothing, whatever became of the question
 	}
 	a, ok := decodeReadIndexAnswer(answer)
@@ -177,8 +179,8 @@ func (rd *reads) askOlderLeader(asker, client *peer.Client) (a readIndexAnswer, 
 	var enc wire.Encoder
 	ctx, cancel := rd.callTimeout()
 	defer cancel()
-	code, _, err := client.Call(ctx, callDecide, enc.Call(nil, []engine.Op{look}, false))
-	if err != nil || code != answered {
+	code, _, err := client.Call(ctx, calls.Decide, enc.Call(nil, []engine.Op{look}, false))
+	if err != nil || code != calls.Answered {
 		return a, failure.ErrTryAgain
 	}
 	said, err := ask(ctx, asker)

@@ -11,6 +11,9 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/internal/fsm"
+	"github.com/weir-project/weir/raftstore/internal/identity"
+	"github.com/weir-project/weir/raftstore/internal/raftlog"
 )
 
 // recoverName is the file by which an operator says who is left of a cluster whose
@@ -20,13 +23,13 @@ const recoverName = "recover.json"
 // recovery brings a group up from what its directory has, before the Raft library starts.
 type recovery struct {
 	*host
-	logs   *guardedLog
+	logs   *raftlog.Log
 	images *persistence.Images
 	// newMachine makes a machine without a state, raftConfig what the Raft library is told.
-	newMachine func() *machine
+	newMachine func() *fsm.FSM
 	raftConfig func() *raft.Config
 	// joined is told of the cluster of a recovered state.
-	joined func(clusterConstants)
+	joined func(fsm.Constants)
 }
 
 // survivor is one line of that file.
@@ -70,13 +73,13 @@ func (r *recovery) recoverIfAsked() error {
 	if err := o.FS.Rename(path, path+".done"); err != nil {
 		return err
 	}
-	return syncDirectory(o.FS, o.DataDir)
+	return identity.SyncDirectory(o.FS, o.DataDir)
 }
 
 // readSurvivors reads the file for one of those it has to name, at the address it has.
 func readSurvivors(r io.Reader, self, addr string) (servers []raft.Server, err error) {
 	var left []survivor
-	if err := json.NewDecoder(io.LimitReader(r, maxIdentity)).Decode(&left); err != nil {
+	if err := json.NewDecoder(io.LimitReader(r, identity.MaxBytes)).Decode(&left); err != nil {
 		return nil, fmt.Errorf(`want [{"id": "a", "addr": "10.0.0.1:6390"}, ...]: %w`, err)
 	}
 	for i, s := range left {

@@ -1,48 +1,16 @@
 package raftstore
 
-import (
-	"slices"
-	"sync"
-	"time"
-)
+import "time"
+import "github.com/weir-project/weir/raftstore/internal/timers"
 
 const (
-	// recentAppends is how many appends the median is of: one slow append does not move
-	// it, and five show that a disk has become slow.
-	recentAppends = 9
 	// slowAppend is longer than an append takes on any healthy disk. slowerThan is how
 	// many times slower the leader's disk must be than another's to hand leadership over.
 	slowAppend = 100 * time.Millisecond
 	slowerThan = 4
 	// slowFor is how long that must last: each member tells its median once a second.
-	slowFor = 2 * statusEvery
+	slowFor = 2 * timers.StatusEvery
 )
-
-// appendTimes are how long the last appends took. The zero value is ready.
-type appendTimes struct {
-	mu   sync.Mutex
-	last [recentAppends]time.Duration
-	n    int // appends so far
-}
-
-func (a *appendTimes) add(took time.Duration) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.last[a.n%recentAppends] = took
-	a.n++
-}
-
-// median returns 0 until there have been recentAppends appends.
-func (a *appendTimes) median() time.Duration {
-	a.mu.Lock()
-	last, n := a.last, a.n
-	a.mu.Unlock()
-	if n < recentAppends {
-		return 0
-	}
-	slices.Sort(last[:])
-	return last[recentAppends/2]
-}
 
 // slowDisk decides when a leader leaves because of its disk.
 type slowDisk struct {
@@ -76,7 +44,7 @@ func (l *leadership) leaveSlowDisk(s *slowDisk) {
 	var mine, theirs time.Duration
 	var to string
 	if l.current.Load() != nil {
-		mine = l.logs.times.median()
+		mine = l.logs.Times.Median()
 		to, theirs = l.fastestDisk()
 	}
 	if !s.leaves(mine, theirs) {

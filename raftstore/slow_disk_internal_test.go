@@ -6,20 +6,23 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/raftstore/internal/raftlog"
+	"github.com/weir-project/weir/raftstore/internal/timers"
 )
 
 func TestTheMedianOfAppendsIgnoresHiccups(t *testing.T) {
-	var a appendTimes
-	for range recentAppends - 1 {
-		a.add(time.Millisecond)
-		require.Zero(t, a.median(), "too few")
+	var a raftlog.Times
+	for range raftlog.RecentAppends - 1 {
+		a.Add(time.Millisecond)
+		require.Zero(t, a.Median(), "too few")
 	}
-	for range recentAppends / 2 {
-		a.add(time.Second)
+	for range raftlog.RecentAppends / 2 {
+		a.Add(time.Second)
 	}
-	require.Equal(t, time.Millisecond, a.median())
-	a.add(time.Second)
-	require.Equal(t, time.Second, a.median())
+	require.Equal(t, time.Millisecond, a.Median())
+	a.Add(time.Second)
+	require.Equal(t, time.Second, a.Median())
 }
 
 func TestALeaderLeavesASlowDiskSeldom(t *testing.T) {
@@ -27,7 +30,7 @@ func TestALeaderLeavesASlowDiskSeldom(t *testing.T) {
 		var s slowDisk
 		const slow = slowAppend * 2
 		leavesIn := func(d, mine, theirs time.Duration) bool {
-			for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(housekeepEvery) {
+			for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(timers.HousekeepEvery) {
 				if s.leaves(mine, theirs) {
 					return true
 				}

@@ -9,7 +9,10 @@ import (
 
 	"github.com/weir-project/weir/latency"
 	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/internal/consensus"
 	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/fsm"
+	"github.com/weir-project/weir/raftstore/internal/timers"
 )
 
 const (
@@ -24,8 +27,8 @@ const (
 // snapshots takes the snapshots of a group: when its log has become long, and when asked.
 type snapshots struct {
 	*host
-	raft       *consensus
-	machine    *machine
+	raft       *consensus.Raft
+	machine    *fsm.FSM
 	images     *persistence.Images
 	leadership *leadership
 
@@ -37,13 +40,13 @@ type snapshots struct {
 // snapshot takes a snapshot whenever the log behind the last one has become long
 // enough, or someone asks for one, until the node closes.
 func (s *snapshots) snapshot() {
-	tick := time.NewTicker(housekeepEvery)
+	tick := time.NewTicker(timers.HousekeepEvery)
 	defer tick.Stop()
-	due := func() int64 { return turnOf(s.machine.members(), s.options.NodeID, s.options.SnapshotBytes) }
+	due := func() int64 { return turnOf(s.machine.Members(), s.options.NodeID, s.options.SnapshotBytes) }
 	for {
 		select {
 		case <-tick.C:
-			if s.machine.logBytes.Load() >= due() && s.take() == nil {
+			if s.machine.LogBytes.Load() >= due() && s.take() == nil {
 				due = func() int64 { return s.options.SnapshotBytes }
 			}
 		case reply := <-s.asked:
@@ -72,31 +75,31 @@ func turnOf(servers []raft.Server, id string, bytes int64) int64 {
 func (s *snapshots) take() error {
 	start := time.Now()
 	s.trail()
-	bytes, entries := s.machine.logBytes.Load(), s.machine.logEntries.Load()
-	err := s.machine.precopy(calmSnapshots * s.options.SnapshotBytes)
+	bytes, entries := s.machine.LogBytes.Load(), s.machine.LogEntries.Load()
+	err := s.machine.Precopy(calmSnapshots * s.options.SnapshotBytes)
 	copied := time.Since(start)
 	if err == nil {
-		err = s.raft.await(s.raft.Snapshot())
+		err = s.raft.Await(s.raft.Snapshot())
 	}
-	if errors.Is(err, errHurry) || errors.Is(err, raft.ErrRaftShutdown) {
+	if errors.Is(err, fsm.ErrHurry) || errors.Is(err, raft.ErrRaftShutdown) {
 		return failure.ErrUnavailable
 	}
 	if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) {
 		s.log.Warn("no snapshot could be taken; the next attempt follows", "error", err)
 		return err
 	}
-	s.machine.logBytes.Add(-bytes)
-	s.machine.logEntries.Add(-entries)
+	s.machine.LogBytes.Add(-bytes)
+	s.machine.LogEntries.Add(-entries)
 	s.lastSave.Store(time.Now().UnixNano())
 	s.took.Observe(time.Since(start), 1)
-	s.log.Debug("snapshot taken", "took", time.Since(start), "precopy", copied, "standstill", time.Duration(s.machine.standstill.Load()), "entries", entries, "bytes", bytes)
+	s.log.Debug("snapshot taken", "took", time.Since(start), "precopy", copied, "standstill", time.Duration(s.machine.Standstill.Load()), "entries", entries, "bytes", bytes)
 	return nil
 }
 
 // trail sets how many entries stay behind a snapshot: as many as one snapshot's
 // bytes of entries like the last ones, so that the log is bounded by bytes.
 func (s *snapshots) trail() {
-	bytes, entries := s.machine.logBytes.Load(), s.machine.logEntries.Load()
+	bytes, entries := s.machine.LogBytes.Load(), s.machine.LogEntries.Load()
 	if entries == 0 {
 		return
 	}

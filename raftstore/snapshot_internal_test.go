@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/raftstore/internal/failure"
@@ -22,18 +23,28 @@ func TestASnapshotEndsTheCount(t *testing.T) {
 	n := newBareNode(t)
 	n.keepImages(t)
 	require.Zero(t, n.LastSave())
-	n.group.machine.logBytes.Store(9000)
-	n.group.machine.logEntries.Store(30)
+	n.group.machine.LogBytes.Store(9000)
+	n.group.machine.LogEntries.Store(30)
 	before := time.Now()
 	require.NoError(t, n.group.snapshots.take())
-	require.Zero(t, n.group.machine.logBytes.Load())
-	require.Zero(t, n.group.machine.logEntries.Load())
+	require.Zero(t, n.group.machine.LogBytes.Load())
+	require.Zero(t, n.group.machine.LogEntries.Load())
 	require.WithinRange(t, n.LastSave(), before.Add(-time.Nanosecond), time.Now())
 
 	require.NoError(t, n.group.raft.Shutdown().Error())
-	n.group.machine.logEntries.Store(7)
+	n.group.machine.LogEntries.Store(7)
 	saved := n.LastSave()
 	require.ErrorIs(t, n.group.snapshots.take(), failure.ErrUnavailable)
-	require.EqualValues(t, 7, n.group.machine.logEntries.Load())
+	require.EqualValues(t, 7, n.group.machine.LogEntries.Load())
 	require.Equal(t, saved, n.LastSave())
+}
+
+// TestSnapshotsTakeTurns: nodes that count the same log do not write at the same time.
+func TestSnapshotsTakeTurns(t *testing.T) {
+	m := []raft.Server{{ID: "b"}, {ID: "c"}, {ID: "a"}}
+	require.EqualValues(t, 300, turnOf(m, "a", 900))
+	require.EqualValues(t, 600, turnOf(m, "b", 900))
+	require.EqualValues(t, 900, turnOf(m, "c", 900))
+	require.EqualValues(t, 900, turnOf(m, "d", 900), "not a member yet")
+	require.EqualValues(t, 900, turnOf(nil, "a", 900))
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/raftstore/internal/timers"
 )
 
 const (
@@ -55,7 +56,7 @@ func (s *stallCheck) check(self string, commit uint64, members []limiter.Member)
 // watchdog must not do this: a handover waits for the Raft library, which may wait for the
 // disk.
 func (l *leadership) watchStalled() {
-	tick := time.NewTicker(housekeepEvery)
+	tick := time.NewTicker(timers.HousekeepEvery)
 	defer tick.Stop()
 	lagging := stallCheck{limit: l.options.StalledAfter}
 	var disk slowDisk

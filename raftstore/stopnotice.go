@@ -2,13 +2,13 @@ package raftstore
 
 import (
 	"context"
-	"errors"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/weir-project/weir/raftstore/internal/calls"
+	"github.com/weir-project/weir/raftstore/internal/logging"
 )
 
 // stopNoticeMost bounds how long a node that stops waits until the others know it: a node
@@ -23,7 +23,7 @@ func (p *peers) tellStopping() {
 	defer cancel()
 	var told sync.WaitGroup
 	for _, client := range p.askers(p.ids()) {
-		told.Go(func() { _, _, _ = client.Call(ctx, callStopping, nil) }) // an older weir does not know it
+		told.Go(func() { _, _, _ = client.Call(ctx, calls.Stopping, nil) }) // an older weir does not know it
 	}
 	told.Wait()
 }
@@ -112,11 +112,11 @@ func (p *peers) noQuorumExplained() bool {
 
 // expects reports whether a line of the library follows from the stop of a node, or belongs
 // to every start or election.
-func (p *peers) expects(line libraryLine) bool {
-	if p.stopping.Load() || belongsToStart(line) || refusesCandidate(line) {
+func (p *peers) expects(line logging.Line) bool {
+	if p.stopping.Load() || logging.BelongsToStart(line) || logging.RefusesCandidate(line) {
 		return true
 	}
-	switch line.text {
+	switch line.Text {
 	case "failed to contact quorum of nodes, stepping down", "Election timeout reached, restarting election":
 		return p.noQuorumExplained()
 	case "failed to decode incoming command", "failed to flush response": // the library does not say whose
@@ -126,21 +126,10 @@ func (p *peers) expects(line libraryLine) bool {
 	return id != "" && p.isStopping(id)
 }
 
-// refusesCandidate reports whether the library refused its vote to a member because a leader is
-// known or because the candidate's log is behind. Raft refuses such votes in ordinary elections,
-// and the candidate itself logs why it started one.
-func refusesCandidate(line libraryLine) bool {
-	reason, vote := strings.CutPrefix(line.text, "rejecting vote request since ")
-	if !vote {
-		reason, vote = strings.CutPrefix(line.text, "rejecting pre-vote request since ")
-	}
-	return vote && slices.Contains([]string{"we have a leader", "our last term is greater", "our last index is greater"}, reason)
-}
-
 // concerns returns the id of the node that a line of the library is about, or "".
-func (p *peers) concerns(line libraryLine) string {
+func (p *peers) concerns(line logging.Line) string {
 	for _, name := range []string{"peer", "target", "server-id", "last-leader-id"} {
-		switch v := line.value(name).(type) {
+		switch v := line.Value(name).(type) {
 		case raft.Server:
 			return string(v.ID)
 		case raft.ServerID:
@@ -150,19 +139,4 @@ func (p *peers) concerns(line libraryLine) string {
 		}
 	}
 	return ""
-}
-
-// belongsToStart reports whether a line of the library tells what happens in every start of
-// a cluster, or whenever a follower catches up.
-func belongsToStart(line libraryLine) bool {
-	switch line.text {
-	case "no known peers, aborting election", "appendEntries rejected, sending older logs":
-		return true
-	case "failed to get previous log":
-		err, _ := line.value("error").(error)
-		return errors.Is(err, raft.ErrLogNotFound)
-	case "heartbeat timeout reached, starting election":
-		return line.value("last-leader-id") == raft.ServerID("")
-	}
-	return false
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/raftstore/internal/logging"
 )
 
 // A node that said that it stops is up again when it answers without saying so.
@@ -69,7 +71,7 @@ func TestLinesOfTheLibrary(t *testing.T) {
 			if x.stop != nil {
 				x.stop(n)
 			}
-			newHclog(n.host.log, n.host.peers.expects).Warn(x.text, x.args...)
+			logging.New(n.host.log, n.host.peers.expects).Warn(x.text, x.args...)
 			if x.expected {
 				require.Contains(t, n.said.String(), `level=DEBUG msg="raft: `+x.text)
 			} else {
@@ -82,7 +84,7 @@ func TestLinesOfTheLibrary(t *testing.T) {
 // The library's values are written for people, and what it says below a warning is dropped.
 func TestLinesOfTheLibraryCanBeRead(t *testing.T) {
 	n := newBareNode(t)
-	log := newHclog(n.host.log, n.host.peers.expects)
+	log := logging.New(n.host.log, n.host.peers.expects)
 	log.Info("entering follower state")
 	log.Error("failed to appendEntries to", "peer", raft.Server{ID: "c", Address: "c:1"}, "command", hclog.Fmt("%#v", 7))
 	require.NotContains(t, n.said.String(), "entering")

@@ -14,6 +14,6 @@ type Entry struct {
 // traceEntry tells of an entry where somebody wants to know.
 func (p *pipeline) traceEntry(sent proposal, err error) {
 	if p.options.OnEntry != nil {
-		p.options.OnEntry(Entry{Ops: sent.batch.ops, Begun: sent.batch.born, Proposed: sent.at, Settled: time.Now(), Err: err})
+		p.options.OnEntry(Entry{Ops: sent.batch.Ops, Begun: sent.batch.Born, Proposed: sent.at, Settled: time.Now(), Err: err})
 	}
 }

@@ -7,7 +7,9 @@ import (
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-project/weir/raftstore/internal/consensus"
 	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/queue"
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
@@ -25,7 +27,7 @@ func (o over) Index() uint64 { return 0 }
 // only what is in no log.
 func TestWhatTheLibrarySays(t *testing.T) {
 	other := errors.New("other")
-	c := &consensus{ended: make(chan struct{})}
+	c := &consensus.Raft{Ended: make(chan struct{})}
 	for said, want := range map[error]struct{ entry, change error }{
 		raft.ErrNotLeader:                    {failure.ErrTryAgain, failure.ErrTryAgain},
 		raft.ErrEnqueueTimeout:               {failure.ErrTryAgain, failure.ErrTryAgain},
@@ -36,7 +38,7 @@ func TestWhatTheLibrarySays(t *testing.T) {
 		nil:                                  {nil, nil},
 	} {
 		require.Equal(t, want.entry, verdict(said), "an entry: %v", said)
-		require.Equal(t, want.change, c.change(over{err: said}), "a change: %v", said)
+		require.Equal(t, want.change, c.Change(over{err: said}), "a change: %v", said)
 	}
 }
 
@@ -55,12 +57,12 @@ func TestEachCallerIsTold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newBareNode(t)
-			b := newBatch(wire.Decide, 1)
+			b := queue.NewBatch(wire.Decide, 1)
 			n.group.pipeline.proposals <- proposal{batch: b, future: c.future}
 			close(n.group.pipeline.proposals)
 			n.group.pipeline.completeProposals()
-			<-b.done
-			require.Equal(t, c.want, b.err)
+			<-b.Done
+			require.Equal(t, c.want, b.Err)
 			if c.logs {
 				require.Contains(t, n.said.String(), c.future.err.Error())
 			} else {

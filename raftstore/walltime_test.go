@@ -18,8 +18,8 @@ var mayReadWallTime = []string{
 	"answer.go status", // told to the others
 	"heard.go hears",   // how far another machine's clock is ahead
 	"walls.go noteWalls",
-	"leadership.go clockFrom",                   // limiter time of a new cluster begins at it
-	"leadership.go stamp",                       // a mistake, for tests
+	"leadership.go clockFrom",              // limiter time of a new cluster begins at it
+	"leadership.go stamp",                  // a mistake, for tests
 	"snapshot.go take", "snapshot.go last", // shown
 	"watchdog.go saw", "watchdog.go stuck",
 }

@@ -6,7 +6,11 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/weir-project/weir/raftstore/internal/consensus"
 	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/fsm"
+	"github.com/weir-project/weir/raftstore/internal/raftlog"
+	"github.com/weir-project/weir/raftstore/internal/timers"
 )
 
 const (
@@ -17,16 +21,16 @@ const (
 // watchdog ends the process of a node that cannot go on.
 type watchdog struct {
 	*host
-	raft       *consensus
-	machine    *machine
-	logs       *guardedLog
+	raft       *consensus.Raft
+	machine    *fsm.FSM
+	logs       *raftlog.Log
 	leadership *leadership
 }
 
 // watch acts when the Raft library is stuck in one of the ways it is known for.
 // Waiting does not mend them: a restart does.
 func (w *watchdog) watch() {
-	tick := time.NewTicker(housekeepEvery)
+	tick := time.NewTicker(timers.HousekeepEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -34,7 +38,7 @@ func (w *watchdog) watch() {
 		case <-w.stop:
 			return
 		}
-		w.logs.awake.tick()
+		w.logs.Awake.Tick()
 		w.endIfStuck()
 	}
 }
@@ -49,7 +53,7 @@ func (w *watchdog) endIfStuck() {
 
 // stuck says why this node cannot go on; nil: it can.
 func (w *watchdog) stuck() error {
-	if what, yes := w.logs.hung(hungAfter); yes {
+	if what, yes := w.logs.Hung(hungAfter); yes {
 		return fmt.Errorf("%w: %s has taken more than %v; is the disk hung?", failure.ErrStuck, what, hungAfter)
 	}
 	if w.removed() {
@@ -67,15 +71,15 @@ func (w *watchdog) removed() bool {
 	if w.raft.State() == raft.Shutdown {
 		return true
 	}
-	c := w.machine.committed.Load()
+	c := w.machine.Committed.Load()
 	if c == nil {
 		return false
 	}
-	if serverOf(c.servers, w.options.NodeID) != nil {
-		if err := w.identity.markJoined(c.index); err != nil {
+	if consensus.ServerOf(c.Servers, w.options.NodeID) != nil {
+		if err := w.identity.MarkJoined(c.Index); err != nil {
 			w.fatal(err)
 		}
-		return w.peers.without(w.options.NodeID, c.index)
+		return w.peers.without(w.options.NodeID, c.Index)
 	}
-	return w.identity.joinedBefore(c.index)
+	return w.identity.JoinedBefore(c.Index)
 }

@@ -15,6 +15,9 @@ import (
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/raftlog"
+	"github.com/weir-project/weir/raftstore/internal/timers"
+	"github.com/weir-project/weir/raftstore/internal/transport"
 )
 
 // slowStore takes as long as it is told to.
@@ -30,24 +33,24 @@ func (s *slowStore) StoreLogs(ls []*raft.Log) error {
 
 func TestAHungWriteIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := guard(&slowStore{raft.NewInmemStore(), time.Minute}, func(err error) { t.Error(err) })
+		g := raftlog.Guard(&slowStore{raft.NewInmemStore(), time.Minute}, func(err error) { t.Error(err) })
 		awake := func(d time.Duration) {
-			for ; d > 0; d -= housekeepEvery {
-				time.Sleep(housekeepEvery)
-				g.awake.tick()
+			for ; d > 0; d -= timers.HousekeepEvery {
+				time.Sleep(timers.HousekeepEvery)
+				g.Awake.Tick()
 			}
 		}
-		g.awake.tick()
+		g.Awake.Tick()
 		go g.StoreLog(&raft.Log{Index: 1})
 		awake(hungAfter - time.Second)
-		_, yes := g.hung(hungAfter)
+		_, yes := g.Hung(hungAfter)
 		require.False(t, yes)
 		awake(2 * time.Second)
-		what, yes := g.hung(hungAfter)
+		what, yes := g.Hung(hungAfter)
 		require.True(t, yes)
 		require.Equal(t, "store entries", what)
 		awake(time.Minute)
-		_, yes = g.hung(hungAfter)
+		_, yes = g.Hung(hungAfter)
 		require.False(t, yes, "it has come to an end")
 	})
 }
@@ -55,21 +58,21 @@ func TestAHungWriteIsSeen(t *testing.T) {
 // While a process is paused its disk is not waited for.
 func TestAPauseIsNoHungWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := guard(&slowStore{raft.NewInmemStore(), time.Hour}, func(err error) { t.Error(err) })
-		g.awake.tick()
+		g := raftlog.Guard(&slowStore{raft.NewInmemStore(), time.Hour}, func(err error) { t.Error(err) })
+		g.Awake.Tick()
 		go g.StoreLog(&raft.Log{Index: 1})
 		synctest.Wait()
 		for range 3 {
 			time.Sleep(10 * hungAfter) // no tick comes while the process is paused
-			g.awake.tick()
-			_, yes := g.hung(hungAfter)
+			g.Awake.Tick()
+			_, yes := g.Hung(hungAfter)
 			require.False(t, yes)
 		}
-		for range hungAfter / housekeepEvery {
-			time.Sleep(housekeepEvery)
-			g.awake.tick()
+		for range hungAfter / timers.HousekeepEvery {
+			time.Sleep(timers.HousekeepEvery)
+			g.Awake.Tick()
 		}
-		_, yes := g.hung(hungAfter)
+		_, yes := g.Hung(hungAfter)
 		require.True(t, yes)
 		time.Sleep(time.Hour) // the write ends
 	})
@@ -79,18 +82,18 @@ func TestAPauseIsNoHungWrite(t *testing.T) {
 func TestTheGateOpensWhenTheDiskAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit, takes = 100 * time.Millisecond, 3 * time.Second
-		g := &gate{logs: guard(&slowStore{raft.NewInmemStore(), takes}, nil), limit: limit, log: slog.New(slog.DiscardHandler)}
+		g := &transport.Gate{Logs: raftlog.Guard(&slowStore{raft.NewInmemStore(), takes}, nil), Limit: limit, Log: slog.New(slog.DiscardHandler)}
 		start := time.Now()
-		g.wait()
-		go g.logs.StoreLog(&raft.Log{Index: 1})
+		g.Wait()
+		go g.Logs.StoreLog(&raft.Log{Index: 1})
 		time.Sleep(limit)
-		g.wait()
+		g.Wait()
 		require.Equal(t, limit, time.Since(start), "it waited for a disk that is in time")
 		time.Sleep(time.Millisecond)
-		g.wait()
+		g.Wait()
 		require.GreaterOrEqual(t, time.Since(start), takes, "it did not wait")
-		require.Less(t, time.Since(start), takes+2*gatePause)
-		g.wait()
+		require.Less(t, time.Since(start), takes+2*transport.GatePause)
+		g.Wait()
 		synctest.Wait()
 	})
 }
@@ -98,15 +101,15 @@ func TestTheGateOpensWhenTheDiskAnswers(t *testing.T) {
 func TestTheGateOpensWhenTheNodeCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stop := make(chan struct{})
-		g := &gate{logs: guard(&slowStore{raft.NewInmemStore(), time.Hour}, nil), stop: stop, log: slog.New(slog.DiscardHandler)}
-		go g.logs.StoreLog(&raft.Log{Index: 1})
+		g := &transport.Gate{Logs: raftlog.Guard(&slowStore{raft.NewInmemStore(), time.Hour}, nil), Stop: stop, Log: slog.New(slog.DiscardHandler)}
+		go g.Logs.StoreLog(&raft.Log{Index: 1})
 		time.Sleep(time.Second)
 		go func() {
 			time.Sleep(time.Second)
 			close(stop)
 		}()
 		start := time.Now()
-		g.wait()
+		g.Wait()
 		require.Less(t, time.Since(start), 2*time.Second)
 		time.Sleep(time.Hour) // the write ends
 	})
@@ -154,9 +157,9 @@ func TestFatalErrorsSayWhetherToRestart(t *testing.T) {
 	h := &host{log: slog.New(slog.DiscardHandler)}
 	require.NotNil(t, h.stopper(nil))
 	corrupt := fmt.Errorf("%w: %w", failure.ErrLogFailed, wal.ErrCorrupt)
-	require.Contains(t, restartAdvice(failure.ErrDiverged, false), "no:")
-	require.Contains(t, restartAdvice(failure.ErrLogFailed, false), "yes")
-	require.Contains(t, restartAdvice(corrupt, false), "no:", "it would only stop again")
+	require.Contains(t, failure.RestartAdvice(failure.ErrDiverged, false), "no:")
+	require.Contains(t, failure.RestartAdvice(failure.ErrLogFailed, false), "yes")
+	require.Contains(t, failure.RestartAdvice(corrupt, false), "no:", "it would only stop again")
 	for err, want := range map[error]string{
 		ErrRemoved:   "no: to have it join again",
 		ErrLostState: "no: remove the node of this id",
@@ -165,7 +168,7 @@ func TestFatalErrorsSayWhetherToRestart(t *testing.T) {
 		ErrNewer:     "no: run the newer version",
 		ErrStuck:     "yes, once the cause is gone",
 	} {
-		require.Contains(t, restartAdvice(fmt.Errorf("node: %w", err), false), want)
+		require.Contains(t, failure.RestartAdvice(fmt.Errorf("node: %w", err), false), want)
 	}
 }
 
@@ -173,18 +176,18 @@ func TestFatalErrorsSayWhetherToRestart(t *testing.T) {
 func TestNoAdviceDeletesAnything(t *testing.T) {
 	for _, alone := range []bool{true, false} {
 		for _, err := range []error{failure.ErrDiverged, failure.ErrRemoved, failure.ErrLostState, failure.ErrSpentID, failure.ErrNewer, failure.ErrLogFailed, wal.ErrCorrupt, failure.ErrStuck, failure.ErrDisputed, persistence.ErrDamagedLive} {
-			advice := restartAdvice(err, alone)
+			advice := failure.RestartAdvice(err, alone)
 			for _, word := range []string{"empty", "delete", "erase", "wipe"} {
 				require.NotContains(t, advice, word, "%v", err)
 			}
 		}
 	}
-	require.True(t, strings.HasPrefix(restartAdvice(persistence.ErrDamagedLive, false), "no: "), "what is damaged does not mend by itself")
-	alone := restartAdvice(wal.ErrCorrupt, true)
+	require.True(t, strings.HasPrefix(failure.RestartAdvice(persistence.ErrDamagedLive, false), "no: "), "what is damaged does not mend by itself")
+	alone := failure.RestartAdvice(wal.ErrCorrupt, true)
 	require.Contains(t, alone, "backup")
 	require.Contains(t, alone, "keep this data directory")
 	require.NotContains(t, alone, "remove")
-	others := restartAdvice(wal.ErrCorrupt, false)
+	others := failure.RestartAdvice(wal.ErrCorrupt, false)
 	require.Less(t, strings.Index(others, "majority serves"), strings.Index(others, "remove this node"), "what to see first comes first")
 
 	h := &host{options: Options{Expect: 1}, peers: &peers{}}

@@ -40,10 +40,10 @@ type Kind uint8
 
 // The kinds of entries.
 const (
-	Decide Kind = iota // carry out the operations of the body
-	Tick               // only bring limiter time forward
-	Clear              // forget everything
-	Bootstrap              // the first entry of a cluster: what all nodes must agree on
+	Decide    Kind = iota // carry out the operations of the body
+	Tick                  // only bring limiter time forward
+	Clear                 // forget everything
+	Bootstrap             // the first entry of a cluster: what all nodes must agree on
 	numKinds
 )
 

@@ -27,7 +27,7 @@ func (d *Subject) lookAtVersions(up *running) []Finding {
 func (d *Subject) lookAtData() Finding {
 	node, err := raftstore.OwnerOf(d.DataDir)
 	if err == nil && node != "" {
-		if want := d.NodeName; !raftstore.IsLifeOf(node, want) {
+		if want := d.NodeName; !raftstore.IsIncarnationOf(node, want) {
 			return Finding{Wrong, "versions", fmt.Sprintf("%s is node %q's, this one is to be %q", d.DataDir, node, want), "give the --node-id it was begun with, or another --data-dir"}
 		}
 		return Finding{Fine, "versions", d.DataDir + " is this node's, in a format this weir reads", ""}

@@ -24,7 +24,7 @@ type host struct {
 }
 
 // is reports whether a node's id is this host's, in any of its lives.
-func (h *host) is(id string) bool { return raftstore.IsLifeOf(id, h.id) }
+func (h *host) is(id string) bool { return raftstore.IsIncarnationOf(id, h.id) }
 
 // running returns the host's process, or nil.
 func (h *host) running() *process {
