@@ -99,6 +99,8 @@ var walls = []wall{
 	{"internal/cli/top",
 		"internal/cli/cmdline internal/cli/healthcheck internal/cli/listener internal/cli/remote internal/cli/terminal server",
 		"shows the status that a server reports"},
+	{"internal/cli/tracing", "internal/cli/buildinfo raftstore server",
+		"makes spans of what servers and logs of clusters tell"},
 	{"internal/clustertest/chaos", "internal/clustertest/ledger",
 		"judges processes from outside and believes nothing that they say"},
 	{"internal/clustertest/ledger", "", "judges histories without the code that made them"},

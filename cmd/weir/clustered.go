@@ -11,6 +11,7 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/cli/cmdline"
 	"github.com/weir-project/weir/internal/cli/listener"
+	"github.com/weir-project/weir/internal/cli/tracing"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore"
@@ -50,7 +51,7 @@ func (f *clusterFlags) clustered() bool { return f.NodeID != "" || f.Durability 
 const soloID = "solo"
 
 // openNode starts the limiter that the flags ask for: alone or with others.
-func (s *serveCmd) openNode(log *slog.Logger, memory int64, at *ports, traces *tracing) (node, error) {
+func (s *serveCmd) openNode(log *slog.Logger, memory int64, at *ports, traces *tracing.Traces) (node, error) {
 	if !s.clustered() {
 		n, err := persistence.Open(s.nodeOptions(log, memory))
 		if err != nil {
@@ -62,7 +63,7 @@ func (s *serveCmd) openNode(log *slog.Logger, memory int64, at *ports, traces *t
 	if err != nil {
 		return nil, err
 	}
-	o.OnEntry = traces.entry()
+	o.OnEntry = traces.OnEntry()
 	n, err := raftstore.Open(o)
 	if err != nil {
 		return nil, err

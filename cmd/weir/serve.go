@@ -15,6 +15,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/cli/cmdline"
+	"github.com/weir-project/weir/internal/cli/tracing"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/server"
 )
@@ -61,7 +62,7 @@ type serveCmd struct {
 
 	tlsFlags     `embed:"" group:"tls"`
 	clusterFlags `embed:"" group:"cluster"`
-	traceFlags   `embed:"" group:"logs"`
+	Traces       tracing.Flags `embed:"" group:"logs"`
 
 	CPUProfile string `name:"cpu-profile" placeholder:"FILE" group:"logs" help:"Write a profile of the processor's time to this file, from the start to the stop, for go tool pprof. Costs about 1 percent."`
 
@@ -99,11 +100,11 @@ func (s *serveCmd) Run() error {
 	if err != nil {
 		return err
 	}
-	traces, err := s.traceFlags.open(log, cmp.Or(s.NodeID, at.clients().String()))
+	traces, err := s.Traces.Open(log, cmp.Or(s.NodeID, at.clients().String()))
 	if err != nil {
 		return errors.Join(err, at.close())
 	}
-	defer traces.close(log)
+	defer traces.Close(log)
 	memory := machineMemory(os.DirFS("/"))
 	limitHeap(memory)
 	watchCollector()
@@ -180,7 +181,7 @@ func (s *serveCmd) tableOptions(memory int64) engine.Options {
 	}
 }
 
-func (s *serveCmd) serverConfig(log *slog.Logger, password string, at *ports, traces *tracing, stop func()) server.Config {
+func (s *serveCmd) serverConfig(log *slog.Logger, password string, at *ports, traces *tracing.Traces, stop func()) server.Config {
 	return server.Config{
 		Addr:           addrOf(at.plain),
 		TLSAddr:        addrOf(at.secure),
@@ -195,7 +196,7 @@ func (s *serveCmd) serverConfig(log *slog.Logger, password string, at *ports, tr
 		MaxValueBytes:  int(s.MaxValueBytes),
 		MaxOutputBytes: int(s.MaxOutputBytes),
 		WriteTimeout:   s.WriteTimeout,
-		Tracer:         traces.server(),
+		Tracer:         traces.Tracer(),
 		Logger:         log,
 		OnShutdown:     stop,
 		Redirect:       s.Redirect,

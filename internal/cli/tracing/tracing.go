@@ -1,4 +1,5 @@
-package main
+// Package tracing tells a collector of OpenTelemetry what decisions do.
+package tracing
 
 import (
 	"context"
@@ -17,30 +18,31 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/weir-project/weir/internal/cli/buildinfo"
 	"github.com/weir-project/weir/raftstore"
 	"github.com/weir-project/weir/server"
 )
 
-// traceFlags make a server tell a collector of OpenTelemetry what decisions do.
-type traceFlags struct {
+// Flags make a server tell a collector of OpenTelemetry what decisions do.
+type Flags struct {
 	OTLPEndpoint string `name:"otlp-endpoint" placeholder:"URL" help:"Send traces of OpenTelemetry there, by OTLP over HTTP, like http://127.0.0.1:4318/v1/traces; none unless given. They hold commands and times, and no key."`
 	OTLPEvery    int64  `name:"otlp-every" default:"1000" help:"Trace one of this many reads of clients, each with its decisions, and one of this many entries of a cluster's log."`
 }
 
 const (
-	// traceEndTimeout is how long the last traces may take to be sent: a collector that is
+	// endTimeout is how long the last traces may take to be sent: a collector that is
 	// down must not hold up a restart.
-	traceEndTimeout = 2 * time.Second
-	// traceQueue bounds the spans that wait for the collector; more are dropped.
-	traceQueue = 2048
-	// traceComplaintEvery bounds the lines in the log about a collector that is down, which
+	endTimeout = 2 * time.Second
+	// queueSpans bounds the spans that wait for the collector; more are dropped.
+	queueSpans = 2048
+	// complaintEvery bounds the lines in the log about a collector that is down, which
 	// fails every few seconds.
-	traceComplaintEvery = time.Minute
+	complaintEvery = time.Minute
 )
 
-// tracing makes spans of what the server and the log tell afterwards: until then it
+// Traces makes spans of what the server and the log tell afterwards: until then it
 // costs them the times they note.
-type tracing struct {
+type Traces struct {
 	provider *sdk.TracerProvider
 	spans    trace.Tracer
 	every    int64
@@ -48,10 +50,10 @@ type tracing struct {
 	entries  atomic.Int64
 }
 
-var _ server.Tracer = (*tracing)(nil)
+var _ server.Tracer = (*Traces)(nil)
 
-// open returns nil where nobody wants traces.
-func (f *traceFlags) open(log *slog.Logger, node string) (*tracing, error) {
+// Open returns nil where nobody wants traces.
+func (f *Flags) Open(log *slog.Logger, node string) (*Traces, error) {
 	if f.OTLPEndpoint == "" {
 		return nil, nil
 	}
@@ -65,18 +67,18 @@ func (f *traceFlags) open(log *slog.Logger, node string) (*tracing, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--otlp-endpoint: %w", err)
 	}
-	complain := seldom(traceComplaintEvery)
+	complain := seldom(complaintEvery)
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 		if complain() {
 			log.Warn("traces cannot be sent", "error", err)
 		}
 	}))
 	provider := sdk.NewTracerProvider(
-		sdk.WithBatcher(exporter, sdk.WithMaxQueueSize(traceQueue)),
+		sdk.WithBatcher(exporter, sdk.WithMaxQueueSize(queueSpans)),
 		sdk.WithResource(resource.NewSchemaless(
-			attribute.String("service.name", "weir"), attribute.String("service.version", version()), attribute.String("service.instance.id", node))),
+			attribute.String("service.name", "weir"), attribute.String("service.version", buildinfo.Read().Version), attribute.String("service.instance.id", node))),
 	)
-	return &tracing{provider: provider, spans: provider.Tracer("weir"), every: f.OTLPEvery}, nil
+	return &Traces{provider: provider, spans: provider.Tracer("weir"), every: f.OTLPEvery}, nil
 }
 
 // seldom says yes to the first who asks, and again when the last yes is so long ago.
@@ -95,28 +97,28 @@ func seldom(every time.Duration) func() bool {
 	}
 }
 
-// close sends what waits.
-func (t *tracing) close(log *slog.Logger) {
+// Close sends what waits.
+func (t *Traces) Close(log *slog.Logger) {
 	if t == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), traceEndTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
 	defer cancel()
 	if err := t.provider.Shutdown(ctx); err != nil {
 		log.Warn("the last traces were not sent", "error", err)
 	}
 }
 
-// server is the tracer for the server; nil without tracing.
-func (t *tracing) server() server.Tracer {
+// Tracer is the tracer for the server; nil without Traces.
+func (t *Traces) Tracer() server.Tracer {
 	if t == nil {
 		return nil
 	}
 	return t
 }
 
-// entry is what the log of a cluster tells; nil without tracing.
-func (t *tracing) entry() func(raftstore.Entry) {
+// OnEntry is what the log of a cluster tells; nil without Traces.
+func (t *Traces) OnEntry() func(raftstore.Entry) {
 	if t == nil {
 		return nil
 	}
@@ -124,10 +126,10 @@ func (t *tracing) entry() func(raftstore.Entry) {
 }
 
 // Picks says yes to one in every.
-func (t *tracing) Picks() bool { return t.reads.Add(1)%t.every == 0 }
+func (t *Traces) Picks() bool { return t.reads.Add(1)%t.every == 0 }
 
 // Trace makes four spans: all of it, and below it read, decide and reply.
-func (t *tracing) Trace(r server.Road) {
+func (t *Traces) Trace(r server.Road) {
 	ctx, all := t.span(context.Background(), "decisions", r.Read,
 		attribute.String("weir.command", r.Command), attribute.Int("weir.commands", r.Commands))
 	t.part(ctx, "read", r.Read, r.Decide)
@@ -138,7 +140,7 @@ func (t *tracing) Trace(r server.Road) {
 
 // Entry makes three spans of one in every entries: all of it, and below it propose, while
 // it gathers operations, and commit, until a majority has it and it is applied.
-func (t *tracing) Entry(e raftstore.Entry) {
+func (t *Traces) Entry(e raftstore.Entry) {
 	if t.entries.Add(1)%t.every != 0 {
 		return
 	}
@@ -148,11 +150,11 @@ func (t *tracing) Entry(e raftstore.Entry) {
 	finish(all, e.Settled, e.Err)
 }
 
-func (t *tracing) span(ctx context.Context, name string, from time.Time, about ...attribute.KeyValue) (context.Context, trace.Span) {
+func (t *Traces) span(ctx context.Context, name string, from time.Time, about ...attribute.KeyValue) (context.Context, trace.Span) {
 	return t.spans.Start(ctx, name, trace.WithTimestamp(from), trace.WithAttributes(about...), trace.WithSpanKind(trace.SpanKindServer))
 }
 
-func (t *tracing) part(ctx context.Context, name string, from, to time.Time) {
+func (t *Traces) part(ctx context.Context, name string, from, to time.Time) {
 	_, span := t.spans.Start(ctx, name, trace.WithTimestamp(from))
 	finish(span, to, nil)
 }
