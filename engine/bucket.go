@@ -74,7 +74,7 @@ func leakyBucket(backlog arith.Uint128, op *Op, d *Decision) (after arith.Uint12
 	return after
 }
 
-func evaluateBucket(s *store.Store, c *store.Cell, op *Op, d *Decision) nextState {
+func evaluateBucket(s *store.Store, c *store.Cell, op *Op, d *Decision) outcome {
 	var deficit arith.Uint128
 	if c.Live {
 		old := s.Limits.At(c.Entry.Limit())
@@ -90,5 +90,5 @@ func evaluateBucket(s *store.Store, c *store.Cell, op *Op, d *Decision) nextStat
 		after = leakyBucket(deficit, op, d)
 	}
 	at := store.GoneAt(after, op.Limit.Rate, s.NowNs)
-	return nextState{at.Hi, at.Lo, 0}
+	return outcome{at.Hi, at.Lo, 0}
 }

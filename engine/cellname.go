@@ -18,7 +18,8 @@ const MaxNameLen = len(reservedPrefix) + MaxPolicyLen + len("|0|") + MaxKeyLen
 
 // Reserved reports whether a key is one that only policies may have limiters for.
 func Reserved(key []byte) bool {
-	return len(key) >= len(reservedPrefix) && key[0] == reservedPrefix[0] && string(key[:len(reservedPrefix)]) == reservedPrefix
+	return len(key) >= len(reservedPrefix) && key[0] == reservedPrefix[0] &&
+		string(key[:len(reservedPrefix)]) == reservedPrefix
 }
 
 // SplitName returns what the name of a policy's limiter consists of; ok is false

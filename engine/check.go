@@ -33,19 +33,19 @@ type checker struct {
 // part is one limit of a check. The next check uses its memory again: what it needs of a
 // limit is there already if that was the same.
 type part struct {
-	s     *shard
-	c     store.Cell
-	of    *PolicyLimit
-	op    Op // the take of this limit alone; the rest of it stays zero
-	d     Decision
-	next  nextState // foreseen: what the take leaves behind, and d its answer
-	kept  int64     // units of the limit that are not for this check
-	name  string    // what op.Key begins with
-	pair  uint8
-	limit uint8
-	fits  bool // it has the units
+	s        *shard
+	c        store.Cell
+	of       *PolicyLimit
+	op       Op // the take of this limit alone; the rest of it stays zero
+	d        Decision
+	outcome  outcome // foreseen: what the take leaves behind, and d its answer
+	reserved int64   // units of the limit that are not for this check
+	name     string  // what op.Key begins with
+	pair     uint8
+	limit    uint8
+	fits     bool // it has the units
 
-	foreseen bool
+	previewed bool
 }
 
 // group is the limits of one policy for one key.
@@ -136,9 +136,9 @@ func (s *shard) checkAll(h uint64, p *Policy, op *Op, d *Decision) bool {
 	g.fits = true
 	for i := range k.parts {
 		x := &k.parts[i]
-		x.suit(op)
+		x.setUp(op)
 		x.find(h, p, op.Key)
-		x.fits = x.foresee(op.Cost)
+		x.fits = x.preview(op.Cost)
 		g.fits = g.fits && x.fits
 	}
 	if !g.fits {
@@ -150,7 +150,7 @@ func (s *shard) checkAll(h uint64, p *Policy, op *Op, d *Decision) bool {
 // checkOne takes from the one limit that there is.
 func (s *shard) checkOne(h uint64, p *Policy, op *Op, d *Decision) bool {
 	x := &s.checker.parts[0]
-	x.suit(op)
+	x.setUp(op)
 	x.find(h, p, op.Key)
 	x.op.Cost, x.op.Partial, x.op.Dry = op.Cost, op.Partial, op.Dry
 	changed := s.take(&x.c, &x.op, d)
@@ -191,7 +191,7 @@ func (k *checker) resolve(home *shard, h uint64, op *Op, d *Decision) bool {
 			h, s = home.t.find(pair.Key)
 		}
 		if untilNs, is := s.blockedUntil(h, pair.Key, op); is {
-			if b := p.blocked(s.SpanMs(untilNs), i); blocked == nil || longer(b.RetryMs, d.RetryMs) {
+			if b := p.blocked(s.SpanMs(untilNs), i); blocked == nil || longerWait(b.RetryMs, d.RetryMs) {
 				*d, blocked = b, p
 			}
 		}
@@ -208,18 +208,18 @@ func (k *checker) resolve(home *shard, h uint64, op *Op, d *Decision) bool {
 
 // add adds the limits of a policy for a key with hash h.
 func (k *checker) add(s *shard, h uint64, p *Policy, pair int, key []byte, op *Op) {
-	s.settleGone() // of a change in the same atomic step
+	s.flushForgotten() // of a change in the same atomic step
 	g := group{policy: p, from: len(k.parts)}
 	if !p.Disabled {
 		limits := p.limitsFor(key, s.NowNs)
 		for i := range limits {
 			x := k.next(s, &limits[i])
-			x.suit(op)
+			x.setUp(op)
 			x.pair, x.limit = uint8(pair), uint8(i)
 			if x.strikes() {
 				g.strikes, k.strikes = true, true
 			} else if p.Reserved > 0 && !op.High {
-				x.kept = reservedOf(p, &limits[i].Limit)
+				x.reserved = reservedOf(p, &limits[i].Limit)
 			}
 			x.find(h, p, key)
 		}
@@ -236,15 +236,15 @@ func (k *checker) next(s *shard, l *PolicyLimit) *part {
 		k.parts = k.parts[:len(k.parts)+1]
 	}
 	x := &k.parts[len(k.parts)-1]
-	x.s, x.pair, x.limit, x.kept, x.foreseen, x.d.Locked = s, 0, 0, 0, false, 0
+	x.s, x.pair, x.limit, x.reserved, x.previewed, x.d.Locked = s, 0, 0, 0, false, 0
 	if x.of != l { // what is in a policy does not change
 		x.of, x.op.Limit = l, l.Limit
 	}
 	return x
 }
 
-// suit makes the part's take one of a check at this time.
-func (x *part) suit(op *Op) {
+// setUp makes the part's take one of a check at this time.
+func (x *part) setUp(op *Op) {
 	x.op.Partial, x.op.Dry, x.op.WaitNs, x.op.Calendar = false, false, 0, nil
 	if !op.Partial {
 		x.op.WaitNs = x.of.WaitNs
@@ -260,7 +260,7 @@ func (x *part) find(h uint64, p *Policy, key []byte) {
 		x.name, x.op.Key = name, append(x.op.Key[:0], name...)
 	}
 	x.op.Key = append(x.op.Key[:len(x.name)], key...)
-	x.c = store.Cell{Hash: besideKey(h, p.hash, int(x.limit)), Key: x.op.Key}
+	x.c = store.Cell{Hash: limiterHash(h, p.hash, int(x.limit)), Key: x.op.Key}
 	x.open()
 }
 
@@ -291,9 +291,9 @@ func (k *checker) look(op *Op) (cost int64, fits bool) {
 		for j := g.from; j < g.to; j++ {
 			x := &k.parts[j]
 			if x.op.Limit.Algorithm.Previewable() {
-				x.fits = x.foresee(cost)
+				x.fits = x.preview(cost)
 			} else { // what a shadow does not take has to be asked for the answer
-				x.fits = !g.policy.Shadow && x.surely(cost) || x.ask(cost)
+				x.fits = !g.policy.Shadow && x.surelyFits(cost) || x.ask(cost)
 			}
 			g.fits = g.fits && x.fits
 		}
@@ -308,28 +308,28 @@ func (k *checker) left(most int64) int64 {
 		for j := k.groups[i].from; j < k.groups[i].to && !k.groups[i].policy.Shadow; j++ {
 			if x := &k.parts[j]; !x.strikes() {
 				x.ask(0)
-				most = min(most, x.d.Remaining-x.kept)
+				most = min(most, x.d.Remaining-x.reserved)
 			}
 		}
 	}
 	return most
 }
 
-// foresee is ask for a limit of which the take is known then.
-func (x *part) foresee(cost int64) bool {
+// preview is ask for a limit whose take can be computed beforehand.
+func (x *part) preview(cost int64) bool {
 	if x.op.Cost = cost; cost > 0 {
-		x.op.Cost += x.kept
+		x.op.Cost += x.reserved
 	}
 	x.d = Decision{}
-	x.next = evaluate(&x.s.Store, &x.c, &x.op, &x.d)
-	x.foreseen = x.op.Cost == cost
+	x.outcome = evaluate(&x.s.Store, &x.c, &x.op, &x.d)
+	x.previewed = x.op.Cost == cost
 	return x.d.Allowed > 0
 }
 
-// surely reports whether it is plain to see, without the work of a decision, that a
+// surelyFits reports whether it is plain to see, without the work of a decision, that a
 // limit has the units. Most have: so a check costs little more than its takes.
-func (x *part) surely(cost int64) bool {
-	x.op.Cost = cost + x.kept
+func (x *part) surelyFits(cost int64) bool {
+	x.op.Cost = cost + x.reserved
 	return surelyFits(&x.s.Store, &x.c, &x.op)
 }
 
@@ -344,7 +344,7 @@ func (x *part) ask(cost int64) bool {
 	}
 	x.op.Dry, x.op.Cost = true, cost
 	if cost > 0 {
-		x.op.Cost += x.kept
+		x.op.Cost += x.reserved
 	}
 	x.d = Decision{}
 	x.s.take(&x.c, &x.op, &x.d)
@@ -377,8 +377,8 @@ func (k *checker) take(s *shard, op *Op, cost int64, d *Decision) bool {
 
 // take takes from one limit.
 func (x *part) take() bool {
-	if x.foreseen {
-		return apply(&x.s.Store, &x.c, &x.op, &x.d, x.next)
+	if x.previewed {
+		return apply(&x.s.Store, &x.c, &x.op, &x.d, x.outcome)
 	}
 	x.d = Decision{}
 	return x.s.take(&x.c, &x.op, &x.d)
@@ -394,11 +394,11 @@ func (s *shard) weighBlocked(h uint64, key []byte, op *Op) {
 	}
 }
 
-// fetchCheck is fetch for the limiters that most keys have under a policy.
-func (s *shard) fetchCheck(h uint64, policy []byte) {
+// prefetchCheck is fetch for the limiters that most keys have under a policy.
+func (s *shard) prefetchCheck(h uint64, policy []byte) {
 	if p := s.policy(policy); p != nil {
 		for limit := range p.Limits {
-			s.fetched += s.Index.Prefetch(besideKey(h, p.hash, limit), &s.Slab)
+			s.fetched += s.Index.Prefetch(limiterHash(h, p.hash, limit), &s.Slab)
 		}
 	}
 }

@@ -5,12 +5,13 @@ import (
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
-// longer compares two waits in milliseconds, of which -1 is the longest.
-func longer(a, b int64) bool { return b >= 0 && (a < 0 || a > b) }
+// longerWait compares two waits in milliseconds, of which -1 is the longest.
+func longerWait(a, b int64) bool { return b >= 0 && (a < 0 || a > b) }
 
 // blocked is the answer about a key under an administrative block.
 func (p *Policy) blocked(leftMs int64, pair int) Decision {
-	return Decision{RetryMs: leftMs, ResetMs: leftMs, Limit: p.reported(&p.Limits[0].Limit), Pair: uint8(pair), Part: NoPart}
+	limit := p.reported(&p.Limits[0].Limit)
+	return Decision{RetryMs: leftMs, ResetMs: leftMs, Limit: limit, Pair: uint8(pair), Part: NoPart}
 }
 
 // reported is what decisions tell as the size of a limit: how much it holds, or where the
@@ -45,7 +46,7 @@ func (k *checker) deny(op *Op, d *Decision) (changed bool) {
 				continue
 			}
 			g.policy.delay(&x.d)
-			if binding == nil || longer(x.d.RetryMs, binding.d.RetryMs) {
+			if binding == nil || longerWait(x.d.RetryMs, binding.d.RetryMs) {
 				binding = x
 			}
 			x.putInForce(op)
@@ -89,7 +90,7 @@ func (k *checker) answer(x *part, d *Decision) {
 }
 
 // left is what a check like this one finds left of the limit.
-func (x *part) left() int64 { return max(x.d.Remaining-x.kept, 0) }
+func (x *part) left() int64 { return max(x.d.Remaining-x.reserved, 0) }
 
 // admit answers for the limit with the least left, and makes the caller hold the
 // request as long as any limit wants; or for the strike that began the longest penalty.
@@ -127,7 +128,7 @@ func (k *checker) penalty() (binding *part) {
 		if x == nil || g.policy.Shadow {
 			continue
 		}
-		if g.policy.delay(&x.d); binding == nil || longer(x.d.RetryMs, binding.d.RetryMs) {
+		if g.policy.delay(&x.d); binding == nil || longerWait(x.d.RetryMs, binding.d.RetryMs) {
 			binding = x
 		}
 	}
@@ -138,7 +139,7 @@ func (k *checker) penalty() (binding *part) {
 func (k *checker) punished(g *group) (longest *part) {
 	for j := g.from; j < g.to && g.fits && g.strikes; j++ {
 		x := &k.parts[j]
-		if x.strikes() && x.d.Allowed == 0 && (longest == nil || longer(x.d.RetryMs, longest.d.RetryMs)) {
+		if x.strikes() && x.d.Allowed == 0 && (longest == nil || longerWait(x.d.RetryMs, longest.d.RetryMs)) {
 			longest = x
 		}
 	}
@@ -214,7 +215,7 @@ func (k *checker) undo(group, part int, cost int64) {
 
 // reopen finds a limiter again after others may have been dropped.
 func (x *part) reopen() {
-	x.c, x.foreseen = store.Cell{Hash: x.c.Hash, Key: x.c.Key}, false
+	x.c, x.previewed = store.Cell{Hash: x.c.Hash, Key: x.c.Key}, false
 	x.open()
 }
 

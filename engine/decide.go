@@ -8,7 +8,7 @@ import "slices"
 // their stamps never go back: a shard takes a stamp that does as the latest it has
 // seen, and another table has other shards.
 func (t *Table) Decide(at Stamp, ops []Op, out []Decision) {
-	var held turn
+	var held lockCursor
 	defer held.leave()
 	for len(ops) > 0 {
 		n := t.narrow(ops)
@@ -23,16 +23,16 @@ func (t *Table) Decide(at Stamp, ops []Op, out []Decision) {
 			s.enter(at)
 			s.do(h, &ops[0], &out[0])
 		default:
-			t.decideRound(&held, at, ops[:n], out)
+			t.decideBatch(&held, at, ops[:n], out)
 		}
 		ops, out = ops[n:], out[n:]
 	}
 }
 
-// narrow is how many operations, at most those of a round, come before the first that
-// is wide.
+// narrow is how many operations, at most those of a shard batch, come before the first
+// that is wide.
 func (t *Table) narrow(ops []Op) int {
-	n := min(len(ops), roundOps)
+	n := min(len(ops), batchOps)
 	for i := range n {
 		if ops[i].wide() || t.changesEverywhere(&ops[i]) {
 			return i
@@ -86,30 +86,30 @@ func (t *Table) involved(ops []Op, list []int) []int {
 		if ops[i].Code == OpPolicy || t.changesEverywhere(&ops[i]) {
 			return t.everyShard(list[:0])
 		}
-		list = append(list, t.placeOf(ops[i].Key))
+		list = append(list, t.shardNumber(ops[i].Key))
 		switch ops[i].Code {
 		case OpReserve:
-			list = append(list, t.placeOf(ops[i].ID))
+			list = append(list, t.shardNumber(ops[i].ID))
 		case OpCommit, OpCancel:
-			list = t.placesOfHold(ops[i].Key, list)
+			list = t.shardsOfHold(ops[i].Key, list)
 		}
 		for _, p := range ops[i].Also {
-			list = append(list, t.placeOf(p.Key))
+			list = append(list, t.shardNumber(p.Key))
 		}
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
-// decideRound carries out up to roundOps operations that are not wide.
-func (t *Table) decideRound(held *turn, at Stamp, ops []Op, out []Decision) {
-	var r round
+// decideBatch carries out up to roundOps operations that are not wide.
+func (t *Table) decideBatch(held *lockCursor, at Stamp, ops []Op, out []Decision) {
+	var r shardBatch
 	r.sort(t, ops)
 	for _, i := range r.first {
 		for ; i != noOp; i = r.next[i] {
 			s := r.in[i]
 			if held.enter(s) {
-				r.fetch(s, i, ops)
+				r.prefetch(s, i, ops)
 			}
 			s.enter(at)
 			s.do(r.hash[i], &ops[i], &out[i])

@@ -20,11 +20,11 @@ import (
 // is not answered here is not answered either: it must come after it.
 func (t *Table) Denials(at Stamp, ops []Op, out []Decision, denied []bool) (n int) {
 	l := denialLook{t: t, at: at}
-	defer l.held.leave()
+	defer l.cursor.leave()
 	for len(ops) > 0 {
 		k := t.policyless(ops)
 		if k > 0 {
-			n += l.round(ops[:k], out, denied)
+			n += l.decideBatch(ops[:k], out, denied)
 		} else if k, denied[0] = 1, l.check(&ops[0], &out[0]); denied[0] {
 			n++
 		}
@@ -37,16 +37,16 @@ func (t *Table) Denials(at Stamp, ops []Op, out []Decision, denied []bool) (n in
 type denialLook struct {
 	t            *Table
 	at           Stamp
-	held         turn
+	cursor       lockCursor
 	waiting      keySet // of operations that are not answered
 	policiesWait bool   // behind a change of one
 	allWait      bool   // behind a change of what is blocked everywhere
 }
 
-// policyless is how many operations, at most those of a round, come before the first that
-// knows of policies, or changes what is blocked everywhere.
+// policyless is how many operations, at most those of a shard batch, come before the
+// first that knows of policies, or changes what is blocked everywhere.
 func (t *Table) policyless(ops []Op) int {
-	n := min(len(ops), roundOps)
+	n := min(len(ops), batchOps)
 	for i := range n {
 		if c := ops[i].Code; c == OpCheck || c == OpPolicy || c >= OpReserve || t.changesEverywhere(&ops[i]) {
 			return i
@@ -55,15 +55,15 @@ func (t *Table) policyless(ops []Op) int {
 	return n
 }
 
-// round looks at plain operations in the order of their shards, like decideRound.
-func (l *denialLook) round(ops []Op, out []Decision, denied []bool) (n int) {
-	var r round
+// decideBatch looks at plain operations in the order of their shards, like Table.decideBatch.
+func (l *denialLook) decideBatch(ops []Op, out []Decision, denied []bool) (n int) {
+	var r shardBatch
 	r.sort(l.t, ops)
 	for _, i := range r.first {
 		for ; i != noOp; i = r.next[i] {
-			if l.held.enter(r.in[i]) {
+			if l.cursor.enter(r.in[i]) {
 				r.in[i].look(l.at)
-				r.fetch(r.in[i], i, ops)
+				r.prefetch(r.in[i], i, ops)
 			}
 			if denied[i] = l.plain(r.in[i], r.hash[i], &ops[i], &out[i]); denied[i] {
 				n++
@@ -77,7 +77,7 @@ func (l *denialLook) round(ops []Op, out []Decision, denied []bool) (n int) {
 func (l *denialLook) plain(s *shard, h uint64, op *Op, d *Decision) bool {
 	home := h
 	if Reserved(op.Key) { // a check on its key must come after
-		home = l.t.hashKey(homeOf(op.Key))
+		home = l.t.hashKey(routingKey(op.Key))
 	}
 	c := store.Cell{Hash: h, Key: op.Key}
 	if l.allWait || l.waiting.has(home) || !op.mayBeDenial() || !s.denies(&c, op, d) {
@@ -91,7 +91,7 @@ func (l *denialLook) plain(s *shard, h uint64, op *Op, d *Decision) bool {
 
 // check is plain for an operation that knows of policies.
 func (l *denialLook) check(op *Op, d *Decision) bool {
-	if !l.allWait && !l.policiesWait && l.t.deniesCheck(l.at, op, d, &l.held, &l.waiting) {
+	if !l.allWait && !l.policiesWait && l.t.deniesCheck(l.at, op, d, &l.cursor, &l.waiting) {
 		return true
 	}
 	l.t.await(&l.waiting, op)
@@ -109,18 +109,18 @@ func (op *Op) mayBeDenial() bool {
 // keySet is a set of keys by their hashes; it may also have keys that were not added.
 type keySet [64]uint64
 
-// place takes bits of a hash which choose neither shard nor segment of small tables.
-func (k *keySet) place(h uint64) (word *uint64, bit uint64) {
+// bit takes bits of a hash which choose neither shard nor segment of small tables.
+func (k *keySet) bit(h uint64) (word *uint64, bit uint64) {
 	return &k[h>>26%64], 1 << (h >> 20 % 64)
 }
 
 func (k *keySet) add(h uint64) {
-	word, bit := k.place(h)
+	word, bit := k.bit(h)
 	*word |= bit
 }
 
 func (k *keySet) has(h uint64) bool {
-	word, bit := k.place(h)
+	word, bit := k.bit(h)
 	return *word&bit != 0
 }
 
@@ -213,7 +213,7 @@ func (t *Table) awaited(waiting *keySet, op *Op) bool {
 }
 
 // deniesCheck is the part of Denials that concerns a check.
-func (t *Table) deniesCheck(at Stamp, op *Op, d *Decision, held *turn, waiting *keySet) bool {
+func (t *Table) deniesCheck(at Stamp, op *Op, d *Decision, held *lockCursor, waiting *keySet) bool {
 	if !op.mayBeDenial() || t.awaited(waiting, op) {
 		return false
 	}

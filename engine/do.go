@@ -75,7 +75,7 @@ func (s *shard) carryOut(h uint64, op *Op, d *Decision) bool {
 	case OpForgive:
 		return s.forgive(op, d)
 	default:
-		return s.settle(h, op, d)
+		return s.adjust(h, op, d)
 	}
 	c := store.Cell{Hash: h, Key: op.Key}
 	s.Open(&c)
@@ -122,7 +122,7 @@ func (s *shard) take(c *store.Cell, op *Op, d *Decision) bool {
 
 // evaluate decides under the operation's limit and returns what it leaves behind if admitted
 // or, under another limit than before, denied.
-func evaluate(s *store.Store, c *store.Cell, op *Op, d *Decision) nextState {
+func evaluate(s *store.Store, c *store.Cell, op *Op, d *Decision) outcome {
 	switch op.Limit.Algorithm {
 	case FixedWindow:
 		return evaluateFixed(s, c, op, d)

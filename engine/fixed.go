@@ -2,7 +2,7 @@ package engine
 
 import "github.com/weir-project/weir/engine/internal/store"
 
-func evaluateFixed(s *store.Store, c *store.Cell, op *Op, d *Decision) nextState {
+func evaluateFixed(s *store.Store, c *store.Cell, op *Op, d *Decision) outcome {
 	var w store.FixedWindow
 	if c.Live {
 		old := s.Limits.At(c.Entry.Limit())
@@ -25,7 +25,7 @@ func evaluateFixed(s *store.Store, c *store.Cell, op *Op, d *Decision) nextState
 			d.RetryMs = s.SpanMs(w.EndNs)
 		}
 	}
-	return nextState{uint64(w.EndNs), uint64(w.Used), 0}
+	return outcome{uint64(w.EndNs), uint64(w.Used), 0}
 }
 
 // windowEnd is where the window that begins or runs now ends.

@@ -10,13 +10,13 @@ import (
 
 // A hold takes units before the true cost of a request is known (OpReserve), and is
 // settled once it is (OpCommit) or called off (OpCancel). It consists of a record under
-// its id (this file) and of a claim in every limiter it took from (claims.go).
+// its id (this file) and of an allocation in every limiter that it took from (package store).
 //
 //	none ── OpReserve ─▶ held ─┬─ OpCommit ─▶ settled ───┐
 //	                           ├─ OpCancel ─▶ cancelled ─┼─ IDLifetime ─▶ none
 //	                           └─ its end ──▶ ended ─────┘
 //
-// Claims end by themselves: nothing has to be done for a hold at its end. One that has
+// Allocations end by themselves: nothing has to be done for a hold at its end. One that has
 // ended or was cancelled has given everything back. An OpCommit that comes then all the
 // same takes its units anew and settles the hold: they were used, and a limit that did not
 // count them would have let through too much.
@@ -71,11 +71,11 @@ func (s *shard) commit(op *Op, d *Decision) bool {
 	}
 	more := op.Cost
 	if x.Phase == store.HoldOpen && s.NowNs < x.EndsNs {
-		s.t.release(op.Key, &x, x.Units-min(op.Cost, x.Units))
+		s.t.releaseHold(op.Key, &x, x.Units-min(op.Cost, x.Units))
 		more -= min(op.Cost, x.Units)
 	}
 	x.Phase, x.Actual, x.Left = store.HoldSettled, op.Cost, s.checker.charge(s, &x, more)
-	s.keepHold(&c, &x)
+	s.storeHold(&c, &x)
 	*d = Decision{Allowed: 1, Remaining: x.Left}
 	return true
 }
@@ -90,22 +90,22 @@ func (s *shard) cancel(op *Op, d *Decision) bool {
 	if d.Allowed = arith.OneIf(x.Phase == store.HoldCancelled); x.Phase != store.HoldOpen || s.NowNs >= x.EndsNs {
 		return false
 	}
-	s.t.release(op.Key, &x, x.Units)
+	s.t.releaseHold(op.Key, &x, x.Units)
 	x.Phase, d.Allowed = store.HoldCancelled, 1
-	s.keepHold(&c, &x)
+	s.storeHold(&c, &x)
 	return true
 }
 
-// keepHold keeps what became of a hold, for whoever asks again.
-func (s *shard) keepHold(c *store.Cell, x *store.Hold) {
+// storeHold keeps what became of a hold, for whoever asks again.
+func (s *shard) storeHold(c *store.Cell, x *store.Hold) {
 	x.ForgetNs = arith.AddNs(s.NowNs, s.t.opts.IDLifetimeNs)
 	x.Write(c.Entry.State())
 	c.Relink = true
 	s.Touched(c)
 }
 
-// release gives units back to all limiters that a hold took from.
-func (t *Table) release(id []byte, x *store.Hold, units int64) {
+// releaseHold gives units back to all limiters that a hold took from.
+func (t *Table) releaseHold(id []byte, x *store.Hold, units int64) {
 	for _, p := range x.Pairs {
 		for limit := range MaxPolicyLimits {
 			if p.Took>>limit&1 == 0 {
@@ -113,7 +113,7 @@ func (t *Table) release(id []byte, x *store.Hold, units int64) {
 			}
 			name := append([]byte(cellPrefix(string(p.Policy), limit)), p.Key...)
 			h, s := t.find(name)
-			s.settleGone() // of a change in the same atomic step
+			s.flushForgotten() // of a change in the same atomic step
 			c := store.Cell{Hash: h, Key: name}
 			s.Open(&c)
 			s.BringUp(&c)
@@ -180,15 +180,15 @@ func (s *shard) reserve(h uint64, op *Op, d *Decision) bool {
 		k.deny(op, d)
 		return false
 	}
-	if k.crowded() {
+	if k.full() {
 		d.Status = TooManyHolders
 		return false
 	}
 	return k.hold(s, op, d, home, &c)
 }
 
-// crowded reports whether a limit has as many claims as it may have.
-func (k *checker) crowded() bool {
+// full reports whether a limit has as many allocations as it may have.
+func (k *checker) full() bool {
 	return slices.ContainsFunc(k.parts, func(x part) bool {
 		claims := x.s.OpenAllocations(&x.c)
 		return claims.Ref != 0 && leases.Read(claims.Entry.State()).Count >= MaxHolders
@@ -222,18 +222,18 @@ func (k *checker) hold(s *shard, op *Op, d *Decision, home *shard, c *store.Cell
 		return false
 	}
 	x.Answer = d.pack()
-	k.claim(op, &x)
+	k.allocate(op, &x)
 	x.Write(c.Entry.State()) // the answer, and what was taken
 	return true
 }
 
-// claim notes what a hold took in the limiters, and in the hold which they are.
-func (k *checker) claim(op *Op, x *store.Hold) {
+// allocate notes what a hold took in the limiters, and in the hold which they are.
+func (k *checker) allocate(op *Op, x *store.Hold) {
 	for i := range k.groups {
 		g := &k.groups[i]
 		for j := g.from; j < g.to && g.fits; j++ {
 			p := &k.parts[j]
-			p.reopen() // which voids the claims on another limit
+			p.reopen() // which voids the allocations on another limit
 			p.s.AddAllocation(&p.c, op.ID, op.Cost, x.EndsNs)
 			x.Pairs[p.pair].Took |= 1 << p.limit
 		}

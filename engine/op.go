@@ -25,16 +25,16 @@ const (
 	OpBlock                         // deny every decision for TTLNs (Never: until unblocked); Text is the reason
 	OpUnblock                       // lift the block
 	OpIncr                          // add to a Counter as Incr says
-	OpForget                        // give the limiter up for room: OpReset, but counted as an eviction; with an ID only what is remembered of it
+	OpForget                        // evict the limiter: OpReset, but counted as an eviction; with an ID only its answer
 	OpCheck                         // decide under policies: Text for Key, and Also
-	OpPolicy                        // change the policy that Key names as Policy says; TTLNs is how long an override lasts, 0 for ever
+	OpPolicy                        // change the policy that Key names as Policy says; TTLNs: of an override, 0 for ever
 	OpScript                        // do what the script of another library does
 	OpReserve                       // as OpCheck, and keep what was taken for a hold named ID, for TTLNs
 	OpCommit                        // settle the hold that Key names: Cost is what was used of it
 	OpCancel                        // call off the hold that Key names
 	OpBlockEverywhere               // as OpBlock, and on every key that ends in '|' and this one; see blocksEverywhere
-	OpForgive                       // forget the strikes of policies for their keys, and end their penalties: Text for Key, and Also
-	OpResetPolicy                   // forget all limiters that a policy has for one key: the one that Key names, and those of its other limits
+	OpForgive                       // forget strikes and end penalties of policies: Text for Key, and Also
+	OpResetPolicy                   // forget all limiters of a policy for one key; Key names one of them
 	NumOps
 )
 
@@ -42,8 +42,10 @@ const (
 // kept. The caller has checked every argument against the bounds of this
 // package; the engine does not check them again.
 type Op struct {
-	Code    OpCode
-	Partial bool   // OpTake, OpCheck: grant as many units as fit, up to Cost; OpBlock, OpUnblock: leave a block everywhere as it is
+	Code OpCode
+	// Partial: OpTake and OpCheck grant as many units as fit, up to Cost; OpBlock and
+	// OpUnblock leave a block everywhere as it is.
+	Partial bool
 	Dry     bool   // OpTake, OpCheck: answer, and change nothing
 	High    bool   // OpCheck: may take what policies keep for high priority
 	forced  bool   // take what there is no room for too, as far as the algorithm can hold it

@@ -59,7 +59,7 @@ type Policy struct {
 	prefixes []string       // of the names of its limiters, by limit
 	hash     uint64         // of its name, see Table.ready
 	layout   layout         // Layout, read
-	simple   bool           // the same limits bind whatever the key, and are foreseen or only one
+	simple   bool           // the same limits bind whatever the key, and can be previewed or are only one
 	tally    *tally
 }
 
@@ -86,9 +86,9 @@ func (o *Override) Glob() bool { return IsGlob([]byte(o.Pattern)) }
 // accepted.
 func (p *Policy) Validate() error {
 	switch {
-	case !soundName(p.Name):
+	case !validName(p.Name):
 		return fmt.Errorf("%w: a name is made of 1 to %d letters, digits, or one of -_.: each", ErrPolicy, MaxPolicyLen)
-	case p.Owner != "" && !soundName(p.Owner):
+	case p.Owner != "" && !validName(p.Owner):
 		return fmt.Errorf("%w: an owner is made of 1 to %d letters, digits, or one of -_.: each", ErrPolicy, MaxPolicyLen)
 	case p.RetryNs < 0 || p.RetryNs > MaxWindowNs:
 		return fmt.Errorf("%w: RETRYAFTER must be at most 366 days", ErrPolicy)
@@ -125,9 +125,9 @@ func (p *Policy) Validate() error {
 }
 
 // IsPolicyName reports whether a policy may have this name.
-func IsPolicyName(name []byte) bool { return soundName(string(name)) }
+func IsPolicyName(name []byte) bool { return validName(string(name)) }
 
-func soundName(name string) bool {
+func validName(name string) bool {
 	for i := range len(name) {
 		c := name[i]
 		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
@@ -143,20 +143,21 @@ func validLimits(limits []PolicyLimit) error {
 		return fmt.Errorf("%w: at most %d limits", ErrPolicy, MaxPolicyLimits)
 	}
 	for i := range limits {
-		if !limits[i].sound() {
+		if !limits[i].valid() {
 			return fmt.Errorf("%w: limit %d is out of bounds", ErrPolicy, i+1)
 		}
 	}
 	return nil
 }
 
-// sound reports whether the arithmetic holds for a limit.
-func (l *PolicyLimit) sound() bool {
+// valid reports whether the arithmetic holds for a limit.
+func (l *PolicyLimit) valid() bool {
 	within := func(v, low, high int64) bool { return low <= v && v <= high }
 	r := l.Limit.Rate
 	rated := within(r.Units, 1, MaxUnits) && within(r.PerNs, 1, MaxWindowNs)
 	windowed := within(l.Limit.WindowNs, 1, MaxWindowNs)
-	if (l.Limit.Steps != "") != (l.Limit.Algorithm == Strike) || !l.Limit.Strikes.ValidFor(l.Limit.Algorithm) || !within(l.Limit.Max, 0, MaxUnits) || !within(l.WaitNs, 0, MaxWindowNs) {
+	if (l.Limit.Steps != "") != (l.Limit.Algorithm == Strike) || !l.Limit.Strikes.ValidFor(l.Limit.Algorithm) ||
+		!within(l.Limit.Max, 0, MaxUnits) || !within(l.WaitNs, 0, MaxWindowNs) {
 		return false
 	}
 	switch l.Limit.Algorithm {
@@ -166,8 +167,8 @@ func (l *PolicyLimit) sound() bool {
 		return rated
 	case FixedWindow:
 		calendar := l.Limit.Mode >= Day && l.Limit.Mode <= Year
-		return l.Limit.Max > 0 && l.Limit.Mode <= Forever && (windowed || l.Limit.Mode >= Day) && calendar == (l.Zone != nil) &&
-			(l.Zone == nil || l.Zone.Valid())
+		return l.Limit.Max > 0 && l.Limit.Mode <= Forever && (windowed || l.Limit.Mode >= Day) &&
+			calendar == (l.Zone != nil) && (l.Zone == nil || l.Zone.Valid())
 	case SlidingLog:
 		return windowed && within(l.Limit.Max, 1, MaxLogUnits)
 	case SlidingCounter:

@@ -35,7 +35,7 @@ func (t *Table) changePolicy(nowNs int64, op *Op, d *Decision) {
 		t.policyChanged(string(op.Key))
 	}
 	if old != nil && keep < old.most() {
-		t.forgetUsage(gone{old.Name, keep})
+		t.forgetUsage(forgottenUsage{old.Name, keep})
 	}
 }
 
@@ -170,11 +170,11 @@ func (t *Table) loadPolicy(name string, value []byte) (bool, error) {
 }
 
 // forgetUsage tells all shards, which the caller has locked.
-func (t *Table) forgetUsage(what gone) {
+func (t *Table) forgetUsage(what forgottenUsage) {
 	for i := range t.shards {
 		s := &t.shards[i]
-		if s.gone = append(s.gone, what); len(s.gone) >= maxGone {
-			s.forgetGone()
+		if s.forgotten = append(s.forgotten, what); len(s.forgotten) >= maxForgotten {
+			s.forgetUsage()
 		}
 	}
 }

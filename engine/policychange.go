@@ -36,7 +36,7 @@ type PolicyChange struct {
 
 // Sound reports whether a table can carry the change out for the policy of this name.
 func (c *PolicyChange) Sound(name []byte) bool {
-	if c.Do >= numPolicyDos || !soundName(string(name)) {
+	if c.Do >= numPolicyDos || !validName(string(name)) {
 		return false
 	}
 	if !c.If && c.Version != 0 || c.Own && c.Do != PolicySet || !c.Own && c.Terms != nil && c.Terms.Owner != "" {
@@ -46,7 +46,8 @@ func (c *PolicyChange) Sound(name []byte) bool {
 	case PolicySet:
 		return c.Terms != nil && len(c.Terms.Overrides) == 0 && c.validAs(name)
 	case PolicyOverride, PolicyUnoverride:
-		return c.Terms != nil && len(c.Terms.Overrides) == 1 && c.Terms.Layout == "" && c.Terms.ReportNs == 0 && c.validAs(name)
+		return c.Terms != nil && len(c.Terms.Overrides) == 1 && c.Terms.Layout == "" && c.Terms.ReportNs == 0 &&
+			c.validAs(name)
 	}
 	return c.Terms == nil
 }
@@ -73,7 +74,8 @@ func (c *PolicyChange) apply(old *Policy, name string, nowNs, ttlNs int64) *Poli
 		return nil
 	case PolicySet:
 		t := c.Terms
-		next.Limits, next.Shadow, next.Disabled, next.RetryNs, next.Reserved = t.Limits, t.Shadow, t.Disabled, t.RetryNs, t.Reserved
+		next.Limits, next.Shadow, next.Disabled = t.Limits, t.Shadow, t.Disabled
+		next.RetryNs, next.Reserved = t.RetryNs, t.Reserved
 		next.Layout, next.ReportNs = t.Layout, t.ReportNs
 		if c.Own {
 			next.Owner = t.Owner

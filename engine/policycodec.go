@@ -15,7 +15,8 @@ import (
 // Format 2 has an owner, format 3 says which of the fields of later versions follow. A policy
 // is in the oldest format that has what it needs, so that older versions can read it.
 //
-//	policy   = format [fields] [owner] [layout] [reportNs] version flags retryNs reserved zones limits overrides(n, override ...)
+//	policy   = format [fields] [owner] [layout] [reportNs] version flags retryNs reserved
+//	           zones limits overrides(n, override ...)
 //	zones    = n (name changes(n, since the one before, offset ...)) ...
 //	limits   = n (algorithm limit waitNs zone(number from 1, or 0)) ...
 //	override = pattern untilNs limits
@@ -75,7 +76,8 @@ func (p *Policy) Append(b []byte) []byte {
 
 // fields says which fields of format 3 the policy needs.
 func (p *Policy) fields() int64 {
-	return arith.OneIf(p.Owner != "")*fieldOwner | arith.OneIf(p.Layout != "")*fieldLayout | arith.OneIf(p.ReportNs != 0)*fieldReport
+	return arith.OneIf(p.Owner != "")*fieldOwner | arith.OneIf(p.Layout != "")*fieldLayout |
+		arith.OneIf(p.ReportNs != 0)*fieldReport
 }
 
 func (e *policyEncoder) fields(p *Policy, fields int64) {
@@ -141,7 +143,7 @@ func (e *policyEncoder) limits(limits []PolicyLimit) {
 }
 
 // DecodePolicy reads what Append wrote. Nothing of b is kept. Any other bytes are
-// ErrStored; what it returns is sound, with a Name that the caller gives, but for
+// ErrStored; what it returns is valid, with a Name that the caller gives, but for
 // the number of its limits, which a change of overrides need not have.
 func DecodePolicy(name string, b []byte) (*Policy, error) {
 	d := policyDecoder{Decoder: codec.Decoder{B: b}}
@@ -150,7 +152,7 @@ func DecodePolicy(name string, b []byte) (*Policy, error) {
 	case policyFormat:
 	case ownedFormat:
 		p.Owner = d.text(MaxPolicyLen)
-		d.Bad = d.Bad || !soundName(p.Owner)
+		d.Bad = d.Bad || !validName(p.Owner)
 	case fieldsFormat:
 		d.fields(p)
 	default:
@@ -165,7 +167,8 @@ func DecodePolicy(name string, b []byte) (*Policy, error) {
 	}
 	p.Limits = d.limits()
 	for n := d.Within(0, MaxOverrides+MaxGlobs); n > 0 && !d.Bad; n-- {
-		p.Overrides = append(p.Overrides, Override{Pattern: d.text(MaxKeyLen), UntilNs: d.Within(1, Never), Limits: d.limits()})
+		o := Override{Pattern: d.text(MaxKeyLen), UntilNs: d.Within(1, Never), Limits: d.limits()}
+		p.Overrides = append(p.Overrides, o)
 	}
 	if d.Bad || len(d.B) > 0 {
 		return nil, fmt.Errorf("%w: policy %q", ErrStored, name)
@@ -185,7 +188,7 @@ func (d *policyDecoder) fields(p *Policy) {
 	d.Bad = d.Bad || fields&^fieldOwner == 0 // an older format has those
 	if fields&fieldOwner != 0 {
 		p.Owner = d.text(MaxPolicyLen)
-		d.Bad = d.Bad || !soundName(p.Owner)
+		d.Bad = d.Bad || !validName(p.Owner)
 	}
 	if fields&fieldLayout != 0 {
 		p.Layout = d.text(maxLayoutText)
@@ -200,7 +203,8 @@ func (d *policyDecoder) zone() *Zone {
 	last := int64(0)
 	for n := d.Within(0, MaxZoneChanges); n > 0 && !d.Bad; n-- {
 		last += d.Within(-1<<40, 1<<40) // seconds; a calendar ends long before
-		z.Changes = append(z.Changes, ZoneChange{AtSec: last, OffsetSec: d.Within(-calendar.MaxOffsetSec, calendar.MaxOffsetSec)})
+		offset := d.Within(-calendar.MaxOffsetSec, calendar.MaxOffsetSec)
+		z.Changes = append(z.Changes, ZoneChange{AtSec: last, OffsetSec: offset})
 	}
 	return z
 }
@@ -211,7 +215,7 @@ func (d *policyDecoder) limits() (limits []PolicyLimit) {
 		if zone := d.Within(0, int64(len(d.zones))); zone > 0 && !d.Bad {
 			l.Zone = d.zones[zone-1]
 		}
-		d.Bad = d.Bad || !l.sound()
+		d.Bad = d.Bad || !l.valid()
 		limits = append(limits, l)
 	}
 	return limits

@@ -92,10 +92,10 @@ func (p *Policy) ready(counts *tally) *Policy {
 			p.exact[p.Overrides[i].Pattern] = i
 		}
 	}
-	p.simple = len(p.Overrides) == 0 && !p.Shadow && !p.Disabled && p.foreseen()
+	p.simple = len(p.Overrides) == 0 && !p.Shadow && !p.Disabled && p.previewable()
 	p.layout = layout{}
 	if p.Layout != "" {
-		p.layout, _ = parseLayout(p.Layout, p.Name) // Validate has found it sound
+		p.layout, _ = parseLayout(p.Layout, p.Name) // Validate has found it valid
 	}
 	p.prefixes = nil
 	for i := range p.most() {
@@ -143,9 +143,9 @@ func (p *Policy) Counts() (c PolicyCounts) {
 	return c
 }
 
-// foreseen reports whether the policy has one limit, but not of strikes, or only limits
+// previewable reports whether the policy has one limit, but not of strikes, or only limits
 // that next knows.
-func (p *Policy) foreseen() bool {
+func (p *Policy) previewable() bool {
 	if len(p.Limits) == 1 {
 		return p.Limits[0].Limit.Algorithm != Strike
 	}

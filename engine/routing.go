@@ -40,18 +40,18 @@ func (t *Table) everyShard(list []int) []int {
 	return list
 }
 
-// placesOfHold adds the shards of the keys of a hold to a list.
-func (t *Table) placesOfHold(id []byte, list []int) []int {
-	t.shards[t.placeOf(id)].mu.Lock()
-	defer t.shards[t.placeOf(id)].mu.Unlock()
-	return t.places(id, list)
+// shardsOfHold adds the shards of the keys of a hold to a list.
+func (t *Table) shardsOfHold(id []byte, list []int) []int {
+	t.shards[t.shardNumber(id)].mu.Lock()
+	defer t.shards[t.shardNumber(id)].mu.Unlock()
+	return t.shardsOfOpenHold(id, list)
 }
 
-// places is placesOfHold for who has locked the shard of the id.
-func (t *Table) places(id []byte, list []int) []int {
+// shardsOfOpenHold is placesOfHold for who has locked the shard of the id.
+func (t *Table) shardsOfOpenHold(id []byte, list []int) []int {
 	if _, c := t.openHold(id); c.Ref != 0 {
 		for _, p := range store.ReadHold(c.Entry.State()).Pairs {
-			list = append(list, t.placeOf(p.Key))
+			list = append(list, t.shardNumber(p.Key))
 		}
 	}
 	return list
@@ -64,7 +64,7 @@ func (t *Table) holdsWithin(ops []Op, locked []int) bool {
 		if ops[i].Code != OpCommit && ops[i].Code != OpCancel {
 			continue
 		}
-		for _, place := range t.places(ops[i].Key, nil) {
+		for _, place := range t.shardsOfOpenHold(ops[i].Key, nil) {
 			if _, ok := slices.BinarySearch(locked, place); !ok {
 				return false
 			}
@@ -79,7 +79,7 @@ func (t *Table) shardOf(full uint64) *shard { return &t.shards[full>>(64-t.shard
 // find returns a name's hash within its shard, and the shard.
 func (t *Table) find(name []byte) (uint64, *shard) {
 	if name[0] == reservedPrefix[0] {
-		if home := homeOf(name); len(home) < len(name) {
+		if home := routingKey(name); len(home) < len(name) {
 			return t.hashKey(name), t.shardOf(maphash.Bytes(t.seed, home))
 		}
 	}
@@ -87,13 +87,13 @@ func (t *Table) find(name []byte) (uint64, *shard) {
 	return full << t.shardBits, t.shardOf(full)
 }
 
-// placeOf is the number of a name's shard.
-func (t *Table) placeOf(name []byte) int {
-	return int(maphash.Bytes(t.seed, homeOf(name)) >> (64 - t.shardBits))
+// shardNumber is the number of a name's shard.
+func (t *Table) shardNumber(name []byte) int {
+	return int(maphash.Bytes(t.seed, routingKey(name)) >> (64 - t.shardBits))
 }
 
-// homeOf returns the key in whose shard a limiter has its place.
-func homeOf(name []byte) []byte {
+// routingKey returns the key in whose shard a limiter has its place.
+func routingKey(name []byte) []byte {
 	if name[0] == reservedPrefix[0] {
 		if _, _, key, ok := SplitName(name); ok {
 			return key
@@ -108,7 +108,7 @@ func homeOf(name []byte) []byte {
 func (t *Table) hashKey(name []byte) uint64 {
 	if name[0] == reservedPrefix[0] {
 		if policy, limit, key, ok := SplitName(name); ok {
-			return besideKey(t.hashKey(key), t.hashPolicy(policy), limit)
+			return limiterHash(t.hashKey(key), t.hashPolicy(policy), limit)
 		}
 	}
 	return maphash.Bytes(t.seed, name) << t.shardBits
@@ -120,9 +120,9 @@ func (t *Table) hashPolicy(name []byte) uint64 {
 	return maphash.Bytes(t.policySeed, name) << t.shardBits
 }
 
-// besideKey is the hash of the limiter of a policy's limit for a key. The limiters of one
+// limiterHash is the hash of the limiter of a policy's limit for a key. The limiters of one
 // policy for one key are in neighbouring groups of one segment, two in each, with
 // different tags: a check finds all in as much memory as one or two.
-func besideKey(key, policy uint64, limit int) uint64 {
+func limiterHash(key, policy uint64, limit int) uint64 {
 	return key ^ policy ^ uint64(limit&1)<<store.TagShift ^ uint64(limit>>1)<<store.GroupShift
 }

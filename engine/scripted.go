@@ -14,7 +14,7 @@ var refusals = [...]Status{
 
 // script carries out OpScript.
 func (s *shard) script(c *store.Cell, op *Op, d *Decision) bool {
-	run := script.NewRun(s.NowNs, op.Script, &s.Slab, s.kept)
+	run := script.NewRun(s.NowNs, op.Script, &s.Slab, s.scriptBuffer)
 	if c.Live {
 		if d.Status = refusals[run.Open(scriptState(c))]; d.Status != OK {
 			return false
@@ -25,16 +25,18 @@ func (s *shard) script(c *store.Cell, op *Op, d *Decision) bool {
 	} else {
 		d.Status = refusals[run.Do()]
 	}
-	s.kept = run.Buffer()
+	s.scriptBuffer = run.Buffer()
 	if d.Status != OK {
 		return false
 	}
-	changed := s.leave(c, &run, d)
+	changed := s.applyRun(c, &run, d)
 	if d.Status != OK {
 		return false
 	}
 	a := &run.Answer
-	*d = Decision{Allowed: arith.OneIf(run.Admitted), Remaining: a[0], RetryMs: a[1], ResetMs: a[2], Limit: a[3], Value: run.Said}
+	*d = Decision{
+		Allowed: arith.OneIf(run.Admitted), Remaining: a[0], RetryMs: a[1], ResetMs: a[2], Limit: a[3], Value: run.Said,
+	}
 	s.decided.count(Scripted, run.Admitted)
 	s.heavy.Weigh(s.NowNs, c.Hash, c.Key, 1, d.verdict()) // scripts do not say how many units
 	return changed
@@ -48,15 +50,15 @@ func scriptState(c *store.Cell) []byte {
 	return nil
 }
 
-// leave makes the cell's entry what a run left behind, and reports whether it changed.
-func (s *shard) leave(c *store.Cell, run *script.Run, d *Decision) bool {
+// applyRun makes the cell's entry what a run left behind, and reports whether it changed.
+func (s *shard) applyRun(c *store.Cell, run *script.Run, d *Decision) bool {
 	switch {
 	case run.Effect == script.Looked, run.Effect == script.Deleted && !c.Live:
 		return false
 	case run.Effect == script.Deleted:
 		s.Drop(c)
 		return true
-	case !s.keepRecord(c, run):
+	case !s.storeRun(c, run):
 		d.Status = OutOfMemory
 		return false
 	}
@@ -65,8 +67,8 @@ func (s *shard) leave(c *store.Cell, run *script.Run, d *Decision) bool {
 	return true
 }
 
-// keepRecord makes a run's record that of the cell's entry, and sees to its bytes.
-func (s *shard) keepRecord(c *store.Cell, run *script.Run) bool {
+// storeRun makes a run's record that of the cell's entry, and sees to its bytes.
+func (s *shard) storeRun(c *store.Cell, run *script.Run) bool {
 	room := func(n int) bool { return s.AdmitBytes(n, c.Ref) }
 	if !run.Prepare(scriptState(c), room) || !s.Ensure(c, uint8(Scripted), store.StateLens[Scripted]) {
 		run.Discard()

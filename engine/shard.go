@@ -13,15 +13,15 @@ import (
 type shard struct {
 	mu sync.Mutex
 	store.Store
-	t       *Table
-	number  int // among the table's shards
-	heavy   heavy.Counter
-	decided decided
-	scratch [2 + MaxNameLen + MaxIDLen]byte // for the key of a token
-	gone    []gone                          // what is to be forgotten before anything else
-	kept    []byte                          // the bytes that a script found
-	fetched uint64                          // keeps prefetches from being optimized away
-	checker checker                         // for the first of the shards of a check
+	t            *Table
+	number       int // among the table's shards
+	heavy        heavy.Counter
+	decided      decided
+	scratch      [2 + MaxNameLen + MaxIDLen]byte // for the key of a token
+	forgotten    []forgottenUsage                // what is to be forgotten before anything else
+	scriptBuffer []byte                          // the bytes that a script found
+	fetched      uint64                          // keeps prefetches from being optimized away
+	checker      checker                         // for the first of the shards of a check
 }
 
 // decided are the shard's share of Stats that decisions count.
@@ -35,7 +35,7 @@ func (s *shard) init(t *Table) {
 	s.t = t
 	s.Reset(&t.memory, t.opts.TrackChanges, t.hashKey, s.noteBlock)
 	s.decided = decided{}
-	s.gone = nil
+	s.forgotten = nil
 	s.heavy = heavy.NewCounter()
 }
 
@@ -52,7 +52,7 @@ func (s *shard) arrive(at Stamp) {
 // enter readies the shard for an operation at the stamp.
 func (s *shard) enter(at Stamp) {
 	s.arrive(at)
-	s.settleGone()
+	s.flushForgotten()
 	if s.Wheel.Due(s.NowNs - store.IdleGraceNs) {
 		s.Collect(collectPerOp)
 	}
@@ -65,7 +65,7 @@ func (s *shard) enter(at Stamp) {
 
 // look moves a locked shard to a stamp until unlock.
 func (s *shard) look(at Stamp) {
-	s.settleGone()
+	s.flushForgotten()
 	s.BeginLook(at.NowNs, at.WallOffsetNs)
 }
 
@@ -85,7 +85,7 @@ func (s *shard) visit(at Stamp, visit func(*shard)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.NowNs = max(s.NowNs, at.NowNs)
-	s.settleGone()
+	s.flushForgotten()
 	visit(s)
 }
 
@@ -93,7 +93,7 @@ func (s *shard) visit(at Stamp, visit func(*shard)) {
 func (s *shard) drainSome(b *store.Batch, n int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.settleGone()
+	s.flushForgotten()
 	return s.DrainBatch(b, n)
 }
 

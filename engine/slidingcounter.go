@@ -26,7 +26,7 @@ func retryAtNs(w store.SlidingCounter, l *Limit, want int64) int64 {
 	return w.StartNs + l.WindowNs + fallsToNs(w.Cur, left, l.WindowNs)
 }
 
-func evaluateSlidingCounter(s *store.Store, c *store.Cell, op *Op, d *Decision) nextState {
+func evaluateSlidingCounter(s *store.Store, c *store.Cell, op *Op, d *Decision) outcome {
 	l := &op.Limit
 	w := store.SlidingCounter{StartNs: alignedStart(s, l.WindowNs)}
 	if c.Live {
@@ -47,5 +47,5 @@ func evaluateSlidingCounter(s *store.Store, c *store.Cell, op *Op, d *Decision) 
 			d.RetryMs = s.SpanMs(retryAtNs(w, l, op.want()))
 		}
 	}
-	return nextState{uint64(w.StartNs), uint64(w.Prev), uint64(w.Cur)}
+	return outcome{uint64(w.StartNs), uint64(w.Prev), uint64(w.Cur)}
 }

@@ -12,7 +12,7 @@ import (
 // something Drain wrote. Loading does not mark the entry as changed. It may run in many
 // goroutines; what concerns one key comes in order.
 func (t *Table) Load(at Stamp, key, value []byte) (bool, error) {
-	if len(value) == 0 || !soundStorageKey(key) {
+	if len(value) == 0 || !validStorageKey(key) {
 		return false, ErrStored
 	}
 	if key[0] == policyClass {
@@ -37,7 +37,7 @@ func (t *Table) Load(at Stamp, key, value []byte) (bool, error) {
 // Unload takes a stored entry out again: a Change without a value. None of that key is
 // as good.
 func (t *Table) Unload(key []byte) error {
-	if !soundStorageKey(key) {
+	if !validStorageKey(key) {
 		return ErrStored
 	}
 	if key[0] == policyClass {
@@ -55,7 +55,7 @@ func (t *Table) Unload(key []byte) error {
 	return nil
 }
 
-func soundStorageKey(key []byte) bool {
+func validStorageKey(key []byte) bool {
 	return len(key) >= 2 && len(key) <= 1+2+MaxNameLen+MaxIDLen
 }
 
@@ -73,7 +73,7 @@ func (t *Table) stored(key []byte) (*shard, store.Cell, error) {
 			return nil, c, ErrStored
 		}
 	}
-	s := &t.shards[t.placeOf(shardKey)]
+	s := &t.shards[t.shardNumber(shardKey)]
 	c.Hash = t.hashKey(c.Key)
 	s.mu.Lock()
 	s.Open(&c)
@@ -144,11 +144,11 @@ func (t *Table) StateHash(at Stamp) (sum uint64) {
 	}
 }
 
-// Renew marks entries as changed though they are not, for a store that keeps changes in
-// the order in which they came: what was drained before a whole round of Renew began is
-// then of no more use to it. A round begins at cursor 0 and goes on with the cursor
-// returned, at least the given number of entries at a time, until that is 0. What comes
-// and goes meanwhile may be left out: Drain hands it out anyway. One caller at a time.
+// Renew sets the dirty bits of entries that have not changed, for storage that keeps changes
+// in the order in which they came: it no longer needs what was drained before a whole rewrite
+// pass began. A pass begins at cursor 0 and goes on with the cursor returned, at least the
+// given number of entries at a time, until that is 0. A pass may leave out entries that come
+// or go meanwhile: Drain hands them out anyway. One caller at a time.
 func (t *Table) Renew(cursor uint64, entries int) (next uint64) {
 	if cursor == 0 {
 		t.renewPolicies()
@@ -179,6 +179,7 @@ func (t *Table) Usage() (entries, bytes int64) {
 	return entries, bytes
 }
 
+// renew makes the next Drain hand an entry out, whole.
 func (s *shard) renew(r arena.Ref) {
 	store.UnkeepLog(s.Slab.At(r))
 	s.Changed(r)

@@ -117,9 +117,9 @@ func (s *shard) forgive(op *Op, d *Decision) bool {
 // forgiveKey forgets the strikes of a policy for a key with hash h, ends their penalties, and
 // returns how many limiters had some.
 func (s *shard) forgiveKey(h uint64, p *Policy, key []byte) (forgiven int64) {
-	s.settleGone() // of a change in the same atomic step
+	s.flushForgotten() // of a change in the same atomic step
 	for i := range p.most() {
-		c := store.Cell{Hash: besideKey(h, p.hash, i), Key: p.NameOf(i, key)}
+		c := store.Cell{Hash: limiterHash(h, p.hash, i), Key: p.NameOf(i, key)}
 		if s.Open(&c); !c.Live || c.Entry.Kind() != uint8(Strike) {
 			continue
 		}

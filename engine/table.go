@@ -33,7 +33,7 @@ const (
 
 	defaultShards = 16
 	// With eight shards a processor few callers meet at one, and a pipeline still has
-	// several operations for each, which is what makes them cheap (see round).
+	// several operations for each, which is what makes them cheap (see shardBatch).
 	shardsPerProcessor = 8
 	maxShards          = 1 << 15
 )
@@ -73,7 +73,10 @@ func NewTable(o Options) *Table {
 		o.IDLifetimeNs = defaultIDLifetimeNs
 	}
 	o.Shards = o.shardsWithin()
-	t := &Table{opts: o, seed: maphash.MakeSeed(), policySeed: maphash.MakeSeed(), shardBits: bits.TrailingZeros(uint(o.Shards))}
+	t := &Table{
+		opts: o, seed: maphash.MakeSeed(), policySeed: maphash.MakeSeed(),
+		shardBits: bits.TrailingZeros(uint(o.Shards)),
+	}
 	t.memory.Bound(o.MaxMemoryBytes, o.WhenFull, o.Shards)
 	t.policies.Store(newPolicies())
 	t.shards = make([]shard, o.Shards)

@@ -58,7 +58,8 @@ func prepare(s *store.Store, c *store.Cell, op *Op, d *Decision) bool {
 func ensureLimiter(s *store.Store, c *store.Cell, op *Op, d *Decision, blockLen int) bool {
 	a, l := op.Limit.Algorithm, &op.Limit
 	known := c.Ref != 0 && s.Limits.At(c.Entry.Limit()).Is(l)
-	if !known && !s.AdmitLimit(l, c.Ref) || !s.AdmitBytes(blockLen, c.Ref) || !s.Ensure(c, uint8(a), store.LimitStateLen(l)) {
+	if !known && !s.AdmitLimit(l, c.Ref) || !s.AdmitBytes(blockLen, c.Ref) ||
+		!s.Ensure(c, uint8(a), store.LimitStateLen(l)) {
 		*d = Decision{Status: OutOfMemory}
 		return false
 	}
@@ -92,12 +93,12 @@ func adopts(s *store.Store, c *store.Cell, op *Op, d *Decision) bool {
 	return fits && c.Live && !s.Limits.At(c.Entry.Limit()).Is(&op.Limit) && s.MayAddLimit(&op.Limit)
 }
 
-// nextState is the state that a decision leaves behind, of an algorithm whose state is a
-// few numbers, as many of these as it needs. It is found without changing anything, so that a check can decide under
-// all of its limits before it takes from any.
-type nextState struct{ a, b, c uint64 }
+// outcome is the state that a decision leaves behind, of an algorithm whose state is a
+// few numbers, as many of these as it needs. It is computed without changing anything, so
+// that a check can decide under all of its limits before it takes from any.
+type outcome struct{ a, b, c uint64 }
 
-func (n *nextState) write(e store.Entry) {
+func (n *outcome) write(e store.Entry) {
 	if store.IsBucket(e.Kind()) {
 		store.SetBucket(e, arith.Uint128{Hi: n.a, Lo: n.b})
 		return
@@ -112,7 +113,7 @@ func (n *nextState) write(e store.Entry) {
 
 // apply gives the cell's entry the next state of a decision, if it leaves one, and
 // reports whether something was taken.
-func apply(s *store.Store, c *store.Cell, op *Op, d *Decision, n nextState) bool {
+func apply(s *store.Store, c *store.Cell, op *Op, d *Decision, n outcome) bool {
 	if !prepare(s, c, op, d) {
 		return false
 	}

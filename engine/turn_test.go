@@ -13,9 +13,9 @@ import (
 func TestTurnLetsOthersIn(t *testing.T) {
 	table := NewTable(Options{Shards: 2})
 	one, two := &table.shards[0], &table.shards[1]
-	var held turn
+	var held lockCursor
 	locked := 0
-	for range 10 * turnOps {
+	for range 10 * opsPerLock {
 		locked += int(arith.OneIf(held.enter(one)))
 		require.False(t, one.mu.TryLock())
 	}

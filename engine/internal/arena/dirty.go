@@ -2,8 +2,8 @@ package arena
 
 import "math/bits"
 
-// A page keeps one mark for every four words. No entry is shorter than that, so no two of
-// them share a mark.
+// A page keeps one dirty bit for every four words. No slot that is marked is shorter than
+// that, so no two of them share a bit.
 const (
 	WordsPerDirtyBit = 4
 	dirtyBits        = (pageLen/8/WordsPerDirtyBit + 64) / 64 * 64 // 512
@@ -21,7 +21,7 @@ func (p *page) isDirty(word uint16) bool {
 }
 
 // setDirty notes that the entry in a slot changed. It reports whether the page had been
-// without marks and must be listed.
+// clean and must be listed.
 func (p *page) setDirty(word uint16) (first bool) {
 	i := word / WordsPerDirtyBit
 	p.dirty[i/64] |= 1 << (i % 64)
@@ -30,7 +30,7 @@ func (p *page) setDirty(word uint16) (first bool) {
 	return first
 }
 
-// takeDirty removes a mark and returns the word its slot begins with.
+// takeDirty clears a dirty bit and returns the word its slot begins with.
 func (p *page) takeDirty() (word uint16, ok bool) {
 	for i, m := range p.dirty {
 		if m == 0 {
@@ -43,14 +43,14 @@ func (p *page) takeDirty() (word uint16, ok bool) {
 	return 0, false
 }
 
-// wordOf returns the word that the slot of the lowest mark in m begins with; m is marks[i].
+// wordOf returns the word that the slot of the lowest bit in m begins with; m is dirty[i].
 func (p *page) wordOf(i int, m uint64) uint16 {
 	mark, slotWords := uint16(i*64+bits.TrailingZeros64(m)), slotLens[p.class]/8
 	return (mark*WordsPerDirtyBit + slotWords - 1) / slotWords * slotWords
 }
 
-// prefetchDirty reads of the next n marked entries what is to be encoded. Like slab.fetch it waits
-// for nothing, so the processor loads them side by side.
+// prefetchDirty reads of the next n changed slots what is to be encoded. Like Slab.Prefetch it
+// waits for nothing, so the processor loads them side by side.
 func (p *page) prefetchDirty(n int) (sum uint64) {
 	for i, m := range p.dirty {
 		for ; m != 0 && n > 0; m &= m - 1 {

@@ -8,8 +8,10 @@ type Meter struct {
 	all *atomic.Int64
 }
 
+// NewMeter returns a meter that counts by itself.
 func NewMeter() *Meter { return &Meter{all: new(atomic.Int64)} }
 
+// Add counts n bytes more, or fewer.
 func (m *Meter) Add(n int64) {
 	m.own.Add(n)
 	m.all.Add(n)

@@ -35,7 +35,7 @@ type page struct {
 	freed       uint16 // first word of the chain of freed slots, or noWord
 	class       uint8
 	listed      bool // in the list of pages with room
-	listedDirty bool // in the list of pages with marks
+	listedDirty bool // in its user's list of pages with dirty bits
 	leaves      bool // compaction empties it, and nothing new goes there
 }
 
@@ -56,6 +56,7 @@ type Slab struct {
 // back to the garbage collector.
 const maxSpare = 2
 
+// NewSlab returns a slab without pages, whose bytes a meter counts.
 func NewSlab(used *Meter) Slab { return Slab{pages: make([]*page, 1), used: used} }
 
 // ClassOf returns the smallest class that holds n bytes.
@@ -131,8 +132,8 @@ func (s *Slab) At(r Ref) []byte {
 // fetchedBytes reaches into the second cache line of an entry: where the state of most is.
 const fetchedBytes = 36
 
-// Prefetch reads what a decision needs of a slot: its first bytes, its state and the mark that
-// says it has changed, which is far away from them.
+// Prefetch reads what a decision needs of a slot: its first bytes, its state and the dirty
+// bit, which is far away from them.
 func (s *Slab) Prefetch(r Ref) uint64 {
 	p, word := s.pages[r>>wordBits], uint16(r&(1<<wordBits-1))
 	return p.prefetch(word) + p.dirty[word/WordsPerDirtyBit/64]

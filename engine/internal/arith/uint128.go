@@ -14,11 +14,13 @@ import (
 // at most 2*u*p.
 type Uint128 struct{ Hi, Lo uint64 }
 
+// Mul returns a*b.
 func Mul(a, b uint64) Uint128 {
 	hi, lo := bits.Mul64(a, b)
 	return Uint128{hi, lo}
 }
 
+// Add returns a+b; the sum must fit.
 func (a Uint128) Add(b Uint128) Uint128 {
 	lo, carry := bits.Add64(a.Lo, b.Lo, 0)
 	hi, _ := bits.Add64(a.Hi, b.Hi, carry)
@@ -40,6 +42,7 @@ func (a Uint128) SubFloor(b Uint128) Uint128 {
 	return a.Sub(b)
 }
 
+// Less reports whether a is less than b.
 func (a Uint128) Less(b Uint128) bool {
 	return a.Hi < b.Hi || a.Hi == b.Hi && a.Lo < b.Lo
 }
@@ -71,6 +74,7 @@ func (a Uint128) DivUp(d uint64) int64 {
 // Mod returns the remainder of a/d.
 func (a Uint128) Mod(d uint64) uint64 { return bits.Rem64(a.Hi, a.Lo, d) }
 
+// Min returns the lesser of a and b.
 func (a Uint128) Min(b Uint128) Uint128 {
 	if b.Less(a) {
 		return b

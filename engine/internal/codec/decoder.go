@@ -8,6 +8,7 @@ type Decoder struct {
 	Bad bool
 }
 
+// Varint reads an integer.
 func (d *Decoder) Varint() int64 {
 	n, used := binary.Varint(d.B)
 	if used <= 0 {
@@ -25,6 +26,7 @@ func (d *Decoder) Within(low, high int64) int64 {
 	return n
 }
 
+// Bytes reads n bytes, which belong to what is decoded.
 func (d *Decoder) Bytes(n int64) []byte {
 	if n < 0 || n > int64(len(d.B)) {
 		d.Bad, d.B = true, nil
@@ -35,6 +37,7 @@ func (d *Decoder) Bytes(n int64) []byte {
 	return b
 }
 
+// Byte reads one byte.
 func (d *Decoder) Byte() byte {
 	if b := d.Bytes(1); len(b) == 1 {
 		return b[0]

@@ -2,9 +2,8 @@ package heavy
 
 import "math"
 
-// A table knows which keys the most units were admitted for, and denied, lately. Every
-// shard keeps a sketch of each (sketch.go) under the lock that its decisions hold
-// anyway. Sketches say nothing about limits: they are no part of StateHash, are not
+// A counter keeps a sketch of the keys that units were admitted for, and one of those that
+// they were denied to. Sketches say nothing about limits: they are no part of StateHash, are not
 // drained, and what is asked of them changes no answer.
 //
 // A sketch costs a decision next to nothing because most are not written into it.

@@ -6,6 +6,7 @@ import "github.com/weir-project/weir/engine/internal/arena"
 // unused, and leases, each expires(8) units(8) idLen(1) id.
 type block []byte
 
+// Lease is units that a holder has until a time.
 type Lease struct {
 	ExpiresNs int64 // Never: held until released
 	Units     int64

@@ -24,6 +24,7 @@ const (
 	minBlock = 64
 )
 
+// Read reads the set that Write wrote into a state.
 func Read(b []byte) Set {
 	return Set{
 		head: le.Uint32(b), Count: le.Uint32(b[4:]),
@@ -31,6 +32,7 @@ func Read(b []byte) Set {
 	}
 }
 
+// Write stores the set in a state, in StateLen bytes.
 func (l Set) Write(b []byte) {
 	le.PutUint32(b, l.head)
 	le.PutUint32(b[4:], l.Count)

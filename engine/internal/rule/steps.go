@@ -43,7 +43,8 @@ func (s Steps) Len() int { return len(s) / stepLen }
 func (s Steps) At(i int) Step {
 	b := []byte(s[i*stepLen : (i+1)*stepLen])
 	penalty := binary.LittleEndian.Uint64(b[8:])
-	return Step{Threshold: int64(binary.LittleEndian.Uint64(b)), PenaltyNs: int64(penalty &^ delayBit), Delay: penalty&delayBit != 0}
+	threshold := int64(binary.LittleEndian.Uint64(b))
+	return Step{Threshold: threshold, PenaltyNs: int64(penalty &^ delayBit), Delay: penalty&delayBit != 0}
 }
 
 // Delays reports whether one of the steps is a delay.

@@ -61,6 +61,7 @@ const (
 	StateLen    = 8 + recordWords*8 + 8
 )
 
+// ReadRecord reads the record that a run stored in a state.
 func ReadRecord(b []byte) (r Record) {
 	if r.shape = shapes(b[0]); r.shape == shapeLog {
 		r.log = unitlog.Read(b[logAt:])

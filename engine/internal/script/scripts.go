@@ -67,7 +67,7 @@ func (s *Call) Sound() bool {
 			return false
 		}
 	}
-	return s.ID < NumIDs && scripts[s.ID].run != nil && (s.ID != SlidingSet || soundSlidingSet(&s.Args))
+	return s.ID < NumIDs && scripts[s.ID].run != nil && (s.ID != SlidingSet || validSlidingSet(&s.Args))
 }
 
 // scripts says of each what it keeps under its key and what it does.

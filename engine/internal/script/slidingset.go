@@ -15,7 +15,7 @@ import (
 // SlidingSet: begin of the window, now, most requests, window; all times in ms.
 const SlidingSet ID = 45
 
-// shapeLog has no words: in their place, at scriptLogAt, stands a unitLog whose times are in
+// shapeLog has no words: in their place, at logAt, stands a unitlog.Log whose times are in
 // ms, and whose records have one unit each.
 const shapeLog shapes = 16
 
@@ -26,8 +26,8 @@ func isLog(state []byte) bool { return shapes(state[0]) == shapeLog }
 // MaxSlidingSetMs bounds the client's time: up to here Lua writes every millisecond in full.
 const MaxSlidingSetMs = 99_999_999_999_999
 
-// soundSlidingSet reports whether the log can hold what a script brings.
-func soundSlidingSet(arg *[MaxArgs]float64) bool {
+// validSlidingSet reports whether the log can hold what a script brings.
+func validSlidingSet(arg *[MaxArgs]float64) bool {
 	whole := func(f, low, high float64) bool { return low <= f && f <= high && f == math.Trunc(f) }
 	return whole(arg[1], 0, MaxSlidingSetMs) && whole(arg[2], 1, rule.MaxLogUnits) && arg[3] >= 1
 }

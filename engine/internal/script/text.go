@@ -182,7 +182,8 @@ func textExpire(r *Run) {
 	if !r.live {
 		return
 	}
-	has, before, after := r.record.expiresMs != arith.Never, r.record.expiresMs, arith.AddNs(r.nowMs(), max(ms, -r.nowMs()))
+	before, after := r.record.expiresMs, arith.AddNs(r.nowMs(), max(ms, -r.nowMs()))
+	has := before != arith.Never
 	switch {
 	case how&TextIfNoExpiry != 0 && has, how&TextIfExpiry != 0 && !has,
 		how&TextIfLater != 0 && (!has || after <= before), how&TextIfSooner != 0 && has && after >= before:

@@ -10,13 +10,13 @@ import (
 	"github.com/weir-project/weir/engine/internal/rule"
 )
 
-// What holds may give back to a limiter are its claims: a set of leases, in an entry
-// beside the limiter's, with the limiter's name and limit. Claims are of one limiter as
-// it is: when it has become idle, was forgotten or has got another limit there is nothing
-// to give back to any more, and they are void.
+// The allocations of a limiter are the units that holds may give back to it: a set of leases
+// in an entry beside the limiter's, with the limiter's name and limit. They belong to the
+// limiter as it is. When it becomes idle, is forgotten or gets another limit, nothing can be
+// given back any more, and the allocations are void.
 //
-// A claim that ends by itself gives back what was held as of its end, whenever that is
-// noticed: no decision on the limiter comes between. So answers do not depend on when.
+// An allocation that ends by itself gives its units back as of its end, whenever the store
+// notices that. No decision on the limiter comes between, so answers do not depend on when.
 
 // allocation is what one hold may give back to one limiter.
 type allocation struct {
@@ -33,11 +33,12 @@ const markLen = 16
 // held reports whether units of an algorithm can be held.
 func held(a rule.Algorithm) bool { return a >= rule.TokenBucket && a <= rule.SlidingCounter }
 
+// allocationOf reads an allocation that is stored as a lease.
 func allocationOf(at leases.Place, x leases.Lease) allocation {
 	return allocation{x.ExpiresNs, x.Units, readWide(x.ID), x.ID[markLen:], at}
 }
 
-// OpenAllocations finds the claims of a limiter; ref 0 when it has none.
+// OpenAllocations finds the allocations of a limiter; ref 0 when it has none.
 func (s *Store) OpenAllocations(c *Cell) (k Cell) {
 	if s.Counts.Entries[kindAllocations] > 0 {
 		k = Cell{Hash: c.Hash, Key: c.Key, Space: Allocations}
@@ -46,7 +47,7 @@ func (s *Store) OpenAllocations(c *Cell) (k Cell) {
 	return k
 }
 
-// Void reports whether claims are not of the limiter as it is now.
+// Void reports whether allocations are not of the limiter as it is now.
 func Void(c, k *Cell) bool { return !c.Live || c.Entry.Limit() != k.Entry.Limit() }
 
 // allocationsIn lists a set. The list is good until the next one, or a change of the set.
@@ -65,6 +66,7 @@ func (s *Store) BringUp(c *Cell) {
 	}
 }
 
+// endDue is BringUp for a store that has allocations.
 func (s *Store) endDue(c *Cell) {
 	k := s.OpenAllocations(c)
 	if k.Ref == 0 {
@@ -89,7 +91,7 @@ func (s *Store) endDue(c *Cell) {
 	}
 }
 
-// end gives the claims that have ended back to a limiter, in the order of their ends,
+// end gives the allocations that have ended back to a limiter, in the order of their ends,
 // and returns the others.
 func (s *Store) end(e Entry, list []allocation) (rest []allocation) {
 	slices.SortFunc(list, func(a, b allocation) int { return cmp.Compare(a.endsNs, b.endsNs) })
@@ -100,7 +102,7 @@ func (s *Store) end(e Entry, list []allocation) (rest []allocation) {
 	return list
 }
 
-// storeMarks writes the marks of claims to where they stand.
+// storeMarks writes the marks of allocations back to the arena.
 func (s *Store) storeMarks(set *leases.Set, list []allocation) {
 	for i := range list {
 		writeWide(set.IDAt(&s.Slab, list[i].at), list[i].mark)
@@ -142,7 +144,7 @@ func (s *Store) AddAllocation(c *Cell, id []byte, units, endsNs int64) {
 	s.Touched(&k)
 }
 
-// CompleteAllocation takes a hold's claim out of a limiter and gives units of it back.
+// CompleteAllocation takes a hold's allocation out of a limiter and gives units of it back.
 func (s *Store) CompleteAllocation(c *Cell, id []byte, units int64) {
 	k := s.OpenAllocations(c)
 	if k.Ref == 0 || !c.Live {
@@ -163,14 +165,14 @@ func (s *Store) CompleteAllocation(c *Cell, id []byte, units int64) {
 	s.Reduced(c)
 }
 
-// dropAllocations voids the claims of a limiter that is being dropped.
+// dropAllocations voids the allocations of a limiter that is being dropped.
 func (s *Store) dropAllocations(c *Cell) {
 	if k := s.OpenAllocations(c); k.Ref != 0 {
 		s.Drop(&k)
 	}
 }
 
-// endAllocations gives back the claims of an entry that have ended.
+// endAllocations gives back the allocations of an entry that have ended.
 func (s *Store) endAllocations(r arena.Ref) {
 	key := append([]byte(nil), Entry(s.Slab.At(r)).Key()...)
 	c := Cell{Hash: s.hashKey(key), Key: key}

@@ -19,6 +19,7 @@ const (
 	LongBucketLen  = 16
 )
 
+// IsBucket reports whether a kind of entry is a bucket.
 func IsBucket(kind uint8) bool {
 	return kind == uint8(rule.TokenBucket) || kind == uint8(rule.LeakyBucket)
 }
@@ -51,6 +52,7 @@ func BucketOf(e Entry) (goneAt arith.Uint128) {
 	return goneAt
 }
 
+// SetBucket stores the instant at which the deficit of a bucket is gone.
 func SetBucket(e Entry, goneAt arith.Uint128) {
 	st := e.State()
 	le.PutUint64(st, goneAt.Lo)
@@ -62,7 +64,7 @@ func SetBucket(e Entry, goneAt arith.Uint128) {
 	}
 }
 
-// readWide and writeWide are a number as claims and stores have it.
+// readWide and writeWide are a number as allocations and stores have it.
 func readWide(b []byte) arith.Uint128 { return arith.Uint128{Hi: le.Uint64(b), Lo: le.Uint64(b[8:])} }
 
 func writeWide(b []byte, n arith.Uint128) {

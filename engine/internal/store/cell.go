@@ -107,7 +107,7 @@ func (s *Store) create(c *Cell, kind uint8, length int) {
 	}
 }
 
-// Drop removes the cell's entry, and the claims on it.
+// Drop removes the cell's entry, and the allocations on it.
 func (s *Store) Drop(c *Cell) {
 	if c.Space == Limiters {
 		s.dropAllocations(c)

@@ -19,7 +19,10 @@ import (
 // records that come behind those of the value before.
 //
 //	value  = kind limit state
-//	limit  = mode(and strikes << 4) units perNs max windowNs steps(len, bytes)   (not for block, token, counter, scripted, hold; claims: algorithm first)
+//	limit  = mode(and strikes << 4) units perNs max windowNs steps(len, bytes)
+//
+// Blocks, answers, counters, scripted entries and holds have no limit; that of allocations
+// begins with its algorithm.
 
 // ErrStored is returned by Load for what Drain did not write.
 var ErrStored = errors.New("not a stored entry")
@@ -38,7 +41,7 @@ func (s *Store) encode(b *Batch, e Entry) {
 	b.spans = append(b.spans, span{start, value, len(b.buf)})
 }
 
-// appendLimit appends the limit of an entry; that of claims does not follow from their kind.
+// appendLimit appends the limit of an entry; that of allocations does not follow from their kind.
 func (s *Store) appendLimit(b []byte, e Entry) []byte {
 	l := s.Limits.At(e.Limit())
 	if e.Kind() == kindAllocations {
@@ -86,6 +89,7 @@ func (s *Store) appendState(b []byte, e Entry) []byte {
 // StoredMore is set in the stored kind of an entry whose value adds to the value before.
 const StoredMore = 0x80
 
+// HasLog reports whether a kind of entry keeps a log as its state.
 func HasLog(kind uint8) bool { return kind == uint8(rule.SlidingLog) || kind == uint8(rule.Strike) }
 
 // storedKind is the first byte of an entry's stored value.

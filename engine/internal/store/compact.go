@@ -99,7 +99,7 @@ func (s *Store) compactEntry(at *arena.Ref, chains bool) {
 	}
 }
 
-// relink makes the wheel and the marks of changes mean an entry's new slot, and frees the old.
+// relink makes the wheel and the dirty bits mean an entry's new slot, and frees the old.
 func (s *Store) relink(from, to arena.Ref) {
 	s.Wheel.moved(&s.Slab, to)
 	if s.Slab.IsDirty(from) {

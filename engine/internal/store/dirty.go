@@ -11,7 +11,7 @@ type Change struct{ Key, Value []byte }
 // lists are bounded by the entries there are, or were when they were stored.
 type changeLog struct {
 	on      bool
-	pages   []uint32 // pages with marks
+	pages   []uint32 // pages with dirty bits
 	removed removals // stored entries that are gone
 }
 
@@ -86,6 +86,7 @@ func (b *Batch) Add(class byte, name string, write func([]byte) []byte) {
 	b.spans = append(b.spans, span{start, value, len(b.buf)})
 }
 
+// Reset forgets the changes and keeps their memory.
 func (b *Batch) Reset() { b.buf, b.spans = b.buf[:0], b.spans[:0] }
 
 // Changes returns what was collected, in the order in which it happened.

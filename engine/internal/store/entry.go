@@ -32,7 +32,7 @@ func EntryLen(keyLen, stateLen int) int { return max(entryHead+keyLen+stateLen, 
 
 // The kind of an entry is its algorithm, or one of these.
 const (
-	KindBlock       = uint8(rule.NoAlgorithm)   // an administrative block: until(8), its sign says everywhere; reasonLen(1) reason
+	KindBlock       = uint8(rule.NoAlgorithm)   // an administrative block
 	KindToken       = uint8(rule.NumAlgorithms) // the remembered answer to an ID
 	KindHold        = KindToken + 1             // a hold, by its id
 	kindAllocations = KindToken + 2             // what holds may give back to a limiter
@@ -40,7 +40,7 @@ const (
 )
 
 // Space is what a key names: a limiter, its block, the ID of an operation, a hold,
-// or the claims on a limiter.
+// or the allocations on a limiter.
 type Space uint8
 
 const (
@@ -51,6 +51,7 @@ const (
 	Allocations
 )
 
+// SpaceOf returns the space that the key of a kind of entry belongs to.
 func SpaceOf(kind uint8) Space {
 	switch kind {
 	case KindBlock:
@@ -68,6 +69,7 @@ func SpaceOf(kind uint8) Space {
 // Entry is a view of an entry's bytes.
 type Entry []byte
 
+// Kind is what the entry is: an algorithm, or one of the kinds beside them.
 func (e Entry) Kind() uint8         { return e[0] & (1<<kindBits - 1) }
 func (e Entry) has(flag byte) bool  { return e[0]&flag != 0 }
 func (e Entry) set(flag byte)       { e[0] |= flag }
@@ -82,6 +84,7 @@ func (e Entry) setNext(r arena.Ref) { le.PutUint32(e[5:], r) }
 func (e Entry) setPrev(r arena.Ref) { le.PutUint32(e[9:], r) }
 func (e Entry) State() []byte       { return e[entryHead+e.keyLen():] }
 
+// is reports whether the entry has a key of a space.
 func (e Entry) is(ns Space, key []byte) bool {
 	return SpaceOf(e.Kind()) == ns && string(e.Key()) == string(key)
 }

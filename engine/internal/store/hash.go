@@ -15,6 +15,7 @@ type Hasher struct {
 	buf   []byte
 }
 
+// NewHasher returns a hasher for the entries of a table.
 func NewHasher() Hasher { return Hasher{table: crc64.MakeTable(crc64.ECMA)} }
 
 // Hash is a checksum with its bits mixed (the finalizer of SplitMix64). A checksum is
@@ -80,7 +81,7 @@ func (h *Hasher) leases(s *Store, e Entry) (sum uint64) {
 	return sum
 }
 
-// allocations hashes the claims that have not ended, unless there is none or they are void.
+// allocations hashes the allocations that have not ended, unless there is none or they are void.
 func (h *Hasher) allocations(s *Store, e Entry) (sum uint64, standing bool) {
 	c := Cell{Hash: s.hashKey(e.Key()), Key: e.Key()}
 	s.Open(&c)

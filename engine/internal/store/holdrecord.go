@@ -46,6 +46,7 @@ const (
 	HoldPairHead = 4
 )
 
+// ReadHold reads the record of a hold; its policies and keys lie in the state.
 func ReadHold(st []byte) (x Hold) {
 	x.Answer, x.ForgetNs = ReadToken(st)
 	for i, n := range [...]*int64{&x.EndsNs, &x.Units, &x.TTLNs, &x.Actual, &x.Left} {
@@ -71,6 +72,7 @@ func (x *Hold) Len() int {
 	return n
 }
 
+// Write stores the record in a state.
 func (x *Hold) Write(st []byte) {
 	WriteToken(st, &x.Answer, x.ForgetNs)
 	for i, n := range [...]int64{x.EndsNs, x.Units, x.TTLNs, x.Actual, x.Left} {

@@ -104,7 +104,7 @@ func (s *Store) collectUntil(nowNs int64, budget int) {
 	}
 }
 
-// step drops an entry that is idle at a time, or links it anew. Claims that have ended
+// step drops an entry that is idle at a time, or links it anew. Allocations that have ended
 // go back to their limiter.
 func (s *Store) step(r arena.Ref, nowNs int64) {
 	e := Entry(s.Slab.At(r))

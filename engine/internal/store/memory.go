@@ -11,7 +11,7 @@ import (
 // Options.MaxMemoryBytes an operation answers to these levels of it:
 //
 //   - From soft on, an operation that adds an entry evicts others that take as much
-//     (makeRoom). What they leave are free slots here and there.
+//     (AdmitBytes). What they leave are free slots here and there.
 //   - From high on, reclaim makes free slots into free pages before each operation, and
 //     evicts where too few slots are free.
 //   - From urgent on, reclaim does so until memory is below that.

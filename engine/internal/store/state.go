@@ -13,8 +13,10 @@ const (
 )
 
 var StateLens = [NumKinds]int{
-	KindBlock: BlockLen, rule.TokenBucket: ShortBucketLen, rule.LeakyBucket: ShortBucketLen, rule.FixedWindow: 16, rule.SlidingLog: unitlog.StateLen,
-	rule.SlidingCounter: 24, rule.Concurrency: leases.StateLen, rule.Strike: unitlog.StateLen + 8, rule.Counter: 16, rule.Scripted: script.StateLen, KindToken: TokenLen,
+	KindBlock: BlockLen, rule.TokenBucket: ShortBucketLen, rule.LeakyBucket: ShortBucketLen,
+	rule.FixedWindow: 16, rule.SlidingLog: unitlog.StateLen, rule.SlidingCounter: 24,
+	rule.Concurrency: leases.StateLen, rule.Strike: unitlog.StateLen + 8, rule.Counter: 16,
+	rule.Scripted: script.StateLen, KindToken: TokenLen,
 	KindHold: holdHead, kindAllocations: leases.StateLen,
 }
 
@@ -37,7 +39,8 @@ func logState(e Entry) []byte {
 	return nil
 }
 
-// ReadBlock returns the content of a block's state: when it ends and why it is there.
+// ReadBlock returns the content of a block's state: when it ends and why it is there. As stored
+// it is until(8), whose sign says that the block holds everywhere, reasonLen(1) and reason.
 func ReadBlock(state []byte) (untilNs int64, reason []byte) {
 	return int64(le.Uint64(state) &^ everywhereBit), state[BlockLen : BlockLen+int(state[8])]
 }
@@ -45,8 +48,10 @@ func ReadBlock(state []byte) (untilNs int64, reason []byte) {
 // everywhereBit of the time at which a block ends says that it holds everywhere.
 const everywhereBit = 1 << 63
 
+// IsEverywhere reports whether a block holds everywhere.
 func IsEverywhere(state []byte) bool { return le.Uint64(state)&everywhereBit != 0 }
 
+// WriteBlock stores when a block ends, whether it holds everywhere, and why it is there.
 func WriteBlock(state []byte, untilNs int64, everywhere bool, reason []byte) {
 	until := uint64(untilNs)
 	if everywhere {
@@ -70,6 +75,7 @@ func (a *Answer) denied() bool {
 
 // A token's state is an answer and when it is forgotten.
 
+// ReadToken returns a remembered answer, and when it is forgotten.
 func ReadToken(state []byte) (a Answer, untilNs int64) {
 	for i := range a {
 		a[i] = int64(le.Uint64(state[i*8:]))
@@ -80,6 +86,7 @@ func ReadToken(state []byte) (a Answer, untilNs int64) {
 // tokenUntilNs is when an answer is forgotten.
 func tokenUntilNs(state []byte) int64 { return int64(le.Uint64(state[40:])) }
 
+// WriteToken stores an answer and when it is forgotten.
 func WriteToken(state []byte, a *Answer, untilNs int64) {
 	for i, n := range a {
 		le.PutUint64(state[i*8:], uint64(n))
@@ -90,8 +97,10 @@ func WriteToken(state []byte, a *Answer, untilNs int64) {
 // A strike limiter keeps a log and the time until which it is blocked: log
 // blockedNs(8).
 
+// StrikeBlockedNs is when the penalty of a strike limiter ends.
 func StrikeBlockedNs(state []byte) int64 { return int64(le.Uint64(state[unitlog.StateLen:])) }
 
+// SetStrikeBlocked stores when the penalty of a strike limiter ends.
 func SetStrikeBlocked(state []byte, untilNs int64) {
 	le.PutUint64(state[unitlog.StateLen:], uint64(untilNs))
 }
@@ -99,10 +108,12 @@ func SetStrikeBlocked(state []byte, untilNs int64) {
 // Counter is a counter's value and its expiry: value(8) expires(8), Never for none.
 type Counter struct{ Value, ExpiresNs int64 }
 
+// ReadCounter reads the state of a counter.
 func ReadCounter(state []byte) Counter {
 	return Counter{int64(le.Uint64(state)), int64(le.Uint64(state[8:]))}
 }
 
+// Write stores the counter in a state.
 func (c Counter) Write(state []byte) {
 	le.PutUint64(state, uint64(c.Value))
 	le.PutUint64(state[8:], uint64(c.ExpiresNs))

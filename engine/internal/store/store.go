@@ -29,7 +29,7 @@ type Store struct {
 	resumeNs       int64 // the shard's own time during a look
 	resumeOffsetNs int64
 	copies         []Entry      // copies with logs that a look has
-	listed         []allocation // the claims looked at last
+	listed         []allocation // the allocations looked at last
 	allocationName [markLen + rule.MaxIDLen]byte
 	fetched        uint64 // keeps prefetches from being optimized away
 }
@@ -42,7 +42,9 @@ type counts struct {
 }
 
 // Reset makes the store an empty one. onBlock is called when a block everywhere begins, or ends.
-func (s *Store) Reset(m *Memory, trackChanges bool, hashKey func(key []byte) uint64, onBlock func(e Entry, there bool)) {
+func (s *Store) Reset(
+	m *Memory, trackChanges bool, hashKey func(key []byte) uint64, onBlock func(e Entry, there bool),
+) {
 	s.memory, s.hashKey, s.onBlock = m, hashKey, onBlock
 	s.Used.CountIn(&m.used)
 	s.Slab = arena.NewSlab(&s.Used)

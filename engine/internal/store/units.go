@@ -86,8 +86,8 @@ func (s *Store) SlotBytes(r arena.Ref, e Entry) int64 {
 	return int64(n)
 }
 
-// How each algorithm gives back what was held. In the end the limiter is as if what
-// was used had been taken when it was held, or it is fuller than that, never emptier.
+// Each algorithm gives back what was held so that in the end the limiter is as if what was
+// used had been taken when it was held, or is fuller than that, never emptier.
 
 // markOf says where in a limiter units just taken are.
 //
@@ -109,8 +109,8 @@ func (s *Store) markOf(e Entry) arith.Uint128 {
 	return arith.Uint128{}
 }
 
-// releaseAllocation gives units of a claim back at a time, as far as they have not been paid
-// for or left the window. The marks of other claims move with what they mark.
+// releaseAllocation gives units of an allocation back at a time, as far as they have not been paid
+// for or left the window. The marks of other allocations move with what they mark.
 func (s *Store) releaseAllocation(e Entry, x *allocation, units, atNs int64, others []allocation) {
 	l, st := s.Limits.At(e.Limit()), e.State()
 	switch l.Algorithm {
@@ -142,8 +142,8 @@ func (s *Store) releaseAllocation(e Entry, x *allocation, units, atNs int64, oth
 	}
 }
 
-// MoveMarks moves the marks of the claims of a bucket to which a client gives units back:
-// as if they had been the next to be paid for, so that no claim is on units that are gone.
+// MoveMarks moves the marks of the allocations of a bucket to which a client gives units back:
+// as if they had been the next to be paid for, so that no allocation is on units that are gone.
 func (s *Store) MoveMarks(c *Cell, l *rule.Limit, units int64) {
 	k := s.OpenAllocations(c)
 	if k.Ref == 0 || l.Algorithm != rule.TokenBucket && l.Algorithm != rule.LeakyBucket {

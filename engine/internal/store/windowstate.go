@@ -5,6 +5,7 @@ import "github.com/weir-project/weir/engine/internal/arith"
 // A fixed window keeps where it ends and what was used: endNs(8) used(8).
 type FixedWindow struct{ EndNs, Used int64 }
 
+// ReadFixed reads the state of a fixed window.
 func ReadFixed(b []byte) FixedWindow {
 	return FixedWindow{int64(le.Uint64(b)), int64(le.Uint64(b[8:]))}
 }
@@ -26,6 +27,7 @@ func (w FixedWindow) idleAtNs() int64 {
 // startNs(8) prev(8) cur(8).
 type SlidingCounter struct{ StartNs, Prev, Cur int64 }
 
+// ReadSlidingCounter reads the state of a sliding window counter.
 func ReadSlidingCounter(b []byte) SlidingCounter {
 	return SlidingCounter{int64(le.Uint64(b)), int64(le.Uint64(b[8:])), int64(le.Uint64(b[16:]))}
 }
@@ -45,6 +47,7 @@ func (w SlidingCounter) Roll(nowNs, windowNs int64) SlidingCounter {
 	return SlidingCounter{w.StartNs + windowNs, w.Cur, 0}
 }
 
+// IdleAtNs is when nothing of the counts weighs any more.
 func (w SlidingCounter) IdleAtNs(windowNs int64) int64 {
 	switch {
 	case w.Cur > 0:

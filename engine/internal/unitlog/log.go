@@ -23,6 +23,7 @@ const (
 	maxBlock = 256 // small enough that half-used ends stay cheap
 )
 
+// Read reads the log that Write wrote into a state.
 func Read(b []byte) Log {
 	kept := le.Uint32(b[12:])
 	return Log{
@@ -32,6 +33,7 @@ func Read(b []byte) Log {
 	}
 }
 
+// Write stores the log in a state, in StateLen bytes.
 func (l *Log) Write(b []byte) {
 	le.PutUint32(b, l.head)
 	le.PutUint32(b[4:], l.tail)

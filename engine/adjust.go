@@ -5,8 +5,8 @@ import (
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
-// settle carries out the operations that are no decisions.
-func (s *shard) settle(h uint64, op *Op, d *Decision) bool {
+// adjust carries out the operations that are no decisions.
+func (s *shard) adjust(h uint64, op *Op, d *Decision) bool {
 	if op.Code == OpResetPolicy {
 		return s.resetPolicy(op, d)
 	}

@@ -6,37 +6,36 @@ import (
 	"github.com/weir-project/weir/engine/internal/unitlog"
 )
 
-// round is a stretch of a batch put in the order of its shards. A table that does not
-// fit into the processor's caches answers as fast as memory does: what one operation
-// needs is known only when the operation before it is done, unless several are looked
-// at together. Those on one shard are: their entries are fetched side by side, under
-// one lock instead of several.
-type round struct {
-	hash [roundOps]uint64
-	next [roundOps]uint8 // the next operation in the same lane
-	in   [roundOps]*shard
+// shardBatch is a part of a batch, sorted by shard. A table larger than the processor's
+// caches is as slow as memory: the address of the next entry is known only when the
+// operation before it is done. A shard batch prefetches the entries of all operations on
+// one shard side by side, under one lock instead of several.
+type shardBatch struct {
+	hash [batchOps]uint64
+	next [batchOps]uint8 // the next operation in the same lane
+	in   [batchOps]*shard
 	// lanes are chains of operations, the first and the last of each. Those of one shard
 	// are in one lane, in their order; a lane may hold those of several shards.
-	first, last [roundLanes]uint8
+	first, last [batchLanes]uint8
 }
 
 const (
-	// roundOps is how many operations are put in order together: more would push each
-	// other out of the nearest cache before their turn comes.
-	roundOps   = 128
-	roundLanes = 64
-	noOp       = roundOps // behind the last operation of a lane
+	// batchOps is how many operations are sorted together. The entries of more operations
+	// would evict each other from the nearest cache before they are used.
+	batchOps   = 128
+	batchLanes = 64
+	noOp       = batchOps // behind the last operation of a lane
 )
 
 // sort puts the operations into lanes.
-func (r *round) sort(t *Table, ops []Op) {
+func (r *shardBatch) sort(t *Table, ops []Op) {
 	for i := range r.first {
 		r.first[i] = noOp
 	}
 	for i := range ops {
 		r.hash[i], r.in[i] = t.find(ops[i].Key)
 		r.next[i] = noOp
-		lane := r.in[i].number % roundLanes
+		lane := r.in[i].number % batchLanes
 		if r.first[lane] == noOp {
 			r.first[lane] = uint8(i)
 		} else {
@@ -46,13 +45,13 @@ func (r *round) sort(t *Table, ops []Op) {
 	}
 }
 
-// fetch has the processor load what operation i and those behind it on the same shard
+// prefetch has the processor load what operation i and those behind it on the same shard
 // will find. It waits for nothing: no load depends on one for another operation.
-func (r *round) fetch(s *shard, i uint8, ops []Op) {
+func (r *shardBatch) prefetch(s *shard, i uint8, ops []Op) {
 	logs := false
 	for i := i; i != noOp && r.in[i] == s; i = r.next[i] {
 		if ops[i].Code == OpCheck {
-			s.fetchCheck(r.hash[i], ops[i].Text)
+			s.prefetchCheck(r.hash[i], ops[i].Text)
 			continue
 		}
 		s.fetched += s.Index.Prefetch(r.hash[i], &s.Slab)
@@ -60,14 +59,14 @@ func (r *round) fetch(s *shard, i uint8, ops []Op) {
 	}
 	for ; logs && i != noOp && r.in[i] == s; i = r.next[i] {
 		if store.HasLog(uint8(ops[i].Limit.Algorithm)) {
-			s.fetched += fetchLog(&s.Index, r.hash[i], &s.Slab)
+			s.fetched += prefetchLog(&s.Index, r.hash[i], &s.Slab)
 		}
 	}
 }
 
-// fetchLog reads the ends of the log that find will find, where most of what an operation
+// prefetchLog reads the ends of the log that find will find, where most of what an operation
 // does to it is done.
-func fetchLog(x *store.Index, h uint64, s *arena.Slab) uint64 {
+func prefetchLog(x *store.Index, h uint64, s *arena.Slab) uint64 {
 	r := x.First(h)
 	if r == 0 {
 		return 0
@@ -80,26 +79,25 @@ func fetchLog(x *store.Index, h uint64, s *arena.Slab) uint64 {
 	return log.Prefetch(s)
 }
 
-// turn is one caller's hold on the shards, one at a time, while it works through a
-// batch.
-type turn struct {
+// lockCursor is the one shard that a caller has locked while it works through a batch.
+type lockCursor struct {
 	s   *shard
 	ops int
 }
 
-// turnOps is how many operations in a row a caller may do under one lock. A batch has
+// opsPerLock is how many operations in a row a caller may do under one lock. A batch has
 // up to a thousand, of which the dearest (a long list of leases) take tens of
-// microseconds each; all of them at once would be felt by every other connection.
-const turnOps = 64
+// microseconds each: without a bound one batch would delay every other connection.
+const opsPerLock = 64
 
 // enter locks a shard and reports true, unless it is held already.
-func (t *turn) enter(s *shard) (locked bool) {
+func (t *lockCursor) enter(s *shard) (locked bool) {
 	if s.t.high() {
 		t.leave()
 		s.t.reclaim(false)
 	}
 	t.ops++
-	if s == t.s && t.ops <= turnOps {
+	if s == t.s && t.ops <= opsPerLock {
 		return false
 	}
 	t.leave()
@@ -110,7 +108,7 @@ func (t *turn) enter(s *shard) (locked bool) {
 
 // leave unlocks the shard that is held, if one is. Callers defer it, so that a panic
 // leaves no shard locked.
-func (t *turn) leave() {
+func (t *lockCursor) leave() {
 	if t.s != nil {
 		t.s.unlock()
 		t.s = nil
