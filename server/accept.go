@@ -34,14 +34,14 @@ func (s *Server) accept(ln net.Listener, welcome func(net.Conn)) error {
 		case err == nil:
 			pause = acceptPauseMin
 			welcome(nc)
-		case s.draining.Load():
+		case s.Draining.Load():
 			return nil
 		case errors.Is(err, net.ErrClosed):
 			return err
 		default:
-			s.wire.AcceptErrors.Add(1)
-			s.log.Warn("cannot accept a client; trying again", "err", err, "pause", pause)
-			s.sleep(pause)
+			s.Wire.AcceptErrors.Add(1)
+			s.Log.Warn("cannot accept a client; trying again", "err", err, "pause", pause)
+			s.Sleep(pause)
 			pause = min(2*pause, acceptPauseMax)
 		}
 	}
@@ -51,7 +51,7 @@ func (s *Server) accept(ln net.Listener, welcome func(net.Conn)) error {
 func (s *Server) adopt(ln net.Listener) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.draining.Load() {
+	if s.Draining.Load() {
 		_ = ln.Close()
 		return false
 	}
@@ -62,8 +62,8 @@ func (s *Server) adopt(ln net.Listener) bool {
 
 // admit starts serving a client, or turns it away.
 func (s *Server) admit(nc net.Conn) {
-	if s.protects(nc) {
-		s.wire.Denied.Add(1)
+	if s.Protects(nc) {
+		s.Wire.Denied.Add(1)
 		turnAway(nc, protectedReply)
 		return
 	}
@@ -76,13 +76,13 @@ func (s *Server) take(nc net.Conn) {
 	c := newConn(s, nc)
 	switch err := s.enroll(c); err {
 	case nil:
-		s.wire.Accepted.Add(1)
+		s.Wire.Accepted.Add(1)
 		c.start()
 	case connlimit.ErrFull:
-		s.wire.Rejected.Add(1)
+		s.Wire.Rejected.Add(1)
 		turnAway(c.nc, tooManyClients)
 	case connlimit.ErrSourceFull:
-		s.wire.Rejected.Add(1)
+		s.Wire.Rejected.Add(1)
 		turnAway(c.nc, tooManyOfYou)
 	default:
 		_ = c.nc.Close()
@@ -93,7 +93,7 @@ func (s *Server) take(nc net.Conn) {
 func (s *Server) enroll(c *conn) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.draining.Load() {
+	if s.Draining.Load() {
 		return ErrServerClosed
 	}
 	slot, err := s.table.Admit(connlimit.SourceOf(c.remote), c.Kill)
@@ -102,7 +102,7 @@ func (s *Server) enroll(c *conn) error {
 	}
 	c.slot = slot
 	s.conns[c] = struct{}{}
-	s.wire.Connected.Add(1)
+	s.Wire.Connected.Add(1)
 	s.running.Add(1)
 	return nil
 }
@@ -112,7 +112,7 @@ func (s *Server) forget(c *conn) {
 	s.mu.Lock()
 	delete(s.conns, c)
 	s.mu.Unlock()
-	s.wire.Connected.Add(-1)
+	s.Wire.Connected.Add(-1)
 	c.slot.Release()
 	s.running.Done()
 }
@@ -137,7 +137,7 @@ func (s *Server) warnCrossProtocol(from string) {
 	now := time.Now().Unix()
 	last := s.lastCrossWarn.Load()
 	if now-last >= int64(warnEvery/time.Second) && s.lastCrossWarn.CompareAndSwap(last, now) {
-		s.log.Warn("an HTTP request reached the RESP port and was cut off: "+
+		s.Log.Warn("an HTTP request reached the RESP port and was cut off: "+
 			"possibly somebody uses a browser or a proxy to send commands", "addr", from)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/service"
 )
 
 func TestInfo(t *testing.T) {
@@ -101,7 +102,7 @@ func TestSlowlog(t *testing.T) {
 	assert.Equal(t, "2", c.say("SLOWLOG LEN"))
 	assert.Equal(t, "OK", c.say("SLOWLOG RESET"))
 	assert.Equal(t, "0", c.say("SLOWLOG LEN"))
-	assert.Len(t, shortArgs(make([]string, 100)), shownSlowArgs)
+	assert.Len(t, service.ShortArgs(make([]string, 100)), service.ShownSlowArgs)
 }
 
 func TestSaving(t *testing.T) {
@@ -151,7 +152,7 @@ func TestDebug(t *testing.T) {
 	assert.Equal(t, "OK", c.say("DEBUG CLOCK SET 1000003000"))
 	assert.Equal(t, "1 0 0 10000 10", c.say("RL.TOKENBUCKET k 1/s 10 COST 3"))
 	assert.Equal(t, "OK", c.say("DEBUG SLEEP 0.000000001"))
-	c.sess.srv.lim.(*tableLimiter).real = true
+	c.sess.srv.Limiter.(*tableLimiter).real = true
 	assert.Equal(t, "-"+string(errRealClock), c.say("DEBUG CLOCK ADVANCE 1"))
 }
 
@@ -168,7 +169,7 @@ func TestPauseHoldsCommandsBack(t *testing.T) {
 		assert.Zero(t, time.Since(start), "reading goes on")
 		b.say("RL.FIXED k FOREVER 5")
 		assert.Equal(t, 5*time.Second, time.Since(start))
-		assert.Zero(t, srv.attention.Load(), "it is over for everyone")
+		assert.Zero(t, srv.Attention.Load(), "it is over for everyone")
 
 		a.say("CLIENT PAUSE 3600000")
 		done := make(chan string)
@@ -180,7 +181,7 @@ func TestPauseHoldsCommandsBack(t *testing.T) {
 		assert.Equal(t, "OK", a.say("CLIENT PAUSE 3600000 ALL"))
 		go func() { done <- b.say("TTL k") }()
 		synctest.Wait()
-		close(srv.stop)
+		close(srv.Stop)
 		assert.Equal(t, "-1", <-done, "a server that stops waits for nobody")
 	})
 }

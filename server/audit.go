@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/service"
 )
 
 // auditedArgs bounds the arguments of a command that the audit log shows, each of them
@@ -23,7 +24,7 @@ var unaudited = []string{
 // isAudited says whether carrying the command out leaves a line in the log: it changes
 // what others are decided by, or looks over their shoulders.
 func (c *command) isAudited() bool {
-	if slices.Contains(unaudited, c.full) || c.name == "HELP" {
+	if slices.Contains(unaudited, c.Full) || c.name == "HELP" {
 		return false
 	}
 	cats := c.categories
@@ -34,13 +35,13 @@ func (c *command) isAudited() bool {
 // so that one that ends the process leaves its line too. In a transaction that is when
 // it is queued.
 func (s *session) audit(cmd *command, args [][]byte) {
-	shown := shownArgs(&cmd.commandInfo, args[:min(len(args), auditedArgs)])
+	shown := service.ShownArgs(&cmd.Command, args[:min(len(args), auditedArgs)])
 	for i, arg := range shown {
 		shown[i] = strings.Trim(resp.Quote([]byte(arg)), "'")
 	}
 	if len(args) > auditedArgs {
 		shown = append(shown, "...")
 	}
-	s.srv.log.Info("audit", "user", s.user.Name, "addr", s.client.RemoteAddr(), "id", s.client.ID(),
-		"command", cmd.full, slog.Any("args", shown), "queued", s.tx != nil)
+	s.srv.Log.Info("audit", "user", s.user.Name, "addr", s.client.RemoteAddr(), "id", s.client.ID(),
+		"command", cmd.Full, slog.Any("args", shown), "queued", s.tx != nil)
 }

@@ -51,7 +51,7 @@ func TestAuditLinesAreBounded(t *testing.T) {
 
 func TestWhatIsUnauditedExists(t *testing.T) {
 	var names []string
-	newCommandTable(families()...).each(func(cmd *command) { names = append(names, cmd.full) })
+	newCommandTable(families()...).each(func(cmd *command) { names = append(names, cmd.Full) })
 	for _, name := range unaudited {
 		assert.True(t, slices.Contains(names, name), name)
 	}
@@ -65,7 +65,7 @@ func TestOneAddressMayHaveSoMany(t *testing.T) {
 		p.expect(pong)
 	}
 	assert.Equal(t, tooManyOfYou, srv.dial(t).expectEnd())
-	assert.EqualValues(t, 1, srv.wire.Rejected.Load())
+	assert.EqualValues(t, 1, srv.Wire.Rejected.Load())
 	require.NoError(t, a.Close())
 	require.Eventually(t, func() bool { return srv.connCount() == 1 }, testWait, time.Millisecond)
 	srv.answers(t)

@@ -9,6 +9,9 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/rlspb"
+	"github.com/weir-project/weir/server/envoyrls"
+	"github.com/weir-project/weir/server/httpapi"
+	"github.com/weir-project/weir/server/service"
 )
 
 const blacklistKey = "rl:blacklist:ip"
@@ -115,7 +118,7 @@ func TestBlacklistHasABound(t *testing.T) {
 	for i := range engine.MaxBlocksEverywhere {
 		require.Equal(t, "1", c.say(fmt.Sprintf("SADD rl:blacklist:ip 10.0.%d.%d", i/250, i%250)))
 	}
-	require.Equal(t, "-"+string(errBlocksFull), c.say("SADD rl:blacklist:ip 192.0.2.66"))
+	require.Equal(t, "-"+string(service.ErrBlocksFull), c.say("SADD rl:blacklist:ip 192.0.2.66"))
 	require.Equal(t, "0", c.say("SADD rl:blacklist:ip 10.0.1.1"))
 	require.Equal(t, "1", c.say("SREM rl:blacklist:ip 10.0.1.1"))
 	require.Equal(t, "1", c.say("SADD rl:blacklist:ip 192.0.2.66"))
@@ -138,7 +141,7 @@ func TestBlacklistIsForUsersOfAllKeys(t *testing.T) {
 // TestHTTPCheckFrom: a proxy names the header with the client's address, and the blacklist holds
 // whatever the key is. A header that no proxy was told to read counts for nothing.
 func TestHTTPCheckFrom(t *testing.T) {
-	h, s := checked(t, Config{HTTPCheck: HTTPCheckProtected, BlacklistKey: blacklistKey})
+	h, s := checked(t, Config{BlacklistKey: blacklistKey}, httpapi.CheckProtected)
 	c := s.client(t)
 	require.Equal(t, "1", c.say("SADD rl:blacklist:ip 192.0.2.66"))
 	for i, ask := range []struct {
@@ -161,12 +164,12 @@ func TestHTTPCheckFrom(t *testing.T) {
 // TestRLSFrom: Envoy's remote_address holds for all descriptors of a call.
 func TestRLSFrom(t *testing.T) {
 	entry := func(key, value string) *rlspb.Entry { return &rlspb.Entry{Key: []byte(key), Value: []byte(value)} }
-	q, err := readRLS(&rlspb.Request{Domain: []byte("d"), Descriptors: []*rlspb.Descriptor{
+	q, err := envoyrls.ReadRLS(&rlspb.Request{Domain: []byte("d"), Descriptors: []*rlspb.Descriptor{
 		{Entries: []*rlspb.Entry{entry("user", "42")}}, {Entries: []*rlspb.Entry{entry("remote_address", "::ffff:192.0.2.66")}},
 	}})
 	require.NoError(t, err)
-	require.Equal(t, "ip:192.0.2.66 ip:192.0.2.66", string(q.ops[0].From)+" "+string(q.ops[1].From))
-	q, err = readRLS(&rlspb.Request{Domain: []byte("d"), Descriptors: []*rlspb.Descriptor{{Entries: []*rlspb.Entry{entry("remote_address", "?"), entry("user", "192.0.2.66")}}}})
+	require.Equal(t, "ip:192.0.2.66 ip:192.0.2.66", string(q.Ops[0].From)+" "+string(q.Ops[1].From))
+	q, err = envoyrls.ReadRLS(&rlspb.Request{Domain: []byte("d"), Descriptors: []*rlspb.Descriptor{{Entries: []*rlspb.Entry{entry("remote_address", "?"), entry("user", "192.0.2.66")}}}})
 	require.NoError(t, err)
-	require.Empty(t, q.ops[0].From)
+	require.Empty(t, q.Ops[0].From)
 }

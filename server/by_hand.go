@@ -23,11 +23,11 @@ func (s *Server) ByHand(ctx context.Context, remoteAddr, localAddr string, u *ac
 	switch {
 	case err != nil:
 		one.fail(err)
-	case !slices.Contains(byHand, cmd.full):
+	case !slices.Contains(byHand, cmd.Full):
 		one.fail(errNotByHand)
 	default:
 		// What a person does by hand is for the log, also what applications do all day.
-		if cmd.write && !cmd.audited && one.allowed(cmd, args) == nil {
+		if cmd.Write && !cmd.audited && one.allowed(cmd, args) == nil {
 			one.audit(cmd, args)
 		}
 		one.do(args)

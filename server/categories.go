@@ -98,19 +98,19 @@ func (t *commandTable) Len() int { return len(t.bySlot) }
 // Named returns the slots of the commands that a rule names; see Commands.
 func (t *commandTable) Named(rule string) (slots []int) {
 	if cmd := t.named([]byte(rule)); cmd != nil {
-		slots = append(slots, cmd.slot)
+		slots = append(slots, cmd.Slot)
 		for _, sub := range cmd.subs {
-			slots = append(slots, sub.slot)
+			slots = append(slots, sub.Slot)
 		}
 		return slots
 	}
 	t.each(func(cmd *command) {
 		if rule == "@all" || slices.Contains(cmd.categories, rule) {
-			slots = append(slots, cmd.slot)
+			slots = append(slots, cmd.Slot)
 		}
 	})
 	return slots
 }
 
 // allowedTo says whether a user may send the command. Logging in is everybody's.
-func (c *command) allowedTo(u *acl.User) bool { return u.MayCall(c.slot) || c.noAuth }
+func (c *command) allowedTo(u *acl.User) bool { return u.MayCall(c.Slot) || c.noAuth }

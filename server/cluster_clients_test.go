@@ -15,6 +15,7 @@ import (
 
 	weirclient "github.com/weir-project/weir/client"
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/service"
 )
 
 // Real cluster clients against three servers whose leader changes. With MOVED
@@ -112,7 +113,7 @@ func TestClusterClientsFollowTheLeader(t *testing.T) {
 	for name, dial := range map[string]func(*testing.T, string) clusterCaller{
 		"go-redis": dialGoRedisCluster, "rueidis": dialRueidisCluster, "weir's own": dialWeirCluster,
 	} {
-		for _, redirect := range []string{RedirectMoved, RedirectForward} {
+		for _, redirect := range []string{service.RedirectMoved, service.RedirectForward} {
 			t.Run(name+" "+redirect, func(t *testing.T) { followTheLeader(t, dial, redirect) })
 		}
 	}
@@ -144,7 +145,7 @@ func followTheLeader(t *testing.T, dial func(*testing.T, string) clusterCaller, 
 	require.Zero(t, nodes["b"].decided.Load()+nodes["c"].decided.Load(), "nothing but the leader is asked")
 
 	f.lead("c")
-	if redirect == RedirectForward {
+	if redirect == service.RedirectForward {
 		_, err := c.do(ctx, "RL.FIXED", "other", "FOREVER", "1000")
 		require.NoError(t, err, "whoever is asked")
 		return
@@ -166,7 +167,7 @@ func TestRedisCLIFollowsTheLeader(t *testing.T) {
 		t.Skip("SKIPPED: redis-cli is not on the PATH (on Debian: apt install redis-tools)")
 	}
 	f := newFakeCluster()
-	nodes := f.start(t, Config{Redirect: RedirectMoved})
+	nodes := f.start(t, Config{Redirect: service.RedirectMoved})
 	_, port, _ := strings.Cut(f.addr("b"), ":")
 	cli := func(args ...string) string {
 		ctx, cancel := context.WithTimeout(t.Context(), testWait)

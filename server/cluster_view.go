@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/service"
 )
 
 // The cluster in the forms that Redis' cluster clients read.
@@ -20,17 +21,17 @@ func nodeID(id string) string {
 }
 
 func runClusterMyID(s *session, _ [][]byte) {
-	if s.srv.replica == nil {
+	if s.srv.Replica == nil {
 		s.Bulk(s.srv.state.runID)
 		return
 	}
-	s.Bulk(nodeID(s.srv.replica.Topology().Self))
+	s.Bulk(nodeID(s.srv.Replica.Topology().Self))
 }
 
 func runClusterInfo(s *session, _ [][]byte) {
 	t, slots, up, size, known := &limiter.Topology{}, 0, true, 0, 1
-	if s.srv.replica != nil {
-		t, slots, size = s.srv.replica.Topology(), keySlots, 1
+	if s.srv.Replica != nil {
+		t, slots, size = s.srv.Replica.Topology(), keySlots, 1
 		up, known = t.Leader != "", len(t.Nodes)
 	}
 	state, served := "ok", slots
@@ -38,7 +39,7 @@ func runClusterInfo(s *session, _ [][]byte) {
 		state, served = "fail", 0
 	}
 	var w infoWriter
-	w.field("cluster_enabled", oneIf(s.srv.replica != nil))
+	w.field("cluster_enabled", oneIf(s.srv.Replica != nil))
 	w.field("cluster_state", state)
 	w.field("cluster_slots_assigned", slots)
 	w.field("cluster_slots_ok", served)
@@ -64,7 +65,7 @@ func runClusterNodes(s *session, t *limiter.Topology, _ [][]byte) {
 func nodeLine(t *limiter.Topology, m *limiter.Member, now time.Time) string {
 	address := ":0"
 	if host, port, ok := m.HostPort(); ok {
-		address = redisAddr(host, port)
+		address = service.RedisAddr(host, port)
 	}
 	primary := "-"
 	if p := t.Primary(); p != nil && p != m {

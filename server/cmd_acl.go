@@ -40,7 +40,7 @@ func aclCommand() *command {
 
 func runACLUsers(s *session, _ [][]byte) {
 	var names []string
-	for _, u := range s.srv.users.Load().List() {
+	for _, u := range s.srv.Users.Load().List() {
 		names = append(names, u.Name)
 	}
 	s.Strings(names)
@@ -48,14 +48,14 @@ func runACLUsers(s *session, _ [][]byte) {
 
 func runACLList(s *session, _ [][]byte) {
 	var lines []string
-	for _, u := range s.srv.users.Load().List() {
+	for _, u := range s.srv.Users.Load().List() {
 		lines = append(lines, strings.Join(slices.Concat([]string{"user", u.Name}, u.Flags(), u.Rules), " "))
 	}
 	s.Strings(lines)
 }
 
 func runACLGetUser(s *session, args [][]byte) {
-	u := s.srv.users.Load().Get(string(args[2]))
+	u := s.srv.Users.Load().Get(string(args[2]))
 	if u == nil {
 		s.Null()
 		return
@@ -112,7 +112,7 @@ func runACLCat(s *session, args [][]byte) {
 	byCategory := make(map[string][]string)
 	s.srv.state.table.each(func(cmd *command) {
 		for _, category := range cmd.categories {
-			byCategory[category[1:]] = append(byCategory[category[1:]], cmd.full)
+			byCategory[category[1:]] = append(byCategory[category[1:]], cmd.Full)
 		}
 	})
 	if len(args) == 2 {

@@ -39,11 +39,11 @@ func debugCommand() *command {
 }
 
 func runDebugDigest(s *session, _ [][]byte) {
-	if s.srv.replica == nil {
+	if s.srv.Replica == nil {
 		s.fail(errNoCluster)
 		return
 	}
-	index, hash := s.srv.replica.Digest()
+	index, hash := s.srv.Replica.Digest()
 	s.Array(2)
 	s.Int(int64(index))
 	s.Bulk(strconv.FormatUint(hash, 16))
@@ -53,7 +53,7 @@ func runDebugDigest(s *session, _ [][]byte) {
 const latestMs = 1 << 61 / 1_000_000
 
 func runDebugClock(s *session, args [][]byte) {
-	nowNs := s.srv.lim.Now().NowNs
+	nowNs := s.srv.Limiter.Now().NowNs
 	nowMs := nowNs / 1e6
 	switch {
 	case len(args) == 3 && arg.Is(args[2], "GET"):
@@ -81,11 +81,11 @@ func runDebugClock(s *session, args [][]byte) {
 }
 
 func (s *session) advance(d time.Duration) {
-	if !s.srv.lim.Advance(max(d, 0)) {
+	if !s.srv.Limiter.Advance(max(d, 0)) {
 		s.fail(errRealClock)
 		return
 	}
-	s.srv.waits.callAll()
+	s.srv.Waits.NotifyAll()
 	s.OK()
 }
 
@@ -99,7 +99,7 @@ func runDebugSleep(s *session, args [][]byte) {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-s.srv.stop:
+	case <-s.srv.Stop:
 	}
 	s.OK()
 }

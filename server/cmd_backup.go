@@ -2,7 +2,6 @@ package server
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -20,9 +19,6 @@ const (
 	// would be gone by now, so one that nobody reads must end.
 	backupPatience = time.Minute
 )
-
-// errBackupFailed: the state could not be copied; why, for whoever asked.
-var errBackupFailed = errors.New("no backup")
 
 func weirBackupCommand() *command {
 	const flags = "admin noscript no_multi"
@@ -117,7 +113,7 @@ func (b *backupSlot) letGo() {
 }
 
 func runBackupStart(s *session, _ [][]byte) {
-	archiver, ok := s.srv.lim.(limiter.Archiver)
+	archiver, ok := s.srv.Limiter.(limiter.Archiver)
 	if !ok {
 		s.fail(errCannotBackUp)
 		return
@@ -127,7 +123,7 @@ func runBackupStart(s *session, _ [][]byte) {
 		s.fail(backupError(err))
 		return
 	}
-	s.srv.log.Info("backup begun at a client's request", "bytes", bytes, "addr", s.about.addr)
+	s.srv.Log.Info("backup begun at a client's request", "bytes", bytes, "addr", s.about.Addr)
 	s.Int(bytes)
 }
 
@@ -156,5 +152,5 @@ func backupError(err error) error {
 	if errors.As(err, &known) || errors.Is(err, limiter.ErrNoDisk) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", errBackupFailed, err)
+	return resp.Error("ERR no backup: " + err.Error())
 }

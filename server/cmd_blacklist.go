@@ -127,13 +127,13 @@ func (s *session) inBlacklist(member []byte) bool {
 	if err != nil {
 		return false
 	}
-	info, _ := s.srv.lim.Inspect(key)
+	info, _ := s.srv.Limiter.Inspect(key)
 	return info.Blocked && info.Everywhere
 }
 
 // blacklist lists the addresses that have a block everywhere.
 func (s *session) blacklist() (members []string) {
-	for _, key := range s.srv.lim.BlocksEverywhere() {
+	for _, key := range s.srv.Limiter.BlocksEverywhere() {
 		member, named := strings.CutPrefix(key, arg.AddressPrefix)
 		if _, address := arg.Client(member); named && address {
 			members = append(members, member)

@@ -62,20 +62,20 @@ func planCheck(s *session, args [][]byte) error {
 
 // morePairs reads policies and their keys up to the first option.
 func (s *session) morePairs(op *engine.Op, args [][]byte) (rest [][]byte, err error) {
-	first := len(s.batch.pairs)
+	first := len(s.batch.Pairs)
 	for len(args) > 0 && !arg.IsOption(args[0], arg.CheckOptions) {
 		if len(args) == 1 {
 			return nil, resp.Error("ERR policy " + resp.Quote(args[0]) + " needs a key: policies and keys come in pairs")
 		}
 		pair := engine.Pair{Policy: args[0], Key: args[1]}
-		if err := checkPair(op, s.batch.pairs[first:], pair); err != nil {
+		if err := checkPair(op, s.batch.Pairs[first:], pair); err != nil {
 			return nil, err
 		}
-		s.batch.pairs = append(s.batch.pairs, pair)
+		s.batch.Pairs = append(s.batch.Pairs, pair)
 		args = args[2:]
 	}
-	if n := len(s.batch.pairs); n > first {
-		op.Also = s.batch.pairs[first:n:n]
+	if n := len(s.batch.Pairs); n > first {
+		op.Also = s.batch.Pairs[first:n:n]
 	}
 	return args, nil
 }
@@ -125,21 +125,21 @@ func (s *session) explainCheck(op *engine.Op, d *engine.Decision) {
 	s.Pair("policy", string(pair.Policy))
 	s.Pair("key", string(pair.Key))
 	name, rule, reason := "", "", ""
-	info, _ := s.srv.lim.Inspect(pair.Key)
-	p := s.srv.lim.Policies().Get(pair.Policy)
+	info, _ := s.srv.Limiter.Inspect(pair.Key)
+	p := s.srv.Limiter.Policies().Get(pair.Policy)
 	switch {
 	case info.Blocked:
 		reason = blockText(pair.Key, &info)
 	case s.fromBlocked(op):
 		reason = s.fromText(op)
-	case p == nil || int(d.Part) >= len(p.LimitsFor(s.srv.lim.Now(), pair.Key)):
+	case p == nil || int(d.Part) >= len(p.LimitsFor(s.srv.Limiter.Now(), pair.Key)):
 		reason = "no limit is in force: the policy is disabled, or an override lifts it"
 	default:
-		limit := p.LimitsFor(s.srv.lim.Now(), pair.Key)[d.Part]
+		limit := p.LimitsFor(s.srv.Limiter.Now(), pair.Key)[d.Part]
 		name, rule = string(p.NameOf(int(d.Part), pair.Key)), policytext.Limit(&limit)
 		info = engine.Info{}
 		if op.Limit = limit.Limit; limit.Limit.Algorithm == engine.Strike {
-			info, _ = s.srv.lim.Inspect([]byte(name))
+			info, _ = s.srv.Limiter.Inspect([]byte(name))
 		}
 		told := *d
 		told.Limit = limit.Limit.Max // whatever the policy reports

@@ -6,27 +6,28 @@ import (
 
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/service"
 )
 
 func clientCommand() *command {
 	ok := func(s *session, _ [][]byte) { s.OK() }
 	return &command{
-		name: "CLIENT", arity: -2, group: groupConn, flags: "noscript loading stale", commandInfo: commandInfo{exempt: true},
+		name: "CLIENT", arity: -2, group: groupConn, flags: "noscript loading stale", Command: service.Command{Exempt: true},
 		summary: "About this connection and the others",
 		subs: []*command{
-			{name: "ID", arity: 2, summary: "The id of this connection", run: func(s *session, _ [][]byte) { s.Int(s.about.id) }},
+			{name: "ID", arity: 2, summary: "The id of this connection", run: func(s *session, _ [][]byte) { s.Int(s.about.ID) }},
 			{name: "GETNAME", arity: 2, summary: "The name of this connection", run: runGetName},
 			{name: "SETNAME", arity: 3, syntax: "name", summary: "Name this connection", run: runSetName},
 			{name: "SETINFO", arity: 4, syntax: "LIB-NAME|LIB-VER value", summary: "Say which client library this is", run: runSetInfo},
 			{name: "LIST", arity: -2, syntax: "[TYPE type] [ID id ...]", summary: "Describe all connections", flags: "admin", run: runClientList, bulky: true},
-			{name: "INFO", arity: 2, summary: "Describe this connection", run: func(s *session, _ [][]byte) { s.Verbatim(s.about.line(time.Now())) }},
+			{name: "INFO", arity: 2, summary: "Describe this connection", run: func(s *session, _ [][]byte) { s.Verbatim(s.about.Line(time.Now())) }},
 			{name: "KILL", arity: -3, flags: "admin no_multi", summary: "Close connections",
 				syntax: "[address] [ID id] [TYPE type] [USER user] [ADDR address] [LADDR address] [SKIPME YES|NO] [MAXAGE seconds]",
 				reply:  "OK for an address alone, else how many were closed.", run: runClientKill},
 			{name: "REPLY", arity: 3, flags: "no_multi", syntax: "ON|OFF|SKIP", summary: "Send replies, none, or not the next", run: runClientReply},
 			{name: "PAUSE", arity: -3, flags: "admin no_multi", syntax: "ms [WRITE|ALL]", summary: "Hold commands back for a while", run: runClientPause},
 			{name: "UNPAUSE", arity: 2, flags: "admin", summary: "End CLIENT PAUSE", run: func(s *session, _ [][]byte) {
-				s.srv.pause.end()
+				s.srv.Pause.End()
 				s.OK()
 			}},
 			{name: "NO-EVICT", arity: 3, syntax: "ON|OFF", summary: "Accepted without effect", run: runOnOff},
@@ -41,7 +42,7 @@ func clientCommand() *command {
 }
 
 func runGetName(s *session, _ [][]byte) {
-	if name := s.about.clientName(); name != "" {
+	if name := s.about.ClientName(); name != "" {
 		s.Bulk(name)
 		return
 	}
@@ -52,7 +53,7 @@ func runSetName(s *session, args [][]byte) {
 	if !s.guarded(checkClientText("Client names", args[2])) {
 		return
 	}
-	s.about.update(func(i *clientInfo) { i.name = string(args[2]) })
+	s.about.Update(func(i *service.Client) { i.Name = string(args[2]) })
 	s.OK()
 }
 
@@ -65,11 +66,11 @@ func runSetInfo(s *session, args [][]byte) {
 	if !s.guarded(checkClientText(attr, args[3])) {
 		return
 	}
-	s.about.update(func(i *clientInfo) {
+	s.about.Update(func(i *service.Client) {
 		if attr == "lib-name" {
-			i.libName = string(args[3])
+			i.LibName = string(args[3])
 		} else {
-			i.libVer = string(args[3])
+			i.LibVer = string(args[3])
 		}
 	})
 	s.OK()
@@ -85,7 +86,7 @@ func runClientList(s *session, args [][]byte) {
 			s.fail(unknownClientType(args[3]))
 			return
 		}
-		keep = func(c *session) bool { return c.about.kind() == kind }
+		keep = func(c *session) bool { return c.about.Kind() == kind }
 	case len(args) >= 4 && arg.Is(args[2], "ID"):
 		ids := make(map[int64]bool)
 		for _, a := range args[3:] {
@@ -96,7 +97,7 @@ func runClientList(s *session, args [][]byte) {
 			}
 			ids[id] = true
 		}
-		keep = func(c *session) bool { return ids[c.about.id] }
+		keep = func(c *session) bool { return ids[c.about.ID] }
 	default:
 		s.fail(arg.ErrSyntax)
 		return
@@ -105,7 +106,7 @@ func runClientList(s *session, args [][]byte) {
 	now := time.Now()
 	for _, c := range s.srv.state.clients.list() {
 		if keep(c) {
-			text.WriteString(c.about.line(now))
+			text.WriteString(c.about.Line(now))
 		}
 	}
 	s.Verbatim(text.String())
@@ -141,7 +142,7 @@ func runClientReply(s *session, args [][]byte) {
 }
 
 func runClientPause(s *session, args [][]byte) {
-	ms, err := arg.Units("timeout", args[2], 0, maxPauseMs)
+	ms, err := arg.Units("timeout", args[2], 0, service.MaxPauseMs)
 	if !s.guarded(err) {
 		return
 	}
@@ -150,7 +151,7 @@ func runClientPause(s *session, args [][]byte) {
 		s.fail(arg.ErrSyntax)
 		return
 	}
-	s.srv.pause.begin(time.Duration(ms)*time.Millisecond, writes)
+	s.srv.Pause.Begin(time.Duration(ms)*time.Millisecond, writes)
 	s.OK()
 }
 

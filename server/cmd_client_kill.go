@@ -25,7 +25,7 @@ func runClientKill(s *session, args [][]byte) {
 		s.OK()
 		return
 	}
-	filter, err := parseKillFilter(s.srv.users.Load(), args[2:])
+	filter, err := parseKillFilter(s.srv.Users.Load(), args[2:])
 	if s.guarded(err) {
 		s.Int(s.kill(filter))
 	}
@@ -55,7 +55,7 @@ next:
 }
 
 func hasAddr(addr string) func(*session) bool {
-	return func(c *session) bool { return c.about.addr == addr }
+	return func(c *session) bool { return c.about.Addr == addr }
 }
 
 func parseKillFilter(users *acl.Users, args [][]byte) (filter killFilter, err error) {
@@ -83,25 +83,25 @@ func killTest(users *acl.Users, word, value []byte, self *bool) (func(*session) 
 		if !ok || id < 1 {
 			return nil, resp.Error("ERR client-id should be greater than 0: ID must be a whole number, not " + resp.Quote(value))
 		}
-		return func(c *session) bool { return c.about.id == id }, nil
+		return func(c *session) bool { return c.about.ID == id }, nil
 	case arg.Is(word, "ADDR"):
 		return hasAddr(text), nil
 	case arg.Is(word, "LADDR"):
-		return func(c *session) bool { return c.about.laddr == text }, nil
+		return func(c *session) bool { return c.about.LocalAddr == text }, nil
 	case arg.Is(word, "TYPE"):
 		kind := strings.ToLower(text)
 		if !isClientType(kind) {
 			return nil, unknownClientType(value)
 		}
-		return func(c *session) bool { return c.about.kind() == kind }, nil
+		return func(c *session) bool { return c.about.Kind() == kind }, nil
 	case arg.Is(word, "USER"):
 		if users.Get(text) == nil {
 			return nil, resp.Error("ERR No such user '" + resp.Printable(value, resp.MaxQuotedBytes) + "': username must be one of ACL LIST")
 		}
-		return func(c *session) bool { return c.about.userName() == text }, nil
+		return func(c *session) bool { return c.about.UserName() == text }, nil
 	case arg.Is(word, "MAXAGE"):
 		seconds, err := arg.Units("MAXAGE", value, 1, 1<<32)
-		return func(c *session) bool { return time.Since(c.about.since) >= time.Duration(seconds)*time.Second }, err
+		return func(c *session) bool { return time.Since(c.about.Since) >= time.Duration(seconds)*time.Second }, err
 	case arg.Is(word, "SKIPME") && (arg.Is(value, "YES") || arg.Is(value, "NO")):
 		*self = arg.Is(value, "NO")
 		return nil, nil

@@ -42,11 +42,11 @@ func clusterCommands() []*command {
 // clustered makes a subcommand that a server which stands alone refuses.
 func clustered(name, syntax string, arity int, summary string, run func(*session, *limiter.Topology, [][]byte)) *command {
 	return &command{name: name, arity: arity, syntax: syntax, summary: summary, run: func(s *session, args [][]byte) {
-		if s.srv.replica == nil {
+		if s.srv.Replica == nil {
 			s.fail(errNoCluster)
 			return
 		}
-		run(s, s.srv.replica.Topology(), args)
+		run(s, s.srv.Replica.Topology(), args)
 	}}
 }
 
@@ -65,7 +65,7 @@ func runCountKeys(s *session, _ *limiter.Topology, args [][]byte) {
 	found := keyList{keep: func(key []byte, _ engine.Algorithm) bool { return int64(keySlot(key)) == slot }}
 	n := 0
 	for cursor, more := uint64(0), true; more; more = cursor != 0 {
-		cursor = s.srv.lim.Scan(cursor, keysStep, found.visit)
+		cursor = s.srv.Limiter.Scan(cursor, keysStep, found.visit)
 		found.sift()
 		n += found.n
 		found.n, found.replies = 0, found.replies[:0]

@@ -34,7 +34,7 @@ func (s *session) describeCommands(commands []*command) {
 // describe writes one command as COMMAND does.
 func (s *session) describe(cmd *command) {
 	s.Array(10)
-	s.Bulk(cmd.full)
+	s.Bulk(cmd.Full)
 	s.Int(int64(cmd.arity))
 	s.SimpleSet(strings.Fields(cmd.flags))
 	s.Int(int64(cmd.keys.first))
@@ -77,7 +77,7 @@ func (s *session) keySpecs(cmd *command) {
 }
 
 func keyFlags(cmd *command) []string {
-	if cmd.write {
+	if cmd.Write {
 		return []string{"RW", "ACCESS", "UPDATE"}
 	}
 	return []string{"RO", "ACCESS"}
@@ -126,7 +126,7 @@ func runCommandDocs(s *session, args [][]byte) {
 func (s *session) docs(commands []*command) {
 	s.Map(len(commands))
 	for _, cmd := range commands {
-		s.Bulk(cmd.full)
+		s.Bulk(cmd.Full)
 		arguments := parseSyntax(cmd.syntax)
 		s.Map(4 + int(oneIf(len(arguments) > 0)+oneIf(len(cmd.subs) > 0)))
 		s.Pair("summary", cmd.summary)
@@ -156,7 +156,7 @@ func runCommandList(s *session, args [][]byte) {
 		keep = func(cmd *command) bool { return slices.Contains(cmd.categories, category) }
 	case arg.Is(args[3], "PATTERN") && len(args[4]) <= maxPatternBytes:
 		pattern := []byte(lower(args[4]))
-		keep = func(cmd *command) bool { return engine.MatchGlob(pattern, []byte(cmd.full)) }
+		keep = func(cmd *command) bool { return engine.MatchGlob(pattern, []byte(cmd.Full)) }
 	case arg.Is(args[3], "MODULE"):
 		keep = func(*command) bool { return false }
 	default:
@@ -166,7 +166,7 @@ func runCommandList(s *session, args [][]byte) {
 	var names []string
 	for _, cmd := range s.srv.state.table.all {
 		if keep(cmd) {
-			names = append(names, cmd.full)
+			names = append(names, cmd.Full)
 		}
 	}
 	s.Strings(names)

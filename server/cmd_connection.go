@@ -6,6 +6,7 @@ import (
 	"github.com/weir-project/weir/server/acl"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/service"
 )
 
 func connectionCommands() []*command {
@@ -15,16 +16,16 @@ func connectionCommands() []*command {
 			run: func(s *session, args [][]byte) { s.BulkBytes(args[1]) }, instant: true},
 		{name: "HELLO", arity: -1, syntax: "[2|3] [AUTH user password] [SETNAME name]", summary: "Choose the protocol and log in",
 			reply: "A map that describes the server.",
-			flags: "noscript loading stale fast no_auth no_multi", run: runHello, commandInfo: commandInfo{secret: true}},
+			flags: "noscript loading stale fast no_auth no_multi", run: runHello, Command: service.Command{Secret: true}},
 		{name: "AUTH", arity: -2, syntax: "[user] password", summary: "Log in, as the user default unless one is named",
-			flags: "noscript loading stale fast no_auth no_multi", run: runAuth, commandInfo: commandInfo{secret: true}},
+			flags: "noscript loading stale fast no_auth no_multi", run: runAuth, Command: service.Command{Secret: true}},
 		{name: "SELECT", arity: 2, syntax: "0", summary: "Select the only database, 0", flags: "fast loading stale", run: runSelect},
 		{name: "QUIT", arity: -1, summary: "Close the connection", flags: "noscript loading stale fast no_auth", run: runQuit, atOnce: true, pubsub: true},
 		{name: "RESET", arity: 1, summary: "Put the connection back to its beginning", flags: "noscript loading stale fast no_auth", run: runReset, atOnce: true, pubsub: true,
 			details: "Ends a transaction, subscriptions, MONITOR and READONLY, goes back to RESP2 and logs out. Limiters are reset with RL.RESET."},
 	}
 	for _, cmd := range commands {
-		cmd.group, cmd.exempt = groupConn, true
+		cmd.group, cmd.Exempt = groupConn, true
 	}
 	return commands
 }
@@ -56,7 +57,7 @@ func runAuth(s *session, args [][]byte) {
 		return
 	case len(args) == 3:
 		user = args[1]
-	case s.srv.users.Load().Open():
+	case s.srv.Users.Load().Open():
 		s.fail(errNoPassword)
 		return
 	}
@@ -104,7 +105,7 @@ func runHello(s *session, args [][]byte) {
 	}
 	s.speak(proto)
 	if name != nil {
-		s.about.update(func(i *clientInfo) { i.name = string(name) })
+		s.about.Update(func(i *service.Client) { i.Name = string(name) })
 	}
 	s.introduce()
 }
@@ -112,7 +113,7 @@ func runHello(s *session, args [][]byte) {
 // speak changes the protocol of the replies.
 func (s *session) speak(proto int) {
 	s.Proto = proto
-	s.about.update(func(i *clientInfo) { i.proto = proto })
+	s.about.Update(func(i *service.Client) { i.Proto = proto })
 	s.refresh()
 }
 
@@ -121,7 +122,7 @@ func (s *session) introduce() {
 	s.Pair("server", "redis")
 	s.Pair("version", redisVersion)
 	s.PairInt("proto", int64(s.Proto))
-	s.PairInt("id", s.about.id)
+	s.PairInt("id", s.about.ID)
 	s.Pair("mode", s.srv.mode())
 	s.Pair("role", s.srv.helloRole())
 	s.Bulk("modules")
@@ -151,7 +152,7 @@ func runReset(s *session, _ [][]byte) {
 	s.mute = muteNone
 	s.setReadonly(false)
 	s.begin()
-	s.about.update(func(i *clientInfo) { i.name = "" })
+	s.about.Update(func(i *service.Client) { i.Name = "" })
 	s.speak(2)
 	s.Simple("RESET")
 }

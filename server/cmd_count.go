@@ -4,6 +4,7 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/scripts"
+	"github.com/weir-project/weir/server/service"
 )
 
 // What limiter libraries send beside their scripts, on the counts that these keep, and on
@@ -54,7 +55,7 @@ func (s *session) onCount(key []byte, id engine.ScriptID) (*engine.Script, error
 	if err != nil {
 		return nil, err
 	}
-	op.Script = s.batch.nextScript()
+	op.Script = s.batch.NextScript()
 	op.Script.ID = id
 	return op.Script, nil
 }
@@ -122,7 +123,7 @@ func stepArg(b []byte) (int64, error) {
 	case !ok:
 		return 0, arg.NotInteger("n", "must be a whole number", b)
 	case n < -engine.MaxUnits || n > engine.MaxUnits:
-		return 0, errOverflow
+		return 0, service.ErrOverflow
 	}
 	return n, nil
 }

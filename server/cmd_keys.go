@@ -10,6 +10,7 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/service"
 )
 
 const (
@@ -35,7 +36,7 @@ func keyCommands() []*command {
 		{name: "TYPE", arity: 2, syntax: "key", summary: "The algorithm of a limiter, string for state of scripts and clients, or none", flags: "readonly fast", keys: oneKey, run: runType},
 		{name: "EXISTS", arity: -2, syntax: "key [key ...]", summary: "How many of the keys are not idle", flags: "readonly fast", keys: keySpec{1, -1, 1}, run: runExists},
 		{name: "RANDOMKEY", arity: 1, summary: "Some key that is not idle", flags: "readonly", run: runRandomKey},
-		{name: "DBSIZE", arity: 1, summary: "The number of keys that are not idle", flags: "readonly fast", run: func(s *session, _ [][]byte) { s.Int(s.srv.lim.Len()) }},
+		{name: "DBSIZE", arity: 1, summary: "The number of keys that are not idle", flags: "readonly fast", run: func(s *session, _ [][]byte) { s.Int(s.srv.Limiter.Len()) }},
 		{name: "MEMORY", arity: -2, summary: "Memory of keys and of the server", flags: "readonly", subs: []*command{
 			{name: "USAGE", arity: -3, syntax: "key [SAMPLES n]", summary: "Bytes a limiter takes, with its share of the index", flags: "readonly", keys: keySpec{2, 2, 1}, run: runMemoryUsage},
 			{name: "STATS", arity: 2, summary: "Bytes of the server and of its limiters", run: runMemoryStats},
@@ -97,8 +98,8 @@ func runExists(s *session, args [][]byte) {
 }
 
 func runRandomKey(s *session, _ [][]byte) {
-	if key := s.srv.lim.RandomKey(); key != nil {
-		shown, _ := shownName(s.srv.lim.Policies(), nil, key)
+	if key := s.srv.Limiter.RandomKey(); key != nil {
+		shown, _ := shownName(s.srv.Limiter.Policies(), nil, key)
 		s.BulkBytes(shown)
 		return
 	}
@@ -118,8 +119,8 @@ func runMemoryUsage(s *session, args [][]byte) {
 }
 
 func runMemoryStats(s *session, _ [][]byte) {
-	used, resident := processMemory()
-	stats := s.srv.lim.Stats()
+	used, resident := service.ProcessMemory()
+	stats := s.srv.Limiter.Stats()
 	s.Map(4)
 	s.PairInt("total.allocated", int64(used))
 	s.PairInt("process.resident", int64(resident))
@@ -140,7 +141,7 @@ func runFlush(s *session, args [][]byte) {
 		s.fail(arg.ErrSyntax)
 		return
 	}
-	if s.guarded(s.srv.lim.Clear()) {
+	if s.guarded(s.srv.Limiter.Clear()) {
 		s.OK()
 	}
 }
@@ -153,7 +154,7 @@ func runKeys(s *session, args [][]byte) {
 	}
 	found := s.newKeyList(pattern, func(key []byte, _ engine.Algorithm) bool { return engine.MatchGlob(pattern, key) })
 	for cursor, more := uint64(0), true; more && found.n <= maxKeysReply; more = cursor != 0 {
-		cursor = s.srv.lim.Scan(cursor, keysStep, found.visit)
+		cursor = s.srv.Limiter.Scan(cursor, keysStep, found.visit)
 		found.sift()
 	}
 	if found.n > maxKeysReply {
@@ -227,7 +228,7 @@ func (l *keyList) twice(key []byte) bool {
 // policies' limiters they are shown by these, to any other by the names of their layouts.
 func (s *session) newKeyList(pattern []byte, keep func(key []byte, a engine.Algorithm) bool) keyList {
 	l := keyList{keep: keep}
-	if set := s.srv.lim.Policies(); set.HasLayouts() && !engine.Reserved(pattern) {
+	if set := s.srv.Limiter.Policies(); set.HasLayouts() && !engine.Reserved(pattern) {
 		l.set = set
 	}
 	return l
@@ -244,7 +245,7 @@ func runScan(s *session, args [][]byte) {
 		return
 	}
 	found := s.newKeyList(pattern, keep)
-	cursor = s.srv.lim.Scan(cursor, count, found.visit)
+	cursor = s.srv.Limiter.Scan(cursor, count, found.visit)
 	found.sift()
 	s.Array(2)
 	s.Bulk(strconv.FormatUint(cursor, 10))

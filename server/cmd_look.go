@@ -9,6 +9,7 @@ import (
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/policytext"
 	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/service"
 )
 
 const staleField = "In a cluster also `stale_ms`: how old the answer may be, 0 unless `READONLY` was sent."
@@ -157,13 +158,13 @@ func runExplain(s *session, args [][]byte) {
 	if !s.guarded(err) {
 		return
 	}
-	defer s.srv.batches.put(b)
-	op, ds := &b.ops[0], b.room()
+	defer s.srv.Batches.Put(b)
+	op, ds := &b.Ops[0], b.Decisions()
 	if op.Code == engine.OpReserve { // what there is to explain is its check
 		op.Code = engine.OpCheck
 	}
 	op.Dry = true
-	err = s.srv.lim.Decide(b.ops, ds)
+	err = s.srv.Limiter.Decide(b.Ops, ds)
 	if err == nil && ds[0].Status != engine.OK {
 		err = s.statusError(op, &ds[0])
 	}
@@ -174,14 +175,14 @@ func runExplain(s *session, args [][]byte) {
 		s.explainCheck(op, &ds[0])
 		return
 	}
-	info, _ := s.srv.lim.Inspect(op.Key)
+	info, _ := s.srv.Limiter.Inspect(op.Key)
 	s.explanation(op, &ds[0], info)
 }
 
 // planDecision makes the operation of the command that args of by carry, which must be a
 // decision with one of these codes, in a batch that the caller gives back. The user must be
 // allowed to send it, unless by only looks.
-func (s *session) planDecision(by *command, args [][]byte, codes ...engine.OpCode) (cmd *command, b *batch, err error) {
+func (s *session) planDecision(by *command, args [][]byte, codes ...engine.OpCode) (cmd *command, b *service.Batch, err error) {
 	args = by.carried(args)
 	if cmd, err = s.srv.state.table.resolve(args); err != nil {
 		if cmd == nil {
@@ -199,11 +200,11 @@ func (s *session) planDecision(by *command, args [][]byte, codes ...engine.OpCod
 	}
 	err = s.plan(cmd, args)
 	b, s.batch = s.batch, nil
-	if err == nil && (len(b.ops) != 1 || !slices.Contains(codes, b.ops[0].Code)) {
+	if err == nil && (len(b.Ops) != 1 || !slices.Contains(codes, b.Ops[0].Code)) {
 		err = notDecision(args[0])
 	}
 	if err != nil {
-		s.srv.batches.put(b)
+		s.srv.Batches.Put(b)
 		return nil, nil, err
 	}
 	return cmd, b, nil

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/service"
 )
 
 // maxQueuedBytes bounds what a transaction keeps until EXEC: a full batch of
@@ -54,7 +55,7 @@ func runMulti(s *session, _ [][]byte) {
 		return
 	}
 	s.tx = &transaction{broken: s.wasRefusedCaching()}
-	s.about.update(func(i *clientInfo) { i.queued = 0 })
+	s.about.Update(func(i *service.Client) { i.Queued = 0 })
 	s.refresh()
 	s.OK()
 }
@@ -62,8 +63,8 @@ func runMulti(s *session, _ [][]byte) {
 // wasRefusedCaching: some clients do not look at the answer to CLIENT CACHING and
 // would keep what the transaction behind it reads, so its EXEC fails.
 func (s *session) wasRefusedCaching() bool {
-	last := s.about.last.Load()
-	return last != nil && last.full == "client|caching"
+	last := s.about.Last.Load()
+	return last != nil && last.Full == "client|caching"
 }
 
 func runDiscard(s *session, _ [][]byte) {
@@ -80,7 +81,7 @@ func (s *session) endTransaction() {
 		s.srv.held.give(s.tx.held)
 	}
 	s.tx = nil
-	s.about.update(func(i *clientInfo) { i.queued = -1 })
+	s.about.Update(func(i *service.Client) { i.Queued = -1 })
 	s.refresh()
 }
 
@@ -106,7 +107,7 @@ func (s *session) enqueue(cmd *command, args [][]byte) {
 	tx.ops += n
 	tx.values += values
 	tx.queue = append(tx.queue, queued{cmd: cmd, args: cloneArgs(args)})
-	s.about.update(func(i *clientInfo) { i.queued = len(tx.queue) })
+	s.about.Update(func(i *service.Client) { i.Queued = len(tx.queue) })
 	s.Simple("QUEUED")
 }
 
@@ -129,15 +130,15 @@ func (s *session) rehearse(cmd *command, args [][]byte) (ops, values int, err er
 		return 0, 0, nil
 	}
 	err = s.plan(cmd, args)
-	if ops, values = s.pending(), s.batch.values; err == nil {
-		err = forKey(s.srv.redirect(), s.batch.ops[0].Key)
+	if ops, values = s.pending(), s.batch.Values; err == nil {
+		err = forKey(s.srv.Redirect(), s.batch.Ops[0].Key)
 	}
 	s.dropBatch()
 	return ops, values, err
 }
 
 func (s *session) dropBatch() {
-	s.srv.batches.put(s.batch)
+	s.srv.Batches.Put(s.batch)
 	s.batch = nil
 }
 
@@ -160,14 +161,14 @@ func runExec(s *session, _ [][]byte) {
 		s.fail(errExecAbort)
 		return
 	}
-	b := s.srv.batches.get()
-	defer s.srv.batches.put(b)
+	b := s.srv.Batches.Get()
+	defer s.srv.Batches.Put(b)
 	s.batch = b
 	for i := range tx.queue {
 		if q := &tx.queue[i]; q.cmd.plan != nil {
-			before := len(b.ops)
+			before := len(b.Ops)
 			q.err = s.plan(q.cmd, q.args)
-			q.ops = len(b.ops) - before
+			q.ops = len(b.Ops) - before
 		}
 	}
 	s.batch = nil
@@ -176,15 +177,15 @@ func runExec(s *session, _ [][]byte) {
 
 // decideAll decides the operations of a transaction in one step and answers its
 // commands in order.
-func (s *session) decideAll(tx *transaction, b *batch) {
-	start, ds := time.Now(), b.room()
+func (s *session) decideAll(tx *transaction, b *service.Batch) {
+	start, ds := time.Now(), b.Decisions()
 	var err error
-	if len(b.ops) > 0 {
-		if err := s.srv.redirect(); err != nil {
-			s.fail(forKey(err, b.ops[0].Key))
+	if len(b.Ops) > 0 {
+		if err := s.srv.Redirect(); err != nil {
+			s.fail(forKey(err, b.Ops[0].Key))
 			return
 		}
-		err = s.srv.lim.DecideAtomic(b.ops, ds)
+		err = s.srv.Limiter.DecideAtomic(b.Ops, ds)
 	}
 	s.executing = true
 	defer func() { s.executing = false }()
@@ -200,11 +201,11 @@ func (s *session) decideAll(tx *transaction, b *batch) {
 		case q.err != nil:
 			s.fail(q.err)
 		default:
-			s.answer(q.cmd, b.ops[at:at+q.ops], ds[at:at+q.ops], err)
+			s.answer(q.cmd, b.Ops[at:at+q.ops], ds[at:at+q.ops], err)
 			at += q.ops
 		}
 	}
-	if len(b.queue) > 0 {
-		s.srv.account(&s.about, b, ds, err, start)
+	if len(b.Queue) > 0 {
+		s.srv.Account(&s.about, b, ds, err, start)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/policytext"
-	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/service"
 )
 
 var paramPolicy = param{"name", "the policy: 1 to 64 letters, digits and -_.:"}
@@ -50,7 +50,7 @@ func policyCommands() []*command {
 func policyChange(cmd *command) *command {
 	c := policytext.Find([]byte(cmd.name))
 	cmd.arity, cmd.syntax = c.Arity, c.Syntax
-	cmd.plan = func(s *session, args [][]byte) error { return c.Read(s.batch.next(), args) }
+	cmd.plan = func(s *session, args [][]byte) error { return c.Read(s.batch.Next(), args) }
 	return cmd
 }
 
@@ -107,7 +107,7 @@ func answerDeleted(s *session, _ []engine.Op, ds []engine.Decision) { s.Int(ds[0
 
 // runPolicyList reads: [OWNER owner].
 func runPolicyList(s *session, args [][]byte) {
-	all := s.srv.lim.Policies().All()
+	all := s.srv.Limiter.Policies().All()
 	if len(args) > 2 {
 		if len(args) != 4 || !arg.Is(args[2], "OWNER") {
 			s.fail(arg.Bad("option", "must be OWNER owner", args[2]))
@@ -127,9 +127,9 @@ func runPolicyList(s *session, args [][]byte) {
 }
 
 func runPolicyGet(s *session, args [][]byte) {
-	p := s.srv.lim.Policies().Get(args[2])
+	p := s.srv.Limiter.Policies().Get(args[2])
 	if p == nil {
-		s.fail(s.nearPolicies(noPolicy(args[2]), args[2]))
+		s.fail(s.nearPolicies(service.NoPolicy(args[2]), args[2]))
 		return
 	}
 	counts := p.Counts()
@@ -165,9 +165,5 @@ func (s *session) override(o *engine.Override) {
 		s.Int(-1)
 		return
 	}
-	s.Int((max(o.UntilNs-s.srv.lim.Now().NowNs, 0) + 999_999) / 1_000_000)
-}
-
-func noPolicy(name []byte) error {
-	return resp.Error("ERR there is no policy " + resp.Quote(name) + ", RL.POLICY LIST names them all")
+	s.Int((max(o.UntilNs-s.srv.Limiter.Now().NowNs, 0) + 999_999) / 1_000_000)
 }

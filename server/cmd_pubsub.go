@@ -7,6 +7,7 @@ import (
 	"github.com/tidwall/redcon"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/service"
 )
 
 func pubsubCommands() []*command {
@@ -48,11 +49,11 @@ func pubsubCommand() *command {
 					s.fail(errPatternLong)
 					return
 				}
-				names := slices.Sorted(maps.Keys(s.srv.hub.subscribers(false)))
+				names := slices.Sorted(maps.Keys(s.srv.Events.Subscribers(false)))
 				s.Strings(slices.DeleteFunc(names, func(n string) bool { return !engine.MatchGlob(pattern, []byte(n)) }))
 			}},
 			{name: "NUMSUB", arity: -2, syntax: "[channel ...]", summary: "How many listen to each channel", run: func(s *session, args [][]byte) {
-				counts := s.srv.hub.subscribers(false)
+				counts := s.srv.Events.Subscribers(false)
 				s.Array(2 * len(args[2:]))
 				for _, name := range args[2:] {
 					s.BulkBytes(name)
@@ -60,14 +61,14 @@ func pubsubCommand() *command {
 				}
 			}},
 			{name: "NUMPAT", arity: 2, summary: "How many patterns are listened to", run: func(s *session, _ [][]byte) {
-				s.Int(int64(len(s.srv.hub.subscribers(true))))
+				s.Int(int64(len(s.srv.Events.Subscribers(true))))
 			}},
 		},
 	}
 }
 
 // topics is what one session is subscribed to, in the order it asked.
-type topics []topic
+type topics []service.Topic
 
 // onlyTopics says whether a RESP2 client is subscribed, which leaves it only a
 // few commands: its replies could not be told from messages.
@@ -80,14 +81,14 @@ func (s *session) subscribe(names [][]byte, pattern bool) {
 			s.fail(errPatternLong)
 			continue
 		}
-		t := topic{string(name), pattern}
+		t := service.Topic{Name: string(name), Pattern: pattern}
 		if !slices.Contains(s.topics, t) {
-			if len(s.topics) == maxTopics {
+			if len(s.topics) == service.MaxTopics {
 				s.fail(errTooManyTopics)
 				continue
 			}
 			s.topics = append(s.topics, t)
-			s.srv.hub.subscribe(s, t)
+			s.srv.Events.Subscribe(s, t)
 		}
 		s.confirm(kind, name)
 	}
@@ -98,16 +99,16 @@ func (s *session) unsubscribe(names [][]byte, pattern bool) {
 	kind := kindOf("unsubscribe", pattern)
 	if len(names) == 0 {
 		for _, t := range s.topics {
-			if t.pattern == pattern {
-				names = append(names, []byte(t.name))
+			if t.Pattern == pattern {
+				names = append(names, []byte(t.Name))
 			}
 		}
 	}
 	for _, name := range names {
-		t := topic{string(name), pattern}
+		t := service.Topic{Name: string(name), Pattern: pattern}
 		if i := slices.Index(s.topics, t); i >= 0 {
 			s.topics = slices.Delete(s.topics, i, i+1)
-			s.srv.hub.unsubscribe(s, t)
+			s.srv.Events.Unsubscribe(s, t)
 		}
 		s.confirm(kind, name)
 	}
@@ -141,16 +142,16 @@ func (s *session) confirm(kind string, name []byte) {
 func (s *session) topicsChanged() {
 	patterns := 0
 	for _, t := range s.topics {
-		patterns += int(oneIf(t.pattern))
+		patterns += int(oneIf(t.Pattern))
 	}
-	s.about.update(func(i *clientInfo) { i.subs, i.psubs = len(s.topics)-patterns, patterns })
+	s.about.Update(func(i *service.Client) { i.Subs, i.PatternSubs = len(s.topics)-patterns, patterns })
 	s.refresh()
 }
 
 // dropTopics ends every subscription without a word to the client.
 func (s *session) dropTopics() {
 	for _, t := range s.topics {
-		s.srv.hub.unsubscribe(s, t)
+		s.srv.Events.Unsubscribe(s, t)
 	}
 	s.topics = nil
 	s.topicsChanged()

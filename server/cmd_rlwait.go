@@ -6,6 +6,7 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/service"
 )
 
 // maxTimeout bounds TIMEOUT of RL.WAIT, so that what is mistyped passes; no client keeps
@@ -47,13 +48,13 @@ func runRLWait(s *session, args [][]byte) {
 	if !s.guarded(err) {
 		return
 	}
-	r.waiter, err = s.srv.waits.join(r.line)
+	r.Waiter, err = s.srv.Waits.Join(r.line)
 	if !s.guarded(err) {
 		return
 	}
-	defer s.srv.waits.leave(r.waiter)
+	defer s.srv.Waits.Leave(r.Waiter)
 	select {
-	case <-r.turn:
+	case <-r.Turn:
 		if r.front = true; r.try() {
 			return
 		}
@@ -73,7 +74,7 @@ type heldRequest struct {
 	line  string
 	until time.Time
 
-	*waiter
+	*service.Waiter
 	front bool      // in line
 	next  time.Time // at the front: when it fits, by what its last try was told
 }
@@ -96,21 +97,21 @@ func (s *session) held(args [][]byte) (*heldRequest, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer s.srv.batches.put(b)
-	op := &b.ops[0]
+	defer s.srv.Batches.Put(b)
+	op := &b.Ops[0]
 	switch {
 	case len(op.ID) > 0:
 		return nil, errWaitWithID
 	case op.Code == engine.OpTake && op.Limit.Algorithm == engine.Strike && op.Cost > 0:
 		return nil, errWaitToStrike
 	}
-	r.line = lineOf(op)
+	r.line = service.LineOf(op)
 	return r, nil
 }
 
 // plan makes the operation of the request, anew each time: what it means may depend
 // on the time, and nobody who waits holds a batch.
-func (r *heldRequest) plan() (b *batch, err error) {
+func (r *heldRequest) plan() (b *service.Batch, err error) {
 	r.cmd, b, err = r.s.planDecision(r.by, r.args, engine.OpTake, engine.OpCheck)
 	return b, err
 }
@@ -125,10 +126,10 @@ func (r *heldRequest) wait(gone <-chan struct{}) {
 		case <-gone:
 			r.s.closing = true
 			return
-		case <-r.s.srv.stop:
+		case <-r.s.srv.Stop:
 			r.s.fail(errStopping)
 			return
-		case <-r.turn:
+		case <-r.Turn:
 			r.front, r.next = true, time.Time{}
 		case <-timer.C:
 		}
@@ -166,13 +167,13 @@ func (r *heldRequest) nap() time.Duration {
 // try makes an ordinary decision, and answers unless it is to be tried again later.
 func (r *heldRequest) try() (answered bool) {
 	s := r.s
-	s.srv.pause.wait(&r.cmd.commandInfo, s.srv.stop)
+	s.srv.Pause.Wait(&r.cmd.Command, s.srv.Stop)
 	b, err := r.plan()
 	if !s.guarded(err) {
 		return true
 	}
-	defer s.srv.batches.put(b)
-	ds := b.room()
+	defer s.srv.Batches.Put(b)
+	ds := b.Decisions()
 	err = s.decideOne(b)
 	if d := &ds[0]; err == nil && d.Status == engine.OK && d.Allowed == 0 && d.RetryMs > 0 {
 		r.next = time.Now().Add(time.Duration(d.RetryMs) * time.Millisecond)
@@ -188,11 +189,11 @@ func (r *heldRequest) giveUp() {
 	if !r.s.guarded(err) {
 		return
 	}
-	defer r.s.srv.batches.put(b)
-	op, ds := &b.ops[0], b.room()
+	defer r.s.srv.Batches.Put(b)
+	op, ds := &b.Ops[0], b.Decisions()
 	cost := op.Cost
 	op.Dry = true
-	if err = r.s.srv.readIndex(); err == nil {
+	if err = r.s.srv.ReadIndex(); err == nil {
 		err = r.s.decideOne(b)
 	}
 	if d := &ds[0]; err == nil && d.Allowed > 0 {
@@ -204,18 +205,18 @@ func (r *heldRequest) giveUp() {
 	r.answer(b, ds, err)
 }
 
-func (r *heldRequest) answer(b *batch, ds []engine.Decision, err error) {
-	r.s.answer(r.cmd, b.ops, ds, err)
+func (r *heldRequest) answer(b *service.Batch, ds []engine.Decision, err error) {
+	r.s.answer(r.cmd, b.Ops, ds, err)
 	if err == nil {
 		srv := r.s.srv
-		srv.tell(&srv.stats.of(&r.by.commandInfo).outcomes, b.ops, ds)
+		srv.Tell(&srv.Stats.Of(&r.by.Command).Outcomes, b.Ops, ds)
 	}
 }
 
 // decideOne decides the one operation of a batch.
-func (s *session) decideOne(b *batch) error {
-	if err := s.srv.redirect(); err != nil {
+func (s *session) decideOne(b *service.Batch) error {
+	if err := s.srv.Redirect(); err != nil {
 		return err
 	}
-	return s.srv.lim.Decide(b.ops, b.room())
+	return s.srv.Limiter.Decide(b.Ops, b.Decisions())
 }

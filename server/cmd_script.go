@@ -102,7 +102,7 @@ func (s *session) planScript(sc *scripts.Script, args [][]byte) error {
 	if err != nil {
 		return err
 	}
-	op.Script = s.batch.nextScript()
+	op.Script = s.batch.NextScript()
 	op.Script.ID = sc.ID
 	argv := keys[sc.Keys:]
 	if err := scripts.ReadArgs(sc.Args, op.Script, argv); err != nil {
@@ -117,13 +117,6 @@ func (s *session) planScript(sc *scripts.Script, args [][]byte) error {
 		return nil
 	}
 	return sc.Check(op.Script, argv)
-}
-
-// nextScript adds a zero script. Growing leaves earlier ones where their operations
-// point to.
-func (b *batch) nextScript() *engine.Script {
-	b.scripts = append(b.scripts, engine.Script{})
-	return &b.scripts[len(b.scripts)-1]
 }
 
 func answerScript(s *session, ops []engine.Op, ds []engine.Decision) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/service"
 )
 
 func serverCommands() []*command {
@@ -16,7 +17,7 @@ func serverCommands() []*command {
 		{name: "SAVE", arity: 1, summary: "Write what changed to disk, and answer when it is there", flags: "admin noscript no_multi", run: runSave},
 		{name: "BGSAVE", arity: -1, syntax: "[SCHEDULE]", summary: "Write what changed to disk in the background", flags: "admin noscript no_multi", run: runBackgroundSave},
 		{name: "LASTSAVE", arity: 1, summary: "When the last save ended, in Unix time; 0: never", flags: "loading stale fast", run: func(s *session, _ [][]byte) {
-			s.Int(lastSaveUnix(s.srv.lim))
+			s.Int(lastSaveUnix(s.srv.Limiter))
 		}},
 		{name: "SHUTDOWN", arity: -1, syntax: "[NOSAVE|SAVE] [NOW] [FORCE] [ABORT]", summary: "Stop the server", flags: "admin noscript loading stale no_multi", run: runShutdown,
 			details: "weir answers the commands that it has received, and writes the state to disk in any case."},
@@ -34,12 +35,12 @@ func serverCommands() []*command {
 }
 
 func (s *session) setMonitor(on bool) {
-	s.srv.hub.monitor(s, on)
-	s.about.update(func(i *clientInfo) { i.monitor = on })
+	s.srv.Events.Monitor(s, on)
+	s.about.Update(func(i *service.Client) { i.Monitor = on })
 }
 
 func runTime(s *session, _ [][]byte) {
-	now := s.srv.lim.Now()
+	now := s.srv.Limiter.Now()
 	us := (now.NowNs + now.WallOffsetNs) / 1000
 	s.Array(2)
 	s.Bulk(decimal(us / 1e6))
@@ -81,7 +82,7 @@ func runSave(s *session, _ [][]byte) {
 		s.fail(errSaving)
 		return
 	}
-	err := s.srv.lim.Save()
+	err := s.srv.Limiter.Save()
 	v.end(err)
 	if s.guarded(err) {
 		s.OK()
@@ -100,9 +101,9 @@ func runBackgroundSave(s *session, args [][]byte) {
 		return
 	}
 	s.srv.running.Go(func() {
-		err := s.srv.lim.Save()
+		err := s.srv.Limiter.Save()
 		if err != nil {
-			s.srv.log.Error("background save failed", "err", err)
+			s.srv.Log.Error("background save failed", "err", err)
 		}
 		v.end(err)
 	})
@@ -133,7 +134,7 @@ func runShutdown(s *session, args [][]byte) {
 		s.fail(errNoShutdown)
 		return
 	}
-	s.srv.log.Info("shutdown asked for by a client", "addr", s.about.addr, "at", time.Now())
+	s.srv.Log.Info("shutdown asked for by a client", "addr", s.about.Addr, "at", time.Now())
 	s.closing = true
 	go s.srv.cfg.OnShutdown()
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/service"
 )
 
 func slowlogCommands() []*command {
@@ -16,11 +17,11 @@ func slowlogCommands() []*command {
 				{name: "GET", arity: -2, syntax: "[count]", summary: "The newest entries, 10 unless told otherwise",
 					reply: "An array of entries: id, Unix time, microseconds, arguments, client address, client name.", run: runSlowlogGet, bulky: true},
 				{name: "LEN", arity: 2, summary: "How many entries there are", run: func(s *session, _ [][]byte) {
-					n, _ := s.srv.slowlog.size()
+					n, _ := s.srv.Slowlog.Size()
 					s.Int(int64(n))
 				}},
 				{name: "RESET", arity: 2, summary: "Forget all entries", run: func(s *session, _ [][]byte) {
-					s.srv.slowlog.clear()
+					s.srv.Slowlog.Clear()
 					s.OK()
 				}},
 			},
@@ -43,18 +44,18 @@ func runSlowlogGet(s *session, args [][]byte) {
 		}
 	}
 	if count < 0 {
-		count = maxSlowlogLen
+		count = service.MaxSlowlogLen
 	}
-	entries := s.srv.slowlog.newest(int(min(count, maxSlowlogLen)))
+	entries := s.srv.Slowlog.Newest(int(min(count, service.MaxSlowlogLen)))
 	s.Array(len(entries))
 	for _, e := range entries {
 		s.Array(6)
-		s.Int(e.id)
-		s.Int(e.at.Unix())
-		s.Int(e.took.Microseconds())
-		s.Strings(e.args)
-		s.Bulk(e.addr)
-		s.Bulk(e.name)
+		s.Int(e.Id)
+		s.Int(e.At.Unix())
+		s.Int(e.Took.Microseconds())
+		s.Strings(e.Args)
+		s.Bulk(e.Addr)
+		s.Bulk(e.Name)
 	}
 }
 

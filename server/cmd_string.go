@@ -61,7 +61,7 @@ func (s *session) onText(key []byte, id engine.ScriptID, values ...[]byte) (*eng
 	call, err := s.onCount(key, id)
 	if err == nil {
 		copy(call.Values[:], values)
-		s.batch.values += s.srv.cfg.MaxValueBytes
+		s.batch.Values += s.srv.cfg.MaxValueBytes
 	}
 	return call, err
 }

@@ -42,12 +42,12 @@ func topCommand() *command {
 func runTop(s *session, args [][]byte) {
 	v, n, err := topArgs(args[1:])
 	if err == nil && v == engine.Denied {
-		err = forKey(s.srv.onlyLeader(), nil)
+		err = forKey(s.srv.OnlyLeader(), nil)
 	}
 	if !s.guarded(err) {
 		return
 	}
-	heavy := s.srv.lim.Top(v, n)
+	heavy := s.srv.Limiter.Top(v, n)
 	s.Array(len(heavy))
 	for i := range heavy {
 		s.Array(3)

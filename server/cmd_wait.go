@@ -52,20 +52,20 @@ func runWait(s *session, args [][]byte) {
 // was committed when it was called. It returns when they are as many as wanted,
 // and at the latest after timeout, when this node does not lead or the server stops.
 func (s *Server) awaitReplicas(want int64, timeout time.Duration) (have int64) {
-	if s.replica == nil {
+	if s.Replica == nil {
 		return 0
 	}
 	end := time.Now().Add(timeout)
-	t := s.replica.Topology()
+	t := s.Replica.Topology()
 	index := t.CommitIndex
 	for pause := waitPollMin; ; pause = min(2*pause, waitPollMax) {
 		have = max(have, replicasAt(t, index))
 		left := time.Until(end)
-		if have >= want || left <= 0 || !t.Leads() || s.draining.Load() {
+		if have >= want || left <= 0 || !t.Leads() || s.Draining.Load() {
 			return have
 		}
-		s.sleep(min(pause, left))
-		t = s.replica.Topology()
+		s.Sleep(min(pause, left))
+		t = s.Replica.Topology()
 	}
 }
 

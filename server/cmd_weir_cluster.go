@@ -7,6 +7,7 @@ import (
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/service"
 )
 
 // maxNodeIDBytes bounds the name of a node, which logs and tables show.
@@ -44,7 +45,7 @@ func runClusterStatus(s *session, t *limiter.Topology, _ [][]byte) {
 	s.PairInt("term", int64(t.Term))
 	s.PairInt("applied_index", int64(t.AppliedIndex))
 	s.PairInt("commit_index", int64(t.CommitIndex))
-	s.PairInt("stale_ms", ceilMs(s.srv.replica.StaleFor()))
+	s.PairInt("stale_ms", service.CeilMs(s.srv.Replica.StaleFor()))
 	s.PairInt("log_format", int64(t.Format))
 	s.Bulk("nodes")
 	s.Array(len(t.Nodes))
@@ -61,7 +62,7 @@ func (s *session) statusNode(m *limiter.Member) {
 	s.PairInt("voter", int64(oneIf(m.Voter)))
 	s.PairInt("up", int64(oneIf(m.Up)))
 	s.PairInt("applied_index", int64(m.AppliedIndex))
-	s.PairInt("heard_ms", ceilMs(m.LastHeard))
+	s.PairInt("heard_ms", service.CeilMs(m.LastHeard))
 	s.PairInt("lag_entries", int64(m.LagEntries))
 	s.PairInt("clock_ahead_ms", m.ClockAhead.Milliseconds())
 	s.PairInt("log_format", int64(m.Format))
@@ -74,13 +75,13 @@ func runClusterAdd(s *session, _ *limiter.Topology, args [][]byte) {
 	case !isHostPort(addr):
 		s.fail(arg.Bad("addr", "must be like host:port", addr))
 	default:
-		s.changed("node added", s.srv.replica.AddNode(string(id), string(addr)), "id", string(id), "raft", string(addr))
+		s.changed("node added", s.srv.Replica.AddNode(string(id), string(addr)), "id", string(id), "raft", string(addr))
 	}
 }
 
 func runClusterRemove(s *session, _ *limiter.Topology, args [][]byte) {
 	if s.guarded(checkNodeID(args[2])) {
-		s.changed("node removed", s.srv.replica.RemoveNode(string(args[2])), "id", string(args[2]))
+		s.changed("node removed", s.srv.Replica.RemoveNode(string(args[2])), "id", string(args[2]))
 	}
 }
 
@@ -96,11 +97,11 @@ func runClusterTransfer(s *session, _ *limiter.Topology, args [][]byte) {
 		}
 		to = string(args[2])
 	}
-	s.changed("leadership handed over", s.srv.replica.TransferLeadership(to), "to", to)
+	s.changed("leadership handed over", s.srv.Replica.TransferLeadership(to), "to", to)
 }
 
 func runClusterSnapshot(s *session, _ *limiter.Topology, _ [][]byte) {
-	s.changed("snapshot written", s.srv.replica.Snapshot())
+	s.changed("snapshot written", s.srv.Replica.Snapshot())
 }
 
 func checkNodeID(id []byte) error {
@@ -116,7 +117,7 @@ func (s *session) changed(what string, err error, attrs ...any) {
 		s.fail(s.srv.adminError(err))
 		return
 	}
-	s.srv.log.Info(what+" at a client's request", append(attrs, "addr", s.about.addr)...)
+	s.srv.Log.Info(what+" at a client's request", append(attrs, "addr", s.about.Addr)...)
 	s.OK()
 }
 
@@ -125,8 +126,8 @@ func (s *session) changed(what string, err error, attrs ...any) {
 // is taken at its word.
 func (s *Server) adminError(err error) error {
 	if errors.Is(err, limiter.ErrNotLeader) {
-		t := s.replica.Topology()
-		if to, ok := leaderElsewhere(t).(elsewhere); ok && !t.Leads() {
+		t := s.Replica.Topology()
+		if to, ok := service.LeaderElsewhere(t).(service.Elsewhere); ok && !t.Leads() {
 			return resp.Error("MOVED 0 " + string(to))
 		}
 		return err

@@ -6,13 +6,14 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/service"
 )
 
 // command is one row of the command table. Everything the server knows about a
 // command stands here: dispatch, arity errors, COMMAND, weir help and
 // docs/commands.md are all made from it.
 type command struct {
-	commandInfo
+	service.Command
 	name    string // in capitals; of a subcommand its own word only
 	arity   int    // arguments with the name; negative: at least that many
 	flags   string // Redis' command flags, separated by spaces
@@ -111,12 +112,12 @@ func newCommandTable(families ...[]*command) *commandTable {
 }
 
 func (t *commandTable) add(cmd, parent *command) {
-	cmd.parent, cmd.full, cmd.slot = parent, strings.ToLower(cmd.name), len(t.bySlot)
+	cmd.parent, cmd.Full, cmd.Slot = parent, strings.ToLower(cmd.name), len(t.bySlot)
 	t.bySlot = append(t.bySlot, cmd)
 	if parent != nil {
-		cmd.full = parent.full + "|" + cmd.full
+		cmd.Full = parent.Full + "|" + cmd.Full
 		cmd.group = parent.group
-		cmd.pubsub, cmd.secret, cmd.exempt = parent.pubsub, parent.secret, parent.exempt
+		cmd.pubsub, cmd.Secret, cmd.Exempt = parent.pubsub, parent.Secret, parent.Exempt
 	}
 	if cmd.cost == "" {
 		cmd.cost = "O(1)"
@@ -127,7 +128,7 @@ func (t *commandTable) add(cmd, parent *command) {
 	cmd.categories = cmd.findCategories()
 	cmd.audited = cmd.isAudited()
 	cmd.quick = cmd.plan != nil && !cmd.audited
-	cmd.write, cmd.reads = cmd.has("write"), cmd.has("readonly")
+	cmd.Write, cmd.reads = cmd.has("write"), cmd.has("readonly")
 	if cmd.subs != nil {
 		cmd.subs = append(cmd.subs, helpSubcommand(cmd))
 	}
@@ -137,12 +138,12 @@ func (t *commandTable) add(cmd, parent *command) {
 }
 
 // infos lists all commands, the subcommands of each before it.
-func (t *commandTable) infos() (all []*commandInfo) {
+func (t *commandTable) infos() (all []*service.Command) {
 	var each func(commands []*command)
 	each = func(commands []*command) {
 		for _, cmd := range commands {
 			each(cmd.subs)
-			all = append(all, &cmd.commandInfo)
+			all = append(all, &cmd.Command)
 		}
 	}
 	each(t.all)

@@ -17,7 +17,7 @@ func helpSubcommand(cmd *command) *command {
 	}}
 }
 
-func (c *command) title() string { return strings.ToUpper(strings.ReplaceAll(c.full, "|", " ")) }
+func (c *command) title() string { return strings.ToUpper(strings.ReplaceAll(c.Full, "|", " ")) }
 
 // usage is the command with its arguments; of a container it names the way to more.
 func (c *command) usage() string {

@@ -58,22 +58,22 @@ func TestTableIsComplete(t *testing.T) {
 		chapters[chapter.group] = true
 	}
 	each(table.all, func(cmd *command) {
-		assert.False(t, names[cmd.full] || slots[cmd.slot], cmd.full)
-		names[cmd.full], slots[cmd.slot] = true, true
-		assert.NotEmpty(t, cmd.summary, cmd.full)
-		assert.NotZero(t, cmd.arity, cmd.full)
-		assert.True(t, chapters[cmd.group], "%s: %q", cmd.full, cmd.group)
-		assert.Equal(t, cmd.plan == nil, cmd.answer == nil, cmd.full)
-		assert.True(t, cmd.plan != nil || cmd.run != nil || cmd.subs != nil, cmd.full)
+		assert.False(t, names[cmd.Full] || slots[cmd.Slot], cmd.Full)
+		names[cmd.Full], slots[cmd.Slot] = true, true
+		assert.NotEmpty(t, cmd.summary, cmd.Full)
+		assert.NotZero(t, cmd.arity, cmd.Full)
+		assert.True(t, chapters[cmd.group], "%s: %q", cmd.Full, cmd.group)
+		assert.Equal(t, cmd.plan == nil, cmd.answer == nil, cmd.Full)
+		assert.True(t, cmd.plan != nil || cmd.run != nil || cmd.subs != nil, cmd.Full)
 		assert.LessOrEqual(t, len(cmd.name), maxNameBytes)
-		assert.True(t, !cmd.instant || cmd.exempt && cmd.plan == nil, "%s waits at a pause", cmd.full)
+		assert.True(t, !cmd.instant || cmd.Exempt && cmd.plan == nil, "%s waits at a pause", cmd.Full)
 		for _, text := range append([]string{cmd.summary, cmd.details, cmd.reply}, cmd.syntax) {
-			assert.Equal(t, strings.TrimSpace(text), text, cmd.full)
+			assert.Equal(t, strings.TrimSpace(text), text, cmd.Full)
 		}
-		assert.False(t, strings.HasSuffix(cmd.summary, "."), cmd.full)
+		assert.False(t, strings.HasSuffix(cmd.summary, "."), cmd.Full)
 		if cmd.group == groupDecide {
-			assert.NotEmpty(t, cmd.shown, cmd.full)
-			assert.NotEmpty(t, cmd.details, cmd.full)
+			assert.NotEmpty(t, cmd.shown, cmd.Full)
+			assert.NotEmpty(t, cmd.details, cmd.Full)
 		}
 	})
 	assert.Len(t, slots, len(table.bySlot))

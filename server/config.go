@@ -10,6 +10,7 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/service"
 )
 
 // setting is one parameter of CONFIG, under Redis' name.
@@ -32,7 +33,7 @@ func settings() []setting {
 		fixed("appendonly", "no"), fixed("save", ""), fixed("databases", "1"), fixed("timeout", "0"),
 		fixed("replica-read-only", "no"), fixed("notify-keyspace-events", ""),
 		fixed("maxmemory-policy", "volatile-ttl"), fixed("tcp-keepalive", strconv.Itoa(int(keepAliveIdle.Seconds()))),
-		{name: "cluster-enabled", get: func(s *Server) string { return yesNo(s.replica != nil) }},
+		{name: "cluster-enabled", get: func(s *Server) string { return yesNo(s.Replica != nil) }},
 		{name: "bind", get: func(s *Server) string { host, _ := s.hostPort(); return host }},
 		{name: "port", get: func(s *Server) string { _, port := s.hostPort(); return port }},
 		{name: "tls-port", get: func(s *Server) string { _, port := splitAddr(s.cfg.TLSAddr); return port }},
@@ -40,25 +41,25 @@ func settings() []setting {
 		{name: "enable-debug-command", get: func(s *Server) string { return yesNo(s.cfg.EnableDebug) }},
 		number("maxclients", func(s *Server) int64 { return int64(s.cfg.MaxClients) }),
 		number("proto-max-bulk-len", func(s *Server) int64 { return int64(s.cfg.MaxBulkBytes) }),
-		number("maxmemory", func(s *Server) int64 { return s.lim.Stats().MaxMemoryBytes }),
+		number("maxmemory", func(s *Server) int64 { return s.Limiter.Stats().MaxMemoryBytes }),
 		{
 			name: "slowlog-log-slower-than",
-			get:  func(s *Server) string { return strconv.FormatInt(s.slowlog.thresholdUs.Load(), 10) },
+			get:  func(s *Server) string { return strconv.FormatInt(s.Slowlog.ThresholdUs.Load(), 10) },
 			set: func(s *Server, value []byte) error {
 				us, err := arg.Units("slowlog-log-slower-than", value, -1, 3_600_000_000)
 				if err == nil {
-					s.slowlog.thresholdUs.Store(us)
+					s.Slowlog.ThresholdUs.Store(us)
 				}
 				return err
 			},
 		},
 		{
 			name: "slowlog-max-len",
-			get:  func(s *Server) string { _, keep := s.slowlog.size(); return strconv.Itoa(keep) },
+			get:  func(s *Server) string { _, keep := s.Slowlog.Size(); return strconv.Itoa(keep) },
 			set: func(s *Server, value []byte) error {
-				n, err := arg.Units("slowlog-max-len", value, 0, maxSlowlogLen)
+				n, err := arg.Units("slowlog-max-len", value, 0, service.MaxSlowlogLen)
 				if err == nil {
-					s.slowlog.resize(int(n))
+					s.Slowlog.Resize(int(n))
 				}
 				return err
 			},
@@ -96,7 +97,7 @@ func configCommands() []*command {
 			{name: "SET", arity: -4, syntax: "name value [name value ...]", summary: "Change settings while running",
 				details: "`slowlog-log-slower-than` and `slowlog-max-len` can be changed; everything else is set when the server starts.", run: runConfigSet},
 			{name: "RESETSTAT", arity: 2, summary: "Set the command and error counters of INFO to zero", run: func(s *session, _ [][]byte) {
-				s.srv.stats.reset()
+				s.srv.Stats.Reset()
 				s.OK()
 			}},
 			{name: "REWRITE", arity: 2, summary: "Refused: settings come from flags", run: func(s *session, _ [][]byte) { s.fail(errNoConfigFile) }},

@@ -70,8 +70,8 @@ func (c *conn) guard(f func()) {
 		if p == nil {
 			return
 		}
-		c.srv.wire.Panics.Add(1)
-		c.srv.log.Error("panic while serving a client; its connection is closed",
+		c.srv.Wire.Panics.Add(1)
+		c.srv.Log.Error("panic while serving a client; its connection is closed",
 			"id", c.id, "addr", c.remote, "panic", p, "stack", string(debug.Stack()))
 		if c.sess != nil {
 			c.writeMu.Lock()

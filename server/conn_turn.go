@@ -17,7 +17,7 @@ func (c *conn) start() {
 	if c.polled == nil {
 		go c.serve()
 	} else if err := c.polled.Start(c.turn); err != nil {
-		c.srv.log.Error("cannot poll for a client; it is cut", "addr", c.remote, "err", err)
+		c.srv.Log.Error("cannot poll for a client; it is cut", "addr", c.remote, "err", err)
 		c.end(false)
 	}
 }
@@ -66,7 +66,7 @@ func (c *conn) loop() (over, polite bool) {
 	if c.sess == nil {
 		return true, true // it could not be made
 	}
-	for !c.srv.draining.Load() {
+	for !c.srv.Draining.Load() {
 		n, err := c.in.Fill(c.stream)
 		if n == 0 && err != nil {
 			switch {
@@ -82,7 +82,7 @@ func (c *conn) loop() (over, polite bool) {
 			continue
 		}
 		c.stir.Store(active)
-		c.srv.wire.InputBytes.Add(int64(n))
+		c.srv.Wire.InputBytes.Add(int64(n))
 		if more, polite := c.batch(); !more {
 			return true, polite
 		}

@@ -44,8 +44,8 @@ var errHeldMemory = errors.New("too many long replies wait for their readers")
 func (c *conn) write(w io.Writer, b []byte) error {
 	if over := len(b) - keptReplyBytes; over > 0 {
 		if !c.srv.held.take(over) {
-			c.srv.wire.SlowReaders.Add(1)
-			c.srv.log.Info("client cut: "+errHeldMemory.Error(), "id", c.id, "addr", c.remote)
+			c.srv.Wire.SlowReaders.Add(1)
+			c.srv.Log.Info("client cut: "+errHeldMemory.Error(), "id", c.id, "addr", c.remote)
 			return errHeldMemory
 		}
 		defer c.srv.held.give(over)
@@ -54,10 +54,10 @@ func (c *conn) write(w io.Writer, b []byte) error {
 		part := b[:min(len(b), keptReplyBytes)]
 		_ = c.nc.SetWriteDeadline(time.Now().Add(c.srv.cfg.WriteTimeout))
 		n, err := w.Write(part)
-		c.srv.wire.OutputBytes.Add(int64(n))
+		c.srv.Wire.OutputBytes.Add(int64(n))
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			c.srv.wire.SlowReaders.Add(1)
-			c.srv.log.Info("client cut: it does not read its replies", "id", c.id, "addr", c.remote)
+			c.srv.Wire.SlowReaders.Add(1)
+			c.srv.Log.Info("client cut: it does not read its replies", "id", c.id, "addr", c.remote)
 		}
 		if err != nil {
 			return err
@@ -71,15 +71,15 @@ func (c *conn) write(w io.Writer, b []byte) error {
 // reports whether the client is to be waited for.
 func (c *conn) refuse(err error) (polite bool) {
 	if errors.Is(err, resp.ErrCrossProtocol) {
-		c.srv.wire.CrossProtocol.Add(1)
+		c.srv.Wire.CrossProtocol.Add(1)
 		c.srv.warnCrossProtocol(c.remote)
 		if c.flush() && errors.Is(err, resp.ErrHTTPRequest) {
 			_ = c.write(c.stream, []byte(httpOnRESP)) // whoever asked may have gone
 		}
 		return false
 	}
-	c.srv.wire.ProtocolErrors.Add(1)
-	c.srv.log.Debug("protocol error", "id", c.id, "addr", c.remote, "err", err)
+	c.srv.Wire.ProtocolErrors.Add(1)
+	c.srv.Log.Debug("protocol error", "id", c.id, "addr", c.remote, "err", err)
 	if !c.flush() {
 		return false
 	}

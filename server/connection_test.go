@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/weir-project/weir/server/service"
 )
 
 func TestHello(t *testing.T) {
@@ -34,18 +36,18 @@ func TestAuthentication(t *testing.T) {
 	srv := newTestServer(t, Config{Password: "secret"})
 	c := srv.client(t)
 	for _, line := range []string{"PING", "RL.TOKENBUCKET k 10/s 10", "GET a", "CLIENT ID", "COMMAND", "EXEC", "SUBSCRIBE x", "CLIENT NOPE", "INFO"} {
-		assert.Equal(t, "-"+string(errNoAuth), c.say(line), line)
+		assert.Equal(t, "-"+string(service.ErrNoAuth), c.say(line), line)
 	}
 	assert.Equal(t, "-"+string(errHelloNoAuth), c.say("HELLO 3"))
 	assert.False(t, c.sess.authed())
 	for _, line := range []string{"AUTH wrong", "AUTH default wrong", "AUTH other secret", "AUTH secre", "AUTH secrets", `AUTH ""`, "HELLO 3 AUTH default wrong"} {
-		assert.Equal(t, "-"+string(errWrongPass), c.say(line), line)
+		assert.Equal(t, "-"+string(service.ErrWrongPass), c.say(line), line)
 		assert.False(t, c.sess.authed())
 	}
 	assert.Equal(t, "OK", c.say("auth default secret"))
 	assert.Equal(t, "PONG", c.say("PING"))
 	assert.Equal(t, "RESET", c.say("RESET"))
-	assert.Equal(t, "-"+string(errNoAuth), c.say("PING"), "RESET logs out")
+	assert.Equal(t, "-"+string(service.ErrNoAuth), c.say("PING"), "RESET logs out")
 	assert.Equal(t, "OK", c.say("AUTH secret"))
 	assert.Equal(t, "1 9 0 100 10", c.say("RL.TOKENBUCKET k 10/s 10"))
 	assert.Equal(t, "-ERR syntax error: AUTH [user] password", c.say("AUTH a b c"))
@@ -216,7 +218,7 @@ func TestReset(t *testing.T) {
 	assert.Equal(t, "RESET", c.say("RESET"))
 	assert.Contains(t, c.say("CLIENT INFO"), "name= ")
 	assert.Contains(t, c.say("CLIENT INFO"), "flags=N db=0 sub=0 psub=0 ssub=0 multi=-1")
-	assert.Zero(t, c.sess.srv.attention.Load())
-	assert.Zero(t, c.sess.srv.hub.listeners.Load())
+	assert.Zero(t, c.sess.srv.Attention.Load())
+	assert.Zero(t, c.sess.srv.Events.Listeners.Load())
 	assert.Equal(t, "-ERR EXEC without MULTI", c.say("EXEC"))
 }

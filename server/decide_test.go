@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/service"
 	"github.com/weir-project/weir/server/timezone"
 )
 
@@ -21,7 +22,7 @@ func TestExamples(t *testing.T) {
 		if len(cmd.shown) == 0 {
 			return
 		}
-		t.Run(cmd.full, func(t *testing.T) {
+		t.Run(cmd.Full, func(t *testing.T) {
 			c := defaultClient(t)
 			for _, e := range cmd.shown {
 				matchReply(t, e.answer, c.say(e.send), e.send)
@@ -112,12 +113,12 @@ func TestSettling(t *testing.T) {
 func TestStatusesBecomeErrors(t *testing.T) {
 	c := defaultClient(t)
 	c.say("RL.TOKENBUCKET k 1/s 10")
-	assert.Equal(t, "-"+string(errWrongType), c.say("RL.FIXED k 1m 10"))
-	assert.Equal(t, "-"+string(errWrongType), c.say("RL.EXPLAIN RL.FIXED k 1m 10"))
+	assert.Equal(t, "-"+string(service.ErrWrongType), c.say("RL.FIXED k 1m 10"))
+	assert.Equal(t, "-"+string(service.ErrWrongType), c.say("RL.EXPLAIN RL.FIXED k 1m 10"))
 	c.say("RL.ACQUIRE s 3 1m HOLDER me")
-	assert.Equal(t, "-"+string(errNotRefundable), c.say("RL.REFUND s 1"))
+	assert.Equal(t, "-"+string(service.ErrNotRefundable), c.say("RL.REFUND s 1"))
 	c.say("INCREX n BYINT -9223372036854775808")
-	assert.Equal(t, "-"+string(errOverflow), c.say("INCREX n LBOUND 9223372036854775807 SATURATE"))
+	assert.Equal(t, "-"+string(service.ErrOverflow), c.say("INCREX n LBOUND 9223372036854775807 SATURATE"))
 }
 
 func TestLimiterErrorsReachEveryCommandOfTheBatch(t *testing.T) {
@@ -126,7 +127,7 @@ func TestLimiterErrorsReachEveryCommandOfTheBatch(t *testing.T) {
 		word string
 	}{{limiter.ErrTryAgain, "TRYAGAIN"}, {limiter.ErrOverloaded, "OVERLOADED"}, {limiter.ErrUnknownOutcome, "UNKNOWN"}, {limiter.ErrNoDisk, "ERR"}, {assert.AnError, "UNKNOWN"}} {
 		c := defaultClient(t)
-		lim := c.sess.srv.lim.(*tableLimiter)
+		lim := c.sess.srv.Limiter.(*tableLimiter)
 		lim.err = test.err
 		c.sess.do(words("RL.TOKENBUCKET k 1/s 10"))
 		c.sess.do(words("RL.FIXED k FOREVER 10"))
@@ -149,7 +150,7 @@ func words(line string) (args [][]byte) {
 
 func TestPipelineIsOneCallAndKeepsItsOrder(t *testing.T) {
 	c := defaultClient(t)
-	lim := c.sess.srv.lim.(*tableLimiter)
+	lim := c.sess.srv.Limiter.(*tableLimiter)
 	for range 100 {
 		c.sess.do(words("RL.TOKENBUCKET k 1/s 1000"))
 	}

@@ -93,7 +93,7 @@ func TestDrainWaitsForTheDecisionUnderWay(t *testing.T) {
 	<-entered
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Shutdown(context.Background()) }()
-	<-srv.stop
+	<-srv.Stop
 	select {
 	case <-ended:
 		t.Fatal("did not wait")

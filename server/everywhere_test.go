@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/service"
 )
 
 // One command blocks an address for whatever asks about it, and looks say which block it is.
@@ -43,7 +44,7 @@ func TestBlockEverywhereIsForUsersOfAllKeys(t *testing.T) {
 	boss, app := srv.client(t).as("boss", "pb"), srv.client(t).as("app", "pa")
 	require.Equal(t, "OK", app.say("RL.BLOCK app:1 1h"))
 	require.Equal(t, "OK", boss.say("RL.BLOCK app:1 1h EVERYWHERE"))
-	stays := "-" + string(errEverywhereStays)
+	stays := "-" + string(service.ErrEverywhereStays)
 	for _, send := range []string{"RL.UNBLOCK app:1", "RL.UNBLOCK app:1 ID t", "RL.BLOCK app:1 1ms"} {
 		require.Equal(t, stays, app.say(send), send)
 	}
@@ -86,7 +87,7 @@ func TestBlockEverywhereNeedsAllKeys(t *testing.T) {
 	srv, _ := usersServer(t, "", "user app on "+hashOf("pa")+" ~app:* +@all\nuser boss on "+hashOf("ps")+" ~* +@all\n")
 	app, boss := srv.client(t).as("app", "pa"), srv.client(t).as("boss", "ps")
 	require.Equal(t, "OK", app.say("RL.BLOCK app:1 1h"))
-	require.Equal(t, "-"+string(errNoKey), app.say("RL.BLOCK app:1 1h EVERYWHERE"))
+	require.Equal(t, "-"+string(service.ErrNoKey), app.say("RL.BLOCK app:1 1h EVERYWHERE"))
 	require.Equal(t, "1 9 0 1000 10", boss.say("RL.TOKENBUCKET r|app:1 1/s 10"))
 	require.Equal(t, "OK", boss.say("RL.BLOCK app:1 1h EVERYWHERE"))
 	require.Contains(t, boss.say("RL.TOKENBUCKET r|app:1 1/s 10"), "0 0 3600000 ")
@@ -99,6 +100,6 @@ func TestBlocksEverywhereHaveABound(t *testing.T) {
 		addr := netip.AddrFrom4([4]byte{192, 0, byte(i >> 8), byte(i)})
 		require.Equal(t, "OK", c.say(fmt.Sprintf("RL.BLOCK ip:%s FOREVER EVERYWHERE", addr)))
 	}
-	require.Equal(t, "-"+string(errBlocksFull), c.say("RL.BLOCK ip:198.51.100.1 1h EVERYWHERE"))
-	require.Contains(t, string(errBlocksFull), fmt.Sprint(engine.MaxBlocksEverywhere))
+	require.Equal(t, "-"+string(service.ErrBlocksFull), c.say("RL.BLOCK ip:198.51.100.1 1h EVERYWHERE"))
+	require.Contains(t, string(service.ErrBlocksFull), fmt.Sprint(engine.MaxBlocksEverywhere))
 }

@@ -11,7 +11,9 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/httpapi"
 	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/service"
 )
 
 // TestAPauseReplacesAnother: who waits for the first waits for the second, and the end of
@@ -19,26 +21,26 @@ import (
 func TestAPauseReplacesAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var attention atomic.Int32
-		p := newPauser(&attention)
-		p.begin(time.Hour, false)
+		p := service.NewPauser(&attention)
+		p.Begin(time.Hour, false)
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			p.wait(&commandInfo{}, nil)
+			p.Wait(&service.Command{}, nil)
 		}()
 		synctest.Wait()
 		start := time.Now()
-		p.begin(time.Second, false)
+		p.Begin(time.Second, false)
 		require.EqualValues(t, 1, attention.Load())
 		<-done
 		require.Equal(t, time.Second, time.Since(start))
 		require.Zero(t, attention.Load())
 
-		p.begin(time.Hour, false)
-		p.begin(time.Hour, true)
-		p.wait(&commandInfo{}, nil) // only writes are held back now
-		p.end()
-		p.end()
+		p.Begin(time.Hour, false)
+		p.Begin(time.Hour, true)
+		p.Wait(&service.Command{}, nil) // only writes are held back now
+		p.End()
+		p.End()
 		require.Zero(t, attention.Load())
 	})
 }
@@ -71,9 +73,9 @@ func TestAConnectionWithoutASession(t *testing.T) {
 func TestWhyNothingWasDone(t *testing.T) {
 	codes := []engine.OpCode{engine.OpTake, engine.OpCheck, engine.OpReserve, engine.OpCommit}
 	for status, own := range map[engine.Status]map[engine.OpCode]error{
-		engine.TooManyHolders:  {engine.OpReserve: errTooManyHolds},
-		engine.NotRefundable:   {engine.OpReserve: errStrikesHeld},
-		engine.OtherTerms:      {engine.OpCommit: errOtherActual},
+		engine.TooManyHolders:  {engine.OpReserve: service.ErrTooManyHolds},
+		engine.NotRefundable:   {engine.OpReserve: service.ErrStrikesHeld},
+		engine.OtherTerms:      {engine.OpCommit: service.ErrOtherActual},
 		engine.WrongType:       {},
 		engine.OutOfMemory:     {},
 		engine.BlocksFull:      {},
@@ -82,11 +84,11 @@ func TestWhyNothingWasDone(t *testing.T) {
 		engine.Abandoned:       {},
 	} {
 		for _, code := range codes {
-			var want error = statusErrors[status]
+			var want error = service.StatusErrors[status]
 			if own[code] != nil {
 				want = own[code]
 			}
-			got := statusError(&engine.Op{Code: code}, &engine.Decision{Status: status})
+			got := service.StatusError(&engine.Op{Code: code}, &engine.Decision{Status: status})
 			require.Equal(t, want, got, "status %d of %d", status, code)
 		}
 	}
@@ -118,7 +120,7 @@ func TestWhyADecisionIsWhatItIs(t *testing.T) {
 // TestInfoWeirIsWhole: what monitoring reads is there.
 func TestInfoWeirIsWhole(t *testing.T) {
 	srv := newTestServer(t, Config{})
-	srv.hub.dropped.Add(7)
+	srv.Events.Dropped.Add(7)
 	text := srv.client(t).say("INFO weir")
 	for _, field := range []string{
 		"weir_version", "decisions_allowed", "decisions_denied", "keys_tokenbucket", "table_bytes",
@@ -165,14 +167,14 @@ func TestBoundsOfTheConfiguration(t *testing.T) {
 func TestOnlyALoginThatWaitsIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newTestServer(t, Config{})
-		waits := srv.stats.authWaits.Load
+		waits := srv.Stats.AuthWaits.Load
 		start := time.Now()
-		require.NoError(t, srv.awaitLogin(0, true))
+		require.NoError(t, srv.AwaitLogin(0, true))
 		require.Zero(t, waits())
-		require.NoError(t, srv.awaitLogin(time.Second, true))
+		require.NoError(t, srv.AwaitLogin(time.Second, true))
 		require.EqualValues(t, 1, waits())
 		require.Equal(t, time.Second, time.Since(start))
-		require.Equal(t, errLoginsWait, srv.awaitLogin(time.Minute, false))
+		require.Equal(t, service.ErrLoginsWait, srv.AwaitLogin(time.Minute, false))
 		require.EqualValues(t, 2, waits())
 		require.Equal(t, time.Second, time.Since(start), "one that is refused does not wait")
 	})
@@ -191,14 +193,14 @@ func TestAWordIsItselfInAnyCase(t *testing.T) {
 	}
 }
 
-// TestAStatusIsMadeAnew once it is feedEvery old, and shared until then.
+// TestAStatusIsMadeAnew once it is FeedEvery old, and shared until then.
 func TestAStatusIsMadeAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFeed(newTestServer(t, Config{}).service)
-		first := f.status()
-		time.Sleep(feedEvery - 1)
-		require.Same(t, first, f.status())
+		f := httpapi.NewFeed(newTestServer(t, Config{}).Service)
+		first := f.Status()
+		time.Sleep(httpapi.FeedEvery - 1)
+		require.Same(t, first, f.Status())
 		time.Sleep(2 * time.Nanosecond)
-		require.NotSame(t, first, f.status())
+		require.NotSame(t, first, f.Status())
 	})
 }

@@ -40,8 +40,8 @@ func TestHostileFramesOnTheWire(t *testing.T) {
 			srv.answers(t)
 		})
 	}
-	assert.EqualValues(t, len(resptest.Hostile)-4, srv.wire.ProtocolErrors.Load())
-	assert.EqualValues(t, 4, srv.wire.CrossProtocol.Load())
+	assert.EqualValues(t, len(resptest.Hostile)-4, srv.Wire.ProtocolErrors.Load())
+	assert.EqualValues(t, 4, srv.Wire.CrossProtocol.Load())
 }
 
 func TestHTTPIsLoggedOnce(t *testing.T) {
@@ -70,7 +70,7 @@ func TestRandomBytes(t *testing.T) {
 		p.expectEnd()
 	}
 	srv.answers(t)
-	assert.Zero(t, srv.wire.Panics.Load())
+	assert.Zero(t, srv.Wire.Panics.Load())
 }
 
 // One command that arrives byte by byte is answered, and meanwhile holds no more
@@ -164,7 +164,7 @@ func TestReaderThatNeverReadsIsCut(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool {
 		srv.answers(t)
-		return srv.wire.SlowReaders.Load() == 1
+		return srv.Wire.SlowReaders.Load() == 1
 	}, testWait, time.Millisecond)
 	assert.Error(t, <-flooded)
 	require.Eventually(t, func() bool { return srv.connCount() == 0 }, testWait, time.Millisecond)
@@ -178,7 +178,7 @@ func TestMaxClients(t *testing.T) {
 		p.expect(pong)
 	}
 	assert.Equal(t, "-ERR max number of clients reached\r\n", srv.dial(t).expectEnd())
-	assert.EqualValues(t, 1, srv.wire.Rejected.Load())
+	assert.EqualValues(t, 1, srv.Wire.Rejected.Load())
 
 	require.NoError(t, first.Close())
 	require.Eventually(t, func() bool { return srv.connCount() == 1 }, testWait, time.Millisecond)
@@ -201,7 +201,7 @@ func TestPanicCostsOneConnection(t *testing.T) {
 
 	other.send("PING\r\n")
 	other.expect(pong)
-	assert.EqualValues(t, 1, srv.wire.Panics.Load())
+	assert.EqualValues(t, 1, srv.Wire.Panics.Load())
 	assert.Contains(t, log.String(), "a bug")
 	assert.Contains(t, log.String(), "hostile_test.go", "the stack is logged")
 }
@@ -234,7 +234,7 @@ func TestRepliesAreFlushedAtAThreshold(t *testing.T) {
 	srv.running.Wait()
 	assert.Greater(t, nc.largest, resp.MediumReadBytes)
 	assert.LessOrEqual(t, nc.largest, flushBytes+len(pong))
-	assert.EqualValues(t, 200_000*len(pong), srv.wire.OutputBytes.Load())
+	assert.EqualValues(t, 200_000*len(pong), srv.Wire.OutputBytes.Load())
 }
 
 // A client that must authenticate has AuthTimeout; one that has may be idle.
@@ -245,7 +245,7 @@ func TestAuthTimeout(t *testing.T) {
 	idle.expect("+OK\r\n")
 	late.send("AUTH wrong\r\n")
 	assert.Contains(t, late.expectEnd(), "-WRONGPASS")
-	assert.EqualValues(t, 1, srv.wire.AuthTimeouts.Load())
+	assert.EqualValues(t, 1, srv.Wire.AuthTimeouts.Load())
 	idle.send("PING\r\n")
 	idle.expect(pong)
 }
@@ -269,7 +269,7 @@ func TestAcceptErrorsAreWaitedOut(t *testing.T) {
 	ln := &failingListener{Listener: inner, failures: 4}
 	srv := serveWire(t, Config{}, nil, ln)
 	srv.answers(t)
-	assert.EqualValues(t, 4, srv.wire.AcceptErrors.Load())
+	assert.EqualValues(t, 4, srv.Wire.AcceptErrors.Load())
 	assert.GreaterOrEqual(t, time.Since(ln.first), (1+2+4+8)*acceptPauseMin)
 }
 

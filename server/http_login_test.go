@@ -11,12 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/server/acl"
+	"github.com/weir-project/weir/server/httpapi"
 )
 
 // TestUsersOverHTTP: what a user may do over HTTP is what he may do over RESP.
 func TestUsersOverHTTP(t *testing.T) {
 	users := func() (*acl.Users, error) { return ParseUsers([]byte(someUsers)) }
-	h, srv := checkedAs(t, Config{LoadUsers: users, HTTPCheck: HTTPCheckProtected}, "boss", "ps")
+	h, srv := checkedAs(t, Config{LoadUsers: users}, httpapi.CheckProtected, "boss", "ps")
 	for _, c := range []struct {
 		user, password, path string
 		want                 int
@@ -40,26 +41,26 @@ func TestUsersOverHTTP(t *testing.T) {
 		})
 		assert.Equal(t, c.want, w.Code, "%s of %q", c.path, c.user)
 	}
-	require.EqualValues(t, 2, srv.stats.authFailures.Load())
-	require.EqualValues(t, 2, srv.stats.noPermission.Load(), "of /check")
+	require.EqualValues(t, 2, srv.Stats.AuthFailures.Load())
+	require.EqualValues(t, 2, srv.Stats.NoPermission.Load(), "of /check")
 }
 
 // TestGuessesOverHTTPAreHeldBack: they count with those over RESP.
 func TestGuessesOverHTTPAreHeldBack(t *testing.T) {
-	h, srv := checked(t, Config{Password: "sesame", HTTPCheck: HTTPCheckProtected})
+	h, srv := checked(t, Config{Password: "sesame"}, httpapi.CheckProtected)
 	for range acl.FreeFailures {
 		require.Equal(t, http.StatusUnauthorized, askFrom(h, there, "/check/api?key=k", "Authorization", "Bearer guess").Code)
 	}
-	require.EqualValues(t, 1, srv.stats.lockouts.Load())
+	require.EqualValues(t, 1, srv.Stats.Lockouts.Load())
 }
 
 // TestOverHTTPAConnectionLogsInOnce: a proxy whose connections have logged in is not held
 // back for who guesses from its address. Guessing is no faster for it.
 func TestOverHTTPAConnectionLogsInOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, _ := checked(t, Config{Password: "sesame", HTTPCheck: HTTPCheckProtected})
+		h, _ := checked(t, Config{Password: "sesame"}, httpapi.CheckProtected)
 		connect := func() func(password string) (status int, waited time.Duration) {
-			ctx := h.server.ConnContext(t.Context(), &addressed{from: &net.TCPAddr{}})
+			ctx := h.Server.ConnContext(t.Context(), &addressed{from: &net.TCPAddr{}})
 			return func(password string) (int, time.Duration) {
 				began := time.Now()
 				w := visit(h, "/check/api?cost=0&key=k", func(r *http.Request) {

@@ -16,19 +16,20 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/httpapi"
 )
 
 // ask sends one request straight to the handler.
-func ask(h *HTTP, method, path string) *httptest.ResponseRecorder {
+func ask(h *httpapi.Server, method, path string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
-	h.server.Handler.ServeHTTP(w, httptest.NewRequest(method, path, nil))
+	h.Server.Handler.ServeHTTP(w, httptest.NewRequest(method, path, nil))
 	return w
 }
 
 func TestHTTPProbes(t *testing.T) {
 	srv, err := New(Config{}, newTableLimiter())
 	require.NoError(t, err)
-	h := NewHTTP(srv)
+	h := newHTTP(srv)
 	for _, path := range []string{"/livez", "/readyz"} {
 		w := ask(h, http.MethodGet, path)
 		require.Equal(t, http.StatusOK, w.Code)
@@ -51,8 +52,8 @@ func TestHTTPMetrics(t *testing.T) {
 	for range 3 {
 		require.NoError(t, lim.Decide([]engine.Op{{Key: []byte("k"), Cost: 1, Limit: limit}}, out))
 	}
-	srv.wire.Panics.Add(7)
-	page := ask(NewHTTP(srv), http.MethodGet, "/metrics").Body.String()
+	srv.Wire.Panics.Add(7)
+	page := ask(newHTTP(srv), http.MethodGet, "/metrics").Body.String()
 	for _, want := range []string{
 		`weir_build_info{goversion="go`, `version="1.2.3"} 1`,
 		`weir_decisions_total{algorithm="tokenbucket",result="admitted"} 2`,
@@ -80,14 +81,14 @@ func TestHTTPLimits(t *testing.T) {
 	require.NoError(t, err)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	h, ended := NewHTTP(srv), make(chan error, 1)
+	h, ended := newHTTP(srv), make(chan error, 1)
 	go func() { ended <- h.Serve(ln) }()
 	c, err := net.Dial("tcp", ln.Addr().String())
 	require.NoError(t, err)
 	defer c.Close()
 	require.NoError(t, c.SetDeadline(time.Now().Add(time.Minute)))
 	// net/http reads 4 KiB beyond its bound before it answers.
-	long := "GET /livez HTTP/1.1\r\nHost: x\r\nX-Long: " + strings.Repeat("x", httpHeaderBytes+8<<10)
+	long := "GET /livez HTTP/1.1\r\nHost: x\r\nX-Long: " + strings.Repeat("x", httpapi.MaxHeaderBytes+8<<10)
 	_, err = io.Copy(c, bytes.NewReader([]byte(long)))
 	require.NoError(t, err)
 	answer, _ := io.ReadAll(c)

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/server/httpapi"
 )
 
 // TestHTTPCheckForgedForwardedFor: a client sends X-Forwarded-For lines of its own, and the
@@ -19,7 +21,7 @@ func TestHTTPCheckForgedForwardedFor(t *testing.T) {
 		"an empty line":       {"", "192.0.2.7"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, s := checked(t, Config{HTTPCheck: HTTPCheckProtected})
+			h, s := checked(t, Config{}, httpapi.CheckProtected)
 			var headers []string
 			for _, line := range lines {
 				headers = append(headers, "X-Forwarded-For", line)
@@ -35,7 +37,7 @@ func TestHTTPCheckForgedForwardedFor(t *testing.T) {
 // TestHTTPCheckRedirects: a status that has the client of a proxy go elsewhere is refused
 // for denials and for errors, each on its own, and the statuses next to them are not.
 func TestHTTPCheckRedirects(t *testing.T) {
-	h, _ := checked(t, Config{HTTPCheck: HTTPCheckProtected})
+	h, _ := checked(t, Config{}, httpapi.CheckProtected)
 	ask := func(query string) *httptest.ResponseRecorder { return askFrom(h, here, "/check/api?"+query+"&key=k") }
 	for _, name := range []string{"deny_status", "error_status"} {
 		for _, redirect := range []string{"300", "301", "302", "307", "308", "399"} {

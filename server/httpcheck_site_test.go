@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/server/httpapi"
 )
 
 // What a browser sends to weir itself for a page of another site takes nothing; what a proxy
@@ -59,14 +61,14 @@ func TestHTTPCheckTellsBrowsersFromProxies(t *testing.T) {
 		{"a proxy, without the password", closed, "GET %s HTTP/1.1", ajax + forwarded, 401},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			cfg := Config{HTTPCheck: HTTPCheckProtected}
+			cfg, check := Config{}, httpapi.CheckProtected
 			switch c.access {
 			case open:
-				cfg.HTTPCheck = HTTPCheckOpen
+				check = httpapi.CheckOpen
 			case closed:
 				cfg.Password = "sesame"
 			}
-			h, s := checked(t, cfg)
+			h, s := checked(t, cfg, check)
 			line := fmt.Sprintf(c.line, "/check/api?key=k")
 			require.Equal(t, c.status, sendHTTP(t, h, line+"\n"+c.headers))
 			_, taken := s.lim.Inspect([]byte("policy|api|0|k"))
@@ -77,7 +79,7 @@ func TestHTTPCheckTellsBrowsersFromProxies(t *testing.T) {
 
 // HTTP/2 has no Connection header, so any such request may be a browser's.
 func TestHTTPCheckTakesHTTP2ForABrowsers(t *testing.T) {
-	h, _ := checked(t, Config{HTTPCheck: HTTPCheckOpen})
+	h, _ := checked(t, Config{}, httpapi.CheckOpen)
 	for proxy, status := range map[string]int{"": http.StatusForbidden, "192.0.2.7": http.StatusNoContent} {
 		w := visit(h, "/check/api?key=k", func(r *http.Request) {
 			r.Proto, r.ProtoMajor, r.ProtoMinor = "HTTP/2.0", 2, 0
@@ -92,7 +94,7 @@ func TestHTTPCheckTakesHTTP2ForABrowsers(t *testing.T) {
 
 // sendHTTP sends a request as it stands over a connection, with a Host unless it names one, and
 // returns the status of the answer.
-func sendHTTP(t *testing.T, h *HTTP, request string) (status int) {
+func sendHTTP(t *testing.T, h *httpapi.Server, request string) (status int) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	ended := make(chan error, 1)

@@ -12,16 +12,17 @@ import (
 
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/acl"
+	"github.com/weir-project/weir/server/httpapi"
 )
 
 // checked is a server whose check is on, with the policy "api" of two requests an hour
 // and "slow", which paces.
-func checked(t *testing.T, cfg Config) (*HTTP, *testServer) {
-	return checkedAs(t, cfg, acl.DefaultUser, cfg.Password)
+func checked(t *testing.T, cfg Config, check string) (*httpapi.Server, *testServer) {
+	return checkedAs(t, cfg, check, acl.DefaultUser, cfg.Password)
 }
 
 // checkedAs has its policies made by a user.
-func checkedAs(t *testing.T, cfg Config, user, password string) (*HTTP, *testServer) {
+func checkedAs(t *testing.T, cfg Config, check, user, password string) (*httpapi.Server, *testServer) {
 	s := newTestServer(t, cfg)
 	c := s.client(t)
 	if password != "" {
@@ -29,17 +30,17 @@ func checkedAs(t *testing.T, cfg Config, user, password string) (*HTTP, *testSer
 	}
 	require.Equal(t, "1", c.say("RL.POLICY SET api LIMIT FIXED 1h 2 FIRST"))
 	require.Equal(t, "1", c.say("RL.POLICY SET slow LIMIT LEAKYBUCKET 1000/s 5"))
-	return NewHTTP(s.Server), s
+	return newHTTPCheck(s.Server, check), s
 }
 
-func askFrom(h *HTTP, remote, url string, headers ...string) *httptest.ResponseRecorder {
+func askFrom(h *httpapi.Server, remote, url string, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, url, nil)
 	r.RemoteAddr = remote
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Add(headers[i], headers[i+1])
 	}
 	w := httptest.NewRecorder()
-	h.server.Handler.ServeHTTP(w, r)
+	h.Server.Handler.ServeHTTP(w, r)
 	return w
 }
 
@@ -49,7 +50,7 @@ const (
 )
 
 func TestHTTPCheckAnswers(t *testing.T) {
-	h, _ := checked(t, Config{HTTPCheck: HTTPCheckProtected})
+	h, _ := checked(t, Config{}, httpapi.CheckProtected)
 	w := askFrom(h, here, "/check/api?key=192.0.2.7")
 	require.Equal(t, http.StatusNoContent, w.Code)
 	require.Equal(t, `"api";r=1;t=3600`, w.Header().Get("RateLimit"))
@@ -99,7 +100,7 @@ func TestHTTPCheckKeys(t *testing.T) {
 		"policy and cost by header":      {"/check?policy_header=X-P&cost_header=X-C&key=k", []string{"X-P", "api", "X-C", "1"}, "k"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, s := checked(t, Config{HTTPCheck: HTTPCheckProtected})
+			h, s := checked(t, Config{}, httpapi.CheckProtected)
 			require.Equal(t, http.StatusNoContent, askFrom(h, here, c.url, c.headers...).Code)
 			keys := s.client(t).raw("KEYS", "*")
 			require.Contains(t, keys, "policy|api|0|"+c.key+"\r\n")
@@ -109,7 +110,7 @@ func TestHTTPCheckKeys(t *testing.T) {
 
 // A check counts like RL.CHECK, whichever road it came by.
 func TestHTTPCheckIsAccountedFor(t *testing.T) {
-	h, s := checked(t, Config{HTTPCheck: HTTPCheckProtected})
+	h, s := checked(t, Config{}, httpapi.CheckProtected)
 	listener, monitor, c := s.client(t), s.client(t), s.client(t)
 	listener.say("SUBSCRIBE weir:denied:policy:api")
 	monitor.say("MONITOR")
@@ -140,7 +141,7 @@ func TestHTTPCheckIsAccountedFor(t *testing.T) {
 // parameter nor choose another key: the request is refused, and says what to write instead.
 func TestHTTPCheckTakesNoParameterFromAKey(t *testing.T) {
 	const behind = " stands behind key: put it before; or write key_rest=, when everything behind it is the key\n"
-	h, s := checked(t, Config{HTTPCheck: HTTPCheckProtected})
+	h, s := checked(t, Config{}, httpapi.CheckProtected)
 	for url, want := range map[string]string{
 		"/check/api?key=ip:1&cost=2":           "ERR cost" + behind,
 		"/check/api?key=ip:1&cost=0":           "ERR cost" + behind,
@@ -168,7 +169,7 @@ func TestHTTPCheckTakesNoParameterFromAKey(t *testing.T) {
 
 // A URL that names two policies or two costs is refused, rather than one of them left out without a word.
 func TestHTTPCheckTakesNothingTwice(t *testing.T) {
-	h, s := checked(t, Config{HTTPCheck: HTTPCheckProtected})
+	h, s := checked(t, Config{}, httpapi.CheckProtected)
 	for url, want := range map[string]string{
 		"/check/api?policy=slow&key=k":                              "policy is given twice: in the path and as policy",
 		"/check/api?policy=api&key=k":                               "policy is given twice: in the path and as policy",
@@ -186,7 +187,7 @@ func TestHTTPCheckTakesNothingTwice(t *testing.T) {
 
 // What is not understood is refused: a proxy takes anything but 2xx for a denial.
 func TestHTTPCheckRefuses(t *testing.T) {
-	h, s := checked(t, Config{HTTPCheck: HTTPCheckProtected})
+	h, s := checked(t, Config{}, httpapi.CheckProtected)
 	for url, status := range map[string]int{
 		"/check?key=k": 400, "/check/api": 400, "/check/api?key=": 400, "/check/none?key=k": 404, "/check/api?cost=x&key=k": 400,
 		"/check/api?cost=-1&key=k": 400, "/check/api?cost=1&cost=2&key=k": 400, "/check/api?kee=k&key=k": 400,
@@ -212,21 +213,21 @@ func TestHTTPCheckIsProtected(t *testing.T) {
 		access, password, remote, authorization string
 		status                                  int
 	}{
-		"off":                       {HTTPCheckOff, "", here, "", 404},
-		"this machine":              {HTTPCheckProtected, "", here, "", 204},
-		"this machine, IPv6":        {HTTPCheckProtected, "", "[::1]:1", "", 204},
-		"a login at the site":       {HTTPCheckProtected, "", here, "Basic YTpi", 204},
-		"another machine":           {HTTPCheckProtected, "", there, "", 403},
-		"no address":                {HTTPCheckProtected, "", "@", "", 403},
-		"without the password":      {HTTPCheckProtected, password, here, "", 401},
-		"the wrong password":        {HTTPCheckProtected, password, here, "Bearer x", 401},
-		"the password":              {HTTPCheckProtected, password, there, "Bearer " + password, 204},
-		"the password, Basic":       {HTTPCheckProtected, password, there, "Basic OnNlc2FtZQ==", 204},
-		"open":                      {HTTPCheckOpen, "", there, "", 204},
-		"open, though there is one": {HTTPCheckOpen, password, there, "", 204},
+		"off":                       {httpapi.CheckOff, "", here, "", 404},
+		"this machine":              {httpapi.CheckProtected, "", here, "", 204},
+		"this machine, IPv6":        {httpapi.CheckProtected, "", "[::1]:1", "", 204},
+		"a login at the site":       {httpapi.CheckProtected, "", here, "Basic YTpi", 204},
+		"another machine":           {httpapi.CheckProtected, "", there, "", 403},
+		"no address":                {httpapi.CheckProtected, "", "@", "", 403},
+		"without the password":      {httpapi.CheckProtected, password, here, "", 401},
+		"the wrong password":        {httpapi.CheckProtected, password, here, "Bearer x", 401},
+		"the password":              {httpapi.CheckProtected, password, there, "Bearer " + password, 204},
+		"the password, Basic":       {httpapi.CheckProtected, password, there, "Basic OnNlc2FtZQ==", 204},
+		"open":                      {httpapi.CheckOpen, "", there, "", 204},
+		"open, though there is one": {httpapi.CheckOpen, password, there, "", 204},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, _ := checked(t, Config{HTTPCheck: c.access, Password: c.password})
+			h, _ := checked(t, Config{Password: c.password}, c.access)
 			headers := []string{"X-Forwarded-For", "127.0.0.1"}
 			if c.authorization != "" {
 				headers = append(headers, "Authorization", c.authorization)
@@ -234,13 +235,13 @@ func TestHTTPCheckIsProtected(t *testing.T) {
 			require.Equal(t, c.status, askFrom(h, c.remote, "/check/api?key=k", headers...).Code)
 		})
 	}
-	_, err := New(Config{HTTPCheck: "yes"}, newTableLimiter())
-	require.ErrorIs(t, err, ErrBadConfig)
+	_, err := httpapi.New(newTestServer(t, Config{}).Service, nil, "yes")
+	require.ErrorContains(t, err, `must be off, protected or open, not "yes"`)
 }
 
 // Proxies hand on what their clients send, cookies and all.
 func TestHTTPCheckTakesLongHeaders(t *testing.T) {
-	h, _ := checked(t, Config{HTTPCheck: HTTPCheckProtected})
+	h, _ := checked(t, Config{}, httpapi.CheckProtected)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	ended := make(chan error, 1)
@@ -255,15 +256,15 @@ func TestHTTPCheckTakesLongHeaders(t *testing.T) {
 		return res.StatusCode
 	}
 	require.Equal(t, http.StatusNoContent, ask(32<<10), "as nginx takes them")
-	require.Equal(t, http.StatusRequestHeaderFieldsTooLarge, ask(httpCheckHeaderBytes+8<<10))
+	require.Equal(t, http.StatusRequestHeaderFieldsTooLarge, ask(httpapi.MaxCheckHeaderBytes+8<<10))
 	require.NoError(t, h.Close())
 	require.NoError(t, <-ended)
 }
 
 func BenchmarkHTTPCheck(b *testing.B) {
-	s := newTestServer(b, Config{HTTPCheck: HTTPCheckProtected})
+	s := newTestServer(b, Config{})
 	require.Equal(b, "1", s.client(b).say("RL.POLICY SET api LIMIT TOKENBUCKET 1000000/s 1000000000"))
-	h := NewHTTP(s.Server)
+	h := newHTTPCheck(s.Server, httpapi.CheckProtected)
 	for i := 0; b.Loop(); i++ {
 		if w := askFrom(h, here, fmt.Sprintf("/check/api?key=%d", i%1000)); w.Code != http.StatusNoContent {
 			b.Fatal(w.Code)

@@ -35,10 +35,10 @@ func (s *Server) infoSections() []infoSection {
 		{"Persistence", false, infoPersistence}, {"Stats", false, infoStats}, {"Replication", false, infoReplication},
 		{"CPU", false, infoCPU}, {"Modules", false, func(*Server, *infoWriter) {}},
 		{"Commandstats", true, infoCommandstats}, {"Errorstats", false, infoErrorstats},
-		{"Cluster", false, func(s *Server, w *infoWriter) { w.field("cluster_enabled", oneIf(s.replica != nil)) }},
+		{"Cluster", false, func(s *Server, w *infoWriter) { w.field("cluster_enabled", oneIf(s.Replica != nil)) }},
 		{"Keyspace", false, infoKeyspace}, {"Weir", false, infoWeir},
 	}
-	if s.replica != nil {
+	if s.Replica != nil {
 		sections = append(sections, infoSection{"Raft", false, infoRaft})
 	}
 	return sections

@@ -4,14 +4,15 @@ import (
 	"fmt"
 
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/service"
 )
 
 func infoReplication(s *Server, w *infoWriter) {
-	if s.replica == nil {
+	if s.Replica == nil {
 		infoMaster(new(limiter.Topology), s.state.runID, w)
 		return
 	}
-	t := s.replica.Topology()
+	t := s.Replica.Topology()
 	if id := nodeID(t.ClusterID); t.Leads() {
 		infoMaster(t, id, w)
 	} else {
@@ -56,7 +57,7 @@ func infoReplica(t *limiter.Topology, id string, w *infoWriter) {
 }
 
 func infoRaft(s *Server, w *infoWriter) {
-	t := s.replica.Topology()
+	t := s.Replica.Topology()
 	w.field("raft_cluster_id", t.ClusterID)
 	w.field("raft_node_id", t.Self)
 	w.field("raft_leader_id", t.Leader)
@@ -64,7 +65,7 @@ func infoRaft(s *Server, w *infoWriter) {
 	w.field("raft_term", t.Term)
 	w.field("raft_applied_index", t.AppliedIndex)
 	w.field("raft_commit_index", t.CommitIndex)
-	w.field("raft_stale_ms", ceilMs(s.replica.StaleFor()))
+	w.field("raft_stale_ms", service.CeilMs(s.Replica.StaleFor()))
 	w.field("raft_nodes", len(t.Nodes))
 	w.field("raft_nodes_up", t.Count(limiter.IsUp))
 	w.field("raft_voters", t.Count(limiter.IsVoter))

@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/service"
 )
 
 func infoServer(s *Server, w *infoWriter) {
 	_, port := s.hostPort()
-	uptime := int64(time.Since(s.started).Seconds())
+	uptime := int64(time.Since(s.Started).Seconds())
 	w.field("redis_version", redisVersion)
-	w.field("weir_version", s.version)
+	w.field("weir_version", s.Version)
 	w.field("redis_mode", s.mode())
 	w.field("os", runtime.GOOS+" "+runtime.GOARCH)
 	w.field("arch_bits", 64)
@@ -33,14 +34,14 @@ func infoClients(s *Server, w *infoWriter) {
 	w.field("connected_clients", s.state.clients.len())
 	w.field("cluster_connections", 0)
 	w.field("maxclients", s.cfg.MaxClients)
-	w.field("blocked_clients", s.waits.count.Load())
+	w.field("blocked_clients", s.Waits.Count.Load())
 	w.field("tracking_clients", 0)
 	w.field("pubsub_clients", s.state.clients.pubsubCount())
 }
 
 func infoMemory(s *Server, w *infoWriter) {
-	used, resident := processMemory()
-	stats := s.lim.Stats()
+	used, resident := service.ProcessMemory()
+	stats := s.Limiter.Stats()
 	w.field("used_memory", used)
 	w.field("used_memory_human", humanBytes(used))
 	w.field("used_memory_rss", resident)
@@ -69,61 +70,61 @@ func infoPersistence(s *Server, w *infoWriter) {
 	}
 	w.field("loading", 0)
 	w.field("rdb_bgsave_in_progress", oneIf(saving))
-	w.field("rdb_last_save_time", lastSaveUnix(s.lim))
+	w.field("rdb_last_save_time", lastSaveUnix(s.Limiter))
 	w.field("rdb_last_bgsave_status", status)
 	w.field("aof_enabled", 0)
 }
 
 func infoStats(s *Server, w *infoWriter) {
-	stats := s.lim.Stats()
-	_, errorReplies := s.stats.errorCounts()
-	w.field("total_connections_received", s.wire.Accepted.Load())
-	w.field("total_commands_processed", s.stats.processed())
-	w.field("total_net_input_bytes", s.wire.InputBytes.Load())
-	w.field("total_net_output_bytes", s.wire.OutputBytes.Load())
-	w.field("rejected_connections", s.wire.Rejected.Load()+s.wire.Denied.Load())
-	w.field("evicted_clients", s.wire.EvictedClients.Load()+s.wire.EvictedHandshakes.Load())
+	stats := s.Limiter.Stats()
+	_, errorReplies := s.Stats.ErrorCounts()
+	w.field("total_connections_received", s.Wire.Accepted.Load())
+	w.field("total_commands_processed", s.Stats.Processed())
+	w.field("total_net_input_bytes", s.Wire.InputBytes.Load())
+	w.field("total_net_output_bytes", s.Wire.OutputBytes.Load())
+	w.field("rejected_connections", s.Wire.Rejected.Load()+s.Wire.Denied.Load())
+	w.field("evicted_clients", s.Wire.EvictedClients.Load()+s.Wire.EvictedHandshakes.Load())
 	w.field("expired_keys", stats.Expired)
 	w.field("evicted_keys", stats.Evicted)
 	w.field("keyspace_hits", 0)
 	w.field("keyspace_misses", 0)
-	w.field("pubsub_channels", len(s.hub.subscribers(false)))
-	w.field("pubsub_patterns", len(s.hub.subscribers(true)))
+	w.field("pubsub_channels", len(s.Events.Subscribers(false)))
+	w.field("pubsub_patterns", len(s.Events.Subscribers(true)))
 	w.field("total_error_replies", errorReplies)
-	w.field("acl_access_denied_auth", s.stats.authFailures.Load())
-	w.field("acl_access_denied_cmd", s.stats.noPermission.Load())
-	w.field("client_output_buffer_limit_disconnections", s.wire.SlowReaders.Load()+s.wire.PushOverflows.Load())
+	w.field("acl_access_denied_auth", s.Stats.AuthFailures.Load())
+	w.field("acl_access_denied_cmd", s.Stats.NoPermission.Load())
+	w.field("client_output_buffer_limit_disconnections", s.Wire.SlowReaders.Load()+s.Wire.PushOverflows.Load())
 }
 
 func infoCommandstats(s *Server, w *infoWriter) {
-	s.stats.eachUsed(func(cmd *commandInfo, stat *commandStat) {
-		calls, us := stat.calls.Load(), float64(stat.ns.Load())/1000
-		w.field("cmdstat_"+cmd.full, fmt.Sprintf("calls=%d,usec=%d,usec_per_call=%.2f,rejected_calls=%d,failed_calls=%d",
-			calls, int64(us), us/float64(max(calls, 1)), stat.rejected.Load(), stat.failed.Load()))
+	s.Stats.EachUsed(func(cmd *service.Command, stat *service.CommandStat) {
+		calls, us := stat.Calls.Load(), float64(stat.Ns.Load())/1000
+		w.field("cmdstat_"+cmd.Full, fmt.Sprintf("calls=%d,usec=%d,usec_per_call=%.2f,rejected_calls=%d,failed_calls=%d",
+			calls, int64(us), us/float64(max(calls, 1)), stat.Rejected.Load(), stat.Failed.Load()))
 	})
 }
 
 func infoErrorstats(s *Server, w *infoWriter) {
-	counts, _ := s.stats.errorCounts()
+	counts, _ := s.Stats.ErrorCounts()
 	for _, word := range slices.Sorted(maps.Keys(counts)) {
 		w.field("errorstat_"+word, fmt.Sprintf("count=%d", counts[word]))
 	}
 }
 
 func infoKeyspace(s *Server, w *infoWriter) {
-	if n := s.lim.Len(); n > 0 {
+	if n := s.Limiter.Len(); n > 0 {
 		w.field("db0", fmt.Sprintf("keys=%d,expires=%d,avg_ttl=0", n, n))
 	}
 }
 
 func infoWeir(s *Server, w *infoWriter) {
-	stats := s.lim.Stats()
+	stats := s.Limiter.Stats()
 	var allowed, denied int64
 	for a := range stats.Admitted {
 		allowed += stats.Admitted[a]
 		denied += stats.Denied[a]
 	}
-	w.field("weir_version", s.version)
+	w.field("weir_version", s.Version)
 	w.field("decisions_allowed", allowed)
 	w.field("decisions_denied", denied)
 	for a := engine.TokenBucket; int(a) < len(stats.KeysBy); a++ {
@@ -131,9 +132,9 @@ func infoWeir(s *Server, w *infoWriter) {
 	}
 	w.field("table_bytes", stats.MemoryBytes)
 	w.field("evicted_forgiven_units", stats.ForgivenUnits)
-	w.field("limiter_time_ms", s.lim.Now().NowNs/1e6)
-	w.field("clock_behind_ms", s.clockBehind().Milliseconds())
-	w.field("protocol_errors", s.wire.ProtocolErrors.Load())
-	w.field("handler_panics", s.wire.Panics.Load())
-	w.field("denial_events_dropped", s.hub.dropped.Load())
+	w.field("limiter_time_ms", s.Limiter.Now().NowNs/1e6)
+	w.field("clock_behind_ms", s.ClockBehind().Milliseconds())
+	w.field("protocol_errors", s.Wire.ProtocolErrors.Load())
+	w.field("handler_panics", s.Wire.Panics.Load())
+	w.field("denial_events_dropped", s.Events.Dropped.Load())
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/metrics"
+	"github.com/weir-project/weir/server/service"
 )
 
 // reporting is a node of a cluster that tells all that one can tell.
@@ -39,7 +41,7 @@ func fullServer(t *testing.T) *Server {
 
 func gather(t *testing.T, srv *Server) []*dto.MetricFamily {
 	t.Helper()
-	all, err := newRegistry(srv.service).Gather()
+	all, err := metrics.NewRegistry(srv.Service).Gather()
 	require.NoError(t, err)
 	return slices.DeleteFunc(all, func(f *dto.MetricFamily) bool { return !strings.HasPrefix(f.GetName(), "weir_") })
 }
@@ -47,7 +49,7 @@ func gather(t *testing.T, srv *Server) []*dto.MetricFamily {
 // value reads one series off /metrics.
 func value(t *testing.T, srv *Server, series string) string {
 	t.Helper()
-	page := ask(NewHTTP(srv), http.MethodGet, "/metrics").Body.String()
+	page := ask(newHTTP(srv), http.MethodGet, "/metrics").Body.String()
 	for line := range strings.Lines(page) {
 		if v, ok := strings.CutPrefix(line, series+" "); ok {
 			return strings.TrimSpace(v)
@@ -59,7 +61,7 @@ func value(t *testing.T, srv *Server, series string) string {
 
 // Prometheus' own linter has nothing to say.
 func TestMetricsLint(t *testing.T) {
-	problems, err := testutil.GatherAndLint(newRegistry(fullServer(t).service))
+	problems, err := testutil.GatherAndLint(metrics.NewRegistry(fullServer(t).Service))
 	require.NoError(t, err)
 	for _, p := range problems {
 		require.False(t, strings.HasPrefix(p.Metric, "weir_"), "%s: %s", p.Metric, p.Text)
@@ -164,7 +166,7 @@ func TestMetricsLabelsAreBounded(t *testing.T) {
 	c.say("SECRET-COMMAND secret-key")
 	c.say("RL.FIXED secret-key 1h 1")
 	c.say("CLIENT SETNAME secret-name")
-	require.NotContains(t, strings.ToLower(ask(NewHTTP(srv.Server), http.MethodGet, "/metrics").Body.String()), "secret-")
+	require.NotContains(t, strings.ToLower(ask(newHTTP(srv.Server), http.MethodGet, "/metrics").Body.String()), "secret-")
 }
 
 func TestMetricsStrikes(t *testing.T) {
@@ -230,6 +232,6 @@ func TestOutcomesDoNotAllocate(t *testing.T) {
 	srv.client(t).say("RL.POLICY SET login LIMIT FIXED 1h 2")
 	ops := []engine.Op{{Code: engine.OpCheck, Key: []byte("k"), Text: []byte("login"), Cost: 1}, {Key: []byte("k"), Cost: 1}}
 	ds := make([]engine.Decision, len(ops))
-	var total outcomes
-	require.Zero(t, testing.AllocsPerRun(100, func() { srv.tell(&total, ops, ds) }))
+	var total service.Outcomes
+	require.Zero(t, testing.AllocsPerRun(100, func() { srv.Tell(&total, ops, ds) }))
 }

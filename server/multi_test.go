@@ -11,12 +11,12 @@ import (
 
 func TestTransaction(t *testing.T) {
 	c := defaultClient(t)
-	lim := c.sess.srv.lim.(*tableLimiter)
+	lim := c.sess.srv.Limiter.(*tableLimiter)
 	assert.Equal(t, "OK", c.say("MULTI"))
 	for _, line := range []string{"RL.FIXED a FOREVER 5", "TTL a", "RL.FIXED b FOREVER 5 COST 9", "RL.RESET a b c", "EXISTS a", "CL.THROTTLE x 15 30 60"} {
 		assert.Equal(t, "QUEUED", c.say(line), line)
 	}
-	assert.Contains(t, c.sess.about.line(c.sess.about.since), "flags=x db=0 sub=0 psub=0 ssub=0 multi=6")
+	assert.Contains(t, c.sess.about.Line(c.sess.about.Since), "flags=x db=0 sub=0 psub=0 ssub=0 multi=6")
 	assert.Zero(t, lim.calls)
 	reply := c.value("EXEC")
 	assert.Equal(t, 1, lim.calls, "one atomic step")
@@ -65,7 +65,7 @@ func TestTransactionEdges(t *testing.T) {
 	assert.Equal(t, "OK", c.say("DISCARD"))
 	assert.Equal(t, "0", c.say("EXISTS a"))
 
-	lim := c.sess.srv.lim.(*tableLimiter)
+	lim := c.sess.srv.Limiter.(*tableLimiter)
 	c.say("MULTI")
 	c.say("RL.FIXED a FOREVER 5")
 	c.say("PING")

@@ -21,11 +21,11 @@ import (
 // inspect describes what a name stands for. A name that is wrong cannot be there.
 func (s *session) inspect(name []byte) (info engine.Info, ok bool) {
 	if arg.CheckKey(name) == nil {
-		if info, ok = s.srv.lim.Inspect(name); ok {
+		if info, ok = s.srv.Limiter.Inspect(name); ok {
 			return info, true
 		}
 	}
-	if p, key := s.srv.lim.Policies().OfLayout(name); p != nil {
+	if p, key := s.srv.Limiter.Policies().OfLayout(name); p != nil {
 		return s.inspectPolicy(p, key)
 	}
 	return info, false
@@ -37,7 +37,7 @@ func (s *session) inspect(name []byte) (info engine.Info, ok bool) {
 func (s *session) inspectPolicy(p *engine.Policy, key []byte) (binding engine.Info, ok bool) {
 	idleInMs, bytes := int64(0), 0
 	for _, name := range p.NamesOf(key) {
-		info, live := s.srv.lim.Inspect(name)
+		info, live := s.srv.Limiter.Inspect(name)
 		if !live {
 			continue
 		}
@@ -50,7 +50,7 @@ func (s *session) inspectPolicy(p *engine.Policy, key []byte) (binding engine.In
 		bytes += info.Bytes
 	}
 	binding.IdleInMs, binding.Bytes = idleInMs, bytes
-	about, _ := s.srv.lim.Inspect(key) // a block of the key denies the checks
+	about, _ := s.srv.Limiter.Inspect(key) // a block of the key denies the checks
 	binding.Blocked, binding.BlockedMs, binding.BlockedBy, binding.Reason = about.Blocked, about.BlockedMs, about.BlockedBy, about.Reason
 	binding.Everywhere = about.Everywhere
 	return binding, ok
@@ -59,7 +59,7 @@ func (s *session) inspectPolicy(p *engine.Policy, key []byte) (binding engine.In
 // resetNamed adds what forgets the limiters that a name stands for: one operation for a plain
 // limiter, and one behind it for those of a policy.
 func (s *session) resetNamed(name, id []byte) error {
-	p, key := s.srv.lim.Policies().OfLayout(name)
+	p, key := s.srv.Limiter.Policies().OfLayout(name)
 	if p == nil || arg.CheckKey(name) == nil {
 		op, err := s.op(engine.OpReset, name)
 		if err != nil {
@@ -70,7 +70,7 @@ func (s *session) resetNamed(name, id []byte) error {
 	if p == nil {
 		return nil
 	}
-	op := s.batch.next()
+	op := s.batch.Next()
 	op.Code, op.Key, op.ID = engine.OpResetPolicy, p.NameOf(0, key), id
 	return nil
 }
@@ -91,7 +91,7 @@ func resetNames(ops []engine.Op, ds []engine.Decision) (sum int64) {
 // checkBlockable refuses to block a name that a layout makes: a block is of a key, under every
 // policy, and one of this name would deny nothing.
 func (s *session) checkBlockable(name []byte) error {
-	if p, key := s.srv.lim.Policies().OfLayout(name); p != nil {
+	if p, key := s.srv.Limiter.Policies().OfLayout(name); p != nil {
 		return resp.Error("ERR " + resp.Quote(name) + " names what policy " + p.Name + " counts: RL.BLOCK " + resp.Printable(key, resp.MaxQuotedBytes) +
 			" blocks its key, under every policy")
 	}
@@ -109,11 +109,11 @@ func shownName(set *engine.Policies, b, name []byte) (shown []byte, shared bool)
 // lookUnderPolicy adds, for a name that a layout makes, a look at what the policy would
 // answer about its key.
 func (s *session) lookUnderPolicy(name []byte) {
-	p, key := s.srv.lim.Policies().OfLayout(name)
+	p, key := s.srv.Limiter.Policies().OfLayout(name)
 	if p == nil {
 		return
 	}
-	op := s.batch.next()
+	op := s.batch.Next()
 	op.Code, op.Text, op.Key, op.Dry = engine.OpCheck, []byte(p.Name), key, true
 }
 
@@ -125,8 +125,8 @@ func (s *session) policyText(ops []engine.Op, ds []engine.Decision) (text string
 		return "", false
 	}
 	d, most := &ds[at], ds[at].Limit
-	if p := s.srv.lim.Policies().Get(ops[at].Text); p != nil && p.ReportNs > 0 {
-		if limits := p.LimitsFor(s.srv.lim.Now(), ops[at].Key); int(d.Part) < len(limits) {
+	if p := s.srv.Limiter.Policies().Get(ops[at].Text); p != nil && p.ReportNs > 0 {
+		if limits := p.LimitsFor(s.srv.Limiter.Now(), ops[at].Key); int(d.Part) < len(limits) {
 			most = limits[d.Part].Limit.Max
 		}
 	}

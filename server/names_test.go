@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/service"
 )
 
 // TestLayoutNames: the limiters of a policy are found by the names that its layout makes.
@@ -53,8 +54,8 @@ func TestLayoutWithin(t *testing.T) {
 	})
 	require.ElementsMatch(t, []string{"rl:auth:192.0.2.1", "policy|auth|0|fail:42", "rl:auth:fail:42"}, listOf(c, "KEYS *"))
 	for layout, want := range map[string]string{
-		"rl:auth:{key}": "-" + string(errLayoutTaken), "rl:auth:fail:{key}": "-" + string(errLayoutTaken),
-		"rl:{key}:x": "-" + string(errLayoutTaken), "rl:auth:{key}:x": "-" + string(errLayoutTaken), "rl:{key}": "1",
+		"rl:auth:{key}": "-" + string(service.ErrLayoutTaken), "rl:auth:fail:{key}": "-" + string(service.ErrLayoutTaken),
+		"rl:{key}:x": "-" + string(service.ErrLayoutTaken), "rl:auth:{key}:x": "-" + string(service.ErrLayoutTaken), "rl:{key}": "1",
 	} {
 		require.Equal(t, want, c.say("RL.POLICY SET other LIMIT FIXED 1m 5 LAYOUT "+layout), layout)
 		c.say("RL.POLICY DEL other")
@@ -137,7 +138,7 @@ func TestLayoutErrors(t *testing.T) {
 		{"", "RL.POLICY SET p LIMIT FIXED 1m 5 REPORT 0", "-ERR REPORT must be longer than 0, not '0'"},
 		{"", "RL.POLICY LIST", ""},
 		{"", "RL.POLICY SET p LIMIT FIXED 1m 5 LAYOUT rl:{key} REPORT burst", "1"},
-		{"", "RL.POLICY SET q LIMIT FIXED 1m 5 LAYOUT rl:{key}", "-" + string(errLayoutTaken)},
+		{"", "RL.POLICY SET q LIMIT FIXED 1m 5 LAYOUT rl:{key}", "-" + string(service.ErrLayoutTaken)},
 		{"", "RL.POLICY SET p LIMIT FIXED 1m 5", "2"},
 		{"", "RL.POLICY SET q LIMIT FIXED 1m 5 LAYOUT rl:a:{key} REPORT 90s", "1"},
 	})
@@ -172,7 +173,7 @@ func TestUsersUnderLayouts(t *testing.T) {
 	for _, send := range []string{"GET rl:u1", "TTL rl:u1", "HGETALL rl:u1", "EXISTS rl:u1", "MEMORY USAGE rl:u1", deleteAll, "DEL rl:u1", "RL.RESET rl:u1"} {
 		all.say("RL.CHECK api u1")
 		for _, user := range []string{"name", "own", "one"} {
-			require.Equal(t, "-"+string(errNoKey), srv.client(t).as(user, "x").say(send), "%s: %s", user, send)
+			require.Equal(t, "-"+string(service.ErrNoKey), srv.client(t).as(user, "x").say(send), "%s: %s", user, send)
 		}
 		require.NotEqual(t, byte('-'), srv.client(t).as("both", "x").say(send)[0], send)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/nearest"
 	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/service"
 )
 
 // What "did you mean" costs is bounded, because a client may send wrong names as fast as
@@ -88,7 +89,7 @@ func (s *session) nearCommands(args [][]byte, err error) error {
 			known.add(cmd.name)
 		}
 	}
-	return resp.Error(errorText(err) + known.question(name))
+	return resp.Error(service.ErrorText(err) + known.question(name))
 }
 
 // nearPolicies adds to the error about an unknown policy the nearest names, for a user who
@@ -99,15 +100,15 @@ func (s *session) nearPolicies(err error, name []byte) error {
 		return err
 	}
 	var known candidates
-	s.srv.lim.Policies().Names(known.add)
-	return resp.Error(errorText(err) + known.question(name))
+	s.srv.Limiter.Policies().Names(known.add)
+	return resp.Error(service.ErrorText(err) + known.question(name))
 }
 
-// statusError is statusError for a client that may be told of names.
+// StatusError is StatusError for a client that may be told of names.
 func (s *session) statusError(op *engine.Op, d *engine.Decision) error {
-	err := statusError(op, d)
+	err := service.StatusError(op, d)
 	if d.Status == engine.UnknownPolicy {
-		err = s.nearPolicies(err, unknownPolicy(op, d))
+		err = s.nearPolicies(err, service.UnknownPolicy(op, d))
 	}
 	return err
 }

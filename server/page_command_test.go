@@ -15,10 +15,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/server/acl"
+	"github.com/weir-project/weir/server/httpapi"
 )
 
 // order sends a command as the page does.
-func order(h *HTTP, change func(*http.Request), args ...string) *httptest.ResponseRecorder {
+func order(h *httpapi.Server, change func(*http.Request), args ...string) *httptest.ResponseRecorder {
 	body, err := json.Marshal(map[string][]string{"args": args})
 	if err != nil {
 		panic(err) // strings always can be
@@ -31,7 +32,7 @@ func order(h *HTTP, change func(*http.Request), args ...string) *httptest.Respon
 		change(r)
 	}
 	w := httptest.NewRecorder()
-	h.server.Handler.ServeHTTP(w, r)
+	h.Server.Handler.ServeHTTP(w, r)
 	return w
 }
 
@@ -45,7 +46,7 @@ func TestPageCommands(t *testing.T) {
 	var log lockedBuffer
 	srv, err := New(Config{ProtectedMode: true, Logger: slog.New(slog.NewTextHandler(&log, nil))}, newTableLimiter())
 	require.NoError(t, err)
-	c, h := (&testServer{Server: srv}).client(t), NewHTTP(srv)
+	c, h := (&testServer{Server: srv}).client(t), newHTTP(srv)
 	srv.lastID.Store(100) // that client's number is not from the server
 	says := func(want string, args ...string) {
 		t.Helper()
@@ -67,7 +68,7 @@ func TestPageCommands(t *testing.T) {
 	require.Contains(t, log.String(), `user=default addr=127.0.0.1:50000 id=101 command=rl.block args="[RL.BLOCK user:42 1h REASON abuse]"`)
 	require.Contains(t, log.String(), `command=rl.reset args="[RL.RESET user:42]"`)
 	require.NoError(t, h.Close())
-	says(`{"error":"`+string(errClosing)+`"}`, "RL.UNBLOCK", "user:42")
+	says(`{"error":"`+string(httpapi.ErrClosing)+`"}`, "RL.UNBLOCK", "user:42")
 	require.Equal(t, 1, srv.state.clients.len(), "its sessions are over")
 }
 
@@ -154,14 +155,14 @@ func TestPageCommandsAreGuarded(t *testing.T) {
 		{"a name that begins like an address", Config{}, from("127.0.0.1:5", "127.0.0.1.evil.example:6381"), http.StatusForbidden},
 	} {
 		srv := newTestServer(t, tt.cfg)
-		w := order(NewHTTP(srv.Server), tt.how, "RL.BLOCK", "user:42", "1h")
+		w := order(newHTTP(srv.Server), tt.how, "RL.BLOCK", "user:42", "1h")
 		require.Equal(t, tt.code, w.Code, tt.what)
 		info, _ := srv.lim.Inspect([]byte("user:42"))
 		require.Equal(t, tt.code == http.StatusOK, info.Blocked, tt.what)
 	}
-	h := NewHTTP(newTestServer(t, Config{}).Server)
-	require.Equal(t, http.StatusBadRequest, order(h, nil, strings.Repeat("x", maxPageCommand)).Code)
-	require.Equal(t, http.StatusBadRequest, order(h, nil, strings.Split(strings.Repeat("x,", maxPageArgs), ",")...).Code)
+	h := newHTTP(newTestServer(t, Config{}).Server)
+	require.Equal(t, http.StatusBadRequest, order(h, nil, strings.Repeat("x", httpapi.MaxPageCommand)).Code)
+	require.Equal(t, http.StatusBadRequest, order(h, nil, strings.Split(strings.Repeat("x,", httpapi.MaxPageArgs), ",")...).Code)
 	require.Equal(t, http.StatusMethodNotAllowed, visit(h, "/command.json", nil).Code)
 }
 
@@ -172,7 +173,7 @@ func TestPageLoginsThatProveNothing(t *testing.T) {
 	users := func() (*acl.Users, error) {
 		return ParseUsers([]byte(text + "user boss on " + hashOf("ps") + " ~* +@all"))
 	}
-	h := NewHTTP(newTestServer(t, Config{ProtectedMode: true, LoadUsers: users}).Server)
+	h := newHTTP(newTestServer(t, Config{ProtectedMode: true, LoadUsers: users}).Server)
 	for _, user := range []string{"", "default", "guest", "boss"} {
 		for _, from := range []string{"127.0.0.1:5", "10.0.0.9:5"} {
 			sent := func(r *http.Request) {
@@ -195,7 +196,7 @@ func TestPageLoginsThatProveNothing(t *testing.T) {
 func TestPageCommandsByUser(t *testing.T) {
 	users := func() (*acl.Users, error) { return ParseUsers([]byte(someUsers)) }
 	srv := newTestServer(t, Config{LoadUsers: users})
-	h := NewHTTP(srv.Server)
+	h := newHTTP(srv.Server)
 	as := func(name, password string) func(*http.Request) {
 		return func(r *http.Request) { r.SetBasicAuth(name, password) }
 	}

@@ -14,23 +14,25 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/httpapi"
+	"github.com/weir-project/weir/server/service"
 )
 
 // visit asks for something as a browser somewhere would.
-func visit(h *HTTP, path string, change func(*http.Request)) *httptest.ResponseRecorder {
+func visit(h *httpapi.Server, path string, change func(*http.Request)) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, path, nil)
 	r.Host, r.RemoteAddr = "127.0.0.1:6381", "127.0.0.1:50000"
 	if change != nil {
 		change(r)
 	}
 	w := httptest.NewRecorder()
-	h.server.Handler.ServeHTTP(w, r)
+	h.Server.Handler.ServeHTTP(w, r)
 	return w
 }
 
 func TestPageIsServed(t *testing.T) {
 	srv := newTestServer(t, Config{})
-	h := NewHTTP(srv.Server)
+	h := newHTTP(srv.Server)
 	for path, kind := range map[string]string{"/": "text/html", "/page.js": "text/javascript", "/page.css": "text/css"} {
 		w := visit(h, path, nil)
 		require.Equal(t, http.StatusOK, w.Code, path)
@@ -67,7 +69,7 @@ func TestPageIsProtected(t *testing.T) {
 		{"a page whose name was made to point here", guarded, from("127.0.0.1:5", "evil.example:6381"), http.StatusForbidden},
 		{"another machine, where the network keeps strangers out", open, from("10.0.0.9:5", "weir:6381"), http.StatusOK},
 	} {
-		h := NewHTTP(newTestServer(t, tt.cfg).Server)
+		h := newHTTP(newTestServer(t, tt.cfg).Server)
 		for _, path := range []string{"/", "/status.json", "/key.json?name=user:42", "/page.js"} {
 			require.Equal(t, tt.code, visit(h, path, tt.how).Code, "%s: %s", tt.what, path)
 			if tt.code == http.StatusUnauthorized {
@@ -80,10 +82,10 @@ func TestPageIsProtected(t *testing.T) {
 
 func TestStatusFeed(t *testing.T) {
 	srv := fullServer(t)
-	h := NewHTTP(srv)
+	h := newHTTP(srv)
 	c := (&testServer{Server: srv}).client(t)
-	look := func() (v Status) {
-		require.NoError(t, json.Unmarshal(visit(NewHTTP(srv), "/status.json", nil).Body.Bytes(), &v))
+	look := func() (v httpapi.Status) {
+		require.NoError(t, json.Unmarshal(visit(newHTTP(srv), "/status.json", nil).Body.Bytes(), &v))
 		return v
 	}
 	c.say("RL.CHECK login unseen")
@@ -95,10 +97,10 @@ func TestStatusFeed(t *testing.T) {
 	v := look()
 	require.Len(t, v.Denials, 1)
 	require.Equal(t, []string{"seen", "login"}, []string{v.Denials[0].Key, v.Denials[0].By})
-	require.Equal(t, []PolicyStatus{{"login", 3, 2, 0}}, v.Policies)
+	require.Equal(t, []httpapi.PolicyStatus{{Name: "login", Allowed: 3, Limited: 2, Shadowed: 0}}, v.Policies)
 	require.Equal(t, []int64{3, 2}, []int64{v.Allowed, v.Limited})
 	require.Equal(t, "a", v.Cluster.Leader)
-	require.Equal(t, NodeStatus{ID: "b", Addr: "10.0.0.2:6380", Role: "follower", Up: true, Lag: 1, HeardMs: 1000}, v.Cluster.Nodes[1])
+	require.Equal(t, httpapi.NodeStatus{ID: "b", Addr: "10.0.0.2:6380", Role: "follower", Up: true, Lag: 1, HeardMs: 1000}, v.Cluster.Nodes[1])
 	require.Len(t, v.Latency.Counts, len(v.Latency.BoundsS)+1)
 
 	first := visit(h, "/status.json", nil).Body.String()
@@ -110,40 +112,40 @@ func TestStatusFeed(t *testing.T) {
 // more nothing is noted.
 func TestRecentDenialsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var r recentDenials
+		var r service.RecentDenials
 		flood := func() {
-			for i := range 2 * recentPerSecond {
-				key := []byte(strconv.Itoa(i) + strings.Repeat("x", recentKeyBytes))
-				r.note(&engine.Op{Key: key, Limit: engine.Limit{Algorithm: engine.FixedWindow}}, &engine.Decision{RetryMs: 5})
+			for i := range 2 * service.RecentPerSecond {
+				key := []byte(strconv.Itoa(i) + strings.Repeat("x", service.RecentKeyBytes))
+				r.Note(&engine.Op{Key: key, Limit: engine.Limit{Algorithm: engine.FixedWindow}}, &engine.Decision{RetryMs: 5})
 			}
 		}
-		r.look()
+		r.Look()
 		flood()
-		found := r.look()
-		require.Len(t, found, recentKept)
-		require.Equal(t, strconv.Itoa(recentPerSecond-1), strings.TrimRight(found[0].Key, "x"), "the newest of those that were noted")
-		require.Len(t, found[0].Key, recentKeyBytes)
+		found := r.Look()
+		require.Len(t, found, service.RecentKept)
+		require.Equal(t, strconv.Itoa(service.RecentPerSecond-1), strings.TrimRight(found[0].Key, "x"), "the newest of those that were noted")
+		require.Len(t, found[0].Key, service.RecentKeyBytes)
 		require.Equal(t, "fixed", found[0].By)
 
-		time.Sleep(recentWatch + time.Second)
+		time.Sleep(service.RecentWatch + time.Second)
 		flood()
-		require.False(t, r.watched.Load())
-		require.Equal(t, found, r.look())
+		require.False(t, r.Watched.Load())
+		require.Equal(t, found, r.Look())
 	})
 }
 
 func TestKeyLookup(t *testing.T) {
 	srv := newTestServer(t, Config{})
-	c, h := srv.client(t), NewHTTP(srv.Server)
+	c, h := srv.client(t), newHTTP(srv.Server)
 	c.say("RL.POLICY SET login LIMIT FIXED 1h 2 LIMIT TOKENBUCKET 1/s 5")
 	c.say("RL.CHECK login user:42")
 	c.say("RL.TOKENBUCKET user:42 1/s 3")
 	c.say(`RL.BLOCK user:42 1h REASON abuse`)
-	var answer keyAnswer
+	var answer httpapi.KeyAnswer
 	require.NoError(t, json.Unmarshal(visit(h, "/key.json?name=user:42", nil).Body.Bytes(), &answer))
 	found := answer.Limiters
 	require.Len(t, found, 3)
-	require.Equal(t, keyView{Name: "user:42", Algorithm: "tokenbucket", Rule: "1/s 3", Limit: 3, Used: 1, Remaining: 2, IdleInMs: 1000,
+	require.Equal(t, httpapi.KeyView{Name: "user:42", Algorithm: "tokenbucket", Rule: "1/s 3", Limit: 3, Used: 1, Remaining: 2, IdleInMs: 1000,
 		Blocked: true, BlockedMs: 3_600_000, BlockedBy: "user:42", Reason: "abuse"}, found[0])
 	require.Equal(t, "policy|login|0|user:42", found[1].Name)
 	require.Equal(t, "{\"stale_ms\":0,\"limiters\":[]}\n", visit(h, "/key.json?name=idle", nil).Body.String())
@@ -158,9 +160,9 @@ func TestPageReadsWhatWasDecided(t *testing.T) {
 	c, node := f.client(t, "a", Config{})
 	f.setAge(1500 * time.Millisecond)
 	c.say("RL.FIXED k FOREVER 9")
-	h := NewHTTP(c.sess.srv)
-	look := func() (status Status, key keyAnswer) {
-		require.NoError(t, json.Unmarshal(visit(NewHTTP(c.sess.srv), "/status.json", nil).Body.Bytes(), &status))
+	h := newHTTP(c.sess.srv)
+	look := func() (status httpapi.Status, key httpapi.KeyAnswer) {
+		require.NoError(t, json.Unmarshal(visit(newHTTP(c.sess.srv), "/status.json", nil).Body.Bytes(), &status))
 		require.NoError(t, json.Unmarshal(visit(h, "/key.json?name=k", nil).Body.Bytes(), &key))
 		require.Len(t, key.Limiters, 1)
 		return status, key

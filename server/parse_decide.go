@@ -1,9 +1,6 @@
 package server
 
 import (
-	"crypto/rand"
-	"encoding/hex"
-
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
@@ -91,7 +88,7 @@ func planFixed(s *session, args [][]byte) error {
 	case seen&arg.First != 0:
 		limit.Mode = engine.FromFirst
 	case calendar:
-		op.Calendar, err = s.srv.state.calendars.At(s.srv.lim.Now(), limit.Mode, zone)
+		op.Calendar, err = s.srv.state.calendars.At(s.srv.Limiter.Now(), limit.Mode, zone)
 	}
 	return err
 }
@@ -115,18 +112,9 @@ func planAcquire(s *session, args [][]byte) error {
 	case seen&arg.ID != 0:
 		op.Text = op.ID // the same request again must name the same holder
 	default:
-		op.Text = s.batch.newHolder()
+		op.Text = s.batch.NewHolder()
 	}
 	return nil
-}
-
-// newHolder makes up a holder id nobody can guess: 128 random bits.
-func (b *batch) newHolder() []byte {
-	var random [16]byte
-	_, _ = rand.Read(random[:]) // never fails
-	start := len(b.bytes)
-	b.bytes = hex.AppendEncode(b.bytes, random[:])
-	return b.bytes[start:len(b.bytes):len(b.bytes)]
 }
 
 func planStrike(s *session, args [][]byte) error {

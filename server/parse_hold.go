@@ -64,7 +64,7 @@ func (s *session) holdOp(code engine.OpCode, id []byte) (*engine.Op, error) {
 	if err := arg.CheckText("id", id, engine.MaxIDLen); err != nil {
 		return nil, err
 	}
-	op := s.batch.next()
+	op := s.batch.Next()
 	op.Code, op.Key = code, id
 	return op, nil
 }

@@ -14,7 +14,7 @@ func planIncr(s *session, args [][]byte) error {
 	if err != nil {
 		return err
 	}
-	incr := s.batch.nextIncr()
+	incr := s.batch.NextIncr()
 	*incr = engine.Incr{By: 1, Lower: math.MinInt64, Upper: math.MaxInt64}
 	op.Incr = incr
 	var seen incrOption
@@ -32,13 +32,6 @@ func planIncr(s *session, args [][]byte) error {
 		return resp.Error("ERR ENX needs EX, PX, EXAT or PXAT")
 	}
 	return nil
-}
-
-// nextIncr adds a zero INCREX argument. Growing leaves earlier ones where their
-// operations point to.
-func (b *batch) nextIncr() *engine.Incr {
-	b.incrs = append(b.incrs, engine.Incr{})
-	return &b.incrs[len(b.incrs)-1]
 }
 
 // incrOption is a bit for each thing INCREX may be told once.
@@ -122,7 +115,7 @@ func (s *session) expiry(word string, value []byte) (int64, error) {
 	}
 	ns := n * unitNs
 	if len(word) == len("EXAT") {
-		now := s.srv.lim.Now()
+		now := s.srv.Limiter.Now()
 		ns -= now.NowNs + now.WallOffsetNs
 	}
 	if ns > engine.MaxWindowNs {

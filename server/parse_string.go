@@ -88,7 +88,7 @@ func (s *session) fromNow(name, word string, n int64, b []byte) (ms int64, err e
 	if word[0] == 'P' {
 		unitMs = 1
 	}
-	now := s.srv.lim.Now()
+	now := s.srv.Limiter.Now()
 	nowMs := (now.NowNs + now.WallOffsetNs) / 1e6
 	absolute := word == "EXAT" || word == "PXAT"
 	switch {

@@ -69,7 +69,7 @@ func TestUnreadRepliesHoldTheSenderBack(t *testing.T) {
 	}()
 	last := int64(-1)
 	require.Eventually(t, func() bool {
-		read := srv.wire.InputBytes.Load()
+		read := srv.Wire.InputBytes.Load()
 		still := read > 0 && read == last
 		last = read
 		return still

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/service"
 	"github.com/weir-project/weir/server/timezone"
 )
 
@@ -133,7 +134,7 @@ func TestStrikesAsAPolicy(t *testing.T) {
 	require.Contains(t, c.say("RL.POLICY GET lockout"), "STRIKE 15m 2 2s 3 15m")
 	require.Equal(t, "1 2 0 900000 3 lockout", c.say("RL.CHECK lockout 42"))
 	require.Contains(t, c.say("RL.EXPLAIN RL.CHECK lockout 42"), "this strike reaches a threshold and blocks the key for 2000 ms")
-	require.Equal(t, "-"+string(errStrikesHeld), c.say("RL.RESERVE lockout 42 1 1m ID h"))
+	require.Equal(t, "-"+string(service.ErrStrikesHeld), c.say("RL.RESERVE lockout 42 1 1m ID h"))
 	require.Equal(t, "0 1 2000 900000 3 lockout", c.say("RL.CHECK lockout 42"))
 	require.Contains(t, c.say("RL.EXPLAIN RL.CHECK lockout 42"), "too many strikes: the key is blocked")
 	require.Contains(t, c.say("RL.POLICY GET lockout"), "admitted 1 denied 1")
@@ -174,17 +175,17 @@ func TestOwnersOfPolicies(t *testing.T) {
 // transaction neither does what stands beside it.
 func TestConditionalChanges(t *testing.T) {
 	c := defaultClient(t)
-	require.Equal(t, "-"+string(errPolicyChanged), c.say("RL.POLICY SET p LIMIT FIXED FOREVER 5 IF 1"))
+	require.Equal(t, "-"+string(service.ErrPolicyChanged), c.say("RL.POLICY SET p LIMIT FIXED FOREVER 5 IF 1"))
 	require.Equal(t, "1", c.say("RL.POLICY SET p LIMIT FIXED FOREVER 5 IF 0"))
 	require.Equal(t, "2", c.say("RL.POLICY OVERRIDE p k UNLIMITED TTL 1h IF 1"))
 	require.Equal(t, "3", c.say("RL.POLICY OVERRIDE p k NONE IF 2"))
-	require.Equal(t, "-"+string(errPolicyChanged), c.say("RL.POLICY OVERRIDE p k UNLIMITED IF 2"))
-	require.Equal(t, "-"+string(errPolicyChanged), c.say("RL.POLICY DEL p IF 2"))
+	require.Equal(t, "-"+string(service.ErrPolicyChanged), c.say("RL.POLICY OVERRIDE p k UNLIMITED IF 2"))
+	require.Equal(t, "-"+string(service.ErrPolicyChanged), c.say("RL.POLICY DEL p IF 2"))
 	c.say("MULTI")
 	c.say("RL.CHECK p k")
 	c.say("RL.POLICY SET q LIMIT FIXED FOREVER 5")
 	c.say("RL.POLICY DEL p IF 2")
-	require.Equal(t, "-"+string(errAbandoned)+" -"+string(errAbandoned)+" -"+string(errPolicyChanged), c.say("EXEC"))
+	require.Equal(t, "-"+string(service.ErrAbandoned)+" -"+string(service.ErrAbandoned)+" -"+string(service.ErrPolicyChanged), c.say("EXEC"))
 	require.Equal(t, "p", c.say("RL.POLICY LIST"))
 	require.Equal(t, "1 4 0 -1 5 p", c.say("RL.CHECK p k"))
 	require.Equal(t, "1", c.say("RL.POLICY DEL p IF 3"))

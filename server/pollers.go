@@ -25,7 +25,7 @@ func (s *Server) poll(nc net.Conn) *evloop.Conn {
 	default:
 		return nil
 	}
-	if s.replica != nil {
+	if s.Replica != nil {
 		return nil
 	}
 	group := s.pollers.get(s)
@@ -34,7 +34,7 @@ func (s *Server) poll(nc net.Conn) *evloop.Conn {
 	}
 	polled, err := group.Adopt(nc)
 	if err != nil {
-		s.log.Debug("a client is served without a poller", "addr", nc.RemoteAddr(), "err", err)
+		s.Log.Debug("a client is served without a poller", "addr", nc.RemoteAddr(), "err", err)
 		return nil
 	}
 	return polled
@@ -47,7 +47,7 @@ func (p *pollers) get(s *Server) *evloop.Group {
 	if p.group == nil && !p.failed && !p.closed {
 		group, err := evloop.New()
 		if p.group, p.failed = group, err != nil; err != nil && !errors.Is(err, evloop.ErrUnsupported) {
-			s.log.Warn("no event loops; every client is served by a goroutine of its own", "err", err)
+			s.Log.Warn("no event loops; every client is served by a goroutine of its own", "err", err)
 		}
 	}
 	return p.group

@@ -7,6 +7,8 @@ import (
 	rlsv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/server/httpapi"
 )
 
 // half is a policy of two requests an hour, one of which is kept for high priority.
@@ -31,7 +33,7 @@ func TestHTTPCheckPriority(t *testing.T) {
 		"a header, other word": {"/check/half?priority_header=X-Priority&key=k", []string{"X-Priority", "urgent"}, [3]int{400, 400, 400}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, s := checked(t, Config{HTTPCheck: HTTPCheckProtected})
+			h, s := checked(t, Config{}, httpapi.CheckProtected)
 			require.Equal(t, "1", s.client(t).say(half))
 			for i, want := range c.statuses {
 				w := askFrom(h, here, c.url, c.headers...)

@@ -46,7 +46,7 @@ var notCompared = map[string]string{
 func comparedCommands() (compared []*command) {
 	each(newCommandTable(families()...).all, func(cmd *command) {
 		looks := cmd.run != nil && cmd.reads && (cmd.keys.first > 0 || cmd.group == groupLook || cmd.group == groupPolicy) || cmd.group == groupDecide
-		if _, excluded := notCompared[cmd.full]; !excluded && (cmd.plan != nil || looks) {
+		if _, excluded := notCompared[cmd.Full]; !excluded && (cmd.plan != nil || looks) {
 			compared = append(compared, cmd)
 		}
 	})
@@ -80,8 +80,8 @@ func (g *commandSource) command() []string {
 		return g.script()
 	}
 	cmd := g.commands[g.IntN(len(g.commands))]
-	line := strings.Fields(strings.ToUpper(strings.ReplaceAll(cmd.full, "|", " ")))
-	switch cmd.full {
+	line := strings.Fields(strings.ToUpper(strings.ReplaceAll(cmd.Full, "|", " ")))
+	switch cmd.Full {
 	case "evalsha":
 		return g.script()
 	case "rl.explain":
@@ -104,7 +104,7 @@ func (g *commandSource) decision() []string {
 
 // named gives an ID to what the server would give a random one.
 func (g *commandSource) named(cmd *command, line []string) []string {
-	random := cmd.full == "rl.acquire" || cmd.full == "rl.reserve"
+	random := cmd.Full == "rl.acquire" || cmd.Full == "rl.reserve"
 	if random && !slices.Contains(line, "ID") && !slices.Contains(line, "HOLDER") {
 		line = append(line, "ID", g.value(cmd, "id"))
 	}
@@ -148,7 +148,7 @@ func (g *commandSource) argument(cmd *command, a argument) (words []string) {
 func (g *commandSource) limit() []string {
 	for {
 		cmd := g.commands[g.IntN(len(g.commands))]
-		if cmd.group != groupDecide || cmd.plan == nil || cmd.full == "rl.acquire" || cmd.full == "rl.reserve" {
+		if cmd.group != groupDecide || cmd.plan == nil || cmd.Full == "rl.acquire" || cmd.Full == "rl.reserve" {
 			continue
 		}
 		args := slices.DeleteFunc(parseSyntax(cmd.syntax)[1:], func(a argument) bool { return a.optional })

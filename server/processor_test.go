@@ -133,7 +133,7 @@ func envInt(name string, otherwise int) int {
 func (tr *trace) requireComplete(t *testing.T) {
 	const least = 3
 	for _, cmd := range comparedCommands() {
-		assert.GreaterOrEqual(t, tr.commands[cmd.full], least, "teach argumentValues the arguments of %s", cmd.full)
+		assert.GreaterOrEqual(t, tr.commands[cmd.Full], least, "teach argumentValues the arguments of %s", cmd.Full)
 	}
 	for code, n := range tr.lim.ops {
 		assert.GreaterOrEqual(t, n, least, "no command of the source makes operation %d", code)

@@ -97,7 +97,7 @@ func traceCommands(t testing.TB, seed uint64, commands, show int) *trace {
 				tr.shown = fmt.Sprintf("%q at %+v\n  answered %q\n  log %x", line, table.now, reply, tr.lim.log)
 			}
 			if cmd, _ := c.sess.srv.state.table.resolve(arguments(line)); cmd != nil && reply[0] != '-' {
-				tr.commands[cmd.full]++
+				tr.commands[cmd.Full]++
 			}
 			tr.chain = append(tr.chain, hash.Sum64())
 		}

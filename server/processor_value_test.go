@@ -40,7 +40,7 @@ func (g *commandSource) value(cmd *command, name string) string {
 	switch {
 	case g.IntN(60) == 0:
 		return pick(g, oddNumbers)
-	case name == "id" && cmd.full != "rl.acquire": // of a hold
+	case name == "id" && cmd.Full != "rl.acquire": // of a hold
 		return "h" + strconv.Itoa(g.drawn/500) + "." + strconv.Itoa(g.IntN(3))
 	case name == "key" && slices.ContainsFunc(blacklistCommands(), func(c *command) bool { return c.name == cmd.name }):
 		return blacklistKey
@@ -68,12 +68,12 @@ var keysOf = map[string]string{"rl.release": "rl.acquire", "rl.renew": "rl.acqui
 // kindOfKey is the command whose keys a command acts on.
 func (g *commandSource) kindOfKey(cmd *command) string {
 	switch {
-	case keysOf[cmd.full] != "":
-		return keysOf[cmd.full]
+	case keysOf[cmd.Full] != "":
+		return keysOf[cmd.Full]
 	case slices.ContainsFunc(slices.Concat(countCommands(), stringCommands()), func(c *command) bool { return c.name == cmd.name }):
 		return "count"
 	case cmd.group == groupDecide || cmd.group == groupDialect || cmd.group == groupPolicy:
-		return cmd.full
+		return cmd.Full
 	}
 	return g.kindOfKey(pick(g, g.commands)) // settles, or looks
 }

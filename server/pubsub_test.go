@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/service"
 )
 
 func TestDenialEvents(t *testing.T) {
@@ -38,7 +39,7 @@ func TestDenialEvents(t *testing.T) {
 	three.say("PUNSUBSCRIBE")
 	actor.say("RL.FIXED door FOREVER 1")
 	assert.Empty(t, two.fake.messages()+three.fake.messages())
-	assert.Zero(t, srv.hub.listeners.Load())
+	assert.Zero(t, srv.Events.Listeners.Load())
 }
 
 // TestDenialEventsOfPolicies: the channel is that of the policy that binds, whoever
@@ -70,13 +71,13 @@ func TestDenialEventsOfPolicies(t *testing.T) {
 	assert.Equal(t, message("44"), before.fake.messages())
 	assert.Contains(t, after.fake.messages(), "weir:denied:policy:bot")
 
-	hub := srv.hub
+	hub := srv.Events
 	deny := func(policy, key string) {
-		hub.denied(&engine.Op{Code: engine.OpCheck, Text: []byte(policy), Key: []byte(key)}, new(engine.Decision))
+		hub.Denied(&engine.Op{Code: engine.OpCheck, Text: []byte(policy), Key: []byte(key)}, new(engine.Decision))
 	}
-	for i := range 2*maxPolicyChannels + 1 {
+	for i := range 2*service.MaxPolicyChannels + 1 {
 		deny(strconv.Itoa(i), "k")
-		assert.LessOrEqual(t, len(hub.policies), maxPolicyChannels)
+		assert.LessOrEqual(t, len(hub.Policies), service.MaxPolicyChannels)
 	}
 	after.fake.messages()
 	deny("chat", "45")
@@ -86,7 +87,7 @@ func TestDenialEventsOfPolicies(t *testing.T) {
 	after.fake.messages()
 	actor.say("RL.CHECK chat 42")
 	assert.Empty(t, before.fake.messages()+after.fake.messages())
-	assert.Empty(t, hub.all)
+	assert.Empty(t, hub.All)
 }
 
 func TestSubscriptions(t *testing.T) {
@@ -116,7 +117,7 @@ func TestSubscriptions(t *testing.T) {
 
 func TestSubscriptionsAreBounded(t *testing.T) {
 	c := defaultClient(t)
-	for i := range maxTopics {
+	for i := range service.MaxTopics {
 		c.say("PSUBSCRIBE *" + decimal(int64(i)))
 	}
 	assert.Equal(t, "-"+string(errTooManyTopics), c.say("SUBSCRIBE more"))
@@ -124,13 +125,13 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 }
 
 func TestEventsAreBoundedInRate(t *testing.T) {
-	hub := newTestServer(t, Config{}).hub
-	for range maxEventsPerSecond {
-		assert.True(t, hub.spend(1))
+	hub := newTestServer(t, Config{}).Events
+	for range service.MaxEventsPerSecond {
+		assert.True(t, hub.Spend(1))
 	}
-	assert.False(t, hub.spend(1))
-	assert.Equal(t, int64(1), hub.dropped.Load())
-	assert.True(t, hub.spend(2), "another second, another budget")
+	assert.False(t, hub.Spend(1))
+	assert.Equal(t, int64(1), hub.Dropped.Load())
+	assert.True(t, hub.Spend(2), "another second, another budget")
 }
 
 func TestMonitor(t *testing.T) {

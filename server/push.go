@@ -78,8 +78,8 @@ func (c *conn) Push(msg []byte) bool {
 		return true
 	}
 	if c.pushes.close() {
-		c.srv.wire.PushOverflows.Add(1)
-		c.srv.log.Info("client cut: pushed messages piled up", "id", c.id, "addr", c.remote)
+		c.srv.Wire.PushOverflows.Add(1)
+		c.srv.Log.Info("client cut: pushed messages piled up", "id", c.id, "addr", c.remote)
 		c.Kill()
 	}
 	return false

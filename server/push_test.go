@@ -100,7 +100,7 @@ func TestPushOverflowCutsTheClient(t *testing.T) {
 	}
 	assert.False(t, c.Push(message))
 	assert.Less(t, pushed, 100_000, "what fits the queue and the sockets")
-	assert.EqualValues(t, 1, srv.wire.PushOverflows.Load())
+	assert.EqualValues(t, 1, srv.Wire.PushOverflows.Load())
 	p.expectEnd()
 	require.Eventually(t, func() bool { return srv.connCount() == 0 }, testWait, time.Millisecond)
 	srv.answers(t)

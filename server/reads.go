@@ -1,5 +1,7 @@
 package server
 
+import "github.com/weir-project/weir/server/service"
+
 // Reads in a cluster are linearizable on every node: before a node reads its own state it
 // waits until it has applied what was acknowledged anywhere (ReadIndex), once for a run
 // of reads that arrived together. READONLY opts a connection into stale reads: they ask no
@@ -7,12 +9,12 @@ package server
 
 // fresh prepares for a read. The error, if there is one, is the command's answer.
 func (s *session) fresh() error {
-	r := s.srv.replica
+	r := s.srv.Replica
 	if r == nil || s.confirmed {
 		return nil
 	}
 	if s.readonly {
-		s.staleMs = ceilMs(r.StaleFor()) // before the read: what is read is no older
+		s.staleMs = service.CeilMs(r.StaleFor()) // before the read: what is read is no older
 		return nil
 	}
 	s.staleMs = 0
@@ -22,12 +24,12 @@ func (s *session) fresh() error {
 }
 
 // staleFields is how many fields stale adds to a map.
-func (s *session) staleFields() int { return int(oneIf(s.srv.replica != nil)) }
+func (s *session) staleFields() int { return int(oneIf(s.srv.Replica != nil)) }
 
 // stale ends a map that describes what was read; nothing where there is only one
 // node.
 func (s *session) stale() {
-	if s.srv.replica != nil {
+	if s.srv.Replica != nil {
 		s.PairInt("stale_ms", s.staleMs)
 	}
 }
@@ -35,7 +37,7 @@ func (s *session) stale() {
 // absent answers a map for a key without a limiter: an empty one. A stale read tells its
 // age here as well, because the limiter may have been made since.
 func (s *session) absent() {
-	if s.srv.replica == nil || !s.readonly {
+	if s.srv.Replica == nil || !s.readonly {
 		s.Map(0)
 		return
 	}
@@ -46,7 +48,7 @@ func (s *session) absent() {
 // setReadonly begins or ends stale reads.
 func (s *session) setReadonly(on bool) {
 	s.readonly, s.confirmed = on, false
-	s.about.update(func(i *clientInfo) { i.readonly = on })
+	s.about.Update(func(i *service.Client) { i.Readonly = on })
 }
 
 func runReadonly(s *session, _ [][]byte) {

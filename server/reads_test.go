@@ -38,8 +38,8 @@ func TestEveryReadIsLinearizable(t *testing.T) {
 		if !cmd.has("readonly") || cmd.subs != nil {
 			return
 		}
-		send, ok := readers[cmd.full]
-		require.True(t, ok, "%s has the flag readonly: add it to readers", cmd.full)
+		send, ok := readers[cmd.Full]
+		require.True(t, ok, "%s has the flag readonly: add it to readers", cmd.Full)
 		for id, c := range clients {
 			requireLinearizable(t, f, c, nodes[id], send)
 			requireStale(t, f, c, nodes[id], send)

@@ -8,14 +8,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/service"
 )
 
 const takeFoo = "RL.FIXED foo FOREVER 9" // the slot of foo is 12182
 
 func TestRedirectMoved(t *testing.T) {
 	f := newFakeCluster()
-	follower, node := f.client(t, "b", Config{Redirect: RedirectMoved})
-	leader, _ := f.client(t, "a", Config{Redirect: RedirectMoved})
+	follower, node := f.client(t, "b", Config{Redirect: service.RedirectMoved})
+	leader, _ := f.client(t, "a", Config{Redirect: service.RedirectMoved})
 	const moved = "-MOVED 12182 10.0.0.1:6380"
 	assert.Equal(t, "1 8 0 -1 9", leader.say(takeFoo))
 	for _, send := range []string{takeFoo, "RL.REFUND foo 1", "DEL foo x", "RL.BLOCK foo 1s", "INCREX foo", "CL.THROTTLE foo 1 1 1"} {
@@ -45,7 +46,7 @@ func TestRedirectMoved(t *testing.T) {
 func TestRedirectOfAPipeline(t *testing.T) {
 	f := newFakeCluster()
 	node := f.node("b")
-	p := startWire(t, Config{Redirect: RedirectMoved}, node).dial(t)
+	p := startWire(t, Config{Redirect: service.RedirectMoved}, node).dial(t)
 	p.send(takeFoo + "\r\nRL.FIXED x FOREVER 9\r\nPING\r\n" + takeFoo + "\r\n")
 	const foo, x = "-MOVED 12182 10.0.0.1:6380\r\n", "-MOVED 16287 10.0.0.1:6380\r\n"
 	p.expect(foo + x + pong + foo)
@@ -54,7 +55,7 @@ func TestRedirectOfAPipeline(t *testing.T) {
 
 func TestRedirectOfATransaction(t *testing.T) {
 	f := newFakeCluster()
-	c, _ := f.client(t, "b", Config{Redirect: RedirectMoved})
+	c, _ := f.client(t, "b", Config{Redirect: service.RedirectMoved})
 	const moved = "-MOVED 12182 10.0.0.1:6380"
 	assert.Equal(t, "OK", c.say("MULTI"))
 	assert.Equal(t, moved, c.say(takeFoo))
@@ -84,13 +85,13 @@ func TestForwarding(t *testing.T) {
 }
 
 func TestRedirectConfig(t *testing.T) {
-	for _, ok := range []string{"", RedirectForward, RedirectMoved} {
+	for _, ok := range []string{"", service.RedirectForward, service.RedirectMoved} {
 		_, err := New(silent(Config{Redirect: ok}), newTableLimiter())
 		require.NoError(t, err)
 	}
 	_, err := New(silent(Config{Redirect: "MOVED"}), newTableLimiter())
 	require.ErrorIs(t, err, ErrBadConfig)
 
-	c := newTestServer(t, Config{Redirect: RedirectMoved}).client(t)
+	c := newTestServer(t, Config{Redirect: service.RedirectMoved}).client(t)
 	assert.Equal(t, "1 8 0 -1 9", c.say(takeFoo), "a server that stands alone has nowhere to send anyone")
 }

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/httpapi"
 )
 
 // Descriptors count like RL.CHECK, whichever road they came by.
@@ -23,8 +24,8 @@ func TestRLSIsAccountedFor(t *testing.T) {
 	monitor.say("MONITOR")
 	c.say("CONFIG SET slowlog-log-slower-than 0")
 	c.say("SLOWLOG RESET")
-	feed := newFeed(s.service)
-	feed.make() // from here on somebody looks
+	feed := httpapi.NewFeed(s.Service)
+	feed.Make() // from here on somebody looks
 	ask := func(d ...*descriptorv3.RateLimitDescriptor) codes.Code {
 		_, err := envoy.ShouldRateLimit(t.Context(), rlsCall(d...))
 		return status.Code(err)
@@ -38,7 +39,7 @@ func TestRLSIsAccountedFor(t *testing.T) {
 	require.Regexp(t, `\[0 127.0.0.1:\d+\] "RL.CHECK" "web:user" "a" "COST" "6"`, monitor.fake.messages())
 	require.Regexp(t, `RL.CHECK a .* 127.0.0.1:\d+`, c.say("SLOWLOG GET"))
 	require.Contains(t, c.say("RL.TOP DENIED"), "policy|web:user|0|a 6 0")
-	shown := feed.make()
+	shown := feed.Make()
 	require.Equal(t, []int64{1, 2}, []int64{shown.Allowed, shown.Limited})
 	require.Len(t, shown.Denials, 2)
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/weir-project/weir/internal/connlimit"
 	"github.com/weir-project/weir/server/acl"
+	"github.com/weir-project/weir/server/envoyrls"
 )
 
 func TestRLSLogins(t *testing.T) {
@@ -59,9 +60,9 @@ func TestRLSLogsInOnce(t *testing.T) {
 		return status.Code(err)
 	}
 	require.Equal(t, codes.OK, ask(known))
-	s.failed.Mu.Lock()
-	s.failed.By[netip.MustParseAddr("127.0.0.1")] = &acl.Failures{Count: 1000, Next: time.Now().Add(time.Hour)}
-	s.failed.Mu.Unlock()
+	s.Failed.Mu.Lock()
+	s.Failed.By[netip.MustParseAddr("127.0.0.1")] = &acl.Failures{Count: 1000, Next: time.Now().Add(time.Hour)}
+	s.Failed.Mu.Unlock()
 	require.Equal(t, codes.OK, ask(known))
 	require.Equal(t, codes.Unauthenticated, ask(newcomer))
 }
@@ -77,27 +78,27 @@ func TestRLSConnectionsAreBounded(t *testing.T) {
 	}
 	first, second := dialRLS(t, addr), dialRLS(t, addr)
 	require.NoError(t, ask(t.Context(), first))
-	r.conns.mu.Lock()
-	for _, c := range r.conns.open {
-		c.slot.Begin()
+	r.Conns.Mu.Lock()
+	for _, c := range r.Conns.Open {
+		c.Slot.Begin()
 	}
-	r.conns.mu.Unlock()
+	r.Conns.Mu.Unlock()
 	require.Equal(t, codes.Unavailable, status.Code(ask(t.Context(), second)))
-	require.Positive(t, s.wire.Rejected.Load())
+	require.Positive(t, s.Wire.Rejected.Load())
 	require.NoError(t, first.Close())
-	require.Eventually(t, func() bool { return s.rls.conns.Load() == 0 }, testWait, time.Millisecond, "a place is free again")
+	require.Eventually(t, func() bool { return s.RLS.Conns.Load() == 0 }, testWait, time.Millisecond, "a place is free again")
 	ctx, cancel := context.WithTimeout(t.Context(), testWait)
 	defer cancel()
 	second.ResetConnectBackoff()
 	require.NoError(t, ask(ctx, second))
-	require.EqualValues(t, 1, s.rls.conns.Load())
+	require.EqualValues(t, 1, s.RLS.Conns.Load())
 }
 
 // setRoom leaves room for fewer connections.
-func setRoom(r *RLS, most int) {
-	r.conns.mu.Lock()
-	defer r.conns.mu.Unlock()
-	r.conns.table = connlimit.New(most, 0, &r.wire.EvictedRLS)
+func setRoom(r *envoyrls.Server, most int) {
+	r.Conns.Mu.Lock()
+	defer r.Conns.Mu.Unlock()
+	r.Conns.Table = connlimit.New(most, 0, &r.Wire.EvictedRLS)
 }
 
 // Strangers that hold all connections, with calls that never end, keep no Envoy out, and
@@ -118,20 +119,20 @@ func TestRLSConnectionsCannotBeHoarded(t *testing.T) {
 	before := openRLS(r)
 	for range 3 * room {
 		stranger := dialRLS(t, addr)
-		_, err := stranger.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true}, "/"+rlsService+"/ShouldRateLimit", grpc.WaitForReady(true))
+		_, err := stranger.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true}, "/"+envoyrls.RlsService+"/ShouldRateLimit", grpc.WaitForReady(true))
 		require.NoError(t, err, "it begins a call and sends nothing")
 	}
 	require.NoError(t, ask(dialRLS(t, addr)), "a newcomer")
 	require.NoError(t, ask(known))
 	require.Subset(t, openRLS(r), before, "on the connection that it had")
-	require.Positive(t, s.wire.EvictedRLS.Load())
+	require.Positive(t, s.Wire.EvictedRLS.Load())
 }
 
 // openRLS returns the addresses of the clients that are connected.
-func openRLS(r *RLS) []string {
-	r.conns.mu.Lock()
-	defer r.conns.mu.Unlock()
-	return slices.Collect(maps.Keys(r.conns.open))
+func openRLS(r *envoyrls.Server) []string {
+	r.Conns.Mu.Lock()
+	defer r.Conns.Mu.Unlock()
+	return slices.Collect(maps.Keys(r.Conns.Open))
 }
 
 // fromAfar is a listener whose clients come from another machine.
@@ -164,7 +165,7 @@ func TestRLSIsProtected(t *testing.T) {
 func TestRLSCallsOfAConnectionAreBounded(t *testing.T) {
 	conn, _ := serveRLS(t, limited(t, Config{}).Server)
 	call := func(ctx context.Context) error { // one that is begun, and never ends by itself
-		_, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true}, "/"+rlsService+"/ShouldRateLimit")
+		_, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true}, "/"+envoyrls.RlsService+"/ShouldRateLimit")
 		return err
 	}
 	all, cancel := context.WithTimeout(t.Context(), testWait)

@@ -21,6 +21,7 @@ import (
 	"github.com/weir-project/weir/internal/rlspb"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/acl"
+	"github.com/weir-project/weir/server/envoyrls"
 )
 
 // serveRLS serves the rate limit service of s, to Envoy's own generated client.
@@ -37,14 +38,14 @@ func serveRLSOn(t *testing.T, s *Server, ln net.Listener) (*grpc.ClientConn, rls
 }
 
 // startRLS serves the rate limit service of s until the test ends.
-func startRLS(t *testing.T, s *Server) (r *RLS, addr string) {
+func startRLS(t *testing.T, s *Server) (r *envoyrls.Server, addr string) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	return beginRLS(t, s, ln), ln.Addr().String()
 }
 
-func beginRLS(t *testing.T, s *Server, ln net.Listener) *RLS {
-	r, ended := NewRLS(s, nil), make(chan error, 1)
+func beginRLS(t *testing.T, s *Server, ln net.Listener) *envoyrls.Server {
+	r, ended := envoyrls.New(s.Service, nil), make(chan error, 1)
 	go func() { ended <- r.Serve(ln) }()
 	t.Cleanup(func() {
 		r.Shutdown(context.Background())
@@ -218,16 +219,16 @@ func TestRLSNames(t *testing.T) {
 		"other characters":     {"default/eg/http", []string{"a b", "é"}, "default_eg_http:a_b", "é"},
 		"nothing":              {"web", nil, "web", "all"},
 		"no value":             {"web", []string{"user", ""}, "web:user", "anonymous"},
-		"a limiter's own name": {"web", []string{"user", "policy|web:user|0|42"}, "web:user", "#" + hashed("policy|web:user|0|42", 16)},
-		"long":                 {long, []string{"user", long}, strings.Repeat("x", 55) + "." + hashed(long+":user", 4), "#" + hashed(long, 16)},
+		"a limiter's own name": {"web", []string{"user", "policy|web:user|0|42"}, "web:user", "#" + envoyrls.Hashed("policy|web:user|0|42", 16)},
+		"long":                 {long, []string{"user", long}, strings.Repeat("x", 55) + "." + envoyrls.Hashed(long+":user", 4), "#" + envoyrls.Hashed(long, 16)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var all []*rlspb.Entry
 			for i := 0; i < len(c.entries); i += 2 {
 				all = append(all, &rlspb.Entry{Key: []byte(c.entries[i]), Value: []byte(c.entries[i+1])})
 			}
-			require.Equal(t, c.policy, rlsPolicy([]byte(c.domain), all))
-			require.Equal(t, c.key, rlsKey(all))
+			require.Equal(t, c.policy, envoyrls.RlsPolicy([]byte(c.domain), all))
+			require.Equal(t, c.key, envoyrls.RlsKey(all))
 		})
 	}
 }
@@ -241,7 +242,7 @@ func TestRLSHostileValues(t *testing.T) {
 		in := &rlspb.Request{Domain: []byte("web"), Descriptors: []*rlspb.Descriptor{{Entries: []*rlspb.Entry{{Key: []byte("user"), Value: []byte(value)}}}}}
 		for i := range 6 {
 			out := new(rlspb.Response)
-			require.NoError(t, conn.Invoke(t.Context(), "/"+rlsService+"/ShouldRateLimit", in, out), "%.20q", value)
+			require.NoError(t, conn.Invoke(t.Context(), "/"+envoyrls.RlsService+"/ShouldRateLimit", in, out), "%.20q", value)
 			want := rlspb.Code_OK
 			if i == 5 {
 				want = rlspb.Code_OVER_LIMIT
@@ -260,19 +261,19 @@ func TestRLSRefuses(t *testing.T) {
 	}
 	require.Equal(t, codes.InvalidArgument, refused(&rlsv3.RateLimitRequest{Descriptors: rlsCall(entries("user", "1")).Descriptors}))
 	require.Equal(t, codes.InvalidArgument, refused(rlsCall()))
-	many := make([]*descriptorv3.RateLimitDescriptor, rlsMaxDescriptors+1)
+	many := make([]*descriptorv3.RateLimitDescriptor, envoyrls.RlsMaxDescriptors+1)
 	for i := range many {
 		many[i] = entries("user", "1")
 	}
 	require.Equal(t, codes.InvalidArgument, refused(rlsCall(many...)))
-	require.Equal(t, codes.ResourceExhausted, refused(rlsCall(entries("user", strings.Repeat("x", rlsMaxBytes)))))
+	require.Equal(t, codes.ResourceExhausted, refused(rlsCall(entries("user", strings.Repeat("x", envoyrls.RlsMaxBytes)))))
 	require.Equal(t, "0", s.client(t).say("DBSIZE"), "nothing was counted")
 	for err, want := range map[error]codes.Code{limiter.ErrTryAgain: codes.Unavailable, limiter.ErrClusterDown: codes.Unavailable, limiter.ErrUnknownOutcome: codes.Unknown} {
 		s.lim.err = err
 		require.Equal(t, want, refused(rlsCall(entries("user", "1"))), err)
 	}
 	s.lim.err = nil
-	s.draining.Store(true)
+	s.Draining.Store(true)
 	require.Equal(t, codes.Unavailable, refused(rlsCall(entries("user", "1"))), "nothing is decided behind the last save")
 	require.Equal(t, "7", value(t, s.Server, `weir_rls_calls_total{result="failed"}`), "one was too long to be a call")
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/service"
 )
 
 // livingLimiter decides at a time that goes on with the clock of a bubble.
@@ -46,9 +47,9 @@ func inWaitRoom(t *testing.T, test func(t *testing.T, r *waitRoom)) {
 		lim := &livingLimiter{newTableLimiter(), time.Now()}
 		srv, err := New(silent(Config{EnableDebug: true}), lim)
 		require.NoError(t, err)
-		test(t, &waitRoom{&testServer{Server: srv, lim: lim.tableLimiter}, t, lim.start, make(chan answered, 2*maxWaiters)})
-		assert.Zero(t, srv.waits.count.Load())
-		assert.Empty(t, srv.waits.lines)
+		test(t, &waitRoom{&testServer{Server: srv, lim: lim.tableLimiter}, t, lim.start, make(chan answered, 2*service.MaxWaiters)})
+		assert.Zero(t, srv.Waits.Count.Load())
+		assert.Empty(t, srv.Waits.Lines)
 	})
 }
 
@@ -136,7 +137,7 @@ func TestRLWaitEnds(t *testing.T) {
 		{"as other dialects answer", []string{"CL.THROTTLE k 0 1 1", "RL.WAIT CL.THROTTLE k 0 1 1 TIMEOUT 3s", "RL.WAIT CL.THROTTLE k 0 1 1 TIMEOUT 900ms"},
 			[]string{"0 0s 0 1 0 -1 1", "2 900ms 1 1 0 1 1", "1 1s 0 1 0 -1 1"}},
 		{"with an error", []string{"RL.FIXED k FOREVER 5", "RL.WAIT RL.TOKENBUCKET k 1/s 1 TIMEOUT 3s", "RL.WAIT RL.CHECK none k TIMEOUT 3s"},
-			[]string{"0 0s 1 4 0 -1 5", "1 0s -" + string(errWrongType), "2 0s -" + noPolicy([]byte("none")).Error()}},
+			[]string{"0 0s 1 4 0 -1 5", "1 0s -" + string(service.ErrWrongType), "2 0s -" + service.NoPolicy([]byte("none")).Error()}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			inWaitRoom(t, func(_ *testing.T, r *waitRoom) {
@@ -171,10 +172,10 @@ func TestRLWaitTakesNothingForWhoHasGone(t *testing.T) {
 		s := srv.client(t).sess
 		r, err := s.held([][]byte{[]byte("RL.WAIT"), []byte("RL.FIXED"), []byte("k"), []byte("1m"), []byte("1"), []byte("TIMEOUT"), []byte("1s")})
 		require.NoError(t, err)
-		r.waiter, err = srv.waits.join(r.line)
+		r.Waiter, err = srv.Waits.Join(r.line)
 		require.NoError(t, err)
 		r.wait(gone)
-		srv.waits.leave(r.waiter)
+		srv.Waits.Leave(r.Waiter)
 		require.True(t, s.closing)
 	}
 	assert.Zero(t, srv.lim.calls)
@@ -219,7 +220,7 @@ func TestRLWaitNoticesWhatIsGivenBack(t *testing.T) {
 				start := time.Now()
 				go func() { reply <- srv.client(t).say(test.wait) }()
 				synctest.Wait()
-				require.EqualValues(t, 1, srv.waits.count.Load())
+				require.EqualValues(t, 1, srv.Waits.Count.Load())
 				time.Sleep(time.Second)
 				for _, line := range strings.Split(test.give, ";") {
 					c.say(line)
@@ -256,7 +257,7 @@ func TestRLWaitRefuses(t *testing.T) {
 	} {
 		assert.Equal(t, want, c.say(send), send)
 	}
-	assert.Zero(t, c.sess.srv.waits.count.Load())
+	assert.Zero(t, c.sess.srv.Waits.Count.Load())
 }
 
 // Ten thousand want one key: a thousand wait, the others are told at once, and when
@@ -265,22 +266,22 @@ func TestRLWaitIsBounded(t *testing.T) {
 	inWaitRoom(t, func(t *testing.T, r *waitRoom) {
 		r.says("taken", "RL.FIXED k 1h 1 FIRST")
 		<-r.done
-		for i := range maxWaiters {
+		for i := range service.MaxWaiters {
 			r.says(fmt.Sprint(i), "RL.WAIT RL.FIXED k 1h 1 FIRST TIMEOUT 1m")
 		}
-		require.Len(t, r.done, maxWaiters-maxWaitersOfKey)
-		for range maxWaiters - maxWaitersOfKey {
+		require.Len(t, r.done, service.MaxWaiters-service.MaxWaitersOfKey)
+		for range service.MaxWaiters - service.MaxWaitersOfKey {
 			a := <-r.done
 			require.Equal(t, "-OVERLOADED too many commands are waiting, nothing was counted: RL.WAIT holds 1000 requests for this key already", a.reply)
 			require.Zero(t, a.after)
 		}
 		tries := r.tries()
-		for range maxWaitersOfKey {
+		for range service.MaxWaitersOfKey {
 			require.Equal(t, "0 0 3540000 3540000 1", (<-r.done).reply)
 		}
-		require.LessOrEqual(t, r.tries()-tries, maxWaitersOfKey, "one look each")
+		require.LessOrEqual(t, r.tries()-tries, service.MaxWaitersOfKey, "one look each")
 
-		for i := range maxWaiters + 1 {
+		for i := range service.MaxWaiters + 1 {
 			r.says(fmt.Sprint(i), fmt.Sprintf("RL.WAIT RL.FIXED k%d 1h 1 FIRST COST 1 TIMEOUT 1m", i%11))
 		}
 		for range 11 {
@@ -291,7 +292,7 @@ func TestRLWaitIsBounded(t *testing.T) {
 		}
 		a := <-r.done
 		require.Equal(t, "-OVERLOADED too many commands are waiting, nothing was counted: RL.WAIT holds 10000 requests already", a.reply)
-		for range maxWaiters {
+		for range service.MaxWaiters {
 			require.Contains(t, (<-r.done).reply, "0 0 3540000")
 		}
 	})
@@ -312,7 +313,7 @@ func TestRLWaitInACluster(t *testing.T) {
 		assert.Contains(t, c.say("RL.WAIT RL.TOKENBUCKET k 1/m 1 TIMEOUT 90s"), "-CLUSTERDOWN", "when it is tried again")
 
 		f.lead("a")
-		moved, _ := f.client(t, "b", Config{Redirect: RedirectMoved})
+		moved, _ := f.client(t, "b", Config{Redirect: service.RedirectMoved})
 		assert.Equal(t, "-MOVED 12182 10.0.0.1:6380", moved.say("RL.WAIT RL.TOKENBUCKET foo 1/m 1 TIMEOUT 90s"))
 		assert.Equal(t, "1 0 0 60000 1", other.say("RL.WAIT RL.TOKENBUCKET foo 1/m 1 TIMEOUT 90s"))
 	})

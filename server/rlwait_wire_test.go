@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/server/service"
 )
 
 // heldLine waits for longer than any test; what it waits for comes in an hour.
@@ -21,7 +23,7 @@ const (
 
 func (s *wireServer) awaitWaiting(t *testing.T, n int32) {
 	t.Helper()
-	require.Eventually(t, func() bool { return s.waits.count.Load() == n }, testWait, time.Millisecond)
+	require.Eventually(t, func() bool { return s.Waits.Count.Load() == n }, testWait, time.Millisecond)
 }
 
 // overWires runs a test with clients on pollers, and with a goroutine for each.
@@ -118,7 +120,7 @@ func TestWhatHeldClientsTake(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector takes memory of its own")
 	}
-	const clients = maxWaiters
+	const clients = service.MaxWaiters
 	ln := &strangerListener{conns: make(chan net.Conn), closed: make(chan struct{})}
 	srv := serveWire(t, Config{MaxClients: 2 * clients}, newTableLimiter(), ln) // all of one source
 	peers, empty := make([]*peer, clients), heldMemory()

@@ -11,7 +11,7 @@ import (
 // known all are replicas, and their link is down.
 
 func (s *Server) mode() string {
-	if s.replica != nil {
+	if s.Replica != nil {
 		return "cluster"
 	}
 	return "standalone"
@@ -19,18 +19,18 @@ func (s *Server) mode() string {
 
 // helloRole is the role in HELLO's words.
 func (s *Server) helloRole() string {
-	if s.leads() {
+	if s.Leads() {
 		return "master"
 	}
 	return "replica"
 }
 
 func runRole(s *session, _ [][]byte) {
-	if s.srv.replica == nil {
+	if s.srv.Replica == nil {
 		s.masterRole(new(limiter.Topology))
 		return
 	}
-	if t := s.srv.replica.Topology(); t.Leads() {
+	if t := s.srv.Replica.Topology(); t.Leads() {
 		s.masterRole(t)
 	} else {
 		s.replicaRole(t)

@@ -8,6 +8,7 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/service"
 )
 
 // Operators delete all limiters that a pattern matches by a line of Lua that hands what KEYS
@@ -37,10 +38,10 @@ func runDeleteAll(s *session, args [][]byte) {
 	pattern, _ := deleteAllPattern(args[1])
 	_, err := scriptKeys(args[2:])
 	if err == nil {
-		err = s.srv.readIndex()
+		err = s.srv.ReadIndex()
 	}
 	if err == nil {
-		err = forKey(s.srv.redirect(), pattern)
+		err = forKey(s.srv.Redirect(), pattern)
 	}
 	var names [][]byte
 	if err == nil {
@@ -67,15 +68,15 @@ func (s *session) namesLike(pattern []byte) ([][]byte, error) {
 	found := s.newKeyList(pattern, func(key []byte, _ engine.Algorithm) bool { return engine.MatchGlob(pattern, key) })
 	found.listed = true
 	for cursor, more := uint64(0), true; more && found.n <= maxKeysReply; more = cursor != 0 {
-		cursor = s.srv.lim.Scan(cursor, keysStep, found.visit)
+		cursor = s.srv.Limiter.Scan(cursor, keysStep, found.visit)
 		found.sift()
 	}
 	if found.n > maxKeysReply {
 		return nil, errTooManyKeys
 	}
 	for _, name := range found.names {
-		if u := s.limits; u != nil && (!u.MayUse(name) || !u.MayReach(s.srv.lim.Policies(), name)) {
-			return nil, s.srv.refused(errNoKey)
+		if u := s.limits; u != nil && (!u.MayUse(name) || !u.MayReach(s.srv.Limiter.Policies(), name)) {
+			return nil, s.srv.Refused(service.ErrNoKey)
 		}
 	}
 	return found.names, nil
@@ -83,8 +84,8 @@ func (s *session) namesLike(pattern []byte) ([][]byte, error) {
 
 // deleteNames resets what names stand for and returns how many had something to forget.
 func (s *session) deleteNames(names [][]byte) (deleted int64, err error) {
-	b := s.srv.batches.get()
-	defer s.srv.batches.put(b)
+	b := s.srv.Batches.Get()
+	defer s.srv.Batches.Put(b)
 	waiting := s.batch
 	s.batch = b
 	for _, name := range names {
@@ -96,12 +97,12 @@ func (s *session) deleteNames(names [][]byte) (deleted int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	ds := b.room()
-	if err = s.srv.lim.Decide(b.ops, ds); err != nil {
+	ds := b.Decisions()
+	if err = s.srv.Limiter.Decide(b.Ops, ds); err != nil {
 		return 0, err
 	}
-	s.srv.waits.given(b.ops)
-	return resetNames(b.ops, ds), nil
+	s.srv.Waits.NotifyGiven(b.Ops)
+	return resetNames(b.Ops, ds), nil
 }
 
 // scriptKeys reads numkeys, the keys behind it and the arguments of a script.

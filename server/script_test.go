@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/scripts"
+	"github.com/weir-project/weir/server/service"
 )
 
 const (
@@ -103,7 +104,7 @@ func TestScriptReplies(t *testing.T) {
 		{"EVALSHA " + slidingSetSum + " 1 w 1799999940000 1800000000000 2 60000", "*3\r\n:0\r\n:0\r\n:59990\r\n"},
 		{"TTL z", ":10\r\n"},
 		{"TYPE z", "+string\r\n"},
-		{"EVALSHA " + expressHit + " 1 z 1000", "-" + string(errWrongType) + "\r\n"},
+		{"EVALSHA " + expressHit + " 1 z 1000", "-" + string(service.ErrWrongType) + "\r\n"},
 	} {
 		words := split(test.send)
 		for i, w := range words {
@@ -135,7 +136,7 @@ func TestCountExpiry(t *testing.T) {
 	runStepsOn(t, c, []step{
 		{"", "SET k 7 PX 100", "OK"}, {"100", "GET k", "7"}, {"", "PTTL k", "0"}, {"", "INCR k", "8"}, {"1", "GET k", "nil"},
 		{"", "DECR k", "-1"}, {"", "PTTL k", "-1"}, {"", "EXPIRE k 1", "1"}, {"", "PTTL k", "1000"}, {"", "EXPIRE k -1", "1"}, {"", "EXPIRE k 1", "0"},
-		{"", "INCRBY k 9007199254740992", "9007199254740992"}, {"", "INCR k", "-" + string(errOverflow)}, {"", "DECRBY k 2", "9007199254740990"},
+		{"", "INCRBY k 9007199254740992", "9007199254740992"}, {"", "INCR k", "-" + string(service.ErrOverflow)}, {"", "DECRBY k 2", "9007199254740990"},
 		{"", "DEL k", "1"}, {"", "EXISTS k", "0"},
 	})
 }

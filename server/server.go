@@ -16,6 +16,7 @@ import (
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/acl"
 	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/service"
 )
 
 // Errors of the server itself.
@@ -39,9 +40,6 @@ type Config struct {
 	// and settling commands: RedirectForward (the default) sends them to the leader
 	// and hands its answer on, RedirectMoved answers MOVED with the leader's address.
 	Redirect string
-	// HTTPCheck says who may have decisions over HTTP: HTTPCheckOff (the default),
-	// HTTPCheckProtected or HTTPCheckOpen.
-	HTTPCheck string
 	// BlacklistKey is the key on which SADD, SREM and the other commands of sets show and
 	// change the addresses that are blocked everywhere; empty: they work on no key.
 	BlacklistKey string
@@ -65,7 +63,7 @@ type Config struct {
 // Server answers RESP clients for a Limiter. Its methods may be called from any
 // goroutine.
 type Server struct {
-	*service
+	*service.Service
 	cfg   Config
 	pools resp.BufferPools
 	held  budget
@@ -98,12 +96,12 @@ func New(cfg Config, lim limiter.Limiter) (*Server, error) {
 		return nil, err
 	}
 	table := newCommandTable(families()...)
-	shared := newService(lim, table.infos(), cfg.Logger)
-	shared.version, shared.maxClients = cfg.Version, cfg.MaxClients
-	shared.protectedMode, shared.inspect = cfg.ProtectedMode, &table.find([]byte("RL.INSPECT")).commandInfo
-	shared.check, shared.redirects = &table.find([]byte("RL.CHECK")).commandInfo, cfg.Redirect == RedirectMoved
+	shared := service.New(lim, table.infos(), cfg.Logger)
+	shared.Version, shared.MaxClients = cfg.Version, cfg.MaxClients
+	shared.ProtectedMode, shared.Inspect = cfg.ProtectedMode, &table.find([]byte("RL.INSPECT")).Command
+	shared.Check, shared.Redirects = &table.find([]byte("RL.CHECK")).Command, cfg.Redirect == service.RedirectMoved
 	s := &Server{
-		service:       shared,
+		Service:       shared,
 		cfg:           cfg,
 		state:         newServerState(table, shared),
 		openLimits:    resp.OpenLimits(cfg.MaxBulkBytes),
@@ -111,8 +109,8 @@ func New(cfg Config, lim limiter.Limiter) (*Server, error) {
 		listeners:     make(map[net.Listener]struct{}),
 		conns:         make(map[*conn]struct{}),
 	}
-	s.table = connlimit.New(cfg.MaxClients, cfg.MaxPerSource, &s.wire.EvictedClients)
-	s.handshakes = newHandshakes(&s.wire.EvictedHandshakes)
+	s.table = connlimit.New(cfg.MaxClients, cfg.MaxPerSource, &s.Wire.EvictedClients)
+	s.handshakes = newHandshakes(&s.Wire.EvictedHandshakes)
 	if err := s.ReloadUsers(); err != nil {
 		return nil, err
 	}
@@ -130,16 +128,13 @@ func (c *Config) complete() error {
 	setDefault(&c.MaxOutputBytes, DefaultMaxOutputBytes)
 	setDefault(&c.WriteTimeout, DefaultWriteTimeout)
 	setDefault(&c.AuthTimeout, DefaultAuthTimeout)
-	c.Redirect = cmp.Or(c.Redirect, RedirectForward)
-	c.HTTPCheck = cmp.Or(c.HTTPCheck, HTTPCheckOff)
+	c.Redirect = cmp.Or(c.Redirect, service.RedirectForward)
 	switch {
-	case c.HTTPCheck != HTTPCheckOff && c.HTTPCheck != HTTPCheckProtected && c.HTTPCheck != HTTPCheckOpen:
-		return fmt.Errorf("%w: HTTP check must be %s, %s or %s, not %q", ErrBadConfig, HTTPCheckOff, HTTPCheckProtected, HTTPCheckOpen, c.HTTPCheck)
 	case len(c.BlacklistKey) > engine.MaxKeyLen || engine.Reserved([]byte(c.BlacklistKey)):
 		return fmt.Errorf("%w: the blacklist key must be at most %d bytes and not begin like the limiters of policies, not %q",
 			ErrBadConfig, engine.MaxKeyLen, c.BlacklistKey)
-	case c.Redirect != RedirectForward && c.Redirect != RedirectMoved:
-		return fmt.Errorf("%w: redirect must be %s or %s, not %q", ErrBadConfig, RedirectForward, RedirectMoved, c.Redirect)
+	case c.Redirect != service.RedirectForward && c.Redirect != service.RedirectMoved:
+		return fmt.Errorf("%w: redirect must be %s or %s, not %q", ErrBadConfig, service.RedirectForward, service.RedirectMoved, c.Redirect)
 	case c.MaxClients < 1:
 		return fmt.Errorf("%w: max clients must be at least 1, not %d", ErrBadConfig, c.MaxClients)
 	case c.MaxPerSource < 0:
@@ -212,8 +207,8 @@ func (s *Server) beginStop() {
 	s.stopOnce.Do(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.draining.Store(true)
-		close(s.stop)
+		s.Draining.Store(true)
+		close(s.Stop)
 		for ln := range s.listeners {
 			_ = ln.Close()
 		}
@@ -236,7 +231,7 @@ func (s *Server) sweep() {
 	defer ticker.Stop()
 	for {
 		select {
-		case <-s.stop:
+		case <-s.Stop:
 			return
 		case <-ticker.C:
 		}

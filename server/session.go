@@ -6,6 +6,7 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/acl"
 	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/service"
 )
 
 // client is what a session needs of the connection under it.
@@ -50,11 +51,11 @@ type session struct {
 	executing bool          // the commands of a transaction
 	heldFor   time.Duration // in the command being carried out, waiting in line
 	mute      muteMode
-	batch     *batch // operations not yet decided, or nil
-	road      *Road  // of what was read last, while a tracer wants to know
+	batch     *service.Batch // operations not yet decided, or nil
+	road      *Road          // of what was read last, while a tracer wants to know
 	tx        *transaction
 	topics    topics
-	about     clientInfo
+	about     service.Client
 
 	// What the client's last limits said, so that it need not be read again.
 	rates   memo[engine.Rate]
@@ -80,7 +81,7 @@ const (
 
 func newSession(srv *Server, c client) *session {
 	s := &session{srv: srv, client: c, Writer: resp.Writer{Proto: 2}}
-	s.about.init(c.ID(), c.RemoteAddr(), c.LocalAddr())
+	s.about.Init(c.ID(), c.RemoteAddr(), c.LocalAddr())
 	srv.state.clients.add(s)
 	s.begin()
 	return s
@@ -89,7 +90,7 @@ func newSession(srv *Server, c client) *session {
 // close gives back what the session holds on the server.
 func (s *session) close() {
 	s.srv.state.clients.remove(s)
-	s.srv.hub.monitor(s, false)
+	s.srv.Events.Monitor(s, false)
 	s.dropTopics()
 	s.endTransaction()
 	s.srv.state.backup.end(s)
@@ -102,12 +103,12 @@ func (s *session) pending() int {
 	if s.batch == nil {
 		return 0
 	}
-	return len(s.batch.ops)
+	return len(s.batch.Ops)
 }
 
 // full reports whether the batch has no room for so many operations more.
 func (s *session) full(more int) bool {
-	return s.batch != nil && (len(s.batch.ops)+more > MaxBatch || s.batch.values >= maxBatchValues)
+	return s.batch != nil && (len(s.batch.Ops)+more > MaxBatch || s.batch.Values >= maxBatchValues)
 }
 
 // refresh works out plain again after something it depends on has changed.
@@ -126,7 +127,7 @@ func (s *session) do(args [][]byte) {
 	}
 	cmd := s.lookup(args[0])
 	if cmd == nil || !cmd.quick || !s.plain || !cmd.fits(len(args)) ||
-		s.limits != nil && !cmd.allowedTo(s.limits) || s.srv.attention.Load() != 0 {
+		s.limits != nil && !cmd.allowedTo(s.limits) || s.srv.Attention.Load() != 0 {
 		s.doWithCare(args)
 		return
 	}

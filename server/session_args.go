@@ -15,7 +15,7 @@ func (s *session) op(code engine.OpCode, key []byte) (*engine.Op, error) {
 	if engine.Reserved(key) && code != engine.OpReset && code != engine.OpRefund {
 		return nil, arg.ErrReservedKey
 	}
-	op := s.batch.next()
+	op := s.batch.Next()
 	op.Code, op.Key = code, key
 	return op, nil
 }

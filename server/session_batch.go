@@ -5,28 +5,29 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/service"
 )
 
 // plan appends the operations of one command to the session's batch. After an
 // error nothing has been appended.
 func (s *session) plan(cmd *command, args [][]byte) error {
 	if s.batch == nil {
-		s.batch = s.srv.batches.get()
+		s.batch = s.srv.Batches.Get()
 	}
 	b := s.batch
-	before := len(b.ops)
+	before := len(b.Ops)
 	err := cmd.plan(s, args)
-	if err == nil && s.limits != nil && cmd.keyed && !s.limits.MayDecide(b.ops[before:]) {
-		err = s.srv.refused(errNoKey)
+	if err == nil && s.limits != nil && cmd.keyed && !s.limits.MayDecide(b.Ops[before:]) {
+		err = s.srv.Refused(service.ErrNoKey)
 	}
 	if err != nil {
-		b.truncate(before)
+		b.Truncate(before)
 		if err == arg.ErrSyntax {
 			err = syntaxError(cmd)
 		}
 		return err
 	}
-	b.queue = append(b.queue, deferred{&cmd.commandInfo, len(b.ops) - before})
+	b.Queue = append(b.Queue, service.Deferred{Cmd: &cmd.Command, Ops: len(b.Ops) - before})
 	return nil
 }
 
@@ -38,25 +39,25 @@ func (s *session) settle() {
 		return
 	}
 	s.batch, s.confirmed = nil, false
-	if len(b.queue) > 0 {
+	if len(b.Queue) > 0 {
 		start := time.Now()
-		ds := b.room()
-		err := s.srv.redirect()
+		ds := b.Decisions()
+		err := s.srv.Redirect()
 		if err == nil {
-			err = s.srv.lim.Decide(b.ops, ds)
+			err = s.srv.Limiter.Decide(b.Ops, ds)
 		}
 		if s.road != nil {
 			s.road.decided(b, start, err)
 		}
 		at := 0
-		for i := range b.queue {
-			d := &b.queue[i]
-			s.answer(s.srv.state.table.bySlot[d.cmd.slot], b.ops[at:at+d.ops], ds[at:at+d.ops], err)
-			at += d.ops
+		for i := range b.Queue {
+			d := &b.Queue[i]
+			s.answer(s.srv.state.table.bySlot[d.Cmd.Slot], b.Ops[at:at+d.Ops], ds[at:at+d.Ops], err)
+			at += d.Ops
 		}
-		s.srv.account(&s.about, b, ds, err, start)
+		s.srv.Account(&s.about, b, ds, err, start)
 	}
-	s.srv.batches.put(b)
+	s.srv.Batches.Put(b)
 }
 
 // answer writes the reply to one command's operations.
@@ -71,7 +72,7 @@ func (s *session) answer(cmd *command, ops []engine.Op, ds []engine.Decision, er
 	}
 	if err != nil {
 		s.fail(forKey(err, ops[0].Key))
-		s.srv.stats.fail(&cmd.commandInfo)
+		s.srv.Stats.Fail(&cmd.Command)
 		return
 	}
 	cmd.answer(s, ops, ds)

@@ -21,14 +21,14 @@ func newClientRegistry(count *atomic.Int64) *clientRegistry {
 func (r *clientRegistry) add(s *session) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.all[s.about.id] = s
+	r.all[s.about.ID] = s
 	r.count.Store(int64(len(r.all)))
 }
 
 func (r *clientRegistry) remove(s *session) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.all, s.about.id)
+	delete(r.all, s.about.ID)
 	r.count.Store(int64(len(r.all)))
 }
 
@@ -46,14 +46,14 @@ func (r *clientRegistry) list() []*session {
 	for _, s := range r.all {
 		all = append(all, s)
 	}
-	slices.SortFunc(all, func(a, b *session) int { return int(a.about.id - b.about.id) })
+	slices.SortFunc(all, func(a, b *session) int { return int(a.about.ID - b.about.ID) })
 	return all
 }
 
 // pubsubCount is how many of the clients are subscribed.
 func (r *clientRegistry) pubsubCount() (n int) {
 	for _, s := range r.list() {
-		if s.about.kind() == "pubsub" {
+		if s.about.Kind() == "pubsub" {
 			n++
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/service"
 )
 
 // doWithCare carries out anything that is not a plain decision. What was
@@ -33,7 +34,7 @@ func (s *session) dispatch(args [][]byte) {
 		s.client.MayBlock()
 	}
 	if s.user == nil && (cmd == nil || !cmd.noAuth) {
-		err = errNoAuth
+		err = service.ErrNoAuth
 	} else if err != nil && s.user != nil {
 		err = s.nearCommands(args, err)
 	}
@@ -53,12 +54,12 @@ func (s *session) dispatch(args [][]byte) {
 	if cmd.audited {
 		s.audit(cmd, args)
 	}
-	s.srv.hub.showCommand(s.about.addr, &cmd.commandInfo, args)
+	s.srv.Events.ShowCommand(s.about.Addr, &cmd.Command, args)
 	if s.tx != nil && !cmd.atOnce {
 		s.enqueue(cmd, args)
 		return
 	}
-	s.srv.pause.wait(&cmd.commandInfo, s.srv.stop)
+	s.srv.Pause.Wait(&cmd.Command, s.srv.Stop)
 	s.carryOut(cmd, args)
 }
 
@@ -66,7 +67,7 @@ func (s *session) dispatch(args [][]byte) {
 func (s *session) permitted(cmd *command) error {
 	switch {
 	case s.onlyTopics() && !cmd.pubsub:
-		return resp.Error("ERR Can't execute '" + cmd.full +
+		return resp.Error("ERR Can't execute '" + cmd.Full +
 			"': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context")
 	case s.tx != nil && cmd.noMulti:
 		return errNotInMulti
@@ -99,10 +100,10 @@ func (s *session) carryOut(cmd *command, args [][]byte) {
 	}
 	took := time.Since(start) - s.heldFor // waiting is no work
 	s.heldFor = 0
-	s.about.touch(&cmd.commandInfo, start)
-	s.srv.stats.count(&cmd.commandInfo, 1, took, s.failed)
-	if log := s.srv.slowlog; log.isSlow(took) {
-		log.add(&s.about, start, took, shownArgs(&cmd.commandInfo, args))
+	s.about.Touch(&cmd.Command, start)
+	s.srv.Stats.Count(&cmd.Command, 1, took, s.failed)
+	if log := s.srv.Slowlog; log.IsSlow(took) {
+		log.Add(&s.about, start, took, service.ShownArgs(&cmd.Command, args))
 	}
 }
 
@@ -120,7 +121,7 @@ func (s *session) prepared(cmd *command) bool {
 // no such command.
 func (s *session) reject(cmd *command, err error) {
 	if cmd != nil {
-		s.srv.stats.reject(&cmd.commandInfo)
+		s.srv.Stats.Reject(&cmd.Command)
 	}
 	s.fail(err)
 }
@@ -137,8 +138,8 @@ func (s *session) fail(err error) {
 	if err == arg.ErrSyntax && s.running != nil {
 		err = syntaxError(s.running)
 	}
-	text := errorText(err)
-	s.srv.stats.countError(text)
+	text := service.ErrorText(err)
+	s.srv.Stats.CountError(text)
 	s.failed = true
 	s.Error(text)
 }

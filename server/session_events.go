@@ -4,16 +4,17 @@ import (
 	"github.com/tidwall/redcon"
 
 	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/service"
 )
 
-// deliver pushes a message, on another goroutine, in the protocol of the session.
-func (s *session) deliver(t topic, channel string, payload []byte) {
-	proto := s.about.protocol()
+// Deliver pushes a message, on another goroutine, in the protocol of the session.
+func (s *session) Deliver(t service.Topic, channel string, payload []byte) {
+	proto := s.about.Protocol()
 	var buf []byte
-	if t.pattern {
+	if t.Pattern {
 		buf = resp.Aggregate(buf, proto, '>', 4, 4)
 		buf = redcon.AppendBulkString(buf, "pmessage")
-		buf = redcon.AppendBulkString(buf, t.name)
+		buf = redcon.AppendBulkString(buf, t.Name)
 	} else {
 		buf = resp.Aggregate(buf, proto, '>', 3, 3)
 		buf = redcon.AppendBulkString(buf, "message")
@@ -22,5 +23,5 @@ func (s *session) deliver(t topic, channel string, payload []byte) {
 	s.client.Push(redcon.AppendBulk(buf, payload))
 }
 
-// show pushes a command to a session that monitors.
-func (s *session) show(line []byte) { s.client.Push(line) }
+// Show pushes a command to a session that monitors.
+func (s *session) Show(line []byte) { s.client.Push(line) }

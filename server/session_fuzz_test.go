@@ -38,7 +38,7 @@ func FuzzParseCommand(f *testing.F) {
 			c.sess.Out = c.sess.Out[:0]
 		}
 		c.sess.close()
-		if n := srv.attention.Load() + srv.hub.listeners.Load(); n != 0 {
+		if n := srv.Attention.Load() + srv.Events.Listeners.Load(); n != 0 {
 			t.Fatalf("%d left behind", n)
 		}
 		srv.running.Wait()
@@ -51,7 +51,7 @@ func manyReplies(s *session, args [][]byte) bool {
 	if cmd == nil {
 		return false
 	}
-	switch cmd.full {
+	switch cmd.Full {
 	case "subscribe", "psubscribe", "unsubscribe", "punsubscribe", "client|reply", "client|pause":
 		return true
 	}

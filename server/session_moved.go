@@ -6,17 +6,18 @@ import (
 	"strconv"
 
 	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/service"
 )
 
 // moved is the reply for one key of operations that the leader carries out. The slot is the key's own: some clients
 // change their map of slots by it.
-func moved(to elsewhere, key []byte) error {
+func moved(to service.Elsewhere, key []byte) error {
 	return resp.Error(fmt.Sprintf("MOVED %d %s", keySlot(key), string(to)))
 }
 
 // forKey completes an error of redirect for a reply about key.
 func forKey(err error, key []byte) error {
-	if to, ok := err.(elsewhere); ok {
+	if to, ok := err.(service.Elsewhere); ok {
 		return moved(to, key)
 	}
 	return err

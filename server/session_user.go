@@ -5,17 +5,18 @@ import (
 
 	"github.com/weir-project/weir/internal/connlimit"
 	"github.com/weir-project/weir/server/acl"
+	"github.com/weir-project/weir/server/service"
 )
 
 // begin makes the session one that has just come: the user default where that needs no
 // password, else nobody.
 func (s *session) begin() {
 	for {
-		users := s.srv.users.Load()
+		users := s.srv.Users.Load()
 		if s.become(nil); users.Open() {
 			s.become(users.Get(acl.DefaultUser))
 		}
-		if s.srv.users.Load() == users {
+		if s.srv.Users.Load() == users {
 			return
 		}
 	}
@@ -30,7 +31,7 @@ func (s *session) become(u *acl.User) {
 			s.limits = u
 		}
 	}
-	s.about.update(func(i *clientInfo) { i.user = name })
+	s.about.Update(func(i *service.Client) { i.User = name })
 	s.refresh()
 }
 
@@ -38,21 +39,21 @@ func (s *session) become(u *acl.User) {
 // before. Whoever has logged in stays who he was when it fails.
 func (s *session) login(name, password []byte) error {
 	from := connlimit.SourceOf(s.client.RemoteAddr())
-	if err := s.srv.awaitLogin(s.srv.failed.Delay(from, time.Now())); err != nil {
+	if err := s.srv.AwaitLogin(s.srv.Failed.Delay(from, time.Now())); err != nil {
 		return err
 	}
 	for tried := false; ; tried = true {
-		users := s.srv.users.Load()
+		users := s.srv.Users.Load()
 		u := users.Login(name, password)
 		if u == nil {
 			if tried { // right a moment ago, and no more
 				s.become(nil)
 			}
-			s.srv.loginFailed(from)
-			return errWrongPass
+			s.srv.LoginFailed(from)
+			return service.ErrWrongPass
 		}
 		s.become(u)
-		if s.srv.users.Load() == users { // else ReloadUsers may have passed this session by
+		if s.srv.Users.Load() == users { // else ReloadUsers may have passed this session by
 			return nil
 		}
 	}
@@ -72,9 +73,9 @@ func (s *Server) ReloadUsers() error {
 	if err != nil {
 		return err
 	}
-	old := s.users.Swap(users)
+	old := s.Users.Swap(users)
 	for _, c := range s.state.clients.list() {
-		if name := c.about.userName(); name != "" && !old.Get(name).Same(users.Get(name)) {
+		if name := c.about.UserName(); name != "" && !old.Get(name).Same(users.Get(name)) {
 			c.client.Kill()
 		}
 	}
@@ -89,14 +90,14 @@ func (s *session) allowed(cmd *command, args [][]byte) error {
 		return nil
 	}
 	if !cmd.allowedTo(u) {
-		return s.srv.refused(notPermitted(u, &cmd.commandInfo))
+		return s.srv.Refused(service.NotPermitted(u, &cmd.Command))
 	}
 	if cmd.plan != nil {
 		return nil
 	}
 	for _, at := range cmd.keysOf(len(args)) {
-		if !u.MayUse(args[at]) || !u.MayReach(s.srv.lim.Policies(), args[at]) {
-			return s.srv.refused(errNoKey)
+		if !u.MayUse(args[at]) || !u.MayReach(s.srv.Limiter.Policies(), args[at]) {
+			return s.srv.Refused(service.ErrNoKey)
 		}
 	}
 	return nil

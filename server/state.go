@@ -3,6 +3,7 @@ package server
 import (
 	"runtime"
 
+	"github.com/weir-project/weir/server/service"
 	"github.com/weir-project/weir/server/timezone"
 )
 
@@ -19,10 +20,10 @@ type serverState struct {
 	bulky chan struct{}
 }
 
-func newServerState(table *commandTable, shared *service) serverState {
+func newServerState(table *commandTable, shared *service.Service) serverState {
 	return serverState{
 		table:     table,
-		clients:   newClientRegistry(&shared.clients),
+		clients:   newClientRegistry(&shared.Clients),
 		calendars: timezone.NewCalendars(),
 		saver:     new(saver),
 		backup:    new(backupSlot),

@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/weir-project/weir/server/httpapi"
 )
 
 // strangerAddr is where these tests' floods come from: another source than 127.0.0.1.
@@ -52,8 +54,8 @@ func TestSilentClientsMakeRoom(t *testing.T) {
 	}
 	known.send("PING\r\n")
 	known.expect(pong)
-	require.Zero(t, srv.wire.Rejected.Load())
-	require.Positive(t, srv.wire.EvictedClients.Load())
+	require.Zero(t, srv.Wire.Rejected.Load())
+	require.Positive(t, srv.Wire.EvictedClients.Load())
 }
 
 // Clients that have sent commands are not evicted, however many one address has; a few
@@ -79,7 +81,7 @@ func TestClientsOfOneAddressLeaveRoom(t *testing.T) {
 		p.send("PING\r\n")
 		p.expect(pong)
 	}
-	require.Zero(t, srv.wire.EvictedClients.Load())
+	require.Zero(t, srv.Wire.EvictedClients.Load())
 }
 
 // Where there is a password, only a login proves a client.
@@ -99,7 +101,7 @@ func TestClientsWithoutALoginMakeRoom(t *testing.T) {
 	client.expect("+OK\r\n" + pong)
 	known.send("PING\r\n")
 	known.expect(pong)
-	require.Zero(t, srv.wire.Rejected.Load())
+	require.Zero(t, srv.Wire.Rejected.Load())
 }
 
 // Whatever strangers have sent on as many HTTP connections as there may be, a probe from
@@ -114,7 +116,7 @@ func TestStrangersKeepNoProbeOut(t *testing.T) {
 			srv, addr := startHTTP(t)
 			slow := dialAs(t, "127.0.0.1", addr)
 			slow.send(request)
-			for i := range 2 * HTTPMaxConns {
+			for i := range 2 * httpapi.MaxConns {
 				p := dialAs(t, []string{strangerAddr, secondAddr}[i%2], addr)
 				_, _ = io.WriteString(p, sent) // it may be cut already
 			}
@@ -125,7 +127,7 @@ func TestStrangersKeepNoProbeOut(t *testing.T) {
 			}
 			slow.send("Connection: close\r\n\r\n")
 			require.Contains(t, slow.expectEnd(), "200 OK")
-			require.Positive(t, srv.wire.EvictedHTTP.Load())
+			require.Positive(t, srv.Wire.EvictedHTTP.Load())
 		})
 	}
 }
@@ -135,7 +137,7 @@ func startHTTP(t *testing.T) (srv *Server, addr string) {
 	srv = newTestServer(t, Config{}).Server
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	h, ended := NewHTTP(srv), make(chan error, 1)
+	h, ended := newHTTP(srv), make(chan error, 1)
 	go func() { ended <- h.Serve(ln) }()
 	t.Cleanup(func() {
 		require.NoError(t, h.Close())
@@ -153,10 +155,10 @@ func TestAnAnsweredHTTPConnectionOutlivesSilentOnes(t *testing.T) {
 	require.NoError(t, err)
 	_, err = io.Copy(io.Discard, reply.Body)
 	require.NoError(t, err)
-	for range 2 * HTTPMaxConns {
+	for range 2 * httpapi.MaxConns {
 		dialAs(t, strangerAddr, addr)
 	}
-	require.Eventually(t, func() bool { return srv.wire.EvictedHTTP.Load() > HTTPMaxConns }, testWait, time.Millisecond)
+	require.Eventually(t, func() bool { return srv.Wire.EvictedHTTP.Load() > httpapi.MaxConns }, testWait, time.Millisecond)
 	known.send("GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
 	known.expect("HTTP/1.1 200 OK\r\n")
 }
@@ -164,15 +166,15 @@ func TestAnAnsweredHTTPConnectionOutlivesSilentOnes(t *testing.T) {
 // A request that has arrived whole is answered, whoever connects meanwhile.
 func TestAnHTTPRequestInFlightIsNotCut(t *testing.T) {
 	const most = 16
-	conns := newWebConns(most, new(atomic.Int64))
+	conns := httpapi.NewWebConns(most, new(atomic.Int64))
 	begun, release := make(chan struct{}), make(chan struct{})
-	web := &http.Server{ConnContext: conns.admit, ConnState: conns.changed,
-		Handler: conns.serve(http.HandlerFunc(
+	web := &http.Server{ConnContext: conns.Admit, ConnState: conns.Changed,
+		Handler: conns.Serve(http.HandlerFunc(
 			func(w http.ResponseWriter, r *http.Request) {
 				_, _ = io.Copy(io.Discard, r.Body)
 				begun <- struct{}{}
 				<-release
-				writePlain(w, http.StatusOK, "done")
+				httpapi.WritePlain(w, http.StatusOK, "done")
 			}))}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -192,13 +194,13 @@ func TestAnHTTPRequestInFlightIsNotCut(t *testing.T) {
 	for range 2 * most {
 		dialAs(t, strangerAddr, ln.Addr().String())
 	}
-	require.Eventually(t, func() bool { return conns.table.Len() == most-1 }, testWait, time.Millisecond)
+	require.Eventually(t, func() bool { return conns.Table.Len() == most-1 }, testWait, time.Millisecond)
 	close(release)
 	for _, p := range busy {
 		p.expect("HTTP/1.1 200 OK\r\n")
 	}
 	require.NoError(t, web.Close())
-	require.Eventually(t, func() bool { return conns.table.Len() == 0 }, testWait, time.Millisecond)
+	require.Eventually(t, func() bool { return conns.Table.Len() == 0 }, testWait, time.Millisecond)
 }
 
 // A stranger who may ask, and has asked once on each connection, keeps no Envoy out, and an
@@ -228,8 +230,8 @@ func TestRLSConnectionsAreEvictedBySource(t *testing.T) {
 		require.NoError(t, err)
 		got = append(got, b)
 	}
-	require.Positive(t, s.wire.EvictedRLS.Load())
-	require.Zero(t, s.wire.Rejected.Load())
+	require.Positive(t, s.Wire.EvictedRLS.Load())
+	require.Zero(t, s.Wire.Rejected.Load())
 }
 
 // callAs asks by a connection of its own, which stays open until the test ends.

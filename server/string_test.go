@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/service"
 )
 
 const bucketSwap = "9450de540565d89de15092a716555821601f128b"
@@ -25,7 +26,7 @@ func TestStringsAreBounded(t *testing.T) {
 	} {
 		assert.Equal(t, tooLong, c.say(line), line)
 	}
-	assert.Equal(t, "-"+string(errValueTooLong), c.say("APPEND k x"))
+	assert.Equal(t, "-"+string(service.ErrValueTooLong), c.say("APPEND k x"))
 	assert.Equal(t, "1234abcd", c.say("GET k"))
 	assert.Equal(t, "0", c.say("EXISTS n"))
 	for _, bytes := range []int{-1, engine.MaxValueBytes + 1} {
@@ -42,13 +43,13 @@ func TestStringsAndLimiters(t *testing.T) {
 		"GET lim", "SET lim x", "SET lim 5", "SETNX lim x", "GETDEL lim", "GETEX lim", "APPEND lim x", "STRLEN lim", "EXPIRE lim 5 NX", "PERSIST lim",
 		"EVALSHA " + bucketSwap + " 1 lim a b",
 	} {
-		assert.Equal(t, "-"+string(errWrongType), c.say(line), line)
+		assert.Equal(t, "-"+string(service.ErrWrongType), c.say(line), line)
 	}
 	assert.Equal(t, "nil", c.say("MGET lim"))
 	assert.Equal(t, "fixed", c.say("TYPE lim"))
 	assert.NotEqual(t, before, c.say("RL.FIXED lim 1m 5"), "it goes on where it was")
 	require.Equal(t, "OK", c.say("SET s x"))
-	assert.Equal(t, "-"+string(errWrongType), c.say("RL.FIXED s 1m 5"))
+	assert.Equal(t, "-"+string(service.ErrWrongType), c.say("RL.FIXED s 1m 5"))
 	assert.Equal(t, "string", c.say("TYPE s"))
 	assert.Equal(t, "1", c.say("DEL s"))
 	assert.Equal(t, "none", c.say("TYPE s"))
@@ -66,7 +67,7 @@ func TestBlockedStrings(t *testing.T) {
 		"GET s", "MGET s", "SET s x", "SETNX s x", "GETSET s x", "GETDEL s", "GETEX s", "STRLEN s", "APPEND s x", "PEXPIRE s 5 XX", "PERSIST s",
 		"EVALSHA " + bucketSwap + " 1 s state x", "SET n x",
 	} {
-		assert.Equal(t, "-"+string(errKeyBlocked), c.say(line), line)
+		assert.Equal(t, "-"+string(service.ErrKeyBlocked), c.say(line), line)
 	}
 	assert.Equal(t, "2147483647", c.say("GET n"))
 	c.say("RL.UNBLOCK s")

@@ -18,8 +18,8 @@ func (s *Server) ServeTLS(ln net.Listener, config *tls.Config) error {
 	known := config.ClientAuth == tls.RequireAndVerifyClientCert
 	return s.accept(ln, func(nc net.Conn) {
 		switch {
-		case !known && s.protects(nc):
-			s.wire.Denied.Add(1)
+		case !known && s.Protects(nc):
+			s.Wire.Denied.Add(1)
 			_ = nc.Close()
 		default:
 			slot, ok := s.handshakes.begin(nc)
@@ -50,8 +50,8 @@ func (s *Server) shake(nc net.Conn, slot *connlimit.Slot, config *tls.Config) {
 }
 
 func (s *Server) refuseHandshake(nc net.Conn, err error) {
-	s.wire.BadHandshakes.Add(1)
-	s.log.Debug("TLS handshake failed", "addr", nc.RemoteAddr(), "err", err)
+	s.Wire.BadHandshakes.Add(1)
+	s.Log.Debug("TLS handshake failed", "addr", nc.RemoteAddr(), "err", err)
 	var plain tls.RecordHeaderError
 	if errors.As(err, &plain) && plain.Conn != nil {
 		turnAway(nc, plainReply)

@@ -174,7 +174,7 @@ func TestClientCertificates(t *testing.T) {
 			}
 			require.ErrorContains(t, err, "remote error: tls: ")
 			require.Empty(t, got)
-			require.Eventually(t, func() bool { return srv.wire.BadHandshakes.Load() == 1 }, testWait, time.Millisecond, "counted once the client has been told")
+			require.Eventually(t, func() bool { return srv.Wire.BadHandshakes.Load() == 1 }, testWait, time.Millisecond, "counted once the client has been told")
 		})
 	}
 }

@@ -1,6 +1,10 @@
 package server
 
-import "time"
+import (
+	"time"
+
+	"github.com/weir-project/weir/server/service"
+)
 
 // Tracer is told of the road that some decisions took. Its methods may be called from
 // any goroutine, and must be quick.
@@ -32,11 +36,11 @@ func (s *session) depart() {
 }
 
 // decided notes a batch that the limiter has had since start.
-func (r *Road) decided(b *batch, start time.Time, err error) {
+func (r *Road) decided(b *service.Batch, start time.Time, err error) {
 	if r.Commands == 0 {
-		r.Command, r.Decide = b.queue[0].cmd.full, start
+		r.Command, r.Decide = b.Queue[0].Cmd.Full, start
 	}
-	r.Commands, r.Decided, r.Err = r.Commands+len(b.queue), time.Now(), err
+	r.Commands, r.Decided, r.Err = r.Commands+len(b.Queue), time.Now(), err
 }
 
 // arrive tells the tracer, unless nothing was decided.

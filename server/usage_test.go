@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-project/weir/server/service"
 )
 
 // saysWhatIsAccepted is how an error tells what would have been right: what an argument
@@ -41,7 +43,7 @@ func TestArityErrorsShowTheUsage(t *testing.T) {
 		for n := len(words); n < least; n++ {
 			line := append(append([]string(nil), words...), strings.Fields(strings.Repeat("1 ", n-len(words)))...)
 			reply := c.raw(line...)
-			require.Equal(t, "-ERR wrong number of arguments for '"+cmd.full+"' command: "+cmd.usage()+"\r\n", reply, line)
+			require.Equal(t, "-ERR wrong number of arguments for '"+cmd.Full+"' command: "+cmd.usage()+"\r\n", reply, line)
 			require.Contains(t, cmd.usage(), strings.ToUpper(words[len(words)-1]))
 		}
 		for _, sub := range cmd.subs {
@@ -70,7 +72,7 @@ func TestWrongWordsAreTold(t *testing.T) {
 	}
 	var walk func(cmd *command, words []string)
 	walk = func(cmd *command, words []string) {
-		switch strings.ToLower(cmd.full) {
+		switch strings.ToLower(cmd.Full) {
 		case "quit", "shutdown", "client|reply", "monitor", "subscribe", "psubscribe", "reset", "multi", "client|kill", "debug|sleep", "client|pause":
 			return // they leave the connection in another state
 		}
@@ -125,8 +127,8 @@ func TestDidYouMean(t *testing.T) {
 func TestDidYouMeanOnlyWhatOneMay(t *testing.T) {
 	srv, _ := usersServer(t, "", "user seer on "+hashOf("ps")+" ~* +rl.check +rl.policy\nuser decider on "+hashOf("pd")+" ~* +rl.check\n")
 	stranger := srv.client(t)
-	require.Equal(t, "-"+string(errNoAuth), stranger.say("RL.CHEK k 1 1"))
-	require.Equal(t, "-"+string(errNoAuth), stranger.say("CLIENT LSIT"))
+	require.Equal(t, "-"+string(service.ErrNoAuth), stranger.say("RL.CHEK k 1 1"))
+	require.Equal(t, "-"+string(service.ErrNoAuth), stranger.say("CLIENT LSIT"))
 	seer, decider := srv.client(t).as("seer", "ps"), srv.client(t).as("decider", "pd")
 	require.Equal(t, "1", seer.say("RL.POLICY SET api LIMIT TOKENBUCKET 1/s 5"))
 	require.Contains(t, seer.say("RL.CHECK apy k"), "(did you mean api?)")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-project/weir/server/acl"
 	"github.com/weir-project/weir/server/scripts"
+	"github.com/weir-project/weir/server/service"
 )
 
 func hashOf(password string) string {
@@ -43,18 +44,18 @@ var someUsers = "# who uses this server\n\n" +
 func TestLoginAsAUser(t *testing.T) {
 	srv, _ := usersServer(t, "", someUsers)
 	c := srv.client(t)
-	assert.Equal(t, "-"+string(errNoAuth), c.say("PING"), "who names users wants to be told names")
+	assert.Equal(t, "-"+string(service.ErrNoAuth), c.say("PING"), "who names users wants to be told names")
 	for _, line := range []string{"AUTH x", "AUTH default x", "AUTH app pl", "AUTH app", "AUTH gone pg", "AUTH nobody pa", `AUTH nobody ""`} {
-		assert.Equal(t, "-"+string(errWrongPass), c.say(line), line)
+		assert.Equal(t, "-"+string(service.ErrWrongPass), c.say(line), line)
 	}
 	c.as("app", "pa").as("app", "pb")
 	assert.Equal(t, "app", c.say("ACL WHOAMI"))
-	assert.Equal(t, "-"+string(errWrongPass), c.say("AUTH boss pa"))
+	assert.Equal(t, "-"+string(service.ErrWrongPass), c.say("AUTH boss pa"))
 	assert.Equal(t, "app", c.say("ACL WHOAMI"), "a login that fails changes nothing")
 	assert.Contains(t, c.say("CLIENT INFO"), " user=app ")
 	assert.Contains(t, srv.client(t).say("HELLO 3 AUTH boss ps"), "proto 3")
 	assert.Equal(t, "RESET", c.say("RESET"))
-	assert.Equal(t, "-"+string(errNoAuth), c.say("PING"))
+	assert.Equal(t, "-"+string(service.ErrNoAuth), c.say("PING"))
 
 	srv, _ = usersServer(t, "secret", someUsers)
 	c = srv.client(t)
@@ -72,7 +73,7 @@ func TestWhatAUserMayDo(t *testing.T) {
 	noCommand := func(user, cmd string) string {
 		return "-NOPERM User " + user + " has no permissions to run the '" + cmd + "' command"
 	}
-	noKey := "-" + string(errNoKey)
+	noKey := "-" + string(service.ErrNoKey)
 	for _, test := range []struct{ user, send, want string }{
 		{"app pa", "RL.TOKENBUCKET app:1 10/s 10", "1 9 0 100 10"},
 		{"app pa", "RL.TOKENBUCKET other:1 10/s 10", noKey},
@@ -124,7 +125,7 @@ func TestWhatAUserMayDo(t *testing.T) {
 func TestKeysOfLooks(t *testing.T) {
 	srv, _ := usersServer(t, "", "user a on nopass ~app:* +@read +@admin\nuser b on nopass ~app:* +@decide")
 	c := srv.client(t).as("a", "x")
-	noKey := "-" + string(errNoKey)
+	noKey := "-" + string(service.ErrNoKey)
 	for send, want := range map[string]string{
 		"RL.INSPECT app:1": "", "RL.INSPECT other": noKey, "TTL other": noKey, "EXISTS app:1 other": noKey, "EXISTS app:1": "0", "MEMORY USAGE other": noKey,
 		"OBJECT ENCODING other": noKey, "HGETALL other": noKey, "RL.RESET app:1 other": noKey, "RL.RESET app:1": "0", "UNLINK other": noKey,
@@ -140,7 +141,7 @@ func TestWhoMayWait(t *testing.T) {
 	srv, _ := usersServer(t, "", "user all on nopass ~* +@all\nuser wait on nopass ~app:* -@all +rl.wait\nuser both on nopass ~app:* +@all\n"+
 		"user decide on nopass ~app:* +@decide -rl.wait\n")
 	srv.client(t).as("all", "x").say("RL.POLICY SET p LIMIT TOKENBUCKET 10/s 10")
-	noKey := "-" + string(errNoKey)
+	noKey := "-" + string(service.ErrNoKey)
 	for _, test := range []struct{ user, send, want string }{
 		{"wait", "RL.WAIT RL.TOKENBUCKET app:1 10/s 10 TIMEOUT 0", "-NOPERM User wait has no permissions to run the 'rl.tokenbucket' command"},
 		{"wait", "RL.WAIT RL.CHECK p app:1 TIMEOUT 0", "-NOPERM User wait has no permissions to run the 'rl.check' command"},
@@ -168,7 +169,7 @@ func TestKeysOfScripts(t *testing.T) {
 	ran, refused := 0, 0
 	for sum, sc := range scripts.Known.BySum {
 		before := srv.lim.calls
-		if send(sum, sc, "other") == "-"+string(errNoKey) {
+		if send(sum, sc, "other") == "-"+string(service.ErrNoKey) {
 			refused++
 		}
 		require.Equal(t, before, srv.lim.calls, sc.Name)
@@ -309,7 +310,7 @@ func TestApplicationsGetNothingAdministrative(t *testing.T) {
 	require.NoError(t, err)
 	newCommandTable(families()...).each(func(cmd *command) {
 		if cmd.inherits("admin") || strings.Contains(strings.Join(cmd.categories, " "), "@admin") {
-			assert.False(t, cmd.allowedTo(users.ByName["app"]), cmd.full)
+			assert.False(t, cmd.allowedTo(users.ByName["app"]), cmd.Full)
 		}
 	})
 }
@@ -342,7 +343,7 @@ func TestLoginsWait(t *testing.T) {
 		require.Equal(t, acl.LoginPauseMax, time.Since(began))
 		require.Equal(t, "PONG", c.say("PING"))
 
-		close(srv.stop)
+		close(srv.Stop)
 		began = time.Now()
 		require.Equal(t, "OK", c.say("AUTH secret"))
 		require.Zero(t, time.Since(began))

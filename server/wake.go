@@ -52,8 +52,8 @@ func (c *conn) nudgeIfIdle() {
 // the caller sees next.
 func (c *conn) woken() bool {
 	if !c.authed && !time.Now().Before(c.authBy) {
-		c.srv.wire.AuthTimeouts.Add(1)
-		c.srv.log.Debug("client cut: it did not authenticate in time", "id", c.id, "addr", c.remote)
+		c.srv.Wire.AuthTimeouts.Add(1)
+		c.srv.Log.Debug("client cut: it did not authenticate in time", "id", c.id, "addr", c.remote)
 		return false
 	}
 	c.in.Shrink()

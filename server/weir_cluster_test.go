@@ -14,6 +14,7 @@ import (
 
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/httpapi"
 )
 
 func TestWeirClusterStatus(t *testing.T) {
@@ -84,7 +85,7 @@ func TestWeirClusterErrors(t *testing.T) {
 // each probe hears the answer to one that began behind it, or gives up.
 func TestProbesShareAQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var p readyProbe
+		var p httpapi.ReadyProbe
 		var under, most, asked atomic.Int64
 		question := func() error {
 			asked.Add(1)
@@ -95,17 +96,17 @@ func TestProbesShareAQuestion(t *testing.T) {
 		}
 		var probes sync.WaitGroup
 		for range 100 {
-			probes.Go(func() { assert.NoError(t, p.ask(question, time.Minute)) })
+			probes.Go(func() { assert.NoError(t, p.Ask(question, time.Minute)) })
 			time.Sleep(time.Millisecond)
 		}
 		probes.Wait()
 		assert.EqualValues(t, 1, most.Load())
 		assert.EqualValues(t, 2, asked.Load())
-		assert.ErrorIs(t, p.ask(func() error { time.Sleep(time.Minute); return nil }, time.Second), errNotApplied)
+		assert.ErrorIs(t, p.Ask(func() error { time.Sleep(time.Minute); return nil }, time.Second), httpapi.ErrNotApplied)
 		time.Sleep(time.Hour)
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		assert.False(t, p.running, "who asks ends")
+		p.Mu.Lock()
+		defer p.Mu.Unlock()
+		assert.False(t, p.Running, "who asks ends")
 	})
 }
 
@@ -113,7 +114,7 @@ func TestClusterReadiness(t *testing.T) {
 	f := newFakeCluster()
 	srv, err := New(silent(Config{}), f.node("b"))
 	require.NoError(t, err)
-	h := NewHTTP(srv)
+	h := newHTTP(srv)
 	ready := func(status int, want string) {
 		t.Helper()
 		w := ask(h, http.MethodGet, "/readyz")
@@ -146,7 +147,7 @@ func TestClusterMetrics(t *testing.T) {
 	page := func(id string) string {
 		srv, err := New(silent(Config{}), f.node(id))
 		require.NoError(t, err)
-		return ask(NewHTTP(srv), http.MethodGet, "/metrics").Body.String()
+		return ask(newHTTP(srv), http.MethodGet, "/metrics").Body.String()
 	}
 	leader, follower := page("a"), page("b")
 	for _, want := range []string{"weir_cluster_is_leader 1\n", "weir_cluster_stale_seconds 1.5\n"} {
@@ -160,5 +161,5 @@ func TestClusterMetrics(t *testing.T) {
 	}
 	alone, err := New(silent(Config{}), newTableLimiter())
 	require.NoError(t, err)
-	assert.NotContains(t, ask(NewHTTP(alone), http.MethodGet, "/metrics").Body.String(), "weir_cluster_")
+	assert.NotContains(t, ask(newHTTP(alone), http.MethodGet, "/metrics").Body.String(), "weir_cluster_")
 }

@@ -177,7 +177,7 @@ func TestProtectedMode(t *testing.T) {
 	ln.conns <- stranger{theirs}
 	reply, _ := io.ReadAll(ours)
 	assert.Contains(t, string(reply), "-DENIED weir runs in protected mode")
-	assert.EqualValues(t, 1, srv.wire.Denied.Load())
+	assert.EqualValues(t, 1, srv.Wire.Denied.Load())
 
 	open := serveWire(t, Config{ProtectedMode: true, Password: "secret"}, nil,
 		&strangerListener{conns: ln.conns, closed: make(chan struct{})})
@@ -188,7 +188,7 @@ func TestProtectedMode(t *testing.T) {
 	p := &peer{Conn: ours2, t: t, in: bufio.NewReader(ours2)}
 	p.send("AUTH secret\r\n")
 	p.expect("+OK\r\n")
-	assert.Zero(t, open.wire.Denied.Load())
+	assert.Zero(t, open.Wire.Denied.Load())
 }
 
 // strangerListener hands out connections that seem to come from elsewhere.

@@ -53,7 +53,7 @@ func askRLS(t *testing.T, w *wrappedRows, l *wrappedLine) string {
 		ctx = metadata.NewIncomingContext(ctx, metadata.Pairs("authorization", "Basic "+login))
 	}
 	asked := []*rlspb.Descriptor{{Entries: []*rlspb.Entry{{Key: []byte("user"), Value: []byte(l.key)}}}}
-	_, err := w.rls.answer(ctx, &rlspb.Request{Domain: []byte("p"), Descriptors: asked})
+	_, err := w.rls.Answer(ctx, &rlspb.Request{Domain: []byte("p"), Descriptors: asked})
 	switch status.Code(err) {
 	case codes.OK:
 		return "1"

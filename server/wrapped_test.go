@@ -11,6 +11,8 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/acl"
+	"github.com/weir-project/weir/server/envoyrls"
+	"github.com/weir-project/weir/server/httpapi"
 )
 
 // wrappers are the commands that carry others.
@@ -66,8 +68,8 @@ func TestWrappedCommandsAskTheSame(t *testing.T) {
 type wrappedRows struct {
 	text        string // of a script that is recognised
 	srv         *testServer
-	web         *HTTP
-	rls         *RLS
+	web         *httpapi.Server
+	rls         *envoyrls.Server
 	keys        int // made so far
 	count       map[string]int
 	differences []string
@@ -75,21 +77,21 @@ type wrappedRows struct {
 
 // of asks about one command, in a server of its own.
 func (w *wrappedRows) of(t *testing.T, cmd *command) {
-	lines := wrappedLines[cmd.full]
+	lines := wrappedLines[cmd.Full]
 	if lines == nil {
 		operates := cmd.plan != nil || cmd.keyed || cmd.carried != nil
-		require.False(t, operates, "%s is in no row: give it one in wrappedLines", cmd.full)
-		words := strings.Fields(strings.ToUpper(strings.ReplaceAll(cmd.full, "|", " ")))
+		require.False(t, operates, "%s is in no row: give it one in wrappedLines", cmd.Full)
+		words := strings.Fields(strings.ToUpper(strings.ReplaceAll(cmd.Full, "|", " ")))
 		for n := max(cmd.arity, -cmd.arity); len(words) < n; {
 			words = append(words, "0")
 		}
 		lines = []string{strings.Join(words, " ")}
 	}
-	known := cmd.carried == nil || slices.Contains(wrappers, cmd.full)
-	require.True(t, known, "%s carries commands: make it a way in of this test", cmd.full)
+	known := cmd.carried == nil || slices.Contains(wrappers, cmd.Full)
+	require.True(t, known, "%s carries commands: make it a way in of this test", cmd.Full)
 	w.serve(t, cmd)
 	for _, line := range lines {
-		require.Equal(t, cmd.keyed, strings.Contains(line, "%k"), "the keys of %s", cmd.full)
+		require.Equal(t, cmd.keyed, strings.Contains(line, "%k"), "the keys of %s", cmd.Full)
 		keys := []string{"app:", "other:"}[:1+oneIf(cmd.keyed)]
 		code, one := w.codeOf(t, cmd, line)
 		for i := range wrappedUsers {
@@ -102,15 +104,15 @@ func (w *wrappedRows) of(t *testing.T, cmd *command) {
 
 func (w *wrappedRows) serve(t *testing.T, cmd *command) {
 	var text strings.Builder
-	fill := strings.NewReplacer("%c", cmd.full, "%w", "+"+strings.Join(wrappers, " +"))
+	fill := strings.NewReplacer("%c", cmd.Full, "%w", "+"+strings.Join(wrappers, " +"))
 	for _, u := range wrappedUsers {
 		if u.rules != "" {
 			fmt.Fprintln(&text, "user", u.name, "on", hashOf("x"), fill.Replace(u.rules))
 		}
 	}
-	w.srv = newTestServer(t, Config{EnableDebug: true, HTTPCheck: HTTPCheckProtected,
+	w.srv = newTestServer(t, Config{EnableDebug: true,
 		LoadUsers: func() (*acl.Users, error) { return ParseUsers([]byte(text.String())) }})
-	w.web, w.rls = NewHTTP(w.srv.Server), NewRLS(w.srv.Server, nil)
+	w.web, w.rls = newHTTPCheck(w.srv.Server, httpapi.CheckProtected), envoyrls.New(w.srv.Service, nil)
 	boss := w.srv.client(t).as("all", "x")
 	for _, policy := range []string{"p", "q", "r", "p:user"} {
 		require.Equal(t, "1", boss.say("RL.POLICY SET "+policy+" LIMIT TOKENBUCKET 10/s 10"))
@@ -157,11 +159,11 @@ func (w *wrappedRows) codeOf(t *testing.T, cmd *command, line string) (code engi
 	}
 	c := w.srv.client(t)
 	defer c.sess.close()
-	c.sess.batch = w.srv.batches.get()
+	c.sess.batch = w.srv.Batches.Get()
 	defer c.sess.dropBatch()
 	words := w.line(&wrappedRow{line: line, user: &wrappedUsers[0]}).words
 	require.NoError(t, cmd.plan(c.sess, byteWords(words)), line)
-	ops := c.sess.batch.ops
+	ops := c.sess.batch.Ops
 	return ops[0].Code, len(ops) == 1
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/service"
 )
 
 // What a user is told.
@@ -63,7 +64,7 @@ var wrappedWays = []wrappedWay{
 	{name: "/check", only: isPlainCheck, ask: askHTTPCheck},
 	{name: "RLS", only: isPlainCheck, ask: askRLS},
 	{name: "page", needs: "rl.inspect", verbatim: true, ask: askPage,
-		carries: func(r *wrappedRow) bool { return slices.Contains(byHand, r.cmd.full) }},
+		carries: func(r *wrappedRow) bool { return slices.Contains(byHand, r.cmd.Full) }},
 }
 
 func isPlainCheck(r *wrappedRow) bool { return r.line == "RL.CHECK p %k" }
@@ -93,9 +94,9 @@ func (r *wrappedRow) expect(way *wrappedWay) []string {
 
 // plain is what the rules say of the command and the key.
 func (r *wrappedRow) plain(looks bool) string {
-	inner := r.cmd.full == "rl.wait" && !r.grants("rl.tokenbucket") // its line carries that
+	inner := r.cmd.Full == "rl.wait" && !r.grants("rl.tokenbucket") // its line carries that
 	switch {
-	case !looks && (!r.grants(r.cmd.full) || inner):
+	case !looks && (!r.grants(r.cmd.Full) || inner):
 		return noCommand
 	case r.user.limited && r.key == "other:":
 		return noKey
@@ -106,10 +107,10 @@ func (r *wrappedRow) plain(looks bool) string {
 func (r *wrappedRow) grants(name string) bool {
 	u := r.user
 	switch {
-	case name == r.cmd.full && (u.sends || r.cmd.noAuth):
+	case name == r.cmd.Full && (u.sends || r.cmd.noAuth):
 		return true
 	case u.everything:
-		return name != r.cmd.full
+		return name != r.cmd.Full
 	}
 	return u.wraps && slices.Contains(wrappers, name) || name == "rl.inspect" && strings.Contains(u.rules, name)
 }
@@ -119,7 +120,7 @@ func classOf(answer string) string {
 	switch {
 	case strings.HasPrefix(answer, "-NOAUTH"):
 		return noLogin
-	case answer == "-"+string(errNoKey):
+	case answer == "-"+string(service.ErrNoKey):
 		return noKey
 	case strings.HasPrefix(answer, "-NOPERM"):
 		return noCommand

@@ -8,12 +8,14 @@ import (
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/peer"
 	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/envoyrls"
+	"github.com/weir-project/weir/server/httpapi"
 )
 
 // spareFiles are the file descriptors that the clients of no server may have: the store's,
 // those of probes and scrapers, TLS handshakes, and a few for listeners, locks and logs. A store
 // that cannot open a file ends the process, so no number of clients may cause it.
-const spareFiles = persistence.MaxOpenFiles + server.HTTPMaxConns + server.MaxHandshakes + 32
+const spareFiles = persistence.MaxOpenFiles + httpapi.MaxConns + server.MaxHandshakes + 32
 
 // peerFiles are the file descriptors of connections with other nodes, besides those of
 // handshakes: of a cluster of nine, each of which keeps up to eight with another for Raft and
@@ -44,10 +46,10 @@ func (s *serveCmd) fitFiles(log *slog.Logger) error {
 func (s *serveCmd) besidesClients() uint64 {
 	taken := uint64(spareFiles)
 	if s.RLS != "" {
-		taken += server.RLSMaxConns
+		taken += envoyrls.MaxConns
 	}
-	if s.HTTP != "" && s.HTTPCheck != server.HTTPCheckOff {
-		taken += server.HTTPCheckMaxConns - server.HTTPMaxConns
+	if s.HTTP != "" && s.HTTPCheck != httpapi.CheckOff {
+		taken += httpapi.CheckMaxConns - httpapi.MaxConns
 	}
 	if s.clustered() {
 		taken += peer.MaxHandshakes + peerFiles

@@ -12,7 +12,8 @@ import (
 
 	"github.com/weir-project/weir/internal/cli/listener"
 	"github.com/weir-project/weir/raftstore/peer"
-	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/envoyrls"
+	"github.com/weir-project/weir/server/httpapi"
 )
 
 func TestClientRoom(t *testing.T) {
@@ -57,11 +58,11 @@ func TestPortsTakeFiles(t *testing.T) {
 		taken int
 	}{
 		{nil, 0},
-		{[]string{"--rls=127.0.0.1:0"}, server.RLSMaxConns},
-		{[]string{"--http-check=open"}, server.HTTPCheckMaxConns - server.HTTPMaxConns},
+		{[]string{"--rls=127.0.0.1:0"}, envoyrls.MaxConns},
+		{[]string{"--http-check=open"}, httpapi.CheckMaxConns - httpapi.MaxConns},
 		{[]string{"--http-check=open", "--http="}, 0},
 		{[]string{"--node-id=a"}, peer.MaxHandshakes + peerFiles},
-		{[]string{"--rls=127.0.0.1:0", "--node-id=a"}, server.RLSMaxConns + peer.MaxHandshakes + peerFiles},
+		{[]string{"--rls=127.0.0.1:0", "--node-id=a"}, envoyrls.MaxConns + peer.MaxHandshakes + peerFiles},
 	} {
 		s, err := parse(c.flags...)
 		require.NoError(t, err)
@@ -74,6 +75,6 @@ func TestTooFewFilesAreToldAsTheyAre(t *testing.T) {
 	const serve = `ulimit -n 600; exec "$0" serve --listen=127.0.0.1:0 --http=127.0.0.1:0 --http-check=open --data-dir=`
 	out, err := exec.Command("sh", "-c", serve, binary).CombinedOutput()
 	require.Error(t, err)
-	need := spareFiles + server.HTTPCheckMaxConns - server.HTTPMaxConns
+	need := spareFiles + httpapi.CheckMaxConns - httpapi.MaxConns
 	require.Contains(t, string(out), fmt.Sprintf("there are 600 and these ports need %d", need))
 }

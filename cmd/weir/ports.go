@@ -10,6 +10,8 @@ import (
 	"github.com/weir-project/weir/certs"
 	"github.com/weir-project/weir/internal/cli/listener"
 	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/envoyrls"
+	"github.com/weir-project/weir/server/httpapi"
 )
 
 // ports are where the server listens for clients, probes and Envoys; nil: not there.
@@ -57,15 +59,15 @@ func (s *serveCmd) open(log *slog.Logger, logins bool) (p *ports, err error) {
 }
 
 // envoys is the rate limit service; it may be there without being served.
-func (p *ports) envoys(srv *server.Server) *server.RLS {
+func (p *ports) envoys(srv *server.Server) *envoyrls.Server {
 	if !p.rlsTLS {
-		return server.NewRLS(srv, nil)
+		return envoyrls.New(srv.Service, nil)
 	}
-	return server.NewRLS(srv, p.cert.Server(p.auth))
+	return envoyrls.New(srv.Service, p.cert.Server(p.auth))
 }
 
 // serve begins to accept on all of them. The channel gets the end of each.
-func (p *ports) serve(srv *server.Server, beside *server.HTTP, envoys *server.RLS) <-chan error {
+func (p *ports) serve(srv *server.Server, beside *httpapi.Server, envoys *envoyrls.Server) <-chan error {
 	failed := make(chan error, 4)
 	if p.plain != nil {
 		go func() { failed <- srv.Serve(p.plain) }()

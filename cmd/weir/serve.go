@@ -18,6 +18,8 @@ import (
 	"github.com/weir-project/weir/internal/cli/tracing"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/envoyrls"
+	"github.com/weir-project/weir/server/httpapi"
 )
 
 // drainTimeout is how long clients get to take their last replies before they are
@@ -124,7 +126,10 @@ func (s *serveCmd) Run() error {
 		at.reload()
 		s.reloadUsers(log, srv)
 	})()
-	beside := server.NewHTTP(srv)
+	beside, err := httpapi.New(srv.Service, srv, s.HTTPCheck)
+	if err != nil {
+		return errors.Join(err, srv.Close(), node.Close(), at.close())
+	}
 	envoys := at.envoys(srv)
 	failed := at.serve(srv, beside, envoys)
 	defer s.announce(ctx, log, at, beside.Ready)()
@@ -145,7 +150,7 @@ func (s *serveCmd) Run() error {
 
 // shutdown stops the parts in the order in which nothing is lost: no decision
 // after the last save, no client without its reply.
-func shutdown(log *slog.Logger, srv *server.Server, beside *server.HTTP, envoys *server.RLS, node node) error {
+func shutdown(log *slog.Logger, srv *server.Server, beside *httpapi.Server, envoys *envoyrls.Server, node node) error {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
 	defer cancel()
 	envoys.Shutdown(ctx)
@@ -200,7 +205,6 @@ func (s *serveCmd) serverConfig(log *slog.Logger, password string, at *ports, tr
 		Logger:         log,
 		OnShutdown:     stop,
 		Redirect:       s.Redirect,
-		HTTPCheck:      s.HTTPCheck,
 		BlacklistKey:   s.BlacklistKey,
 	}
 }

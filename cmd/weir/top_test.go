@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/httpapi"
 )
 
 // weir runs the binary, which must be content, and returns what it printed.
@@ -50,7 +50,7 @@ func TestTop(t *testing.T) {
 	require.Contains(t, flat, "UNITS MOST ADMITTED (half-life 1 min) 7 bad [2Jkey 2 policy|login|0|user:42")
 	require.Contains(t, flat, "UNITS MOST DENIED (half-life 1 min) 1 policy|login|0|user:42")
 
-	var status server.Status
+	var status httpapi.Status
 	require.NoError(t, json.Unmarshal([]byte(weir(t, "top", "--once", "--json", "--http", at, "--password-file", password)), &status))
 	require.EqualValues(t, 3, status.Allowed)
 	require.Contains(t, refusal(t, exec.Command(binary, "top", "--once", "--http", at)), "401 Unauthorized")

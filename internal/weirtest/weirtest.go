@@ -18,6 +18,8 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/envoyrls"
+	"github.com/weir-project/weir/server/httpapi"
 )
 
 // Wait bounds what a test waits for; nothing passes or fails by how much of it is used.
@@ -85,7 +87,7 @@ func (s *Server) Start() {
 	ln, err := net.Listen("tcp", s.Addr)
 	require.NoError(s.t, err)
 	s.Addr = ln.Addr().String()
-	s.srv, err = server.New(server.Config{Addr: s.Addr, Logger: quiet(), HTTPCheck: server.HTTPCheckProtected}, s.node)
+	s.srv, err = server.New(server.Config{Addr: s.Addr, Logger: quiet()}, s.node)
 	require.NoError(s.t, err)
 	s.ended = make(chan error, 1)
 	go func() { s.ended <- s.srv.Serve(ln) }()
@@ -109,7 +111,9 @@ func (s *Server) HTTP() string {
 	s.t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(s.t, err)
-	web, ended := server.NewHTTP(s.srv), make(chan error, 1)
+	web, err := httpapi.New(s.srv.Service, s.srv, httpapi.CheckProtected)
+	require.NoError(s.t, err)
+	ended := make(chan error, 1)
 	go func() { ended <- web.Serve(ln) }()
 	s.t.Cleanup(func() {
 		require.NoError(s.t, web.Close())
@@ -124,7 +128,7 @@ func (s *Server) RLS() (addr string, stop func()) {
 	s.t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(s.t, err)
-	rls, ended := server.NewRLS(s.srv, nil), make(chan error, 1)
+	rls, ended := envoyrls.New(s.srv.Service, nil), make(chan error, 1)
 	go func() { ended <- rls.Serve(ln) }()
 	stop = sync.OnceFunc(func() {
 		rls.Shutdown(s.t.Context())

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/weir-project/weir/internal/cli/terminal"
-	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/httpapi"
 )
 
 const (
@@ -47,7 +47,7 @@ const maxRows = 10
 // keyTable is a title and keys with their units.
 type keyTable struct {
 	title string
-	keys  []server.TopKey
+	keys  []httpapi.TopKey
 }
 
 // heaviest are the tables of keys that have some.

@@ -7,17 +7,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/httpapi"
 )
 
 // busyView is a view of a server with policies, of which the last ones in the list are busy, and
 // ten keys that were denied and admitted.
 func busyView(policies, busy int) *view {
-	none := server.LatencyStatus{BoundsS: []float64{1}, Counts: []int64{0, 0}}
-	then := &server.Status{NowMs: 1_000, UptimeS: 1, Latency: none}
-	now := &server.Status{NowMs: 61_000, UptimeS: 61, Latency: none}
+	none := httpapi.LatencyStatus{BoundsS: []float64{1}, Counts: []int64{0, 0}}
+	then := &httpapi.Status{NowMs: 1_000, UptimeS: 1, Latency: none}
+	now := &httpapi.Status{NowMs: 61_000, UptimeS: 61, Latency: none}
 	for i := range policies {
-		p := server.PolicyStatus{Name: fmt.Sprintf("policy%02d", i), Allowed: int64(100_000 * (policies - i))}
+		p := httpapi.PolicyStatus{Name: fmt.Sprintf("policy%02d", i), Allowed: int64(100_000 * (policies - i))}
 		then.Policies = append(then.Policies, p)
 		if i >= policies-busy {
 			p.Allowed, p.Limited = p.Allowed+int64(i)*600, p.Limited+600
@@ -25,7 +25,7 @@ func busyView(policies, busy int) *view {
 		now.Policies = append(now.Policies, p)
 	}
 	for i := range int64(10) {
-		key := server.TopKey{Key: fmt.Sprintf("key%d:%s", i, strings.Repeat("k", 100)), Units: 123_456 - i}
+		key := httpapi.TopKey{Key: fmt.Sprintf("key%d:%s", i, strings.Repeat("k", 100)), Units: 123_456 - i}
 		now.Denied, now.Admitted = append(now.Denied, key), append(now.Admitted, key)
 	}
 	return &view{"x", now, then, then}
@@ -81,7 +81,7 @@ func TestTopPrintsAllPolicies(t *testing.T) {
 
 // Rates of policies cover a minute at most, and nothing from before a restart.
 func TestTopWindow(t *testing.T) {
-	at := func(nowMs, uptime int64) *server.Status { return &server.Status{NowMs: nowMs, UptimeS: uptime} }
+	at := func(nowMs, uptime int64) *httpapi.Status { return &httpapi.Status{NowMs: nowMs, UptimeS: uptime} }
 	w := window{at(0, 1), at(30_000, 31), at(60_000, 61)}
 	require.EqualValues(t, 30_000, w.since(at(61_000, 62)).NowMs)
 	require.Len(t, w, 2)

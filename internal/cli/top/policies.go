@@ -7,12 +7,12 @@ import (
 	"strings"
 
 	"github.com/weir-project/weir/internal/cli/terminal"
-	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/httpapi"
 )
 
 // policyRow is a policy with its rates since view.since, -1 when they are not known yet.
 type policyRow struct {
-	server.PolicyStatus
+	httpapi.PolicyStatus
 	allowedRate, deniedRate float64
 }
 
@@ -21,7 +21,7 @@ func (r *policyRow) idle() bool { return r.allowedRate == 0 && r.deniedRate == 0
 
 // policyRows are the policies, the busiest of the last minute first.
 func (v *view) policyRows() []policyRow {
-	before := make(map[string]server.PolicyStatus)
+	before := make(map[string]httpapi.PolicyStatus)
 	if v.since != nil {
 		for _, p := range v.since.Policies {
 			before[p.Name] = p

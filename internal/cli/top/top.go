@@ -21,7 +21,7 @@ import (
 	"github.com/weir-project/weir/internal/cli/listener"
 	"github.com/weir-project/weir/internal/cli/remote"
 	"github.com/weir-project/weir/internal/cli/terminal"
-	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/httpapi"
 )
 
 const (
@@ -80,10 +80,10 @@ func (c *Command) Run() error {
 func (c *Command) live(stdout int) bool { return !c.Once && !c.JSON && term.IsTerminal(stdout) }
 
 // watch shows each status beside the one before it.
-func (c *Command) watch(ctx context.Context, look func(context.Context) (*server.Status, error), show func(*view) error) error {
+func (c *Command) watch(ctx context.Context, look func(context.Context) (*httpapi.Status, error), show func(*view) error) error {
 	every := time.NewTicker(max(c.Every, leastEvery))
 	defer every.Stop()
-	var last *server.Status
+	var last *httpapi.Status
 	var past window
 	for {
 		now, err := look(ctx)
@@ -105,11 +105,11 @@ func (c *Command) watch(ctx context.Context, look func(context.Context) (*server
 }
 
 // window holds the statuses of the last Window, oldest first: one for each leastEvery at most.
-type window []*server.Status
+type window []*httpapi.Status
 
 // since drops what is older than Window, or of a server that was started anew, and returns
 // the oldest that is left, or nil.
-func (w *window) since(now *server.Status) *server.Status {
+func (w *window) since(now *httpapi.Status) *httpapi.Status {
 	old := *w
 	for len(old) > 0 && (now.NowMs-old[0].NowMs > Window.Milliseconds() || old[0].UptimeS > now.UptimeS) {
 		old = old[1:]
@@ -143,7 +143,7 @@ func (c *Command) printer(w io.Writer) func(*view) error {
 }
 
 // looker asks for a status.
-func (c *Command) looker() (func(context.Context) (*server.Status, error), error) {
+func (c *Command) looker() (func(context.Context) (*httpapi.Status, error), error) {
 	password, err := cmdline.SecretFrom("password", "", c.PasswordFile)
 	if err != nil {
 		return nil, err
@@ -163,7 +163,7 @@ func (c *Command) looker() (func(context.Context) (*server.Status, error), error
 	if c.HTTPTLS {
 		url = "https://" + c.HTTP + "/status.json"
 	}
-	return func(ctx context.Context) (*server.Status, error) {
+	return func(ctx context.Context) (*httpapi.Status, error) {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		if err != nil {
 			return nil, err
@@ -183,7 +183,7 @@ func (c *Command) looker() (func(context.Context) (*server.Status, error), error
 	}, nil
 }
 
-func readStatusJSON(reply *http.Response) (*server.Status, error) {
+func readStatusJSON(reply *http.Response) (*httpapi.Status, error) {
 	body, err := io.ReadAll(io.LimitReader(reply.Body, maxStatusBytes))
 	if err != nil {
 		return nil, err
@@ -191,7 +191,7 @@ func readStatusJSON(reply *http.Response) (*server.Status, error) {
 	if reply.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%w: the server answers %s: %s", errNoStatus, reply.Status, terminal.PlainText(string(body[:min(len(body), healthcheck.MaxBytes)])))
 	}
-	var now server.Status
+	var now httpapi.Status
 	err = json.Unmarshal(body, &now)
 	if bounds := len(now.Latency.BoundsS); err != nil || len(now.Latency.Counts) != bounds+1 || bounds == 0 {
 		return nil, fmt.Errorf("%w: what answers there is no weir of this version: %w", errNoStatus, cmp.Or(err, errNoStatus))

@@ -14,7 +14,7 @@ import (
 
 	"github.com/weir-project/weir/internal/weirproc"
 	"github.com/weir-project/weir/raftstore"
-	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/httpapi"
 )
 
 func TestMain(m *testing.M) { os.Exit(weirproc.Main(m)) }
@@ -45,19 +45,19 @@ func TestTopGoesOn(t *testing.T) {
 }
 
 func TestTopRatesAndTimes(t *testing.T) {
-	at := func(nowMs, allowed int64, counts ...int64) *server.Status {
-		return &server.Status{NowMs: nowMs, Allowed: allowed, Latency: server.LatencyStatus{BoundsS: []float64{1e-6, 2e-3}, Counts: counts}}
+	at := func(nowMs, allowed int64, counts ...int64) *httpapi.Status {
+		return &httpapi.Status{NowMs: nowMs, Allowed: allowed, Latency: httpapi.LatencyStatus{BoundsS: []float64{1e-6, 2e-3}, Counts: counts}}
 	}
 	first, second := at(1000, 10, 5, 5, 0), at(3000, 30, 5, 14, 1)
 	v := view{"x", second, first, first}
-	allowed := func(s *server.Status) int64 { return s.Allowed }
+	allowed := func(s *httpapi.Status) int64 { return s.Allowed }
 	require.Equal(t, 10.0, v.rate(allowed))
 	require.Equal(t, "2ms > 2ms", v.quantile(.5)+" "+v.quantile(.99), "of what was gained")
 	require.Equal(t, "1µs", (&view{"x", first, nil, nil}).quantile(.5), "of all, at first")
 	require.Equal(t, "-", perSecond((&view{"x", first, nil, nil}).rate(allowed)))
 	require.Equal(t, 5.0, (&view{"x", at(3000, 10), first, first}).grew(first, 99, 10), "begun anew")
 	cluster := *second
-	cluster.Cluster = &server.ClusterStatus{Nodes: []server.NodeStatus{{ID: "a", Role: "follower", Up: true, Lag: 7, ClockAheadMs: -3, Addr: "h:1"}}}
+	cluster.Cluster = &httpapi.ClusterStatus{Nodes: []httpapi.NodeStatus{{ID: "a", Role: "follower", Up: true, Lag: 7, ClockAheadMs: -3, Addr: "h:1"}}}
 	text := squeezed((&view{"x", &cluster, nil, nil}).text())
 	require.Contains(t, text, "NO LEADER")
 	cluster.Cluster.Self, cluster.Cluster.StaleMs = "a", 1500

@@ -8,14 +8,14 @@ import (
 	"github.com/weir-project/weir/internal/cli/cmdline"
 	"github.com/weir-project/weir/internal/cli/remote"
 	"github.com/weir-project/weir/internal/cli/terminal"
-	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/httpapi"
 )
 
 // view is a status and earlier ones to compare it with, each nil at the first look.
 type view struct {
 	at        string
-	now, last *server.Status
-	since     *server.Status // the oldest of the last Window
+	now, last *httpapi.Status
+	since     *httpapi.Status // the oldest of the last Window
 }
 
 // text is the whole view, for a reader that is no screen.
@@ -31,8 +31,8 @@ func (v *view) text() string {
 // head is what there is once: a line each, its name first.
 func (v *view) head() []string {
 	n := v.now
-	allowed := v.rate(func(s *server.Status) int64 { return s.Allowed })
-	denied := v.rate(func(s *server.Status) int64 { return s.Limited })
+	allowed := v.rate(func(s *httpapi.Status) int64 { return s.Allowed })
+	denied := v.rate(func(s *httpapi.Status) int64 { return s.Limited })
 	return []string{
 		fmt.Sprintf("weir      %s at %s, up %v, %s",
 			n.Version, v.at, time.Duration(n.UptimeS)*time.Second, v.leaderText()),
@@ -55,7 +55,7 @@ func (v *view) covers() string {
 }
 
 // between is the time from one status to another, in whole seconds.
-func between(from, to *server.Status) string {
+func between(from, to *httpapi.Status) string {
 	return fmt.Sprintf("%d s", max(1, (to.NowMs-from.NowMs+500)/1000))
 }
 
@@ -82,7 +82,7 @@ func (v *view) nodes() []string {
 }
 
 // rate is how much a counter grew a second; -1 when it is not known yet.
-func (v *view) rate(of func(*server.Status) int64) float64 {
+func (v *view) rate(of func(*httpapi.Status) int64) float64 {
 	if v.last == nil {
 		return -1
 	}
@@ -91,7 +91,7 @@ func (v *view) rate(of func(*server.Status) int64) float64 {
 
 // grew is how much a counter grew a second since an earlier status; one that began anew
 // grew from 0.
-func (v *view) grew(since *server.Status, from, to int64) float64 {
+func (v *view) grew(since *httpapi.Status, from, to int64) float64 {
 	seconds := float64(v.now.NowMs-since.NowMs) / 1000
 	if to < from {
 		from = 0
@@ -143,7 +143,7 @@ func seconds(s float64) string {
 	return d.Round(max(d/100, 100)).String()
 }
 
-func boundText(m *server.MemoryStatus) string {
+func boundText(m *httpapi.MemoryStatus) string {
 	if m.Max == 0 {
 		return cmdline.BytesText(uint64(m.Used)) + " without a bound"
 	}

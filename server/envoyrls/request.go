@@ -1,0 +1,201 @@
+package envoyrls
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/rlspb"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/service"
+)
+
+const (
+	// wholeKey is what counts for a descriptor that tells no requests apart.
+	wholeKey = "all"
+	// overrideKey begins the keys of limiters whose limit a descriptor brings along.
+	overrideKey = "rls|"
+	// priorityEntry is the key of an entry that tells the priority of a request, and no policy and no key.
+	// Only Envoy's configuration chooses keys of entries, and where their values come from.
+	priorityEntry = "weir_priority"
+	// rlsKeyBytes bounds a key that is not hashed: with overrideKey and a policy's name
+	// before it, it is still one.
+	rlsKeyBytes = 256
+	// rlsHashBytes of SHA-256 stand for a key that is too long, rlsNameBytes end a name
+	// that is: names come from a configuration, keys from whoever sends requests.
+	rlsHashBytes = 16
+	rlsNameBytes = 4
+)
+
+// namingEntries are the keys of entries whose values are words of Envoy's configuration:
+// generic_key, header_value_match and query_parameter_value_match.
+var namingEntries = map[string]bool{"generic_key": true, "header_match": true, "query_match": true}
+
+// rlsUnits are the units of limits and how long they are, as the reference service counts:
+// a month is 30 days, a year 365.
+var rlsUnits = map[rlspb.Unit]time.Duration{
+	rlspb.Unit_SECOND: time.Second, rlspb.Unit_MINUTE: time.Minute, rlspb.Unit_HOUR: time.Hour, rlspb.Unit_DAY: day,
+	rlspb.Unit_WEEK: 7 * day, rlspb.Unit_MONTH: 30 * day, rlspb.Unit_YEAR: 365 * day,
+}
+
+const day = 24 * time.Hour
+
+// rlsRequest is a call: a decision for each descriptor, in their order.
+type rlsRequest struct {
+	names []string // of the descriptors' policies
+	Ops   []engine.Op
+	ds    []engine.Decision
+}
+
+// ReadRLS reads a call. What is refused here Envoy may let through, so nothing is that a
+// client could bring about: only what Envoy's own configuration says.
+func ReadRLS(in *rlspb.Request) (*rlsRequest, error) {
+	n := len(in.Descriptors)
+	switch {
+	case len(in.Domain) == 0:
+		return nil, resp.Error("ERR the domain must not be empty")
+	case n == 0 || n > RlsMaxDescriptors:
+		return nil, resp.Error(fmt.Sprintf("ERR there must be 1 to %d descriptors, not %d", RlsMaxDescriptors, n))
+	}
+	from := rlsFrom(in.Descriptors)
+	q := &rlsRequest{names: make([]string, n), Ops: make([]engine.Op, n), ds: make([]engine.Decision, n)}
+	for i, d := range in.Descriptors {
+		entries, high := rlsPriority(d.Entries)
+		name, key := RlsPolicy(in.Domain, entries), RlsKey(entries)
+		op := engine.Op{Code: engine.OpCheck, Text: []byte(name), Key: []byte(key), Cost: rlsHits(in, d), High: high, From: from}
+		if d.Limit != nil {
+			if err := bringLimit(&op, name, key, d.Limit); err != nil {
+				return nil, err
+			}
+		}
+		q.names[i], q.Ops[i] = name, op
+	}
+	return q, nil
+}
+
+// remoteAddress is the key of the entry that an Envoy makes of its client's address.
+const remoteAddress = "remote_address"
+
+// rlsFrom returns the key of a block everywhere of the client's address, which holds for all
+// descriptors of a call; nil where no descriptor has the address.
+func rlsFrom(all []*rlspb.Descriptor) []byte {
+	for _, d := range all {
+		for _, e := range d.Entries {
+			if string(e.Key) != remoteAddress {
+				continue
+			}
+			if client, ok := arg.Client(string(e.Value)); ok {
+				return []byte(arg.AddressPrefix + client)
+			}
+		}
+	}
+	return nil
+}
+
+// rlsHits is the cost of a descriptor: its own where it has one, 0 to look only; else the
+// request's, of which 0 means 1.
+func rlsHits(in *rlspb.Request, d *rlspb.Descriptor) int64 {
+	if d.HitsAddend != nil {
+		return int64(min(d.HitsAddend.Value, engine.MaxUnits))
+	}
+	return int64(max(in.HitsAddend, 1))
+}
+
+// rlsPriority takes the priority out of the entries of a descriptor. The value may be a client's word, so
+// every value but high is normal, and none is an error.
+func rlsPriority(all []*rlspb.Entry) (others []*rlspb.Entry, high bool) {
+	for _, e := range all {
+		if string(e.Key) == priorityEntry {
+			high = strings.EqualFold(string(e.Value), "high")
+		} else {
+			others = append(others, e)
+		}
+	}
+	return others, high
+}
+
+// RlsPolicy names the policy of a descriptor: the domain and, of each entry, the word that
+// Envoy's configuration gave it.
+func RlsPolicy(domain []byte, entries []*rlspb.Entry) string {
+	words := [][]byte{domain}
+	for _, e := range entries {
+		word := e.Key
+		if namingEntries[string(e.Key)] {
+			word = e.Value
+		}
+		words = append(words, word)
+	}
+	name := strings.Map(policyRune, string(bytes.Join(words, []byte{':'})))
+	if len(name) > engine.MaxPolicyLen {
+		hash := Hashed(name, rlsNameBytes)
+		name = name[:engine.MaxPolicyLen-len(hash)-1] + "." + hash
+	}
+	return name
+}
+
+// Hashed stands for a text that is too long.
+func Hashed(text string, n int) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:n])
+}
+
+// policyRune is what stands for a character in the name of a policy.
+func policyRune(r rune) rune {
+	switch {
+	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune("-_.:", r):
+		return r
+	}
+	return '_'
+}
+
+// rlsEscapes keep several values apart in one key.
+var rlsEscapes = strings.NewReplacer("%", "%25", "|", "%7C")
+
+// RlsKey is who a descriptor is about: the values of its entries but those that name.
+func RlsKey(entries []*rlspb.Entry) string {
+	var values []string
+	for _, e := range entries {
+		if !namingEntries[string(e.Key)] {
+			values = append(values, arg.KeyOf(string(e.Value)))
+		}
+	}
+	key := wholeKey
+	switch len(values) {
+	case 0:
+	case 1:
+		key = values[0]
+	default:
+		for i := range values {
+			values[i] = rlsEscapes.Replace(values[i])
+		}
+		key = strings.Join(values, "|")
+	}
+	switch {
+	case key == "":
+		return service.AnonymousKey
+	case len(key) > rlsKeyBytes || engine.Reserved([]byte(key)):
+		return "#" + Hashed(key, rlsHashBytes)
+	}
+	return key
+}
+
+// bringLimit has a descriptor decided under the limit that it brings along, in windows of
+// the clock.
+func bringLimit(op *engine.Op, name, key string, l *rlspb.Override) error {
+	window, known := rlsUnits[l.Unit]
+	if !known {
+		return resp.Error("ERR the unit of a descriptor's limit must be SECOND, MINUTE, HOUR, DAY, WEEK, MONTH or YEAR, not " + l.Unit.String())
+	}
+	op.High = false // of policies
+	op.Code, op.Text, op.Key = engine.OpTake, nil, []byte(overrideKey+name+"|"+key)
+	op.Limit = engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Aligned, WindowNs: int64(window), Max: int64(l.RequestsPerUnit)}
+	if l.RequestsPerUnit == 0 { // nothing at all: more is asked for than there ever is
+		op.Limit.Max, op.Cost = 1, max(op.Cost, 2)
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+package httpapi
+
+import (
+	"sync"
+	"time"
+
+	"github.com/weir-project/weir/server/service"
+)
+
+// The page shows ten minutes. A page that was just opened has them, too, because the
+// server takes note of its counters all the time: 8 KB, and a look at them every three seconds.
+const (
+	HistoryEvery   = 3 * time.Second
+	HistorySamples = 200
+)
+
+// Sample is what /history.json tells of one moment: counters since the start, and what was then.
+type Sample struct {
+	NowMs   int64 `json:"now_ms"`
+	Allowed int64 `json:"allowed"`
+	Limited int64 `json:"limited"`
+	Memory  int64 `json:"memory"`
+	Keys    int64 `json:"keys"`
+}
+
+// history is a ring of the last samples.
+type history struct {
+	*service.Service
+
+	mu      sync.Mutex
+	samples []Sample // at most HistorySamples; the oldest is at next once it is full
+	next    int
+	closed  bool
+	ended   chan struct{}
+	running sync.WaitGroup
+}
+
+func NewHistory(s *service.Service) *history { return &history{Service: s, ended: make(chan struct{})} }
+
+// Start takes samples until close, unless that was called.
+func (h *history) Start() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.closed {
+		h.running.Go(h.run)
+	}
+}
+
+// Close ends it. When it returns, no sample is taken any more.
+func (h *history) Close() {
+	h.mu.Lock()
+	if !h.closed {
+		h.closed = true
+		close(h.ended)
+	}
+	h.mu.Unlock()
+	h.running.Wait()
+}
+
+func (h *history) run() {
+	tick := time.NewTicker(HistoryEvery)
+	defer tick.Stop()
+	for {
+		h.Add(h.sample())
+		select {
+		case <-h.ended:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (h *history) sample() Sample {
+	stats := h.Limiter.Stats()
+	s := Sample{NowMs: time.Now().UnixMilli(), Memory: stats.MemoryBytes, Keys: stats.Keys}
+	s.Allowed, s.Limited = h.Stats.Requests()
+	return s
+}
+
+func (h *history) Add(s Sample) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.samples) < HistorySamples {
+		h.samples = append(h.samples, s)
+		return
+	}
+	h.samples[h.next] = s
+	h.next = (h.next + 1) % HistorySamples
+}
+
+// All returns the samples, the oldest first.
+func (h *history) All() []Sample {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return append(append([]Sample{}, h.samples[h.next:]...), h.samples[:h.next]...)
+}

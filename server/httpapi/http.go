@@ -1,0 +1,129 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/weir-project/weir/server/metrics"
+	"github.com/weir-project/weir/server/service"
+)
+
+// The limits of the HTTP side, which probes, scrapers and a few people use.
+const (
+	// httpHeaderTimeout and httpReadTimeout bound how long a request may dribble in.
+	httpHeaderTimeout = 5 * time.Second
+	httpReadTimeout   = 10 * time.Second
+	// httpWriteTimeout bounds a reply: the metrics are a few kilobytes.
+	httpWriteTimeout = 10 * time.Second
+	// httpIdleTimeout outlasts the usual 15 s to 60 s between two scrapes, so that a
+	// scraper keeps its connection.
+	httpIdleTimeout = 2 * time.Minute
+	// MaxHeaderBytes is far more than a scraper sends.
+	MaxHeaderBytes = 8 << 10
+	// MaxConns bounds the connections. Probes and scrapers are few, and nobody
+	// needs a password to open one: without a bound they would take the file
+	// descriptors that clients and the store need.
+	MaxConns = 128
+	// httpScrapes bounds the scrapes that run at once: each counts every key.
+	httpScrapes = 4
+)
+
+// Server answers probes and scrapers beside a Server:
+//
+//	/livez    200 as long as the process answers at all
+//	/readyz   200 while the server takes clients, 503 once it drains; in a cluster
+//	          also 503 without a leader, and while the state is too old
+//	/metrics  Prometheus
+//	/         a page for people, for whom it has keys too: see forPeople
+//	/check    decisions for proxies, where Config.HTTPCheck allows them
+type Server struct {
+	Server *http.Server
+	conns  *webConns
+	check  *httpCheck // nil: off
+	// commands are those that people send from the page.
+	commands *pageCommander
+	Past     *history
+	probes   *probes
+}
+
+// New returns the HTTP side of s. Probes and metrics ask for no password: the
+// caller decides who can reach them. Who may use the check is CheckOff,
+// CheckProtected or CheckOpen.
+func New(s *service.Service, by Hand, check string) (*Server, error) {
+	if check != CheckOff && check != CheckProtected && check != CheckOpen {
+		return nil, fmt.Errorf("httpapi: HTTP check must be %s, %s or %s, not %q", CheckOff, CheckProtected, CheckOpen, check)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
+		WritePlain(w, http.StatusOK, "ok")
+	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics.NewRegistry(s), promhttp.HandlerOpts{
+		ErrorLog:            slog.NewLogLogger(s.Log.Handler(), slog.LevelError),
+		ErrorHandling:       promhttp.ContinueOnError,
+		MaxRequestsInFlight: httpScrapes,
+	}))
+	h := &Server{
+		check: newHTTPCheck(s, check), commands: &pageCommander{Service: s, hand: by}, Past: NewHistory(s),
+		probes: &probes{Service: s},
+	}
+	mux.HandleFunc("GET /readyz", h.probes.answer)
+	(&page{s, h.commands, h.Past}).handle(mux)
+	most, headerBytes := MaxConns, MaxHeaderBytes
+	if h.check != nil {
+		mux.Handle(checkPath, h.check)
+		mux.Handle(checkPath+"/", h.check)
+		most, headerBytes = CheckMaxConns, MaxCheckHeaderBytes
+	}
+	h.conns = NewWebConns(most, &s.Wire.EvictedHTTP)
+	h.Server = &http.Server{
+		ConnContext:       h.conns.Admit,
+		ConnState:         h.conns.Changed,
+		Handler:           h.conns.Serve(mux),
+		ReadHeaderTimeout: httpHeaderTimeout,
+		ReadTimeout:       httpReadTimeout,
+		WriteTimeout:      httpWriteTimeout,
+		IdleTimeout:       httpIdleTimeout,
+		MaxHeaderBytes:    headerBytes,
+		ErrorLog:          slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
+	}
+	return h, nil
+}
+
+// Ready reports whether /readyz answers 200.
+func (h *Server) Ready() bool { return h.probes.ready() }
+
+// Serve answers requests from ln until Close, and returns nil then.
+func (h *Server) Serve(ln net.Listener) error {
+	h.Past.Start()
+	err := h.Server.Serve(ln)
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// Close stops at once. When it returns no check and no command reaches the limiter any
+// more.
+func (h *Server) Close() error {
+	err := h.Server.Close()
+	h.Past.Close()
+	h.commands.close()
+	if h.check != nil {
+		h.check.close()
+	}
+	return err
+}
+
+func WritePlain(w http.ResponseWriter, status int, line string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, line+"\n")
+}

@@ -1,0 +1,165 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/service"
+)
+
+// readyWait is how long /readyz waits until this node has applied what was committed. A
+// ReadIndex takes a few round trips, and probes give up after a second by default.
+const readyWait = time.Second
+
+// probes answers who asks whether clients should be sent here.
+type probes struct {
+	*service.Service
+	asked ReadyProbe
+}
+
+// readiness is one line of /readyz.
+type readiness struct {
+	what string
+	ok   bool
+	said string
+}
+
+func (r readiness) String() string {
+	if r.ok {
+		return "[+]" + r.what + " " + r.said
+	}
+	return "[-]" + r.what + " " + r.said
+}
+
+// answer tells whether clients should be sent here.
+func (s *probes) answer(w http.ResponseWriter, _ *http.Request) {
+	switch {
+	case s.Replica != nil:
+		status, text := s.replicaReady()
+		WritePlain(w, status, text)
+	case s.Draining.Load():
+		WritePlain(w, http.StatusServiceUnavailable, "draining")
+	default:
+		WritePlain(w, http.StatusOK, "ok")
+	}
+}
+
+// ready reports whether /readyz answers 200.
+func (s *probes) ready() bool {
+	if s.Replica == nil {
+		return !s.Draining.Load()
+	}
+	status, _ := s.replicaReady()
+	return status == http.StatusOK
+}
+
+// replicaReady checks three things: this node serves as a member, there is a leader, and
+// this node has applied what was committed when it was asked.
+func (s *probes) replicaReady() (status int, text string) {
+	status = http.StatusOK
+	var lines []string
+	for _, r := range s.readiness() {
+		lines = append(lines, r.String())
+		if !r.ok {
+			status = http.StatusServiceUnavailable
+		}
+	}
+	return status, strings.Join(lines, "\n")
+}
+
+func (s *probes) readiness() []readiness {
+	t := s.Replica.Topology()
+	node := readiness{"node", true, "ok"}
+	switch {
+	case s.Draining.Load():
+		node = readiness{"node", false, "draining"}
+	case t.Member(t.Self) == nil:
+		node = readiness{"node", false, "not a member yet"}
+	}
+	leader := readiness{"leader", false, "none"}
+	if m := t.Member(t.Leader); m != nil {
+		leader = readiness{"leader", true, fmt.Sprintf("ok (%s)", t.Leader)}
+		if _, _, known := m.HostPort(); !known { // CLUSTER SLOTS could name nobody
+			leader = readiness{"leader", false, fmt.Sprintf("%s, whose address for clients is not known yet", t.Leader)}
+		}
+	}
+	return []readiness{node, leader, s.stateReady()}
+}
+
+// stateReady reports whether this node has applied what was committed when it was asked.
+func (s *probes) stateReady() readiness {
+	err := s.asked.Ask(s.Replica.ReadIndex, readyWait)
+	why := fmt.Sprintf("this node has not applied within %v what was committed", readyWait)
+	switch {
+	case err == nil:
+		return readiness{"state", true, "ok"}
+	case errors.Is(err, limiter.ErrClusterDown):
+		why = "no leader can be asked"
+	case !errors.Is(err, ErrNotApplied):
+		why = "the leader was not confirmed by a majority, or this node lags behind it"
+	}
+	return readiness{"state", false, fmt.Sprintf("may be %d ms old: %s", service.CeilMs(s.Replica.StaleFor()), why)}
+}
+
+// ReadyProbe shares a question among all probes. Anybody may ask /readyz, so one question
+// is under way at a time, and the next question serves all probes that arrived meanwhile.
+type ReadyProbe struct {
+	Mu      sync.Mutex
+	next    *probeRound // nil: no probe waits
+	Running bool
+}
+
+// probeRound is one question and the probes that wait for its answer.
+type probeRound struct {
+	done chan struct{}
+	err  error
+}
+
+var ErrNotApplied = errors.New("no answer in time")
+
+// Ask joins the next question, and waits at most wait for its answer.
+func (p *ReadyProbe) Ask(question func() error, wait time.Duration) error {
+	mine := p.join(question)
+	late := time.NewTimer(wait)
+	defer late.Stop()
+	select {
+	case <-mine.done:
+		return mine.err
+	case <-late.C:
+		return ErrNotApplied
+	}
+}
+
+func (p *ReadyProbe) join(question func() error) *probeRound {
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
+	if p.next == nil {
+		p.next = &probeRound{done: make(chan struct{})}
+	}
+	if !p.Running {
+		p.Running = true
+		go p.run(question)
+	}
+	return p.next
+}
+
+// run asks until no probe waits. Each question must bound its own time.
+func (p *ReadyProbe) run(question func() error) {
+	for r := p.take(); r != nil; r = p.take() {
+		r.err = question()
+		close(r.done)
+	}
+}
+
+func (p *ReadyProbe) take() *probeRound {
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
+	r := p.next
+	p.next, p.Running = nil, r != nil
+	return r
+}
