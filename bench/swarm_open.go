@@ -58,12 +58,12 @@ func (s *swarm) open(ctx context.Context, plan schedule, lag *hdr.Histogram, rec
 }
 
 func (s *swarm) openLoop(ctx context.Context, plan schedule, lag *hdr.Histogram, record func(int, time.Time, time.Time, tally)) error {
-	w, err := s.takeWires()
+	w, err := s.takeConns()
 	if err != nil {
 		return err
 	}
 	loop := openLoop{
-		ctx: ctx, wires: w, links: s.links, calls: make([]outstanding, len(s.links)),
+		ctx: ctx, poller: w, links: s.links, calls: make([]outstanding, len(s.links)),
 		ahead: min(maxAhead, 1+maxAheadInAll/len(s.links)), record: record, lag: lag,
 	}
 	return errors.Join(loop.run(plan, float64(s.pipeline)), w.close())
@@ -72,7 +72,7 @@ func (s *swarm) openLoop(ctx context.Context, plan schedule, lag *hdr.Histogram,
 // openLoop is one run of an open loop.
 type openLoop struct {
 	ctx    context.Context
-	wires  wires
+	poller connPoller
 	links  []*link
 	calls  []outstanding // by link
 	ahead  int           // pipelines that may be under way on a link
@@ -133,7 +133,7 @@ func (o *openLoop) send(i int, at time.Time) error {
 	calls.push(at, o.now)
 	o.under++
 	for rest := l.out.encoded; ; {
-		n, err := o.wires.write(i, rest)
+		n, err := o.poller.write(i, rest)
 		if rest = rest[n:]; err != nil || len(rest) == 0 {
 			return err
 		}
@@ -145,7 +145,7 @@ func (o *openLoop) send(i int, at time.Time) error {
 
 // take waits for answers, for d at most, and records them.
 func (o *openLoop) take(d time.Duration) error {
-	ready, err := o.wires.wait(min(max(d, 0), longestPause))
+	ready, err := o.poller.wait(min(max(d, 0), longestPause))
 	if err != nil {
 		return err
 	}

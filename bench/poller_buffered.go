@@ -9,35 +9,35 @@ import (
 	"time"
 )
 
-// spooled are wires of any connections: a goroutine each reads for who takes it.
-type spooled struct {
+// bufferedConns polls connections of any kind: a goroutine for each reads ahead into a buffer.
+type bufferedConns struct {
 	conns   []net.Conn
-	spools  []spool
-	arrived chan int // whose spool was filled
+	buffers []readBuffer
+	arrived chan int // whose buffer was filled
 	filled  []int    // those that were, unless full says otherwise
 	readers sync.WaitGroup
 }
 
-var _ wires = (*spooled)(nil)
+var _ connPoller = (*bufferedConns)(nil)
 
-// spool is what was read from a connection. While it is full its reader leaves it alone.
-type spool struct {
+// readBuffer holds what was read from a connection. While it is full its reader leaves it alone.
+type readBuffer struct {
 	unread  []byte
 	err     error // behind it
 	full    bool
 	emptied chan struct{}
 }
 
-// spoolBytes are some hundred answers.
-const spoolBytes = 16 << 10
+// bufferBytes are some hundred answers.
+const bufferBytes = 16 << 10
 
-func newSpooled(conns []net.Conn) *spooled {
-	s := &spooled{conns: conns, spools: make([]spool, len(conns)), arrived: make(chan int, len(conns))}
+func newBuffered(conns []net.Conn) *bufferedConns {
+	s := &bufferedConns{conns: conns, buffers: make([]readBuffer, len(conns)), arrived: make(chan int, len(conns))}
 	for i, conn := range conns {
-		one := &s.spools[i]
+		one := &s.buffers[i]
 		one.emptied = make(chan struct{}, 1)
 		s.readers.Go(func() {
-			buf := make([]byte, spoolBytes)
+			buf := make([]byte, bufferBytes)
 			for more := true; more && one.err == nil; _, more = <-one.emptied {
 				n, err := conn.Read(buf)
 				one.unread, one.err = buf[:n], err
@@ -48,8 +48,8 @@ func newSpooled(conns []net.Conn) *spooled {
 	return s
 }
 
-func (s *spooled) wait(d time.Duration) ([]int, error) {
-	s.filled = slices.DeleteFunc(s.filled, func(i int) bool { return !s.spools[i].full })
+func (s *bufferedConns) wait(d time.Duration) ([]int, error) {
+	s.filled = slices.DeleteFunc(s.filled, func(i int) bool { return !s.buffers[i].full })
 	if len(s.filled) == 0 && d > 0 {
 		late := time.NewTimer(d)
 		defer late.Stop()
@@ -69,13 +69,13 @@ func (s *spooled) wait(d time.Duration) ([]int, error) {
 	}
 }
 
-func (s *spooled) fill(i int) {
-	s.spools[i].full = true
+func (s *bufferedConns) fill(i int) {
+	s.buffers[i].full = true
 	s.filled = append(s.filled, i)
 }
 
-func (s *spooled) read(i int, b []byte) (int, error) {
-	one := &s.spools[i]
+func (s *bufferedConns) read(i int, b []byte) (int, error) {
+	one := &s.buffers[i]
 	if !one.full {
 		return 0, errNotYet
 	}
@@ -92,7 +92,7 @@ func (s *spooled) read(i int, b []byte) (int, error) {
 	return n, nil
 }
 
-func (s *spooled) write(i int, b []byte) (int, error) {
+func (s *bufferedConns) write(i int, b []byte) (int, error) {
 	if err := s.conns[i].SetWriteDeadline(time.Now().Add(longestPause)); err != nil {
 		return 0, err
 	}
@@ -103,11 +103,11 @@ func (s *spooled) write(i int, b []byte) (int, error) {
 	return n, err
 }
 
-func (s *spooled) close() error {
+func (s *bufferedConns) close() error {
 	var errs []error
 	for i, conn := range s.conns {
 		errs = append(errs, conn.Close())
-		close(s.spools[i].emptied)
+		close(s.buffers[i].emptied)
 	}
 	s.readers.Wait()
 	return errors.Join(errs...)

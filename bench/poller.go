@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// wires are the connections of an open loop. One thread serves them all: one that sends and
+// connPoller polls the connections of an open loop. One thread serves them all: one that sends and
 // others that it wakes to receive cost a quarter more, and wait for each other and for the
 // server's where processors are few, which shows in all percentiles.
-type wires interface {
+type connPoller interface {
 	// wait waits for d, or until some connections have something to read, and returns their
 	// numbers. They are valid until the next wait. It may return early.
 	wait(d time.Duration) ([]int, error)
@@ -22,22 +22,22 @@ type wires interface {
 
 var errNotYet = errors.New("nothing has come yet")
 
-// takeWires makes the links' connections wires: the links only read from now on.
-func (s *swarm) takeWires() (wires, error) {
-	w, err := newWires(mapOf(s.links, func(l *link) net.Conn { return l.conn }))
+// takeConns hands the connections to a poller: the links only read from now on.
+func (s *swarm) takeConns() (connPoller, error) {
+	w, err := newConnPoller(mapOf(s.links, func(l *link) net.Conn { return l.conn }))
 	if err != nil {
 		return nil, err
 	}
 	for i, l := range s.links {
-		l.conn, l.in.in = nil, wire{w, i}
+		l.conn, l.in.in = nil, polledConn{w, i}
 	}
 	return w, nil
 }
 
-// wire is one of them, to read from.
-type wire struct {
-	all wires
-	i   int
+// polledConn is one of them, to read from.
+type polledConn struct {
+	poller connPoller
+	i      int
 }
 
-func (w wire) Read(b []byte) (int, error) { return w.all.read(w.i, b) }
+func (c polledConn) Read(b []byte) (int, error) { return c.poller.read(c.i, b) }

@@ -10,14 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// wiresOf are all kinds of wires.
-var wiresOf = map[string]func([]net.Conn) (wires, error){
-	"of this system": newWires,
-	"spooled":        func(conns []net.Conn) (wires, error) { return newSpooled(conns), nil },
+// pollersOf are all kinds of pollers.
+var pollersOf = map[string]func([]net.Conn) (connPoller, error){
+	"of this system": newConnPoller,
+	"buffered":       func(conns []net.Conn) (connPoller, error) { return newBuffered(conns), nil },
 }
 
-// wired are wires to peers over TCP.
-func wired(t *testing.T, count int, of func([]net.Conn) (wires, error)) (w wires, peers []net.Conn) {
+// pollerOfPeers polls connections to peers over TCP.
+func pollerOfPeers(t *testing.T, count int, of func([]net.Conn) (connPoller, error)) (w connPoller, peers []net.Conn) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer ln.Close()
@@ -35,8 +35,8 @@ func wired(t *testing.T, count int, of func([]net.Conn) (wires, error)) (w wires
 	return w, peers
 }
 
-// await waits until some wires have something.
-func await(t *testing.T, w wires) []int {
+// await waits until some connections have something.
+func await(t *testing.T, w connPoller) []int {
 	for range 1000 {
 		ready, err := w.wait(longestPause)
 		require.NoError(t, err)
@@ -49,9 +49,9 @@ func await(t *testing.T, w wires) []int {
 }
 
 func TestWiresTellWhoHasSomething(t *testing.T) {
-	for name, of := range wiresOf {
+	for name, of := range pollersOf {
 		t.Run(name, func(t *testing.T) {
-			w, peers := wired(t, 3, of)
+			w, peers := pollerOfPeers(t, 3, of)
 			ready, err := w.wait(0)
 			require.NoError(t, err)
 			require.Empty(t, ready)
@@ -85,9 +85,9 @@ func TestWiresTellWhoHasSomething(t *testing.T) {
 }
 
 func TestWiresWriteWhatIsTaken(t *testing.T) {
-	for name, of := range wiresOf {
+	for name, of := range pollersOf {
 		t.Run(name, func(t *testing.T) {
-			w, peers := wired(t, 1, of)
+			w, peers := pollerOfPeers(t, 1, of)
 			sent := bytes.Repeat([]byte("0123456789abcdef"), 1<<20)
 			rest := sent
 			for {
@@ -115,9 +115,9 @@ func TestWiresWriteWhatIsTaken(t *testing.T) {
 }
 
 func TestWiresWaitAsLongAsTold(t *testing.T) {
-	for name, of := range wiresOf {
+	for name, of := range pollersOf {
 		t.Run(name, func(t *testing.T) {
-			w, _ := wired(t, 1, of)
+			w, _ := pollerOfPeers(t, 1, of)
 			started, waits := time.Now(), 0
 			for ; time.Since(started) < longestPause; waits++ {
 				ready, err := w.wait(longestPause - time.Since(started))

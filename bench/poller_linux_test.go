@@ -13,7 +13,7 @@ import (
 // half as many as a process may open.
 func TestWiresNeedFewMoreDescriptors(t *testing.T) {
 	const count, few = 100, 20
-	w, _ := wired(t, count, func(conns []net.Conn) (wires, error) {
+	w, _ := pollerOfPeers(t, count, func(conns []net.Conn) (connPoller, error) {
 		var limit unix.Rlimit
 		require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
 		open, err := os.ReadDir("/proc/self/fd")
@@ -22,7 +22,7 @@ func TestWiresNeedFewMoreDescriptors(t *testing.T) {
 		low.Cur = uint64(len(open) + few)
 		require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &low))
 		defer func() { require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)) }()
-		return newWires(conns)
+		return newConnPoller(conns)
 	})
 	require.NoError(t, w.close())
 }

@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newWires serves connections of the system's from this thread alone, which is changed
+// newConnPoller serves connections of the system's from this thread alone, which is changed
 // for it, and all others like everywhere.
-func newWires(conns []net.Conn) (wires, error) {
+func newConnPoller(conns []net.Conn) (connPoller, error) {
 	for _, conn := range conns {
 		if _, ok := conn.(syscall.Conn); !ok {
-			return newSpooled(conns), nil
+			return newBuffered(conns), nil
 		}
 	}
-	p, err := newPolled(conns)
+	p, err := newEpoll(conns)
 	if err != nil {
 		return nil, errors.Join(err, p.close())
 	}
@@ -28,9 +28,9 @@ func newWires(conns []net.Conn) (wires, error) {
 	return p, nil
 }
 
-// polled are wires that the Go runtime knows nothing of: for each answer it would wake a
+// epollConns polls connections that the Go runtime knows nothing of: for each answer it would wake a
 // thread, and that one another.
-type polled struct {
+type epollConns struct {
 	epoll  int
 	poll   [1]unix.PollFd // of epoll
 	fds    []int
@@ -38,15 +38,15 @@ type polled struct {
 	ready  []int
 }
 
-var _ wires = (*polled)(nil)
+var _ connPoller = (*epollConns)(nil)
 
-// newPolled takes connections over. It returns what is to be closed with an error, too.
-func newPolled(conns []net.Conn) (*polled, error) {
+// newEpoll takes connections over. It returns what is to be closed with an error, too.
+func newEpoll(conns []net.Conn) (*epollConns, error) {
 	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
-		return &polled{epoll: -1}, fmt.Errorf("epoll_create1: %w", err)
+		return &epollConns{epoll: -1}, fmt.Errorf("epoll_create1: %w", err)
 	}
-	p := &polled{epoll: epoll, events: make([]unix.EpollEvent, len(conns))}
+	p := &epollConns{epoll: epoll, events: make([]unix.EpollEvent, len(conns))}
 	p.poll[0] = unix.PollFd{Fd: int32(epoll), Events: unix.POLLIN}
 	for i, conn := range conns {
 		fd, err := detach(conn)
@@ -79,7 +79,7 @@ func detach(conn net.Conn) (fd int, err error) {
 
 // wait waits by ppoll: epoll_wait counts in milliseconds, and epoll_pwait2 is not
 // everywhere.
-func (p *polled) wait(d time.Duration) ([]int, error) {
+func (p *epollConns) wait(d time.Duration) ([]int, error) {
 	if d > 0 {
 		limit := unix.NsecToTimespec(int64(d))
 		if _, err := unix.Ppoll(p.poll[:], &limit, nil); err != nil && err != unix.EINTR {
@@ -97,7 +97,7 @@ func (p *polled) wait(d time.Duration) ([]int, error) {
 	return p.ready, nil
 }
 
-func (p *polled) read(i int, b []byte) (int, error) {
+func (p *epollConns) read(i int, b []byte) (int, error) {
 	n, err := unix.Read(p.fds[i], b)
 	switch {
 	case err == unix.EAGAIN || err == unix.EINTR:
@@ -110,7 +110,7 @@ func (p *polled) read(i int, b []byte) (int, error) {
 	return n, nil
 }
 
-func (p *polled) write(i int, b []byte) (int, error) {
+func (p *epollConns) write(i int, b []byte) (int, error) {
 	n, err := unix.Write(p.fds[i], b)
 	switch {
 	case err == unix.EAGAIN || err == unix.EINTR:
@@ -121,7 +121,7 @@ func (p *polled) write(i int, b []byte) (int, error) {
 	return n, nil
 }
 
-func (p *polled) close() error {
+func (p *epollConns) close() error {
 	var errs []error
 	for _, fd := range p.fds {
 		errs = append(errs, unix.Close(fd))
