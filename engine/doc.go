@@ -1,11 +1,24 @@
-// Package engine decides: it holds the state of every limiter in a sharded
-// table in memory and the algorithms that turn (state, time, request) into
-// (state, decision).
+// Package engine decides: it holds the state of every limiter in a sharded table in memory,
+// and the algorithms that turn (state, time, request) into (state, decision).
 //
-// The package is pure. It reads no clock, opens no file or socket and logs
-// nothing; the time of a decision is handed in as a Stamp. The same operations
-// with the same stamps give the same answers and the same state, on any
-// machine, with any number of shards, in batches of any size.
+// The package is pure. It reads no clock, opens no file or socket and logs nothing; the
+// caller passes the time of a decision as a Stamp. The same operations with the same stamps
+// give the same answers and the same state, on any machine, with any number of shards, in
+// batches of any size.
+//
+// # Parts
+//
+// A Table routes an operation to the shards of its keys (routing.go), locks them (batch.go),
+// and carries it out (do.go). Each algorithm is a file of functions on the store of a shard:
+// bucket.go, fixed.go, slidingcounter.go, sliding.go, concurrency.go, strike.go, counter.go;
+// take.go has what they share. A check decides under all limits of its policies (check.go,
+// checkanswer.go), a hold keeps what a check took (hold.go), and denials.go answers what a
+// leader may deny without a log entry. Policies (policy.go, policyset.go, policycodec.go) know
+// no table; the policy book of a table does (policybook.go).
+//
+// Below it, package store keeps the entries of a shard, evicts and stores them, in the pages
+// of package arena. Packages unitlog, leases and script keep the longer states; rule and
+// calendar say what limits and windows are. imports_test.go lists who may import whom.
 //
 // # What it promises
 //
@@ -28,10 +41,10 @@
 //     nothing but by OpForget, and compaction changes nothing that can be observed.
 //   - A hold takes its units when it is made and gives back, at its end or before, at
 //     most what still counts of them: no sequence of holds lets through more than the
-//     limit. When the end is noticed does not matter, and holds are never given up for room.
-//   - Memory is bounded. What is given up at the bound is the entry nearest to idle
-//     of a few looked at; which ones depends on the hash seed of the process, so two
-//     tables do not give up the same.
+//     limit. When the table notices the end does not matter, and holds are never evicted.
+//   - Memory is bounded. At the bound the table evicts the entry nearest to idle of a few
+//     that it looks at. Which entries these are depends on the hash seed of the process, so
+//     two tables do not evict the same.
 //   - The table holds no pointer per key: entries live in pages of bytes, found
 //     through an index of 32-bit references, so the garbage collector has little
 //     to follow. One token bucket costs at most 64 bytes with a 15-byte key, one
