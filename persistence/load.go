@@ -184,9 +184,10 @@ type stored struct {
 
 // changes hands out the changes of a block, each until the next is asked for.
 func (b stored) changes(each func(engine.Change) error) error {
-	r, ok := newBlockReader(b.bytes), true
+	r := newBlockReader(b.bytes)
 	for len(r.rest) > 0 {
 		var c engine.Change
+		var ok bool
 		if b.kind >= shortBlock {
 			c, ok = r.next()
 		} else {

@@ -23,8 +23,6 @@ import (
 type peers struct {
 	*host
 	group groupView
-	// newest is the newest form of entries that this node can read.
-	newest byte
 
 	mu      sync.Mutex
 	nodes   map[string]*peerNode // by id
