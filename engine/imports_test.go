@@ -124,8 +124,8 @@ var walls = []wall{
 	{"policyfile", "engine internal/nearest limiter server server/policytext",
 		"reads policies from a file with the parser of the commands"},
 	{"raftstore",
-		"engine internal/faults internal/guards latency limiter persistence raftstore/internal/... " +
-			"raftstore/peer raftstore/wallog raftstore/wire",
+		"engine internal/faults limiter persistence raftstore/internal/... raftstore/peer " +
+			"raftstore/wallog raftstore/wire",
 		"replicates the engine; protocols are built on it"},
 	{"raftstore/internal/calls",
 		"raftstore/internal/failure",
@@ -133,21 +133,54 @@ var walls = []wall{
 	{"raftstore/internal/consensus",
 		"raftstore/internal/failure raftstore/internal/identity",
 		"asks the Raft library what the parts of a group want to know"},
+	{"raftstore/internal/divergence",
+		"raftstore/internal/calls raftstore/internal/consensus raftstore/internal/failure " +
+			"raftstore/internal/fsm raftstore/internal/host raftstore/internal/timers raftstore/peer",
+		"finds the node whose results differ from those of a majority"},
 	{"raftstore/internal/failure",
 		"limiter persistence",
 		"names the errors of a node, and says whether it may start again"},
+	{"raftstore/internal/format",
+		"engine raftstore/internal/consensus raftstore/internal/failure raftstore/internal/fsm " +
+			"raftstore/internal/host raftstore/wire",
+		"agrees with all members on the form of entries"},
 	{"raftstore/internal/fsm",
 		"engine internal/faults internal/guards persistence raftstore/internal/consensus " +
 			"raftstore/internal/failure raftstore/internal/identity raftstore/internal/images " +
 			"raftstore/internal/raftlog raftstore/wire",
 		"applies the log to the table: a pure function of its entries"},
+	{"raftstore/internal/host",
+		"engine internal/faults limiter persistence raftstore/internal/calls " +
+			"raftstore/internal/failure raftstore/internal/identity raftstore/internal/logging " +
+			"raftstore/internal/raftlog raftstore/internal/timers raftstore/peer raftstore/wallog " +
+			"raftstore/wire",
+		"holds what belongs to the process and not to a group"},
 	{"raftstore/internal/identity",
 		"internal/guards persistence raftstore/internal/failure raftstore/peer",
 		"says which node a data directory belongs to"},
 	{"raftstore/internal/images",
 		"internal/faults internal/guards persistence",
 		"finds the snapshots of the Raft library in images"},
+	{"raftstore/internal/leadership",
+		"engine internal/faults internal/guards limiter persistence raftstore/internal/consensus " +
+			"raftstore/internal/failure raftstore/internal/fsm raftstore/internal/host " +
+			"raftstore/internal/identity raftstore/internal/queue raftstore/internal/quorum " +
+			"raftstore/internal/raftlog raftstore/internal/timers raftstore/wire",
+		"leads: keeps the clock that stamps entries, and hands over"},
 	{"raftstore/internal/logging", "", "passes on what the Raft library logs"},
+	{"raftstore/internal/membership",
+		"internal/guards raftstore/internal/calls raftstore/internal/consensus " +
+			"raftstore/internal/failure raftstore/internal/format raftstore/internal/fsm " +
+			"raftstore/internal/host raftstore/internal/identity raftstore/internal/leadership " +
+			"raftstore/internal/timers raftstore/peer",
+		"joins a cluster, takes nodes in and removes them"},
+	{"raftstore/internal/pipeline",
+		"engine internal/faults internal/guards raftstore/internal/calls " +
+			"raftstore/internal/consensus raftstore/internal/failure raftstore/internal/format " +
+			"raftstore/internal/fsm raftstore/internal/host raftstore/internal/leadership " +
+			"raftstore/internal/queue raftstore/internal/quorum raftstore/internal/readindex " +
+			"raftstore/internal/timers raftstore/peer raftstore/wire",
+		"takes decisions through the log"},
 	{"raftstore/internal/queue",
 		"engine raftstore/internal/failure raftstore/peer raftstore/wire",
 		"gathers operations into batches until the pipeline takes them"},
@@ -157,10 +190,31 @@ var walls = []wall{
 	{"raftstore/internal/raftlog",
 		"latency persistence raftstore/internal/failure raftstore/internal/timers",
 		"ends the node at a write that fails, and notes when entries arrive"},
+	{"raftstore/internal/readindex",
+		"engine internal/faults internal/guards raftstore/internal/calls " +
+			"raftstore/internal/consensus raftstore/internal/failure raftstore/internal/fsm " +
+			"raftstore/internal/host raftstore/internal/leadership raftstore/internal/quorum " +
+			"raftstore/internal/raftlog raftstore/internal/timers raftstore/peer raftstore/wire",
+		"makes reads linearizable"},
+	{"raftstore/internal/recovery",
+		"persistence raftstore/internal/consensus raftstore/internal/failure " +
+			"raftstore/internal/fsm raftstore/internal/host raftstore/internal/identity " +
+			"raftstore/internal/images raftstore/internal/raftlog",
+		"brings a directory into the state that the Raft library starts from"},
+	{"raftstore/internal/snapshots",
+		"latency limiter persistence raftstore/internal/consensus raftstore/internal/failure " +
+			"raftstore/internal/fsm raftstore/internal/host raftstore/internal/leadership " +
+			"raftstore/internal/timers",
+		"decides when to take a snapshot"},
 	{"raftstore/internal/timers", "", "holds the periods that several parts share"},
 	{"raftstore/internal/transport",
 		"internal/faults raftstore/internal/images raftstore/internal/raftlog",
 		"guards the transport of the Raft library against its known defects"},
+	{"raftstore/internal/watchdog",
+		"raftstore/internal/consensus raftstore/internal/failure raftstore/internal/fsm " +
+			"raftstore/internal/host raftstore/internal/leadership raftstore/internal/raftlog " +
+			"raftstore/internal/timers",
+		"ends a node that is stuck"},
 	{"raftstore/peer", "internal/connlimit", "carries bytes between nodes and knows nothing of their meaning"},
 	{"raftstore/wallog", "persistence", "keeps Raft's log, in directories made as those of the state are"},
 	{"raftstore/wire", "engine", "encodes operations and decisions for other nodes"},

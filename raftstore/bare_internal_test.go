@@ -13,6 +13,8 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/persistence"
+	"github.com/weir-project/weir/raftstore/internal/host"
+	"github.com/weir-project/weir/raftstore/internal/leadership"
 	"github.com/weir-project/weir/raftstore/internal/logging"
 	"github.com/weir-project/weir/raftstore/internal/raftlog"
 )
@@ -49,28 +51,28 @@ func newBareNode(t *testing.T) *bareNode { return newBareNodeCalled(t, "a") }
 
 func newBareNodeCalled(t *testing.T, id string) *bareNode {
 	b := &bareNode{}
-	o := Options{
+	o := host.Options{
 		NodeID: id, RaftAddr: id + ":1", Secret: []byte("secret"), Heartbeat: 50 * time.Millisecond,
 		DataDir: "data", FS: vfs.NewMem(),
 		Logger:  slog.New(slog.NewTextHandler(&b.said, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		OnFatal: func(err error) { b.ended = append(b.ended, err) },
 	}
-	require.NoError(t, o.complete())
+	require.NoError(t, o.Complete())
 	require.NoError(t, o.FS.MkdirAll(o.DataDir, 0o700))
 	b.Node = newNode(o)
-	b.host.identity.NodeID = id
+	b.host.Identity.NodeID = id
 	store := raft.NewInmemStore()
-	b.group.logs = raftlog.Guard(store, b.host.fatal)
+	b.group.logs = raftlog.Guard(store, b.host.Fatal)
 	b.group.use(b.group.newMachine())
-	b.group.confirms.Self, b.group.confirms.Ask = id, b.host.peers.wake
+	b.group.confirms.Self, b.group.confirms.Ask = id, b.host.Peers.Wake
 	_, b.carrier = raft.NewInmemTransport(raft.ServerAddress(o.RaftAddr))
 	config := b.group.raftConfig()
-	config.Logger = logging.New(slog.New(slog.DiscardHandler), b.host.peers.expects)
+	config.Logger = logging.New(slog.New(slog.DiscardHandler), b.host.Peers.Expects)
 	var err error
 	b.group.raft.Raft, err = raft.NewRaft(config, b.group.machine, store, store, raft.NewInmemSnapshotStore(), b.carrier)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		b.host.cancel()
+		b.host.Cancel()
 		b.group.queue.Close()
 		require.NoError(t, b.group.raft.Shutdown().Error())
 	})
@@ -87,25 +89,25 @@ func (b *bareNode) configure(t *testing.T, ids ...string) {
 }
 
 // leads makes a node that is elected serve.
-func (b *bareNode) leads(t *testing.T) *leaderTerm {
+func (b *bareNode) leads(t *testing.T) *leadership.Term {
 	require.Eventually(t, func() bool { return b.group.raft.State() == raft.Leader }, 20*time.Second, time.Millisecond)
-	r := &leaderTerm{term: b.group.raft.CurrentTerm(), clock: persistence.StartClock(b.host.source, at(0))}
-	b.group.leadership.current.Store(r)
+	r := &leadership.Term{Number: b.group.raft.CurrentTerm(), Clock: persistence.StartClock(b.host.Source, at(0))}
+	b.group.leadership.Current.Store(r)
 	return r
 }
 
 // hear lets a member have said how it is.
 func (b *bareNode) hear(id string, index uint64, ago time.Duration) {
-	said := heard{status: status{NodeID: id, Index: index}, at: time.Now().Add(-ago)}
-	b.host.peers.nodes[id] = &peerNode{id: id, heard: said}
+	said := host.Heard{Status: host.Status{NodeID: id, Index: index}, At: time.Now().Add(-ago)}
+	b.host.Peers.Nodes[id] = &host.Peer{Id: id, Heard: said}
 }
 
 // keepImages gives a node a directory of images.
 func (b *bareNode) keepImages(t *testing.T) {
-	images, err := persistence.OpenImages(persistence.StoreOptions{Dir: "images", FS: b.host.options.FS})
+	images, err := persistence.OpenImages(persistence.StoreOptions{Dir: "images", FS: b.host.Options.FS})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, images.Close()) })
-	b.group.images, b.group.machine.Images, b.group.snapshots.images = images, images, images
+	b.group.images, b.group.machine.Images, b.group.snapshots.Images = images, images, images
 }
 
 // at returns a time in limiter time.

@@ -9,6 +9,8 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/calls"
 	"github.com/weir-project/weir/raftstore/internal/failure"
 	"github.com/weir-project/weir/raftstore/internal/images"
+	"github.com/weir-project/weir/raftstore/internal/membership"
+	"github.com/weir-project/weir/raftstore/internal/pipeline"
 	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/internal/transport"
 	"github.com/weir-project/weir/raftstore/peer"
@@ -31,24 +33,24 @@ func (n *Node) Waiting() int {
 }
 
 // Format is what the node writes entries in.
-func (n *Node) Format() int32 { return n.group.format.agreed.Load() }
+func (n *Node) Format() int32 { return n.group.format.Agreed.Load() }
 
 // AgreeOnFormat looks at once what to write entries in.
-func (n *Node) AgreeOnFormat() int32 { n.group.format.agreeOnFormat(); return n.Format() }
+func (n *Node) AgreeOnFormat() int32 { n.group.format.Agree(); return n.Format() }
 
 // Heard reports whether a member has said how it is.
-func (n *Node) Heard(id string) bool { _, ok := n.host.peers.last(id); return ok }
+func (n *Node) Heard(id string) bool { _, ok := n.host.Peers.Last(id); return ok }
 
 // Configuration is the entry of the newest committed configuration.
 func (n *Node) Configuration() uint64 { return n.group.machine.Configuration() }
 
 // GiveVote promotes a member that was seen in a configuration.
 func (n *Node) GiveVote(id, addr string, seen uint64) {
-	n.group.membership.giveVote(raft.Server{ID: raft.ServerID(id), Address: raft.ServerAddress(addr)}, seen)
+	n.group.membership.GiveVote(raft.Server{ID: raft.ServerID(id), Address: raft.ServerAddress(addr)}, seen)
 }
 
 // Ascend begins the reign of a leader once more.
-func (n *Node) Ascend() { n.group.leadership.becomeLeader() }
+func (n *Node) Ascend() { n.group.leadership.BecomeLeader() }
 
 // TransferBlindly has the Raft library hand leadership over, and does not wait.
 func (n *Node) TransferBlindly(id, addr string) {
@@ -56,20 +58,20 @@ func (n *Node) TransferBlindly(id, addr string) {
 }
 
 // Forwarded is how many batches of other nodes have no answer yet.
-func (n *Node) Forwarded() int64 { return n.group.pipeline.answering.Load() }
+func (n *Node) Forwarded() int64 { return n.group.pipeline.Answering.Load() }
 
 // QuietFor is how long nobody must have sent anything before a leader closes.
-const QuietFor = quietFor
+const QuietFor = pipeline.QuietFor
 
 // LeaderlessPause is how long a leader that cannot serve waits before it tries again.
 const LeaderlessPause = timers.LeaderlessPause
 
 // Dispute lets a node doubt its state, or not any more.
-func (n *Node) Dispute(doubt bool) { n.group.divergence.underWay.Store(doubt) }
+func (n *Node) Dispute(doubt bool) { n.group.divergence.UnderWay.Store(doubt) }
 
 // Confirm commits an entry without operations, on a leader.
 func (n *Node) Confirm() error {
-	r := n.group.leadership.current.Load()
+	r := n.group.leadership.Current.Load()
 	if r == nil {
 		return failure.ErrNotLeader
 	}
@@ -77,7 +79,7 @@ func (n *Node) Confirm() error {
 	if err != nil {
 		return err
 	}
-	if <-b.Done; b.Err == nil && n.group.raft.CurrentTerm() != r.term {
+	if <-b.Done; b.Err == nil && n.group.raft.CurrentTerm() != r.Number {
 		return failure.ErrTryAgain // another leader answered
 	}
 	return b.Err
@@ -112,30 +114,30 @@ func (n *Node) SendNewestImage(to string) (success bool, err error) {
 	}
 	defer stream.Close()
 	member := n.group.raft.Server(to)
-	self := n.group.transport.EncodePeer(raft.ServerID(n.host.options.NodeID), n.group.transport.LocalAddr())
+	self := n.group.transport.EncodePeer(raft.ServerID(n.host.Options.NodeID), n.group.transport.LocalAddr())
 	request := raft.InstallSnapshotRequest{
-		RPCHeader:       raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(n.host.options.NodeID), Addr: self},
+		RPCHeader:       raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(n.host.Options.NodeID), Addr: self},
 		SnapshotVersion: meta.Version, Term: n.group.raft.CurrentTerm(), Leader: self,
 		LastLogIndex: meta.Index, LastLogTerm: meta.Term, Size: meta.Size,
 		Configuration: raft.EncodeConfiguration(meta.Configuration), ConfigurationIndex: meta.ConfigurationIndex,
 	}
 	var response raft.InstallSnapshotResponse
-	carrier := transport.Transport{NetworkTransport: n.group.transport, Reach: n.host.reach}
+	carrier := transport.Transport{NetworkTransport: n.group.transport, Reach: n.host.Reach}
 	err = carrier.InstallSnapshot(member.ID, member.Address, &request, &response, stream)
 	return response.Success, err
 }
 
 // AskInAs asks the leader to take a node in that is not this one.
 func (n *Node) AskInAs(leader, id, addr string) error {
-	client := peer.NewClient(n.host.port, leader, "")
+	client := peer.NewClient(n.host.Port, leader, "")
 	defer client.Close()
-	request, err := json.Marshal(joining{
-		NodeID: id, RaftAddr: addr, Format: n.host.options.Format, KeepsPromises: true, Invited: true,
+	request, err := json.Marshal(membership.Joining{
+		NodeID: id, RaftAddr: addr, Format: n.host.Options.Format, KeepsPromises: true, Invited: true,
 	})
 	if err != nil {
 		return err
 	}
-	code, answer, err := client.Call(n.host.ctx, calls.Join, request)
+	code, answer, err := client.Call(n.host.Ctx, calls.Join, request)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/internal/fsm"
+	"github.com/weir-project/weir/raftstore/internal/leadership"
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
@@ -29,17 +30,17 @@ func TestNoClusterIsFoundedByFewerThanExpected(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newBareNode(t)
-			n.host.port = deafPort(t)
-			n.host.options.Join, n.host.options.Expect = c.join, c.expect
-			err := n.group.membership.tryJoin()
+			n.host.Port = deafPort(t)
+			n.host.Options.Join, n.host.Options.Expect = c.join, c.expect
+			err := n.group.membership.TryJoin()
 			if c.says == "" {
 				require.NoError(t, err)
-				require.False(t, n.group.membership.pristine())
+				require.False(t, n.group.membership.Pristine())
 				return
 			}
 			require.ErrorContains(t, err, c.says)
-			require.True(t, n.group.membership.pristine(), "it has founded nothing")
-			require.False(t, n.host.identity.WasInvited())
+			require.True(t, n.group.membership.Pristine(), "it has founded nothing")
+			require.False(t, n.host.Identity.WasInvited())
 		})
 	}
 }
@@ -47,13 +48,13 @@ func TestNoClusterIsFoundedByFewerThanExpected(t *testing.T) {
 // TestAClusterIsFoundedByItsFirstEntry: a leader whose entry is in no log does not serve.
 func TestAClusterIsFoundedByItsFirstEntry(t *testing.T) {
 	n := newBareNode(t)
-	r := &leaderTerm{term: 1, clock: persistence.StartClock(n.host.source, at(0))}
-	require.False(t, n.group.leadership.bootstrap(r), "it does not lead")
-	require.False(t, n.host.identity.HasCluster())
+	r := &leadership.Term{Number: 1, Clock: persistence.StartClock(n.host.Source, at(0))}
+	require.False(t, n.group.leadership.Bootstrap(r), "it does not lead")
+	require.False(t, n.host.Identity.HasCluster())
 	n.configure(t, "a")
 	r = n.leads(t)
-	require.True(t, n.group.leadership.bootstrap(r))
-	require.True(t, n.host.identity.HasCluster())
+	require.True(t, n.group.leadership.Bootstrap(r))
+	require.True(t, n.host.Identity.HasCluster())
 	require.Empty(t, n.ended)
 }
 
@@ -61,17 +62,17 @@ func TestAClusterIsFoundedByItsFirstEntry(t *testing.T) {
 func TestOnlyAMemberForCertainStopsAsking(t *testing.T) {
 	n := newBareNode(t)
 	n.configure(t, "a", "b")
-	require.Equal(t, "a:1", n.group.membership.believed())
-	require.False(t, n.group.membership.established(), "it knows of no committed configuration")
-	n.host.identity.Joined = true
-	require.False(t, n.group.membership.established())
+	require.Equal(t, "a:1", n.group.membership.Believed())
+	require.False(t, n.group.membership.Established(), "it knows of no committed configuration")
+	n.host.Identity.Joined = true
+	require.False(t, n.group.membership.Established())
 	n.group.machine.Committed.Store(&fsm.Configuration{Servers: n.group.raft.Servers()})
-	require.True(t, n.group.membership.established())
-	n.host.identity.Joined = false
-	require.False(t, n.group.membership.established())
-	n.host.identity.Joined = true
+	require.True(t, n.group.membership.Established())
+	n.host.Identity.Joined = false
+	require.False(t, n.group.membership.Established())
+	n.host.Identity.Joined = true
 	n.group.machine.Committed.Store(&fsm.Configuration{Servers: []raft.Server{{ID: "a", Address: "elsewhere:1"}}})
-	require.False(t, n.group.membership.established(), "others look for it elsewhere")
+	require.False(t, n.group.membership.Established(), "others look for it elsewhere")
 }
 
 // TestATestClockIsNoWallClock: nothing is noted of those.
@@ -79,9 +80,9 @@ func TestATestClockIsNoWallClock(t *testing.T) {
 	n := newBareNode(t)
 	n.configure(t, "a")
 	r := n.leads(t)
-	require.Contains(t, string(n.group.leadership.noteWalls(r)), `"a":`)
-	n.host.testClock = true
-	require.Empty(t, n.group.leadership.noteWalls(r))
+	require.Contains(t, string(n.group.leadership.NoteWalls(r)), `"a":`)
+	n.host.TestClock = true
+	require.Empty(t, n.group.leadership.NoteWalls(r))
 }
 
 // deafPort is a port from which no other node can be reached.

@@ -13,16 +13,26 @@ import (
 	"github.com/weir-project/weir/internal/faults"
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/internal/consensus"
+	"github.com/weir-project/weir/raftstore/internal/divergence"
 	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/format"
 	"github.com/weir-project/weir/raftstore/internal/fsm"
+	"github.com/weir-project/weir/raftstore/internal/host"
 	"github.com/weir-project/weir/raftstore/internal/identity"
 	"github.com/weir-project/weir/raftstore/internal/images"
+	"github.com/weir-project/weir/raftstore/internal/leadership"
 	"github.com/weir-project/weir/raftstore/internal/logging"
+	"github.com/weir-project/weir/raftstore/internal/membership"
+	"github.com/weir-project/weir/raftstore/internal/pipeline"
 	"github.com/weir-project/weir/raftstore/internal/queue"
 	"github.com/weir-project/weir/raftstore/internal/quorum"
 	"github.com/weir-project/weir/raftstore/internal/raftlog"
+	"github.com/weir-project/weir/raftstore/internal/readindex"
+	"github.com/weir-project/weir/raftstore/internal/recovery"
+	"github.com/weir-project/weir/raftstore/internal/snapshots"
 	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/internal/transport"
+	"github.com/weir-project/weir/raftstore/internal/watchdog"
 	"github.com/weir-project/weir/raftstore/wallog"
 	"github.com/weir-project/weir/raftstore/wire"
 )
@@ -35,7 +45,7 @@ const (
 // group is what belongs to one Raft group: the library and its log, the machine that applies
 // entries and its images, the queue, the leader's clock and ReadIndex. A host has one group.
 type group struct {
-	*host
+	*host.Host
 	raft      *consensus.Raft
 	machine   *fsm.FSM
 	images    *persistence.Images
@@ -47,53 +57,53 @@ type group struct {
 	queue     *queue.Queue
 	confirms  *quorum.Check
 
-	format     *format
-	divergence *divergence
-	leadership *leadership
-	reads      *reads
-	pipeline   *pipeline
-	membership *membership
-	snapshots  *snapshots
-	watchdog   *watchdog
+	format     *format.Format
+	divergence *divergence.Check
+	leadership *leadership.Leadership
+	reads      *readindex.Reads
+	pipeline   *pipeline.Pipeline
+	membership *membership.Membership
+	snapshots  *snapshots.Snapshots
+	watchdog   *watchdog.Watchdog
 }
 
 // newGroup makes the parts that need neither the disk nor the network. status describes the node.
-func newGroup(h *host, status func() status) *group {
+func newGroup(h *host.Host, status func() host.Status) *group {
 	g := &group{
-		host: h, raft: &consensus.Raft{Ended: make(chan struct{})},
-		queue: queue.New(h.options.MaxValueBytes), confirms: &quorum.Check{Stop: h.stop},
+		Host: h, raft: &consensus.Raft{Ended: make(chan struct{})},
+		queue: queue.New(h.Options.MaxValueBytes), confirms: &quorum.Check{Stop: h.Stop},
 		closeLogs: func() error { return nil }, ready: make(chan struct{}),
 	}
 	g.confirms.Term, g.confirms.Voters = g.raft.Term, g.raft.Voters
-	g.format = &format{host: h, raft: g.raft}
-	g.format.agreed.Store(wire.Oldest)
-	g.divergence = &divergence{host: h, raft: g.raft, found: make(chan fsm.Difference, 1)}
-	g.leadership = &leadership{host: h, raft: g.raft, queue: g.queue, confirms: g.confirms, status: status}
-	g.reads = &reads{
-		host: h, raft: g.raft, leadership: g.leadership, confirms: g.confirms, disputed: &g.divergence.underWay,
-		telling: make(chan struct{}, maxTelling), wake: make(chan struct{}, 1),
+	g.format = &format.Format{Host: h, Raft: g.raft}
+	g.format.Agreed.Store(wire.Oldest)
+	g.divergence = &divergence.Check{Host: h, Raft: g.raft, Found: make(chan fsm.Difference, 1)}
+	g.leadership = &leadership.Leadership{Host: h, Raft: g.raft, Queue: g.queue, Confirms: g.confirms, Status: status}
+	g.reads = &readindex.Reads{
+		Host: h, Raft: g.raft, Leadership: g.leadership, Confirms: g.confirms, Disputed: &g.divergence.UnderWay,
+		Telling: make(chan struct{}, readindex.MaxTelling), Wake: make(chan struct{}, 1),
 	}
-	g.pipeline = &pipeline{
-		host: h, raft: g.raft, queue: g.queue, confirms: g.confirms, leadership: g.leadership, reads: g.reads,
-		format: g.format, disputed: &g.divergence.underWay,
-		proposals: make(chan proposal, queue.MaxInFlight), evictions: newEvictions(),
+	g.pipeline = &pipeline.Pipeline{
+		Host: h, Raft: g.raft, Queue: g.queue, Confirms: g.confirms, Leadership: g.leadership, Reads: g.reads,
+		Format: g.format, Disputed: &g.divergence.UnderWay,
+		Proposals: make(chan pipeline.Proposal, queue.MaxInFlight), Evictions: pipeline.NewEvictions(),
 	}
-	g.membership = &membership{
-		host: h, raft: g.raft, leadership: g.leadership, format: g.format,
+	g.membership = &membership.Membership{
+		Host: h, Raft: g.raft, Leadership: g.leadership, Format: g.format,
 	}
-	g.snapshots = &snapshots{host: h, raft: g.raft, leadership: g.leadership, asked: make(chan chan error)}
-	g.watchdog = &watchdog{host: h, raft: g.raft, leadership: g.leadership}
+	g.snapshots = &snapshots.Snapshots{Host: h, Raft: g.raft, Leadership: g.leadership, Asked: make(chan chan error)}
+	g.watchdog = &watchdog.Watchdog{Host: h, Raft: g.raft, Leadership: g.leadership}
 	return g
 }
 
 // load brings up what the disk has. The inter-node port must not be open yet: it tells others
 // which cluster this is.
 func (g *group) load() error {
-	o := &g.options
-	g.confirms.Self, g.confirms.Ask = o.NodeID, g.peers.wake
+	o := &g.Options
+	g.confirms.Self, g.confirms.Ask = o.NodeID, g.Peers.Wake
 	var err error
 	g.images, err = persistence.OpenImages(persistence.StoreOptions{
-		Dir: o.FS.PathJoin(o.DataDir, identity.TableName), FS: o.FS, Logger: g.log, OnFatal: g.fatal,
+		Dir: o.FS.PathJoin(o.DataDir, identity.TableName), FS: o.FS, Logger: g.Log, OnFatal: g.Fatal,
 	})
 	if err != nil {
 		return err
@@ -101,10 +111,10 @@ func (g *group) load() error {
 	if err := g.openLog(); err != nil {
 		return err
 	}
-	if err := g.recovery().run(); err != nil {
+	if err := g.recovery().Run(); err != nil {
 		return err
 	}
-	if g.arrivals, err = raftlog.NoteArrivals(g.logs, g.source); err != nil {
+	if g.arrivals, err = raftlog.NoteArrivals(g.logs, g.Source); err != nil {
 		return err
 	}
 	g.use(g.newMachine())
@@ -114,66 +124,66 @@ func (g *group) load() error {
 
 // use gives all parts the machine, the log and the images.
 func (g *group) use(m *fsm.FSM) {
-	g.machine, g.format.machine, g.divergence.machine, g.leadership.machine, g.reads.machine = m, m, m, m, m
-	g.pipeline.machine, g.membership.machine, g.snapshots.machine, g.watchdog.machine = m, m, m, m
-	g.leadership.logs, g.reads.logs, g.watchdog.logs, g.snapshots.images = g.logs, g.logs, g.logs, g.images
+	g.machine, g.format.Machine, g.divergence.Machine, g.leadership.Machine, g.reads.Machine = m, m, m, m, m
+	g.pipeline.Machine, g.membership.Machine, g.snapshots.Machine, g.watchdog.Machine = m, m, m, m
+	g.leadership.Logs, g.reads.Logs, g.watchdog.Logs, g.snapshots.Images = g.logs, g.logs, g.logs, g.images
 }
 
-func (g *group) recovery() *recovery {
-	return &recovery{
-		host: g.host, logs: g.logs, images: g.images,
-		newMachine: g.newMachine, raftConfig: g.raftConfig, joined: g.membership.joined,
+func (g *group) recovery() *recovery.Recovery {
+	return &recovery.Recovery{
+		Host: g.Host, Logs: g.logs, Images: g.images,
+		NewMachine: g.newMachine, RaftConfig: g.raftConfig, Joined: g.membership.Joined,
 	}
 }
 
 func (g *group) newMachine() *fsm.FSM {
-	m := fsm.New(g.options.Table)
-	m.Source, m.Images, m.Faults, m.Newest = g.source, g.images, g.faults, g.options.Format
-	m.Answers, m.Fatal, m.Founded = g.queue.Answers, g.fatal, g.membership.joined
-	m.Differs, m.Reloaded, m.Reach = g.divergence.differs, g.reads.freshness.reset, g.reach
+	m := fsm.New(g.Options.Table)
+	m.Source, m.Images, m.Faults, m.Newest = g.Source, g.images, g.Faults, g.Options.Format
+	m.Answers, m.Fatal, m.Founded = g.queue.Answers, g.Fatal, g.membership.Joined
+	m.Differs, m.Reloaded, m.Reach = g.divergence.Differs, g.reads.Freshness.Reset, g.Reach
 	return m
 }
 
 func (g *group) openLog() error {
-	store := g.options.Log
+	store := g.Options.Log
 	if store == nil {
-		switch g.options.Durability {
+		switch g.Options.Durability {
 		case identity.Memory:
 			store = raft.NewInmemStore()
 		default:
-			dir := filepath.Join(g.options.DataDir, identity.LogName)
-			w, err := wallog.Open(dir, g.options.Durability == identity.Fsync && !g.faults.Has(faults.NoSync), logging.New(g.log, g.peers.expects))
+			dir := filepath.Join(g.Options.DataDir, identity.LogName)
+			w, err := wallog.Open(dir, g.Options.Durability == identity.Fsync && !g.Faults.Has(faults.NoSync), logging.New(g.Log, g.Peers.Expects))
 			if errors.Is(err, wal.ErrCorrupt) {
-				return fmt.Errorf("%w; this node does not start, and has changed nothing: %s", err, failure.DamageAdvice(g.alone()))
+				return fmt.Errorf("%w; this node does not start, and has changed nothing: %s", err, failure.DamageAdvice(g.Alone()))
 			} else if err != nil {
 				return err
 			}
 			g.closeLogs, store = w.Close, w
 		}
 	}
-	g.logs = raftlog.Guard(store, g.fatal)
+	g.logs = raftlog.Guard(store, g.Fatal)
 	g.logs.NewestImage = g.newestImage
 	return nil
 }
 
 func (g *group) openRaft() error {
 	g.transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		Stream:  g.port.Raft(g.options.RaftAddr, g.peers.idAt),
+		Stream:  g.Port.Raft(g.Options.RaftAddr, g.Peers.IdAt),
 		MaxPool: raftConns, MaxRPCsInFlight: oneAtATime,
-		Timeout: max(raftTimeouts*g.options.Heartbeat, minRaftTimeout),
-		Logger:  logging.New(g.log, g.peers.expects),
+		Timeout: max(raftTimeouts*g.Options.Heartbeat, minRaftTimeout),
+		Logger:  logging.New(g.Log, g.Peers.Expects),
 	})
-	g.reads.transport = g.transport
-	stuck := &transport.Gate{Logs: g.logs, Limit: g.options.Heartbeat / timers.StuckFraction, Stop: g.stop, Log: g.log}
-	var carrier raft.Transport = transport.Transport{NetworkTransport: g.transport, Gate: stuck, Reach: g.reach}
-	if g.faults.Has(faults.HeartbeatFastPath) {
+	g.reads.Transport = g.transport
+	stuck := &transport.Gate{Logs: g.logs, Limit: g.Options.Heartbeat / timers.StuckFraction, Stop: g.Stop, Log: g.Log}
+	var carrier raft.Transport = transport.Transport{NetworkTransport: g.transport, Gate: stuck, Reach: g.Reach}
+	if g.Faults.Has(faults.HeartbeatFastPath) {
 		carrier = g.transport
 	}
 	cache, err := raft.NewLogCache(cachedEntries, g.arrivals)
 	if err != nil {
 		return err
 	}
-	store := images.Store{Images: g.images, Faults: g.faults, Holds: g.holds}
+	store := images.Store{Images: g.images, Faults: g.Faults, Holds: g.holds}
 	g.raft.Raft, err = raft.NewRaft(g.raftConfig(), g.machine, cache, g.arrivals, store, carrier)
 	return err
 }
@@ -198,44 +208,44 @@ const (
 
 func (g *group) raftConfig() *raft.Config {
 	c := raft.DefaultConfig()
-	c.LocalID = raft.ServerID(g.options.NodeID)
-	c.HeartbeatTimeout, c.ElectionTimeout = g.options.Heartbeat, g.options.Heartbeat
+	c.LocalID = raft.ServerID(g.Options.NodeID)
+	c.HeartbeatTimeout, c.ElectionTimeout = g.Options.Heartbeat, g.Options.Heartbeat
 	// A leader that withheld its heartbeats for a moment must not resign before its
 	// followers may elect another. No promise depends on the leader lease: see quorumCheck.
-	c.LeaderLeaseTimeout = g.options.Heartbeat
-	c.CommitTimeout = min(c.CommitTimeout, g.options.Heartbeat/10)
+	c.LeaderLeaseTimeout = g.Options.Heartbeat
+	c.CommitTimeout = min(c.CommitTimeout, g.Options.Heartbeat/10)
 	c.MaxAppendEntries = maxAppendEntries
 	c.BatchApplyCh = true
 	c.ShutdownOnRemove = true
 	c.SnapshotThreshold = 1 << 62 // this package takes them, by bytes
-	c.TrailingLogs = maxTrailing
-	c.Logger = logging.New(g.log, g.peers.expects)
+	c.TrailingLogs = snapshots.MaxTrailing
+	c.Logger = logging.New(g.Log, g.Peers.Expects)
 	return c
 }
 
 // start sets the parts going.
 func (g *group) start() {
 	for _, task := range []func(){
-		g.pipeline.pump, g.pipeline.completeProposals, g.pipeline.followLeader, g.pipeline.evictWhenOver,
-		g.leadership.run, g.leadership.watchStalled, g.snapshots.snapshot, g.watchdog.watch,
-		g.divergence.checkDivergence, g.membership.promotions, g.membership.join, g.reads.run,
+		g.pipeline.Pump, g.pipeline.CompleteProposals, g.pipeline.FollowLeader, g.pipeline.EvictWhenOver,
+		g.leadership.Run, g.leadership.WatchStalled, g.snapshots.Run, g.watchdog.Run,
+		g.divergence.Run, g.membership.PromoteAll, g.membership.Join, g.reads.Run,
 	} {
-		g.tasks.Go(task)
+		g.Tasks.Go(task)
 	}
 }
 
 // housekeep does what is due a few times a second.
 func (g *group) housekeep() {
-	g.leadership.keepTime()
-	g.pipeline.expire()
-	g.peers.lookAtMembers()
-	g.format.agreeOnFormat()
+	g.leadership.KeepTime()
+	g.pipeline.Expire()
+	g.Peers.LookAtMembers()
+	g.format.Agree()
 }
 
 // collect forgets idle entries.
 func (g *group) collect() {
 	at := g.machine.LastStamp()
-	if g.faults.Has(faults.CollectEarly) {
+	if g.Faults.Has(faults.CollectEarly) {
 		at.NowNs += int64(time.Hour)
 	}
 	g.machine.Table.Load().Collect(at, collectPerShard)
@@ -243,21 +253,21 @@ func (g *group) collect() {
 
 // leave hands leadership over before the node closes, and answers what is under way.
 func (g *group) leave() {
-	g.leadership.resign()
-	g.pipeline.linger()
+	g.leadership.Resign()
+	g.pipeline.Linger()
 }
 
-// servers is part of groupView.
-func (g *group) servers() []raft.Server { return g.raft.Servers() }
+// Servers is part of groupView.
+func (g *group) Servers() []raft.Server { return g.raft.Servers() }
 
-// progress is part of groupView.
-func (g *group) progress() (applied, committed uint64) {
+// Progress is part of groupView.
+func (g *group) Progress() (applied, committed uint64) {
 	applied, _ = g.machine.Check()
 	return applied, g.raft.CommitIndex()
 }
 
-// confirm is part of groupView.
-func (g *group) confirm(ctx context.Context, id string, wake <-chan struct{}, askTerm func(context.Context) (uint64, error)) {
+// Confirm is part of groupView.
+func (g *group) Confirm(ctx context.Context, id string, wake <-chan struct{}, askTerm func(context.Context) (uint64, error)) {
 	g.confirms.Follow(ctx, id, wake, askTerm)
 }
 

@@ -28,9 +28,9 @@ func TestALeaderStopsServingAsItHandsOver(t *testing.T) {
 	from.leads(t)
 	require.NoError(t, from.group.raft.Barrier(time.Second).Error())
 	require.Eventually(t, func() bool {
-		return from.group.leadership.handOver(to.group.membership.server()) == nil
+		return from.group.leadership.HandOver(to.group.membership.Server()) == nil
 	}, 20*time.Second, time.Millisecond)
-	require.Nil(t, from.group.leadership.current.Load())
+	require.Nil(t, from.group.leadership.Current.Load())
 }
 
 // TestTheSuccessorIsUpAndLacksLeast, and be it that no member has applied anything yet.
@@ -44,25 +44,25 @@ func TestTheSuccessorIsUpAndLacksLeast(t *testing.T) {
 		"the most":           {func(n *bareNode) { n.hear("b", 8, 0); n.hear("c", 9, 0); n.hear("d", 7, 0) }, "c"},
 		"as much":            {func(n *bareNode) { n.hear("b", 9, 0); n.hear("c", 9, 0) }, "b"},
 		"one is silent":      {func(n *bareNode) { n.hear("b", 9, 3*timers.StatusEvery); n.hear("c", 8, 0) }, "c"},
-		"one stops":          {func(n *bareNode) { n.hear("b", 9, 0); n.hear("c", 8, 0); n.host.peers.hearStopping("b") }, "c"},
-		"all but one stop":   {func(n *bareNode) { n.hear("b", 8, 0); n.hear("c", 9, 0); n.host.peers.hearStopping("c") }, "b"},
+		"one stops":          {func(n *bareNode) { n.hear("b", 9, 0); n.hear("c", 8, 0); n.host.Peers.HearStopping("b") }, "c"},
+		"all but one stop":   {func(n *bareNode) { n.hear("b", 8, 0); n.hear("c", 9, 0); n.host.Peers.HearStopping("c") }, "b"},
 		"all stop": {func(n *bareNode) {
 			n.hear("b", 8, 0)
 			n.hear("c", 9, 0)
-			n.host.peers.hearStopping("b")
-			n.host.peers.hearStopping("c")
+			n.host.Peers.HearStopping("b")
+			n.host.Peers.HearStopping("c")
 		}, "c"},
 		"one has no vote": {func(n *bareNode) { n.hear("x", 9, 0); n.hear("d", 8, 0) }, "d"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newBareNode(t)
 			servers := raft.Configuration{Servers: []raft.Server{
-				n.group.membership.server(), {ID: "b", Address: "b:1"}, {ID: "c", Address: "c:1"}, {ID: "d", Address: "d:1"},
+				n.group.membership.Server(), {ID: "b", Address: "b:1"}, {ID: "c", Address: "c:1"}, {ID: "d", Address: "d:1"},
 				{ID: "x", Address: "x:1", Suffrage: raft.Nonvoter},
 			}}
 			require.NoError(t, n.group.raft.BootstrapCluster(servers).Error())
 			c.tell(n)
-			to, ok := n.group.leadership.successor()
+			to, ok := n.group.leadership.Successor()
 			require.Equal(t, c.want, to.ID)
 			require.Equal(t, c.want != "", ok)
 		})
@@ -74,6 +74,6 @@ func TestAFollowerHandsNothingOver(t *testing.T) {
 	n := newBareNode(t)
 	n.configure(t, "a", "b")
 	n.hear("b", 9, 0)
-	n.group.leadership.resign()
+	n.group.leadership.Resign()
 	require.NotContains(t, n.said.String(), "handed over")
 }

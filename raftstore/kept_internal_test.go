@@ -35,11 +35,11 @@ func keptNode(t *testing.T, image, last uint64) (*bareNode, *mute) {
 		require.NoError(t, err)
 	}
 	store := &mute{InmemStore: raft.NewInmemStore()}
-	n.group.logs = raftlog.Guard(store, n.host.fatal)
+	n.group.logs = raftlog.Guard(store, n.host.Fatal)
 	for i := range last {
 		require.NoError(t, n.group.logs.StoreLog(&raft.Log{Index: i + 1, Term: 1}))
 	}
-	n.host.identity.Joined, n.host.identity.JoinedAt = true, 1
+	n.host.Identity.Joined, n.host.Identity.JoinedAt = true, 1
 	return n, store
 }
 
@@ -54,7 +54,7 @@ func TestOnlyALogBehindTheImageIsEmptied(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n, _ := keptNode(t, c.image, c.last)
-			require.NoError(t, n.group.recovery().dropCompactedLog())
+			require.NoError(t, n.group.recovery().DropCompactedLog())
 			left, err := n.group.logs.LastIndex()
 			require.NoError(t, err)
 			require.Equal(t, c.left, left)
@@ -67,16 +67,16 @@ func TestALogThatCannotBeReadIsLeftAlone(t *testing.T) {
 	unreadable := errors.New("unreadable")
 	n, store := keptNode(t, 50, 10)
 	store.err = unreadable
-	require.ErrorIs(t, n.group.recovery().dropCompactedLog(), unreadable)
+	require.ErrorIs(t, n.group.recovery().DropCompactedLog(), unreadable)
 	last, err := n.group.logs.LastIndex()
 	require.NoError(t, err)
 	require.EqualValues(t, 10, last)
 
 	n, store = keptNode(t, 0, 0)
 	require.NoError(t, n.group.logs.SetUint64(raftlog.KeyTerm, 1))
-	require.ErrorIs(t, n.group.recovery().checkKept(), failure.ErrDamaged)
+	require.ErrorIs(t, n.group.recovery().CheckKept(), failure.ErrDamaged)
 	store.err = unreadable
-	err = n.group.recovery().checkKept()
+	err = n.group.recovery().CheckKept()
 	require.ErrorIs(t, err, unreadable)
 	require.NotErrorIs(t, err, failure.ErrDamaged)
 }
@@ -85,7 +85,7 @@ func TestALogThatCannotBeReadIsLeftAlone(t *testing.T) {
 // is from a backup and has not been started since.
 func TestAMemberMustHaveKeptItsTermAndItsState(t *testing.T) {
 	restored := func(n *bareNode) {
-		n.host.identity.Restored = true
+		n.host.Identity.Restored = true
 		n.group.logs.SetUint64(raftlog.KeyTerm, 0)
 	}
 	for name, c := range map[string]struct {
@@ -97,23 +97,23 @@ func TestAMemberMustHaveKeptItsTermAndItsState(t *testing.T) {
 		"an image":            {func(n *bareNode) {}, 50, 0, ""},
 		"nothing":             {func(n *bareNode) {}, 0, 0, "neither an image nor a log entry"},
 		"no term":             {func(n *bareNode) { n.group.logs.SetUint64(raftlog.KeyTerm, 0) }, 50, 1, "no term"},
-		"no member":           {func(n *bareNode) { n.host.identity.Joined = false }, 0, 0, ""},
-		"durability os":       {func(n *bareNode) { n.host.options.Durability = identity.OS }, 0, 0, ""},
+		"no member":           {func(n *bareNode) { n.host.Identity.Joined = false }, 0, 0, ""},
+		"durability os":       {func(n *bareNode) { n.host.Options.Durability = identity.OS }, 0, 0, ""},
 		"a backup":            {restored, 50, 0, ""},
-		"a backup with a log": {func(n *bareNode) { n.host.identity.Restored = true }, 50, 1, ""},
+		"a backup with a log": {func(n *bareNode) { n.host.Identity.Restored = true }, 50, 1, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n, _ := keptNode(t, c.image, c.last)
 			require.NoError(t, n.group.logs.SetUint64(raftlog.KeyTerm, 3))
 			c.change(n)
-			err := n.group.recovery().checkKept()
+			err := n.group.recovery().CheckKept()
 			if c.says != "" {
 				require.ErrorIs(t, err, failure.ErrDamaged)
 				require.ErrorContains(t, err, c.says)
 				return
 			}
 			require.NoError(t, err)
-			require.Equal(t, name == "a backup", n.host.identity.Restored, "a node with a term is no backup")
+			require.Equal(t, name == "a backup", n.host.Identity.Restored, "a node with a term is no backup")
 		})
 	}
 }

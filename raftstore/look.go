@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/raftstore/internal/membership"
 )
 
 // A read never advances the table's time: entries in flight carry earlier stamps, and the
@@ -14,7 +15,7 @@ import (
 
 // Inspect describes a key; see engine.Table.Inspect.
 func (n *Node) Inspect(key []byte) (engine.Info, bool) {
-	return n.group.machine.Table.Load().Inspect(n.group.reads.lookStamp(), key)
+	return n.group.machine.Table.Load().Inspect(n.group.reads.LookStamp(), key)
 }
 
 // Len counts the keys that are not idle at the time of the last entry, which is at most
@@ -23,17 +24,17 @@ func (n *Node) Len() int64 { return n.group.machine.Table.Load().Len(n.group.mac
 
 // Scan visits keys; see engine.Table.Scan.
 func (n *Node) Scan(cursor uint64, count int, visit func(key []byte, a engine.Algorithm)) uint64 {
-	return n.group.machine.Table.Load().Scan(n.group.reads.lookStamp(), cursor, count, visit)
+	return n.group.machine.Table.Load().Scan(n.group.reads.LookStamp(), cursor, count, visit)
 }
 
 // RandomKey returns some key that is not idle, or nil.
 func (n *Node) RandomKey() []byte {
-	return n.group.machine.Table.Load().RandomKey(n.group.reads.lookStamp(), rand.Uint64())
+	return n.group.machine.Table.Load().RandomKey(n.group.reads.LookStamp(), rand.Uint64())
 }
 
 // BlocksEverywhere lists what is blocked everywhere; see engine.Table.BlocksEverywhere.
 func (n *Node) BlocksEverywhere() []string {
-	return n.group.machine.Table.Load().BlocksEverywhere(n.group.reads.lookStamp())
+	return n.group.machine.Table.Load().BlocksEverywhere(n.group.reads.LookStamp())
 }
 
 // Top returns the heaviest keys of what this node has decided or applied; see
@@ -48,7 +49,7 @@ func (n *Node) Policies() *engine.Policies { return n.group.machine.Table.Load()
 // Stats describes this node's table.
 func (n *Node) Stats() engine.Stats {
 	s := n.group.machine.Table.Load().Stats(n.group.machine.LastStamp())
-	s.MaxMemoryBytes = n.host.maxMemory
+	s.MaxMemoryBytes = n.host.MaxMemory
 	return s
 }
 
@@ -64,12 +65,12 @@ func (n *Node) Digest() (index, hash uint64) {
 
 // Now is about the time the leader would stamp a decision with.
 func (n *Node) Now() engine.Stamp {
-	if r := n.group.leadership.current.Load(); r != nil {
-		return r.clock.Now()
+	if r := n.group.leadership.Current.Load(); r != nil {
+		return r.Clock.Now()
 	}
 	at, arrivedRawNs := n.group.machine.Last()
-	if !n.host.testClock && at.NowNs != 0 {
-		at.NowNs += max(n.host.source.MonotonicNs()-arrivedRawNs, 0)
+	if !n.host.TestClock && at.NowNs != 0 {
+		at.NowNs += max(n.host.Source.MonotonicNs()-arrivedRawNs, 0)
 	}
 	return at
 }
@@ -77,7 +78,7 @@ func (n *Node) Now() engine.Stamp {
 // Advance moves the cluster's test clock forward by d; false when its clock is a
 // real one or there is no leader to move it.
 func (n *Node) Advance(d time.Duration) bool {
-	return n.host.testClock && n.group.membership.give(order{What: "advance", MoveNs: int64(d)}) == nil
+	return n.host.TestClock && n.group.membership.Give(membership.Order{What: "advance", MoveNs: int64(d)}) == nil
 }
 
 // Topology describes the cluster. It costs little: the nodes are looked at a few
@@ -86,11 +87,11 @@ func (n *Node) Topology() *limiter.Topology {
 	index, _ := n.group.machine.Check()
 	_, leader := n.group.raft.LeaderWithID()
 	t := &limiter.Topology{
-		ClusterID: n.host.identity.Self().ClusterID, Self: n.host.options.NodeID, Leader: string(leader),
+		ClusterID: n.host.Identity.Self().ClusterID, Self: n.host.Options.NodeID, Leader: string(leader),
 		Term: n.group.raft.CurrentTerm(), AppliedIndex: index, CommitIndex: n.group.raft.CommitIndex(),
-		Format: byte(n.group.format.agreed.Load()), Nodes: *n.host.peers.members.Load(),
+		Format: byte(n.group.format.Agreed.Load()), Nodes: *n.host.Peers.Members.Load(),
 	}
-	if t.Leader == t.Self && n.group.leadership.current.Load() == nil {
+	if t.Leader == t.Self && n.group.leadership.Current.Load() == nil {
 		t.Leader = "" // elected, but not serving yet
 	}
 	t.LastLeader = n.lastLeader(t.Leader)

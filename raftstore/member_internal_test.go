@@ -16,7 +16,7 @@ import (
 func TestAMemberIsFoundByTheIDItWasGiven(t *testing.T) {
 	n := newBareNode(t)
 	require.NoError(t, n.group.raft.BootstrapCluster(raft.Configuration{Servers: []raft.Server{
-		{ID: "c~1", Address: "c:1"}, n.group.membership.server(), {ID: "b~2", Address: "b:1"},
+		{ID: "c~1", Address: "c:1"}, n.group.membership.Server(), {ID: "b~2", Address: "b:1"},
 	}}).Error())
 	for id, want := range map[string]raft.ServerID{"a": "a", "b": "b~2", "c": "c~1", "c~1": "c~1"} {
 		s := n.group.raft.ServerCalled(id)
@@ -32,15 +32,15 @@ func TestAMemberIsFoundByTheIDItWasGiven(t *testing.T) {
 func TestTheClustersConstantsCount(t *testing.T) {
 	const warning = "remembers ids for another time"
 	n := newBareNode(t)
-	n.group.membership.joined(fsm.Constants{ClusterID: "one", IDLifetimeNs: n.host.idLifetimeNs})
+	n.group.membership.Joined(fsm.Constants{ClusterID: "one", IDLifetimeNs: n.host.IdLifetimeNs})
 	require.NotContains(t, n.said.String(), warning)
 	require.Empty(t, n.ended)
-	n.group.membership.joined(fsm.Constants{ClusterID: "one", IDLifetimeNs: int64(time.Hour)})
+	n.group.membership.Joined(fsm.Constants{ClusterID: "one", IDLifetimeNs: int64(time.Hour)})
 	require.Contains(t, n.said.String(), warning)
-	n.group.membership.joined(fsm.Constants{ClusterID: "one", IDLifetimeNs: n.host.idLifetimeNs, TestClock: true})
+	n.group.membership.Joined(fsm.Constants{ClusterID: "one", IDLifetimeNs: n.host.IdLifetimeNs, TestClock: true})
 	require.Len(t, n.ended, 1)
 	require.ErrorIs(t, n.ended[0], failure.ErrClockKind)
-	kept, ok, err := identity.Read(n.host.options.FS, n.host.options.DataDir)
+	kept, ok, err := identity.Read(n.host.Options.FS, n.host.Options.DataDir)
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, "one", kept.ClusterID)
@@ -49,15 +49,15 @@ func TestTheClustersConstantsCount(t *testing.T) {
 // TestALeaderReadsFromItself: it is not among those it can ask.
 func TestALeaderReadsFromItself(t *testing.T) {
 	n := newBareNode(t)
-	require.ErrorIs(t, n.group.reads.askOnce(true), failure.ErrNoLeader)
+	require.ErrorIs(t, n.group.reads.AskOnce(true), failure.ErrNoLeader)
 	n.configure(t, "a")
 	n.leads(t)
 	require.NoError(t, n.group.raft.Barrier(time.Second).Error())
 	n.group.machine.PassTo(n.group.raft.CommitIndex())
-	require.NoError(t, n.group.reads.askOnce(true))
-	require.NotNil(t, n.group.reads.readTime.Load())
-	require.Nil(t, n.host.peers.client(n.group.raft.Leader()))
-	asker, client := n.host.peers.clients(n.group.raft.Leader())
+	require.NoError(t, n.group.reads.AskOnce(true))
+	require.NotNil(t, n.group.reads.ReadTime.Load())
+	require.Nil(t, n.host.Peers.Client(n.group.raft.Leader()))
+	asker, client := n.host.Peers.Clients(n.group.raft.Leader())
 	require.Nil(t, asker)
 	require.Nil(t, client)
 }
@@ -65,14 +65,14 @@ func TestALeaderReadsFromItself(t *testing.T) {
 // TestOnlyANodeThatGoesOnEndsForBeingStuck: one that closes ends by itself.
 func TestOnlyANodeThatGoesOnEndsForBeingStuck(t *testing.T) {
 	n := newBareNode(t)
-	n.group.watchdog.endIfStuck()
+	n.group.watchdog.EndIfStuck()
 	require.Empty(t, n.ended)
 	long := time.Now().Add(-time.Hour)
-	n.group.leadership.handover.since.Store(&long)
-	n.group.watchdog.endIfStuck()
+	n.group.leadership.Handover.Since.Store(&long)
+	n.group.watchdog.EndIfStuck()
 	require.Len(t, n.ended, 1)
 	require.ErrorIs(t, n.ended[0], failure.ErrStuck)
-	close(n.host.stop)
-	n.group.watchdog.endIfStuck()
+	close(n.host.Stop)
+	n.group.watchdog.EndIfStuck()
 	require.Len(t, n.ended, 1)
 }

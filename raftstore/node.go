@@ -3,13 +3,13 @@ package raftstore
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/weir-project/weir/raftstore/internal/calls"
+	"github.com/weir-project/weir/raftstore/internal/host"
 	"github.com/weir-project/weir/raftstore/internal/timers"
 	"github.com/weir-project/weir/raftstore/peer"
 )
@@ -17,7 +17,7 @@ import (
 // Node is one node of a cluster: a limiter for the server in front of it. It only wires the host
 // and its group together, see doc.go.
 type Node struct {
-	host  *host
+	host  *host.Host
 	group *group
 
 	knownLeader   atomic.Pointer[string]
@@ -29,9 +29,9 @@ type Node struct {
 
 // Open starts a node. It returns when the node's own state is loaded, and joins or
 // founds the cluster in the background.
-func Open(o Options) (*Node, error) {
-	if err := o.complete(); err != nil {
-		return nil, errors.Join(err, closeIf(o.Listener))
+func Open(o host.Options) (*Node, error) {
+	if err := o.Complete(); err != nil {
+		return nil, errors.Join(err, host.CloseIf(o.Listener))
 	}
 	n := newNode(o)
 	if err := n.open(); err != nil {
@@ -41,32 +41,32 @@ func Open(o Options) (*Node, error) {
 	return n, nil
 }
 
-func newNode(o Options) *Node {
-	n := &Node{host: newHost(o)}
+func newNode(o host.Options) *Node {
+	n := &Node{host: host.New(o)}
 	n.group = newGroup(n.host, n.status)
-	n.host.peers = newPeers(n.host, n.group) // the port asks it about every connection that fails
+	n.host.Peers = host.NewPeers(n.host, n.group) // the port asks it about every connection that fails
 	return n
 }
 
 func (n *Node) open() error {
-	if err := n.host.claim(); err != nil {
+	if err := n.host.Claim(); err != nil {
 		return err
 	}
 	if err := n.group.load(); err != nil {
 		return err
 	}
-	n.host.openPort(n.serveCalls)
+	n.host.OpenPort(n.serveCalls)
 	return n.group.openRaft()
 }
 
 // start sets everything going.
 func (n *Node) start() {
-	n.host.peers.lookAtMembers()
+	n.host.Peers.LookAtMembers()
 	close(n.group.ready)
 	n.group.start()
-	n.host.tasks.Go(n.housekeep)
-	n.host.tasks.Go(n.host.watchDisk)
-	n.host.peers.start()
+	n.host.Tasks.Go(n.housekeep)
+	n.host.Tasks.Go(n.host.WatchDisk)
+	n.host.Peers.Start()
 }
 
 // housekeep does what is due a few times a second.
@@ -79,7 +79,7 @@ func (n *Node) housekeep() {
 			n.group.housekeep()
 			n.Topology() // takes note of who leads
 			n.group.collect()
-		case <-n.host.stop:
+		case <-n.host.Stop:
 			return
 		}
 	}
@@ -89,20 +89,20 @@ func (n *Node) housekeep() {
 // was answered is lost. Decisions must have ended.
 func (n *Node) Close() error {
 	n.once.Do(func() {
-		n.host.peers.tellStopping()
+		n.host.Peers.TellStopping()
 		n.group.leave()
-		close(n.host.stop)
-		n.host.cancel()
+		close(n.host.Stop)
+		n.host.Cancel()
 		n.group.queue.Close()
 		ended := n.group.raft.Shutdown()
 		// The library waits for exchanges that have no deadline, which end with their
 		// connections. What answers other nodes waits for the library, which may forget
 		// to answer: it ends with the library, and the port after it.
-		n.host.peers.close()
-		err := errors.Join(n.host.port.Cut(), ended.Error())
+		n.host.Peers.Close()
+		err := errors.Join(n.host.Port.Cut(), ended.Error())
 		close(n.group.raft.Ended)
-		err = errors.Join(err, n.host.port.Close())
-		n.host.tasks.Wait()
+		err = errors.Join(err, n.host.Port.Close())
+		n.host.Tasks.Wait()
 		n.closeErr = errors.Join(err, n.release())
 	})
 	return n.closeErr
@@ -110,19 +110,12 @@ func (n *Node) Close() error {
 
 // release lets go of what open made.
 func (n *Node) release() error {
-	n.host.cancel()
+	n.host.Cancel()
 	var err error
 	if n.group.transport != nil {
 		err = n.group.transport.Close()
 	}
-	return errors.Join(err, n.host.closePort(), n.group.release())
-}
-
-func closeIf(c io.Closer) error {
-	if c == nil {
-		return nil
-	}
-	return c.Close()
+	return errors.Join(err, n.host.ClosePort(), n.group.release())
 }
 
 // serveCalls answers another node until it goes away.
@@ -130,6 +123,6 @@ func (n *Node) serveCalls(conn net.Conn, from peer.Identity) {
 	select {
 	case <-n.group.ready:
 		peer.ServeCalls(conn, from, n.answer, calls.Term)
-	case <-n.host.ctx.Done():
+	case <-n.host.Ctx.Done():
 	}
 }

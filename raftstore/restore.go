@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-project/weir/persistence"
 	"github.com/weir-project/weir/raftstore/internal/fsm"
+	"github.com/weir-project/weir/raftstore/internal/host"
 	"github.com/weir-project/weir/raftstore/internal/identity"
 	"github.com/weir-project/weir/raftstore/internal/images"
 )
@@ -44,7 +45,7 @@ func Restore(o RestoreOptions, from io.Reader) (persistence.Contents, error) {
 		o.Store.FS = vfs.Default
 	}
 	id, err := identity.NewClusterID()
-	if err = errors.Join(err, checkNode(o.NodeID, o.RaftAddr), identity.CheckGivenID(o.NodeID)); err != nil {
+	if err = errors.Join(err, host.CheckNode(o.NodeID, o.RaftAddr), identity.CheckGivenID(o.NodeID)); err != nil {
 		return persistence.Contents{}, err
 	}
 	return persistence.RestoreTo(o.Store, from, identity.FileName, func(into string, b *persistence.Unpacked) error {

@@ -8,13 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/snapshots"
 )
 
 // TestASnapshotOfNothing is no failure: a node that waits to join has applied nothing.
 func TestASnapshotOfNothing(t *testing.T) {
 	n := newBareNode(t)
 	n.keepImages(t)
-	require.NoError(t, n.group.snapshots.take())
+	require.NoError(t, n.group.snapshots.Take())
 	require.NotContains(t, n.said.String(), "no snapshot could be taken")
 }
 
@@ -26,7 +27,7 @@ func TestASnapshotEndsTheCount(t *testing.T) {
 	n.group.machine.LogBytes.Store(9000)
 	n.group.machine.LogEntries.Store(30)
 	before := time.Now()
-	require.NoError(t, n.group.snapshots.take())
+	require.NoError(t, n.group.snapshots.Take())
 	require.Zero(t, n.group.machine.LogBytes.Load())
 	require.Zero(t, n.group.machine.LogEntries.Load())
 	require.WithinRange(t, n.LastSave(), before.Add(-time.Nanosecond), time.Now())
@@ -34,7 +35,7 @@ func TestASnapshotEndsTheCount(t *testing.T) {
 	require.NoError(t, n.group.raft.Shutdown().Error())
 	n.group.machine.LogEntries.Store(7)
 	saved := n.LastSave()
-	require.ErrorIs(t, n.group.snapshots.take(), failure.ErrUnavailable)
+	require.ErrorIs(t, n.group.snapshots.Take(), failure.ErrUnavailable)
 	require.EqualValues(t, 7, n.group.machine.LogEntries.Load())
 	require.Equal(t, saved, n.LastSave())
 }
@@ -42,9 +43,9 @@ func TestASnapshotEndsTheCount(t *testing.T) {
 // TestSnapshotsTakeTurns: nodes that count the same log do not write at the same time.
 func TestSnapshotsTakeTurns(t *testing.T) {
 	m := []raft.Server{{ID: "b"}, {ID: "c"}, {ID: "a"}}
-	require.EqualValues(t, 300, turnOf(m, "a", 900))
-	require.EqualValues(t, 600, turnOf(m, "b", 900))
-	require.EqualValues(t, 900, turnOf(m, "c", 900))
-	require.EqualValues(t, 900, turnOf(m, "d", 900), "not a member yet")
-	require.EqualValues(t, 900, turnOf(nil, "a", 900))
+	require.EqualValues(t, 300, snapshots.TurnOf(m, "a", 900))
+	require.EqualValues(t, 600, snapshots.TurnOf(m, "b", 900))
+	require.EqualValues(t, 900, snapshots.TurnOf(m, "c", 900))
+	require.EqualValues(t, 900, snapshots.TurnOf(m, "d", 900), "not a member yet")
+	require.EqualValues(t, 900, snapshots.TurnOf(nil, "a", 900))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-project/weir/raftstore/internal/consensus"
 	"github.com/weir-project/weir/raftstore/internal/failure"
+	"github.com/weir-project/weir/raftstore/internal/pipeline"
 	"github.com/weir-project/weir/raftstore/internal/queue"
 	"github.com/weir-project/weir/raftstore/wire"
 )
@@ -37,7 +38,7 @@ func TestWhatTheLibrarySays(t *testing.T) {
 		other:                                {failure.ErrUnknown, other},
 		nil:                                  {nil, nil},
 	} {
-		require.Equal(t, want.entry, verdict(said), "an entry: %v", said)
+		require.Equal(t, want.entry, pipeline.Verdict(said), "an entry: %v", said)
 		require.Equal(t, want.change, c.Change(over{err: said}), "a change: %v", said)
 	}
 }
@@ -58,9 +59,9 @@ func TestEachCallerIsTold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := newBareNode(t)
 			b := queue.NewBatch(wire.Decide, 1)
-			n.group.pipeline.proposals <- proposal{batch: b, future: c.future}
-			close(n.group.pipeline.proposals)
-			n.group.pipeline.completeProposals()
+			n.group.pipeline.Proposals <- pipeline.Proposal{Batch: b, Future: c.future}
+			close(n.group.pipeline.Proposals)
+			n.group.pipeline.CompleteProposals()
 			<-b.Done
 			require.Equal(t, c.want, b.Err)
 			if c.logs {

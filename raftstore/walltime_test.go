@@ -15,13 +15,12 @@ import (
 // mayReadWallTime are the functions that may turn a time into Unix time or back, or
 // ask for the wall clock. None of them compares two wall times of this machine.
 var mayReadWallTime = []string{
-	"answer.go status", // told to the others
-	"heard.go hears",   // how far another machine's clock is ahead
-	"walls.go noteWalls",
-	"leadership.go clockFrom",              // limiter time of a new cluster begins at it
-	"leadership.go stamp",                  // a mistake, for tests
-	"snapshot.go take", "snapshot.go last", // shown
-	"watchdog.go saw", "watchdog.go stuck",
+	"answer.go status",             // told to the others
+	"internal/host/heard.go hears", // how far another machine's clock is ahead
+	"internal/leadership/walls.go NoteWalls",
+	"internal/leadership/leadership.go ClockFrom",                                // limiter time of a new cluster begins at it
+	"internal/leadership/leadership.go Stamp",                                    // a mistake, for tests
+	"internal/snapshots/snapshot.go Take", "internal/snapshots/snapshot.go Last", // shown
 }
 
 // TestNothingComparesWallTimes: a duration between two Unix times steps with the wall

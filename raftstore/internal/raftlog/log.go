@@ -14,6 +14,9 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/timers"
 )
 
+// HungAfter is how long a write to the log may take before the node gives up.
+const HungAfter = 5 * time.Second
+
 // Store is what the Raft library keeps its log and its promises in.
 type Store interface {
 	raft.LogStore

@@ -1,0 +1,161 @@
+package pipeline
+
+import (
+	"sync"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/raftstore/internal/leadership"
+	"github.com/weir-project/weir/raftstore/internal/queue"
+	"github.com/weir-project/weir/raftstore/internal/timers"
+	"github.com/weir-project/weir/raftstore/wire"
+)
+
+// Memory is each node's own, and all nodes evict the same: so evictions are operations in the
+// log, which the leader chooses by the memory that its own table takes. The leader adds them to
+// entries that add keys. It holds a batch back while the entries under way may take all the
+// memory that is left.
+const (
+	// softNum and softDen are the share of the memory bound from which on the leader evicts, as
+	// in package engine. highNum and highDen are the share that entries under way may take
+	// memory to: package engine compacts from there on, so it leaves the rest to compaction.
+	softNum, softDen = 7, 8
+	highNum, highDen = 15, 16
+	// growthPerOp and growthPerByte are how much memory an operation and a byte of its encoding
+	// take at most, as estimated: an entry and a remembered ID, both with the key, rounded up to
+	// the next length of slots, and a block of a log. A check of many limits may take more,
+	// which later entries make good.
+	growthPerOp, growthPerByte = 256, 3
+	// maxVictims bounds the evictions that one entry has, and with it the time to choose and to
+	// apply them: some milliseconds.
+	maxVictims = 2048
+	// maxHold bounds how long a batch is held back for evictions. A new leader with a smaller
+	// bound than that of the last evicts for longer, and answers meanwhile.
+	maxHold = 250 * time.Millisecond
+)
+
+// evictions is what the leader knows about memory that entries under way take and free.
+type evictions struct {
+	mu      sync.Mutex
+	landed  *sync.Cond // an entry is no longer under way
+	coming  int64      // bytes that entries under way add at most, as estimated
+	leaving int64      // bytes of the victims that entries under way name
+	firm    bool       // the last search found nothing to evict
+}
+
+func NewEvictions() *evictions {
+	e := &evictions{}
+	e.landed = sync.NewCond(&e.mu)
+	return e
+}
+
+// sent notes that a batch is under way, land that it is no longer.
+func (e *evictions) sent(b *queue.Batch)      { e.add(b.Growth, b.Evicts) }
+func (e *evictions) completed(b *queue.Batch) { e.add(-b.Growth, -b.Evicts) }
+
+func (e *evictions) add(growth, evicts int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.coming += growth
+	e.leaving += evicts
+	e.landed.Broadcast()
+}
+
+func (e *evictions) underWay() (coming, going int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.coming, e.leaving
+}
+
+// await waits until what is coming has changed.
+func (e *evictions) await(coming int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for e.coming == coming {
+		e.landed.Wait()
+	}
+}
+
+func (e *evictions) setFirm(firm bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.firm = firm
+}
+
+func (e *evictions) isFirm() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.firm
+}
+
+// admitMemory sees to it that there is memory for a batch, and adds evictions to the batch once
+// memory is nearly full.
+func (p *Pipeline) admitMemory(b *queue.Batch, r *leadership.Term) {
+	if p.MaxMemory == 0 || p.DenyWhenFull || b.Kind != wire.Decide {
+		return
+	}
+	b.Growth = growthPerByte*int64(len(b.Body())) + growthPerOp*int64(b.Ops)
+	for until := time.Now().Add(maxHold); p.Leadership.Current.Load() == r && time.Now().Before(until); {
+		coming, _ := p.Evictions.underWay()
+		if p.used()+coming+b.Growth <= p.MaxMemory/highDen*highNum {
+			break
+		}
+		if coming > 0 {
+			p.Evictions.await(coming)
+		} else if !p.evictNow(r) {
+			break
+		}
+	}
+	p.evict(b)
+	p.Evictions.sent(b)
+}
+
+// evictNow proposes an entry of evictions only and waits until it is applied. It reports whether
+// there was something to evict.
+func (p *Pipeline) evictNow(r *leadership.Term) bool {
+	b := queue.NewBatch(wire.Decide, 0) // nobody waits for its answers
+	if p.evict(b); b.Evicts == 0 {
+		return false
+	}
+	return p.Raft.Await(p.apply(b, r)) == nil
+}
+
+// evict adds evictions to a batch: as many as bring memory back to the soft level.
+func (p *Pipeline) evict(b *queue.Batch) {
+	_, going := p.Evictions.underWay()
+	wanted := p.used() - going - p.MaxMemory/softDen*softNum
+	if wanted <= 0 {
+		return
+	}
+	var ops []engine.Op
+	at, _ := p.Machine.Last()
+	b.Evicts = p.Machine.Table.Load().Victims(at, wanted, maxVictims, func(key, id []byte) {
+		ops = append(ops, engine.Op{Code: engine.OpForget, Key: key, ID: id, Cost: 1})
+	})
+	if p.Evictions.setFirm(len(ops) == 0); len(ops) > 0 {
+		b.Append(ops, false)
+	}
+}
+
+// EvictWhenOver evicts while this node leads and its memory is above the high level, until the
+// node closes: no calls may come that would.
+func (p *Pipeline) EvictWhenOver() {
+	tick := time.NewTicker(timers.HousekeepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-p.Stop:
+			return
+		}
+		for p.Leadership.Current.Load() != nil && !p.DenyWhenFull && p.full(highNum, highDen) {
+			b, err := p.Queue.Special(wire.Decide)
+			if err != nil {
+				break
+			}
+			if <-b.Done; b.Err != nil || p.Evictions.isFirm() {
+				break
+			}
+		}
+	}
+}
