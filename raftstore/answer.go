@@ -73,7 +73,8 @@ func (n *Node) status() host.Status {
 		RaftAddr: n.host.Options.RaftAddr, ClientAddr: n.host.Options.ClientAddr,
 		Pristine: n.group.membership.Pristine(), Leader: string(leader), LeaderAddr: string(addr),
 		Term: n.group.raft.CurrentTerm(), Commit: n.group.raft.CommitIndex(), Index: index,
-		Format: n.host.Options.Format, WallNs: n.host.Source.WallNs(), AppendNs: int64(n.group.logs.Times.Median()), MaxMemory: n.host.MaxMemory, Members: members, MembersAt: at,
+		Format: n.host.Options.Format, WallNs: n.host.Source.WallNs(), AppendNs: int64(n.group.logs.Times.Median()),
+		MaxMemory: n.host.MaxMemory, Members: members, MembersAt: at,
 		Stopping: n.host.Stopping.Load(), WebURL: n.host.Options.WebURL,
 		Held: &host.Held{Index: seen.Index, Ns: max(n.host.Source.MonotonicNs()-seen.RawNs, 0), Live: seen.Live},
 	}

@@ -1,33 +1,30 @@
 // Package raftstore is a limiter that several nodes keep together: the table of
 // package engine under consensus.
 //
-// A decision travels like this. Callers append their operations to the batch that
-// is open (queue.go). When nothing is under way, or enough has gathered (flight.go),
-// the pump takes what there is, stamps it once with limiter time and proposes it as
-// one entry of the Raft log (propose.go); on a follower it sends it to the leader
-// instead (forward.go). Every node applies committed entries to its own table in the
-// same order (machine.go), and the node that proposed an entry finds the answers
-// there and wakes its callers.
+// A Node only wires its parts together. What belongs to the process is the host
+// (internal/host): the inter-node port and the other nodes behind it, the identity, the
+// disk, the timers and the memory bound. What belongs to one Raft group is in group.go. A
+// host has one group today.
 //
-// Limiter time (reign.go): only the leader stamps. A new leader goes on from the
-// last stamp, by the time that has passed on its own monotonic clock since that entry
-// arrived in its log (arrivals.go), which is never more than has really passed. An
-// entry says for which term its stamp holds and is void in any other. After a cold
-// start (coldstart.go), and only then, the wall clocks of a majority say how much time
-// has passed, by what the last leader noted of them (walls.go).
+// A decision travels like this. Callers append their operations to the open batch
+// (internal/queue). When nothing is in flight, or enough has gathered, the pump takes the
+// batch, stamps it once with limiter time and proposes it as one entry of the Raft log; on
+// a follower it sends the batch to the leader instead (internal/pipeline). Every node
+// applies committed entries to its own table in the same order (internal/fsm), and the
+// node that proposed an entry finds the answers there and wakes its callers.
 //
-// Denials (deny.go) change nothing and need no log: the leader answers them from
-// the state it has applied, once a majority, asked after the request arrived,
-// confirmed that nobody was elected after it (confirm.go).
+//	what                                         where
+//	limiter time, handing leadership over        internal/leadership
+//	denials, which need no log                   internal/pipeline
+//	reads, which need no log (ReadIndex)         internal/readindex
+//	asking a majority for its term               internal/quorum
+//	joining, promoting and removing nodes        internal/membership
+//	snapshots and backups                        internal/snapshots, internal/images
+//	a node that computes other results           internal/divergence
+//	a lost majority, a log that must not be used internal/recovery
+//	what the Raft library needs to be safe       internal/raftlog, internal/transport, internal/watchdog
+//	a directory and the node that it belongs to  internal/identity
 //
-// Reads (readindex.go) need no log either: a follower asks the leader for its read index
-// and answers when it has applied it. freshness.go knows how old a read is that asks
-// nobody.
-//
-// State (machine_snapshot.go, images.go): the table lives in memory; a snapshot
-// writes what changed to package persistence's images, and a restart loads the
-// newest image and replays the log behind it.
-//
-// What the Raft library needs to be safe is in transport.go, logstore.go and
-// watchdog.go; each says which defect it is there for.
+// Operations and decisions are encoded by package wire, carried by package peer, and
+// logged by package wallog.
 package raftstore

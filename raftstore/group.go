@@ -152,9 +152,11 @@ func (g *group) openLog() error {
 			store = raft.NewInmemStore()
 		default:
 			dir := filepath.Join(g.Options.DataDir, identity.LogName)
-			w, err := wallog.Open(dir, g.Options.Durability == identity.Fsync && !g.Faults.Has(faults.NoSync), logging.New(g.Log, g.Peers.Expects))
+			w, err := wallog.Open(dir, g.Options.Durability == identity.Fsync && !g.Faults.Has(faults.NoSync),
+				logging.New(g.Log, g.Peers.Expects))
 			if errors.Is(err, wal.ErrCorrupt) {
-				return fmt.Errorf("%w; this node does not start, and has changed nothing: %s", err, failure.DamageAdvice(g.Alone()))
+				return fmt.Errorf("%w; this node does not start, and has changed nothing: %s", err,
+					failure.DamageAdvice(g.Alone()))
 			} else if err != nil {
 				return err
 			}
@@ -267,7 +269,8 @@ func (g *group) Progress() (applied, committed uint64) {
 }
 
 // Confirm is part of groupView.
-func (g *group) Confirm(ctx context.Context, id string, wake <-chan struct{}, askTerm func(context.Context) (uint64, error)) {
+func (g *group) Confirm(ctx context.Context, id string, wake <-chan struct{},
+	askTerm func(context.Context) (uint64, error)) {
 	g.confirms.Follow(ctx, id, wake, askTerm)
 }
 

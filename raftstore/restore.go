@@ -71,8 +71,10 @@ func (o *RestoreOptions) writeTable(into, clusterID string, b *persistence.Unpac
 	if err := b.Entries(kept.Write); err != nil {
 		return err
 	}
-	alone := raft.Configuration{Servers: []raft.Server{{ID: raft.ServerID(o.NodeID), Address: raft.ServerAddress(o.RaftAddr)}}}
-	meta, err := json.Marshal(images.Meta{Version: raft.SnapshotVersionMax, Configuration: alone, ConfigurationIndex: restoredIndex})
+	alone := raft.Configuration{Servers: []raft.Server{{ID: raft.ServerID(o.NodeID),
+		Address: raft.ServerAddress(o.RaftAddr)}}}
+	meta, err := json.Marshal(images.Meta{Version: raft.SnapshotVersionMax, Configuration: alone,
+		ConfigurationIndex: restoredIndex})
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,8 @@ func Vouches(cert *x509.Certificate, id string) bool {
 // aboutCertificates says whether an error is one that only new certificates, or other
 // flags, can mend.
 func aboutCertificates(err error) bool {
-	return slices.ContainsFunc([]error{ErrCertificate, ErrOwnRefused, ErrNoTLS, ErrOtherName}, func(target error) bool { return errors.Is(err, target) })
+	return slices.ContainsFunc([]error{ErrCertificate, ErrOwnRefused, ErrNoTLS, ErrOtherName},
+		func(target error) bool { return errors.Is(err, target) })
 }
 
 // names are those of a certificate that may be a node's.

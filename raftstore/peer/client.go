@@ -173,7 +173,8 @@ func (l *link) call(ctx context.Context, method byte, payload []byte) (byte, []b
 	if !ok {
 		return 0, nil, ErrNotSent
 	}
-	if err := l.write(appendFrame(make([]byte, 0, 4+frameHead+len(payload)), frame{number: number, kind: method, payload: payload})); err != nil {
+	if err := l.write(appendFrame(make([]byte, 0, 4+frameHead+len(payload)), frame{number: number, kind: method,
+		payload: payload})); err != nil {
 		l.fail()
 		return 0, nil, fmt.Errorf("%w: %w", ErrNoAnswer, err)
 	}

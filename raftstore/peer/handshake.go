@@ -17,7 +17,8 @@ var (
 	ErrVersion  = errors.New("the other side speaks an inter-node protocol that is too old")
 	ErrSecret   = errors.New("the other side does not know this cluster's secret")
 	ErrEnded    = errors.New("the other side ended the connection during the handshake")
-	ErrUnproven = errors.New("the other side ended the connection before it proved that it knows this cluster's secret: it stopped, or the two secrets differ")
+	ErrUnproven = errors.New("the other side ended the connection before it proved that it knows this cluster's " +
+		"secret: it stopped, or the two secrets differ")
 	ErrCluster  = errors.New("the other side belongs to another cluster")
 	ErrSameNode = errors.New("the other side has this node's own id")
 	ErrRefused  = errors.New("refused by the other side")
@@ -191,7 +192,8 @@ func readChallenge(r io.Reader) ([]byte, error) {
 
 // receive is the acceptor's side. An error has been told to a dialer who knows the
 // secret.
-func receive(conn net.Conn, secret []byte, self Identity, judge func(Service, Identity) error) (Service, Identity, error) {
+func receive(conn net.Conn, secret []byte, self Identity, judge func(Service, Identity) error) (Service, Identity,
+	error) {
 	theirs, heard, err := readGreeting(conn)
 	if err != nil {
 		return 0, Identity{}, err

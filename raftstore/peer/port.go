@@ -147,7 +147,8 @@ func (p *Port) complain(what string, node net.Addr, err error) {
 
 // brokenOff says whether a connection ended before the other side had said something wrong.
 func brokenOff(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, net.ErrClosed)
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err,
+		syscall.ECONNRESET) || errors.Is(err, net.ErrClosed)
 }
 
 // welcome hands an accepted connection to its service.

@@ -60,7 +60,8 @@ func readMeta(dir string) (state types.PersistentState, stable map[string][]byte
 	}
 	all, err := readBolt(b)
 	if err != nil {
-		return state, nil, &CorruptError{File: metadb.FileName, Reason: err.Error() + ": the file lists the log's segments and holds this node's vote"}
+		return state, nil, &CorruptError{File: metadb.FileName,
+			Reason: err.Error() + ": the file lists the log's segments and holds this node's vote"}
 	}
 	if raw := all[metadb.MetaBucket][metadb.MetaKey]; raw != nil {
 		if err := json.Unmarshal(raw, &state); err != nil {

@@ -54,7 +54,8 @@ func (l *Log) GetLog(index uint64, entry *raft.Log) (err error) {
 	case err != nil:
 		return &CorruptError{File: "while it was read", Entry: index, Reason: err.Error()}
 	case entry.Index != index:
-		return &CorruptError{File: "while it was read", Entry: index, Reason: fmt.Sprintf("entry %d is in its place", entry.Index)}
+		return &CorruptError{File: "while it was read", Entry: index, Reason: fmt.Sprintf("entry %d is in its place",
+			entry.Index)}
 	}
 	return nil
 }

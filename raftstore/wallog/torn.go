@@ -28,7 +28,8 @@ func torn(b []byte, s scan, next uint64) string {
 	if s.summed {
 		end = s.at + frameHeadBytes
 	}
-	if last, ok := frameAt(b, end-frameHeadBytes); ok && last.kind == segment.FrameCommit && !lacksSector(b, s.end, end) &&
+	if last, ok := frameAt(b, end-frameHeadBytes); ok && last.kind == segment.FrameCommit && !lacksSector(b, s.end,
+		end) &&
 		(s.summed || endsWrite(b[s.end:end], s.end, last.value)) {
 		return s.why + ", and no sector of the write is missing"
 	}

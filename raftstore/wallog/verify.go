@@ -66,7 +66,8 @@ func (v *verifier) segments() error {
 		case i < len(all)-1 && s.SealTime.IsZero():
 			return bad("segment %d is neither sealed nor the last", s.ID)
 		case i > 0 && s.BaseIndex != all[i-1].MaxIndex+1:
-			return bad("segment %d begins with entry %d, but the segment before ends with entry %d", s.ID, s.BaseIndex, all[i-1].MaxIndex)
+			return bad("segment %d begins with entry %d, but the segment before ends with entry %d", s.ID, s.BaseIndex,
+				all[i-1].MaxIndex)
 		}
 	}
 	if v.mark.end > 0 && v.mark.segment >= v.state.NextSegmentID {
@@ -144,11 +145,13 @@ func (v *verifier) tail(info types.SegmentInfo, b []byte, s scan) error {
 func (v *verifier) content(info types.SegmentInfo, b []byte, s scan) error {
 	head := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
 	if head(8) != info.BaseIndex || head(16) != info.ID || head(24) != info.Codec {
-		return &CorruptError{File: segment.FileName(info), Entry: info.MinIndex, Reason: "the file header is that of another segment"}
+		return &CorruptError{File: segment.FileName(info), Entry: info.MinIndex,
+			Reason: "the file header is that of another segment"}
 	}
 	for i, at := range s.offsets {
 		if s.index > 0 && binary.LittleEndian.Uint32(b[s.index+4*i:]) != at {
-			return &CorruptError{File: segment.FileName(info), Offset: int64(s.index), Entry: info.BaseIndex + uint64(i), Reason: "the index does not match the entries"}
+			return &CorruptError{File: segment.FileName(info), Offset: int64(s.index), Entry: info.BaseIndex + uint64(i),
+				Reason: "the index does not match the entries"}
 		}
 	}
 	return nil
@@ -156,6 +159,7 @@ func (v *verifier) content(info types.SegmentInfo, b []byte, s scan) error {
 
 func (v *verifier) corrupt(info types.SegmentInfo, s scan, why string) error {
 	return &CorruptError{
-		File: segment.FileName(info), Offset: int64(s.at), Entry: max(info.BaseIndex+uint64(len(s.offsets)), info.MinIndex), Reason: why,
+		File: segment.FileName(info), Offset: int64(s.at), Entry: max(info.BaseIndex+uint64(len(s.offsets)),
+			info.MinIndex), Reason: why,
 	}
 }

@@ -14,7 +14,8 @@ func FormatOf(op *engine.Op) byte {
 		return 5
 	case op.Code == engine.OpPolicy && (op.Policy.Own || op.Policy.If):
 		return 4
-	case op.Code == engine.OpPolicy && anyLimit(op.Policy, func(l *engine.Limit) bool { return l.Algorithm == engine.Strike }),
+	case op.Code == engine.OpPolicy && anyLimit(op.Policy,
+		func(l *engine.Limit) bool { return l.Algorithm == engine.Strike }),
 		op.Code == engine.OpScript && op.Script.ID >= engine.RedisGCRA:
 		return 2
 	case op.Code == engine.OpBlockEverywhere:
@@ -37,7 +38,8 @@ func anyLimit(change *engine.PolicyChange, is func(*engine.Limit) bool) bool {
 		return slices.ContainsFunc(limits, func(l engine.PolicyLimit) bool { return is(&l.Limit) })
 	}
 	terms := change.Terms
-	return terms != nil && (in(terms.Limits) || slices.ContainsFunc(terms.Overrides, func(o engine.Override) bool { return in(o.Limits) }))
+	return terms != nil && (in(terms.Limits) || slices.ContainsFunc(terms.Overrides,
+		func(o engine.Override) bool { return in(o.Limits) }))
 }
 
 // ofForm5 reports whether a change brings terms that form 5 has.

@@ -67,7 +67,8 @@ type Header struct {
 // Put writes the header over the first HeaderLen bytes of b.
 func (h Header) Put(b []byte) {
 	b[0], b[1] = cmp.Or(h.Format, Oldest), byte(h.Kind)
-	for i, v := range [...]uint64{h.Term, h.Nonce, uint64(h.At.NowNs), uint64(h.At.WallOffsetNs), h.CheckIndex, h.CheckHash} {
+	for i, v := range [...]uint64{h.Term, h.Nonce, uint64(h.At.NowNs), uint64(h.At.WallOffsetNs), h.CheckIndex,
+		h.CheckHash} {
 		binary.LittleEndian.PutUint64(b[2+8*i:], v)
 	}
 }

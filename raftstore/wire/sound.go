@@ -34,7 +34,8 @@ func Sound(op *engine.Op) bool {
 	case engine.OpCheck, engine.OpForgive:
 		return ok && soundPairs(op)
 	case engine.OpReserve:
-		return ok && soundPairs(op) && len(op.ID) > 0 && op.Cost > 0 && !op.Partial && within(op.TTLNs, 1, engine.MaxWindowNs) &&
+		return ok && soundPairs(op) && len(op.ID) > 0 && op.Cost > 0 && !op.Partial && within(op.TTLNs, 1,
+			engine.MaxWindowNs) &&
 			op.HoldBytes() <= engine.MaxHoldBytes
 	case engine.OpCommit, engine.OpCancel:
 		return ok && len(op.Key) <= engine.MaxIDLen && len(op.ID) == 0 && !op.Dry

@@ -34,7 +34,8 @@ func (c *Raft) Await(f raft.Future) error {
 func (c *Raft) Change(future raft.Future) error {
 	err := c.Await(future)
 	switch {
-	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrLeadershipTransferInProgress), errors.Is(err, raft.ErrEnqueueTimeout):
+	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrLeadershipTransferInProgress),
+		errors.Is(err, raft.ErrEnqueueTimeout):
 		return failure.ErrTryAgain
 	case errors.Is(err, raft.ErrLeadershipLost), errors.Is(err, raft.ErrRaftShutdown):
 		return failure.ErrUnknown
@@ -90,7 +91,7 @@ func ServerOf(servers []raft.Server, id string) *raft.Server {
 	return &servers[i]
 }
 
-// ServerCalled returns the member with this id, or else the later life of the node
+// ServerCalled returns the member with this id, or else the later incarnation of the node
 // that was given it.
 func (c *Raft) ServerCalled(id string) *raft.Server {
 	if s := c.Server(id); s != nil {

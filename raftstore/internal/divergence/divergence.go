@@ -85,16 +85,19 @@ func (d *Check) judge(at fsm.Difference) {
 	for ctx.Err() == nil {
 		switch v := d.pollHistories(ctx); v.outcome {
 		case inMajority:
-			d.Log.Error("a majority of the voters has this node's state; the nodes that differ must stop", "entry", v.index, "differ", v.others)
+			d.Log.Error("a majority of the voters has this node's state; the nodes that differ must stop", "entry", v.index,
+				"differ", v.others)
 			return
 		case inMinority:
-			d.diverged(fmt.Errorf("%w: at entry %d the history is %v here and %v on %v", failure.ErrDiverged, v.index, hash(v.mine), hash(v.majority), v.others))
+			d.diverged(fmt.Errorf("%w: at entry %d the history is %v here and %v on %v", failure.ErrDiverged, v.index,
+				hash(v.mine), hash(v.majority), v.others))
 			return
 		}
 		timers.Pause(ctx, askHistoryAgain)
 	}
 	if d.Raft.State() != raft.Leader && !d.Closing() {
-		d.Fatal(fmt.Errorf("%w: at entry %d the history is %v here and %v there", failure.ErrDisputed, at.Index, hash(at.Mine), hash(at.Theirs)))
+		d.Fatal(fmt.Errorf("%w: at entry %d the history is %v here and %v there", failure.ErrDisputed, at.Index,
+			hash(at.Mine), hash(at.Theirs)))
 	}
 }
 

@@ -13,8 +13,9 @@ import (
 const (
 	adviceAlone = "keep this data directory: it may be the only copy. Restore the newest backup into another one " +
 		"(docs/operations.md#a-file-is-damaged)"
-	AdviceRejoin = "first see that a majority serves without this node (weir cluster status at another one). Then remove this node " +
-		"(weir cluster remove), move its data directory away and start it again: it joins from the others. Without a majority, " +
+	AdviceRejoin = "first see that a majority serves without this node (weir cluster status at another one). Then " +
+		"remove this node (weir cluster remove), move its data directory away and start it again: it joins " +
+		"from the others. Without a majority, " +
 		"keep the directories of all nodes (docs/clustering.md#a-damaged-log)"
 )
 

@@ -12,7 +12,8 @@ func (one *Peer) compareBounds(h *Host, theirs int64) {
 		return
 	}
 	one.bound, one.warned = theirs, true
-	h.Log.Warn("nodes bound their memory differently: whichever leads forgets at its own bound, for all; give every node the same --max-memory",
+	h.Log.Warn("nodes bound their memory differently: whichever leads forgets at its own bound, for all; give every "+
+		"node the same --max-memory",
 		"node", one.Id, "bytes", theirs, "here", h.MaxMemory)
 }
 

@@ -36,7 +36,7 @@ const (
 // Options say what a node is and how it finds the others.
 type Options struct {
 	// NodeID has 1 to maxGivenID characters. The node of an empty directory whose
-	// id was another's before goes by a later life of it, see Topology.Self.
+	// id was another's before goes by a later incarnation of it, see Topology.Self.
 	NodeID  string
 	DataDir string
 	// Listener takes the connections of other nodes; the node owns it. RaftAddr is the

@@ -104,7 +104,10 @@ func (p *Peers) follow(servers []raft.Server) {
 
 func (p *Peers) add(id, addr string) *Peer {
 	ctx, cancel := context.WithCancel(p.Ctx)
-	one := &Peer{Id: id, addr: addr, client: peer.NewClient(p.Port, addr, id), asker: peer.NewClient(p.Port, addr, id), cancel: cancel, wake: make(chan struct{}, 1)}
+	one := &Peer{
+		Id: id, addr: addr, client: peer.NewClient(p.Port, addr, id), asker: peer.NewClient(p.Port, addr, id),
+		cancel: cancel, wake: make(chan struct{}, 1),
+	}
 	p.Tasks.Go(func() { p.poll(ctx, one) })
 	p.Tasks.Go(func() {
 		p.group.Confirm(ctx, id, one.wake, func(ctx context.Context) (uint64, error) { return askTerm(ctx, one.asker) })

@@ -32,7 +32,8 @@ func (p *Peers) TellStopping() {
 func (p *Peers) HearStopping(id string) {
 	if p.markStopping(id) && !p.Stopping.Load() {
 		_, noQuorum := p.stops()
-		p.Log.Info("another node stops; lines about it have the level debug until it is back", "node", id, "majority_left", !noQuorum)
+		p.Log.Info("another node stops; lines about it have the level debug until it is back", "node", id,
+			"majority_left", !noQuorum)
 	}
 }
 

@@ -50,7 +50,8 @@ func decodeIdentity(b []byte) (id Identity, err error) {
 		return Identity{}, fmt.Errorf("%w (%s goes on after its end)", failure.ErrDamaged, FileName)
 	}
 	if id.Version != version {
-		return Identity{}, fmt.Errorf("%s: %w: format %d, this one reads %d", FileName, failure.ErrNewer, id.Version, version)
+		return Identity{}, fmt.Errorf("%s: %w: format %d, this one reads %d", FileName, failure.ErrNewer, id.Version,
+			version)
 	}
 	id.unsummed = i < 0
 	return id, nil

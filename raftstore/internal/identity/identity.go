@@ -97,7 +97,8 @@ func Claim(on vfs.FS, dir string, want Identity) (Identity, error) {
 		return Identity{}, err
 	}
 	if _, err := on.Stat(on.PathJoin(dir, "FORMAT")); err == nil {
-		return Identity{}, fmt.Errorf("%w: use another one, or start without --node-id and --durability", failure.ErrStandalone)
+		return Identity{}, fmt.Errorf("%w: use another one, or start without --node-id and --durability",
+			failure.ErrStandalone)
 	} else if !errors.Is(err, os.ErrNotExist) {
 		return Identity{}, err
 	}

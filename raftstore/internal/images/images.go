@@ -43,7 +43,8 @@ func DecodeMeta(of persistence.ImageInfo) (meta Meta, err error) {
 
 // Create begins a snapshot: of this node's own table (Persist seals it) or one
 // that another node sends (it is written to).
-func (s Store) Create(version raft.SnapshotVersion, index, term uint64, configuration raft.Configuration, configurationIndex uint64, _ raft.Transport) (raft.SnapshotSink, error) {
+func (s Store) Create(version raft.SnapshotVersion, index, term uint64, configuration raft.Configuration,
+	configurationIndex uint64, _ raft.Transport) (raft.SnapshotSink, error) {
 	meta, err := json.Marshal(Meta{version, configuration, configurationIndex, s.Recovered})
 	if err != nil {
 		return nil, err
@@ -51,7 +52,8 @@ func (s Store) Create(version raft.SnapshotVersion, index, term uint64, configur
 	if s.Faults.Has(faults.StaleIndex) {
 		index -= min(index-1, 50)
 	}
-	return &Sink{images: s.Images, index: index, term: term, meta: meta, faults: s.Faults, late: func() bool { return s.Late(index, term) }}, nil
+	return &Sink{images: s.Images, index: index, term: term, meta: meta, faults: s.Faults,
+		late: func() bool { return s.Late(index, term) }}, nil
 }
 
 // Late reports whether an image that another node sends must not be installed, because

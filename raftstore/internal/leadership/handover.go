@@ -95,7 +95,9 @@ func (l *Leadership) Transfer(to string) error {
 // handoverWatch notices a leader that refuses every entry because it believes that
 // it is handing leadership over. An idle leader proposes a tick every second, so
 // there is always something to be refused.
-type handoverWatch struct{ Since atomic.Pointer[time.Time] } // of the first refusal in a row, with its monotonic reading; nil: none
+type handoverWatch struct {
+	Since atomic.Pointer[time.Time] // of the first refusal in a row, with its monotonic reading; nil: none
+}
 
 // Saw takes note of what the Raft library said of an entry.
 func (h *handoverWatch) Saw(err error) {

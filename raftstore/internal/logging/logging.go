@@ -77,7 +77,8 @@ func RefusesCandidate(line Line) bool {
 	if !vote {
 		reason, vote = strings.CutPrefix(line.Text, "rejecting pre-vote request since ")
 	}
-	return vote && slices.Contains([]string{"we have a leader", "our last term is greater", "our last index is greater"}, reason)
+	return vote && slices.Contains([]string{"we have a leader", "our last term is greater",
+		"our last index is greater"}, reason)
 }
 
 // BelongsToStart reports whether a line of the library tells what happens in every start of

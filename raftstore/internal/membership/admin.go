@@ -70,14 +70,15 @@ func (m *Membership) addNode(o Order) error {
 		return fmt.Errorf("node %q is a member already", o.ID)
 	}
 	if m.Machine.Spent(o.ID) {
-		return fmt.Errorf("%w (%q): start it with an empty directory and --join, and it takes another", failure.ErrSpentID, o.ID)
+		return fmt.Errorf("%w (%q): start it with an empty directory and --join, and it takes another",
+			failure.ErrSpentID, o.ID)
 	}
 	return m.Raft.Change(m.Raft.AddNonvoter(raft.ServerID(o.ID), raft.ServerAddress(o.Addr), seen, timers.AdminTimeout))
 }
 
 func (m *Membership) removeNode(id string) error {
 	if m.Raft.Server(id) == nil {
-		// Its later life is not meant: who asks twice to be sure would remove what came back.
+		// A later incarnation is not meant: a caller that asks twice would remove the node that came back.
 		if s := m.Raft.ServerCalled(id); s != nil {
 			return fmt.Errorf("no node %q in this cluster: %q came back in its place", id, s.ID)
 		}

@@ -64,7 +64,8 @@ func (m *Membership) Join() {
 			m.attempt(&log, "not in a cluster yet", m.TryJoin)
 		case believed == "" || believed == m.Options.RaftAddr:
 		case !told:
-			m.Log.Warn("the cluster knows this node at another address and has to be told", "believed", believed, "here", m.Options.RaftAddr)
+			m.Log.Warn("the cluster knows this node at another address and has to be told", "believed", believed, "here",
+				m.Options.RaftAddr)
 			told = true
 			fallthrough
 		default:
@@ -213,7 +214,8 @@ func (m *Membership) lookAround(addrs []string) (found []host.Status, silent []s
 // silence tells why no other node answers at an address of --join.
 func (m *Membership) silence(addr string, err error) string {
 	if strings.Contains(err.Error(), peer.ErrSameNode.Error()) {
-		return fmt.Sprintf("; the node at %s has the id %q, as this one: give each node its own --node-id, or, if it is this node, "+
+		return fmt.Sprintf("; the node at %s has the id %q, as this one: give each node its own --node-id, or, if it is "+
+			"this node, "+
 			"name it in --join as its --raft-addr does: %s", addr, m.Options.NodeID, m.Options.RaftAddr)
 	}
 	return fmt.Sprintf("; no node answers at %s: %v", addr, err)
@@ -230,7 +232,8 @@ func (m *Membership) askOnce(addr string) (host.Status, error) {
 func (m *Membership) askIn(leader string) error {
 	client := peer.NewClient(m.Port, leader, "")
 	defer client.Close()
-	request, err := json.Marshal(Joining{m.Options.NodeID, m.Options.RaftAddr, m.Options.Format, m.Options.Durability != identity.Memory, m.Identity.WasInvited()})
+	request, err := json.Marshal(Joining{m.Options.NodeID, m.Options.RaftAddr, m.Options.Format,
+		m.Options.Durability != identity.Memory, m.Identity.WasInvited()})
 	if err != nil {
 		return err
 	}
@@ -264,8 +267,9 @@ func (m *Membership) TakeIn(from peer.Identity, j Joining) error {
 		case string(s.ID) != j.NodeID && identity.GivenID(string(s.ID)) == identity.GivenID(j.NodeID) && j.KeepsPromises:
 			guards.LostState.Hit()
 			return fmt.Errorf("%w (%q)", failure.ErrLostState, s.ID)
-		case string(s.ID) != j.NodeID && identity.GivenID(string(s.ID)) == identity.GivenID(j.NodeID) && identity.IsIncarnation(j.NodeID):
-			err := m.removeNode(string(s.ID)) // its earlier life is over
+		case string(s.ID) != j.NodeID && identity.GivenID(string(s.ID)) == identity.GivenID(j.NodeID) &&
+			identity.IsIncarnation(j.NodeID):
+			err := m.removeNode(string(s.ID)) // its earlier incarnation is over
 			return errors.Join(err, failure.ErrTryAgain)
 		case string(s.ID) == j.NodeID && string(s.Address) == j.RaftAddr && (s.Suffrage == raft.Nonvoter || j.Invited):
 			return nil // it asks again before it has heard from the leader
@@ -283,7 +287,8 @@ func (m *Membership) TakeIn(from peer.Identity, j Joining) error {
 		return failure.ErrSpentID
 	}
 	m.Log.Info("a node joins", "node", j.NodeID, "address", j.RaftAddr)
-	return m.Raft.Change(m.Raft.AddNonvoter(raft.ServerID(j.NodeID), raft.ServerAddress(j.RaftAddr), seen, timers.AdminTimeout))
+	return m.Raft.Change(m.Raft.AddNonvoter(raft.ServerID(j.NodeID), raft.ServerAddress(j.RaftAddr), seen,
+		timers.AdminTimeout))
 }
 
 // beginNewIncarnation gives the empty directory of a node whose id is spent another id, and
@@ -291,7 +296,8 @@ func (m *Membership) TakeIn(from peer.Identity, j Joining) error {
 func (m *Membership) beginNewIncarnation() {
 	id := identity.NewIncarnation(m.Options.NodeID)
 	if len(id) > peer.MaxNameLen {
-		m.Fatal(fmt.Errorf("the id %q is spent, and too long for a later life: give this node another --node-id", m.Options.NodeID))
+		m.Fatal(fmt.Errorf("the id %q is spent, and too long for a later life: give this node another --node-id",
+			m.Options.NodeID))
 		return
 	}
 	if err := m.Identity.Rename(id); err != nil {
@@ -309,7 +315,8 @@ func (m *Membership) Pristine() bool {
 // Joined takes note of the cluster this node belongs to, and of what it agreed on.
 func (m *Membership) Joined(f fsm.Constants) {
 	if f.TestClock != m.TestClock {
-		m.Fatal(fmt.Errorf("%w: the cluster's is a test clock: %t, this node's: %t", failure.ErrClockKind, f.TestClock, m.TestClock))
+		m.Fatal(fmt.Errorf("%w: the cluster's is a test clock: %t, this node's: %t", failure.ErrClockKind, f.TestClock,
+			m.TestClock))
 	}
 	if f.IDLifetimeNs != m.IdLifetimeNs {
 		m.Log.Warn("the cluster remembers ids for another time than this node was told; the cluster's counts",

@@ -64,7 +64,8 @@ func (m *Membership) relocate(j Joining, seen uint64) error {
 		return fmt.Errorf("no node %q in this cluster", j.NodeID)
 	}
 	// Two processes with the same promises would give each of them twice.
-	if there, err := m.askOnce(string(s.Address)); err == nil && there.NodeID == j.NodeID && there.RaftAddr != j.RaftAddr {
+	if there, err := m.askOnce(string(s.Address)); err == nil && there.NodeID == j.NodeID &&
+		there.RaftAddr != j.RaftAddr {
 		return fmt.Errorf("node %q still runs at %s: stop it first", j.NodeID, s.Address)
 	}
 	m.Log.Info("a node has moved", "node", s.ID, "from", s.Address, "to", j.RaftAddr)

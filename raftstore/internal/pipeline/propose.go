@@ -75,7 +75,8 @@ func (p *Pipeline) Pump() {
 // awaitLeader holds a batch for a moment while there is no leader: long enough for
 // leadership to be handed over without anybody noticing more than a delay.
 func (p *Pipeline) awaitLeader(b *queue.Batch) {
-	for p.Leadership.Current.Load() == nil && p.Peers.Client(p.Raft.Leader()) == nil && time.Since(b.Born) < p.Options.Heartbeat/2 && !p.Closing() {
+	for p.Leadership.Current.Load() == nil && p.Peers.Client(p.Raft.Leader()) == nil &&
+		time.Since(b.Born) < p.Options.Heartbeat/2 && !p.Closing() {
 		time.Sleep(timers.LeaderlessPause)
 	}
 }
@@ -127,7 +128,8 @@ func Verdict(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrEnqueueTimeout), errors.Is(err, raft.ErrLeadershipTransferInProgress):
+	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrEnqueueTimeout),
+		errors.Is(err, raft.ErrLeadershipTransferInProgress):
 		return failure.ErrTryAgain // refused before it was in any log
 	default:
 		return failure.ErrUnknown

@@ -190,7 +190,8 @@ func (c *Check) Abandon() {
 
 // Follow asks a member for its term whenever wake has a token and a round lacks the member, one
 // question at a time, until ctx ends.
-func (c *Check) Follow(ctx context.Context, id string, wake <-chan struct{}, askTerm func(context.Context) (uint64, error)) {
+func (c *Check) Follow(ctx context.Context, id string, wake <-chan struct{},
+	askTerm func(context.Context) (uint64, error)) {
 	for {
 		select {
 		case <-wake:

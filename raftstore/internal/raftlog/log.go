@@ -43,7 +43,8 @@ type Log struct {
 }
 
 func Guard(store Store, fatal func(error)) *Log {
-	return &Log{Store: store, fatal: fatal, opened: time.Now(), since: map[string]time.Duration{}, NewestImage: func() uint64 { return 0 }}
+	return &Log{Store: store, fatal: fatal, opened: time.Now(), since: map[string]time.Duration{},
+		NewestImage: func() uint64 { return 0 }}
 }
 
 // IsMonotonic passes on that the log has no gaps.
@@ -173,4 +174,5 @@ var KeyTerm = []byte("CurrentTerm")
 // errLogReplaced ends the process after an image was installed over a log with conflicting
 // later entries. The Raft library then still takes the last removed entry for the end of its
 // log: it would refuse all later entries, or panic (seen in the simulation).
-var errLogReplaced = errors.New("an image of the leader has replaced the end of the log, and the Raft library needs a restart to know it")
+var errLogReplaced = errors.New("an image of the leader has replaced the end of the log, and the Raft library " +
+	"needs a restart to know it")

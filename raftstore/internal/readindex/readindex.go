@@ -169,7 +169,8 @@ func (rd *Reads) ask(forRead bool) error {
 	began := time.Now()
 	for {
 		err := rd.AskOnce(forRead)
-		if err == nil || errors.Is(err, failure.ErrLagging) || !forRead || time.Since(began) >= rd.Options.Heartbeat/2 || rd.Closing() {
+		if err == nil || errors.Is(err, failure.ErrLagging) || !forRead ||
+			time.Since(began) >= rd.Options.Heartbeat/2 || rd.Closing() {
 			return err
 		}
 		timers.Pause(rd.Ctx, timers.LeaderlessPause)

@@ -45,7 +45,8 @@ func (r *Recovery) forceNewCluster(servers []raft.Server) error {
 	// The library leaves the machine it is given in a state that is not to be used.
 	h := &recoveredMachine{FSM: r.NewMachine(), log: log, self: r.Options.NodeID, servers: servers, again: again}
 	images := images.Store{Images: r.Images, Faults: r.Faults, Recovered: true}
-	if err := raft.RecoverCluster(r.RaftConfig(), h, log, r.Logs, images, nil, raft.Configuration{Servers: servers}); err != nil {
+	if err := raft.RecoverCluster(r.RaftConfig(), h, log, r.Logs, images, nil,
+		raft.Configuration{Servers: servers}); err != nil {
 		return err
 	}
 	infos, err := r.Images.List()
@@ -104,7 +105,8 @@ func (h *recoveredMachine) check() error {
 		}
 	}
 	if h.again && len(survive) < len(known) && len(survive) > 1 {
-		return fmt.Errorf("this node was recovered as one of %s before: with fewer, it is the only one, and the others join with empty directories", strings.Join(known, ", "))
+		return fmt.Errorf("this node was recovered as one of %s before: with fewer, it is the only one, and the others "+
+			"join with empty directories", strings.Join(known, ", "))
 	}
 	return nil
 }

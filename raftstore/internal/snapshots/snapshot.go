@@ -94,7 +94,8 @@ func (s *Snapshots) Take() error {
 	s.Machine.LogEntries.Add(-entries)
 	s.lastSave.Store(time.Now().UnixNano())
 	s.Took.Observe(time.Since(start), 1)
-	s.Log.Debug("snapshot taken", "took", time.Since(start), "precopy", copied, "standstill", time.Duration(s.Machine.Standstill.Load()), "entries", entries, "bytes", bytes)
+	s.Log.Debug("snapshot taken", "took", time.Since(start), "precopy", copied, "standstill",
+		time.Duration(s.Machine.Standstill.Load()), "entries", entries, "bytes", bytes)
 	return nil
 }
 

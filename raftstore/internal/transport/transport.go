@@ -29,7 +29,8 @@ var (
 )
 
 // AppendEntries sends entries, or a heartbeat, unless the disk of this leader is stuck.
-func (t Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+func (t Transport) AppendEntries(id raft.ServerID, target raft.ServerAddress, args *raft.AppendEntriesRequest,
+	resp *raft.AppendEntriesResponse) error {
 	t.Gate.Wait()
 	return t.NetworkTransport.AppendEntries(id, target, args, resp)
 }
@@ -39,7 +40,8 @@ func (Transport) SetHeartbeatHandler(func(raft.RPC)) {}
 
 // InstallSnapshot sends an image. It reports success when the follower refuses the image
 // because it has all entries: the leader then sends the entries after the image.
-func (t Transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
+func (t Transport) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest,
+	resp *raft.InstallSnapshotResponse, data io.Reader) error {
 	t.Reach(faults.BeforeImage)
 	err := t.NetworkTransport.InstallSnapshot(id, target, args, resp, data)
 	if err != nil && strings.Contains(err.Error(), images.ErrHasImage.Error()) {
