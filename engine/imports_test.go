@@ -39,7 +39,8 @@ var walls = []wall{
 		"certs engine internal/cli/... internal/faults limiter persistence policyfile raftstore " +
 			"raftstore/peer server server/acl server/envoyrls server/httpapi server/scripts",
 		"wires the server and its tools together, and carries no load generator"},
-	{"cmd/weir-bench", "bench bench/machine internal/cli/buildinfo internal/cli/cmdline", "measures weir as another process"},
+	{"cmd/weir-bench", "bench bench/machine internal/cli/buildinfo internal/cli/cmdline",
+		"measures weir as another process"},
 	{"engine",
 		"engine/internal/arena engine/internal/arith engine/internal/calendar " +
 			"engine/internal/codec engine/internal/heavy engine/internal/leases " +

@@ -73,7 +73,8 @@ func (b benchTools) findWeir() (string, error) {
 	if weir, err := exec.LookPath("weir"); err == nil {
 		return weir, nil
 	}
-	return "", errors.New("weir is neither beside weir-bench nor in PATH: build it there (make build), or name it with --weir")
+	return "", errors.New("weir is neither beside weir-bench nor in PATH: " +
+		"build it there (make build), or name it with --weir")
 }
 
 // scenarios are those asked for, with the loads and the targets asked for.

@@ -44,7 +44,9 @@ func TestBenchSuitesHaveTheirOwnTimes(t *testing.T) {
 			require.Equal(t, c.keys, m.SnapshotKeys)
 		})
 	}
-	for arg, accepted := range map[string]string{"--repetitions=0": "1 or more", "--cell-time=-1s": "0 or more", "--snapshot-keys=-1": "0 or more"} {
+	for arg, accepted := range map[string]string{
+		"--repetitions=0": "1 or more", "--cell-time=-1s": "0 or more", "--snapshot-keys=-1": "0 or more",
+	} {
 		_, err := newParser(new(cli)).Parse([]string{arg})
 		require.ErrorContains(t, err, accepted, arg)
 	}

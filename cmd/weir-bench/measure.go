@@ -163,12 +163,15 @@ const snapshotShare = 0.45
 
 // parts measures the scenarios, then what snapshots do. Each of the two is worth having
 // without the other.
-func (m *measureCmd) parts(ctx context.Context, runner *bench.Runner, scenarios []bench.Scenario, weir, dir string) (*bench.Report, error) {
+func (m *measureCmd) parts(
+	ctx context.Context, runner *bench.Runner, scenarios []bench.Scenario, weir, dir string,
+) (*bench.Report, error) {
 	if !m.snapshotsWanted() {
 		return runner.Run(ctx, scenarios)
 	}
 	deadline, _ := ctx.Deadline()
-	first, cancel := context.WithDeadline(ctx, deadline.Add(-min(time.Duration(float64(m.Timeout)*snapshotShare), mostForSnapshots)))
+	forSnapshots := min(time.Duration(float64(m.Timeout)*snapshotShare), mostForSnapshots)
+	first, cancel := context.WithDeadline(ctx, deadline.Add(-forSnapshots))
 	defer cancel()
 	report, err := runner.Run(first, scenarios)
 	if report == nil || ctx.Err() != nil {

@@ -31,7 +31,8 @@ func StartCluster(t *testing.T, args ...string) *Cluster {
 	for i := range c.Nodes {
 		id := string(rune('a' + i))
 		c.Nodes[i] = New(t, addrs[i], addrs[n+i], append([]string{
-			"--node-id", id, "--raft-addr", addrs[2*n+i], "--join", raft, "--expect", strconv.Itoa(n), "--data-dir", filepath.Join(dir, id),
+			"--node-id", id, "--raft-addr", addrs[2*n+i], "--join", raft, "--expect", strconv.Itoa(n),
+			"--data-dir", filepath.Join(dir, id),
 		}, args...)...)
 		c.Nodes[i].Start()
 	}

@@ -73,7 +73,8 @@ func New(t *testing.T, addr, http string, args ...string) *Server {
 // Start starts the process again after Kill, and waits until it accepts clients.
 func (s *Server) Start() {
 	s.t.Helper()
-	s.cmd = exec.Command(binary, append([]string{"serve", "--listen", s.Addr, "--http", s.HTTP, "--log-format", "json"}, s.args...)...)
+	usual := []string{"serve", "--listen", s.Addr, "--http", s.HTTP, "--log-format", "json"}
+	s.cmd = exec.Command(binary, append(usual, s.args...)...)
 	stderr, err := s.cmd.StderrPipe()
 	require.NoError(s.t, err)
 	s.log = newServerLog()

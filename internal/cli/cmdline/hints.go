@@ -22,7 +22,8 @@ var OtherNames = map[string][]string{
 	"a": {"password-file", "requirepass-file"}, "pass": {"password-file", "requirepass-file"},
 	"password": {"password-file", "requirepass-file"},
 	"aclfile":  {"users-file"}, "acl-file": {"users-file"}, "users": {"users-file"},
-	"id": {"node-id"}, "name": {"node-id"}, "peers": {"join"}, "seeds": {"join"}, "secret": {"cluster-secret-file"}, "addr": {"listen", "http"},
+	"id": {"node-id"}, "name": {"node-id"}, "peers": {"join"}, "seeds": {"join"}, "secret": {"cluster-secret-file"},
+	"addr": {"listen", "http"},
 	"cert": {"tls-cert-file"}, "key": {"tls-key-file"}, "cacert": {"tls-ca-file"}, "ca": {"tls-ca-file"},
 	"memory": {"max-memory"}, "policy": {"policies"}, "policy-file": {"policies"}, "f": {"config"},
 }
@@ -30,7 +31,8 @@ var OtherNames = map[string][]string{
 // otherCommands are what other programs call weir's commands.
 var otherCommands = map[string]string{
 	"start": "serve", "run": "serve", "server": "serve", "daemon": "serve", "cli": "call", "send": "call", "exec": "call",
-	"status": "cluster status", "nodes": "cluster status", "check": "doctor", "monitor": "top", "dump": "backup", "apply": "policy apply",
+	"status": "cluster status", "nodes": "cluster status", "check": "doctor", "monitor": "top",
+	"dump": "backup", "apply": "policy apply",
 }
 
 // otherPrograms were once commands of weir.

@@ -19,7 +19,8 @@ func Advise(err error) error {
 	case !errors.As(err, &said):
 		return err
 	case strings.HasPrefix(string(said), "NOAUTH"):
-		return fmt.Errorf("%w It asks for a password: give --password-file FILE, and --user NAME for a user other than default", err)
+		return fmt.Errorf("%w It asks for a password: give --password-file FILE, "+
+			"and --user NAME for a user other than default", err)
 	case strings.Contains(string(said), "cluster support disabled"):
 		return fmt.Errorf("%w: it is a server by itself; a node of a cluster is started with --node-id and --join", err)
 	}

@@ -72,7 +72,8 @@ func (f *Flags) DialWith(addr, password string, config *tls.Config) (redis.Conn,
 // aboutRights says whether a server answered that it does not answer this: it is one.
 func aboutRights(err error) bool {
 	var said redis.Error
-	return errors.As(err, &said) && (strings.HasPrefix(string(said), "NOAUTH") || strings.HasPrefix(string(said), "NOPERM"))
+	return errors.As(err, &said) &&
+		(strings.HasPrefix(string(said), "NOAUTH") || strings.HasPrefix(string(said), "NOPERM"))
 }
 
 // noServer says why there is no use in asking at an address.
