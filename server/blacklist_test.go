@@ -8,8 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/internal/rlspb"
-	"github.com/weir-project/weir/server/envoyrls"
 	"github.com/weir-project/weir/server/httpapi"
 	"github.com/weir-project/weir/server/service"
 )
@@ -159,17 +157,4 @@ func TestHTTPCheckFrom(t *testing.T) {
 	}
 	forged := askFrom(h, here, "/check/api?from_header=X-Forwarded-For&key=user:42", "X-Forwarded-For", "203.0.113.9", "X-Forwarded-For", "192.0.2.66")
 	require.Equal(t, http.StatusTooManyRequests, forged.Code, "the last address is the proxy's")
-}
-
-// TestRLSFrom: Envoy's remote_address holds for all descriptors of a call.
-func TestRLSFrom(t *testing.T) {
-	entry := func(key, value string) *rlspb.Entry { return &rlspb.Entry{Key: []byte(key), Value: []byte(value)} }
-	q, err := envoyrls.ReadRLS(&rlspb.Request{Domain: []byte("d"), Descriptors: []*rlspb.Descriptor{
-		{Entries: []*rlspb.Entry{entry("user", "42")}}, {Entries: []*rlspb.Entry{entry("remote_address", "::ffff:192.0.2.66")}},
-	}})
-	require.NoError(t, err)
-	require.Equal(t, "ip:192.0.2.66 ip:192.0.2.66", string(q.Ops[0].From)+" "+string(q.Ops[1].From))
-	q, err = envoyrls.ReadRLS(&rlspb.Request{Domain: []byte("d"), Descriptors: []*rlspb.Descriptor{{Entries: []*rlspb.Entry{entry("remote_address", "?"), entry("user", "192.0.2.66")}}}})
-	require.NoError(t, err)
-	require.Empty(t, q.Ops[0].From)
 }

@@ -2,7 +2,6 @@ package server
 
 import (
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,39 +10,9 @@ import (
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/arg"
-	"github.com/weir-project/weir/server/httpapi"
 	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/service"
 )
-
-// TestAPauseReplacesAnother: who waits for the first waits for the second, and the end of
-// the second is the end.
-func TestAPauseReplacesAnother(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var attention atomic.Int32
-		p := service.NewPauser(&attention)
-		p.Begin(time.Hour, false)
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			p.Wait(&service.Command{}, nil)
-		}()
-		synctest.Wait()
-		start := time.Now()
-		p.Begin(time.Second, false)
-		require.EqualValues(t, 1, attention.Load())
-		<-done
-		require.Equal(t, time.Second, time.Since(start))
-		require.Zero(t, attention.Load())
-
-		p.Begin(time.Hour, false)
-		p.Begin(time.Hour, true)
-		p.Wait(&service.Command{}, nil) // only writes are held back now
-		p.End()
-		p.End()
-		require.Zero(t, attention.Load())
-	})
-}
 
 // TestACommandHasOneName: in any case, and no other byte for a letter or a mark.
 func TestACommandHasOneName(t *testing.T) {
@@ -193,14 +162,15 @@ func TestAWordIsItselfInAnyCase(t *testing.T) {
 	}
 }
 
-// TestAStatusIsMadeAnew once it is FeedEvery old, and shared until then.
+// TestAStatusIsMadeAnew twice a second, and shared until then.
 func TestAStatusIsMadeAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := httpapi.NewFeed(newTestServer(t, Config{}).Service)
-		first := f.Status()
-		time.Sleep(httpapi.FeedEvery - 1)
-		require.Same(t, first, f.Status())
+		h := newHTTP(newTestServer(t, Config{}).Server)
+		status := func() string { return visit(h, "/status.json", nil).Body.String() }
+		first := status()
+		time.Sleep(time.Second/2 - 1)
+		require.Equal(t, first, status())
 		time.Sleep(2 * time.Nanosecond)
-		require.NotSame(t, first, f.Status())
+		require.NotEqual(t, first, status())
 	})
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"net"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/weir-project/weir/server/acl"
 	"github.com/weir-project/weir/server/httpapi"
+	"github.com/weir-project/weir/server/service"
 )
 
 // TestUsersOverHTTP: what a user may do over HTTP is what he may do over RESP.
@@ -60,7 +60,7 @@ func TestOverHTTPAConnectionLogsInOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, _ := checked(t, Config{Password: "sesame"}, httpapi.CheckProtected)
 		connect := func() func(password string) (status int, waited time.Duration) {
-			ctx := h.Server.ConnContext(t.Context(), &addressed{from: &net.TCPAddr{}})
+			ctx := service.WithLoginMemory(t.Context())
 			return func(password string) (int, time.Duration) {
 				began := time.Now()
 				w := visit(h, "/check/api?cost=0&key=k", func(r *http.Request) {

@@ -22,7 +22,7 @@ import (
 // ask sends one request straight to the handler.
 func ask(h *httpapi.Server, method, path string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
-	h.Server.Handler.ServeHTTP(w, httptest.NewRequest(method, path, nil))
+	h.ServeHTTP(w, httptest.NewRequest(method, path, nil))
 	return w
 }
 

@@ -40,7 +40,7 @@ func askFrom(h *httpapi.Server, remote, url string, headers ...string) *httptest
 		r.Header.Add(headers[i], headers[i+1])
 	}
 	w := httptest.NewRecorder()
-	h.Server.Handler.ServeHTTP(w, r)
+	h.ServeHTTP(w, r)
 	return w
 }
 

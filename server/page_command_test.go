@@ -32,7 +32,7 @@ func order(h *httpapi.Server, change func(*http.Request), args ...string) *httpt
 		change(r)
 	}
 	w := httptest.NewRecorder()
-	h.Server.Handler.ServeHTTP(w, r)
+	h.ServeHTTP(w, r)
 	return w
 }
 
@@ -68,7 +68,7 @@ func TestPageCommands(t *testing.T) {
 	require.Contains(t, log.String(), `user=default addr=127.0.0.1:50000 id=101 command=rl.block args="[RL.BLOCK user:42 1h REASON abuse]"`)
 	require.Contains(t, log.String(), `command=rl.reset args="[RL.RESET user:42]"`)
 	require.NoError(t, h.Close())
-	says(`{"error":"`+string(httpapi.ErrClosing)+`"}`, "RL.UNBLOCK", "user:42")
+	says(`{"error":"ERR the server is stopping"}`, "RL.UNBLOCK", "user:42")
 	require.Equal(t, 1, srv.state.clients.len(), "its sessions are over")
 }
 

@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -15,7 +13,6 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/httpapi"
-	"github.com/weir-project/weir/server/service"
 )
 
 // visit asks for something as a browser somewhere would.
@@ -26,7 +23,7 @@ func visit(h *httpapi.Server, path string, change func(*http.Request)) *httptest
 		change(r)
 	}
 	w := httptest.NewRecorder()
-	h.Server.Handler.ServeHTTP(w, r)
+	h.ServeHTTP(w, r)
 	return w
 }
 
@@ -106,32 +103,6 @@ func TestStatusFeed(t *testing.T) {
 	first := visit(h, "/status.json", nil).Body.String()
 	c.say("RL.CHECK login more")
 	require.Equal(t, first, visit(h, "/status.json", nil).Body.String(), "many who look ask the server once")
-}
-
-// A flood of denials is noted in part, long keys are cut, and when nobody looks any
-// more nothing is noted.
-func TestRecentDenialsAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var r service.RecentDenials
-		flood := func() {
-			for i := range 2 * service.RecentPerSecond {
-				key := []byte(strconv.Itoa(i) + strings.Repeat("x", service.RecentKeyBytes))
-				r.Note(&engine.Op{Key: key, Limit: engine.Limit{Algorithm: engine.FixedWindow}}, &engine.Decision{RetryMs: 5})
-			}
-		}
-		r.Look()
-		flood()
-		found := r.Look()
-		require.Len(t, found, service.RecentKept)
-		require.Equal(t, strconv.Itoa(service.RecentPerSecond-1), strings.TrimRight(found[0].Key, "x"), "the newest of those that were noted")
-		require.Len(t, found[0].Key, service.RecentKeyBytes)
-		require.Equal(t, "fixed", found[0].By)
-
-		time.Sleep(service.RecentWatch + time.Second)
-		flood()
-		require.False(t, r.Watched.Load())
-		require.Equal(t, found, r.Look())
-	})
 }
 
 func TestKeyLookup(t *testing.T) {

@@ -124,16 +124,6 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	assert.Equal(t, "-"+string(errPatternLong), c.say("PSUBSCRIBE "+strings.Repeat("*", 513)))
 }
 
-func TestEventsAreBoundedInRate(t *testing.T) {
-	hub := newTestServer(t, Config{}).Events
-	for range service.MaxEventsPerSecond {
-		assert.True(t, hub.Spend(1))
-	}
-	assert.False(t, hub.Spend(1))
-	assert.Equal(t, int64(1), hub.Dropped.Load())
-	assert.True(t, hub.Spend(2), "another second, another budget")
-}
-
 func TestMonitor(t *testing.T) {
 	srv := newTestServer(t, Config{Password: "secret"})
 	watcher, actor := srv.client(t), srv.client(t)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -24,8 +25,11 @@ func TestRLSIsAccountedFor(t *testing.T) {
 	monitor.say("MONITOR")
 	c.say("CONFIG SET slowlog-log-slower-than 0")
 	c.say("SLOWLOG RESET")
-	feed := httpapi.NewFeed(s.Service)
-	feed.Make() // from here on somebody looks
+	look := func() (v httpapi.Status) {
+		require.NoError(t, json.Unmarshal(visit(newHTTP(s.Server), "/status.json", nil).Body.Bytes(), &v))
+		return v
+	}
+	look() // from here on somebody looks
 	ask := func(d ...*descriptorv3.RateLimitDescriptor) codes.Code {
 		_, err := envoy.ShouldRateLimit(t.Context(), rlsCall(d...))
 		return status.Code(err)
@@ -39,7 +43,7 @@ func TestRLSIsAccountedFor(t *testing.T) {
 	require.Regexp(t, `\[0 127.0.0.1:\d+\] "RL.CHECK" "web:user" "a" "COST" "6"`, monitor.fake.messages())
 	require.Regexp(t, `RL.CHECK a .* 127.0.0.1:\d+`, c.say("SLOWLOG GET"))
 	require.Contains(t, c.say("RL.TOP DENIED"), "policy|web:user|0|a 6 0")
-	shown := feed.Make()
+	shown := look()
 	require.Equal(t, []int64{1, 2}, []int64{shown.Allowed, shown.Limited})
 	require.Len(t, shown.Denials, 2)
 

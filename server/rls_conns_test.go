@@ -119,7 +119,7 @@ func TestRLSConnectionsCannotBeHoarded(t *testing.T) {
 	before := openRLS(r)
 	for range 3 * room {
 		stranger := dialRLS(t, addr)
-		_, err := stranger.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true}, "/"+envoyrls.RlsService+"/ShouldRateLimit", grpc.WaitForReady(true))
+		_, err := stranger.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true}, "/"+envoyrls.ServiceName+"/ShouldRateLimit", grpc.WaitForReady(true))
 		require.NoError(t, err, "it begins a call and sends nothing")
 	}
 	require.NoError(t, ask(dialRLS(t, addr)), "a newcomer")
@@ -165,7 +165,7 @@ func TestRLSIsProtected(t *testing.T) {
 func TestRLSCallsOfAConnectionAreBounded(t *testing.T) {
 	conn, _ := serveRLS(t, limited(t, Config{}).Server)
 	call := func(ctx context.Context) error { // one that is begun, and never ends by itself
-		_, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true}, "/"+envoyrls.RlsService+"/ShouldRateLimit")
+		_, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true}, "/"+envoyrls.ServiceName+"/ShouldRateLimit")
 		return err
 	}
 	all, cancel := context.WithTimeout(t.Context(), testWait)

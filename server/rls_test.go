@@ -203,36 +203,6 @@ func TestRLSLimitsBroughtAlong(t *testing.T) {
 	require.Equal(t, codes.InvalidArgument, status.Code(err))
 }
 
-func TestRLSNames(t *testing.T) {
-	long := strings.Repeat("x", 600)
-	for name, c := range map[string]struct {
-		domain      string
-		entries     []string
-		policy, key string
-	}{
-		"one value":            {"web", []string{"remote_address", "192.0.2.7"}, "web:remote_address", "192.0.2.7"},
-		"words of Envoy":       {"web", []string{"generic_key", "login", "header_match", "post", "query_match", "q"}, "web:login:post:q", "all"},
-		"a word and a value":   {"web", []string{"generic_key", "login", "user", "42"}, "web:login:user", "42"},
-		"values kept apart":    {"web", []string{"a", "x|y", "b", "50%"}, "web:a:b", "x%7Cy|50%25"},
-		"IPv6":                 {"web", []string{"remote_address", "2001:db8:1:2:3::4"}, "web:remote_address", "2001:db8:1:2::/64"},
-		"masked":               {"web", []string{"masked_remote_address", "2001:db8::/32"}, "web:masked_remote_address", "2001:db8::/32"},
-		"other characters":     {"default/eg/http", []string{"a b", "é"}, "default_eg_http:a_b", "é"},
-		"nothing":              {"web", nil, "web", "all"},
-		"no value":             {"web", []string{"user", ""}, "web:user", "anonymous"},
-		"a limiter's own name": {"web", []string{"user", "policy|web:user|0|42"}, "web:user", "#" + envoyrls.Hashed("policy|web:user|0|42", 16)},
-		"long":                 {long, []string{"user", long}, strings.Repeat("x", 55) + "." + envoyrls.Hashed(long+":user", 4), "#" + envoyrls.Hashed(long, 16)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var all []*rlspb.Entry
-			for i := 0; i < len(c.entries); i += 2 {
-				all = append(all, &rlspb.Entry{Key: []byte(c.entries[i]), Value: []byte(c.entries[i+1])})
-			}
-			require.Equal(t, c.policy, envoyrls.RlsPolicy([]byte(c.domain), all))
-			require.Equal(t, c.key, envoyrls.RlsKey(all))
-		})
-	}
-}
-
 // What a client of Envoy sends is never a reason to give no answer: Envoy would let the
 // request through.
 func TestRLSHostileValues(t *testing.T) {
@@ -242,7 +212,7 @@ func TestRLSHostileValues(t *testing.T) {
 		in := &rlspb.Request{Domain: []byte("web"), Descriptors: []*rlspb.Descriptor{{Entries: []*rlspb.Entry{{Key: []byte("user"), Value: []byte(value)}}}}}
 		for i := range 6 {
 			out := new(rlspb.Response)
-			require.NoError(t, conn.Invoke(t.Context(), "/"+envoyrls.RlsService+"/ShouldRateLimit", in, out), "%.20q", value)
+			require.NoError(t, conn.Invoke(t.Context(), "/"+envoyrls.ServiceName+"/ShouldRateLimit", in, out), "%.20q", value)
 			want := rlspb.Code_OK
 			if i == 5 {
 				want = rlspb.Code_OVER_LIMIT
@@ -261,12 +231,12 @@ func TestRLSRefuses(t *testing.T) {
 	}
 	require.Equal(t, codes.InvalidArgument, refused(&rlsv3.RateLimitRequest{Descriptors: rlsCall(entries("user", "1")).Descriptors}))
 	require.Equal(t, codes.InvalidArgument, refused(rlsCall()))
-	many := make([]*descriptorv3.RateLimitDescriptor, envoyrls.RlsMaxDescriptors+1)
+	many := make([]*descriptorv3.RateLimitDescriptor, envoyrls.MaxDescriptors+1)
 	for i := range many {
 		many[i] = entries("user", "1")
 	}
 	require.Equal(t, codes.InvalidArgument, refused(rlsCall(many...)))
-	require.Equal(t, codes.ResourceExhausted, refused(rlsCall(entries("user", strings.Repeat("x", envoyrls.RlsMaxBytes)))))
+	require.Equal(t, codes.ResourceExhausted, refused(rlsCall(entries("user", strings.Repeat("x", envoyrls.MaxCallBytes)))))
 	require.Equal(t, "0", s.client(t).say("DBSIZE"), "nothing was counted")
 	for err, want := range map[error]codes.Code{limiter.ErrTryAgain: codes.Unavailable, limiter.ErrClusterDown: codes.Unavailable, limiter.ErrUnknownOutcome: codes.Unknown} {
 		s.lim.err = err

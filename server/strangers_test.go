@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -161,46 +160,6 @@ func TestAnAnsweredHTTPConnectionOutlivesSilentOnes(t *testing.T) {
 	require.Eventually(t, func() bool { return srv.Wire.EvictedHTTP.Load() > httpapi.MaxConns }, testWait, time.Millisecond)
 	known.send("GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
 	known.expect("HTTP/1.1 200 OK\r\n")
-}
-
-// A request that has arrived whole is answered, whoever connects meanwhile.
-func TestAnHTTPRequestInFlightIsNotCut(t *testing.T) {
-	const most = 16
-	conns := httpapi.NewWebConns(most, new(atomic.Int64))
-	begun, release := make(chan struct{}), make(chan struct{})
-	web := &http.Server{ConnContext: conns.Admit, ConnState: conns.Changed,
-		Handler: conns.Serve(http.HandlerFunc(
-			func(w http.ResponseWriter, r *http.Request) {
-				_, _ = io.Copy(io.Discard, r.Body)
-				begun <- struct{}{}
-				<-release
-				httpapi.WritePlain(w, http.StatusOK, "done")
-			}))}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	ended := make(chan error, 1)
-	go func() { ended <- web.Serve(ln) }()
-	t.Cleanup(func() {
-		require.NoError(t, web.Close())
-		require.ErrorIs(t, <-ended, http.ErrServerClosed)
-	})
-	var busy []*peer
-	for _, request := range []string{"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody"} {
-		p := dialAs(t, strangerAddr, ln.Addr().String())
-		p.send(request)
-		<-begun
-		busy = append(busy, p)
-	}
-	for range 2 * most {
-		dialAs(t, strangerAddr, ln.Addr().String())
-	}
-	require.Eventually(t, func() bool { return conns.Table.Len() == most-1 }, testWait, time.Millisecond)
-	close(release)
-	for _, p := range busy {
-		p.expect("HTTP/1.1 200 OK\r\n")
-	}
-	require.NoError(t, web.Close())
-	require.Eventually(t, func() bool { return conns.Table.Len() == 0 }, testWait, time.Millisecond)
 }
 
 // A stranger who may ask, and has asked once on each connection, keeps no Envoy out, and an

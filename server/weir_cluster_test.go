@@ -3,10 +3,7 @@ package server
 import (
 	"net/http"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -14,7 +11,6 @@ import (
 
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/arg"
-	"github.com/weir-project/weir/server/httpapi"
 )
 
 func TestWeirClusterStatus(t *testing.T) {
@@ -79,35 +75,6 @@ func TestWeirClusterErrors(t *testing.T) {
 	for _, send := range []string{"STATUS", "ADD a b:1", "REMOVE a", "TRANSFER", "SNAPSHOT"} {
 		assert.Equal(t, "-"+string(errNoCluster), alone.say("WEIR.CLUSTER "+send), send)
 	}
-}
-
-// TestProbesShareAQuestion: however many probes there are, one question is under way, and
-// each probe hears the answer to one that began behind it, or gives up.
-func TestProbesShareAQuestion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var p httpapi.ReadyProbe
-		var under, most, asked atomic.Int64
-		question := func() error {
-			asked.Add(1)
-			most.Store(max(most.Load(), under.Add(1)))
-			time.Sleep(time.Second / 2)
-			under.Add(-1)
-			return nil
-		}
-		var probes sync.WaitGroup
-		for range 100 {
-			probes.Go(func() { assert.NoError(t, p.Ask(question, time.Minute)) })
-			time.Sleep(time.Millisecond)
-		}
-		probes.Wait()
-		assert.EqualValues(t, 1, most.Load())
-		assert.EqualValues(t, 2, asked.Load())
-		assert.ErrorIs(t, p.Ask(func() error { time.Sleep(time.Minute); return nil }, time.Second), httpapi.ErrNotApplied)
-		time.Sleep(time.Hour)
-		p.Mu.Lock()
-		defer p.Mu.Unlock()
-		assert.False(t, p.Running, "who asks ends")
-	})
 }
 
 func TestClusterReadiness(t *testing.T) {

@@ -52,21 +52,21 @@ type rlsRequest struct {
 	ds    []engine.Decision
 }
 
-// ReadRLS reads a call. What is refused here Envoy may let through, so nothing is that a
+// readRequest reads a call. What is refused here Envoy may let through, so nothing is that a
 // client could bring about: only what Envoy's own configuration says.
-func ReadRLS(in *rlspb.Request) (*rlsRequest, error) {
+func readRequest(in *rlspb.Request) (*rlsRequest, error) {
 	n := len(in.Descriptors)
 	switch {
 	case len(in.Domain) == 0:
 		return nil, resp.Error("ERR the domain must not be empty")
-	case n == 0 || n > RlsMaxDescriptors:
-		return nil, resp.Error(fmt.Sprintf("ERR there must be 1 to %d descriptors, not %d", RlsMaxDescriptors, n))
+	case n == 0 || n > MaxDescriptors:
+		return nil, resp.Error(fmt.Sprintf("ERR there must be 1 to %d descriptors, not %d", MaxDescriptors, n))
 	}
 	from := rlsFrom(in.Descriptors)
 	q := &rlsRequest{names: make([]string, n), Ops: make([]engine.Op, n), ds: make([]engine.Decision, n)}
 	for i, d := range in.Descriptors {
 		entries, high := rlsPriority(d.Entries)
-		name, key := RlsPolicy(in.Domain, entries), RlsKey(entries)
+		name, key := policyOf(in.Domain, entries), keyOf(entries)
 		op := engine.Op{Code: engine.OpCheck, Text: []byte(name), Key: []byte(key), Cost: rlsHits(in, d), High: high, From: from}
 		if d.Limit != nil {
 			if err := bringLimit(&op, name, key, d.Limit); err != nil {
@@ -119,9 +119,9 @@ func rlsPriority(all []*rlspb.Entry) (others []*rlspb.Entry, high bool) {
 	return others, high
 }
 
-// RlsPolicy names the policy of a descriptor: the domain and, of each entry, the word that
+// policyOf names the policy of a descriptor: the domain and, of each entry, the word that
 // Envoy's configuration gave it.
-func RlsPolicy(domain []byte, entries []*rlspb.Entry) string {
+func policyOf(domain []byte, entries []*rlspb.Entry) string {
 	words := [][]byte{domain}
 	for _, e := range entries {
 		word := e.Key
@@ -132,14 +132,14 @@ func RlsPolicy(domain []byte, entries []*rlspb.Entry) string {
 	}
 	name := strings.Map(policyRune, string(bytes.Join(words, []byte{':'})))
 	if len(name) > engine.MaxPolicyLen {
-		hash := Hashed(name, rlsNameBytes)
+		hash := hashed(name, rlsNameBytes)
 		name = name[:engine.MaxPolicyLen-len(hash)-1] + "." + hash
 	}
 	return name
 }
 
-// Hashed stands for a text that is too long.
-func Hashed(text string, n int) string {
+// hashed stands for a text that is too long.
+func hashed(text string, n int) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:n])
 }
@@ -156,8 +156,8 @@ func policyRune(r rune) rune {
 // rlsEscapes keep several values apart in one key.
 var rlsEscapes = strings.NewReplacer("%", "%25", "|", "%7C")
 
-// RlsKey is who a descriptor is about: the values of its entries but those that name.
-func RlsKey(entries []*rlspb.Entry) string {
+// keyOf is who a descriptor is about: the values of its entries but those that name.
+func keyOf(entries []*rlspb.Entry) string {
 	var values []string
 	for _, e := range entries {
 		if !namingEntries[string(e.Key)] {
@@ -179,7 +179,7 @@ func RlsKey(entries []*rlspb.Entry) string {
 	case key == "":
 		return service.AnonymousKey
 	case len(key) > rlsKeyBytes || engine.Reserved([]byte(key)):
-		return "#" + Hashed(key, rlsHashBytes)
+		return "#" + hashed(key, rlsHashBytes)
 	}
 	return key
 }

@@ -27,13 +27,13 @@ const (
 	// rlsMaxStreams bounds the calls of one connection that wait for their answers. Envoy
 	// opens another connection beyond it.
 	rlsMaxStreams = 64
-	// RlsMaxBytes bounds a call: what an Envoy sends is what it read of one request's
+	// MaxCallBytes bounds a call: what an Envoy sends is what it read of one request's
 	// headers, which it bounds by 60 KiB itself.
-	RlsMaxBytes = 128 << 10
+	MaxCallBytes = 128 << 10
 	// rlsHeaderBytes bounds a call's metadata, of which weir reads the authorization.
 	rlsHeaderBytes = 8 << 10
-	// RlsMaxDescriptors bounds the decisions of one call; Envoys ask for a few.
-	RlsMaxDescriptors = 64
+	// MaxDescriptors bounds the decisions of one call; Envoys ask for a few.
+	MaxDescriptors = 64
 	// rlsIdleTimeout ends connections that ask nothing. Envoy connects again by itself.
 	rlsIdleTimeout = 10 * time.Minute
 	// rlsHandshakeTimeout bounds a TLS handshake: a few round trips.
@@ -43,8 +43,8 @@ const (
 	rlsPingEvery = 300 * time.Second
 )
 
-// RlsService is the name by which Envoys call.
-const RlsService = "envoy.service.ratelimit.v3.RateLimitService"
+// ServiceName is the name by which Envoys call.
+const ServiceName = "envoy.service.ratelimit.v3.RateLimitService"
 
 // Server answers Envoys beside a Server: their rate limit service, version 3, over gRPC. See
 // docs/http.md.
@@ -61,7 +61,7 @@ func New(s *service.Service, config *tls.Config) *Server {
 	r := &Server{Service: s, Conns: newRLSConns(MaxConns, &s.RLS, &s.Wire.EvictedRLS)}
 	options := []grpc.ServerOption{
 		grpc.MaxConcurrentStreams(rlsMaxStreams),
-		grpc.MaxRecvMsgSize(RlsMaxBytes),
+		grpc.MaxRecvMsgSize(MaxCallBytes),
 		grpc.MaxHeaderListSize(rlsHeaderBytes),
 		grpc.ConnectionTimeout(rlsHandshakeTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: rlsIdleTimeout, Time: rlsPingEvery}),
@@ -74,7 +74,7 @@ func New(s *service.Service, config *tls.Config) *Server {
 	}
 	r.grpc = grpc.NewServer(options...)
 	r.grpc.RegisterService(&grpc.ServiceDesc{
-		ServiceName: RlsService,
+		ServiceName: ServiceName,
 		HandlerType: (*any)(nil),
 		Methods:     []grpc.MethodDesc{{MethodName: "ShouldRateLimit", Handler: shouldRateLimit}},
 	}, r)
@@ -127,7 +127,7 @@ func (r *Server) Answer(ctx context.Context, in *rlspb.Request) (out *rlspb.Resp
 		return nil, status.Error(codes.Unauthenticated, service.ErrorText(err))
 	}
 	defer inFlight(ctx)()
-	q, err := ReadRLS(in)
+	q, err := readRequest(in)
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, service.ErrorText(err))
 	}

@@ -89,7 +89,7 @@ func (h *httpCheck) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d, err := h.decide(r, q)
 	switch {
 	case d.Status == engine.UnknownPolicy:
-		WritePlain(w, http.StatusNotFound, service.ErrorText(err))
+		writePlain(w, http.StatusNotFound, service.ErrorText(err))
 	case err != nil:
 		h.undecided(w, q, err)
 	case d.Allowed > 0:
@@ -122,7 +122,7 @@ func (h *httpCheck) asker(r *http.Request) (*acl.User, error) {
 
 // reject answers a check that was not carried out.
 func (h *httpCheck) reject(w http.ResponseWriter, status int, err error) {
-	WritePlain(w, status, h.CheckRejected(err))
+	writePlain(w, status, h.CheckRejected(err))
 }
 
 // decide carries a check out.
@@ -149,7 +149,7 @@ func (h *httpCheck) decide(r *http.Request, q *checkRequest) (engine.Decision, e
 func (h *httpCheck) undecided(w http.ResponseWriter, q *checkRequest, err error) {
 	w.Header().Set(httpfields.RetryAfter, undecidedRetrySeconds)
 	h.Log.Debug("an HTTP check was not decided", "error", err)
-	WritePlain(w, q.errorStatus, service.ErrorText(err))
+	writePlain(w, q.errorStatus, service.ErrorText(err))
 }
 
 // hold keeps an answer back for a policy that paces.

@@ -16,26 +16,26 @@ import (
 // from the end of its header until its handler returns. So a body that never arrives does
 // not hold a slot: handlers read one only from a user who has logged in.
 type webConns struct {
-	Table *connlimit.Table
+	table *connlimit.Table
 
 	mu    sync.Mutex
 	slots map[net.Conn]*connlimit.Slot
 }
 
-func NewWebConns(most int, evicted *atomic.Int64) *webConns {
-	return &webConns{Table: connlimit.New(most, 0, evicted), slots: make(map[net.Conn]*connlimit.Slot)}
+func newWebConns(most int, evicted *atomic.Int64) *webConns {
+	return &webConns{table: connlimit.New(most, 0, evicted), slots: make(map[net.Conn]*connlimit.Slot)}
 }
 
 type webSlotKey struct{}
 
 // Admit gives a new connection its slot and its memory of logins, or closes it; see
 // http.Server.ConnContext.
-func (w *webConns) Admit(ctx context.Context, nc net.Conn) context.Context {
+func (w *webConns) admit(ctx context.Context, nc net.Conn) context.Context {
 	socket := nc
 	if secure, ok := nc.(*tls.Conn); ok {
 		socket = secure.NetConn() // its Close does not wait for a peer that does not read
 	}
-	slot, err := w.Table.Admit(connlimit.SourceOf(nc.RemoteAddr().String()), func() { _ = socket.Close() })
+	slot, err := w.table.Admit(connlimit.SourceOf(nc.RemoteAddr().String()), func() { _ = socket.Close() })
 	if err != nil {
 		_ = socket.Close()
 		return ctx
@@ -47,7 +47,7 @@ func (w *webConns) Admit(ctx context.Context, nc net.Conn) context.Context {
 }
 
 // Changed frees the slot of a connection that is closed; see http.Server.ConnState.
-func (w *webConns) Changed(nc net.Conn, state http.ConnState) {
+func (w *webConns) changed(nc net.Conn, state http.ConnState) {
 	if state != http.StateClosed {
 		return
 	}
@@ -61,7 +61,7 @@ func (w *webConns) Changed(nc net.Conn, state http.ConnState) {
 }
 
 // Serve keeps connections from being evicted while handle answers a request.
-func (w *webConns) Serve(handle http.Handler) http.Handler {
+func (w *webConns) serve(handle http.Handler) http.Handler {
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		slot, ok := r.Context().Value(webSlotKey{}).(*connlimit.Slot)
 		if !ok {

@@ -11,9 +11,9 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// FeedEvery is how old a status may be: however many look, the server is asked no
+// feedEvery is how old a status may be: however many look, the server is asked no
 // more often.
-const FeedEvery = 500 * time.Millisecond
+const feedEvery = 500 * time.Millisecond
 
 // topShown is how many of the heaviest keys the page shows.
 const topShown = 10
@@ -98,7 +98,7 @@ type NodeStatus struct {
 	WebURL       string `json:"web_url"` // of its page; "": not reached from elsewhere, or not known
 }
 
-func NewFeed(s *service.Service) *feed {
+func newFeed(s *service.Service) *feed {
 	f := &feed{Service: s}
 	for i := range latency.Buckets - 1 {
 		f.bounds = append(f.bounds, latency.Bound(i).Seconds())
@@ -106,17 +106,17 @@ func NewFeed(s *service.Service) *feed {
 	return f
 }
 
-// Status is at most FeedEvery old; nobody changes it.
-func (f *feed) Status() *Status {
+// Status is at most feedEvery old; nobody changes it.
+func (f *feed) status() *Status {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if time.Since(f.made) >= FeedEvery { // also where none was made
-		f.last, f.made = f.Make(), time.Now()
+	if time.Since(f.made) >= feedEvery { // also where none was made
+		f.last, f.made = f.make(), time.Now()
 	}
 	return f.last
 }
 
-func (s *feed) Make() *Status {
+func (s *feed) make() *Status {
 	staleMs := s.ReadForPeople() // before anything is read
 	stats := s.Limiter.Stats()
 	_, resident := service.ProcessMemory()

@@ -10,8 +10,8 @@ import (
 // The page shows ten minutes. A page that was just opened has them, too, because the
 // server takes note of its counters all the time: 8 KB, and a look at them every three seconds.
 const (
-	HistoryEvery   = 3 * time.Second
-	HistorySamples = 200
+	historyEvery   = 3 * time.Second
+	historySamples = 200
 )
 
 // Sample is what /history.json tells of one moment: counters since the start, and what was then.
@@ -28,17 +28,17 @@ type history struct {
 	*service.Service
 
 	mu      sync.Mutex
-	samples []Sample // at most HistorySamples; the oldest is at next once it is full
+	samples []Sample // at most historySamples; the oldest is at next once it is full
 	next    int
 	closed  bool
 	ended   chan struct{}
 	running sync.WaitGroup
 }
 
-func NewHistory(s *service.Service) *history { return &history{Service: s, ended: make(chan struct{})} }
+func newHistory(s *service.Service) *history { return &history{Service: s, ended: make(chan struct{})} }
 
 // Start takes samples until close, unless that was called.
-func (h *history) Start() {
+func (h *history) start() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.closed {
@@ -47,7 +47,7 @@ func (h *history) Start() {
 }
 
 // Close ends it. When it returns, no sample is taken any more.
-func (h *history) Close() {
+func (h *history) close() {
 	h.mu.Lock()
 	if !h.closed {
 		h.closed = true
@@ -58,10 +58,10 @@ func (h *history) Close() {
 }
 
 func (h *history) run() {
-	tick := time.NewTicker(HistoryEvery)
+	tick := time.NewTicker(historyEvery)
 	defer tick.Stop()
 	for {
-		h.Add(h.sample())
+		h.add(h.sample())
 		select {
 		case <-h.ended:
 			return
@@ -77,19 +77,19 @@ func (h *history) sample() Sample {
 	return s
 }
 
-func (h *history) Add(s Sample) {
+func (h *history) add(s Sample) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.samples) < HistorySamples {
+	if len(h.samples) < historySamples {
 		h.samples = append(h.samples, s)
 		return
 	}
 	h.samples[h.next] = s
-	h.next = (h.next + 1) % HistorySamples
+	h.next = (h.next + 1) % historySamples
 }
 
 // All returns the samples, the oldest first.
-func (h *history) All() []Sample {
+func (h *history) all() []Sample {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return append(append([]Sample{}, h.samples[h.next:]...), h.samples[:h.next]...)

@@ -42,14 +42,14 @@ const (
 //	          also 503 without a leader, and while the state is too old
 //	/metrics  Prometheus
 //	/         a page for people, for whom it has keys too: see forPeople
-//	/check    decisions for proxies, where Config.HTTPCheck allows them
+//	/check    decisions for proxies, where New was told to give them
 type Server struct {
-	Server *http.Server
+	server *http.Server
 	conns  *webConns
 	check  *httpCheck // nil: off
 	// commands are those that people send from the page.
 	commands *pageCommander
-	Past     *history
+	past     *history
 	probes   *probes
 }
 
@@ -62,7 +62,7 @@ func New(s *service.Service, by Hand, check string) (*Server, error) {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
-		WritePlain(w, http.StatusOK, "ok")
+		writePlain(w, http.StatusOK, "ok")
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics.NewRegistry(s), promhttp.HandlerOpts{
 		ErrorLog:            slog.NewLogLogger(s.Log.Handler(), slog.LevelError),
@@ -70,22 +70,22 @@ func New(s *service.Service, by Hand, check string) (*Server, error) {
 		MaxRequestsInFlight: httpScrapes,
 	}))
 	h := &Server{
-		check: newHTTPCheck(s, check), commands: &pageCommander{Service: s, hand: by}, Past: NewHistory(s),
+		check: newHTTPCheck(s, check), commands: &pageCommander{Service: s, hand: by}, past: newHistory(s),
 		probes: &probes{Service: s},
 	}
 	mux.HandleFunc("GET /readyz", h.probes.answer)
-	(&page{s, h.commands, h.Past}).handle(mux)
+	(&page{s, h.commands, h.past}).handle(mux)
 	most, headerBytes := MaxConns, MaxHeaderBytes
 	if h.check != nil {
 		mux.Handle(checkPath, h.check)
 		mux.Handle(checkPath+"/", h.check)
 		most, headerBytes = CheckMaxConns, MaxCheckHeaderBytes
 	}
-	h.conns = NewWebConns(most, &s.Wire.EvictedHTTP)
-	h.Server = &http.Server{
-		ConnContext:       h.conns.Admit,
-		ConnState:         h.conns.Changed,
-		Handler:           h.conns.Serve(mux),
+	h.conns = newWebConns(most, &s.Wire.EvictedHTTP)
+	h.server = &http.Server{
+		ConnContext:       h.conns.admit,
+		ConnState:         h.conns.changed,
+		Handler:           h.conns.serve(mux),
 		ReadHeaderTimeout: httpHeaderTimeout,
 		ReadTimeout:       httpReadTimeout,
 		WriteTimeout:      httpWriteTimeout,
@@ -99,10 +99,13 @@ func New(s *service.Service, by Hand, check string) (*Server, error) {
 // Ready reports whether /readyz answers 200.
 func (h *Server) Ready() bool { return h.probes.ready() }
 
+// ServeHTTP answers one request.
+func (h *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.server.Handler.ServeHTTP(w, r) }
+
 // Serve answers requests from ln until Close, and returns nil then.
 func (h *Server) Serve(ln net.Listener) error {
-	h.Past.Start()
-	err := h.Server.Serve(ln)
+	h.past.start()
+	err := h.server.Serve(ln)
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
@@ -112,8 +115,8 @@ func (h *Server) Serve(ln net.Listener) error {
 // Close stops at once. When it returns no check and no command reaches the limiter any
 // more.
 func (h *Server) Close() error {
-	err := h.Server.Close()
-	h.Past.Close()
+	err := h.server.Close()
+	h.past.close()
 	h.commands.close()
 	if h.check != nil {
 		h.check.close()
@@ -121,7 +124,7 @@ func (h *Server) Close() error {
 	return err
 }
 
-func WritePlain(w http.ResponseWriter, status int, line string) {
+func writePlain(w http.ResponseWriter, status int, line string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)

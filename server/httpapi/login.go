@@ -19,9 +19,9 @@ func httpUser(s *service.Service, r *http.Request) (*acl.User, error) {
 // refuseLogin answers a request whose sender is not known.
 func refuseLogin(w http.ResponseWriter, err error) {
 	if errors.Is(err, errNotThisMachine) {
-		WritePlain(w, http.StatusForbidden, err.Error())
+		writePlain(w, http.StatusForbidden, err.Error())
 		return
 	}
 	w.Header().Set("WWW-Authenticate", `Basic realm="weir", charset="UTF-8"`)
-	WritePlain(w, http.StatusUnauthorized, "this needs a user of this server and the password; the user without a name is "+acl.DefaultUser)
+	writePlain(w, http.StatusUnauthorized, "this needs a user of this server and the password; the user without a name is "+acl.DefaultUser)
 }

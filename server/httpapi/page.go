@@ -35,9 +35,9 @@ func (s *page) handle(mux *http.ServeMux) {
 			http.ServeFileFS(w, r, pageFiles, "page/"+file)
 		}))
 	}
-	feed := NewFeed(s.Service)
-	mux.HandleFunc("GET /status.json", s.forPeople(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, feed.Status()) }))
-	mux.HandleFunc("GET /history.json", s.forPeople(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, s.past.All()) }))
+	feed := newFeed(s.Service)
+	mux.HandleFunc("GET /status.json", s.forPeople(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, feed.status()) }))
+	mux.HandleFunc("GET /history.json", s.forPeople(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, s.past.all()) }))
 	mux.HandleFunc("GET /key.json", s.forPeople(s.answerKey))
 	mux.HandleFunc("POST /command.json", s.forUsers(s.commands.answer))
 }
@@ -63,7 +63,7 @@ func (s *page) forUsers(handle func(http.ResponseWriter, *http.Request, *acl.Use
 		case err != nil:
 			refuseLogin(w, err)
 		case !s.MayInspectAll(u):
-			WritePlain(w, http.StatusForbidden, "the page shows all keys, and this user may not see them")
+			writePlain(w, http.StatusForbidden, "the page shows all keys, and this user may not see them")
 		default:
 			handle(w, r, u)
 		}
@@ -104,7 +104,7 @@ type KeyView struct {
 func (s *page) answerKey(w http.ResponseWriter, r *http.Request) {
 	key := []byte(r.URL.Query().Get("name"))
 	if err := arg.CheckKey(key); err != nil {
-		WritePlain(w, http.StatusBadRequest, service.ErrorText(err))
+		writePlain(w, http.StatusBadRequest, service.ErrorText(err))
 		return
 	}
 	answer := KeyAnswer{StaleMs: s.ReadForPeople(), Limiters: []KeyView{}}

@@ -22,7 +22,7 @@ const (
 	MaxPageArgs = 256
 )
 
-const ErrClosing = resp.Error("ERR the server is stopping")
+const errClosing = resp.Error("ERR the server is stopping")
 
 // Hand carries out a command that somebody sends by hand.
 type Hand interface {
@@ -56,19 +56,19 @@ func (p *pageCommander) close() {
 func (p *pageCommander) answer(w http.ResponseWriter, r *http.Request, u *acl.User) {
 	switch {
 	case u.NoPassword && !isThisMachine(r):
-		WritePlain(w, http.StatusForbidden, errNotThisMachine.Error())
+		writePlain(w, http.StatusForbidden, errNotThisMachine.Error())
 		return
 	case http.NewCrossOriginProtection().Check(r) != nil:
-		WritePlain(w, http.StatusForbidden, "this came from a page of another host")
+		writePlain(w, http.StatusForbidden, "this came from a page of another host")
 		return
 	case r.Header.Get("Content-Type") != "application/json":
-		WritePlain(w, http.StatusUnsupportedMediaType, "a command comes as application/json")
+		writePlain(w, http.StatusUnsupportedMediaType, "a command comes as application/json")
 		return
 	}
 	var command struct{ Args []string }
 	body := json.NewDecoder(http.MaxBytesReader(w, r.Body, MaxPageCommand))
 	if err := body.Decode(&command); err != nil || len(command.Args) == 0 || len(command.Args) > MaxPageArgs {
-		WritePlain(w, http.StatusBadRequest, `a command is like {"args": ["RL.UNBLOCK", "user:42"]}`)
+		writePlain(w, http.StatusBadRequest, `a command is like {"args": ["RL.UNBLOCK", "user:42"]}`)
 		return
 	}
 	writeJSON(w, p.do(r, u, command.Args))
@@ -79,7 +79,7 @@ func (p *pageCommander) do(r *http.Request, u *acl.User, words []string) map[str
 	p.running.RLock()
 	defer p.running.RUnlock()
 	if p.closed || p.Draining.Load() {
-		return map[string]any{"error": string(ErrClosing)}
+		return map[string]any{"error": string(errClosing)}
 	}
 	args := make([][]byte, len(words))
 	for i, word := range words {

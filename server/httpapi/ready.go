@@ -19,7 +19,7 @@ const readyWait = time.Second
 // probes answers who asks whether clients should be sent here.
 type probes struct {
 	*service.Service
-	asked ReadyProbe
+	asked readyProbe
 }
 
 // readiness is one line of /readyz.
@@ -41,11 +41,11 @@ func (s *probes) answer(w http.ResponseWriter, _ *http.Request) {
 	switch {
 	case s.Replica != nil:
 		status, text := s.replicaReady()
-		WritePlain(w, status, text)
+		writePlain(w, status, text)
 	case s.Draining.Load():
-		WritePlain(w, http.StatusServiceUnavailable, "draining")
+		writePlain(w, http.StatusServiceUnavailable, "draining")
 	default:
-		WritePlain(w, http.StatusOK, "ok")
+		writePlain(w, http.StatusOK, "ok")
 	}
 }
 
@@ -93,25 +93,25 @@ func (s *probes) readiness() []readiness {
 
 // stateReady reports whether this node has applied what was committed when it was asked.
 func (s *probes) stateReady() readiness {
-	err := s.asked.Ask(s.Replica.ReadIndex, readyWait)
+	err := s.asked.ask(s.Replica.ReadIndex, readyWait)
 	why := fmt.Sprintf("this node has not applied within %v what was committed", readyWait)
 	switch {
 	case err == nil:
 		return readiness{"state", true, "ok"}
 	case errors.Is(err, limiter.ErrClusterDown):
 		why = "no leader can be asked"
-	case !errors.Is(err, ErrNotApplied):
+	case !errors.Is(err, errNotApplied):
 		why = "the leader was not confirmed by a majority, or this node lags behind it"
 	}
 	return readiness{"state", false, fmt.Sprintf("may be %d ms old: %s", service.CeilMs(s.Replica.StaleFor()), why)}
 }
 
-// ReadyProbe shares a question among all probes. Anybody may ask /readyz, so one question
+// readyProbe shares a question among all probes. Anybody may ask /readyz, so one question
 // is under way at a time, and the next question serves all probes that arrived meanwhile.
-type ReadyProbe struct {
-	Mu      sync.Mutex
+type readyProbe struct {
+	mu      sync.Mutex
 	next    *probeRound // nil: no probe waits
-	Running bool
+	running bool
 }
 
 // probeRound is one question and the probes that wait for its answer.
@@ -120,10 +120,10 @@ type probeRound struct {
 	err  error
 }
 
-var ErrNotApplied = errors.New("no answer in time")
+var errNotApplied = errors.New("no answer in time")
 
 // Ask joins the next question, and waits at most wait for its answer.
-func (p *ReadyProbe) Ask(question func() error, wait time.Duration) error {
+func (p *readyProbe) ask(question func() error, wait time.Duration) error {
 	mine := p.join(question)
 	late := time.NewTimer(wait)
 	defer late.Stop()
@@ -131,35 +131,35 @@ func (p *ReadyProbe) Ask(question func() error, wait time.Duration) error {
 	case <-mine.done:
 		return mine.err
 	case <-late.C:
-		return ErrNotApplied
+		return errNotApplied
 	}
 }
 
-func (p *ReadyProbe) join(question func() error) *probeRound {
-	p.Mu.Lock()
-	defer p.Mu.Unlock()
+func (p *readyProbe) join(question func() error) *probeRound {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.next == nil {
 		p.next = &probeRound{done: make(chan struct{})}
 	}
-	if !p.Running {
-		p.Running = true
+	if !p.running {
+		p.running = true
 		go p.run(question)
 	}
 	return p.next
 }
 
 // run asks until no probe waits. Each question must bound its own time.
-func (p *ReadyProbe) run(question func() error) {
+func (p *readyProbe) run(question func() error) {
 	for r := p.take(); r != nil; r = p.take() {
 		r.err = question()
 		close(r.done)
 	}
 }
 
-func (p *ReadyProbe) take() *probeRound {
-	p.Mu.Lock()
-	defer p.Mu.Unlock()
+func (p *readyProbe) take() *probeRound {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	r := p.next
-	p.next, p.Running = nil, r != nil
+	p.next, p.running = nil, r != nil
 	return r
 }

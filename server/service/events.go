@@ -13,10 +13,10 @@ const (
 	// MaxTopics bounds the channels and patterns of one client; who wants more
 	// channels than that takes a pattern.
 	MaxTopics = 128
-	// MaxEventsPerSecond bounds the messages the server sends to subscribers and
+	// maxEventsPerSecond bounds the messages the server sends to subscribers and
 	// monitors in a second, so that listening never slows deciding: at about 1 µs
 	// each they take at most 5 % of a core. What is above is dropped and counted.
-	MaxEventsPerSecond = 50_000
+	maxEventsPerSecond = 50_000
 	// deniedPrefix begins the channel of every denial; the algorithm follows, or for a
 	// check policyPrefix and the name of its policy.
 	deniedPrefix = "weir:denied:"
@@ -72,7 +72,7 @@ type subscription struct {
 	topic    Topic
 }
 
-func newEventHub(attention *atomic.Int32) *Events {
+func newEvents(attention *atomic.Int32) *Events {
 	h := &Events{attention: attention, Policies: make(map[string]*denialChannel), All: make(map[subscription]struct{}),
 		topics: make(map[Topic]int), monitors: make(map[Listener]struct{})}
 	for a := range h.denials {
@@ -200,7 +200,7 @@ func (h *Events) policyChannel(prefix string, policy []byte) *denialChannel {
 func (h *Events) publish(ch *denialChannel, key []byte) {
 	second := time.Now().Unix()
 	for sub := range ch.heard {
-		if !h.Spend(second) {
+		if !h.spend(second) {
 			return
 		}
 		sub.listener.Deliver(sub.topic, ch.name, key)
@@ -208,11 +208,11 @@ func (h *Events) publish(ch *denialChannel, key []byte) {
 }
 
 // Spend takes one message from the budget of a second.
-func (h *Events) Spend(now int64) bool {
+func (h *Events) spend(now int64) bool {
 	if second := h.second.Load(); second != now && h.second.CompareAndSwap(second, now) {
 		h.sent.Store(0)
 	}
-	if h.sent.Add(1) > MaxEventsPerSecond {
+	if h.sent.Add(1) > maxEventsPerSecond {
 		h.Dropped.Add(1)
 		return false
 	}
@@ -232,7 +232,7 @@ func (h *Events) ShowCommand(addr string, cmd *Command, args [][]byte) {
 	now := time.Now()
 	line := monitorLine(now, addr, ShownArgs(cmd, args))
 	for m := range h.monitors {
-		if !h.Spend(now.Unix()) {
+		if !h.spend(now.Unix()) {
 			return
 		}
 		m.Show(line)

@@ -21,7 +21,7 @@ type Pauser struct {
 	over   chan struct{} // closed when the pause ends early
 }
 
-func NewPauser(attention *atomic.Int32) *Pauser { return &Pauser{attention: attention} }
+func newPauser(attention *atomic.Int32) *Pauser { return &Pauser{attention: attention} }
 
 // Begin starts a pause, or replaces the one there is.
 func (p *Pauser) Begin(d time.Duration, writes bool) {

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// RecentKept is how many denials the page shows: what fits a look.
-	RecentKept = 20
-	// RecentPerSecond bounds those taken note of: more than anybody reads, and at less
+	// recentKept is how many denials the page shows: what fits a look.
+	recentKept = 20
+	// recentPerSecond bounds those taken note of: more than anybody reads, and at less
 	// than a microsecond each nothing that deciding would feel.
-	RecentPerSecond = 100
-	// RecentWatch is how long after the last look they are taken note of: the page
+	recentPerSecond = 100
+	// recentWatch is how long after the last look they are taken note of: the page
 	// looks once a second.
-	RecentWatch = 10 * time.Second
+	recentWatch = 10 * time.Second
 	// RecentKeyBytes is how much of a key is shown.
 	RecentKeyBytes = 128
 )
@@ -26,13 +26,13 @@ const (
 // RecentDenials remembers what was denied last, while somebody looks. While nobody
 // does, a denial costs a load.
 type RecentDenials struct {
-	Watched atomic.Bool
+	watched atomic.Bool
 
 	mu       sync.Mutex
 	lookedAt time.Time
 	second   int64 // of which noted counts
 	noted    int
-	ring     [RecentKept]Denial
+	ring     [recentKept]Denial
 	next     int
 }
 
@@ -46,26 +46,26 @@ type Denial struct {
 
 // Note takes note of a denial.
 func (r *RecentDenials) Note(op *engine.Op, d *engine.Decision) {
-	if !r.Watched.Load() {
+	if !r.watched.Load() {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
-	if now.Sub(r.lookedAt) > RecentWatch {
-		r.Watched.Store(false)
+	if now.Sub(r.lookedAt) > recentWatch {
+		r.watched.Store(false)
 		return
 	}
 	if second := now.Unix(); second != r.second {
 		r.second, r.noted = second, 0
 	}
-	if r.noted++; r.noted > RecentPerSecond {
+	if r.noted++; r.noted > recentPerSecond {
 		return
 	}
 	policy, a, key := deniedBy(op, d)
 	by := cmp.Or(string(policy), a.String())
 	r.ring[r.next] = Denial{now.UnixMilli(), resp.Printable(key, RecentKeyBytes), by, d.RetryMs}
-	r.next = (r.next + 1) % RecentKept
+	r.next = (r.next + 1) % recentKept
 }
 
 // Look returns the denials taken note of, newest first, and has more of them taken
@@ -74,10 +74,10 @@ func (r *RecentDenials) Look() []Denial {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lookedAt = time.Now()
-	r.Watched.Store(true)
+	r.watched.Store(true)
 	found := []Denial{}
-	for i := range RecentKept {
-		if d := r.ring[(r.next+RecentKept-1-i)%RecentKept]; d.AtMs != 0 {
+	for i := range recentKept {
+		if d := r.ring[(r.next+recentKept-1-i)%recentKept]; d.AtMs != 0 {
 			found = append(found, d)
 		}
 	}

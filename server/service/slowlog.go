@@ -13,8 +13,8 @@ const (
 	// defaultSlowlogLen is Redis' length; MaxSlowlogLen bounds CONFIG SET.
 	defaultSlowlogLen = 128
 	MaxSlowlogLen     = 10_000
-	// ShownSlowArgs and shownSlowBytes bound one entry, as in Redis.
-	ShownSlowArgs  = 32
+	// shownSlowArgs and shownSlowBytes bound one entry, as in Redis.
+	shownSlowArgs  = 32
 	shownSlowBytes = 128
 )
 
@@ -49,7 +49,7 @@ func (l *slowlog) IsSlow(took time.Duration) bool {
 }
 
 func (l *slowlog) Add(who *Client, at time.Time, took time.Duration, args []string) {
-	e := slowEntry{At: at, Took: took, Args: ShortArgs(args), Addr: who.Addr, Name: who.ClientName()}
+	e := slowEntry{At: at, Took: took, Args: shortArgs(args), Addr: who.Addr, Name: who.ClientName()}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e.Id = l.nextID
@@ -94,11 +94,11 @@ func (l *slowlog) Clear() {
 	l.entries = nil
 }
 
-// ShortArgs cuts a command to what an entry may hold, and says so.
-func ShortArgs(args []string) []string {
-	short := make([]string, 0, min(len(args), ShownSlowArgs))
+// shortArgs cuts a command to what an entry may hold, and says so.
+func shortArgs(args []string) []string {
+	short := make([]string, 0, min(len(args), shownSlowArgs))
 	for i, a := range args {
-		if i == ShownSlowArgs-1 && len(args) > ShownSlowArgs {
+		if i == shownSlowArgs-1 && len(args) > shownSlowArgs {
 			return append(short, "... ("+strconv.Itoa(len(args)-i)+" more arguments)")
 		}
 		if over := len(a) - shownSlowBytes; over > 0 {
