@@ -9,23 +9,25 @@ import (
 
 // Store is the entries of one shard, whose lock the caller holds.
 type Store struct {
+	// What every decision reads stands first, so that it shares few cache lines.
+	NowNs    int64 // the latest time seen; it never goes back
+	OffsetNs int64
+	Looking  bool // between BeginLook and EndLook
+	Index    Index
+	Limits   limitTable
+	changes  changeLog
+	Counts   counts
+	Slab     arena.Slab
+	Wheel    wheel
+
 	memory         *Memory
 	hashKey        func(key []byte) uint64
 	onBlock        func(e Entry, there bool) // a block everywhere begins or ends
-	NowNs          int64                     // the latest time seen; it never goes back
-	OffsetNs       int64
-	Slab           arena.Slab
-	Index          Index
-	Wheel          wheel
-	Limits         limitTable
-	changes        changeLog
-	Counts         counts
-	evictSeed      uint64      // where evict looks next
-	Used           arena.Meter // read without the lock
-	Exhausted      atomic.Bool // has nothing to give, as far as the last look for it tells
+	evictSeed      uint64                    // where evict looks next
+	Used           arena.Meter               // read without the lock
+	Exhausted      atomic.Bool               // the last step of a reclaim found nothing to give
 	compaction     compaction
 	shedding       shedding
-	Looking        bool  // see lookAt
 	resumeNs       int64 // the shard's own time during a look
 	resumeOffsetNs int64
 	copies         []Entry      // copies with logs that a look has
