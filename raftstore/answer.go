@@ -61,11 +61,11 @@ func (n *Node) answerJSON(payload []byte, act func([]byte) error) (byte, []byte)
 // status describes this node.
 func (n *Node) status() host.Status {
 	addr, leader := n.group.raft.LeaderWithID()
-	index, _ := n.group.machine.Check()
-	_, seen := n.group.machine.LastArrival()
+	index, _ := n.group.fsm.Check()
+	_, seen := n.group.fsm.LastArrival()
 	var members []string
 	var at uint64
-	if c := n.group.machine.Committed.Load(); c != nil {
+	if c := n.group.fsm.Committed.Load(); c != nil {
 		members, at = c.Ids(), c.Index
 	}
 	return host.Status{

@@ -69,7 +69,7 @@ func newBareNodeCalled(t *testing.T, id string) *bareNode {
 	config := b.group.raftConfig()
 	config.Logger = logging.New(slog.New(slog.DiscardHandler), b.host.Peers.Expects)
 	var err error
-	b.group.raft.Raft, err = raft.NewRaft(config, b.group.machine, store, store, raft.NewInmemSnapshotStore(), b.carrier)
+	b.group.raft.Raft, err = raft.NewRaft(config, b.group.fsm, store, store, raft.NewInmemSnapshotStore(), b.carrier)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		b.host.Cancel()
@@ -99,7 +99,7 @@ func (b *bareNode) leads(t *testing.T) *leadership.Term {
 // hear lets a member have said how it is.
 func (b *bareNode) hear(id string, index uint64, ago time.Duration) {
 	said := host.Heard{Status: host.Status{NodeID: id, Index: index}, At: time.Now().Add(-ago)}
-	b.host.Peers.Nodes[id] = &host.Peer{Id: id, Heard: said}
+	b.host.Peers.Nodes[id] = &host.Peer{ID: id, Heard: said}
 }
 
 // keepImages gives a node a directory of images.
@@ -107,7 +107,7 @@ func (b *bareNode) keepImages(t *testing.T) {
 	images, err := persistence.OpenImages(persistence.StoreOptions{Dir: "images", FS: b.host.Options.FS})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, images.Close()) })
-	b.group.images, b.group.machine.Images, b.group.snapshots.Images = images, images, images
+	b.group.images, b.group.fsm.Images, b.group.snapshots.Images = images, images, images
 }
 
 // at returns a time in limiter time.

@@ -42,7 +42,7 @@ func (n *Node) AgreeOnFormat() int32 { n.group.format.Agree(); return n.Format()
 func (n *Node) Heard(id string) bool { _, ok := n.host.Peers.Last(id); return ok }
 
 // Configuration is the entry of the newest committed configuration.
-func (n *Node) Configuration() uint64 { return n.group.machine.Configuration() }
+func (n *Node) Configuration() uint64 { return n.group.fsm.Configuration() }
 
 // GiveVote promotes a member that was seen in a configuration.
 func (n *Node) GiveVote(id, addr string, seen uint64) {
@@ -87,8 +87,8 @@ func (n *Node) Confirm() error {
 
 // HoldApply keeps the node from applying entries until release is called.
 func (n *Node) HoldApply() (release func()) {
-	n.group.machine.Whole.Lock()
-	return n.group.machine.Whole.Unlock
+	n.group.fsm.Whole.Lock()
+	return n.group.fsm.Whole.Unlock
 }
 
 // LogEntries is how many entries the log on disk has.

@@ -66,12 +66,12 @@ func TestOnlyAMemberForCertainStopsAsking(t *testing.T) {
 	require.False(t, n.group.membership.Established(), "it knows of no committed configuration")
 	n.host.Identity.Joined = true
 	require.False(t, n.group.membership.Established())
-	n.group.machine.Committed.Store(&fsm.Configuration{Servers: n.group.raft.Servers()})
+	n.group.fsm.Committed.Store(&fsm.Configuration{Servers: n.group.raft.Servers()})
 	require.True(t, n.group.membership.Established())
 	n.host.Identity.Joined = false
 	require.False(t, n.group.membership.Established())
 	n.host.Identity.Joined = true
-	n.group.machine.Committed.Store(&fsm.Configuration{Servers: []raft.Server{{ID: "a", Address: "elsewhere:1"}}})
+	n.group.fsm.Committed.Store(&fsm.Configuration{Servers: []raft.Server{{ID: "a", Address: "elsewhere:1"}}})
 	require.False(t, n.group.membership.Established(), "others look for it elsewhere")
 }
 

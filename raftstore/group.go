@@ -47,7 +47,7 @@ const (
 type group struct {
 	*host.Host
 	raft      *consensus.Raft
-	machine   *fsm.FSM
+	fsm       *fsm.FSM
 	images    *persistence.Images
 	logs      *raftlog.Log
 	arrivals  *raftlog.Arrivals
@@ -118,14 +118,14 @@ func (g *group) load() error {
 		return err
 	}
 	g.use(g.newMachine())
-	g.machine.Arrived = g.arrivals.Of
+	g.fsm.Arrived = g.arrivals.Of
 	return nil
 }
 
 // use gives all parts the machine, the log and the images.
 func (g *group) use(m *fsm.FSM) {
-	g.machine, g.format.Machine, g.divergence.Machine, g.leadership.Machine, g.reads.Machine = m, m, m, m, m
-	g.pipeline.Machine, g.membership.Machine, g.snapshots.Machine, g.watchdog.Machine = m, m, m, m
+	g.fsm, g.format.FSM, g.divergence.FSM, g.leadership.FSM, g.reads.FSM = m, m, m, m, m
+	g.pipeline.FSM, g.membership.FSM, g.snapshots.FSM, g.watchdog.FSM = m, m, m, m
 	g.leadership.Logs, g.reads.Logs, g.watchdog.Logs, g.snapshots.Images = g.logs, g.logs, g.logs, g.images
 }
 
@@ -186,7 +186,7 @@ func (g *group) openRaft() error {
 		return err
 	}
 	store := images.Store{Images: g.images, Faults: g.Faults, Holds: g.holds}
-	g.raft.Raft, err = raft.NewRaft(g.raftConfig(), g.machine, cache, g.arrivals, store, carrier)
+	g.raft.Raft, err = raft.NewRaft(g.raftConfig(), g.fsm, cache, g.arrivals, store, carrier)
 	return err
 }
 
@@ -246,11 +246,11 @@ func (g *group) housekeep() {
 
 // collect forgets idle entries.
 func (g *group) collect() {
-	at := g.machine.LastStamp()
+	at := g.fsm.LastStamp()
 	if g.Faults.Has(faults.CollectEarly) {
 		at.NowNs += int64(time.Hour)
 	}
-	g.machine.Table.Load().Collect(at, collectPerShard)
+	g.fsm.Table.Load().Collect(at, collectPerShard)
 }
 
 // leave hands leadership over before the node closes, and answers what is under way.
@@ -264,7 +264,7 @@ func (g *group) Servers() []raft.Server { return g.raft.Servers() }
 
 // Progress is part of groupView.
 func (g *group) Progress() (applied, committed uint64) {
-	applied, _ = g.machine.Check()
+	applied, _ = g.fsm.Check()
 	return applied, g.raft.CommitIndex()
 }
 

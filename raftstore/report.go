@@ -18,13 +18,13 @@ func (n *Node) Storage() (limiter.Storage, bool) {
 
 // Consensus is what this node has counted since it was started.
 func (n *Node) Consensus() limiter.Consensus {
-	machine, leadership := n.group.machine, n.group.leadership
+	applied, leadership := n.group.fsm, n.group.leadership
 	return limiter.Consensus{
-		LeaderChanges: n.leaderChanges.Load(), Clamps: machine.Clamps.Load(), Late: n.group.pipeline.Late.Load(),
+		LeaderChanges: n.leaderChanges.Load(), Clamps: applied.Clamps.Load(), Late: n.group.pipeline.Late.Load(),
 		ColdStarts: leadership.ColdStarts.Load(), Uncredited: leadership.Uncredited.Load(),
 		DowntimeCredit: time.Duration(leadership.DowntimeCredit.Load()),
-		LogBytes:       machine.LogBytes.Load(),
-		Snapshots:      n.group.snapshots.Took.Snapshot(), Standstill: time.Duration(machine.Standstill.Load()),
+		LogBytes:       applied.LogBytes.Load(),
+		Snapshots:      n.group.snapshots.Took.Snapshot(), Standstill: time.Duration(applied.Standstill.Load()),
 		Evicted: n.host.Port.Evicted(),
 	}
 }

@@ -36,8 +36,8 @@ import (
 // its own when it differs. That is how a leader with a wrong state stops.
 type Check struct {
 	*host.Host
-	Raft    *consensus.Raft
-	Machine *fsm.FSM
+	Raft *consensus.Raft
+	FSM  *fsm.FSM
 
 	Found    chan fsm.Difference // holds the newest difference; capacity 1
 	UnderWay atomic.Bool         // a check is under way: this node withholds its answers
@@ -127,7 +127,7 @@ type historyPoll struct {
 // applied. Every entry is folded into a history, so two nodes that differed once differ
 // at all later entries.
 func (d *Check) pollHistories(ctx context.Context) historyPoll {
-	index, mine := d.Machine.Check()
+	index, mine := d.FSM.Check()
 	histories := d.askHistories(ctx, index, mine)
 	voters := d.Raft.Voters()
 	if slices.Contains(voters, d.Options.NodeID) {
@@ -203,7 +203,7 @@ func (d *Check) AnswerHistory(from peer.Identity, question []byte) (byte, []byte
 		return calls.Refused, []byte("a question for a history has 16 bytes")
 	}
 	index, theirs := binary.LittleEndian.Uint64(question), binary.LittleEndian.Uint64(question[historyBytes:])
-	mine, ok := d.Machine.HistoryAt(index)
+	mine, ok := d.FSM.HistoryAt(index)
 	if !ok {
 		return calls.TryAgain, nil
 	}

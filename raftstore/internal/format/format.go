@@ -22,9 +22,9 @@ import (
 // Format is the form of entries that this node writes.
 type Format struct {
 	*host.Host
-	Raft    *consensus.Raft
-	Machine *fsm.FSM
-	Agreed  atomic.Int32 // the newest that may be written
+	Raft   *consensus.Raft
+	FSM    *fsm.FSM
+	Agreed atomic.Int32 // the newest that may be written
 }
 
 // Agree finds out what may be written. A member that has not said what it can read,
@@ -43,7 +43,7 @@ func (f *Format) Agree() {
 		said, _ := f.Peers.Last(string(s.ID))
 		agreed = min(agreed, max(said.Format, wire.Oldest))
 	}
-	agreed = max(agreed, f.Machine.Written())
+	agreed = max(agreed, f.FSM.Written())
 	if before := f.Agreed.Swap(int32(agreed)); int32(agreed) > before {
 		f.Log.Info("every member reads a newer form of the log: once what needs it is written, an older weir does not "+
 			"start any more", "format", agreed)

@@ -14,7 +14,7 @@ func (one *Peer) compareBounds(h *Host, theirs int64) {
 	one.bound, one.warned = theirs, true
 	h.Log.Warn("nodes bound their memory differently: whichever leads forgets at its own bound, for all; give every "+
 		"node the same --max-memory",
-		"node", one.Id, "bytes", theirs, "here", h.MaxMemory)
+		"node", one.ID, "bytes", theirs, "here", h.MaxMemory)
 }
 
 // sameBound reports whether two bounds, 0 for none, are about the same.

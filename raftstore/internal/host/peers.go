@@ -44,7 +44,7 @@ type Group interface {
 
 // Peer is another member.
 type Peer struct {
-	Id, addr string
+	ID, addr string
 	client   *peer.Client  // for operations and orders
 	asker    *peer.Client  // for questions: a late answer there must not end the others' wait
 	wake     chan struct{} // holds one token: there is a quorum round to answer
@@ -105,7 +105,7 @@ func (p *Peers) follow(servers []raft.Server) {
 func (p *Peers) add(id, addr string) *Peer {
 	ctx, cancel := context.WithCancel(p.Ctx)
 	one := &Peer{
-		Id: id, addr: addr, client: peer.NewClient(p.Port, addr, id), asker: peer.NewClient(p.Port, addr, id),
+		ID: id, addr: addr, client: peer.NewClient(p.Port, addr, id), asker: peer.NewClient(p.Port, addr, id),
 		cancel: cancel, wake: make(chan struct{}, 1),
 	}
 	p.Tasks.Go(func() { p.poll(ctx, one) })
@@ -251,7 +251,7 @@ func (p *Peers) Wake(ids []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, one := range p.Nodes {
-		if !slices.Contains(ids, one.Id) {
+		if !slices.Contains(ids, one.ID) {
 			continue
 		}
 		select {

@@ -20,7 +20,7 @@ import (
 // resumeClock returns the clock of a new leader. It goes on from the last stamp by the
 // time since that entry arrived here, which is never more than has really passed.
 func (l *Leadership) resumeClock() persistence.Clock {
-	s, last := l.Machine.LastArrival()
+	s, last := l.FSM.LastArrival()
 	if s.At.NowNs == 0 || l.TestClock || last.Live {
 		return l.ClockFrom(s.At, last.RawNs)
 	}

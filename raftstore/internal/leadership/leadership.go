@@ -44,7 +44,7 @@ type Term struct {
 type Leadership struct {
 	*host.Host
 	Raft     *consensus.Raft
-	Machine  *fsm.FSM
+	FSM      *fsm.FSM
 	Logs     *raftlog.Log
 	Queue    *queue.Queue
 	Confirms *quorum.Check
@@ -94,7 +94,7 @@ func (l *Leadership) BecomeLeader() {
 			continue
 		}
 		if entry, ok := barrier.(interface{ Index() uint64 }); ok {
-			l.Machine.PassTo(entry.Index()) // the library's barrier entry does not reach the machine
+			l.FSM.PassTo(entry.Index()) // the library's barrier entry does not reach the machine
 		}
 		r := &Term{Number: term, Clock: l.resumeClock()}
 		if !l.Identity.HasCluster() && !l.Bootstrap(r) {
@@ -144,7 +144,7 @@ func (l *Leadership) Stamp(r *Term) engine.Stamp {
 func (l *Leadership) StampOf(b *queue.Batch, r *Term) engine.Stamp {
 	at := l.Stamp(r)
 	if b.MoveNs > 0 {
-		at.NowNs = max(at.NowNs, l.Machine.LastStamp().NowNs)
+		at.NowNs = max(at.NowNs, l.FSM.LastStamp().NowNs)
 		at.NowNs += min(b.MoveNs, max(maxFirstNs-at.NowNs, 0))
 	}
 	return at
@@ -197,7 +197,7 @@ func (l *Leadership) AdvanceHere(ns int64) error {
 		return err
 	}
 	if <-b.Done; b.Err == nil {
-		r.Clock.Advance(time.Duration(l.Machine.LastStamp().NowNs - r.Clock.Now().NowNs))
+		r.Clock.Advance(time.Duration(l.FSM.LastStamp().NowNs - r.Clock.Now().NowNs))
 	}
 	return b.Err
 }

@@ -65,11 +65,11 @@ func (m *Membership) addNode(o Order) error {
 	if err := identity.CheckGivenID(o.ID); err != nil {
 		return err
 	}
-	seen := m.Machine.Configuration()
+	seen := m.FSM.Configuration()
 	if m.Raft.Server(o.ID) != nil {
 		return fmt.Errorf("node %q is a member already", o.ID)
 	}
-	if m.Machine.Spent(o.ID) {
+	if m.FSM.Spent(o.ID) {
 		return fmt.Errorf("%w (%q): start it with an empty directory and --join, and it takes another",
 			failure.ErrSpentID, o.ID)
 	}

@@ -43,7 +43,7 @@ type Joining struct {
 type Membership struct {
 	*host.Host
 	Raft       *consensus.Raft
-	Machine    *fsm.FSM
+	FSM        *fsm.FSM
 	Leadership *leadership.Leadership
 	Format     *format.Format
 }
@@ -76,7 +76,7 @@ func (m *Membership) Join() {
 
 // Established reports whether this node is a member for certain, and known where it is.
 func (m *Membership) Established() bool {
-	return m.Identity.HasJoined() && m.Machine.Committed.Load() != nil && m.Believed() == m.Options.RaftAddr
+	return m.Identity.HasJoined() && m.FSM.Committed.Load() != nil && m.Believed() == m.Options.RaftAddr
 }
 
 // attempt asks a leader for something. What it answers may end this node.
@@ -261,7 +261,7 @@ func (m *Membership) TakeIn(from peer.Identity, j Joining) error {
 	if err := m.Format.CheckNewcomer(j.NodeID, j.Format); err != nil {
 		return err
 	}
-	seen := m.Machine.Configuration()
+	seen := m.FSM.Configuration()
 	for _, s := range m.Raft.Servers() {
 		switch {
 		case string(s.ID) != j.NodeID && identity.GivenID(string(s.ID)) == identity.GivenID(j.NodeID) && j.KeepsPromises:
@@ -282,7 +282,7 @@ func (m *Membership) TakeIn(from peer.Identity, j Joining) error {
 			return addressTaken(s)
 		}
 	}
-	if m.Machine.Spent(j.NodeID) {
+	if m.FSM.Spent(j.NodeID) {
 		guards.SpentID.Hit()
 		return failure.ErrSpentID
 	}

@@ -17,7 +17,7 @@ import (
 // Believed is where the cluster believes this node to be: what it has committed, or else
 // the newest that this node has heard. "" when it is no member.
 func (m *Membership) Believed() string {
-	return whereIs(m.Options.NodeID, m.Machine.Committed.Load(), m.Raft.Servers())
+	return whereIs(m.Options.NodeID, m.FSM.Committed.Load(), m.Raft.Servers())
 }
 
 func whereIs(id string, committed *fsm.Configuration, newest []raft.Server) string {
@@ -35,7 +35,7 @@ func whereIs(id string, committed *fsm.Configuration, newest []raft.Server) stri
 // address. Until then nobody reaches it; it reaches the others.
 func (m *Membership) move() error {
 	if m.Leadership.Current.Load() != nil {
-		return m.relocate(Joining{NodeID: m.Options.NodeID, RaftAddr: m.Options.RaftAddr}, m.Machine.Configuration())
+		return m.relocate(Joining{NodeID: m.Options.NodeID, RaftAddr: m.Options.RaftAddr}, m.FSM.Configuration())
 	}
 	addrs := m.Options.Join
 	for _, s := range m.Raft.Servers() {

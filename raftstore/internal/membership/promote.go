@@ -30,7 +30,7 @@ func (m *Membership) promote() {
 	if m.Leadership.Current.Load() == nil {
 		return
 	}
-	seen := m.Machine.Configuration()
+	seen := m.FSM.Configuration()
 	for _, s := range m.Raft.Servers() {
 		if s.Suffrage == raft.Nonvoter && m.hasCaughtUp(s) {
 			m.GiveVote(s, seen)

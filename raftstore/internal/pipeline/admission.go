@@ -10,7 +10,7 @@ const firmNum, firmDen = 31, 32
 // used is what this node's table takes, without what compaction can give back. It asks for the
 // lock of every shard only where that matters.
 func (p *Pipeline) used() int64 {
-	table := p.Machine.Table.Load()
+	table := p.FSM.Table.Load()
 	if used := table.MemoryBytes(); used < p.MaxMemory/softDen*softNum {
 		return used
 	}
@@ -23,7 +23,7 @@ func (p *Pipeline) full(num, den int64) bool {
 		return false
 	}
 	bound := p.MaxMemory / den * num
-	return p.Machine.Table.Load().MemoryBytes() >= bound && p.used() >= bound
+	return p.FSM.Table.Load().MemoryBytes() >= bound && p.used() >= bound
 }
 
 // memoryExhausted reports whether there is no memory for new keys, and eviction can give none.
@@ -38,8 +38,8 @@ func (p *Pipeline) memoryExhausted() bool {
 // returns how many it answered. Only the leader's memory counts: what it lets into
 // the log, everyone carries out.
 func (p *Pipeline) refuseGrowth(ops []engine.Op, out []engine.Decision, answered []bool) (refused int) {
-	at, _ := p.Machine.Last()
-	table := p.Machine.Table.Load()
+	at, _ := p.FSM.Last()
+	table := p.FSM.Table.Load()
 	for i := range ops {
 		if !answered[i] && grows(&ops[i], table, at) {
 			out[i], answered[i] = engine.Decision{Status: engine.OutOfMemory}, true
@@ -51,8 +51,8 @@ func (p *Pipeline) refuseGrowth(ops []engine.Op, out []engine.Decision, answered
 
 // refuseGrowthOfAll is refuse for operations that are carried out together or not at all.
 func (p *Pipeline) refuseGrowthOfAll(ops []engine.Op, out []engine.Decision) bool {
-	at, _ := p.Machine.Last()
-	table := p.Machine.Table.Load()
+	at, _ := p.FSM.Last()
+	table := p.FSM.Table.Load()
 	for i := range ops {
 		if grows(&ops[i], table, at) {
 			for k := range ops {

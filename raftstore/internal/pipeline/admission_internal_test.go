@@ -79,8 +79,8 @@ func TestNoMemoryOnlyWithoutVictims(t *testing.T) {
 		}
 	}
 	fill(1000)
-	p := &Pipeline{Host: &host.Host{MaxMemory: 2 * table.CompactBytes()}, Evictions: NewEvictions(), Machine: &fsm.FSM{}}
-	p.Machine.Table.Store(table)
+	p := &Pipeline{Host: &host.Host{MaxMemory: 2 * table.CompactBytes()}, Evictions: NewEvictions(), FSM: &fsm.FSM{}}
+	p.FSM.Table.Store(table)
 	p.Evictions.setFirm(true)
 	require.False(t, p.memoryExhausted(), "memory is not full")
 	fill(4000)

@@ -15,7 +15,7 @@ import (
 // Decide is Node.Decide for a client of this node, or of another one.
 func (p *Pipeline) Decide(ops []engine.Op, out []engine.Decision, foreign bool) error {
 	if !slices.ContainsFunc(ops, func(op engine.Op) bool { return !op.Dry }) {
-		p.Machine.Table.Load().Explain(p.Reads.LookStamp(), ops, out)
+		p.FSM.Table.Load().Explain(p.Reads.LookStamp(), ops, out)
 		return nil
 	}
 	start := time.Now()

@@ -77,7 +77,7 @@ func (p *Pipeline) DecideOrDeny(ops []engine.Op, out []engine.Decision, foreign 
 	if err := p.Reads.AwaitCommitted(); err != nil {
 		return err
 	}
-	answered := p.Machine.Table.Load().Denials(p.Leadership.Stamp(r), ops, out, s.answered)
+	answered := p.FSM.Table.Load().Denials(p.Leadership.Stamp(r), ops, out, s.answered)
 	if answered > 0 {
 		p.denials.left.Store(learning)
 	}

@@ -128,8 +128,8 @@ func (p *Pipeline) evict(b *queue.Batch) {
 		return
 	}
 	var ops []engine.Op
-	at, _ := p.Machine.Last()
-	b.Evicts = p.Machine.Table.Load().Victims(at, wanted, maxVictims, func(key, id []byte) {
+	at, _ := p.FSM.Last()
+	b.Evicts = p.FSM.Table.Load().Victims(at, wanted, maxVictims, func(key, id []byte) {
 		ops = append(ops, engine.Op{Code: engine.OpForget, Key: key, ID: id, Cost: 1})
 	})
 	if p.Evictions.setFirm(len(ops) == 0); len(ops) > 0 {

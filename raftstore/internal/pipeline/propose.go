@@ -28,7 +28,7 @@ import (
 type Pipeline struct {
 	*host.Host
 	Raft       *consensus.Raft
-	Machine    *fsm.FSM
+	FSM        *fsm.FSM
 	Queue      *queue.Queue
 	Confirms   *quorum.Check
 	Leadership *leadership.Leadership
@@ -96,7 +96,7 @@ func (p *Pipeline) propose(b *queue.Batch, r *leadership.Term) {
 // apply hands an entry to the Raft library.
 func (p *Pipeline) apply(b *queue.Batch, r *leadership.Term) raft.ApplyFuture {
 	h := wire.Header{Kind: b.Kind, Format: b.Format, Term: r.Number, Nonce: b.Nonce, At: p.Leadership.StampOf(b, r)}
-	h.CheckIndex, h.CheckHash = p.Machine.Check()
+	h.CheckIndex, h.CheckHash = p.FSM.Check()
 	h.Put(b.Data)
 	p.Leadership.LastEntry.Store(int64(p.Uptime()))
 	if p.Faults.Has(faults.EarlyReply) {
@@ -152,7 +152,7 @@ func (p *Pipeline) replyEarly(b *queue.Batch, at engine.Stamp) {
 			call.Ops[i].Dry = call.Ops[i].Code == engine.OpTake
 		}
 		part := make([]engine.Decision, len(call.Ops))
-		p.Machine.Table.Load().Decide(at, call.Ops, part)
+		p.FSM.Table.Load().Decide(at, call.Ops, part)
 		out = append(out, part...)
 	}
 	b.Out = out

@@ -71,7 +71,7 @@ func (rd *Reads) StaleFor() time.Duration {
 	if rd.Faults.Has(faults.FreshByContact) {
 		return time.Since(rd.Raft.LastContact())
 	}
-	index, _ := rd.Machine.Check()
+	index, _ := rd.FSM.Check()
 	since := rd.Freshness.since(index)
 	if since.IsZero() {
 		return UnknownAge

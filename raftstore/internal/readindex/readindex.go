@@ -91,7 +91,7 @@ func (rd *Reads) readAsLeader(r *leadership.Term, forRead bool) error {
 type Reads struct {
 	*host.Host
 	Raft       *consensus.Raft
-	Machine    *fsm.FSM
+	FSM        *fsm.FSM
 	Logs       *raftlog.Log
 	Transport  *raft.NetworkTransport
 	Leadership *leadership.Leadership
@@ -190,7 +190,7 @@ func (rd *Reads) AskOnce(forRead bool) error {
 	if err != nil {
 		return err
 	}
-	applied, _ := rd.Machine.Check()
+	applied, _ := rd.FSM.Check()
 	rd.Freshness.saw(asked, a.index, applied)
 	if err := rd.awaitApplied(a.index, asker); err != nil {
 		return err
@@ -207,7 +207,7 @@ func (rd *Reads) AskOnce(forRead bool) error {
 // committed, which is up to twice the CommitTimeout away. It asks again while it waits,
 // because the question makes the leader send that message at once.
 func (rd *Reads) awaitApplied(index uint64, asker *peer.Client) error {
-	applied, forget := rd.Machine.WhenApplied(index)
+	applied, forget := rd.FSM.WhenApplied(index)
 	defer forget()
 	began := time.Now()
 	for again := timers.AskAllAfter; ; again = min(2*again, timers.AskAgain) {
@@ -255,11 +255,11 @@ func (rd *Reads) callTimeout() (context.Context, context.CancelFunc) {
 // what the leader answers afterwards must not be older.
 func (rd *Reads) AwaitCommitted() error {
 	commit := rd.Raft.CommitIndex()
-	if rd.Machine.HasPassed(commit) {
+	if rd.FSM.HasPassed(commit) {
 		return nil
 	}
 	guards.Unapplied.Hit()
-	applied, forget := rd.Machine.WhenApplied(commit)
+	applied, forget := rd.FSM.WhenApplied(commit)
 	defer forget()
 	timer := time.NewTimer(rd.MaxAge)
 	defer timer.Stop()
@@ -281,7 +281,7 @@ func (rd *Reads) StillLeads(r *leadership.Term) error { return rd.Confirms.Confi
 // came with a read index. It ignores a time of an earlier term, because the clock of the
 // new leader may be behind it.
 func (rd *Reads) LookStamp() engine.Stamp {
-	at, told := rd.Machine.LastStamp(), rd.ReadTime.Load()
+	at, told := rd.FSM.LastStamp(), rd.ReadTime.Load()
 	if told != nil && told.at.NowNs > at.NowNs && told.term == rd.Raft.CurrentTerm() {
 		return told.at
 	}

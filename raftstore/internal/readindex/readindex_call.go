@@ -83,7 +83,7 @@ func (rd *Reads) Answer(from peer.Identity, payload []byte) (byte, []byte) {
 		return calls.Reply(nil, err)
 	}
 	var entryTerm uint64
-	a.index, entryTerm = rd.Machine.LastEntry()
+	a.index, entryTerm = rd.FSM.LastEntry()
 	rd.tellCommitted(from.NodeID, q, r, a.index, entryTerm)
 	if !rd.vouchedBy(from.NodeID, q.term, r) {
 		if err := rd.StillLeads(r); err != nil {
@@ -144,7 +144,7 @@ func (rd *Reads) tellCommitted(id string, q readIndexQuestion, r *leadership.Ter
 
 // callReadIndex asks the leader once.
 func (rd *Reads) callReadIndex(asker *peer.Client) (code byte, answer []byte, err error) {
-	index, _ := rd.Machine.Check()
+	index, _ := rd.FSM.Check()
 	q := readIndexQuestion{term: rd.Raft.CurrentTerm(), applied: index, last: rd.Raft.LastIndex()}
 	ctx, cancel := rd.callTimeout()
 	defer cancel()

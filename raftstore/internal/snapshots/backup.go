@@ -28,11 +28,11 @@ func (s *Snapshots) Backup() (*limiter.Backup, error) {
 // contents describes an image. What was applied since it was made only brings the clock
 // further, as its own going on would have.
 func (s *Snapshots) contents(info persistence.ImageInfo) persistence.Contents {
-	s.Machine.Mu.Lock()
-	lifetime := s.Machine.State.Founding.IDLifetimeNs
-	s.Machine.Mu.Unlock()
+	s.FSM.Mu.Lock()
+	lifetime := s.FSM.State.Founding.IDLifetimeNs
+	s.FSM.Mu.Unlock()
 	return persistence.Contents{
 		Index: info.Index, Term: info.Term, IDLifetimeNs: lifetime,
-		At: s.Leadership.ClockFrom(s.Machine.Last()).Record(),
+		At: s.Leadership.ClockFrom(s.FSM.Last()).Record(),
 	}
 }

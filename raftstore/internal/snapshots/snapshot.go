@@ -30,7 +30,7 @@ const (
 type Snapshots struct {
 	*host.Host
 	Raft       *consensus.Raft
-	Machine    *fsm.FSM
+	FSM        *fsm.FSM
 	Images     *persistence.Images
 	Leadership *leadership.Leadership
 
@@ -44,11 +44,11 @@ type Snapshots struct {
 func (s *Snapshots) Run() {
 	tick := time.NewTicker(timers.HousekeepEvery)
 	defer tick.Stop()
-	due := func() int64 { return TurnOf(s.Machine.Members(), s.Options.NodeID, s.Options.SnapshotBytes) }
+	due := func() int64 { return TurnOf(s.FSM.Members(), s.Options.NodeID, s.Options.SnapshotBytes) }
 	for {
 		select {
 		case <-tick.C:
-			if s.Machine.LogBytes.Load() >= due() && s.Take() == nil {
+			if s.FSM.LogBytes.Load() >= due() && s.Take() == nil {
 				due = func() int64 { return s.Options.SnapshotBytes }
 			}
 		case reply := <-s.Asked:
@@ -77,8 +77,8 @@ func TurnOf(servers []raft.Server, id string, bytes int64) int64 {
 func (s *Snapshots) Take() error {
 	start := time.Now()
 	s.trail()
-	bytes, entries := s.Machine.LogBytes.Load(), s.Machine.LogEntries.Load()
-	err := s.Machine.Precopy(calmSnapshots * s.Options.SnapshotBytes)
+	bytes, entries := s.FSM.LogBytes.Load(), s.FSM.LogEntries.Load()
+	err := s.FSM.Precopy(calmSnapshots * s.Options.SnapshotBytes)
 	copied := time.Since(start)
 	if err == nil {
 		err = s.Raft.Await(s.Raft.Snapshot())
@@ -90,19 +90,19 @@ func (s *Snapshots) Take() error {
 		s.Log.Warn("no snapshot could be taken; the next attempt follows", "error", err)
 		return err
 	}
-	s.Machine.LogBytes.Add(-bytes)
-	s.Machine.LogEntries.Add(-entries)
+	s.FSM.LogBytes.Add(-bytes)
+	s.FSM.LogEntries.Add(-entries)
 	s.lastSave.Store(time.Now().UnixNano())
 	s.Took.Observe(time.Since(start), 1)
 	s.Log.Debug("snapshot taken", "took", time.Since(start), "precopy", copied, "standstill",
-		time.Duration(s.Machine.Standstill.Load()), "entries", entries, "bytes", bytes)
+		time.Duration(s.FSM.Standstill.Load()), "entries", entries, "bytes", bytes)
 	return nil
 }
 
 // trail sets how many entries stay behind a snapshot: as many as one snapshot's
 // bytes of entries like the last ones, so that the log is bounded by bytes.
 func (s *Snapshots) trail() {
-	bytes, entries := s.Machine.LogBytes.Load(), s.Machine.LogEntries.Load()
+	bytes, entries := s.FSM.LogBytes.Load(), s.FSM.LogEntries.Load()
 	if entries == 0 {
 		return
 	}

@@ -19,7 +19,7 @@ import (
 type Watchdog struct {
 	*host.Host
 	Raft       *consensus.Raft
-	Machine    *fsm.FSM
+	FSM        *fsm.FSM
 	Logs       *raftlog.Log
 	Leadership *leadership.Leadership
 }
@@ -68,7 +68,7 @@ func (w *Watchdog) removed() bool {
 	if w.Raft.State() == raft.Shutdown {
 		return true
 	}
-	c := w.Machine.Committed.Load()
+	c := w.FSM.Committed.Load()
 	if c == nil {
 		return false
 	}
