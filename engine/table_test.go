@@ -22,3 +22,17 @@ func TestFewerShardsForLittleMemory(t *testing.T) {
 		require.Equal(t, c.shards, len(NewTable(c.o).shards), "%+v", c.o)
 	}
 }
+
+// TestClearKeepsTheTotals: what was counted stays when the limiters are forgotten.
+func TestClearKeepsTheTotals(t *testing.T) {
+	table, at := NewTable(Options{Shards: 2}), Stamp{NowNs: 1e18}
+	limit := Limit{Algorithm: FixedWindow, Mode: Forever, Max: 1}
+	for range 3 {
+		table.Decide(at, []Op{{Key: []byte("k"), Limit: limit, Cost: 1}}, make([]Decision, 1))
+	}
+	table.Clear()
+	st := table.Stats(at)
+	require.Zero(t, st.Keys)
+	require.EqualValues(t, 1, st.Admitted[FixedWindow])
+	require.EqualValues(t, 2, st.Denied[FixedWindow])
+}
