@@ -14,9 +14,11 @@ var (
 	// ErrClusterDown: certainly not applied, because the cluster has no leader.
 	ErrClusterDown = errors.New("the cluster has no leader, nothing was counted")
 	// ErrOldMember: certainly not applied, because not every node could have done it.
-	ErrOldMember = errors.New("not every node of the cluster has said that its weir knows this, nothing was changed: upgrade all of them, and remove those that are gone")
+	ErrOldMember = errors.New("not every node of the cluster has said that its weir knows this, nothing was " +
+		"changed: upgrade all of them, and remove those that are gone")
 	// ErrTooLarge: certainly not applied, because it would not fit the log.
-	ErrTooLarge = errors.New("the transaction takes more than 8 MiB in the log of the cluster, nothing was counted: send it in parts")
+	ErrTooLarge = errors.New("the transaction takes more than 8 MiB in the log of the cluster, nothing was counted: " +
+		"send it in parts")
 	// ErrOverloaded: shed before anything was decided.
 	ErrOverloaded = errors.New("too many commands are waiting, nothing was counted")
 	// ErrUnknownOutcome: the operations may have been applied.

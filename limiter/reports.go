@@ -41,5 +41,7 @@ type Consensus struct {
 	LogBytes               int64            // of entries since the last snapshot
 	Snapshots              latency.Snapshot // how long each took
 	Standstill             time.Duration    // how long the last one held up decisions
-	Evicted                int64            // connections of other nodes, or strangers, cut in their handshake to make room
+	// Evicted counts the connections of other nodes, or strangers, that were cut in their
+	// handshake to make room.
+	Evicted int64
 }

@@ -67,7 +67,8 @@ func readRequest(in *rlspb.Request) (*rlsRequest, error) {
 	for i, d := range in.Descriptors {
 		entries, high := rlsPriority(d.Entries)
 		name, key := policyOf(in.Domain, entries), keyOf(entries)
-		op := engine.Op{Code: engine.OpCheck, Text: []byte(name), Key: []byte(key), Cost: rlsHits(in, d), High: high, From: from}
+		op := engine.Op{Code: engine.OpCheck, Text: []byte(name), Key: []byte(key), Cost: rlsHits(in, d),
+			High: high, From: from}
 		if d.Limit != nil {
 			if err := bringLimit(&op, name, key, d.Limit); err != nil {
 				return nil, err
@@ -189,11 +190,13 @@ func keyOf(entries []*rlspb.Entry) string {
 func bringLimit(op *engine.Op, name, key string, l *rlspb.Override) error {
 	window, known := rlsUnits[l.Unit]
 	if !known {
-		return resp.Error("ERR the unit of a descriptor's limit must be SECOND, MINUTE, HOUR, DAY, WEEK, MONTH or YEAR, not " + l.Unit.String())
+		return resp.Error("ERR the unit of a descriptor's limit must be SECOND, MINUTE, HOUR, DAY, WEEK, MONTH or " +
+			"YEAR, not " + l.Unit.String())
 	}
 	op.High = false // of policies
 	op.Code, op.Text, op.Key = engine.OpTake, nil, []byte(overrideKey+name+"|"+key)
-	op.Limit = engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Aligned, WindowNs: int64(window), Max: int64(l.RequestsPerUnit)}
+	op.Limit = engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Aligned, WindowNs: int64(window),
+		Max: int64(l.RequestsPerUnit)}
 	if l.RequestsPerUnit == 0 { // nothing at all: more is asked for than there ever is
 		op.Limit.Max, op.Cost = 1, max(op.Cost, 2)
 	}

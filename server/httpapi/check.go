@@ -102,8 +102,8 @@ func (h *httpCheck) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // errAnotherSite refuses what a page of another site had a browser send.
-const errAnotherSite = resp.Error("ERR a browser sent this for a page of another site: only proxies ask here, and a proxy that hands on " +
-	"its client's Connection header must add X-Forwarded-For or X-Original-URI")
+const errAnotherSite = resp.Error("ERR a browser sent this for a page of another site: only proxies ask here, " +
+	"and a proxy that hands on its client's Connection header must add X-Forwarded-For or X-Original-URI")
 
 // asker is who asks; nil: anybody may. Where nobody needs a password the Authorization
 // is not weir's: proxies hand on what their clients say to the server behind.

@@ -30,7 +30,8 @@ func checkQuery(raw string) (params map[string]string, key string, err error) {
 	for name, list := range values {
 		if !checkParams[name] {
 			return nil, "", arg.Bad("parameter", "must be policy, key or key_rest, cost, priority, "+
-				"deny_status, error_status, fields, or policy_header, key_header, from_header, cost_header, priority_header", []byte(name))
+				"deny_status, error_status, fields, or policy_header, key_header, from_header, cost_header, "+
+				"priority_header", []byte(name))
 		}
 		if len(list) > 1 {
 			return nil, "", resp.Error("ERR " + name + " is given twice")

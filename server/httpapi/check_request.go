@@ -32,7 +32,8 @@ type checkRequest struct {
 
 // checkStyles are the values of fields.
 var checkStyles = map[string]httpfields.Style{
-	"": httpfields.IETF | httpfields.XEpoch, "ietf": httpfields.IETF, "x": httpfields.XEpoch, "x-delta": httpfields.XDelta, "none": httpfields.None,
+	"": httpfields.IETF | httpfields.XEpoch, "ietf": httpfields.IETF,
+	"x": httpfields.XEpoch, "x-delta": httpfields.XDelta, "none": httpfields.None,
 }
 
 func readCheck(r *http.Request) (*checkRequest, error) {
@@ -144,7 +145,8 @@ func statusParam(name string, params map[string]string, standard, least int) (in
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < least || n > 599 || n/100 == 3 {
-		return 0, arg.Bad(name, fmt.Sprintf("must be an HTTP status from %d to 599, and no redirect", least), []byte(text))
+		return 0, arg.Bad(name, fmt.Sprintf("must be an HTTP status from %d to 599, and no redirect", least),
+			[]byte(text))
 	}
 	return n, nil
 }

@@ -58,7 +58,8 @@ type Server struct {
 // CheckProtected or CheckOpen.
 func New(s *service.Service, by Hand, check string) (*Server, error) {
 	if check != CheckOff && check != CheckProtected && check != CheckOpen {
-		return nil, fmt.Errorf("httpapi: HTTP check must be %s, %s or %s, not %q", CheckOff, CheckProtected, CheckOpen, check)
+		return nil, fmt.Errorf("httpapi: HTTP check must be %s, %s or %s, not %q",
+			CheckOff, CheckProtected, CheckOpen, check)
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {

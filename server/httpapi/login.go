@@ -9,7 +9,8 @@ import (
 )
 
 // errNotThisMachine refuses a request that no password vouches for.
-var errNotThisMachine = errors.New("without a password weir answers here only requests from its own machine, to localhost or to an address of it: set a password")
+var errNotThisMachine = errors.New("without a password weir answers here only requests from its own machine, to " +
+	"localhost or to an address of it: set a password")
 
 // httpUser is who sent a request.
 func httpUser(s *service.Service, r *http.Request) (*acl.User, error) {
@@ -23,5 +24,6 @@ func refuseLogin(w http.ResponseWriter, err error) {
 		return
 	}
 	w.Header().Set("WWW-Authenticate", `Basic realm="weir", charset="UTF-8"`)
-	writePlain(w, http.StatusUnauthorized, "this needs a user of this server and the password; the user without a name is "+acl.DefaultUser)
+	writePlain(w, http.StatusUnauthorized, "this needs a user of this server and the password; the user without a "+
+		"name is "+acl.DefaultUser)
 }

@@ -18,7 +18,8 @@ import (
 var pageFiles embed.FS
 
 // pagePolicy lets the page use its own files and nothing else, and be part of no other.
-const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // page is for people: what it shows, what is known of one key, and the commands that they
 // send from it.
@@ -36,8 +37,12 @@ func (s *page) handle(mux *http.ServeMux) {
 		}))
 	}
 	feed := newFeed(s.Service)
-	mux.HandleFunc("GET /status.json", s.forPeople(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, feed.status()) }))
-	mux.HandleFunc("GET /history.json", s.forPeople(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, s.past.all()) }))
+	mux.HandleFunc("GET /status.json", s.forPeople(func(w http.ResponseWriter, _ *http.Request) {
+		writeJSON(w, feed.status())
+	}))
+	mux.HandleFunc("GET /history.json", s.forPeople(func(w http.ResponseWriter, _ *http.Request) {
+		writeJSON(w, s.past.all())
+	}))
 	mux.HandleFunc("GET /key.json", s.forPeople(s.answerKey))
 	mux.HandleFunc("POST /command.json", s.forUsers(s.commands.answer))
 }
@@ -128,8 +133,10 @@ func (s *page) answerKey(w http.ResponseWriter, r *http.Request) {
 
 func viewOf(name []byte, info *engine.Info) KeyView {
 	return KeyView{
-		Name: string(name), Algorithm: info.Algorithm.String(), Rule: policytext.Rule(info.Limit), Limit: info.Limit.Max,
-		Used: info.Used, Remaining: info.Remaining, IdleInMs: info.IdleInMs,
-		Blocked: info.Blocked, BlockedMs: info.BlockedMs, BlockedBy: info.BlockedBy, Reason: info.Reason, PenaltyMs: info.PenaltyMs,
+		Name: string(name), Algorithm: info.Algorithm.String(), Rule: policytext.Rule(info.Limit),
+		Limit: info.Limit.Max,
+		Used:  info.Used, Remaining: info.Remaining, IdleInMs: info.IdleInMs,
+		Blocked: info.Blocked, BlockedMs: info.BlockedMs, BlockedBy: info.BlockedBy,
+		Reason: info.Reason, PenaltyMs: info.PenaltyMs,
 	}
 }

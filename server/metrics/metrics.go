@@ -87,18 +87,21 @@ func gauge[T int | int32 | int64 | uint64 | float64](name, help string, v T) met
 func (s collector) histograms() []histogram {
 	hs := []histogram{{
 		"decision_duration_seconds",
-		"From when the decisions of a pipeline were begun to when all were answered; each counts with the time of all. What settles or changes policies is among them.",
+		"From when the decisions of a pipeline were begun to when all were answered; each counts with the time of " +
+			"all. What settles or changes policies is among them.",
 		s.Stats.Decisions.Snapshot(),
 	}}
 	if storage, ok := s.Storage(); ok {
 		hs = append(hs, histogram{
 			"storage_write_duration_seconds",
-			"Until what was decided was safe on disk: flushes of a node that runs alone, appends to the log of one of several.",
+			"Until what was decided was safe on disk: flushes of a node that runs alone, appends to the log of one " +
+				"of several.",
 			storage.Writes,
 		})
 	}
 	if reporter, ok := s.Limiter.(limiter.ConsensusReporter); ok {
-		hs = append(hs, histogram{"cluster_snapshot_duration_seconds", "How long snapshots took.", reporter.Consensus().Snapshots})
+		hs = append(hs, histogram{"cluster_snapshot_duration_seconds", "How long snapshots " +
+			"took.", reporter.Consensus().Snapshots})
 	}
 	return hs
 }

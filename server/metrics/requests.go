@@ -10,13 +10,15 @@ import (
 
 func (s collector) buildMetrics() []metric {
 	return []metric{
-		gauge("build_info", "1, labeled with the running version.", 1).with("version", s.Version, "goversion", runtime.Version()),
+		gauge("build_info", "1, labeled with the running "+
+			"version.", 1).with("version", s.Version, "goversion", runtime.Version()),
 	}
 }
 
 // requestMetrics are what clients were told, by command.
 func (s collector) requestMetrics() (ms []metric) {
-	const help = "Requests to take something, by command and what the client was told. Each counts once, on the node that took it."
+	const help = "Requests to take something, by command and what the client was told. Each counts once, on the " +
+		"node that took it."
 	s.Stats.EachUsed(func(cmd *service.Command, stat *service.CommandStat) {
 		allowed, limited := stat.Allowed.Load(), stat.Limited.Load()
 		if allowed+limited == 0 {
@@ -32,8 +34,10 @@ func (s collector) requestMetrics() (ms []metric) {
 // policyMetrics are what clients were told by each policy there is.
 func (s collector) policyMetrics() (ms []metric) {
 	const (
-		requests = "Requests checked under a policy: allowed by all limits, or limited by one of this policy. Each counts once, on the node that took it."
-		shadowed = "Requests that a shadow policy would have limited, as far as this node carried them out; in a cluster every node does."
+		requests = "Requests checked under a policy: allowed by all limits, or limited by one of this policy. Each " +
+			"counts once, on the node that took it."
+		shadowed = "Requests that a shadow policy would have limited, as far as this node carried them out; in a " +
+			"cluster every node does."
 	)
 	set := s.Limiter.Policies()
 	page := s.Book.At(set)
@@ -52,9 +56,12 @@ func (s collector) commandMetrics() (ms []metric) {
 	s.Stats.EachUsed(func(cmd *service.Command, stat *service.CommandStat) {
 		ms = append(ms,
 			counter("commands_total", "Commands carried out.", stat.Calls.Load()).with("command", cmd.Full),
-			counter("command_seconds_total", "Seconds that commands took; the time of a pipeline is shared evenly.", float64(stat.Ns.Load())/1e9).with("command", cmd.Full),
-			counter("commands_failed_total", "Commands carried out that answered an error.", stat.Failed.Load()).with("command", cmd.Full),
-			counter("commands_rejected_total", "Commands refused before they were carried out.", stat.Rejected.Load()).with("command", cmd.Full))
+			counter("command_seconds_total", "Seconds that commands took; the time of a pipeline is shared "+
+				"evenly.", float64(stat.Ns.Load())/1e9).with("command", cmd.Full),
+			counter("commands_failed_total", "Commands carried out that answered an "+
+				"error.", stat.Failed.Load()).with("command", cmd.Full),
+			counter("commands_rejected_total", "Commands refused before they were carried "+
+				"out.", stat.Rejected.Load()).with("command", cmd.Full))
 	})
 	return ms
 }
@@ -71,21 +78,27 @@ func (s collector) errorMetrics() (ms []metric) {
 	}
 	for _, word := range slices.Sorted(maps.Keys(counts)) {
 		ms = append(ms, counter("error_replies_total",
-			"Error replies by their first word. UNKNOWN: the outcome is not known, it may have been counted.", counts[word]).with("error", word))
+			"Error replies by their first word. UNKNOWN: the outcome is not known, it may have been "+
+				"counted.", counts[word]).with("error", word))
 	}
 	w := s.Stats
 	return append(ms,
 		counter("auth_failures_total", "Wrong passwords.", w.AuthFailures.Load()),
-		counter("auth_lockouts_total", "Addresses whose logins are delayed after too many failures.", w.Lockouts.Load()),
-		counter("auth_delays_total", "Logins that were delayed or refused for earlier failures of their address.", w.AuthWaits.Load()),
-		counter("permission_denials_total", "Commands refused because the user lacks permission.", w.NoPermission.Load()))
+		counter("auth_lockouts_total", "Addresses whose logins are delayed after too many "+
+			"failures.", w.Lockouts.Load()),
+		counter("auth_delays_total", "Logins that were delayed or refused for earlier failures of their "+
+			"address.", w.AuthWaits.Load()),
+		counter("permission_denials_total", "Commands refused because the user lacks "+
+			"permission.", w.NoPermission.Load()))
 }
 
 // rlsMetrics are what Envoys were told.
 func (s collector) rlsMetrics() []metric {
 	const (
-		calls       = "Calls of Envoy's rate limit service, by overall code; failed: no answer was given, and Envoy did what it does then."
-		descriptors = "Descriptors of these calls by what they were told; unmatched: there is no such policy, so nothing was limited. Each counts as an RL.CHECK as well."
+		calls = "Calls of Envoy's rate limit service, by overall code; failed: no answer was given, and Envoy " +
+			"did what it does then."
+		descriptors = "Descriptors of these calls by what they were told; unmatched: there is no such policy, so " +
+			"nothing was limited. Each counts as an RL.CHECK as well."
 	)
 	r := &s.RLS
 	return []metric{

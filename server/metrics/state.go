@@ -12,16 +12,20 @@ func tableMetrics(stats engine.Stats) []metric {
 		counter("expired_keys_total", "Idle limiters collected.", stats.Expired),
 		counter("evicted_keys_total", "Limiters evicted because memory was full.", stats.Evicted),
 		counter("forgiven_units_total", "Units in use that evictions forgot.", stats.ForgivenUnits),
-		counter("strikes_total", "Strikes counted, by RL.STRIKE and by policies with STRIKE: failures, and with ATTEMPTS all attempts.", stats.Strikes),
-		counter("strike_successes_total", "Of the attempts among them, those that succeeded: RL.FORGIVE or RL.RESET was sent.", stats.Successes),
+		counter("strikes_total", "Strikes counted, by RL.STRIKE and by policies with STRIKE: failures, and with "+
+			"ATTEMPTS all attempts.", stats.Strikes),
+		counter("strike_successes_total", "Of the attempts among them, those that succeeded: RL.FORGIVE or RL.RESET "+
+			"was sent.", stats.Successes),
 		counter("strike_delays_total", "Strikes that were admitted with a delay of their response.", stats.Delays),
 		counter("strike_penalties_total", "Penalties that strikes began.", stats.Penalties),
 		counter("strike_lockouts_total", "Penalties of a last threshold.", stats.Lockouts),
 	}
-	const decided = "Decisions this node carried out, by algorithm and result. In a cluster every node carries out all that is admitted."
+	const decided = "Decisions this node carried out, by algorithm and result. In a cluster every node carries out " +
+		"all that is admitted."
 	for a := range stats.KeysBy {
 		name := engine.Algorithm(a).String()
-		ms = append(ms, gauge("keys", "Limiters that are not idle, by algorithm; none: keys that are only blocked.", stats.KeysBy[a]).with("algorithm", name))
+		ms = append(ms, gauge("keys", "Limiters that are not idle, by algorithm; none: keys that are only "+
+			"blocked.", stats.KeysBy[a]).with("algorithm", name))
 		if engine.Algorithm(a) != engine.NoAlgorithm {
 			ms = append(ms,
 				counter("decisions_total", decided, stats.Admitted[a]).with("algorithm", name, "result", "admitted"),
@@ -39,7 +43,8 @@ func (s collector) timeMetrics() []metric {
 	}
 	return []metric{
 		gauge("last_save_timestamp_seconds", "When the state was last on disk in full, 0: never.", saved),
-		gauge("clock_behind_seconds", "How far the windows of clock and calendar are behind the wall clock; made up by 0.05 percent of the time that passes, and at once after a downtime.", s.ClockBehind().Seconds()),
+		gauge("clock_behind_seconds", "How far the windows of clock and calendar are behind the wall clock; made up "+
+			"by 0.05 percent of the time that passes, and at once after a downtime.", s.ClockBehind().Seconds()),
 	}
 }
 

@@ -1,7 +1,8 @@
 package metrics
 
 // evictedHelp is of a metric that the inter-node port has a share in.
-const evictedHelp = "Connections cut to make room on a full port: silent ones of the address that had most of them, then idle ones. " +
+const evictedHelp = "Connections cut to make room on a full port: silent ones of the address that had most of them, " +
+	"then idle ones. " +
 	"By port; tls: during the handshake with clients, nodes: during the handshake with other nodes."
 
 // wireMetrics are the counters of what happens below the commands.
@@ -12,7 +13,8 @@ func (s collector) wireMetrics() []metric {
 		gauge("max_clients", "Bound on weir_connected_clients.", s.MaxClients),
 		counter("connections_total", "Clients served since the start.", w.Accepted.Load()),
 		counter("tls_handshake_failures_total", "TLS handshakes with clients that failed.", w.BadHandshakes.Load()),
-		counter("connections_rejected_total", "Clients refused because too many are connected, in total or from one address.", w.Rejected.Load()),
+		counter("connections_rejected_total", "Clients refused because too many are connected, in total or from one "+
+			"address.", w.Rejected.Load()),
 		counter("connections_evicted_total", evictedHelp, w.EvictedClients.Load()).with("port", "clients"),
 		counter("connections_evicted_total", evictedHelp, w.EvictedHandshakes.Load()).with("port", "tls"),
 		counter("connections_evicted_total", evictedHelp, w.EvictedHTTP.Load()).with("port", "http"),
@@ -20,9 +22,12 @@ func (s collector) wireMetrics() []metric {
 		counter("connections_denied_total", "Clients refused by protected mode.", w.Denied.Load()),
 		counter("accept_errors_total", "Errors of accept.", w.AcceptErrors.Load()),
 		counter("protocol_errors_total", "Connections closed over malformed input.", w.ProtocolErrors.Load()),
-		counter("auth_timeouts_total", "Clients disconnected because they did not authenticate in time.", w.AuthTimeouts.Load()),
-		counter("slow_readers_total", "Clients disconnected because they did not read their replies.", w.SlowReaders.Load()),
-		counter("push_overflows_total", "Clients disconnected because they did not read their messages.", w.PushOverflows.Load()),
+		counter("auth_timeouts_total", "Clients disconnected because they did not authenticate in "+
+			"time.", w.AuthTimeouts.Load()),
+		counter("slow_readers_total", "Clients disconnected because they did not read their "+
+			"replies.", w.SlowReaders.Load()),
+		counter("push_overflows_total", "Clients disconnected because they did not read their "+
+			"messages.", w.PushOverflows.Load()),
 		counter("handler_panics_total", "Panics in command handlers; each cost one connection.", w.Panics.Load()),
 		counter("received_bytes_total", "Bytes read from clients.", w.InputBytes.Load()),
 		counter("sent_bytes_total", "Bytes written to clients.", w.OutputBytes.Load()),

@@ -21,7 +21,8 @@ const (
 
 var (
 	errManyWaiters      = fmt.Errorf("%w: RL.WAIT holds %d requests already", limiter.ErrOverloaded, MaxWaiters)
-	errManyWaitersOfKey = fmt.Errorf("%w: RL.WAIT holds %d requests for this key already", limiter.ErrOverloaded, MaxWaitersOfKey)
+	errManyWaitersOfKey = fmt.Errorf("%w: RL.WAIT holds %d requests for this key "+
+		"already", limiter.ErrOverloaded, MaxWaitersOfKey)
 )
 
 // WaitQueues are the requests that RL.WAIT holds: one line for each key, first come,

@@ -14,7 +14,7 @@ type WireStats struct {
 	CrossProtocol                                              atomic.Int64 // HTTP sent to a RESP port
 	AuthTimeouts                                               atomic.Int64
 	BadHandshakes                                              atomic.Int64 // TLS that did not come about
-	SlowReaders                                                atomic.Int64 // cut because they did not read their replies
+	SlowReaders                                                atomic.Int64 // cut: they did not read their replies
 	PushOverflows                                              atomic.Int64 // cut because pushed messages piled up
 	Panics                                                     atomic.Int64
 	AcceptErrors                                               atomic.Int64
