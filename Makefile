@@ -4,7 +4,7 @@ GO       ?= go
 FUZZTIME ?= 1m
 
 # Pinned, and fetched through the ordinary Go proxy.
-STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOLANGCI    = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.9.0
 GO_LICENSES = github.com/google/go-licenses@v1.6.0
 HELM = helm.sh/helm/v4/cmd/helm@v4.3.1
@@ -219,10 +219,10 @@ docker-tools:
 	@scripts/docker-tools.sh
 
 .PHONY: lint
-lint: have-go ## gofmt, go vet, staticcheck, and the English of the documents
+lint: have-go ## gofmt, go vet, the linters of .golangci.yml (staticcheck and more), and the English of the documents
 	@unformatted="$$(gofmt -l .)"; if [ -n "$$unformatted" ]; then echo "not formatted:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
-	$(GO) run $(STATICCHECK) ./...
+	$(GO) run $(GOLANGCI) run ./...
 	$(GO) run ./internal/pages -lint $$(git ls-files '*.md')
 
 # Its database is on the network.
