@@ -105,7 +105,7 @@ redis-tools:
 ARCHITECTURES ?= arm64
 .PHONY: test-processors
 test-processors: emulators ## Compare every answer and state between processors, and between architectures (ARCHITECTURES, arm64)
-	WEIRTEST_PROCESSOR_COMMANDS=300000 WEIRTEST_PROCESSOR_ARCHITECTURES="$(ARCHITECTURES)" $(GO) test -count=1 -timeout 60m -v -run '^TestSameOnOtherProcessors$$' ./server
+	WEIRTEST_PROCESSOR_COMMANDS=300000 WEIRTEST_PROCESSOR_ARCHITECTURES="$(ARCHITECTURES)" $(GO) test -count=1 -timeout 60m -v -run '^TestSameOnOtherProcessors$$' ./server/commands
 
 .PHONY: emulators
 emulators:
@@ -183,7 +183,7 @@ MUTANTS     ?= 50
 MUTANTFLAGS ?=
 .PHONY: test-mutants
 test-mutants: ## Change one condition or call at a time, and list the changes that no test notices
-	$(GO) run ./internal/mutants -count $(MUTANTS) $(MUTANTFLAGS) ./server ./persistence ./raftstore/wire ./raftstore/wallog ./raftstore/peer ./raftstore
+	$(GO) run ./internal/mutants -count $(MUTANTS) $(MUTANTFLAGS) ./server ./server/commands ./persistence ./raftstore/wire ./raftstore/wallog ./raftstore/peer ./raftstore
 
 .PHONY: test-day
 test-day: ## Let 24 simulated hours pass with six million keys coming and going, and see that nothing grows

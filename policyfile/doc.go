@@ -29,6 +29,6 @@
 // A file is read whole before anything is done with it: one bad line, and nothing
 // changes. Errors name the line and what would have been right.
 //
-// A test is carried out by the server's own commands (server.Local) on a table whose time
+// A test is carried out by the server's own commands (commands.Local) on a table whose time
 // stands still between the steps.
 package policyfile

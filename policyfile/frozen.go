@@ -8,6 +8,7 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/commands"
 )
 
 // frozen decides as a server that runs alone does, at a time that stands still until it is
@@ -51,7 +52,7 @@ func (f *frozen) Stats() engine.Stats                        { return f.table.St
 func (f *frozen) Advance(d time.Duration) bool               { f.at.NowNs += int64(d); return true }
 
 // client returns a client of a server that decides so.
-func (f *frozen) client() (*server.Local, error) {
+func (f *frozen) client() (*commands.Local, error) {
 	srv, err := server.New(server.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}, f)
 	if err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/commands"
 )
 
 // Failure is an expectation that was not met.
@@ -98,7 +98,7 @@ func (f *File) run(t *Test) (failures []Failure, err error) {
 }
 
 // send sends the command of a step at each of its times; an error ends it.
-func (s *TestStep) send(client *server.Local, clock *frozen, start time.Time) *outcome {
+func (s *TestStep) send(client *commands.Local, clock *frozen, start time.Time) *outcome {
 	o := &outcome{times: s.Times}
 	for i := range s.Times {
 		clock.at.NowNs = start.Add(s.At + time.Duration(i)*s.Every).UnixNano()

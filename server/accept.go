@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/internal/connlimit"
+	"github.com/weir-project/weir/server/commands"
 )
 
 // What a client that is turned away reads.
@@ -56,7 +57,7 @@ func (s *Server) adopt(ln net.Listener) bool {
 		return false
 	}
 	s.listeners[ln] = struct{}{}
-	s.sweepOnce.Do(func() { s.running.Go(s.sweep) })
+	s.sweepOnce.Do(func() { s.Running.Go(s.sweep) })
 	return true
 }
 
@@ -96,14 +97,14 @@ func (s *Server) enroll(c *conn) error {
 	if s.Draining.Load() {
 		return ErrServerClosed
 	}
-	slot, err := s.table.Admit(connlimit.SourceOf(c.remote), c.Kill)
+	slot, err := s.places.Admit(connlimit.SourceOf(c.remote), c.Kill)
 	if err != nil {
 		return err
 	}
 	c.slot = slot
 	s.conns[c] = struct{}{}
 	s.Wire.Connected.Add(1)
-	s.running.Add(1)
+	s.Running.Add(1)
 	return nil
 }
 
@@ -114,7 +115,7 @@ func (s *Server) forget(c *conn) {
 	s.mu.Unlock()
 	s.Wire.Connected.Add(-1)
 	c.slot.Release()
-	s.running.Done()
+	s.Running.Done()
 }
 
 // turnAway tells a client why, without waiting for it, and hangs up.
@@ -127,7 +128,7 @@ func turnAway(nc net.Conn, why string) {
 func keepAlive(nc net.Conn) {
 	if tcp, ok := nc.(*net.TCPConn); ok {
 		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{
-			Enable: true, Idle: keepAliveIdle, Interval: keepAliveEvery, Count: keepAliveCount,
+			Enable: true, Idle: commands.KeepAliveIdle, Interval: keepAliveEvery, Count: keepAliveCount,
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-project/weir/internal/connlimit"
+	"github.com/weir-project/weir/server/commands"
 	"github.com/weir-project/weir/server/evloop"
 	"github.com/weir-project/weir/server/resp"
 )
@@ -26,7 +27,7 @@ type conn struct {
 	remote string
 	slot   *connlimit.Slot // in the server's table
 
-	sess   *session
+	sess   *commands.Session
 	in     resp.ReadBuffer
 	frames resp.Framer
 	authed bool      // as the session last said
@@ -42,11 +43,11 @@ type conn struct {
 }
 
 func newConn(srv *Server, nc net.Conn) *conn {
-	c := &conn{srv: srv, nc: nc, stream: nc, polled: srv.poll(nc), id: srv.lastID.Add(1), remote: nc.RemoteAddr().String()}
+	c := &conn{srv: srv, nc: nc, stream: nc, polled: srv.poll(nc), id: srv.LastID.Add(1), remote: nc.RemoteAddr().String()}
 	if c.polled != nil {
 		c.nc, c.stream = c.polled, c.polled.Turn()
 	}
-	c.in.Pools, c.pushes.held = &srv.pools, &srv.held
+	c.in.Pools, c.pushes.held = &srv.pools, &srv.Held
 	return c
 }
 
@@ -96,9 +97,9 @@ func (c *conn) batch() (more, polite bool) {
 	c.lockWrites()
 	defer c.writeMu.Unlock()
 	s := c.sess
-	s.confirmed = false // what is read now arrived after that
-	s.depart()
-	for !s.closing {
+	s.Confirmed = false // what is read now arrived after that
+	s.Depart()
+	for !s.Closing {
 		args, used, err := c.frames.Next(c.in.Unread())
 		c.in.Consume(used)
 		if err != nil {
@@ -112,12 +113,12 @@ func (c *conn) batch() (more, polite bool) {
 		}
 		c.sound = len(s.Out)
 		c.prove()
-		s.do(args)
-		if authed := s.authed(); authed != c.authed {
+		s.Do(args)
+		if authed := s.Authed(); authed != c.authed {
 			c.setAuthed(authed)
 			c.prove()
 		}
-		if s.full(1) || len(s.Out) >= flushBytes {
+		if s.Full(1) || len(s.Out) >= flushBytes {
 			if !c.flush() {
 				return false, false
 			}

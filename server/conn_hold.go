@@ -7,13 +7,15 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/weir-project/weir/server/commands"
 )
 
 // Hold lets wait take its time: what has been answered so far goes out before, and
 // pushed messages meanwhile. gone has a word, or is closed, once the client has gone
 // or sends no more.
 func (c *conn) Hold(wait func(gone <-chan struct{})) {
-	if c.sess.mute == muteNone { // else what is in out is not to be sent
+	if c.sess.Mute == commands.MuteNone { // else what is in out is not to be sent
 		c.flush()
 	}
 	gone, release := c.watch()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 
+	"github.com/weir-project/weir/server/commands"
 	"github.com/weir-project/weir/server/evloop"
 	"github.com/weir-project/weir/server/resp"
 )
@@ -11,8 +12,8 @@ import (
 // start begins to serve the connection.
 func (c *conn) start() {
 	c.guard(func() {
-		c.sess = newSession(c.srv, c)
-		c.setAuthed(c.sess.authed())
+		c.sess = commands.NewSession(c.srv.Shared, c)
+		c.setAuthed(c.sess.Authed())
 	})
 	if c.polled == nil {
 		go c.serve()
@@ -41,7 +42,7 @@ func (c *conn) turn() bool {
 // end lets go of everything; polite as in loop.
 func (c *conn) end(polite bool) {
 	if c.sess != nil {
-		c.guard(c.sess.close)
+		c.guard(c.sess.Close)
 	}
 	if polite {
 		c.MayBlock()

@@ -19,15 +19,15 @@ const httpOnRESP = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charse
 func (c *conn) flush() bool {
 	s := c.sess
 	c.sound = len(s.Out)
-	if s.pending() > 0 {
-		s.settle()
+	if s.Pending() > 0 {
+		s.Settle()
 	}
 	if len(s.Out) == 0 {
 		return true
 	}
 	err := c.write(c.stream, s.Out)
-	if s.road != nil {
-		s.arrive()
+	if s.Road != nil {
+		s.Arrive()
 	}
 	if s.Out = s.Out[:0]; cap(s.Out) > keptReplyBytes {
 		s.Out = nil
@@ -43,12 +43,12 @@ var errHeldMemory = errors.New("too many long replies wait for their readers")
 // so is one that makes the server hold more than all may. The caller holds writeMu.
 func (c *conn) write(w io.Writer, b []byte) error {
 	if over := len(b) - keptReplyBytes; over > 0 {
-		if !c.srv.held.take(over) {
+		if !c.srv.Held.Take(over) {
 			c.srv.Wire.SlowReaders.Add(1)
 			c.srv.Log.Info("client cut: "+errHeldMemory.Error(), "id", c.id, "addr", c.remote)
 			return errHeldMemory
 		}
-		defer c.srv.held.give(over)
+		defer c.srv.Held.Give(over)
 	}
 	for len(b) > 0 {
 		part := b[:min(len(b), keptReplyBytes)]
@@ -83,6 +83,6 @@ func (c *conn) refuse(err error) (polite bool) {
 	if !c.flush() {
 		return false
 	}
-	c.sess.protocolError(err)
+	c.sess.ProtocolError(err)
 	return c.flush()
 }

@@ -1,17 +1,16 @@
-// Package server answers Redis clients. It speaks RESP2 and RESP3 on a TCP
-// port, turns commands into engine operations, hands whole pipelines to a
-// Limiter and writes the answers.
+// Package server listens for Redis clients on TCP ports, reads what they send, lets a session
+// (package commands) carry it out, and writes the replies.
 //
 // # The wire
 //
-// A turn of a connection (conn) reads what has arrived, cuts it into commands
-// (framer), lets the session carry them out, and when the bytes are used up or
-// MaxBatch operations wait, settles: one call to the Limiter, all replies in one
-// write. On a node that decides by itself a few goroutines run the turns of all
-// connections (package evloop); a command that may take long, anything but a plain
-// decision, gets a goroutine first. Where decisions wait for other nodes, each
-// connection has one. There is no goroutine, channel or allocation per decision. Arguments are slices of the read buffer; they are good until the
-// session settles, which is always before the buffer is read into again.
+// A turn of a connection (conn) reads what has arrived, cuts it into commands (package resp),
+// hands each to the session, and when the bytes are used up or commands.MaxBatch operations
+// wait, settles: one call to the Limiter, all replies in one write. On a node that decides by
+// itself a few goroutines run the turns of all connections (package evloop); a command that may
+// take long, anything but a plain decision, gets a goroutine first. Where decisions wait for
+// other nodes, each connection has a goroutine. There is no goroutine, channel or allocation per
+// decision. Arguments are slices of the read buffer; they are valid until the session settles,
+// which is always before the buffer is read into again.
 //
 // # What it promises
 //

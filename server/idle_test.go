@@ -14,6 +14,7 @@ import (
 
 	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/resp/resptest"
+	"github.com/weir-project/weir/server/servertest"
 )
 
 // liveBytes is what the process holds in heap objects and goroutine stacks.
@@ -55,7 +56,7 @@ func TestIdleConnectionsHoldLittle(t *testing.T) {
 	}
 	busy := liveBytes()
 	srv.sweepTwice()
-	require.Eventually(t, func() bool { return srv.borrowed() == 0 }, testWait, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return srv.borrowed() == 0 }, servertest.Patience, 10*time.Millisecond)
 	each := (liveBytes() - before) / int64(n)
 	t.Logf("%d connections: %d bytes each after a burst, %d idle", n, (busy-before)/int64(n), each)
 	assert.Less(t, each, int64(most))
@@ -98,16 +99,16 @@ func TestNudgeKeepsAnUnfinishedCommand(t *testing.T) {
 		p := srv.dial(t)
 		value := strings.Repeat("v", size)
 		command := resptest.Multibulk("ECHO", value)
-		p.send("PING\r\n" + command[:len(command)/2])
-		p.expect(pong)
+		p.Send("PING\r\n" + command[:len(command)/2])
+		p.Expect(pong)
 		for range 20 {
 			srv.sweepTwice()
 		}
-		p.send(command[len(command)/2:])
-		p.expect("$")
-		_, err := p.in.ReadString('\n')
+		p.Send(command[len(command)/2:])
+		p.Expect("$")
+		_, err := p.In.ReadString('\n')
 		require.NoError(t, err)
-		p.expect(value + "\r\n")
+		p.Expect(value + "\r\n")
 		require.NoError(t, p.Close())
 	}
 }

@@ -3,4 +3,4 @@
 package server
 
 // infoCPU leaves the fields out: weir does not read the processor time of other systems.
-func infoCPU(*Server, *infoWriter) {}
+func infoCPU(*shared, *infoWriter) {}

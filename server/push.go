@@ -1,6 +1,10 @@
 package server
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/weir-project/weir/server/commands"
+)
 
 // pushQueue holds the messages other goroutines have for one connection
 // (MONITOR, SUBSCRIBE) until they are written. It is bounded in bytes, and so are
@@ -11,7 +15,7 @@ import "sync"
 // A connection has no writer of its own until there is something to push: the
 // first message starts a goroutine, which ends when the queue is empty.
 type pushQueue struct {
-	held    *budget // counts the bytes of buf
+	held    *commands.Budget // counts the bytes of buf
 	mu      sync.Mutex
 	buf     []byte // messages waiting, as they go on the wire
 	writing bool   // a goroutine is on its way to empty the queue
@@ -23,7 +27,7 @@ type pushQueue struct {
 func (q *pushQueue) add(msg []byte, limit int, start func()) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.closed || len(q.buf)+len(msg) > limit || !q.held.take(len(msg)) {
+	if q.closed || len(q.buf)+len(msg) > limit || !q.held.Take(len(msg)) {
 		return false
 	}
 	q.buf = append(q.buf, msg...)
@@ -39,7 +43,7 @@ func (q *pushQueue) take(dst []byte) []byte {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	dst = append(dst, q.buf...)
-	q.held.give(len(q.buf))
+	q.held.Give(len(q.buf))
 	q.buf = q.buf[:0]
 	return dst
 }
@@ -54,7 +58,7 @@ func (q *pushQueue) swap(empty []byte) []byte {
 		return nil
 	}
 	full := q.buf
-	q.held.give(len(full))
+	q.held.Give(len(full))
 	q.buf = empty[:0]
 	return full
 }
@@ -64,7 +68,7 @@ func (q *pushQueue) close() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	open := !q.closed
-	q.held.give(len(q.buf))
+	q.held.Give(len(q.buf))
 	q.closed, q.buf = true, nil
 	return open
 }
@@ -85,7 +89,7 @@ func (c *conn) Push(msg []byte) bool {
 	return false
 }
 
-func (c *conn) startPushing() { c.srv.running.Go(c.writePushes) }
+func (c *conn) startPushing() { c.srv.Running.Go(c.writePushes) }
 
 // writePushes writes queued messages between whole batches of replies until
 // none are left or the connection fails.

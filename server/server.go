@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,18 +10,16 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/internal/connlimit"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/acl"
+	"github.com/weir-project/weir/server/commands"
 	"github.com/weir-project/weir/server/resp"
-	"github.com/weir-project/weir/server/service"
 )
 
 // Errors of the server itself.
 var (
 	ErrServerClosed = errors.New("server: closed")
-	ErrBadConfig    = errors.New("server: bad configuration")
 )
 
 // Config is what a server is told. Zero values of numbers mean the defaults.
@@ -53,8 +50,8 @@ type Config struct {
 	WriteTimeout   time.Duration // how long a reply may wait for its reader
 	AuthTimeout    time.Duration // how long a client that must authenticate may take
 
-	Tracer Tracer       // nil: nobody wants to know
-	Logger *slog.Logger // nil: slog.Default()
+	Tracer commands.Tracer // nil: nobody wants to know
+	Logger *slog.Logger    // nil: slog.Default()
 	// OnShutdown is called, on a goroutine of its own, when a client sends
 	// SHUTDOWN; nil refuses the command.
 	OnShutdown func()
@@ -63,30 +60,24 @@ type Config struct {
 // Server answers RESP clients for a Limiter. Its methods may be called from any
 // goroutine.
 type Server struct {
-	*service.Service
+	*commands.Shared
 	cfg   Config
 	pools resp.BufferPools
-	held  budget
-	state serverState
 
 	pollers    pollers
 	handshakes *handshakes
 
 	openLimits, preAuthLimits *resp.Limits
 
-	lastID atomic.Int64
-
-	table *connlimit.Table // of conns
+	places *connlimit.Table // of conns
 
 	mu        sync.Mutex
 	listeners map[net.Listener]struct{}
 	conns     map[*conn]struct{}
-	running   sync.WaitGroup // connections, pushers, the sweeper
 	stopOnce  sync.Once
 	sweepOnce sync.Once
 
 	lastCrossWarn atomic.Int64 // Unix seconds
-	suggestions   suggestions
 }
 
 // New returns a server that decides with lim. It fails with ErrBadConfig when a
@@ -95,25 +86,26 @@ func New(cfg Config, lim limiter.Limiter) (*Server, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	table := newCommandTable(families()...)
-	shared := service.New(lim, table.infos(), cfg.Logger)
-	shared.Version, shared.MaxClients = cfg.Version, cfg.MaxClients
-	shared.ProtectedMode, shared.Inspect = cfg.ProtectedMode, &table.find([]byte("RL.INSPECT")).Command
-	shared.Check, shared.Redirects = &table.find([]byte("RL.CHECK")).Command, cfg.Redirect == service.RedirectMoved
+	sessions, err := commands.NewShared(commands.Config{
+		Addr: cfg.Addr, TLSAddr: cfg.TLSAddr, Password: cfg.Password, LoadUsers: cfg.LoadUsers,
+		ProtectedMode: cfg.ProtectedMode, EnableDebug: cfg.EnableDebug, Redirect: cfg.Redirect,
+		BlacklistKey: cfg.BlacklistKey, Version: cfg.Version, MaxClients: cfg.MaxClients,
+		MaxBulkBytes: cfg.MaxBulkBytes, MaxValueBytes: cfg.MaxValueBytes, Tracer: cfg.Tracer,
+		Logger: cfg.Logger, OnShutdown: cfg.OnShutdown,
+	}, lim)
+	if err != nil {
+		return nil, err
+	}
 	s := &Server{
-		Service:       shared,
+		Shared:        sessions,
 		cfg:           cfg,
-		state:         newServerState(table, shared),
 		openLimits:    resp.OpenLimits(cfg.MaxBulkBytes),
 		preAuthLimits: resp.PreAuthLimits(),
 		listeners:     make(map[net.Listener]struct{}),
 		conns:         make(map[*conn]struct{}),
 	}
-	s.table = connlimit.New(cfg.MaxClients, cfg.MaxPerSource, &s.Wire.EvictedClients)
+	s.places = connlimit.New(cfg.MaxClients, cfg.MaxPerSource, &s.Wire.EvictedClients)
 	s.handshakes = newHandshakes(&s.Wire.EvictedHandshakes)
-	if err := s.ReloadUsers(); err != nil {
-		return nil, err
-	}
 	return s, nil
 }
 
@@ -122,35 +114,26 @@ func (c *Config) complete() error {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
-	setDefault(&c.MaxClients, DefaultMaxClients)
-	setDefault(&c.MaxBulkBytes, DefaultMaxBulkBytes)
-	setDefault(&c.MaxValueBytes, DefaultMaxValueBytes)
+	setDefault(&c.MaxClients, commands.DefaultMaxClients)
+	setDefault(&c.MaxBulkBytes, commands.DefaultMaxBulkBytes)
 	setDefault(&c.MaxOutputBytes, DefaultMaxOutputBytes)
 	setDefault(&c.WriteTimeout, DefaultWriteTimeout)
 	setDefault(&c.AuthTimeout, DefaultAuthTimeout)
-	c.Redirect = cmp.Or(c.Redirect, service.RedirectForward)
 	switch {
-	case len(c.BlacklistKey) > engine.MaxKeyLen || engine.Reserved([]byte(c.BlacklistKey)):
-		return fmt.Errorf("%w: the blacklist key must be at most %d bytes and not begin like the limiters of policies, not %q",
-			ErrBadConfig, engine.MaxKeyLen, c.BlacklistKey)
-	case c.Redirect != service.RedirectForward && c.Redirect != service.RedirectMoved:
-		return fmt.Errorf("%w: redirect must be %s or %s, not %q", ErrBadConfig, service.RedirectForward, service.RedirectMoved, c.Redirect)
 	case c.MaxClients < 1:
-		return fmt.Errorf("%w: max clients must be at least 1, not %d", ErrBadConfig, c.MaxClients)
+		return fmt.Errorf("%w: max clients must be at least 1, not %d", commands.ErrBadConfig, c.MaxClients)
 	case c.MaxPerSource < 0:
-		return fmt.Errorf("%w: max clients per source must not be negative, and is %d", ErrBadConfig, c.MaxPerSource)
+		return fmt.Errorf("%w: max clients per source must not be negative, and is %d", commands.ErrBadConfig, c.MaxPerSource)
 	case c.MaxBulkBytes < resp.PreAuthBulkBytes || c.MaxBulkBytes > LargestMaxBulkBytes:
 		return fmt.Errorf("%w: max bulk bytes must be %d to %d, not %d",
-			ErrBadConfig, resp.PreAuthBulkBytes, LargestMaxBulkBytes, c.MaxBulkBytes)
-	case c.MaxValueBytes < 1 || c.MaxValueBytes > engine.MaxValueBytes:
-		return fmt.Errorf("%w: max value bytes must be 1 to %d, not %d", ErrBadConfig, engine.MaxValueBytes, c.MaxValueBytes)
+			commands.ErrBadConfig, resp.PreAuthBulkBytes, LargestMaxBulkBytes, c.MaxBulkBytes)
 	case c.MaxOutputBytes < flushBytes:
 		return fmt.Errorf("%w: max output bytes must be at least %d, not %d",
-			ErrBadConfig, flushBytes, c.MaxOutputBytes)
+			commands.ErrBadConfig, flushBytes, c.MaxOutputBytes)
 	case c.WriteTimeout <= 0:
-		return fmt.Errorf("%w: write timeout must be positive, not %v", ErrBadConfig, c.WriteTimeout)
+		return fmt.Errorf("%w: write timeout must be positive, not %v", commands.ErrBadConfig, c.WriteTimeout)
 	case c.AuthTimeout <= 0:
-		return fmt.Errorf("%w: auth timeout must be positive, not %v", ErrBadConfig, c.AuthTimeout)
+		return fmt.Errorf("%w: auth timeout must be positive, not %v", commands.ErrBadConfig, c.AuthTimeout)
 	}
 	return nil
 }
@@ -198,7 +181,7 @@ func (s *Server) Close() error {
 // wait returns when everything that runs has ended.
 func (s *Server) wait() {
 	s.handshakes.running.Wait() // they begin what runs
-	s.running.Wait()
+	s.Running.Wait()
 	s.pollers.close()
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/weir-project/weir/internal/cli/remote"
 	"github.com/weir-project/weir/internal/cli/terminal"
 	"github.com/weir-project/weir/internal/cli/top"
-	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/commands"
 	"github.com/weir-project/weir/server/scripts"
 )
 
@@ -100,7 +100,7 @@ func (h *helpCmd) Run(ctx *kong.Context) error {
 
 func (h *helpCmd) write(w io.Writer) error {
 	if h.Markdown {
-		return server.WriteReference(w)
+		return commands.WriteReference(w)
 	}
-	return server.WriteHelp(w, strings.Join(h.Command, " "))
+	return commands.WriteHelp(w, strings.Join(h.Command, " "))
 }

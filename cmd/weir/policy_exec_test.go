@@ -13,7 +13,7 @@ import (
 	"github.com/weir-project/weir/internal/cli/policy"
 	"github.com/weir-project/weir/internal/cli/remote"
 	"github.com/weir-project/weir/limiter"
-	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/commands"
 )
 
 // execServer has no policies, and answers each EXEC as the test says; "" breaks the
@@ -91,7 +91,7 @@ func TestWhatARefusedTransactionSays(t *testing.T) {
 	err = s.Change([][]string{set, {"ENABLE", "none"}})
 	require.EqualError(t, err, "nothing was changed: ENABLE none: ERR there is no policy 'none', RL.POLICY LIST names them all")
 	require.NoError(t, s.Change([][]string{set}))
-	require.ErrorContains(t, s.Change(make([][]string, server.MaxBatch+1)), "the file makes 1025 changes, and one step takes at most 1024")
+	require.ErrorContains(t, s.Change(make([][]string, commands.MaxBatch+1)), "the file makes 1025 changes, and one step takes at most 1024")
 	require.True(t, errors.Is(s.Change([][]string{{"DEL", "b"}, set}), policy.ErrChanged))
 	p.stop()
 }

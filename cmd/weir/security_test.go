@@ -21,7 +21,7 @@ import (
 	"github.com/weir-project/weir/certs/certtest"
 	"github.com/weir-project/weir/internal/cli/remote"
 	"github.com/weir-project/weir/raftstore/peer"
-	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/commands"
 )
 
 func securityPage(t *testing.T) string {
@@ -69,7 +69,7 @@ func TestUsersOfTheManual(t *testing.T) {
 	_, lines, ok := strings.Cut(securityPage(t), "```\n# who uses this server")
 	require.True(t, ok)
 	lines, _, _ = strings.Cut(lines, "```")
-	_, err := server.ParseUsers([]byte(lines))
+	_, err := commands.ParseUsers([]byte(lines))
 	require.NoError(t, err)
 	for _, flag := range regexp.MustCompile(`--[a-z][a-z-]+`).FindAllString(securityPage(t), -1) {
 		if strings.HasPrefix(flag, "--raft-tls-") || !strings.Contains("--askpass --cacert --everywhere --for --user --tls", flag) {

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/commands"
 	"github.com/weir-project/weir/server/acl"
 )
 
@@ -25,7 +26,7 @@ func (s *serveCmd) userLoader() func() (*acl.Users, error) {
 		if err != nil {
 			return nil, fmt.Errorf("--users-file: %w", err)
 		}
-		users, err := server.ParseUsers(text)
+		users, err := commands.ParseUsers(text)
 		if err != nil {
 			return nil, fmt.Errorf("--users-file %s: %w", s.UsersFile, err)
 		}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/weir-project/weir/internal/cli/remote"
 	"github.com/weir-project/weir/policyfile"
-	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/commands"
 )
 
 // Server is a connection to a server whose policies are looked at or changed.
@@ -93,18 +93,18 @@ func readOverrides(reply any) (all []policyfile.Override, err error) {
 }
 
 // Change carries changes out as one transaction: all of them or none.
-func (s *Server) Change(commands [][]string) error {
-	switch n := len(commands); {
+func (s *Server) Change(changes [][]string) error {
+	switch n := len(changes); {
 	case n == 0:
 		return nil
-	case n > server.MaxBatch:
+	case n > commands.MaxBatch:
 		return fmt.Errorf("nothing was changed: the file makes %d changes, and one step takes at most %d: "+
-			"apply a part of the file first", n, server.MaxBatch)
+			"apply a part of the file first", n, commands.MaxBatch)
 	}
 	if _, err := s.Conn.Do("MULTI"); err != nil {
 		return err
 	}
-	for _, words := range commands {
+	for _, words := range changes {
 		if _, err := s.Conn.Do("RL.POLICY", remote.Args(words)...); err != nil {
 			return fmt.Errorf("nothing was changed: %w", err)
 		}
@@ -115,12 +115,12 @@ func (s *Server) Change(commands [][]string) error {
 			"run the same command again, it changes what is not so yet: %w", err)
 	}
 	for i := 0; i < len(replies) && err == nil; i++ {
-		err = refusedBy(commands[i], replies[i])
+		err = refusedBy(changes[i], replies[i])
 	}
 	return err
 }
 
-// refusedBy returns what a reply of a transaction says against its command. Of the commands
+// refusedBy returns what a reply of a transaction says against its command. Of the changes
 // beside it the server only says that they were not carried out.
 func refusedBy(words []string, reply any) error {
 	refused, failed := reply.(redis.Error)

@@ -20,7 +20,7 @@ import (
 
 	"github.com/weir-project/weir/internal/cli/buildinfo"
 	"github.com/weir-project/weir/raftstore"
-	"github.com/weir-project/weir/server"
+	"github.com/weir-project/weir/server/commands"
 )
 
 // Flags make a server tell a collector of OpenTelemetry what decisions do.
@@ -50,7 +50,7 @@ type Traces struct {
 	entries  atomic.Int64
 }
 
-var _ server.Tracer = (*Traces)(nil)
+var _ commands.Tracer = (*Traces)(nil)
 
 // Open returns nil where nobody wants traces.
 func (f *Flags) Open(log *slog.Logger, node string) (*Traces, error) {
@@ -110,7 +110,7 @@ func (t *Traces) Close(log *slog.Logger) {
 }
 
 // Tracer is the tracer for the server; nil without Traces.
-func (t *Traces) Tracer() server.Tracer {
+func (t *Traces) Tracer() commands.Tracer {
 	if t == nil {
 		return nil
 	}
@@ -129,7 +129,7 @@ func (t *Traces) OnEntry() func(raftstore.Entry) {
 func (t *Traces) Picks() bool { return t.reads.Add(1)%t.every == 0 }
 
 // Trace makes four spans: all of it, and below it read, decide and reply.
-func (t *Traces) Trace(r server.Road) {
+func (t *Traces) Trace(r commands.Road) {
 	ctx, all := t.span(context.Background(), "decisions", r.Read,
 		attribute.String("weir.command", r.Command), attribute.Int("weir.commands", r.Commands))
 	t.part(ctx, "read", r.Read, r.Decide)

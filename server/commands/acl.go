@@ -1,0 +1,128 @@
+package commands
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
+)
+
+const (
+	// genPassBits is how long a password of ACL GENPASS is unless told, genPassMost at
+	// most: Redis' numbers.
+	genPassBits = 256
+	genPassMost = 4096
+)
+
+// aclCommand shows who may do what. It changes nothing: users are changed in their file.
+func aclCommand() *command {
+	const admin = "admin noscript loading stale"
+	return &command{
+		name: "ACL", arity: -2, group: groupServer, flags: "noscript loading stale", summary: "Users and what they may do",
+		details: "Users come from the file of `weir serve --users-file`; docs/security.md describes it.",
+		subs: []*command{
+			{name: "WHOAMI", arity: 2, summary: "The user of this connection", run: func(s *Session, _ [][]byte) { s.Bulk(s.user.Name) }},
+			{name: "USERS", arity: 2, flags: admin, summary: "The names of the users", run: runACLUsers},
+			{name: "LIST", arity: 2, flags: admin, summary: "The users and their rules; passwords are not shown", run: runACLList},
+			{name: "GETUSER", arity: 3, flags: admin, syntax: "user", summary: "The rules of a user", run: runACLGetUser},
+			{name: "LOAD", arity: 2, flags: admin + " no_multi", summary: "Read the users file again", run: runACLLoad,
+				details: "As SIGHUP. A bad file changes nothing; clients whose user has changed are cut."},
+			{name: "CAT", arity: -2, syntax: "[category]", summary: "The categories of commands, or the commands of one", run: runACLCat},
+			{name: "GENPASS", arity: -2, syntax: "[bits]", summary: "A random password", run: runACLGenPass,
+				reply: "Hexadecimal digits, 256 bits of them unless told otherwise."},
+		},
+	}
+}
+
+func runACLUsers(s *Session, _ [][]byte) {
+	var names []string
+	for _, u := range s.srv.Users.Load().List() {
+		names = append(names, u.Name)
+	}
+	s.Strings(names)
+}
+
+func runACLList(s *Session, _ [][]byte) {
+	var lines []string
+	for _, u := range s.srv.Users.Load().List() {
+		lines = append(lines, strings.Join(slices.Concat([]string{"user", u.Name}, u.Flags(), u.Rules), " "))
+	}
+	s.Strings(lines)
+}
+
+func runACLGetUser(s *Session, args [][]byte) {
+	u := s.srv.Users.Load().Get(string(args[2]))
+	if u == nil {
+		s.Null()
+		return
+	}
+	s.Map(6)
+	s.Bulk("flags")
+	flags := u.Flags()
+	s.Set(len(flags))
+	for _, f := range flags {
+		s.Bulk(f)
+	}
+	s.Bulk("passwords")
+	s.Array(0)
+	s.Pair("commands", u.RulesOn(false))
+	s.Pair("keys", u.RulesOn(true))
+	s.Pair("channels", "&*")
+	s.Bulk("selectors")
+	s.Array(0)
+}
+
+func runACLLoad(s *Session, _ [][]byte) {
+	if s.srv.cfg.LoadUsers == nil {
+		s.fail(errNoUsersFile)
+		return
+	}
+	if err := s.srv.ReloadUsers(); err != nil {
+		s.fail(resp.Error("ERR " + resp.Printable([]byte(err.Error()), maxErrorBytes)))
+		return
+	}
+	s.OK()
+}
+
+// maxErrorBytes is room for where the mistake in a file is, and what it is.
+const maxErrorBytes = 512
+
+func runACLGenPass(s *Session, args [][]byte) {
+	bits := int64(genPassBits)
+	if len(args) > 2 {
+		var err error
+		if bits, err = arg.Units("bits", args[2], 1, genPassMost); !s.guarded(err) {
+			return
+		}
+	}
+	random := make([]byte, (bits+7)/8)
+	_, _ = rand.Read(random) // never fails
+	s.Bulk(hex.EncodeToString(random)[:(bits+3)/4])
+}
+
+func runACLCat(s *Session, args [][]byte) {
+	if len(args) > 3 {
+		s.fail(wrongArity(s.srv.table.find(args[0]).sub(args[1])))
+		return
+	}
+	byCategory := make(map[string][]string)
+	s.srv.table.each(func(cmd *command) {
+		for _, category := range cmd.categories {
+			byCategory[category[1:]] = append(byCategory[category[1:]], cmd.Full)
+		}
+	})
+	if len(args) == 2 {
+		s.Strings(slices.Sorted(maps.Keys(byCategory)))
+		return
+	}
+	commands, ok := byCategory[lower(args[2])]
+	if !ok {
+		s.fail(resp.Error("ERR Unknown category '" + resp.Printable(args[2], resp.MaxQuotedBytes) + "': category must be one of ACL CAT"))
+		return
+	}
+	s.Strings(commands)
+}

@@ -1,0 +1,222 @@
+package commands
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/service"
+)
+
+// command is one row of the command table. Everything the server knows about a
+// command stands here: dispatch, arity errors, COMMAND, weir help and
+// docs/commands.md are all made from it.
+type command struct {
+	service.Command
+	name    string // in capitals; of a subcommand its own word only
+	arity   int    // arguments with the name; negative: at least that many
+	flags   string // Redis' command flags, separated by spaces
+	keys    keySpec
+	group   string
+	syntax  string // the arguments, as the reference shows them
+	summary string // one line
+	details string // what one needs to know to use it, in paragraphs
+	params  []param
+	reply   string // what the answer means
+	cost    string // complexity; empty: O(1)
+	shown   []example
+
+	// A command is either an operation of the engine or run at once.
+	// plan turns arguments into operations at the end of s.ops, answer writes the
+	// reply to those operations once they have been decided.
+	plan   func(s *Session, args [][]byte) error
+	answer func(s *Session, ops []engine.Op, ds []engine.Decision)
+	run    func(s *Session, args [][]byte)
+	// alone carries out the arguments to which plan answers errAlone, behind all that came
+	// before them.
+	alone func(s *Session, args [][]byte)
+	subs  []*command
+	// carried returns the command that the arguments carry; nil: they carry none. The keys of
+	// the carried command, and the permission to send it unless it is only looked at, are
+	// checked when it is planned.
+	carried func(args [][]byte) [][]byte
+	// bulky: its work or its reply grows with the server, so few run at a time.
+	bulky bool
+	// instant: it never waits for anything, not even at a pause (exempt), so it needs no
+	// goroutine of its own.
+	instant bool
+
+	// Filled in by newCommandTable.
+	parent  *command
+	noAuth  bool // allowed before AUTH
+	noMulti bool // refused in a transaction
+	atOnce  bool // not queued in a transaction
+	pubsub  bool // allowed to a subscribed RESP2 client
+	keyed   bool // some arguments are keys
+	audited bool // leaves a line in the log
+	quick   bool // an operation that may be deferred without a closer look
+	reads   bool // looks at limiters: see session.fresh
+
+	categories []string // of the ACL, each with its @
+}
+
+// keySpec says which arguments are keys: from first to last (negative: counted
+// from the end), every step-th. The zero value: none.
+type keySpec struct{ first, last, step int }
+
+// param is one argument in the reference.
+type param struct{ name, meaning string }
+
+// example is one command in the reference with its answer, as a test checks it
+// on an idle limiter.
+type example struct{ send, answer, note string }
+
+// since is the release in which the commands appeared.
+const since = "0.1.0"
+
+var oneKey = keySpec{1, 1, 1}
+
+// The groups, in the order of the reference.
+const (
+	groupDecide  = "decisions"
+	groupPolicy  = "policies"
+	groupSettle  = "settling"
+	groupLook    = "looking"
+	groupDialect = "dialects"
+	groupConn    = "connection"
+	groupMulti   = "transactions"
+	groupPubSub  = "pubsub"
+	groupServer  = "server"
+	groupCluster = "cluster"
+)
+
+// commandTable finds commands. It does not change after newCommandTable.
+type commandTable struct {
+	all    []*command // in the order of the reference
+	byName map[string]*command
+	bySlot []*command // every command and subcommand
+}
+
+// newCommandTable makes a table of families of commands, in this order.
+func newCommandTable(families ...[]*command) *commandTable {
+	t := &commandTable{byName: make(map[string]*command)}
+	for _, family := range families {
+		for _, cmd := range family {
+			t.add(cmd, nil)
+			t.byName[cmd.name] = cmd
+			t.all = append(t.all, cmd)
+		}
+	}
+	return t
+}
+
+func (t *commandTable) add(cmd, parent *command) {
+	cmd.parent, cmd.Full, cmd.Slot = parent, strings.ToLower(cmd.name), len(t.bySlot)
+	t.bySlot = append(t.bySlot, cmd)
+	if parent != nil {
+		cmd.Full = parent.Full + "|" + cmd.Full
+		cmd.group = parent.group
+		cmd.pubsub, cmd.Secret, cmd.Exempt = parent.pubsub, parent.Secret, parent.Exempt
+	}
+	if cmd.cost == "" {
+		cmd.cost = "O(1)"
+	}
+	cmd.noAuth = cmd.noAuth || cmd.has("no_auth")
+	cmd.noMulti = cmd.noMulti || cmd.has("no_multi")
+	cmd.keyed = cmd.keys.first != 0 || cmd.has("movablekeys")
+	cmd.categories = cmd.findCategories()
+	cmd.audited = cmd.isAudited()
+	cmd.quick = cmd.plan != nil && !cmd.audited
+	cmd.Write, cmd.reads = cmd.has("write"), cmd.has("readonly")
+	if cmd.subs != nil {
+		cmd.subs = append(cmd.subs, helpSubcommand(cmd))
+	}
+	for _, sub := range cmd.subs {
+		t.add(sub, cmd)
+	}
+}
+
+// infos lists all commands, the subcommands of each before it.
+func (t *commandTable) infos() (all []*service.Command) {
+	var each func(commands []*command)
+	each = func(commands []*command) {
+		for _, cmd := range commands {
+			each(cmd.subs)
+			all = append(all, &cmd.Command)
+		}
+	}
+	each(t.all)
+	return all
+}
+
+// maxNameBytes is longer than every command name.
+const maxNameBytes = 24
+
+// find looks a command up by its name in any case, or returns nil. It does not
+// allocate.
+func (t *commandTable) find(name []byte) *command {
+	var buf [maxNameBytes]byte
+	if len(name) > len(buf) {
+		return nil
+	}
+	for i, c := range name {
+		if 'a' <= c && c <= 'z' {
+			c -= 'a' - 'A'
+		}
+		buf[i] = c
+	}
+	return t.byName[string(buf[:len(name)])]
+}
+
+// resolve finds the command that args call: the subcommand of a container.
+func (t *commandTable) resolve(args [][]byte) (*command, error) {
+	cmd := t.find(args[0])
+	if cmd == nil {
+		return nil, unknownCommand(args)
+	}
+	if cmd.subs != nil && len(args) > 1 {
+		sub := cmd.sub(args[1])
+		if sub == nil {
+			return cmd, arg.UnknownSubcommand(cmd.name, args[1])
+		}
+		cmd = sub
+	}
+	if !cmd.fits(len(args)) {
+		return cmd, wrongArity(cmd)
+	}
+	return cmd, nil
+}
+
+// sub finds a subcommand by its name in any case.
+func (c *command) sub(name []byte) *command {
+	for _, sub := range c.subs {
+		if arg.Is(name, sub.name) {
+			return sub
+		}
+	}
+	return nil
+}
+
+// fits says whether n arguments, the name included, are right in number.
+func (c *command) fits(n int) bool { return arg.Fits(c.arity, n) }
+
+func (c *command) has(flag string) bool {
+	return slices.Contains(strings.Fields(c.flags), flag)
+}
+
+// keysOf returns the positions of the keys in args.
+func (c *command) keysOf(n int) []int {
+	if c.keys.first == 0 {
+		return nil
+	}
+	last := c.keys.last
+	if last < 0 {
+		last += n
+	}
+	var at []int
+	for i := c.keys.first; i <= min(last, n-1); i += c.keys.step {
+		at = append(at, i)
+	}
+	return at
+}

@@ -1,0 +1,237 @@
+package commands
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
+)
+
+func commandCommand() *command {
+	return &command{
+		name: "COMMAND", arity: -1, group: groupServer, flags: "loading stale", summary: "What commands there are",
+		run: func(s *Session, _ [][]byte) { s.describeCommands(s.srv.table.all) },
+		subs: []*command{
+			{name: "COUNT", arity: 2, summary: "The number of commands", run: func(s *Session, _ [][]byte) { s.Int(int64(len(s.srv.table.all))) }},
+			{name: "INFO", arity: -2, syntax: "[command ...]", summary: "Arity, flags and keys of commands", run: runCommandInfo},
+			{name: "DOCS", arity: -2, syntax: "[command ...]", summary: "Descriptions of commands", run: runCommandDocs},
+			{name: "LIST", arity: -2, syntax: "[FILTERBY ACLCAT category|PATTERN pattern|MODULE name]", summary: "The names of commands", run: runCommandList},
+			{name: "GETKEYS", arity: -3, syntax: "command [argument ...]", summary: "The keys in a command", run: runGetKeys},
+			{name: "GETKEYSANDFLAGS", arity: -3, syntax: "command [argument ...]", summary: "The keys in a command and what is done to them", run: runGetKeysAndFlags},
+		},
+	}
+}
+
+func (s *Session) describeCommands(commands []*command) {
+	s.Array(len(commands))
+	for _, cmd := range commands {
+		s.describe(cmd)
+	}
+}
+
+// describe writes one command as COMMAND does.
+func (s *Session) describe(cmd *command) {
+	s.Array(10)
+	s.Bulk(cmd.Full)
+	s.Int(int64(cmd.arity))
+	s.SimpleSet(strings.Fields(cmd.flags))
+	s.Int(int64(cmd.keys.first))
+	s.Int(int64(cmd.keys.last))
+	s.Int(int64(cmd.keys.step))
+	s.SimpleSet(cmd.categories)
+	s.Array(0) // tips
+	s.keySpecs(cmd)
+	s.describeCommands(cmd.subs)
+}
+
+// keySpecs writes where the keys are in the form that came with Redis 7.
+func (s *Session) keySpecs(cmd *command) {
+	if cmd.keys.first == 0 {
+		s.Array(0)
+		return
+	}
+	last := cmd.keys.last
+	if last > 0 {
+		last -= cmd.keys.first // counted from the first
+	}
+	s.Array(1)
+	s.Map(3)
+	s.Bulk("flags")
+	s.SimpleSet(keyFlags(cmd))
+	s.Bulk("begin_search")
+	s.Map(2)
+	s.Pair("type", "index")
+	s.Bulk("spec")
+	s.Map(1)
+	s.PairInt("index", int64(cmd.keys.first))
+	s.Bulk("find_keys")
+	s.Map(2)
+	s.Pair("type", "range")
+	s.Bulk("spec")
+	s.Map(3)
+	s.PairInt("lastkey", int64(last))
+	s.PairInt("keystep", int64(cmd.keys.step))
+	s.PairInt("limit", 0)
+}
+
+func keyFlags(cmd *command) []string {
+	if cmd.Write {
+		return []string{"RW", "ACCESS", "UPDATE"}
+	}
+	return []string{"RO", "ACCESS"}
+}
+
+// named finds commands by names like get, or client|list.
+func (t *commandTable) named(name []byte) *command {
+	container, sub, _ := strings.Cut(string(name), "|")
+	cmd := t.find([]byte(container))
+	if cmd != nil && sub != "" {
+		return cmd.sub([]byte(sub))
+	}
+	return cmd
+}
+
+func runCommandInfo(s *Session, args [][]byte) {
+	if len(args) == 2 {
+		s.describeCommands(s.srv.table.all)
+		return
+	}
+	s.Array(len(args) - 2)
+	for _, name := range args[2:] {
+		if cmd := s.srv.table.named(name); cmd != nil {
+			s.describe(cmd)
+		} else if s.Proto < 3 {
+			s.Out = append(s.Out, "*-1\r\n"...)
+		} else {
+			s.Null()
+		}
+	}
+}
+
+func runCommandDocs(s *Session, args [][]byte) {
+	commands := s.srv.table.all
+	if len(args) > 2 {
+		commands = nil
+		for _, name := range args[2:] {
+			if cmd := s.srv.table.named(name); cmd != nil {
+				commands = append(commands, cmd)
+			}
+		}
+	}
+	s.docs(commands)
+}
+
+func (s *Session) docs(commands []*command) {
+	s.Map(len(commands))
+	for _, cmd := range commands {
+		s.Bulk(cmd.Full)
+		arguments := parseSyntax(cmd.syntax)
+		s.Map(4 + int(oneIf(len(arguments) > 0)+oneIf(len(cmd.subs) > 0)))
+		s.Pair("summary", cmd.summary)
+		s.Pair("since", since)
+		s.Pair("group", cmd.group)
+		s.Pair("complexity", cmd.cost)
+		if len(arguments) > 0 {
+			s.Bulk("arguments")
+			s.arguments(arguments)
+		}
+		if len(cmd.subs) > 0 {
+			s.Bulk("subcommands")
+			s.docs(cmd.subs)
+		}
+	}
+}
+
+func runCommandList(s *Session, args [][]byte) {
+	keep := func(*command) bool { return true }
+	switch {
+	case len(args) == 2:
+	case len(args) != 5 || !arg.Is(args[2], "FILTERBY"):
+		s.fail(arg.ErrSyntax)
+		return
+	case arg.Is(args[3], "ACLCAT"):
+		category := "@" + lower(args[4])
+		keep = func(cmd *command) bool { return slices.Contains(cmd.categories, category) }
+	case arg.Is(args[3], "PATTERN") && len(args[4]) <= maxPatternBytes:
+		pattern := []byte(lower(args[4]))
+		keep = func(cmd *command) bool { return engine.MatchGlob(pattern, []byte(cmd.Full)) }
+	case arg.Is(args[3], "MODULE"):
+		keep = func(*command) bool { return false }
+	default:
+		s.fail(arg.ErrSyntax)
+		return
+	}
+	var names []string
+	for _, cmd := range s.srv.table.all {
+		if keep(cmd) {
+			names = append(names, cmd.Full)
+		}
+	}
+	s.Strings(names)
+}
+
+// keysIn finds the keys of a command given to COMMAND GETKEYS.
+func (s *Session) keysIn(args [][]byte) (keys [][]byte, cmd *command, err error) {
+	cmd, err = s.srv.table.resolve(args)
+	switch {
+	case err == nil && cmd.carried != nil:
+		keys, _, err = s.keysIn(cmd.carried(args))
+		return keys, cmd, err
+	case cmd == nil:
+		return nil, nil, resp.Error("ERR Invalid command specified: command must be one of COMMAND LIST, not " + resp.Quote(args[0]))
+	case err != nil:
+		return nil, nil, resp.Error("ERR Invalid number of arguments specified for command: it must be " + cmd.usage())
+	case cmd.has("movablekeys"):
+		n, ok := arg.Int(args[2])
+		if !ok || n < 1 || n > int64(len(args)-3) {
+			return nil, nil, resp.Error("ERR Invalid arguments specified for command: it must be " + cmd.usage())
+		}
+		return args[3 : 3+n], cmd, nil
+	case cmd.keys.first == 0:
+		return nil, nil, resp.Error("ERR The command has no key arguments")
+	}
+	for _, at := range cmd.keysOf(len(args)) {
+		if cmd.keys.step > 1 && arg.IsOption(args[at-1], arg.CheckOptions) {
+			break // the pairs of policies and keys end here
+		}
+		keys = append(keys, args[at])
+	}
+	if cmd.name == "RL.RESERVE" && len(args) > 5 && arg.Is(args[5], "AND") {
+		keys = append(keys, keysOfPairs(args[6:])...)
+	}
+	return keys, cmd, nil
+}
+
+// keysOfPairs are the keys of pairs of a policy and a key, up to the first option.
+func keysOfPairs(args [][]byte) (keys [][]byte) {
+	for len(args) > 1 && !arg.IsOption(args[0], arg.CheckOptions) {
+		keys, args = append(keys, args[1]), args[2:]
+	}
+	return keys
+}
+
+func runGetKeys(s *Session, args [][]byte) {
+	keys, _, err := s.keysIn(args[2:])
+	if !s.guarded(err) {
+		return
+	}
+	s.Array(len(keys))
+	for _, key := range keys {
+		s.BulkBytes(key)
+	}
+}
+
+func runGetKeysAndFlags(s *Session, args [][]byte) {
+	keys, cmd, err := s.keysIn(args[2:])
+	if !s.guarded(err) {
+		return
+	}
+	s.Array(len(keys))
+	for _, key := range keys {
+		s.Array(2)
+		s.BulkBytes(key)
+		s.SimpleSet(keyFlags(cmd))
+	}
+}

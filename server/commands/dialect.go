@@ -1,0 +1,108 @@
+package commands
+
+import "github.com/weir-project/weir/engine"
+
+var (
+	paramMaxBurst = param{"max_burst", "requests that may come at once beyond the steady rate"}
+	paramCount    = param{"count", "requests per period"}
+	paramSeconds  = param{"period", "in whole seconds"}
+)
+
+func dialectCommands() []*command {
+	return decisionDefaults([]*command{
+		{
+			name: "CL.THROTTLE", arity: -5, syntax: "key max_burst count period [quantity]",
+			summary: "redis-cell's command",
+			details: "A token bucket of `max_burst` + 1 that refills with `count` tokens a `period`. A quantity of 0 looks without taking.",
+			params:  []param{paramKey, paramMaxBurst, paramCount, paramSeconds, {"quantity", "tokens this request takes, 1 unless given"}},
+			reply: "Five integers: limited (0 or 1), max_burst + 1, remaining, seconds until a retry may succeed (-1: allowed, or no wait helps), " +
+				"seconds until the bucket is full. Seconds are rounded up.",
+			shown: []example{{"CL.THROTTLE user123 15 30 60 1", "0 16 15 -1 2", ""}},
+			plan:  planCell, answer: answerCell,
+		},
+		{
+			name: "THROTTLE", arity: -5, syntax: "key max_burst count period [quantity]",
+			summary: "throttlecrab's command",
+			details: "A token bucket of `max_burst` that refills with `count` tokens a `period`. A quantity of 0 looks without taking. A quantity above " +
+				"`max_burst` answers a retry of -1, where throttlecrab names a time after which it is denied again.",
+			params: []param{paramKey, {"max_burst", "requests that may come at once"}, paramCount, paramSeconds,
+				{"quantity", "tokens this request takes, 1 unless given"}},
+			reply: "Five integers: allowed (1 or 0), max_burst, remaining, seconds until the bucket is full, seconds until a retry may succeed " +
+				"(0: allowed, -1: no wait helps). Seconds are rounded up.",
+			shown: []example{{"THROTTLE user123 10 100 60", "1 10 9 1 0", ""}},
+			plan:  planCrab, answer: answerCrab,
+		},
+		{
+			name: "GCRA", arity: -5, syntax: "key max_burst count period [TOKENS n]",
+			summary: "The command Redis built for 8.8 and withheld",
+			details: "A token bucket of `max_burst` + 1 that refills with `count` tokens a `period`. Times are seconds, as its code had them.",
+			params: []param{paramKey, paramMaxBurst, paramCount, {"period", "in seconds, with at most nine decimals"},
+				{"TOKENS n", "tokens this request takes, at least 1, 1 unless given"}},
+			reply: "As CL.THROTTLE.",
+			shown: []example{{"GCRA user123 4 10 1.5", "0 5 4 -1 1", ""}},
+			plan:  planGCRA, answer: answerCell,
+		},
+		{
+			name: "INCREX", arity: -2, syntax: "key [BYINT n] [LBOUND n] [UBOUND n] [SATURATE] [EX seconds|PX ms|EXAT time|PXAT time|PERSIST] [ENX]",
+			summary: "Redis 8.8's counter with bounds and a time to live",
+			details: "Adds to a counter. A step beyond a bound is not taken, or with `SATURATE` only as far as the bound. `ENX` sets the time to live only " +
+				"where there is none, which makes `INCREX key UBOUND 100 EX 60 ENX` a window counter. `BYFLOAT` is refused: weir counts whole units.",
+			params: []param{paramKey, {"BYINT n", "the step, 1 unless given, may be negative"}, {"LBOUND n", "the least value"}, {"UBOUND n", "the greatest value"},
+				{"SATURATE", "go as far as the bound instead of not at all"}, {"EX, PX, EXAT, PXAT", "the time to live, or when it ends in Unix time"},
+				{"PERSIST", "take the time to live away"}, {"ENX", "set the time to live only where there is none"}},
+			reply: "Two integers: the value, and the step that was taken.",
+			shown: []example{
+				{"INCREX ratelimit:42 UBOUND 2 EX 60 ENX", "1 1", "the window begins"},
+				{"INCREX ratelimit:42 BYINT 5 UBOUND 2 EX 60 ENX", "1 0", "too much: refused"},
+				{"INCREX ratelimit:42 BYINT 5 UBOUND 2 SATURATE", "2 1", "as far as the bound"},
+			},
+			plan: planIncr, answer: answerIncr,
+		},
+	}, groupDialect)
+}
+
+// answerCell is the order of redis-cell, with -1 where there is nothing to wait for.
+func answerCell(s *Session, _ []engine.Op, ds []engine.Decision) {
+	d := &ds[0]
+	retry := int64(-1)
+	if d.Allowed == 0 {
+		retry = wholeSeconds(d.RetryMs)
+	}
+	s.Array(5)
+	s.Int(1 - d.Allowed)
+	s.Int(d.Limit)
+	s.Int(d.Remaining)
+	s.Int(retry)
+	s.Int(wholeSeconds(d.ResetMs))
+}
+
+// answerCrab is the order of throttlecrab: the flag the other way round, the
+// limit without the one, the times swapped, 0 where there is nothing to wait for.
+func answerCrab(s *Session, _ []engine.Op, ds []engine.Decision) {
+	d := &ds[0]
+	retry := int64(0)
+	if d.Allowed == 0 {
+		retry = wholeSeconds(d.RetryMs)
+	}
+	s.Array(5)
+	s.Int(d.Allowed)
+	s.Int(d.Limit)
+	s.Int(d.Remaining)
+	s.Int(wholeSeconds(d.ResetMs))
+	s.Int(retry)
+}
+
+func answerIncr(s *Session, _ []engine.Op, ds []engine.Decision) {
+	s.Array(2)
+	s.Int(ds[0].Remaining)
+	s.Int(ds[0].Allowed)
+}
+
+// wholeSeconds rounds up, so that who waits as long as told is never early; -1
+// stays.
+func wholeSeconds(ms int64) int64 {
+	if ms < 0 {
+		return -1
+	}
+	return (ms + 999) / 1000
+}

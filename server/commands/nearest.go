@@ -1,0 +1,114 @@
+package commands
+
+import (
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/internal/nearest"
+	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/service"
+)
+
+// What "did you mean" costs is bounded, because a client may send wrong names as fast as
+// it can: names are short, at most maxCandidates are compared, and suggestions have a rate.
+// They are for people, and a program in a loop would spend all processors on them.
+
+const (
+	// maxNearBytes is the longest name that is compared: longer than every command, and
+	// than the names that people give to policies.
+	maxNearBytes = 32
+	// maxCandidates bounds how many names one error is compared with: all commands, and
+	// the policies of most servers.
+	maxCandidates = 256
+	// maxNearest is how many names an error shows.
+	maxNearest = 3
+	// suggestEvery and suggestBurst are the rate of suggestions, of all clients together:
+	// a search takes up to half a millisecond.
+	suggestEvery = 20 * time.Millisecond
+	suggestBurst = 100
+)
+
+// suggestions says when there may be another: a generic cell rate algorithm of its own.
+type suggestions struct{ due atomic.Int64 }
+
+// take reports whether there may be one at a time, and counts it.
+func (s *suggestions) take(now time.Time) bool {
+	for {
+		due, at := s.due.Load(), now.UnixNano()
+		if due-at > int64((suggestBurst-1)*suggestEvery) {
+			return false
+		}
+		if s.due.CompareAndSwap(due, max(due, at)+int64(suggestEvery)) {
+			return true
+		}
+	}
+}
+
+// candidates are the names that an error may suggest.
+type candidates []string
+
+// add takes one more name, and says whether there is room for another.
+func (c *candidates) add(name string) (more bool) {
+	if len(name) <= maxNearBytes {
+		*c = append(*c, name)
+	}
+	return len(*c) < maxCandidates
+}
+
+// question asks " (did you mean A or B?)" for a word that is none of the names, or is
+// empty.
+func (c candidates) question(word []byte) string {
+	if len(word) > maxNearBytes {
+		return ""
+	}
+	near := nearest.Names(string(word), c)
+	if len(near) == 0 {
+		return ""
+	}
+	return " (did you mean " + strings.Join(near[:min(len(near), maxNearest)], " or ") + "?)"
+}
+
+// nearCommands adds to the error about an unknown command or subcommand the nearest that
+// the user may send. The session has a user: who has not logged in pays for no search.
+func (s *Session) nearCommands(args [][]byte, err error) error {
+	all, name := s.srv.table.all, args[0]
+	if cmd := s.srv.table.find(name); cmd != nil {
+		if cmd.subs == nil || len(args) < 2 || cmd.sub(args[1]) != nil {
+			return err // known, and wrong in another way
+		}
+		all, name = cmd.subs, args[1]
+	}
+	if !s.srv.suggestions.take(time.Now()) {
+		return err
+	}
+	var known candidates
+	for _, cmd := range all {
+		if s.limits == nil || cmd.allowedTo(s.limits) {
+			known.add(cmd.name)
+		}
+	}
+	return resp.Error(service.ErrorText(err) + known.question(name))
+}
+
+// nearPolicies adds to the error about an unknown policy the nearest names, for a user who
+// may list them.
+func (s *Session) nearPolicies(err error, name []byte) error {
+	if s.limits != nil && !s.srv.table.named([]byte("RL.POLICY|LIST")).allowedTo(s.limits) ||
+		!s.srv.suggestions.take(time.Now()) {
+		return err
+	}
+	var known candidates
+	s.srv.Limiter.Policies().Names(known.add)
+	return resp.Error(service.ErrorText(err) + known.question(name))
+}
+
+// StatusError is StatusError for a client that may be told of names.
+func (s *Session) statusError(op *engine.Op, d *engine.Decision) error {
+	err := service.StatusError(op, d)
+	if d.Status == engine.UnknownPolicy {
+		err = s.nearPolicies(err, service.UnknownPolicy(op, d))
+	}
+	return err
+}

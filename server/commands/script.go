@@ -1,0 +1,151 @@
+package commands
+
+import (
+	"encoding/hex"
+	"strconv"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/scripts"
+)
+
+const (
+	errNoScript   resp.Error = "NOSCRIPT No matching script. Please use EVAL."
+	errFewKeys    resp.Error = "ERR Number of keys can't be greater than number of args"
+	errNegKeys    resp.Error = "ERR Number of keys can't be negative"
+	errNotBusy    resp.Error = "NOTBUSY No scripts in execution right now."
+	scriptNatives            = "`weir dialects` lists what is recognised; RL.TOKENBUCKET, RL.FIXED, RL.SLIDING, RL.SLIDINGCOUNTER and RL.ACQUIRE do natively what limiter scripts do"
+)
+
+func scriptCommands() []*command {
+	params := []param{
+		{"numkeys", "how many of the arguments are keys"}, {"key", "the first names the limiter, 1 to 512 bytes"}, {"arg", "what the script takes, as its library sends it"},
+	}
+	commands := []*command{
+		{
+			name: "EVALSHA", arity: -3, syntax: "sha1 numkeys [key ...] [arg ...]",
+			summary: "Run a recognised script of a limiter library, by its SHA-1",
+			details: "weir recognises the scripts of published limiter libraries and runs them natively. docs/scripts.md and `weir dialects` list them. " +
+				"weir has no Lua.",
+			params: params, reply: "The answer of the script. `NOSCRIPT` when it is not recognised.",
+			flags: "write denyoom movablekeys noscript", plan: planEvalSHA, answer: answerScript,
+		},
+		{
+			name: "EVAL", arity: -3, syntax: "script numkeys [key ...] [arg ...]",
+			summary: "Run a recognised script of a limiter library, by its text",
+			details: "As EVALSHA, for libraries that send the text. Any other script is answered with an error.",
+			params:  append([]param{{"script", "the text, byte for byte as the library sends it"}}, params...),
+			reply:   "The answer of the script.", cost: "O(n) in the length of the text",
+			flags: "write denyoom movablekeys noscript", plan: planEval, answer: answerScript, alone: runDeleteAll,
+		},
+		{
+			name: "SCRIPT", arity: -2, summary: "Scripts of limiter libraries", flags: "noscript",
+			subs: []*command{
+				{name: "LOAD", arity: 3, syntax: "script", summary: "Recognise a script", flags: "noscript", run: runScriptLoad,
+					reply: "Its SHA-1, or an error when it is not recognised.", cost: "O(n) in the length of the text"},
+				{name: "EXISTS", arity: -3, syntax: "sha1 [sha1 ...]", summary: "Say which scripts are recognised", flags: "noscript", run: runScriptExists,
+					reply: "1 or 0 for each. Scripts that are recognised need not be loaded.", cost: "O(n) in the number of scripts"},
+				{name: "FLUSH", arity: -2, syntax: "[ASYNC|SYNC]", summary: "Nothing: what is recognised stays so", flags: "noscript", run: runScriptFlush, reply: "OK."},
+				{name: "KILL", arity: 2, summary: "Nothing: no script runs", flags: "noscript", run: func(s *Session, _ [][]byte) { s.fail(errNotBusy) }},
+			},
+		},
+	}
+	for _, cmd := range commands {
+		cmd.group = groupDialect
+	}
+	return commands
+}
+
+func planEvalSHA(s *Session, args [][]byte) error {
+	sc := scripts.Known.OfSum(args[1])
+	if sc == nil {
+		return errNoScript
+	}
+	return s.planScript(sc, args[2:])
+}
+
+func planEval(s *Session, args [][]byte) error {
+	if _, ok := deleteAllPattern(args[1]); ok {
+		return errAlone
+	}
+	sc, err := recognise(args[1])
+	if err != nil {
+		return err
+	}
+	return s.planScript(sc, args[2:])
+}
+
+// recognise finds the script with a text, or says what to do instead.
+func recognise(text []byte) (*scripts.Script, error) {
+	sc, sum := scripts.Known.OfText(text)
+	switch {
+	case sc != nil:
+		return sc, nil
+	case len(text) > scripts.MaxBytes:
+		return nil, resp.Error("ERR weir runs no Lua, and recognises no script of " + strconv.Itoa(len(text)) + " bytes; " + scriptNatives)
+	}
+	return nil, resp.Error("ERR weir runs no Lua, and does not recognise the script with the SHA-1 " + hex.EncodeToString(sum[:]) + "; " + scriptNatives)
+}
+
+// planScript reads numkeys, keys and arguments of a script.
+func (s *Session) planScript(sc *scripts.Script, args [][]byte) error {
+	n, err := scriptKeys(args)
+	keys := args[1:]
+	switch {
+	case err != nil:
+		return err
+	case n != sc.Keys || len(keys)-sc.Keys != len(sc.Args):
+		return resp.Error("ERR " + sc.Name + " takes " + strconv.Itoa(sc.Keys) + " keys and " + strconv.Itoa(len(sc.Args)) + " arguments")
+	}
+	op, err := s.op(engine.OpScript, keys[0])
+	if err != nil {
+		return err
+	}
+	op.Script = s.batch.NextScript()
+	op.Script.ID = sc.ID
+	argv := keys[sc.Keys:]
+	if err := scripts.ReadArgs(sc.Args, op.Script, argv); err != nil {
+		return err
+	}
+	for _, value := range op.Script.Values {
+		if err := s.srv.checkValue(value); err != nil {
+			return err
+		}
+	}
+	if sc.Check == nil {
+		return nil
+	}
+	return sc.Check(op.Script, argv)
+}
+
+func answerScript(s *Session, ops []engine.Op, ds []engine.Decision) {
+	sc, words := scripts.Known.ByID[ops[0].Script.ID], ds[0].ScriptAnswer()
+	if sc.Refusal != nil && !s.guarded(sc.Refusal(words)) {
+		return
+	}
+	sc.Reply(&s.Writer, words)
+}
+
+func runScriptLoad(s *Session, args [][]byte) {
+	_, err := recognise(args[2])
+	if s.guarded(err) {
+		_, sum := scripts.Known.OfText(args[2])
+		s.Bulk(hex.EncodeToString(sum[:]))
+	}
+}
+
+func runScriptExists(s *Session, args [][]byte) {
+	s.Array(len(args) - 2)
+	for _, sum := range args[2:] {
+		s.Bool(scripts.Known.OfSum(sum) != nil)
+	}
+}
+
+func runScriptFlush(s *Session, args [][]byte) {
+	if len(args) > 3 || len(args) == 3 && !arg.Is(args[2], "ASYNC") && !arg.Is(args[2], "SYNC") {
+		s.fail(resp.Error("ERR SCRIPT FLUSH only support SYNC|ASYNC option"))
+		return
+	}
+	s.OK()
+}

@@ -1,0 +1,153 @@
+package commands
+
+import (
+	"time"
+
+	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/service"
+)
+
+// doWithCare carries out anything that is not a plain decision. What was
+// deferred before is settled first, so that replies keep their order.
+func (s *Session) doWithCare(args [][]byte) {
+	s.Settle()
+	mark := len(s.Out)
+	if s.Mute == muteNext {
+		s.Mute = muteThis
+	}
+	s.dispatch(args)
+	s.Settle()
+	if s.Mute != MuteNone {
+		s.Out = s.Out[:mark]
+	}
+	if s.Mute == muteThis {
+		s.Mute = MuteNone
+		s.refresh()
+	}
+}
+
+// dispatch decides whether the command may run now, and runs or queues it.
+func (s *Session) dispatch(args [][]byte) {
+	cmd, err := s.srv.table.resolve(args)
+	if cmd == nil || !cmd.instant {
+		s.client.MayBlock()
+	}
+	if s.user == nil && (cmd == nil || !cmd.noAuth) {
+		err = service.ErrNoAuth
+	} else if err != nil && s.user != nil {
+		err = s.nearCommands(args, err)
+	}
+	if err == nil {
+		err = s.allowed(cmd, args)
+	}
+	if err == nil {
+		err = s.permitted(cmd)
+	}
+	if err != nil {
+		s.reject(cmd, err)
+		if s.tx != nil {
+			s.tx.broken = true
+		}
+		return
+	}
+	if cmd.audited {
+		s.audit(cmd, args)
+	}
+	s.srv.Events.ShowCommand(s.about.Addr, &cmd.Command, args)
+	if s.tx != nil && !cmd.atOnce {
+		s.enqueue(cmd, args)
+		return
+	}
+	s.srv.Pause.Wait(&cmd.Command, s.srv.Stop)
+	s.carryOut(cmd, args)
+}
+
+// permitted says whether the state of the session allows cmd.
+func (s *Session) permitted(cmd *command) error {
+	switch {
+	case s.onlyTopics() && !cmd.pubsub:
+		return resp.Error("ERR Can't execute '" + cmd.Full +
+			"': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context")
+	case s.tx != nil && cmd.noMulti:
+		return errNotInMulti
+	}
+	return nil
+}
+
+// carryOut plans an operation, or runs any other command.
+func (s *Session) carryOut(cmd *command, args [][]byte) {
+	run, bulky := cmd.run, cmd.bulky
+	if cmd.plan != nil {
+		err := s.plan(cmd, args)
+		if err != nil && err != errAlone {
+			s.reject(cmd, err)
+		}
+		if err != errAlone {
+			return
+		}
+		run, bulky = cmd.alone, true
+	}
+	if bulky {
+		s.srv.bulky <- struct{}{}
+		defer func() { <-s.srv.bulky }()
+	}
+	start := time.Now()
+	s.failed, s.running = false, cmd
+	defer func() { s.running = nil }()
+	if s.prepared(cmd) {
+		run(s, args)
+	}
+	took := time.Since(start) - s.heldFor // waiting is no work
+	s.heldFor = 0
+	s.about.Touch(&cmd.Command, start)
+	s.srv.Stats.Count(&cmd.Command, 1, took, s.failed)
+	if log := s.srv.Slowlog; log.IsSlow(took) {
+		log.Add(&s.about, start, took, service.ShownArgs(&cmd.Command, args))
+	}
+}
+
+// prepared readies the session for a command that looks at limiters, and says
+// whether it may run. Behind any other command a read is confirmed anew.
+func (s *Session) prepared(cmd *command) bool {
+	if cmd.reads {
+		return s.guarded(s.fresh())
+	}
+	s.Confirmed = false
+	return true
+}
+
+// reject answers a command that was not carried out. cmd is nil when there is
+// no such command.
+func (s *Session) reject(cmd *command, err error) {
+	if cmd != nil {
+		s.srv.Stats.Reject(&cmd.Command)
+	}
+	s.fail(err)
+}
+
+// ProtocolError answers a frame that is none; the connection closes after it.
+func (s *Session) ProtocolError(err error) {
+	s.Settle()
+	s.fail(resp.Error("ERR Protocol error: " + err.Error()))
+	s.Closing = true
+}
+
+// fail answers err and counts its word.
+func (s *Session) fail(err error) {
+	if err == arg.ErrSyntax && s.running != nil {
+		err = syntaxError(s.running)
+	}
+	text := service.ErrorText(err)
+	s.srv.Stats.CountError(text)
+	s.failed = true
+	s.Error(text)
+}
+
+// guarded reports err to the client and says whether there was none.
+func (s *Session) guarded(err error) bool {
+	if err != nil {
+		s.fail(err)
+	}
+	return err == nil
+}

@@ -1,0 +1,106 @@
+package commands
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/weir-project/weir/engine"
+	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/acl"
+	"github.com/weir-project/weir/server/service"
+	"github.com/weir-project/weir/server/timezone"
+)
+
+// ErrBadConfig: a setting is out of range.
+var ErrBadConfig = errors.New("server: bad configuration")
+
+// Config is what the commands are told. Zero values of numbers mean the defaults.
+type Config struct {
+	Addr    string // host:port the server is reached at, as INFO and CONFIG GET tell it; empty: only with TLS
+	TLSAddr string // the same for clients that speak TLS; empty: none
+	// Password and LoadUsers say who may log in; LoadUsers may be nil.
+	Password      string
+	LoadUsers     func() (*acl.Users, error)
+	ProtectedMode bool
+	EnableDebug   bool   // the DEBUG command
+	Redirect      string // service.RedirectForward or service.RedirectMoved
+	BlacklistKey  string // of the set of blocked addresses; empty: there is none
+	Version       string // weir's version, for INFO and HELLO
+	MaxClients    int    // connections at once
+	MaxBulkBytes  int    // one argument
+	MaxValueBytes int    // one string that a client keeps
+	Tracer        Tracer // nil: nothing is traced
+	Logger        *slog.Logger
+	OnShutdown    func() // called on a goroutine of its own; nil refuses SHUTDOWN
+}
+
+// Shared is what the sessions of a server share.
+type Shared struct {
+	*service.Service
+	cfg       Config
+	table     *commandTable
+	clients   *clientRegistry
+	calendars *timezone.Calendars
+	saver     *saver
+	backup    *backupSlot
+	runID     string // 40 hexadecimal digits, new at every start
+	// bulky has room for as many bulky commands as may run at once: half the
+	// processors, so that deciding keeps the others.
+	bulky       chan struct{}
+	suggestions suggestions
+
+	Held    Budget         // bytes that connections hold beyond what each may
+	LastID  atomic.Int64   // of sessions
+	Running sync.WaitGroup // what the server waits for when it stops
+}
+
+// complete fills in defaults and checks ranges.
+func (c *Config) complete() error {
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	c.MaxClients = cmp.Or(c.MaxClients, DefaultMaxClients)
+	c.MaxBulkBytes = cmp.Or(c.MaxBulkBytes, DefaultMaxBulkBytes)
+	c.MaxValueBytes = cmp.Or(c.MaxValueBytes, DefaultMaxValueBytes)
+	c.Redirect = cmp.Or(c.Redirect, service.RedirectForward)
+	switch {
+	case len(c.BlacklistKey) > engine.MaxKeyLen || engine.Reserved([]byte(c.BlacklistKey)):
+		return fmt.Errorf("%w: the blacklist key must be at most %d bytes and not begin like the limiters of policies, not %q",
+			ErrBadConfig, engine.MaxKeyLen, c.BlacklistKey)
+	case c.Redirect != service.RedirectForward && c.Redirect != service.RedirectMoved:
+		return fmt.Errorf("%w: redirect must be %s or %s, not %q",
+			ErrBadConfig, service.RedirectForward, service.RedirectMoved, c.Redirect)
+	case c.MaxValueBytes < 1 || c.MaxValueBytes > engine.MaxValueBytes:
+		return fmt.Errorf("%w: max value bytes must be 1 to %d, not %d", ErrBadConfig, engine.MaxValueBytes, c.MaxValueBytes)
+	}
+	return nil
+}
+
+// NewShared fails with ErrBadConfig, and when the users cannot be read.
+func NewShared(cfg Config, lim limiter.Limiter) (*Shared, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	table := newCommandTable(families()...)
+	svc := service.New(lim, table.infos(), cfg.Logger)
+	svc.Version, svc.MaxClients = cfg.Version, cfg.MaxClients
+	svc.ProtectedMode, svc.Inspect = cfg.ProtectedMode, &table.find([]byte("RL.INSPECT")).Command
+	svc.Check, svc.Redirects = &table.find([]byte("RL.CHECK")).Command, cfg.Redirect == service.RedirectMoved
+	s := &Shared{
+		Service:   svc,
+		cfg:       cfg,
+		table:     table,
+		clients:   newClientRegistry(&svc.Clients),
+		calendars: timezone.NewCalendars(),
+		saver:     new(saver),
+		backup:    new(backupSlot),
+		runID:     newRunID(),
+		bulky:     make(chan struct{}, max(runtime.GOMAXPROCS(0)/2, 1)),
+	}
+	return s, s.ReloadUsers()
+}
