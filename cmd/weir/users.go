@@ -7,8 +7,8 @@ import (
 	"os"
 
 	"github.com/weir-project/weir/server"
-	"github.com/weir-project/weir/server/commands"
 	"github.com/weir-project/weir/server/acl"
+	"github.com/weir-project/weir/server/commands"
 )
 
 // userLoader reads the users file; nil when there is none.
