@@ -1,11 +1,11 @@
-// Package arena keeps byte slots of a few sizes in pages of 16 KiB, so that a table of
-// millions of small entries costs the garbage collector a few thousand pointers.
+// Package arena keeps byte slots of a few sizes in pages of 16 KiB, so a table of millions of
+// small entries costs the garbage collector a few thousand pointers.
 //
-// A slab hands slots out, takes them back and says how many bytes it has. It notes in
-// dirty bits which slots changed, and can choose sparse pages whose slots its user then
-// moves away, so that whole pages become free. Chains are slots that begin with the
-// reference to the next one.
+// A slab allocates slots, frees them, and reports how many bytes it has. It records changed slots
+// in dirty bits. For compaction, a slab selects sparse pages, and the caller moves their slots
+// away, so whole pages become free. A chain is a linked list of slots: each begins with the
+// reference to the next slot.
 //
-// The arena knows nothing of what the slots hold, and nothing in it is safe for concurrent
-// use but the meters: whoever owns a slab holds a lock.
+// The arena does not interpret the bytes of a slot. Only its meters are safe for concurrent use.
+// The caller holds the lock that guards a slab.
 package arena

@@ -1,7 +1,6 @@
-// Package arith is the arithmetic that decisions are made of: 128-bit integers,
-// instants that saturate, and the few functions on doubles that must give the same bits
-// on every processor.
+// Package arith is the arithmetic of decisions: 128-bit integers, instants that saturate, and a
+// few functions on doubles.
 //
-// The package promises exact results, and the same results on every machine. It holds no
-// state. What the numbers mean (units, limits, rates) is known to its users only.
+// Results are exact where they are integers, and the functions on doubles return the same bits on
+// every processor. The package holds no state. Units, limits and rates are defined by its callers.
 package arith

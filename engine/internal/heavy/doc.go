@@ -1,6 +1,6 @@
-// Package heavy finds the heavy hitters: the keys for which the most units were admitted,
-// or denied, of late. A counter belongs to one shard and is guarded by its lock.
+// Package heavy finds the heavy hitters: the keys with the most units admitted or denied lately.
+// A counter belongs to one shard and is guarded by the lock of that shard.
 //
-// What it tells is an estimate with a known bound, costs a decision next to nothing, and is
-// no part of any decision: it is neither stored nor replicated.
+// Its numbers are estimates with a known bound, and counting costs a decision next to nothing. No
+// decision depends on them. They are neither stored nor replicated.
 package heavy

@@ -1,12 +1,12 @@
-// Package store keeps the entries of one shard: limiters, blocks, remembered answers, holds
-// and what holds took, in an arena, found by the hash of their keys and ordered by the time
-// at which they become idle.
+// Package store keeps the entries of one shard in an arena: limiters, blocks, remembered answers,
+// holds and their allocations. An index finds an entry by the hash of its key. A timing wheel
+// orders entries by the time at which they become idle.
 //
-// It knows the state of every algorithm: when it is idle, what it uses, how it is stored. It
-// collects what is idle, evicts what does the least harm at the bound of memory, moves entries
-// so that whole pages become free, and hands out what changed. It does not decide: package
-// engine computes what an operation makes of a state, and writes it back.
+// The package knows the layout of every algorithm's state: when it is idle, how many units it
+// counts, and how it is encoded. It collects idle entries, evicts the least harmful entries at the
+// memory bound, compacts pages, and hands out changed entries. It does not decide: package engine
+// computes the new state of an operation and writes it back.
 //
-// A store is guarded by the lock of its shard, which the caller holds. Memory, which the stores
-// of a table share, may be read without one.
+// The caller holds the lock of the shard that guards a store. The stores of a table share Memory,
+// which may be read without a lock.
 package store

@@ -1,10 +1,10 @@
-// Package unitlog keeps the exact log of a sliding window: when units were admitted, and
-// how many, in a chain of blocks in an arena. A unit admitted alone costs five to seven
+// Package unitlog keeps the log of an exact sliding window in a chain of blocks in an arena: the
+// instants at which units were admitted, and how many. A unit admitted alone costs five to seven
 // bytes.
 //
-// A log forgets what has left its window from the front, whole blocks at a time, and can
-// give back or insert units anywhere. It knows which of its units were stored already, so
-// that a log with many units is not written whole for each new one.
+// A log drops units that have left the window from its front, whole blocks at a time. It can
+// remove or insert units at any position. It records which units were stored already, so a change
+// to a long log does not write the whole log again.
 //
-// Which window counts, and what a unit is worth, is known to the user of the log only.
+// The caller defines the window and the meaning of a unit.
 package unitlog
