@@ -9,7 +9,7 @@ import (
 	"github.com/weir-project/weir/server/commands"
 )
 
-// What a client that is turned away reads.
+// Error replies to a rejected client. The server closes the connection after the reply.
 const (
 	tooManyClients = "-ERR max number of clients reached\r\n"
 	tooManyOfYou   = "-ERR max number of clients from your address reached\r\n"
@@ -18,12 +18,12 @@ const (
 		"the network itself keeps strangers out.\r\n"
 )
 
-// Serve accepts clients from ln until the server stops, and returns nil then. It
-// takes ln over. Errors of accept are waited out; only a listener that somebody
-// else closed ends it, with net.ErrClosed.
+// Serve accepts RESP clients from ln until the server stops, and then returns nil. It returns ErrServerClosed if the
+// server has already stopped. Serve owns ln and closes it when the server stops. It retries Accept after an error. Only
+// a listener that another party closed ends it, with net.ErrClosed.
 func (s *Server) Serve(ln net.Listener) error { return s.accept(ln, s.admit) }
 
-// accept hands the clients of ln to welcome, as Serve and ServeTLS say.
+// accept passes each connection of ln to welcome. Serve documents the results.
 func (s *Server) accept(ln net.Listener, welcome func(net.Conn)) error {
 	if !s.adopt(ln) {
 		return ErrServerClosed
@@ -48,7 +48,7 @@ func (s *Server) accept(ln net.Listener, welcome func(net.Conn)) error {
 	}
 }
 
-// adopt makes ln the server's own, which it closes when it stops.
+// adopt registers ln, so that the server closes it when it stops. It starts the sweep of idle connections.
 func (s *Server) adopt(ln net.Listener) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,7 +61,7 @@ func (s *Server) adopt(ln net.Listener) bool {
 	return true
 }
 
-// admit starts serving a client, or turns it away.
+// admit starts serving a client, unless protected mode rejects it.
 func (s *Server) admit(nc net.Conn) {
 	if s.Protects(nc) {
 		s.Wire.Denied.Add(1)
@@ -72,7 +72,7 @@ func (s *Server) admit(nc net.Conn) {
 	s.take(nc)
 }
 
-// take starts serving a client that may come in, if there is room.
+// take starts serving a client that protected mode admits, if the connection limits allow it.
 func (s *Server) take(nc net.Conn) {
 	c := newConn(s, nc)
 	switch err := s.enroll(c); err {
@@ -90,7 +90,7 @@ func (s *Server) take(nc net.Conn) {
 	}
 }
 
-// enroll counts c among the connections, or says why it cannot be one.
+// enroll adds c to the open connections, or returns the reason for a rejection.
 func (s *Server) enroll(c *conn) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,7 +108,7 @@ func (s *Server) enroll(c *conn) error {
 	return nil
 }
 
-// forget is a connection's last act.
+// forget removes c from the open connections. It is the last step of a connection.
 func (s *Server) forget(c *conn) {
 	s.mu.Lock()
 	delete(s.conns, c)
@@ -118,7 +118,7 @@ func (s *Server) forget(c *conn) {
 	s.Running.Done()
 }
 
-// turnAway tells a client why, without waiting for it, and hangs up.
+// turnAway writes a reply, with a short timeout, and closes the connection.
 func turnAway(nc net.Conn, why string) {
 	_ = nc.SetWriteDeadline(time.Now().Add(rejectTimeout))
 	_, _ = nc.Write([]byte(why))
@@ -133,7 +133,7 @@ func keepAlive(nc net.Conn) {
 	}
 }
 
-// warnCrossProtocol logs an HTTP request, though not each of a flood of them.
+// warnCrossProtocol logs an HTTP request, at most once per warnEvery.
 func (s *Server) warnCrossProtocol(from string) {
 	now := time.Now().Unix()
 	last := s.lastCrossWarn.Load()

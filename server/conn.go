@@ -14,15 +14,15 @@ import (
 	"github.com/weir-project/weir/server/resp"
 )
 
-// conn is one client's connection. Its turns read, frame, hand each command to the
-// session and write the replies of all that one read brought in one write. They run
-// on one goroutine at a time: on a poller's where the connection has one, else on
-// one of its own. Everything but the fields marked so belongs to the turn.
+// conn is one client's connection. Each read cycle (turn) reads, cuts the bytes into commands and passes each command
+// to the session. It writes the replies of one read together. The read cycles of a connection never run concurrently.
+// They run on a poller's goroutine if the connection has a poller, otherwise on the connection's own goroutine. A read
+// cycle owns every field above the marked group.
 type conn struct {
 	srv    *Server
 	nc     net.Conn
-	polled *evloop.Conn  // nc where it has a poller, else nil
-	stream io.ReadWriter // nc as its turns use it
+	polled *evloop.Conn  // nc if it has a poller, else nil
+	stream io.ReadWriter // nc as its read cycles use it
 	id     int64
 	remote string
 	slot   *connlimit.Slot // in the server's table
@@ -30,15 +30,15 @@ type conn struct {
 	sess   *commands.Session
 	in     resp.ReadBuffer
 	frames resp.Framer
-	authed bool      // as the session last said
-	authBy time.Time // while not authed: cut then
-	proven bool      // a command has arrived whole from a client that may send it: not to be evicted
-	sound  int       // bytes of sess.out that are whole replies
+	authed bool      // as the session reported last
+	authBy time.Time // deadline of AUTH while not authed
+	proven bool      // an authenticated client sent a whole command, so the connection is not evicted
+	sound  int       // bytes of sess.Out that are whole replies
 
-	// What follows is shared with other goroutines.
-	writeMu sync.Mutex // held through a batch of replies, or of pushed messages
+	// Other goroutines share the fields below.
+	writeMu sync.Mutex // held while a batch of replies or pushed messages is written
 	pushes  pushQueue
-	pushing atomic.Bool // something was pushed once
+	pushing atomic.Bool // set by the first pushed message
 	stir    atomic.Int32
 }
 
@@ -51,20 +51,19 @@ func newConn(srv *Server, nc net.Conn) *conn {
 	return c
 }
 
-// ID is unique among the connections of a server, ascending.
+// ID is unique among the connections of a server. IDs ascend.
 func (c *conn) ID() int64 { return c.id }
 
-// RemoteAddr is the client's host:port.
+// RemoteAddr returns the client's host:port.
 func (c *conn) RemoteAddr() string { return c.remote }
 
-// LocalAddr is the host:port the client reached.
+// LocalAddr returns the host:port that the client connected to.
 func (c *conn) LocalAddr() string { return c.nc.LocalAddr().String() }
 
-// Kill cuts the connection; replies not yet written are lost. Any goroutine may
-// call it.
+// Kill closes the connection. Replies that are not yet written are lost. Any goroutine may call it.
 func (c *conn) Kill() { _ = c.nc.Close() }
 
-// guard keeps a panic in f from costing more than this connection.
+// guard recovers a panic of f, so that the panic closes only this connection. The caller ends the connection.
 func (c *conn) guard(f func()) {
 	defer func() {
 		p := recover()
@@ -83,7 +82,7 @@ func (c *conn) guard(f func()) {
 	f()
 }
 
-// prove keeps the connection from being evicted, once it has sent a command and may.
+// prove exempts the connection from eviction after an authenticated client sent its first whole command.
 func (c *conn) prove() {
 	if c.authed && !c.proven {
 		c.proven = true
@@ -91,13 +90,13 @@ func (c *conn) prove() {
 	}
 }
 
-// batch carries out the commands that have arrived whole. It settles and writes
-// before it returns, so the read buffer may move afterwards.
+// batch executes the commands that have arrived whole. It flushes before it returns, so the read buffer may then move.
+// more reports whether the connection goes on. polite is as in loop.
 func (c *conn) batch() (more, polite bool) {
 	c.lockWrites()
 	defer c.writeMu.Unlock()
 	s := c.sess
-	s.Confirmed = false // what is read now arrived after that
+	s.Confirmed = false // the ReadIndex check preceded the commands that follow
 	s.Depart()
 	for !s.Closing {
 		args, used, err := c.frames.Next(c.in.Unread())
@@ -109,7 +108,7 @@ func (c *conn) batch() (more, polite bool) {
 			return c.flush(), false
 		}
 		if c.pushing.Load() {
-			s.Out = c.pushes.take(s.Out) // what was pushed before this command comes before its reply
+			s.Out = c.pushes.take(s.Out) // messages pushed before this command precede its reply
 		}
 		c.sound = len(s.Out)
 		c.prove()

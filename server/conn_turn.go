@@ -9,7 +9,7 @@ import (
 	"github.com/weir-project/weir/server/resp"
 )
 
-// start begins to serve the connection.
+// start creates the session and begins the read cycles.
 func (c *conn) start() {
 	c.guard(func() {
 		c.sess = commands.NewSession(c.srv.Shared, c)
@@ -23,15 +23,15 @@ func (c *conn) start() {
 	}
 }
 
-// serve runs turns to the connection's end.
+// serve runs read cycles until the connection ends.
 func (c *conn) serve() {
 	for c.turn() {
 	}
 }
 
-// turn serves what has arrived, and reports whether the connection goes on.
+// turn runs one read cycle, and reports whether the connection goes on.
 func (c *conn) turn() bool {
-	over, polite := true, true // also after a panic
+	over, polite := true, true // these values hold after a panic as well
 	c.guard(func() { over, polite = c.loop() })
 	if over {
 		c.end(polite)
@@ -39,7 +39,7 @@ func (c *conn) turn() bool {
 	return !over
 }
 
-// end lets go of everything; polite as in loop.
+// end closes the session and the connection, and releases the buffers. polite is as in loop.
 func (c *conn) end(polite bool) {
 	if c.sess != nil {
 		c.guard(c.sess.Close)
@@ -54,18 +54,18 @@ func (c *conn) end(polite bool) {
 	c.srv.forget(c)
 }
 
-// MayBlock says that the turn may take longer from here on than others should wait.
+// MayBlock detaches the connection from its poller, because the rest of the read cycle may block.
 func (c *conn) MayBlock() {
 	if c.polled != nil {
 		c.polled.Detach()
 	}
 }
 
-// loop serves until the connection is over or, with a poller, has nothing to read.
-// polite: it is the server that ends it, and what it wrote last shall arrive.
+// loop serves until the connection is over or, with a poller, until it has nothing to read. polite reports that the
+// server ends the connection, so end lingers until the last replies have arrived.
 func (c *conn) loop() (over, polite bool) {
 	if c.sess == nil {
-		return true, true // it could not be made
+		return true, true // NewSession panicked
 	}
 	for !c.srv.Draining.Load() {
 		n, err := c.in.Fill(c.stream)
@@ -91,7 +91,7 @@ func (c *conn) loop() (over, polite bool) {
 	return true, true
 }
 
-// lockWrites waits until no pushed message is being written.
+// lockWrites acquires writeMu. It detaches from the poller if pushed messages are being written.
 func (c *conn) lockWrites() {
 	if !c.writeMu.TryLock() {
 		c.MayBlock()

@@ -2,5 +2,5 @@
 
 package server
 
-// infoCPU leaves the fields out: weir does not read the processor time of other systems.
+// infoCPU omits the fields, because weir does not read the processor time of other systems.
 func infoCPU(*shared, *infoWriter) {}

@@ -8,9 +8,8 @@ import (
 	"github.com/weir-project/weir/server/evloop"
 )
 
-// pollers are the event loops of a server, made for the first connection that can
-// use them. In a cluster there are none: decisions there wait for other nodes, each
-// on a goroutine of its own anyway.
+// pollers holds the event loops of a server. The first connection that can use them creates them. A cluster node has
+// none, because each decision there waits for other nodes on its own goroutine.
 type pollers struct {
 	mu     sync.Mutex
 	group  *evloop.Group
@@ -18,7 +17,7 @@ type pollers struct {
 	closed bool
 }
 
-// poll gives nc to the event loops. nil: nc stays as it is.
+// poll registers nc with the event loops. It returns nil if nc must be served without a poller.
 func (s *Server) poll(nc net.Conn) *evloop.Conn {
 	switch nc.(type) {
 	case *net.TCPConn, *net.UnixConn:
@@ -40,7 +39,7 @@ func (s *Server) poll(nc net.Conn) *evloop.Conn {
 	return polled
 }
 
-// get makes the group when it is needed first.
+// get creates the group at its first use.
 func (p *pollers) get(s *Server) *evloop.Group {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -53,7 +52,7 @@ func (p *pollers) get(s *Server) *evloop.Group {
 	return p.group
 }
 
-// close ends the loops. No connection is left.
+// close ends the event loops. The caller has closed all connections.
 func (p *pollers) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

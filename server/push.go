@@ -6,24 +6,21 @@ import (
 	"github.com/weir-project/weir/server/commands"
 )
 
-// pushQueue holds the messages other goroutines have for one connection
-// (MONITOR, SUBSCRIBE) until they are written. It is bounded in bytes, and so are
-// those of all connections together. A client
-// that lets it overflow is cut rather than left with a gap it cannot see: a
-// reader of events that finds its connection closed knows to look again.
+// pushQueue holds the messages of other goroutines (MONITOR, SUBSCRIBE) for one connection until they are written. Its
+// bytes are bounded, and so are the bytes of all queues together. A client whose queue overflows is disconnected,
+// because it cannot detect a gap. A reader of events that is disconnected knows that it must read the state again.
 //
-// A connection has no writer of its own until there is something to push: the
-// first message starts a goroutine, which ends when the queue is empty.
+// The first message starts a writer goroutine, which ends when the queue is empty.
 type pushQueue struct {
 	held    *commands.Budget // counts the bytes of buf
 	mu      sync.Mutex
 	buf     []byte // messages waiting, as they go on the wire
-	writing bool   // a goroutine is on its way to empty the queue
+	writing bool   // a writer goroutine has started
 	closed  bool
 }
 
-// add queues a copy of msg, and calls start when no writer is under way. It
-// reports false when the queue is closed or there is no room for msg.
+// add queues a copy of msg, and calls start when no writer is running. It reports false when the queue is closed or msg
+// exceeds a bound.
 func (q *pushQueue) add(msg []byte, limit int, start func()) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -33,12 +30,12 @@ func (q *pushQueue) add(msg []byte, limit int, start func()) bool {
 	q.buf = append(q.buf, msg...)
 	if !q.writing {
 		q.writing = true
-		start() // under the lock: close cannot come between
+		start() // under the lock, so that close cannot run in between
 	}
 	return true
 }
 
-// take moves what is queued behind dst.
+// take appends the queued messages to dst and empties the queue.
 func (q *pushQueue) take(dst []byte) []byte {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -48,8 +45,8 @@ func (q *pushQueue) take(dst []byte) []byte {
 	return dst
 }
 
-// swap exchanges the queued messages for an empty buffer. nil: there were none,
-// and the writer must end.
+// swap exchanges the queued messages for an empty buffer. It returns nil if none are queued, and the writer must then
+// end.
 func (q *pushQueue) swap(empty []byte) []byte {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -63,7 +60,7 @@ func (q *pushQueue) swap(empty []byte) []byte {
 	return full
 }
 
-// close refuses further messages; it says whether the queue was open.
+// close rejects further messages. It reports whether the queue was open.
 func (q *pushQueue) close() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -73,9 +70,8 @@ func (q *pushQueue) close() bool {
 	return open
 }
 
-// Push queues a message for the client and returns at once. It reports false
-// when the message cannot be delivered: the connection is closing, or the client
-// reads so slowly that it is now cut. Any goroutine may call it.
+// Push queues a message for the client and returns at once. It reports false when the connection is closing, or when
+// the queue overflows, which disconnects the client. Any goroutine may call it.
 func (c *conn) Push(msg []byte) bool {
 	c.pushing.Store(true)
 	if c.pushes.add(msg, c.srv.cfg.MaxOutputBytes, c.startPushing) {
@@ -91,8 +87,7 @@ func (c *conn) Push(msg []byte) bool {
 
 func (c *conn) startPushing() { c.srv.Running.Go(c.writePushes) }
 
-// writePushes writes queued messages between whole batches of replies until
-// none are left or the connection fails.
+// writePushes writes queued messages between batches of replies, until none are left or the connection fails.
 func (c *conn) writePushes() {
 	var messages []byte
 	for {

@@ -17,48 +17,44 @@ import (
 	"github.com/weir-project/weir/server/resp"
 )
 
-// Errors of the server itself.
+// Errors of the server.
 var (
 	ErrServerClosed = errors.New("server: closed")
 )
 
-// Config is what a server is told. Zero values of numbers mean the defaults.
+// Config configures a server. Zero numbers mean the defaults.
 type Config struct {
-	Addr    string // host:port it is reached at, as INFO and CONFIG GET tell it; empty: only with TLS
-	TLSAddr string // the same for clients that speak TLS; empty: none
-	// Password is the user default's; empty: none is asked for, unless LoadUsers names
-	// users. LoadUsers reads the others, at the start and for ReloadUsers; nil: there is
-	// only default.
+	Addr    string // host:port of the server, for INFO and CONFIG GET; empty: only TLS
+	TLSAddr string // the same for TLS clients; empty: no TLS
+	// Password is the password of the user default. If it is empty, no password is required, unless LoadUsers returns
+	// users. LoadUsers reads the other users at the start and for ReloadUsers. If it is nil, default is the only user.
 	Password      string
 	LoadUsers     func() (*acl.Users, error)
 	ProtectedMode bool // without a password, answer only clients on this machine
 	EnableDebug   bool // the DEBUG command
-	// Redirect says what a node of a cluster that does not lead does with decisions
-	// and settling commands: RedirectForward (the default) sends them to the leader
-	// and hands its answer on, RedirectMoved answers MOVED with the leader's address.
+	// Redirect selects how a follower treats decisions and settling commands. RedirectForward (the default) forwards them
+	// to the leader and returns its answer. RedirectMoved answers MOVED with the leader's address.
 	Redirect string
-	// BlacklistKey is the key on which SADD, SREM and the other commands of sets show and
-	// change the addresses that are blocked everywhere; empty: they work on no key.
+	// BlacklistKey is the key on which SADD, SREM and the other set commands read and change the addresses that are
+	// blocked everywhere. If it is empty, these commands work on no key.
 	BlacklistKey string
 	Version      string // weir's version, for INFO and HELLO
 
 	MaxClients     int           // connections at once
-	MaxPerSource   int           // of them, from one address or IPv6 network; 0: as many
+	MaxPerSource   int           // of these, from one address or IPv6 network; 0: no such limit
 	MaxBulkBytes   int           // one argument, 1 KiB to LargestMaxBulkBytes
 	MaxValueBytes  int           // one string that a client keeps, 1 to engine.MaxValueBytes
 	MaxOutputBytes int           // pushed messages waiting for one client
-	WriteTimeout   time.Duration // how long a reply may wait for its reader
-	AuthTimeout    time.Duration // how long a client that must authenticate may take
+	WriteTimeout   time.Duration // time that a reply may wait for its reader
+	AuthTimeout    time.Duration // time until a client must have authenticated
 
-	Tracer commands.Tracer // nil: nobody wants to know
+	Tracer commands.Tracer // nil: no tracing
 	Logger *slog.Logger    // nil: slog.Default()
-	// OnShutdown is called, on a goroutine of its own, when a client sends
-	// SHUTDOWN; nil refuses the command.
+	// OnShutdown is called on its own goroutine when a client sends SHUTDOWN. If it is nil, the command is refused.
 	OnShutdown func()
 }
 
-// Server answers RESP clients for a Limiter. Its methods may be called from any
-// goroutine.
+// Server serves RESP clients with a Limiter. Its methods may be called from any goroutine.
 type Server struct {
 	*commands.Shared
 	cfg   Config
@@ -69,7 +65,7 @@ type Server struct {
 
 	openLimits, preAuthLimits *resp.Limits
 
-	places *connlimit.Table // of conns
+	places *connlimit.Table // admission of conns
 
 	mu        sync.Mutex
 	listeners map[net.Listener]struct{}
@@ -80,8 +76,8 @@ type Server struct {
 	lastCrossWarn atomic.Int64 // Unix seconds
 }
 
-// New returns a server that decides with lim. It fails with ErrBadConfig when a
-// limit is out of range, and when the users cannot be had.
+// New returns a server that decides with lim. It fails with ErrBadConfig when a limit is out of range. It also fails
+// when LoadUsers fails.
 func New(cfg Config, lim limiter.Limiter) (*Server, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
@@ -109,7 +105,7 @@ func New(cfg Config, lim limiter.Limiter) (*Server, error) {
 	return s, nil
 }
 
-// complete fills in defaults and checks ranges.
+// complete sets defaults and checks ranges.
 func (c *Config) complete() error {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -144,10 +140,9 @@ func setDefault[T int | time.Duration](v *T, def T) {
 	}
 }
 
-// Shutdown stops accepting and lets every connection finish what it has read:
-// its commands are carried out, their replies written, then it is closed. It
-// returns nil when all are gone. When ctx ends first the rest are cut and the
-// error is ctx's; Close then waits for them.
+// Shutdown stops accepting and drains every connection: its commands that were read are executed and their replies
+// written, then it is closed. It returns nil when all connections have ended. If ctx ends first, Shutdown closes the
+// remaining connections and returns ctx's error. Close then waits for them.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.beginStop()
 	s.mu.Lock()
@@ -170,7 +165,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 }
 
-// Close cuts every connection at once and returns when all are gone.
+// Close closes every connection at once, and returns when all have ended.
 func (s *Server) Close() error {
 	s.beginStop()
 	s.cutAll()
@@ -178,14 +173,14 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// wait returns when everything that runs has ended.
+// wait returns when all goroutines of the server have ended.
 func (s *Server) wait() {
-	s.handshakes.running.Wait() // they begin what runs
+	s.handshakes.running.Wait() // first, because handshakes start connections
 	s.Running.Wait()
 	s.pollers.close()
 }
 
-// beginStop makes Serve return and keeps connections from reading on.
+// beginStop closes the listeners and stops connections from reading further commands.
 func (s *Server) beginStop() {
 	s.stopOnce.Do(func() {
 		s.mu.Lock()
@@ -207,8 +202,7 @@ func (s *Server) cutAll() {
 	}
 }
 
-// sweep asks connections that have been quiet since the last sweep to give
-// their buffers back. It runs until the server stops.
+// sweep asks connections that were idle since the last sweep to release their buffers. It runs until the server stops.
 func (s *Server) sweep() {
 	ticker := time.NewTicker(sweepEvery)
 	defer ticker.Stop()

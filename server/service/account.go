@@ -6,11 +6,9 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Account is what becomes of a batch beside its answers, by whichever road it came: its
-// commands are counted, denials are told to those who want to know, and those who wait
-// for what it gave back are called. Runs of one command, which is what pipelines are made
-// of, are counted at once; the time is shared out evenly, but each of them has waited for
-// all of it.
+// Account records a decided batch, for every protocol. It counts the commands, publishes denials, and notifies the
+// requests that wait for returned units. Consecutive equal commands, the common case in a pipeline, are counted
+// together. The time of a command is its equal share, but the latency histogram observes the full time for each.
 func (s *Service) Account(who *Client, b *Batch, ds []engine.Decision, err error, start time.Time) {
 	took := time.Since(start)
 	each := took / time.Duration(len(b.Queue))
@@ -34,8 +32,8 @@ func (s *Service) Account(who *Client, b *Batch, ds []engine.Decision, err error
 	s.Waits.NotifyGiven(b.Ops)
 }
 
-// Tell counts the outcomes of the operations of one command, and of the policies
-// they name, and shows what was denied.
+// Tell counts the outcomes of the operations of one command and of the policies that they name. It publishes denials
+// and lock-outs.
 func (s *Service) Tell(total *Outcomes, ops []engine.Op, ds []engine.Decision) {
 	var allowed, limited int64
 	var policies entry
@@ -65,7 +63,7 @@ func (s *Service) Tell(total *Outcomes, ops []engine.Op, ds []engine.Decision) {
 	total.add(allowed, limited)
 }
 
-// deniedBy is what denied an operation, the policy or else the algorithm, and which key.
+// deniedBy returns the policy, or else the algorithm, that denied an operation, and the key.
 func deniedBy(op *engine.Op, d *engine.Decision) (policy []byte, a engine.Algorithm, key []byte) {
 	switch op.Code {
 	case engine.OpCheck, engine.OpReserve:

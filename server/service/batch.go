@@ -10,18 +10,17 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Batch holds the operations of one pipeline until they are decided. Only a
-// connection that has operations waiting holds one, so that ten thousand idle
-// connections hold none. Behind their length ops and incrs are zero.
+// Batch holds the operations of one pipeline until they are decided. Only a connection with waiting operations holds a
+// Batch, so ten thousand idle connections hold none. Elements beyond the length of Ops and incrs are zero.
 type Batch struct {
 	Ops     []engine.Op
 	room    []engine.Decision
 	Queue   []Deferred
-	incrs   []engine.Incr   // what ops point to
-	scripts []engine.Script // and these too
-	bytes   []byte          // holder ids the server has made
+	incrs   []engine.Incr   // Ops point to these
+	scripts []engine.Script // Ops point to these
+	bytes   []byte          // holder ids that the server generated
 	Pairs   []engine.Pair   // of checks
-	Values  int             // bytes of strings that the answers may have
+	Values  int             // bytes of strings that the answers may contain
 }
 
 // Deferred is one command whose reply waits for its operations.
@@ -50,7 +49,7 @@ func (p *batchPool) Put(b *Batch) {
 	p.pool.Put(b)
 }
 
-// Next adds a zero operation. The pointer is good until the following call.
+// Next appends a zero operation. The pointer is valid until the next call.
 func (b *Batch) Next() *engine.Op {
 	n := len(b.Ops)
 	if n == cap(b.Ops) {
@@ -61,13 +60,13 @@ func (b *Batch) Next() *engine.Op {
 	return &b.Ops[n]
 }
 
-// Truncate takes back the operations from n on, and what they refer to.
+// Truncate removes the operations from n on, and their references.
 func (b *Batch) Truncate(n int) {
 	clear(b.Ops[n:])
 	b.Ops = b.Ops[:n]
 }
 
-// Decisions returns a slice of decisions for ops.
+// Decisions returns a slice for the decisions on Ops.
 func (b *Batch) Decisions() []engine.Decision {
 	if len(b.room) < len(b.Ops) {
 		b.room = make([]engine.Decision, cap(b.Ops))
@@ -75,8 +74,8 @@ func (b *Batch) Decisions() []engine.Decision {
 	return b.room[:len(b.Ops)]
 }
 
-// shownBatch is a batch as SLOWLOG shows it: its first command, whose arguments
-// are gone but for the key, and how many came with it.
+// shownBatch returns a batch as SLOWLOG shows it: its first command with the key only, and the number of further
+// commands.
 func shownBatch(b *Batch) []string {
 	shown := []string{strings.ToUpper(b.Queue[0].Cmd.Full), string(b.Ops[0].Key)}
 	if more := len(b.Queue) - 1; more > 0 {
@@ -85,14 +84,13 @@ func shownBatch(b *Batch) []string {
 	return shown
 }
 
-// NextScript adds a zero script. Growing leaves earlier ones where their operations
-// point to.
+// NextScript appends a zero script. Earlier scripts stay at the addresses that operations point to.
 func (b *Batch) NextScript() *engine.Script {
 	b.scripts = append(b.scripts, engine.Script{})
 	return &b.scripts[len(b.scripts)-1]
 }
 
-// NewHolder makes up a holder id nobody can guess: 128 random bits.
+// NewHolder returns an unguessable holder id: 128 random bits.
 func (b *Batch) NewHolder() []byte {
 	var random [16]byte
 	_, _ = rand.Read(random[:]) // never fails
@@ -101,8 +99,7 @@ func (b *Batch) NewHolder() []byte {
 	return b.bytes[start:len(b.bytes):len(b.bytes)]
 }
 
-// NextIncr adds a zero INCREX argument. Growing leaves earlier ones where their
-// operations point to.
+// NextIncr appends a zero INCREX argument. Earlier arguments stay at the addresses that operations point to.
 func (b *Batch) NextIncr() *engine.Incr {
 	b.incrs = append(b.incrs, engine.Incr{})
 	return &b.incrs[len(b.incrs)-1]

@@ -10,12 +10,11 @@ import (
 	"github.com/weir-project/weir/server/arg"
 )
 
-// AnonymousKey is shared by all checks of another protocol that have no key.
+// AnonymousKey is the common key of all checks without a key that another protocol than RESP sends.
 const AnonymousKey = "anonymous"
 
-// DecideChecks carries out the checks of a request that came by another protocol than RESP,
-// and accounts for them as a session does for RL.CHECK. A node that redirects decides here
-// as well: no proxy would follow.
+// DecideChecks decides the checks of a request of another protocol than RESP, and accounts for them as a session does
+// for RL.CHECK. A node that redirects RESP clients decides here as well, because no proxy follows a redirect.
 func (s *Service) DecideChecks(addr string, ops []engine.Op, ds []engine.Decision) error {
 	if s.Draining.Load() {
 		return limiter.ErrTryAgain
@@ -36,14 +35,13 @@ func (s *Service) DecideChecks(addr string, ops []engine.Op, ds []engine.Decisio
 	return err
 }
 
-// CheckFailed counts a check by another protocol that could not be decided.
+// CheckFailed counts a check of another protocol that could not be decided.
 func (s *Service) CheckFailed(err error) {
 	s.Stats.Fail(s.Check)
 	s.Stats.CountError(ErrorText(err))
 }
 
-// CheckRejected counts a check by another protocol that was not carried out, and returns
-// what its sender is told.
+// CheckRejected counts a check of another protocol that was not executed, and returns the error text for its sender.
 func (s *Service) CheckRejected(err error) (text string) {
 	text = ErrorText(err)
 	s.Stats.Reject(s.Check)
@@ -51,8 +49,7 @@ func (s *Service) CheckRejected(err error) (text string) {
 	return text
 }
 
-// ShowCheck shows a check that came by another protocol than RESP to monitors, and holds it back
-// while clients are paused.
+// ShowCheck shows a check of another protocol than RESP to monitors, and delays it while clients are paused.
 func (s *Service) ShowCheck(addr, policy string, op *engine.Op) {
 	if s.Attention.Load() == 0 {
 		return

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Client is what others may read about a session: CLIENT LIST, INFO.
+// Client describes a session for CLIENT LIST and INFO.
 type Client struct {
 	Addr, LocalAddr string
 	ID              int64
@@ -19,21 +19,21 @@ type Client struct {
 
 	mu                       sync.Mutex
 	Name, LibName, LibVer    string
-	User                     string // who has logged in, "": nobody yet
+	User                     string // the authenticated user; "": none yet
 	Proto, Subs, PatternSubs int
 	Queued                   int // commands in MULTI, -1: none
 	Monitor                  bool
 	Readonly                 bool // READONLY
 }
 
-// Init begins to describe a client.
+// Init initialises the description of a client.
 func (i *Client) Init(id int64, addr, laddr string) {
 	i.ID, i.Addr, i.LocalAddr, i.Since = id, addr, laddr, time.Now()
 	i.Proto, i.Queued = 2, -1
 	i.active.Store(i.Since.UnixNano())
 }
 
-// Touch remembers the command, at the price of a store a batch.
+// Touch records the last command. A batch costs one store.
 func (i *Client) Touch(cmd *Command, at time.Time) {
 	i.active.Store(at.UnixNano())
 	if i.Last.Load() != cmd {
@@ -41,7 +41,7 @@ func (i *Client) Touch(cmd *Command, at time.Time) {
 	}
 }
 
-// Update changes what others may read.
+// Update changes the fields under the lock.
 func (i *Client) Update(change func(*Client)) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -60,7 +60,7 @@ func (i *Client) Protocol() int {
 	return i.Proto
 }
 
-// Kind is the client's type as CLIENT LIST and KILL filter it.
+// Kind returns the client's type, by which CLIENT LIST and KILL filter.
 func (i *Client) Kind() string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -70,8 +70,8 @@ func (i *Client) Kind() string {
 	return "normal"
 }
 
-// Line describes the session as CLIENT LIST does, with every field programs
-// look for; those that mean nothing here are zero.
+// Line describes the session as CLIENT LIST does, with every field that programs read. Fields without a meaning in weir
+// are zero.
 func (i *Client) Line(now time.Time) string {
 	i.mu.Lock()
 	defer i.mu.Unlock()

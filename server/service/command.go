@@ -1,15 +1,15 @@
 package service
 
-// Command is what statistics, monitors and pauses need to know of a command.
+// Command is the part of a command that statistics, monitors and pauses need.
 type Command struct {
 	Full   string // lower case, with the container: "client|setname"
-	Slot   int    // of its statistics
-	Secret bool   // its arguments are not shown to anyone
-	Write  bool   // held back by CLIENT PAUSE WRITE
-	Exempt bool   // not held back by CLIENT PAUSE ALL
+	Slot   int    // index of its statistics
+	Secret bool   // its arguments are never shown
+	Write  bool   // CLIENT PAUSE WRITE delays it
+	Exempt bool   // CLIENT PAUSE ALL does not delay it
 }
 
-// ShownArgs is a command as SLOWLOG and MONITOR may show it.
+// ShownArgs returns a command as SLOWLOG and MONITOR show it, with secrets redacted.
 func ShownArgs(cmd *Command, args [][]byte) []string {
 	shown := make([]string, 0, len(args))
 	for i, a := range args {

@@ -1,18 +1,18 @@
-// Package service is the layer under the protocols of a server. RESP, HTTP and Envoy's
-// rate limit service each read requests and write replies; what lies between is here, once.
+// Package service is the layer under the protocols of a server. RESP, HTTP and Envoy's rate limit service (RLS) each
+// read requests and write replies. This package holds the logic that they share.
 //
-// A Service holds the Limiter and what is known about the server. It
+// A Service owns the Limiter and the state of the server. It
 //
 //   - makes decisions: batches, redirects to the leader, ReadIndex;
-//   - counts them, by command and by policy, and measures their time;
-//   - tells them: to subscribers and monitors, to the slow log, to the page, and to the
-//     requests that wait for units that were given back;
-//   - decides who may log in, and delays guesses of passwords;
-//   - says in words why something was refused.
+//   - counts decisions by command and by policy, and measures their latency;
+//   - publishes decisions to subscribers, monitors, the slow log, the page, and the requests that wait for returned
+//     units;
+//   - authenticates users and delays password guesses;
+//   - defines the error texts.
 //
-// It is concrete, and called once a pipeline: accounting for a batch allocates nothing.
-// All methods may be called from many goroutines.
+// Service is a concrete type. Protocols call it once per pipeline, and accounting for a batch allocates nothing. All
+// methods may be called from many goroutines.
 //
-// The package leaves to each protocol how a request is read and what a reply looks like.
-// A protocol is one package that needs this one and no other protocol.
+// The package leaves parsing requests and formatting replies to the protocols. A protocol is one package that imports
+// this package and no other protocol.
 package service

@@ -9,8 +9,7 @@ import (
 	"github.com/weir-project/weir/server/resp"
 )
 
-// Why a login or a decision is refused, whichever protocol asks. Texts that clients compare
-// with are Redis' own.
+// Errors of logins and decisions, for every protocol. Texts that clients compare are identical to Redis' texts.
 const (
 	ErrNoAuth     resp.Error = "NOAUTH Authentication required."
 	ErrWrongPass  resp.Error = "WRONGPASS invalid username-password pair or user is disabled."
@@ -46,7 +45,7 @@ const (
 		"keys and 32 of patterns; nothing was changed"
 )
 
-// ErrorText is the one place where an error becomes the text of a reply.
+// ErrorText returns the text of an error reply. No other function maps errors to texts.
 func ErrorText(err error) string {
 	var reply resp.Error
 	switch {
@@ -54,7 +53,7 @@ func ErrorText(err error) string {
 		return string(reply)
 	case errors.Is(err, limiter.ErrNoDisk), errors.Is(err, limiter.ErrOldMember), errors.Is(err, limiter.ErrTooLarge):
 		return "ERR " + err.Error()
-	case errors.Is(err, limiter.ErrTryAgain): // why is for the log
+	case errors.Is(err, limiter.ErrTryAgain): // only the log tells the cause
 		return "TRYAGAIN " + limiter.ErrTryAgain.Error()
 	case errors.Is(err, limiter.ErrNotLeader):
 		return "TRYAGAIN " + err.Error()
@@ -67,8 +66,7 @@ func ErrorText(err error) string {
 	}
 }
 
-// StatusErrors says what the client reads when the engine did not carry an
-// operation out.
+// StatusErrors maps the status of an operation that the engine did not execute to its error reply.
 var StatusErrors = [...]resp.Error{
 	engine.WrongType:       ErrWrongType,
 	engine.OutOfMemory:     errOutOfMemory,
@@ -88,7 +86,7 @@ var StatusErrors = [...]resp.Error{
 	engine.ValueTooLong:    ErrValueTooLong,
 }
 
-// StatusError is the reply to an operation that the engine did not carry out.
+// StatusError returns the error reply for an operation that the engine did not execute.
 func StatusError(op *engine.Op, d *engine.Decision) error {
 	switch {
 	case d.Status == engine.TooManyHolders && op.Code == engine.OpReserve:
@@ -103,7 +101,7 @@ func StatusError(op *engine.Op, d *engine.Decision) error {
 	return NoPolicy(UnknownPolicy(op, d))
 }
 
-// UnknownPolicy is the name that an operation gave to no policy.
+// UnknownPolicy returns the name in an operation that no policy has.
 func UnknownPolicy(op *engine.Op, d *engine.Decision) []byte {
 	switch op.Code {
 	case engine.OpCheck, engine.OpReserve, engine.OpForgive:
@@ -112,7 +110,7 @@ func UnknownPolicy(op *engine.Op, d *engine.Decision) []byte {
 	return op.Key
 }
 
-// NoPolicy is the reply about a name that no policy has.
+// NoPolicy returns the error reply for an unknown policy name.
 func NoPolicy(name []byte) error {
 	return resp.Error("ERR there is no policy " + resp.Quote(name) + ", RL.POLICY LIST names them all")
 }

@@ -10,58 +10,55 @@ import (
 )
 
 const (
-	// MaxTopics bounds the channels and patterns of one client; who wants more
-	// channels than that takes a pattern.
+	// MaxTopics bounds the channels and patterns of one client. A client that needs more channels subscribes to a pattern.
 	MaxTopics = 128
-	// maxEventsPerSecond bounds the messages the server sends to subscribers and
-	// monitors in a second, so that listening never slows deciding: at about 1 µs
-	// each they take at most 5 % of a core. What is above is dropped and counted.
+	// maxEventsPerSecond bounds the messages to subscribers and monitors per second, so that listeners do not slow
+	// decisions. At about 1 µs each, messages take at most 5 % of a core. Events drops and counts the rest.
 	maxEventsPerSecond = 50_000
-	// deniedPrefix begins the channel of every denial; the algorithm follows, or for a
-	// check policyPrefix and the name of its policy.
+	// deniedPrefix begins the channel name of every denial. The algorithm follows, or for a check policyPrefix and the
+	// name of its policy.
 	deniedPrefix = "weir:denied:"
-	// lockoutPrefix begins the channel of every lock-out, which has the same ends.
+	// lockoutPrefix begins the channel name of every lock-out. The rest is as for denials.
 	lockoutPrefix = "weir:lockout:"
 	policyPrefix  = "policy:"
-	// MaxPolicyChannels is two for each policy that there may be.
+	// MaxPolicyChannels allows two channels for each possible policy.
 	MaxPolicyChannels = 2 * engine.MaxPolicies
 )
 
-// Events hands events to those who listen. While nobody does, deciding
-// pays no more than a load of listeners.
+// Events publishes events to listeners. Without listeners it costs a decision one atomic load.
 type Events struct {
-	Listeners atomic.Int32  // topics subscribed to, over all listeners
-	attention *atomic.Int32 // see service; monitors count in it
+	Listeners atomic.Int32  // subscriptions of all listeners
+	attention *atomic.Int32 // Service.Attention; each monitor adds 1
 	Dropped   atomic.Int64
-	second    atomic.Int64 // of which sent counts
+	second    atomic.Int64 // the second that sent counts
 	sent      atomic.Int64
 
 	mu       sync.RWMutex
 	denials  [engine.Scripted + 1]*denialChannel
 	lockouts *denialChannel            // of RL.STRIKE
-	Policies map[string]*denialChannel // of policies that denied something or locked somebody out lately
+	Policies map[string]*denialChannel // of policies that recently denied or locked out
 	All      map[subscription]struct{}
-	topics   map[Topic]int // Subscribers of each
+	topics   map[Topic]int // subscribers of each
 	monitors map[Listener]struct{}
 }
 
-// Listener hears events. Its methods may be called from any goroutine and never wait: a
-// listener that does not keep up is cut.
+// Listener receives events. Its methods may be called from any goroutine and never block. A listener that does not keep
+// up is disconnected.
 type Listener interface {
-	// Deliver hands over a message on a channel that the listener subscribed to by t.
+	// Deliver passes a message on a channel that matches the subscription t.
 	Deliver(t Topic, channel string, payload []byte)
-	// Show hands over a command, as MONITOR writes it.
+	// Show passes a command as MONITOR writes it.
 	Show(line []byte)
 }
 
-// Topic is something to subscribe to: a channel or a pattern of channels.
+// Topic is a subject of a subscription: a channel or a pattern of channels.
 type Topic struct {
 	Name    string
 	Pattern bool
 }
 
-// denialChannel knows who hears of one algorithm's or policy's denials or lock-outs, so that
-// an event costs what its messages cost and no comparison of names.
+// denialChannel holds the subscriptions to denials or lock-outs of one algorithm or policy, so that an event compares
+// no names.
 type denialChannel struct {
 	name  string
 	heard map[subscription]struct{}
@@ -82,7 +79,7 @@ func newEvents(attention *atomic.Int32) *Events {
 	return h
 }
 
-// channel makes a channel for those who listen to it now.
+// channel returns a new channel with the current matching subscriptions.
 func (h *Events) channel(name string) *denialChannel {
 	ch := &denialChannel{name, make(map[subscription]struct{})}
 	for sub := range h.All {
@@ -91,14 +88,14 @@ func (h *Events) channel(name string) *denialChannel {
 	return ch
 }
 
-// admit adds a subscription if it is to this channel.
+// admit adds a subscription if it matches this channel.
 func (ch *denialChannel) admit(sub subscription) {
 	if sub.topic.matches(ch.name) {
 		ch.heard[sub] = struct{}{}
 	}
 }
 
-// eachChannel visits the channels that are known.
+// eachChannel visits all existing channels.
 func (h *Events) eachChannel(visit func(*denialChannel)) {
 	for _, ch := range h.denials {
 		visit(ch)
@@ -116,7 +113,7 @@ func (t Topic) matches(channel string) bool {
 	return t.Name == channel
 }
 
-// Subscribe adds a topic that l does not have yet.
+// Subscribe adds a topic to which l is not subscribed.
 func (h *Events) Subscribe(l Listener, t Topic) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -127,7 +124,7 @@ func (h *Events) Subscribe(l Listener, t Topic) {
 	h.eachChannel(func(ch *denialChannel) { ch.admit(sub) })
 }
 
-// Unsubscribe takes away a topic that l has.
+// Unsubscribe removes a topic to which l is subscribed.
 func (h *Events) Unsubscribe(l Listener, t Topic) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -140,7 +137,7 @@ func (h *Events) Unsubscribe(l Listener, t Topic) {
 	h.eachChannel(func(ch *denialChannel) { delete(ch.heard, sub) })
 }
 
-// Monitor begins or ends MONITOR for l.
+// Monitor starts or ends MONITOR for l.
 func (h *Events) Monitor(l Listener, on bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -156,7 +153,7 @@ func (h *Events) Monitor(l Listener, on bool) {
 	}
 }
 
-// Denied publishes a denial, if anybody listens.
+// Denied publishes a denial if there are listeners.
 func (h *Events) Denied(op *engine.Op, d *engine.Decision) {
 	if h.Listeners.Load() == 0 {
 		return
@@ -171,8 +168,8 @@ func (h *Events) Denied(op *engine.Op, d *engine.Decision) {
 	h.publish(ch, key)
 }
 
-// policyChannel finds or makes the channel of a policy. Those of policies that are gone
-// are forgotten with all others when there are more than there can be policies.
+// policyChannel returns or creates the channel of a policy. At MaxPolicyChannels it first removes all channels, because
+// removed policies leave theirs behind.
 func (h *Events) policyChannel(prefix string, policy []byte) *denialChannel {
 	var few [len(lockoutPrefix) + len(policyPrefix) + engine.MaxPolicyLen]byte
 	name := append(append(append(few[:0], prefix...), policyPrefix...), policy...)
@@ -195,8 +192,7 @@ func (h *Events) policyChannel(prefix string, policy []byte) *denialChannel {
 	return ch
 }
 
-// publish never waits: a listener that does not keep up is cut, and the
-// budget ends the work of a flood.
+// publish never blocks. A listener that does not keep up is disconnected, and the message budget stops a flood.
 func (h *Events) publish(ch *denialChannel, key []byte) {
 	second := time.Now().Unix()
 	for sub := range ch.heard {
@@ -207,7 +203,7 @@ func (h *Events) publish(ch *denialChannel, key []byte) {
 	}
 }
 
-// Spend takes one message from the budget of a second.
+// spend takes one message from the budget of the second now.
 func (h *Events) spend(now int64) bool {
 	if second := h.second.Load(); second != now && h.second.CompareAndSwap(second, now) {
 		h.sent.Store(0)
@@ -239,7 +235,7 @@ func (h *Events) ShowCommand(addr string, cmd *Command, args [][]byte) {
 	}
 }
 
-// monitorLine is +seconds.micros [db addr] "arg" "arg", as Redis writes it.
+// monitorLine formats +seconds.micros [db addr] "arg" "arg" as Redis does.
 func monitorLine(now time.Time, addr string, args []string) []byte {
 	micros := strconv.Itoa(1_000_000 + now.Nanosecond()/1000)
 	line := append([]byte("+"), strconv.FormatInt(now.Unix(), 10)...)
@@ -251,7 +247,7 @@ func monitorLine(now time.Time, addr string, args []string) []byte {
 	return append(line, "\r\n"...)
 }
 
-// Subscribers returns how many subscribers each channel has, or each pattern.
+// Subscribers returns the number of subscribers of each channel, or of each pattern.
 func (h *Events) Subscribers(patterns bool) map[string]int {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

@@ -7,15 +7,14 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// lockout is the message of a lock-out: whom a program has to tell that nobody gets in under
-// this key for a while.
+// lockout is the message of a lock-out. A program reads from it which key is denied, and for how long.
 type lockout struct {
-	Policy  string `json:"policy,omitempty"` // none of RL.STRIKE
-	Key     string `json:"key"`              // what is no UTF-8 of it is replaced
+	Policy  string `json:"policy,omitempty"` // empty for RL.STRIKE
+	Key     string `json:"key"`              // invalid UTF-8 is replaced
 	Seconds int64  `json:"seconds"`          // rounded up
 }
 
-// lockedOut publishes the lock-outs that a decision began, if anybody listens.
+// lockedOut publishes the lock-outs that a decision began, if there are listeners.
 func (h *Events) lockedOut(set *engine.Policies, at engine.Stamp, op *engine.Op, d *engine.Decision) {
 	if h.Listeners.Load() == 0 {
 		return
@@ -51,7 +50,7 @@ func (h *Events) tellLockout(ch *denialChannel, message lockout) {
 	}
 }
 
-// lastPenaltySeconds is the penalty of a limit's last step; 0 of one that does not strike.
+// lastPenaltySeconds returns the penalty of a limit's last step, or 0 for a limit that is not STRIKE.
 func lastPenaltySeconds(l *engine.Limit) int64 {
 	if l.Algorithm != engine.Strike {
 		return 0

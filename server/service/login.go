@@ -13,11 +13,10 @@ import (
 	"github.com/weir-project/weir/server/resp"
 )
 
-// Authenticate says who sends credentials, which are an Authorization of HTTP: Basic, or the
-// password of the user default as a Bearer token; empty: none. Where that user needs no
-// password everybody is he; a user without one (nopass) has proved nothing, whatever the
-// credentials say. Guesses are held back as on the other ports, and as there a connection
-// that has logged in waits no more.
+// Authenticate returns the user whose credentials an HTTP Authorization header carries. They are Basic credentials, or
+// the password of the user default as a Bearer token. Without credentials it returns the user default if that user
+// needs no password, else ErrNoAuth. A user without a password (nopass) is not authenticated, whatever the credentials.
+// Authenticate delays password guesses as the other ports do. A connection that has logged in is not delayed.
 func (s *Service) Authenticate(remoteAddr, credentials string, login *loginMemory) (*acl.User, error) {
 	users := s.Users.Load()
 	basic := http.Request{Header: http.Header{"Authorization": {credentials}}}
@@ -49,7 +48,7 @@ func (s *Service) Authenticate(remoteAddr, credentials string, login *loginMemor
 	return u, nil
 }
 
-// LoginFailed notes a wrong name or password.
+// LoginFailed records a wrong name or password.
 func (s *Service) LoginFailed(from netip.Addr) {
 	if s.Failed.Note(from, time.Now()) {
 		s.Stats.Lockouts.Add(1)
@@ -58,7 +57,7 @@ func (s *Service) LoginFailed(from netip.Addr) {
 	s.Stats.AuthFailures.Add(1)
 }
 
-// AwaitLogin holds a login back for as long as FailedLogins says.
+// AwaitLogin delays or refuses a login as FailedLogins requires.
 func (s *Service) AwaitLogin(wait time.Duration, ok bool) error {
 	if wait > 0 {
 		s.Stats.AuthWaits.Add(1)
@@ -72,12 +71,12 @@ func (s *Service) AwaitLogin(wait time.Duration, ok bool) error {
 	return nil
 }
 
-// MayInspectAll says whether the user may look at any key.
+// MayInspectAll reports whether the user may inspect every key.
 func (s *Service) MayInspectAll(u *acl.User) bool {
 	return !u.Limited || u.AllKeys && u.MayCall(s.Inspect.Slot)
 }
 
-// MayCheck refuses, and counts, an operation that the user may not send by RL.CHECK.
+// MayCheck refuses and counts an operation that the user may not send by RL.CHECK.
 func (s *Service) MayCheck(u *acl.User, op *engine.Op) error {
 	switch {
 	case !u.Limited:
@@ -90,23 +89,23 @@ func (s *Service) MayCheck(u *acl.User, op *engine.Op) error {
 	return nil
 }
 
-// NotPermitted refuses a command.
+// NotPermitted returns the error reply for a command that the user may not call.
 func NotPermitted(u *acl.User, cmd *Command) error {
 	return resp.Error("NOPERM User " + u.Name + " has no permissions to run the '" + cmd.Full + "' command")
 }
 
-// Refused counts a refusal.
+// Refused counts err as a refusal and returns it.
 func (s *Service) Refused(err error) error {
 	s.Stats.NoPermission.Add(1)
 	return err
 }
 
-// Protects says whether protected mode keeps a client out.
+// Protects reports whether protected mode rejects a client.
 func (s *Service) Protects(nc net.Conn) bool {
 	return s.ProtectedMode && s.Users.Load().Open() && !isLocal(nc.RemoteAddr())
 }
 
-// isLocal says whether a client is on this machine.
+// isLocal reports whether a client is on this machine.
 func isLocal(addr net.Addr) bool {
 	if tcp, ok := addr.(*net.TCPAddr); ok {
 		return tcp.IP.IsLoopback()

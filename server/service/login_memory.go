@@ -8,28 +8,27 @@ import (
 	"sync"
 )
 
-// loginMemory remembers what an HTTP connection logged in with last, so that its next
-// request is no new login and waits for nobody else's guesses: the client of a RESP port
-// logs in once too. It remembers for the connection, not for the address: from there
-// guesses come as well, and one that was right would be known by not having to wait.
+// loginMemory holds the last valid credentials of an HTTP connection. Its next request is then no new login, and
+// guesses of other clients do not delay it, as on a RESP port. The memory belongs to the connection and not to the
+// address, because guesses come from the same address. A guess that is not delayed would be recognised as right.
 type loginMemory struct {
-	key [sha256.Size]byte // of the connection alone
+	key [sha256.Size]byte // random for each connection
 
 	mu    sync.Mutex
-	right []byte // what was right last, by its keyed hash; nil: nothing
+	right []byte // keyed hash of the last valid credentials; nil: none
 }
 
 type loginMemoryKey struct{}
 
-// WithLoginMemory gives a new connection its memory.
+// WithLoginMemory adds an empty memory to the context of a new connection.
 func WithLoginMemory(ctx context.Context) context.Context {
 	l := new(loginMemory)
 	_, _ = rand.Read(l.key[:]) // never fails
 	return context.WithValue(ctx, loginMemoryKey{}, l)
 }
 
-// LoginMemoryOf is the memory of the connection that a request with this context came by.
-// One that has none logs in anew each time.
+// LoginMemoryOf returns the memory of the connection to which the context of a request belongs. Without a memory each
+// request logs in again.
 func LoginMemoryOf(ctx context.Context) *loginMemory {
 	if l, ok := ctx.Value(loginMemoryKey{}).(*loginMemory); ok {
 		return l
@@ -43,8 +42,8 @@ func (l *loginMemory) hash(credentials string) []byte {
 	return mac.Sum(nil)
 }
 
-// recalls says whether these credentials were right last. Others end the memory: who
-// guesses behind a proxy, by the connection of someone else, is told of one guess at most.
+// recalls reports whether these credentials were the last valid ones. Other credentials erase the memory. A client that
+// guesses through the shared connection of a proxy thus tests at most one guess without a delay.
 func (l *loginMemory) recalls(credentials string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,7 +54,7 @@ func (l *loginMemory) recalls(credentials string) bool {
 	return known
 }
 
-// remember notes that these credentials are right.
+// remember stores valid credentials.
 func (l *loginMemory) remember(credentials string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,9 +6,8 @@ import (
 	"runtime/metrics"
 )
 
-// ProcessMemory returns the bytes of live objects, as the Go runtime counts them,
-// and what the process takes of the machine's memory: its resident set where the
-// system tells it, else what the runtime has taken and not given back.
+// ProcessMemory returns the bytes of live objects, as the Go runtime counts them, and the resident set of the process.
+// If the system does not report the resident set, it returns the memory that the runtime holds.
 func ProcessMemory() (used, resident uint64) {
 	sample := []metrics.Sample{
 		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"},
@@ -21,7 +20,7 @@ func ProcessMemory() (used, resident uint64) {
 	return used, sample[1].Value.Uint64() - sample[2].Value.Uint64()
 }
 
-// residentPages reads the second field of Linux' /proc/self/statm.
+// residentPages reads the second field of /proc/self/statm on Linux.
 func residentPages() (pages uint64, ok bool) {
 	b, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Outcomes counts what clients were told: each request once, on the node that took
-// it. (The table counts what it carried out, which in a cluster every node does.)
+// Outcomes counts the decisions that clients received: each request once, on the node that accepted it. The table, in
+// contrast, counts executed operations, and every node of a cluster executes them.
 type Outcomes struct{ Allowed, Limited atomic.Int64 }
 
 func (o *Outcomes) add(allowed, limited int64) {
@@ -20,7 +20,7 @@ func (o *Outcomes) add(allowed, limited int64) {
 	}
 }
 
-// Tell counts one operation that was carried out.
+// Tell counts one executed operation.
 func (o *Outcomes) Tell(op *engine.Op, d *engine.Decision) {
 	switch {
 	case !decides(op):
@@ -36,8 +36,7 @@ func (o *Outcomes) reset() {
 	o.Limited.Store(0)
 }
 
-// decides reports whether an operation asks for something that a limit may refuse: a
-// look, a dry run or a settling command does not.
+// decides reports whether a limit may deny the operation. A dry run or a settling command cannot be denied.
 func decides(op *engine.Op) bool {
 	switch op.Code {
 	case engine.OpTake, engine.OpCheck, engine.OpReserve:
@@ -50,31 +49,28 @@ func decides(op *engine.Op) bool {
 	return false
 }
 
-// PolicyStats keeps the outcomes of each policy that there is, and no others: the
-// names that clients invent never get into it.
+// PolicyStats holds the outcomes of the existing policies only. Names that clients invent take no memory.
 type PolicyStats struct {
 	page atomic.Pointer[policyPage]
-	mu   sync.Mutex // held while a page is turned
+	mu   sync.Mutex // held while a new page replaces the old
 }
 
-// policyPage is the book for one set of policies. It does not change but for its
-// counters.
+// policyPage holds the counters for one set of policies. Only the counters change.
 type policyPage struct {
 	set *engine.Policies
 	Of  map[string]*Outcomes
 }
 
-// entry counts the checks of a pipeline on a page, those that name one policy in a row
-// at once.
+// entry accumulates the checks of a pipeline. It adds consecutive checks of one policy to the page at once.
 type entry struct {
 	page             *policyPage
 	name             []byte
-	of               *Outcomes // nil: there is no such policy
-	allowed, limited int64     // not yet on the page
+	of               *Outcomes // nil: the policy does not exist
+	allowed, limited int64     // not yet added to the page
 }
 
-// Tell counts a check. What was admitted counts for each of its policies, what was
-// denied for the one that the answer names.
+// tell counts a check. An admitted check counts for each of its policies, a denied one for the policy that the decision
+// names.
 func (e *entry) tell(op *engine.Op, d *engine.Decision) {
 	if d.Allowed == 0 {
 		e.turnTo(op.PairAt(int(d.Pair)).Policy)
@@ -89,7 +85,7 @@ func (e *entry) tell(op *engine.Op, d *engine.Decision) {
 	}
 }
 
-// turnTo makes what is counted next count for a policy.
+// turnTo selects the policy for the following counts.
 func (e *entry) turnTo(name []byte) {
 	if e.of != nil && string(name) == string(e.name) {
 		return
@@ -98,7 +94,7 @@ func (e *entry) turnTo(name []byte) {
 	e.name, e.of = name, e.page.Of[string(name)]
 }
 
-// write puts on the page what was counted.
+// write adds the accumulated counts to the page.
 func (e *entry) write() {
 	if e.of != nil {
 		e.of.add(e.allowed, e.limited)
@@ -106,7 +102,7 @@ func (e *entry) write() {
 	e.allowed, e.limited = 0, 0
 }
 
-// At returns the page for a set of policies; the counters of those that stay go on.
+// At returns the page for a set of policies. Policies that the previous set had keep their counters.
 func (b *PolicyStats) At(set *engine.Policies) *policyPage {
 	if page := b.page.Load(); page != nil && page.set == set {
 		return page

@@ -6,24 +6,23 @@ import (
 	"time"
 )
 
-// MaxPauseMs bounds CLIENT PAUSE: an hour is longer than any failover, and what
-// is mistyped passes.
+// MaxPauseMs bounds CLIENT PAUSE. An hour is longer than any failover, and a mistyped pause still ends.
 const MaxPauseMs = 3_600_000
 
-// Pauser holds commands back while CLIENT PAUSE is in force.
+// Pauser delays commands while CLIENT PAUSE is in force.
 type Pauser struct {
-	attention *atomic.Int32 // see service; a pause counts in it
+	attention *atomic.Int32 // Service.Attention; a pause adds 1
 
 	mu     sync.Mutex
 	active bool
-	writes bool // only commands that write are held back
+	writes bool // only commands that write are delayed
 	until  time.Time
 	over   chan struct{} // closed when the pause ends early
 }
 
 func newPauser(attention *atomic.Int32) *Pauser { return &Pauser{attention: attention} }
 
-// Begin starts a pause, or replaces the one there is.
+// Begin starts a pause, or replaces the current one.
 func (p *Pauser) Begin(d time.Duration, writes bool) {
 	p.End()
 	p.mu.Lock()
@@ -32,7 +31,7 @@ func (p *Pauser) Begin(d time.Duration, writes bool) {
 	p.attention.Add(1)
 }
 
-// End lets everyone go on.
+// End ends the pause.
 func (p *Pauser) End() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -47,8 +46,8 @@ func (p *Pauser) clear() {
 	}
 }
 
-// Wait returns when cmd may be carried out, or when stop is closed. The first
-// who finds that the time is up ends the pause for everyone.
+// Wait blocks while a pause delays cmd, or until stop is closed. The first caller that finds the pause expired ends it
+// for all.
 func (p *Pauser) Wait(cmd *Command, stop <-chan struct{}) {
 	if p.attention.Load() == 0 || cmd.Exempt {
 		return

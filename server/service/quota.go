@@ -7,7 +7,7 @@ import (
 	"github.com/weir-project/weir/httpfields"
 )
 
-// QuotaOf is a decision as HTTP fields tell it.
+// QuotaOf converts a decision for HTTP fields.
 func QuotaOf(policy string, d *engine.Decision) httpfields.Quota {
 	ms := func(n int64) time.Duration {
 		if n < 0 {

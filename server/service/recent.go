@@ -11,32 +11,30 @@ import (
 )
 
 const (
-	// recentKept is how many denials the page shows: what fits a look.
+	// recentKept is the number of denials that the page shows.
 	recentKept = 20
-	// recentPerSecond bounds those taken note of: more than anybody reads, and at less
-	// than a microsecond each nothing that deciding would feel.
+	// recentPerSecond bounds the recorded denials per second. It is more than a person reads. At less than a microsecond
+	// each, records do not slow decisions.
 	recentPerSecond = 100
-	// recentWatch is how long after the last look they are taken note of: the page
-	// looks once a second.
+	// recentWatch is the time after the last Look for which denials are recorded. The page calls Look once a second.
 	recentWatch = 10 * time.Second
-	// RecentKeyBytes is how much of a key is shown.
+	// RecentKeyBytes is the number of bytes shown of a key.
 	RecentKeyBytes = 128
 )
 
-// RecentDenials remembers what was denied last, while somebody looks. While nobody
-// does, a denial costs a load.
+// RecentDenials records the last denials while a page is open. Otherwise a denial costs one atomic load.
 type RecentDenials struct {
 	watched atomic.Bool
 
 	mu       sync.Mutex
 	lookedAt time.Time
-	second   int64 // of which noted counts
+	second   int64 // the second that noted counts
 	noted    int
 	ring     [recentKept]Denial
 	next     int
 }
 
-// Denial is one request that was denied.
+// Denial is one denied request.
 type Denial struct {
 	AtMs    int64  `json:"at_ms"` // Unix; 0: none
 	Key     string `json:"key"`
@@ -44,7 +42,7 @@ type Denial struct {
 	RetryMs int64  `json:"retry_after_ms"` // -1: no wait helps
 }
 
-// Note takes note of a denial.
+// Note records a denial.
 func (r *RecentDenials) Note(op *engine.Op, d *engine.Decision) {
 	if !r.watched.Load() {
 		return
@@ -68,8 +66,7 @@ func (r *RecentDenials) Note(op *engine.Op, d *engine.Decision) {
 	r.next = (r.next + 1) % recentKept
 }
 
-// Look returns the denials taken note of, newest first, and has more of them taken
-// note of for a while.
+// Look returns the recorded denials, newest first, and keeps recording enabled for recentWatch.
 func (r *RecentDenials) Look() []Denial {
 	r.mu.Lock()
 	defer r.mu.Unlock()

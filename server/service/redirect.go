@@ -6,21 +6,20 @@ import (
 	"github.com/weir-project/weir/limiter"
 )
 
-// What a node that does not lead does with operations; see Config.Redirect.
+// Values of Config.Redirect.
 const (
 	RedirectForward = "forward"
 	RedirectMoved   = "moved"
 )
 
-// Elsewhere is the error of operations that this node leaves to the leader, with
-// the leader's address as a client writes it after MOVED.
+// Elsewhere is the error for operations that this node leaves to the leader. Its text is the leader's address as MOVED
+// sends it.
 type Elsewhere string
 
 func (e Elsewhere) Error() string { return "the leader is " + string(e) }
 
-// Redirect says whether this node carries operations out: nil, or an elsewhere,
-// or ErrClusterDown. A leader whose address is not yet known is none to send
-// clients to: their operations are then forwarded.
+// Redirect returns nil if this node executes operations, else an Elsewhere or ErrClusterDown. While the leader's
+// address is unknown it returns nil, and the operations are forwarded.
 func (s *Service) Redirect() error {
 	if s.Replica == nil || !s.Redirects {
 		return nil
@@ -35,7 +34,7 @@ func (s *Service) Redirect() error {
 	return LeaderElsewhere(t)
 }
 
-// LeaderElsewhere is nil when the leader's address is not known.
+// LeaderElsewhere returns an Elsewhere with the leader's address, or nil if the address is unknown.
 func LeaderElsewhere(t *limiter.Topology) error {
 	if host, port, ok := t.Member(t.Leader).HostPort(); ok {
 		return Elsewhere(RedisAddr(host, port))
@@ -46,8 +45,8 @@ func LeaderElsewhere(t *limiter.Topology) error {
 // RedisAddr joins host and port as Redis does, without brackets.
 func RedisAddr(host string, port int) string { return host + ":" + strconv.Itoa(port) }
 
-// OnlyLeader is for what only the leader knows, however this node treats decisions:
-// nil on the leader or a node that stands alone, else an elsewhere or ErrClusterDown.
+// OnlyLeader guards state that only the leader has, independent of Redirects. It returns nil on the leader and on a
+// server that runs alone. Otherwise it returns an Elsewhere or ErrClusterDown.
 func (s *Service) OnlyLeader() error {
 	if s.Replica == nil {
 		return nil

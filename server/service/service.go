@@ -9,13 +9,13 @@ import (
 	"github.com/weir-project/weir/server/acl"
 )
 
-// Service is the layer under the protocols: whichever way a decision comes, it is made,
-// counted and told here. Its methods may be called from any goroutine.
+// Service is the layer under the protocols. It makes, counts and publishes the decisions of every protocol. Its methods
+// may be called from any goroutine.
 type Service struct {
 	Limiter limiter.Limiter
-	// Replica is lim where it is one of several nodes, else nil.
+	// Replica is the Limiter if it is a node of a cluster, else nil.
 	Replica   limiter.Replica
-	Redirects bool // a node of a cluster that does not lead sends clients to the leader
+	Redirects bool // a follower sends clients to the leader
 	Log       *slog.Logger
 	Version   string
 	Started   time.Time
@@ -33,14 +33,13 @@ type Service struct {
 
 	Users         atomic.Pointer[acl.Users]
 	Failed        *acl.FailedLogins
-	ProtectedMode bool // where nobody needs a password, answer only clients on this machine
+	ProtectedMode bool // without a password, answer only clients on this machine
 
-	Check      *Command // RL.CHECK, which protocols other than RESP ask for
-	Inspect    *Command // RL.INSPECT, which who looks at the page must be allowed
+	Check      *Command // RL.CHECK, the command of the other protocols
+	Inspect    *Command // RL.INSPECT, the permission that a user of the page needs
 	MaxClients int
 	Clients    atomic.Int64 // sessions
-	// Attention is above zero while every command needs a closer look: someone
-	// monitors, or clients are paused.
+	// Attention is above zero while every command must take the slow path: each monitor and each pause adds 1.
 	Attention *atomic.Int32
 
 	Draining atomic.Bool
@@ -69,7 +68,7 @@ func New(lim limiter.Limiter, commands []*Command, log *slog.Logger) *Service {
 	}
 }
 
-// Sleep waits, though not longer than the server runs.
+// Sleep waits for d, or until the server stops.
 func (s *Service) Sleep(d time.Duration) {
 	select {
 	case <-time.After(d):
@@ -77,10 +76,10 @@ func (s *Service) Sleep(d time.Duration) {
 	}
 }
 
-// Leads says whether this node is the master, which one that stands alone is.
+// Leads reports whether this node is the leader. A server that runs alone is.
 func (s *Service) Leads() bool { return s.Replica == nil || s.Replica.Topology().Leads() }
 
-// ReadIndex makes the reads that follow linearizable; see limiter.Replica.
+// ReadIndex makes the following reads linearizable. See limiter.Replica.
 func (s *Service) ReadIndex() error {
 	if s.Replica == nil {
 		return nil
@@ -88,9 +87,8 @@ func (s *Service) ReadIndex() error {
 	return s.Replica.ReadIndex()
 }
 
-// ReadForPeople prepares for a read by the page, and returns how old the state may be: 0
-// for a linearizable read. Without a leader the page shows this node's own state, because
-// a dashboard is needed most when something is wrong.
+// ReadForPeople prepares a read by the page, and returns the upper bound of the state's age: 0 for a linearizable read.
+// Without a leader the page shows this node's own state, because a dashboard matters most during a failure.
 func (s *Service) ReadForPeople() (staleMs int64) {
 	r := s.Replica
 	if r == nil || r.Topology().Leader != "" && r.ReadIndex() == nil {
@@ -99,13 +97,12 @@ func (s *Service) ReadForPeople() (staleMs int64) {
 	return CeilMs(r.StaleFor())
 }
 
-// CeilMs rounds a duration up to milliseconds, so that an age is never told too
-// small.
+// CeilMs rounds a duration up to milliseconds, so that an age is never too small.
 func CeilMs(d time.Duration) int64 {
 	return int64((max(d, 0) + time.Millisecond - 1) / time.Millisecond)
 }
 
-// ClockBehind is what is left to slew.
+// ClockBehind returns the clock correction that is still to be slewed.
 func (s *Service) ClockBehind() time.Duration {
 	at := s.Limiter.Now()
 	return time.Duration(time.Now().UnixNano() - at.NowNs - at.WallOffsetNs)

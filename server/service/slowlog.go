@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// defaultSlow is Redis' threshold, 10 ms: far above any decision.
+	// defaultSlowUs is Redis' threshold, 10 ms. A decision takes far less.
 	defaultSlowUs = 10_000
-	// defaultSlowlogLen is Redis' length; MaxSlowlogLen bounds CONFIG SET.
+	// defaultSlowlogLen is Redis' default length. MaxSlowlogLen bounds CONFIG SET.
 	defaultSlowlogLen = 128
 	MaxSlowlogLen     = 10_000
 	// shownSlowArgs and shownSlowBytes bound one entry, as in Redis.
@@ -18,8 +18,7 @@ const (
 	shownSlowBytes = 128
 )
 
-// slowlog remembers the commands that took longest to carry out. A batch of
-// decisions counts as one.
+// slowlog records the last commands that exceeded the threshold. A batch of decisions is one entry.
 type slowlog struct {
 	ThresholdUs atomic.Int64 // negative: nothing is slow
 
@@ -94,7 +93,7 @@ func (l *slowlog) Clear() {
 	l.entries = nil
 }
 
-// shortArgs cuts a command to what an entry may hold, and says so.
+// shortArgs truncates a command to the bounds of an entry, and marks the truncation.
 func shortArgs(args []string) []string {
 	short := make([]string, 0, min(len(args), shownSlowArgs))
 	for i, a := range args {

@@ -10,22 +10,22 @@ import (
 	"github.com/weir-project/weir/latency"
 )
 
-// commandStats counts what INFO commandstats and errorstats tell.
+// commandStats counts the values of INFO commandstats and errorstats.
 type commandStats struct {
-	commands []*Command    // all, in the order in which they are shown
-	by       []CommandStat // by Command.slot
+	commands []*Command    // all, in display order
+	by       []CommandStat // indexed by Command.Slot
 
 	AuthFailures atomic.Int64 // wrong passwords
-	Lockouts     atomic.Int64 // sources that failed so often that their logins wait
-	AuthWaits    atomic.Int64 // logins that had to wait, or were refused, for earlier failures
-	NoPermission atomic.Int64 // commands and keys that a user may not use
+	Lockouts     atomic.Int64 // addresses whose logins are delayed after failures
+	AuthWaits    atomic.Int64 // logins that were delayed or refused after earlier failures
+	NoPermission atomic.Int64 // refused commands and keys
 	Decisions    latency.Histogram
 
 	mu     sync.Mutex
-	errors map[string]int64 // by the word an error reply begins with
+	errors map[string]int64 // by the first word of an error reply
 }
 
-// CommandStat fills a cache line, so that two busy commands do not share one.
+// CommandStat fills a cache line, so that two busy commands share none.
 type CommandStat struct {
 	Calls, Ns, Rejected, Failed atomic.Int64
 	Outcomes
@@ -39,7 +39,7 @@ func newCommandStats(commands []*Command) *commandStats {
 // Of returns the statistics of a command.
 func (c *commandStats) Of(cmd *Command) *CommandStat { return &c.by[cmd.Slot] }
 
-// EachUsed visits the commands that were ever called.
+// EachUsed visits the commands that were called at least once.
 func (c *commandStats) EachUsed(visit func(*Command, *CommandStat)) {
 	for _, cmd := range c.commands {
 		stat := c.Of(cmd)
@@ -49,7 +49,7 @@ func (c *commandStats) EachUsed(visit func(*Command, *CommandStat)) {
 	}
 }
 
-// Requests counts those of all commands since the start.
+// Requests sums the outcomes of all commands since the start.
 func (c *commandStats) Requests() (allowed, limited int64) {
 	c.EachUsed(func(_ *Command, stat *CommandStat) {
 		allowed += stat.Allowed.Load()
@@ -58,7 +58,7 @@ func (c *commandStats) Requests() (allowed, limited int64) {
 	return allowed, limited
 }
 
-// Count adds n calls that took so long together.
+// Count adds n calls that together took the given time.
 func (c *commandStats) Count(cmd *Command, n int, took time.Duration, failed bool) {
 	stat := c.Of(cmd)
 	stat.Calls.Add(int64(n))
@@ -68,12 +68,11 @@ func (c *commandStats) Count(cmd *Command, n int, took time.Duration, failed boo
 	}
 }
 
-// Reject counts a command that was not carried out, fail one that did not succeed.
+// Reject counts a command that was not executed. Fail counts a command that failed.
 func (c *commandStats) Reject(cmd *Command) { c.Of(cmd).Rejected.Add(1) }
 func (c *commandStats) Fail(cmd *Command)   { c.Of(cmd).Failed.Add(1) }
 
-// CountError counts the word of an error reply. The words are those of the
-// error table, so the map stays small.
+// CountError counts the first word of an error reply. The error table defines these words, so the map stays small.
 func (c *commandStats) CountError(text string) {
 	word, _, _ := strings.Cut(text, " ")
 	c.mu.Lock()
@@ -90,7 +89,7 @@ func (c *commandStats) ErrorCounts() (byWord map[string]int64, total int64) {
 	return maps.Clone(c.errors), total
 }
 
-// Processed is the number of commands carried out.
+// Processed returns the number of executed commands.
 func (c *commandStats) Processed() (n int64) {
 	for i := range c.by {
 		n += c.by[i].Calls.Load()
@@ -98,7 +97,7 @@ func (c *commandStats) Processed() (n int64) {
 	return n
 }
 
-// Reset is CONFIG RESETSTAT.
+// Reset implements CONFIG RESETSTAT.
 func (c *commandStats) Reset() {
 	for i := range c.by {
 		stat := &c.by[i]

@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// MaxWaiters bounds the requests that RL.WAIT holds: each keeps a connection and a
-	// goroutine, some 9 KB, and there are as many connections unless told otherwise.
+	// MaxWaiters bounds the waiting RL.WAIT requests. Each holds a connection and a goroutine, about 9 KB. The default of
+	// the maximum number of clients is the same.
 	MaxWaiters = 10_000
-	// MaxWaitersOfKey keeps one key from taking all that room. Who would be behind a
-	// thousand others is better told at once.
+	// MaxWaitersOfKey bounds the waiters of one key, so that one key cannot use all of MaxWaiters. A request behind a
+	// thousand others is better refused at once.
 	MaxWaitersOfKey = 1000
 )
 
@@ -25,27 +25,27 @@ var (
 		"already", limiter.ErrOverloaded, MaxWaitersOfKey)
 )
 
-// WaitQueues are the requests that RL.WAIT holds: one line for each key, first come,
-// first served. Only the front of a line tries, so that nobody behind it overtakes.
+// WaitQueues holds the waiting RL.WAIT requests in one FIFO queue per key. Only the front of a queue retries, so no
+// request overtakes it.
 type WaitQueues struct {
-	Count atomic.Int32 // waiters in all; changed under mu
+	Count atomic.Int32 // waiters of all keys; changed under mu
 
 	mu    sync.Mutex
-	Lines map[string]*list.List // of *waiter; none is empty
+	Lines map[string]*list.List // of *Waiter; no list is empty
 }
 
-// Waiter is one request in line.
+// Waiter is one request in a queue.
 type Waiter struct {
 	key   string
 	place *list.Element
-	// Turn has a word when the waiter comes to the front, and then when something
-	// was given back, so that it may fit sooner than it was told.
+	// Turn receives a value when the waiter reaches the front. It receives another when units were returned, because the
+	// request may then fit earlier than computed.
 	Turn chan struct{}
 }
 
 func newWaitLines() *WaitQueues { return &WaitQueues{Lines: make(map[string]*list.List)} }
 
-// Join puts a request at the end of its key's line. Whoever joins must leave.
+// Join appends a request to the queue of its key. The caller must call Leave.
 func (l *WaitQueues) Join(key string) (*Waiter, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -67,7 +67,7 @@ func (l *WaitQueues) Join(key string) (*Waiter, error) {
 	return w, nil
 }
 
-// Leave takes a request out of its line, wherever it stands.
+// Leave removes a request from its queue, at any position.
 func (l *WaitQueues) Leave(w *Waiter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,18 +87,18 @@ func callFront(line *list.List) { line.Front().Value.(*Waiter).call() }
 func (w *Waiter) call() {
 	select {
 	case w.Turn <- struct{}{}:
-	default: // it knows already
+	default: // a notification is already pending
 	}
 }
 
-// NotifyGiven calls the fronts of the lines of keys whose limiters have got something back.
+// NotifyGiven notifies the front of each queue whose key received units back.
 func (l *WaitQueues) NotifyGiven(ops []engine.Op) {
 	if l.Count.Load() == 0 {
 		return
 	}
 	for i := range ops {
 		switch ops[i].Code {
-		case engine.OpUnblock: // it may have held for other keys as well
+		case engine.OpUnblock: // the block may have covered other keys as well
 			l.NotifyAll()
 		case engine.OpRelease, engine.OpRefund, engine.OpReset, engine.OpResetPolicy:
 			l.callKey(lineOfLimiter(ops[i].Key))
@@ -119,7 +119,7 @@ func (l *WaitQueues) callKey(key string) {
 	}
 }
 
-// NotifyAll is for when time has made a leap.
+// NotifyAll notifies all fronts, for a jump of limiter time.
 func (l *WaitQueues) NotifyAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -128,8 +128,8 @@ func (l *WaitQueues) NotifyAll() {
 	}
 }
 
-// LineOf names the line of a decision: its key, or for a check its first policy and key,
-// because policies keep a key's limits apart.
+// LineOf returns the queue name of a decision. It is the key, or for a check its first policy and key, because each
+// policy has its own limiters.
 func LineOf(op *engine.Op) string {
 	if op.Code == engine.OpCheck {
 		return lineOfPair(op.Text, op.Key)
@@ -137,7 +137,7 @@ func LineOf(op *engine.Op) string {
 	return string(op.Key)
 }
 
-// lineOfLimiter names the line that waits for a limiter.
+// lineOfLimiter returns the queue name for a limiter.
 func lineOfLimiter(name []byte) string {
 	if policy, _, key, ok := engine.SplitName(name); ok {
 		return lineOfPair(policy, key)
@@ -145,5 +145,5 @@ func lineOfLimiter(name []byte) string {
 	return string(name)
 }
 
-// lineOfPair is no key of a decision: those do not begin like this.
+// lineOfPair returns a name that no decision's key equals, because keys cannot begin with this prefix.
 func lineOfPair(policy, key []byte) string { return "policy|" + string(policy) + "|" + string(key) }
