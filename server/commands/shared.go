@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"sync"
 	"sync/atomic"
 
 	"github.com/weir-project/weir/engine"
-	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/acl"
 	"github.com/weir-project/weir/server/service"
 	"github.com/weir-project/weir/server/timezone"
@@ -79,28 +77,4 @@ func (c *Config) complete() error {
 		return fmt.Errorf("%w: max value bytes must be 1 to %d, not %d", ErrBadConfig, engine.MaxValueBytes, c.MaxValueBytes)
 	}
 	return nil
-}
-
-// NewShared fails with ErrBadConfig, and when the users cannot be read.
-func NewShared(cfg Config, lim limiter.Limiter) (*Shared, error) {
-	if err := cfg.complete(); err != nil {
-		return nil, err
-	}
-	table := newCommandTable(families()...)
-	svc := service.New(lim, table.infos(), cfg.Logger)
-	svc.Version, svc.MaxClients = cfg.Version, cfg.MaxClients
-	svc.ProtectedMode, svc.Inspect = cfg.ProtectedMode, &table.find([]byte("RL.INSPECT")).Command
-	svc.Check, svc.Redirects = &table.find([]byte("RL.CHECK")).Command, cfg.Redirect == service.RedirectMoved
-	s := &Shared{
-		Service:   svc,
-		cfg:       cfg,
-		table:     table,
-		clients:   newClientRegistry(&svc.Clients),
-		calendars: timezone.NewCalendars(),
-		saver:     new(saver),
-		backup:    new(backupSlot),
-		runID:     newRunID(),
-		bulky:     make(chan struct{}, max(runtime.GOMAXPROCS(0)/2, 1)),
-	}
-	return s, s.ReloadUsers()
 }
