@@ -226,7 +226,7 @@ var walls = []wall{
 	{"server/arg", "engine server/resp", "reads single arguments into what the engine takes, and knows no command"},
 	{"server/clienttest", "", "drives the program with other people's clients"},
 	{"server/commands", "engine internal/connlimit internal/nearest limiter server/acl server/arg " +
-		"server/policytext server/resp server/scripts server/service server/timezone",
+		"server/info server/policytext server/resp server/scripts server/service server/syntax server/timezone",
 		"carries out commands for whatever stands under a session, and opens no connection"},
 	{"server/envoyrls", "engine httpfields internal/connlimit internal/rlspb server/arg server/resp server/service",
 		"speaks to Envoys, and needs only the layer under all protocols"},
@@ -234,6 +234,7 @@ var walls = []wall{
 	{"server/httpapi", "engine httpfields internal/connlimit latency limiter server/acl server/arg server/metrics " +
 		"server/policytext server/resp server/service",
 		"speaks to proxies, probes and people, and needs only the layer under all protocols"},
+	{"server/info", "engine limiter server/service", "reads the layer under all protocols and writes what it reads as Redis does"},
 	{"server/metrics", "engine latency limiter server/service", "reads the counters of the layer under all protocols"},
 	{"server/policytext", "engine server/arg server/resp server/timezone",
 		"reads and writes policies for commands and for files, which know no connection"},
@@ -243,6 +244,7 @@ var walls = []wall{
 	{"server/servertest", "engine limiter", "stands in for limiters and clients in tests of the packages beside it"},
 	{"server/service", "engine httpfields internal/connlimit latency limiter server/acl server/arg server/resp",
 		"makes, counts and tells decisions for every protocol, and knows none of them"},
+	{"server/syntax", "", "reads the syntax lines of commands and knows no command"},
 	{"server/timezone", "engine server/arg", "finds windows in calendars"},
 }
 

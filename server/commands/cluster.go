@@ -1,11 +1,12 @@
 package commands
 
 import (
-	"bytes"
+	"fmt"
 
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/info"
 )
 
 const clusterDetails = "Cluster clients see one shard: the leader is the primary and owns every slot, the other nodes are its replicas. Node ids are the SHA-1 of the " +
@@ -20,10 +21,14 @@ func clusterCommands() []*command {
 		{
 			name: "CLUSTER", arity: -2, group: groupCluster, flags: "loading stale", summary: "What cluster clients ask", details: clusterDetails,
 			subs: []*command{
-				{name: "INFO", arity: 2, summary: "The state of the cluster", run: runClusterInfo},
+				{name: "INFO", arity: 2, summary: "The state of the cluster", run: func(s *Session, _ [][]byte) {
+					s.Verbatim(info.ClusterState(s.srv.Replica))
+				}},
 				{name: "MYID", arity: 2, summary: "The id of this node", run: runClusterMyID},
-				{name: "KEYSLOT", arity: 3, syntax: "key", summary: "The hash slot of a key", run: func(s *Session, args [][]byte) { s.Int(int64(keySlot(args[2]))) }},
-				clustered("NODES", "", 2, "The nodes, one a line", runClusterNodes),
+				{name: "KEYSLOT", arity: 3, syntax: "key", summary: "The hash slot of a key", run: func(s *Session, args [][]byte) { s.Int(int64(info.KeySlot(args[2]))) }},
+				clustered("NODES", "", 2, "The nodes, one a line", func(s *Session, t *limiter.Topology, _ [][]byte) {
+					s.Verbatim(info.ClusterNodes(t))
+				}),
 				clustered("SLOTS", "", 2, "The leader and its replicas as owners of all slots", runClusterSlots),
 				clustered("SHARDS", "", 2, "The one shard and its nodes", runClusterShards),
 				clustered("LINKS", "", 2, "The other nodes that are up", runClusterLinks),
@@ -58,11 +63,11 @@ func countKeysCommand() *command {
 
 func runCountKeys(s *Session, _ *limiter.Topology, args [][]byte) {
 	slot, ok := arg.Int(args[2])
-	if !ok || slot < 0 || slot >= keySlots {
+	if !ok || slot < 0 || slot >= info.Slots {
 		s.fail(errBadSlot)
 		return
 	}
-	found := keyList{keep: func(key []byte, _ engine.Algorithm) bool { return int64(keySlot(key)) == slot }}
+	found := keyList{keep: func(key []byte, _ engine.Algorithm) bool { return int64(info.KeySlot(key)) == slot }}
 	n := 0
 	for cursor, more := uint64(0), true; more; more = cursor != 0 {
 		cursor = s.srv.Limiter.Scan(cursor, keysStep, found.visit)
@@ -73,30 +78,119 @@ func runCountKeys(s *Session, _ *limiter.Topology, args [][]byte) {
 	s.Int(int64(n))
 }
 
-// keySlots is the number of hash slots of a Redis cluster.
-const keySlots = 16384
-
-// keySlot hashes a key, or the part of it in braces, as Redis clusters do.
-func keySlot(key []byte) uint16 {
-	if open := bytes.IndexByte(key, '{'); open >= 0 {
-		if length := bytes.IndexByte(key[open+1:], '}'); length > 0 {
-			key = key[open+1 : open+1+length]
-		}
+func runClusterMyID(s *Session, _ [][]byte) {
+	if s.srv.Replica == nil {
+		s.Bulk(s.srv.runID)
+		return
 	}
-	return crc16(key) % keySlots
+	s.Bulk(info.NodeID(s.srv.Replica.Topology().Self))
 }
 
-// crc16 is CRC-16/XMODEM: polynomial 0x1021, from zero, nothing reflected.
-func crc16(b []byte) (crc uint16) {
-	for _, c := range b {
-		crc ^= uint16(c) << 8
-		for range 8 {
-			carry := crc&0x8000 != 0
-			crc <<= 1
-			if carry {
-				crc ^= 0x1021
-			}
+func runClusterSlots(s *Session, t *limiter.Topology, _ [][]byte) {
+	nodes := info.Serving(t)
+	if len(nodes) == 0 {
+		s.Array(0)
+		return
+	}
+	s.Array(1)
+	s.Array(2 + len(nodes))
+	s.Int(0)
+	s.Int(info.Slots - 1)
+	for _, m := range nodes {
+		host, port, _ := m.HostPort()
+		s.Array(4)
+		s.Bulk(host)
+		s.Int(int64(port))
+		s.Bulk(info.NodeID(m.ID))
+		s.Map(0) // further addresses
+	}
+}
+
+func runClusterShards(s *Session, t *limiter.Topology, _ [][]byte) {
+	nodes := info.Serving(t)
+	if len(nodes) == 0 {
+		s.Array(0)
+		return
+	}
+	s.Array(1)
+	s.Map(2)
+	s.Bulk("slots")
+	s.Array(2)
+	s.Int(0)
+	s.Int(info.Slots - 1)
+	s.Bulk("nodes")
+	s.Array(len(nodes))
+	for i, m := range nodes {
+		s.shardNode(t, m, i == 0)
+	}
+}
+
+func (s *Session) shardNode(t *limiter.Topology, m *limiter.Member, primary bool) {
+	host, port, _ := m.HostPort()
+	role, health := "replica", "online"
+	if primary {
+		role = "master"
+	}
+	if !m.Up && m.ID != t.Self {
+		health = "fail"
+	}
+	s.Map(7)
+	s.Pair("id", info.NodeID(m.ID))
+	s.PairInt("port", int64(port))
+	s.Pair("ip", host)
+	s.Pair("endpoint", host)
+	s.Pair("role", role)
+	s.PairInt("replication-offset", int64(m.AppliedIndex))
+	s.Pair("health", health)
+}
+
+// runClusterLinks answers what is known of Redis' fields.
+func runClusterLinks(s *Session, t *limiter.Topology, _ [][]byte) {
+	others := t.Count(func(m *limiter.Member) bool { return m.Up && m.ID != t.Self })
+	s.Array(others)
+	for i := range t.Nodes {
+		if m := &t.Nodes[i]; m.Up && m.ID != t.Self {
+			s.Map(2)
+			s.Pair("direction", "to")
+			s.Pair("node", info.NodeID(m.ID))
 		}
 	}
-	return crc
+}
+
+func runRole(s *Session, _ [][]byte) {
+	if s.srv.Replica == nil {
+		s.masterRole(new(limiter.Topology))
+		return
+	}
+	if t := s.srv.Replica.Topology(); t.Leads() {
+		s.masterRole(t)
+	} else {
+		s.replicaRole(t)
+	}
+}
+
+func (s *Session) masterRole(t *limiter.Topology) {
+	others := info.Replicas(t)
+	s.Array(3)
+	s.Bulk("master")
+	s.Int(int64(t.CommitIndex))
+	s.Array(len(others))
+	for _, m := range others {
+		host, port, _ := m.HostPort()
+		s.Strings([]string{host, fmt.Sprint(port), fmt.Sprint(m.AppliedIndex)})
+	}
+}
+
+func (s *Session) replicaRole(t *limiter.Topology) {
+	host, port, _ := t.Primary().HostPort()
+	state := "connected"
+	if t.Leader == "" {
+		state = "connect"
+	}
+	s.Array(5)
+	s.Bulk("slave")
+	s.Bulk(host)
+	s.Int(int64(port))
+	s.Bulk(state)
+	s.Int(int64(t.AppliedIndex))
 }

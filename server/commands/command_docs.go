@@ -7,6 +7,7 @@ import (
 	"github.com/weir-project/weir/engine"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/resp"
+	"github.com/weir-project/weir/server/syntax"
 )
 
 func commandCommand() *command {
@@ -127,7 +128,7 @@ func (s *Session) docs(commands []*command) {
 	s.Map(len(commands))
 	for _, cmd := range commands {
 		s.Bulk(cmd.Full)
-		arguments := parseSyntax(cmd.syntax)
+		arguments := syntax.Parse(cmd.syntax)
 		s.Map(4 + int(oneIf(len(arguments) > 0)+oneIf(len(cmd.subs) > 0)))
 		s.Pair("summary", cmd.summary)
 		s.Pair("since", since)
@@ -140,6 +141,31 @@ func (s *Session) docs(commands []*command) {
 		if len(cmd.subs) > 0 {
 			s.Bulk("subcommands")
 			s.docs(cmd.subs)
+		}
+	}
+}
+
+// arguments writes arguments as COMMAND DOCS does.
+func (s *Session) arguments(args []syntax.Argument) {
+	s.Array(len(args))
+	for _, a := range args {
+		flags := a.Flags()
+		s.Map(2 + int(oneIf(a.Token != "")+oneIf(len(flags) > 0)+oneIf(a.Kind == "key")+oneIf(len(a.Inner) > 0)))
+		s.Pair("name", a.Name)
+		s.Pair("type", a.Kind)
+		if a.Kind == "key" {
+			s.PairInt("key_spec_index", 0)
+		}
+		if a.Token != "" {
+			s.Pair("token", a.Token)
+		}
+		if len(flags) > 0 {
+			s.Bulk("flags")
+			s.SimpleSet(flags)
+		}
+		if len(a.Inner) > 0 {
+			s.Bulk("arguments")
+			s.arguments(a.Inner)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weir-project/weir/server/acl"
 	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/info"
 	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/service"
 )
@@ -120,11 +121,11 @@ func (s *Session) speak(proto int) {
 func (s *Session) introduce() {
 	s.Map(7)
 	s.Pair("server", "redis")
-	s.Pair("version", redisVersion)
+	s.Pair("version", info.RedisVersion)
 	s.PairInt("proto", int64(s.Proto))
 	s.PairInt("id", s.about.ID)
-	s.Pair("mode", s.srv.mode())
-	s.Pair("role", s.srv.helloRole())
+	s.Pair("mode", info.Mode(s.srv.Service))
+	s.Pair("role", info.Role(s.srv.Service))
 	s.Bulk("modules")
 	s.Array(0)
 }

@@ -1,6 +1,8 @@
 package commands
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"runtime"
 
 	"github.com/weir-project/weir/limiter"
@@ -30,4 +32,11 @@ func NewShared(cfg Config, lim limiter.Limiter) (*Shared, error) {
 		bulky:     make(chan struct{}, max(runtime.GOMAXPROCS(0)/2, 1)),
 	}
 	return s, s.ReloadUsers()
+}
+
+// newRunID returns 40 hexadecimal digits, new at every start.
+func newRunID() string {
+	var random [20]byte
+	_, _ = rand.Read(random[:]) // never fails
+	return hex.EncodeToString(random[:])
 }

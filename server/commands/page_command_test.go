@@ -70,7 +70,7 @@ func TestPageCommands(t *testing.T) {
 	require.Contains(t, log.String(), `command=rl.reset args="[RL.RESET user:42]"`)
 	require.NoError(t, h.Close())
 	says(`{"error":"ERR the server is stopping"}`, "RL.UNBLOCK", "user:42")
-	require.Equal(t, 1, srv.clients.len(), "its sessions are over")
+	require.EqualValues(t, 1, srv.Clients.Load(), "its sessions are over")
 }
 
 // What is not the page, or not somebody who may, changes nothing.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/weir-project/weir/server/scripts"
+	"github.com/weir-project/weir/server/syntax"
 )
 
 // commandSource draws commands from the command table and the script table, so that a new
@@ -90,14 +91,14 @@ func (g *commandSource) command() []string {
 		terms := pick(g, [][]string{append([]string{"LIMIT"}, g.limit()...), {"UNLIMITED"}, {"NONE"}, {"UNLIMITED", "TTL", "1h"}})
 		return append(append(line, g.value(cmd, "policy"), g.value(cmd, "pattern")), terms...)
 	}
-	return g.named(cmd, append(line, g.sequence(cmd, parseSyntax(cmd.syntax))...))
+	return g.named(cmd, append(line, g.sequence(cmd, syntax.Parse(cmd.syntax))...))
 }
 
 // decision draws a command of RL.EXPLAIN.
 func (g *commandSource) decision() []string {
 	for {
 		if cmd := g.commands[g.IntN(len(g.commands))]; cmd.group == groupDecide && cmd.plan != nil {
-			return g.named(cmd, append([]string{cmd.name}, g.sequence(cmd, parseSyntax(cmd.syntax))...))
+			return g.named(cmd, append([]string{cmd.name}, g.sequence(cmd, syntax.Parse(cmd.syntax))...))
 		}
 	}
 }
@@ -111,37 +112,37 @@ func (g *commandSource) named(cmd *command, line []string) []string {
 	return line
 }
 
-func (g *commandSource) sequence(cmd *command, args []argument) (words []string) {
+func (g *commandSource) sequence(cmd *command, args []syntax.Argument) (words []string) {
 	for _, a := range args {
-		if a.optional && g.IntN(3) > 0 {
+		if a.Optional && g.IntN(3) > 0 {
 			continue
 		}
-		for again := true; again; again = a.multiple && g.IntN(3) == 0 {
+		for again := true; again; again = a.Multiple && g.IntN(3) == 0 {
 			words = append(words, g.argument(cmd, a)...)
 		}
 	}
 	return words
 }
 
-func (g *commandSource) argument(cmd *command, a argument) (words []string) {
+func (g *commandSource) argument(cmd *command, a syntax.Argument) (words []string) {
 	switch {
-	case a.kind == "oneof":
-		return g.argument(cmd, a.inner[g.IntN(len(a.inner))])
-	case a.kind == "pure-token":
-		return []string{a.token}
+	case a.Kind == "oneof":
+		return g.argument(cmd, a.Inner[g.IntN(len(a.Inner))])
+	case a.Kind == "pure-token":
+		return []string{a.Token}
 	}
-	if a.token != "" {
-		words = append(words, a.token)
+	if a.Token != "" {
+		words = append(words, a.Token)
 	}
 	switch {
-	case a.kind == "block":
-		return append(words, g.sequence(cmd, a.inner)...)
-	case a.name == "algorithm":
+	case a.Kind == "block":
+		return append(words, g.sequence(cmd, a.Inner)...)
+	case a.Name == "algorithm":
 		return append(words, g.limit()...)
-	case a.name == "argument":
+	case a.Name == "argument":
 		return words
 	}
-	return append(words, g.value(cmd, a.name))
+	return append(words, g.value(cmd, a.Name))
 }
 
 // limit draws the arguments of LIMIT.
@@ -151,7 +152,7 @@ func (g *commandSource) limit() []string {
 		if cmd.group != groupDecide || cmd.plan == nil || cmd.Full == "rl.acquire" || cmd.Full == "rl.reserve" {
 			continue
 		}
-		args := slices.DeleteFunc(parseSyntax(cmd.syntax)[1:], func(a argument) bool { return a.optional })
+		args := slices.DeleteFunc(syntax.Parse(cmd.syntax)[1:], func(a syntax.Argument) bool { return a.Optional })
 		return append([]string{strings.TrimPrefix(cmd.name, "RL.")}, g.sequence(cmd, args)...)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/arg"
+	"github.com/weir-project/weir/server/info"
 	"github.com/weir-project/weir/server/service"
 )
 
@@ -37,6 +38,15 @@ func serverCommands() []*command {
 func (s *Session) setMonitor(on bool) {
 	s.srv.Events.Monitor(s, on)
 	s.about.Update(func(i *service.Client) { i.Monitor = on })
+}
+
+func runInfo(s *Session, args [][]byte) {
+	facts := info.Server{
+		Service: s.srv.Service, RunID: s.srv.runID, LastSave: lastSaveUnix(s.srv.Limiter), Subscribed: s.srv.clients.pubsubCount,
+	}
+	_, facts.Port = s.srv.hostPort()
+	facts.Saving, facts.SaveFailed = s.srv.saver.status()
+	s.Verbatim(facts.Text(args[1:]))
 }
 
 func runTime(s *Session, _ [][]byte) {

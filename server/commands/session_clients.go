@@ -32,12 +32,6 @@ func (r *clientRegistry) remove(s *Session) {
 	r.count.Store(int64(len(r.all)))
 }
 
-func (r *clientRegistry) len() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.all)
-}
-
 // list returns the sessions in the order they came.
 func (r *clientRegistry) list() []*Session {
 	r.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"net"
 	"strconv"
 
+	"github.com/weir-project/weir/server/info"
 	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/service"
 )
@@ -12,7 +13,7 @@ import (
 // moved is the reply for one key of operations that the leader carries out. The slot is the key's own: some clients
 // change their map of slots by it.
 func moved(to service.Elsewhere, key []byte) error {
-	return resp.Error(fmt.Sprintf("MOVED %d %s", keySlot(key), string(to)))
+	return resp.Error(fmt.Sprintf("MOVED %d %s", info.KeySlot(key), string(to)))
 }
 
 // forKey completes an error of redirect for a reply about key.

@@ -1,4 +1,4 @@
-package commands
+package info
 
 import (
 	"fmt"
@@ -7,21 +7,21 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-func infoReplication(s *Shared, w *infoWriter) {
+func writeReplication(s *Server, w *writer) {
 	if s.Replica == nil {
-		infoMaster(new(limiter.Topology), s.runID, w)
+		writeMaster(new(limiter.Topology), s.RunID, w)
 		return
 	}
 	t := s.Replica.Topology()
-	if id := nodeID(t.ClusterID); t.Leads() {
-		infoMaster(t, id, w)
+	if id := NodeID(t.ClusterID); t.Leads() {
+		writeMaster(t, id, w)
 	} else {
-		infoReplica(t, id, w)
+		writeReplica(t, id, w)
 	}
 }
 
-func infoMaster(t *limiter.Topology, id string, w *infoWriter) {
-	replicas := replicas(t)
+func writeMaster(t *limiter.Topology, id string, w *writer) {
+	replicas := Replicas(t)
 	w.field("role", "master")
 	w.field("connected_slaves", len(replicas))
 	for i, m := range replicas {
@@ -33,7 +33,7 @@ func infoMaster(t *limiter.Topology, id string, w *infoWriter) {
 	w.field("master_repl_offset", t.CommitIndex)
 }
 
-func infoReplica(t *limiter.Topology, id string, w *infoWriter) {
+func writeReplica(t *limiter.Topology, id string, w *writer) {
 	leader := t.Primary()
 	host, port, _ := leader.HostPort()
 	link, heardSeconds := "up", int64(-1)
@@ -56,12 +56,12 @@ func infoReplica(t *limiter.Topology, id string, w *infoWriter) {
 	w.field("master_repl_offset", t.CommitIndex)
 }
 
-func infoRaft(s *Shared, w *infoWriter) {
+func writeRaft(s *Server, w *writer) {
 	t := s.Replica.Topology()
 	w.field("raft_cluster_id", t.ClusterID)
 	w.field("raft_node_id", t.Self)
 	w.field("raft_leader_id", t.Leader)
-	w.field("raft_is_leader", oneIf(t.Leads()))
+	w.flag("raft_is_leader", t.Leads())
 	w.field("raft_term", t.Term)
 	w.field("raft_applied_index", t.AppliedIndex)
 	w.field("raft_commit_index", t.CommitIndex)

@@ -1,6 +1,6 @@
 //go:build unix
 
-package commands
+package info
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func infoCPU(_ *Shared, w *infoWriter) {
+func writeCPU(_ *Server, w *writer) {
 	var usage syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {
 		return

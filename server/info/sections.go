@@ -1,4 +1,4 @@
-package commands
+package info
 
 import (
 	"fmt"
@@ -12,34 +12,33 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-func infoServer(s *Shared, w *infoWriter) {
-	_, port := s.hostPort()
+func writeServer(s *Server, w *writer) {
 	uptime := int64(time.Since(s.Started).Seconds())
-	w.field("redis_version", redisVersion)
+	w.field("redis_version", RedisVersion)
 	w.field("weir_version", s.Version)
-	w.field("redis_mode", s.mode())
+	w.field("redis_mode", Mode(s.Service))
 	w.field("os", runtime.GOOS+" "+runtime.GOARCH)
 	w.field("arch_bits", 64)
 	w.field("go_version", runtime.Version())
 	w.field("process_id", os.Getpid())
-	w.field("run_id", s.runID)
-	w.field("tcp_port", port)
+	w.field("run_id", s.RunID)
+	w.field("tcp_port", s.Port)
 	w.field("server_time_usec", time.Now().UnixMicro())
 	w.field("uptime_in_seconds", uptime)
 	w.field("uptime_in_days", uptime/86400)
 	w.field("config_file", "")
 }
 
-func infoClients(s *Shared, w *infoWriter) {
-	w.field("connected_clients", s.clients.len())
+func writeClients(s *Server, w *writer) {
+	w.field("connected_clients", s.Clients.Load())
 	w.field("cluster_connections", 0)
-	w.field("maxclients", s.cfg.MaxClients)
+	w.field("maxclients", s.MaxClients)
 	w.field("blocked_clients", s.Waits.Count.Load())
 	w.field("tracking_clients", 0)
-	w.field("pubsub_clients", s.clients.pubsubCount())
+	w.field("pubsub_clients", s.Subscribed())
 }
 
-func infoMemory(s *Shared, w *infoWriter) {
+func writeMemory(s *Server, w *writer) {
 	used, resident := service.ProcessMemory()
 	stats := s.Limiter.Stats()
 	w.field("used_memory", used)
@@ -62,20 +61,19 @@ func humanBytes(n uint64) string {
 	return fmt.Sprintf("%dB", n)
 }
 
-func infoPersistence(s *Shared, w *infoWriter) {
-	saving, failed := s.saver.status()
+func writePersistence(s *Server, w *writer) {
 	status := "ok"
-	if failed {
+	if s.SaveFailed {
 		status = "err"
 	}
 	w.field("loading", 0)
-	w.field("rdb_bgsave_in_progress", oneIf(saving))
-	w.field("rdb_last_save_time", lastSaveUnix(s.Limiter))
+	w.flag("rdb_bgsave_in_progress", s.Saving)
+	w.field("rdb_last_save_time", s.LastSave)
 	w.field("rdb_last_bgsave_status", status)
 	w.field("aof_enabled", 0)
 }
 
-func infoStats(s *Shared, w *infoWriter) {
+func writeStats(s *Server, w *writer) {
 	stats := s.Limiter.Stats()
 	_, errorReplies := s.Stats.ErrorCounts()
 	w.field("total_connections_received", s.Wire.Accepted.Load())
@@ -96,7 +94,7 @@ func infoStats(s *Shared, w *infoWriter) {
 	w.field("client_output_buffer_limit_disconnections", s.Wire.SlowReaders.Load()+s.Wire.PushOverflows.Load())
 }
 
-func infoCommandstats(s *Shared, w *infoWriter) {
+func writeCommandstats(s *Server, w *writer) {
 	s.Stats.EachUsed(func(cmd *service.Command, stat *service.CommandStat) {
 		calls, us := stat.Calls.Load(), float64(stat.Ns.Load())/1000
 		w.field("cmdstat_"+cmd.Full, fmt.Sprintf("calls=%d,usec=%d,usec_per_call=%.2f,rejected_calls=%d,failed_calls=%d",
@@ -104,20 +102,20 @@ func infoCommandstats(s *Shared, w *infoWriter) {
 	})
 }
 
-func infoErrorstats(s *Shared, w *infoWriter) {
+func writeErrorstats(s *Server, w *writer) {
 	counts, _ := s.Stats.ErrorCounts()
 	for _, word := range slices.Sorted(maps.Keys(counts)) {
 		w.field("errorstat_"+word, fmt.Sprintf("count=%d", counts[word]))
 	}
 }
 
-func infoKeyspace(s *Shared, w *infoWriter) {
+func writeKeyspace(s *Server, w *writer) {
 	if n := s.Limiter.Len(); n > 0 {
 		w.field("db0", fmt.Sprintf("keys=%d,expires=%d,avg_ttl=0", n, n))
 	}
 }
 
-func infoWeir(s *Shared, w *infoWriter) {
+func writeWeir(s *Server, w *writer) {
 	stats := s.Limiter.Stats()
 	var allowed, denied int64
 	for a := range stats.Admitted {
