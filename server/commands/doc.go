@@ -6,7 +6,7 @@
 //
 // A command is one row of the command table; dispatch, arity errors, COMMAND, weir help and
 // docs/commands.md are all made from it. A family is a function that makes rows, and
-// families.go lists them: another family costs a file and a line there. A row either plans
+// new.go lists them: another family costs a file and a line there. A row either plans
 // operations and answers their decisions, or runs at once. Readers of arguments are in package
 // arg, and what policies are written like is in package policytext.
 //

@@ -6,6 +6,7 @@ import (
 	"runtime"
 
 	"github.com/weir-project/weir/limiter"
+	"github.com/weir-project/weir/server/acl"
 	"github.com/weir-project/weir/server/service"
 	"github.com/weir-project/weir/server/timezone"
 )
@@ -39,4 +40,21 @@ func newRunID() string {
 	var random [20]byte
 	_, _ = rand.Read(random[:]) // never fails
 	return hex.EncodeToString(random[:])
+}
+
+// families are all commands, in the order of the reference. A family is a function that makes
+// its rows: another one needs a line here, and nothing else.
+func families() [][]*command {
+	return [][]*command{
+		decideCommands(), {rlWaitCommand()}, policyCommands(), settleCommands(), blacklistCommands(), lookCommands(),
+		keyCommands(), dialectCommands(), scriptCommands(), countCommands(), stringCommands(),
+		connectionCommands(), {clientCommand()}, multiCommands(), pubsubCommands(),
+		serverCommands(), configCommands(), slowlogCommands(), {commandCommand(), aclCommand(), debugCommand()},
+		clusterCommands(), {weirClusterCommand(), weirBackupCommand()},
+	}
+}
+
+// ParseUsers reads a users file; see package acl.
+func ParseUsers(text []byte) (*acl.Users, error) {
+	return acl.Parse(newCommandTable(families()...), text)
 }

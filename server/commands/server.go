@@ -7,6 +7,7 @@ import (
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/info"
+	"github.com/weir-project/weir/server/resp"
 	"github.com/weir-project/weir/server/service"
 )
 
@@ -147,4 +148,148 @@ func runShutdown(s *Session, args [][]byte) {
 	s.srv.Log.Info("shutdown asked for by a client", "addr", s.about.Addr, "at", time.Now())
 	s.Closing = true
 	go s.srv.cfg.OnShutdown()
+}
+
+func slowlogCommands() []*command {
+	return []*command{
+		{
+			name: "SLOWLOG", arity: -2, group: groupServer, flags: "admin loading stale",
+			summary: "The commands that took longest to carry out",
+			details: "Entries are kept for commands that take at least `slowlog-log-slower-than` microseconds (10000 unless changed with CONFIG SET). A " +
+				"pipeline of decisions is one entry.",
+			subs: []*command{
+				{name: "GET", arity: -2, syntax: "[count]", summary: "The newest entries, 10 unless told otherwise",
+					reply: "An array of entries: id, Unix time, microseconds, arguments, client address, client name.", run: runSlowlogGet, bulky: true},
+				{name: "LEN", arity: 2, summary: "How many entries there are", run: func(s *Session, _ [][]byte) {
+					n, _ := s.srv.Slowlog.Size()
+					s.Int(int64(n))
+				}},
+				{name: "RESET", arity: 2, summary: "Forget all entries", run: func(s *Session, _ [][]byte) {
+					s.srv.Slowlog.Clear()
+					s.OK()
+				}},
+			},
+		},
+		latencyCommand(),
+	}
+}
+
+func runSlowlogGet(s *Session, args [][]byte) {
+	count := int64(10)
+	if len(args) > 3 {
+		s.fail(arg.ErrSyntax)
+		return
+	}
+	if len(args) == 3 {
+		var ok bool
+		if count, ok = arg.Int(args[2]); !ok || count < -1 {
+			s.fail(resp.Error("ERR count should be greater than or equal to -1"))
+			return
+		}
+	}
+	if count < 0 {
+		count = service.MaxSlowlogLen
+	}
+	entries := s.srv.Slowlog.Newest(int(min(count, service.MaxSlowlogLen)))
+	s.Array(len(entries))
+	for _, e := range entries {
+		s.Array(6)
+		s.Int(e.Id)
+		s.Int(e.At.Unix())
+		s.Int(e.Took.Microseconds())
+		s.Strings(e.Args)
+		s.Bulk(e.Addr)
+		s.Bulk(e.Name)
+	}
+}
+
+// latencyCommand answers truthfully that no latency events are recorded.
+func latencyCommand() *command {
+	empty := func(s *Session, _ [][]byte) { s.Array(0) }
+	return &command{
+		name: "LATENCY", arity: -2, group: groupServer, flags: "admin loading stale",
+		summary: "Latency events: none are recorded, see SLOWLOG",
+		subs: []*command{
+			{name: "LATEST", arity: 2, summary: "Always empty", run: empty},
+			{name: "HISTORY", arity: 3, syntax: "event", summary: "Always empty", run: empty},
+			{name: "HISTOGRAM", arity: -2, syntax: "[command ...]", summary: "Always empty", run: func(s *Session, _ [][]byte) { s.Map(0) }},
+			{name: "RESET", arity: -2, syntax: "[event ...]", summary: "Always 0: there is nothing to reset", run: func(s *Session, _ [][]byte) { s.Int(0) }},
+			{name: "DOCTOR", arity: 2, summary: "Says where to look instead", run: func(s *Session, _ [][]byte) {
+				s.Verbatim("weir records no latency events. Slow commands are in SLOWLOG GET, times per command in INFO commandstats.\n")
+			}},
+		},
+	}
+}
+
+const (
+	// maxWait bounds WAIT, also with the timeout 0, which in Redis has no end: a
+	// replica that is away for a minute will not come back while somebody waits.
+	maxWait = time.Minute
+	// WAIT looks again after waitPollMin, then at doubling intervals up to
+	// waitPollMax: a replica is mostly a millisecond behind, and thousands who wait
+	// for one that is gone must not keep a processor busy.
+	waitPollMin = time.Millisecond
+	waitPollMax = 64 * time.Millisecond
+)
+
+func waitCommand() *command {
+	return &command{
+		name: "WAIT", arity: 3, syntax: "replicas timeout", summary: "Wait until so many replicas have what this node has decided", flags: "", run: runWait,
+		details: "The leader of a cluster answers a decision when a majority has it on disk, so `WAIT` counts these replicas at once. For more it waits " +
+			"`timeout` milliseconds, at most a minute (also with 0), but not in a transaction. A follower knows only about the majority and does not wait.",
+		reply: "How many replicas have it; 0 where there are none.",
+	}
+}
+
+func runWait(s *Session, args [][]byte) {
+	want, okWant := arg.Int(args[1])
+	timeoutMs, okTimeout := arg.Int(args[2])
+	switch {
+	case !okWant || want < 0:
+		s.fail(arg.NotInteger("replicas", "must be a whole number from 0", args[1]))
+		return
+	case !okTimeout || timeoutMs < 0:
+		s.fail(arg.NotInteger("timeout", "must be milliseconds from 0", args[2]))
+		return
+	}
+	timeout := maxWait
+	if timeoutMs > 0 && timeoutMs < maxWait.Milliseconds() {
+		timeout = time.Duration(timeoutMs) * time.Millisecond
+	}
+	if s.executing {
+		timeout = 0
+	}
+	s.Int(s.srv.awaitReplicas(want, timeout))
+}
+
+// awaitReplicas returns how many nodes besides the leader have everything that
+// was committed when it was called. It returns when they are as many as wanted,
+// and at the latest after timeout, when this node does not lead or the server stops.
+func (s *Shared) awaitReplicas(want int64, timeout time.Duration) (have int64) {
+	if s.Replica == nil {
+		return 0
+	}
+	end := time.Now().Add(timeout)
+	t := s.Replica.Topology()
+	index := t.CommitIndex
+	for pause := waitPollMin; ; pause = min(2*pause, waitPollMax) {
+		have = max(have, replicasAt(t, index))
+		left := time.Until(end)
+		if have >= want || left <= 0 || !t.Leads() || s.Draining.Load() {
+			return have
+		}
+		s.Sleep(min(pause, left))
+		t = s.Replica.Topology()
+	}
+}
+
+// replicasAt is how many nodes besides the leader have the log up to a committed
+// index: a majority of the voters in any case, and on the leader those seen to.
+func replicasAt(t *limiter.Topology, index uint64) int64 {
+	majority := t.Count(limiter.IsVoter) / 2
+	if !t.Leads() {
+		return int64(majority)
+	}
+	seen := t.Count(func(m *limiter.Member) bool { return m.ID != t.Self && m.AppliedIndex >= index })
+	return int64(max(majority, seen))
 }

@@ -77,3 +77,113 @@ func (s *Session) answer(cmd *command, ops []engine.Op, ds []engine.Decision, er
 	}
 	cmd.answer(s, ops, ds)
 }
+
+// The arguments that begin an operation, and those that a session remembers.
+
+// op begins an operation on key, at the end of the session's batch.
+func (s *Session) op(code engine.OpCode, key []byte) (*engine.Op, error) {
+	if err := arg.CheckKey(key); err != nil {
+		return nil, err
+	}
+	if engine.Reserved(key) && code != engine.OpReset && code != engine.OpRefund {
+		return nil, arg.ErrReservedKey
+	}
+	op := s.batch.Next()
+	op.Code, op.Key = code, key
+	return op, nil
+}
+
+// take begins a decision of cost 1.
+func (s *Session) take(key []byte, a engine.Algorithm) (*engine.Op, error) {
+	op, err := s.op(engine.OpTake, key)
+	if err != nil {
+		return nil, err
+	}
+	op.Limit.Algorithm, op.Cost = a, 1
+	return op, nil
+}
+
+// memo remembers the last argument of its kind: clients repeat their limits, and
+// comparing is cheaper than parsing.
+type memo[T any] struct {
+	text  [16]byte
+	len   int
+	value T
+}
+
+func (m *memo[T]) has(b []byte) bool { return m.len > 0 && string(b) == string(m.text[:m.len]) }
+
+func (m *memo[T]) keep(b []byte, value T) {
+	if len(b) <= len(m.text) {
+		m.len, m.value = copy(m.text[:], b), value
+	}
+}
+
+func (s *Session) rateArg(b []byte) (engine.Rate, error) {
+	if s.rates.has(b) {
+		return s.rates.value, nil
+	}
+	r, err := arg.Rate(b)
+	if err == nil {
+		s.rates.keep(b, r)
+	}
+	return r, err
+}
+
+// windowArg reads the length of a window.
+func (s *Session) windowArg(b []byte) (int64, error) {
+	if s.windows.has(b) {
+		return s.windows.value, nil
+	}
+	ns, err := arg.Span("window", b)
+	if err == nil {
+		s.windows.keep(b, ns)
+	}
+	return ns, err
+}
+
+// Tracer is told of the road that some decisions took. Its methods may be called from
+// any goroutine, and must be quick.
+type Tracer interface {
+	// Picks says whether the decisions that have just been read are to be told of. It is
+	// asked for each read of each client.
+	Picks() bool
+	// Trace is told when their replies are written.
+	Trace(Road)
+}
+
+// Road is how the decisions that one read of a client brought went through the server.
+type Road struct {
+	Command  string // the first one
+	Commands int
+	Err      error // why none of the last of them was answered
+
+	// Read: the bytes are there. From Decide to Decided the limiter had them. Replied:
+	// the answers are with the operating system.
+	Read, Decide, Decided, Replied time.Time
+}
+
+// Depart begins to note the road of what has just been read, if a tracer wants to know.
+func (s *Session) Depart() {
+	s.Road = nil
+	if t := s.srv.cfg.Tracer; t != nil && t.Picks() {
+		s.Road = &Road{Read: time.Now()}
+	}
+}
+
+// decided notes a batch that the limiter has had since start.
+func (r *Road) decided(b *service.Batch, start time.Time, err error) {
+	if r.Commands == 0 {
+		r.Command, r.Decide = b.Queue[0].Cmd.Full, start
+	}
+	r.Commands, r.Decided, r.Err = r.Commands+len(b.Queue), time.Now(), err
+}
+
+// Arrive tells the tracer, unless nothing was decided.
+func (s *Session) Arrive() {
+	r := s.Road
+	if s.Road = nil; r.Commands > 0 {
+		r.Replied = time.Now()
+		s.srv.cfg.Tracer.Trace(*r)
+	}
+}
