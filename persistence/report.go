@@ -2,12 +2,12 @@ package persistence
 
 import "github.com/weir-project/weir/limiter"
 
-// Storage describes the data directory; false when there is none. Writes are flushes.
+// Storage describes the data directory. It returns false without one. Writes are flushes.
 func (n *Node) Storage() (s limiter.Storage, ok bool) {
 	if n.store == nil {
 		return s, false
 	}
-	// A file system that does not tell leaves zeros.
+	// If the file system does not report its usage, the fields stay zero.
 	disk, _ := n.store.dir.fs.GetDiskUsage(n.store.dir.path)
 	return limiter.Storage{
 		Writes: n.writes.Snapshot(), UsedBytes: n.store.db.Metrics().DiskSpaceUsage(),
