@@ -5,7 +5,7 @@ import (
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
-// adjust carries out the operations that are no decisions.
+// adjust carries out the operations that are not decisions.
 func (s *shard) adjust(h uint64, op *Op, d *Decision) bool {
 	if op.Code == OpResetPolicy {
 		return s.resetPolicy(op, d)
@@ -72,7 +72,7 @@ func (s *shard) resetPolicy(op *Op, d *Decision) bool {
 	return d.Allowed > 0
 }
 
-// refund gives units back to the limiter they were taken from.
+// refund gives units back to the limiter that they were taken from.
 func (s *shard) refund(c *store.Cell, op *Op, d *Decision) bool {
 	if !c.Live {
 		d.Remaining = -1
@@ -99,8 +99,8 @@ func (s *shard) refund(c *store.Cell, op *Op, d *Decision) bool {
 	return given > 0
 }
 
-// counter carries out OpIncr on a key that holds a counter or nothing. On a blocked
-// key an increment is refused as if it were out of bounds.
+// counter carries out OpIncr on a key that holds a counter or nothing. On a blocked key it denies an increment
+// as if the value would leave its bounds.
 func (s *shard) counter(c *store.Cell, op *Op, d *Decision) bool {
 	if c.Live && c.Entry.Kind() != uint8(Counter) {
 		d.Status = WrongType

@@ -6,22 +6,21 @@ import (
 	"github.com/weir-project/weir/engine/internal/unitlog"
 )
 
-// shardBatch is a part of a batch, sorted by shard. A table larger than the processor's
-// caches is as slow as memory: the address of the next entry is known only when the
-// operation before it is done. A shard batch prefetches the entries of all operations on
-// one shard side by side, under one lock instead of several.
+// shardBatch is a part of a batch, sorted by shard. A table that does not fit the processor's caches is bound
+// by memory latency: the address of the next entry is known only after the operation before it. A shard batch
+// prefetches the entries of all operations on one shard side by side, under one lock instead of several.
 type shardBatch struct {
 	hash [batchOps]uint64
 	next [batchOps]uint8 // the next operation in the same lane
 	in   [batchOps]*shard
-	// lanes are chains of operations, the first and the last of each. Those of one shard
-	// are in one lane, in their order; a lane may hold those of several shards.
+	// lanes are chains of operations; first and last are the ends of each chain. All operations of one shard are
+	// in one lane, in order. A lane may hold operations of several shards.
 	first, last [batchLanes]uint8
 }
 
 const (
-	// batchOps is how many operations are sorted together. The entries of more operations
-	// would evict each other from the nearest cache before they are used.
+	// batchOps is how many operations are sorted together. The entries of more operations would evict each other
+	// from the nearest cache before they are used.
 	batchOps   = 128
 	batchLanes = 64
 	noOp       = batchOps // behind the last operation of a lane
@@ -45,8 +44,8 @@ func (r *shardBatch) sort(t *Table, ops []Op) {
 	}
 }
 
-// prefetch has the processor load what operation i and those behind it on the same shard
-// will find. It waits for nothing: no load depends on one for another operation.
+// prefetch loads the entries of operation i and of the operations after it on the same shard into the cache. It
+// waits for no load, because no load depends on a load for another operation.
 func (r *shardBatch) prefetch(s *shard, i uint8, ops []Op) {
 	logs := false
 	for i := i; i != noOp && r.in[i] == s; i = r.next[i] {
@@ -64,8 +63,8 @@ func (r *shardBatch) prefetch(s *shard, i uint8, ops []Op) {
 	}
 }
 
-// prefetchLog reads the ends of the log that find will find, where most of what an operation
-// does to it is done.
+// prefetchLog reads both ends of the log that find will find. Most of what an operation does to a log is at its
+// ends.
 func prefetchLog(x *store.Index, h uint64, s *arena.Slab) uint64 {
 	r := x.First(h)
 	if r == 0 {
@@ -79,18 +78,18 @@ func prefetchLog(x *store.Index, h uint64, s *arena.Slab) uint64 {
 	return log.Prefetch(s)
 }
 
-// lockCursor is the one shard that a caller has locked while it works through a batch.
+// lockCursor is the shard that a caller holds locked while it works through a batch: at most one.
 type lockCursor struct {
 	s   *shard
 	ops int
 }
 
-// opsPerLock is how many operations in a row a caller may do under one lock. A batch has
-// up to a thousand, of which the dearest (a long list of leases) take tens of
-// microseconds each: without a bound one batch would delay every other connection.
+// opsPerLock is how many operations in a row a caller may carry out under one lock. A batch has up to a
+// thousand operations, and the most expensive operations (a long list of leases) take tens of microseconds
+// each. Without this bound one batch would delay all other connections.
 const opsPerLock = 64
 
-// enter locks a shard and reports true, unless it is held already.
+// enter locks a shard and returns true. It returns false if the cursor still holds the shard.
 func (t *lockCursor) enter(s *shard) (locked bool) {
 	if s.t.high() {
 		t.leave()
@@ -106,8 +105,8 @@ func (t *lockCursor) enter(s *shard) (locked bool) {
 	return true
 }
 
-// leave unlocks the shard that is held, if one is. Callers defer it, so that a panic
-// leaves no shard locked.
+// leave unlocks the shard that the cursor holds, if any. Callers defer it, so that a panic leaves no shard
+// locked.
 func (t *lockCursor) leave() {
 	if t.s != nil {
 		t.s.unlock()

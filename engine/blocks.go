@@ -55,8 +55,8 @@ func (s *shard) isBlocked(c *store.Cell, op *Op) bool {
 	return blocked
 }
 
-// blockedUntil returns when the last administrative block of an operation on a key ends: the
-// key's own, one everywhere, or one of the address that the operation comes from.
+// blockedUntil returns when the last administrative block of an operation on a key ends. It considers the block
+// of the key itself, blocks everywhere, and a block of the address that the operation comes from.
 func (s *shard) blockedUntil(hash uint64, key []byte, op *Op) (untilNs int64, blocked bool) {
 	if s.Counts.Entries[store.KindBlock] > 0 {
 		b := store.Cell{Hash: hash, Key: key, Space: store.Blocks}
@@ -71,8 +71,8 @@ func (s *shard) blockedUntil(hash uint64, key []byte, op *Op) (untilNs int64, bl
 	return untilNs, untilNs > 0
 }
 
-// blockedMs is how long an administrative block on the key still lasts, -1 without
-// end, and whether there is one.
+// blockedMs returns how many milliseconds an administrative block on the key still lasts, -1 for no end, and
+// whether the key is blocked.
 func (s *shard) blockedMs(c *store.Cell, op *Op) (leftMs int64, blocked bool) {
 	untilNs, blocked := s.blockedUntil(c.Hash, c.Key, op)
 	if !blocked {
@@ -81,7 +81,7 @@ func (s *shard) blockedMs(c *store.Cell, op *Op) (leftMs int64, blocked bool) {
 	return s.SpanMs(untilNs), true
 }
 
-// noteBlock brings the set up to date with an entry that is a block, or ends being one.
+// noteBlock updates the set of blocks everywhere for an entry that becomes or stops being a block everywhere.
 func (s *shard) noteBlock(e store.Entry, there bool) {
 	if e.Kind() != store.KindBlock || !store.IsEverywhere(e.State()) {
 		return
@@ -94,7 +94,7 @@ func (s *shard) noteBlock(e store.Entry, there bool) {
 	})
 }
 
-// forgetEverywhere takes the blocks of a shard that is emptied out of the set.
+// forgetEverywhere removes the blocks of a shard that is being cleared from the set of blocks everywhere.
 func (s *shard) forgetEverywhere() {
 	if s.t.everywhere.Load() == nil {
 		return
@@ -104,19 +104,19 @@ func (s *shard) forgetEverywhere() {
 	})
 }
 
-// mayBlockEverywhere reports whether there is room for one more block everywhere. What
-// counts is what is in force: tables collect what has ended at times of their own.
+// mayBlockEverywhere reports whether one more block everywhere is allowed. It counts only blocks in force,
+// because tables collect ended blocks at different times.
 func (s *shard) mayBlockEverywhere(key []byte) bool {
 	all := s.t.everywhere.Load()
 	return all == nil || len(all.byKey) < MaxBlocksEverywhere || all.inForce(key, s.NowNs) < MaxBlocksEverywhere
 }
 
-// anyBlock reports whether a key of the shard may be blocked. Mostly none is.
+// anyBlock reports whether a key of the shard may be blocked. Usually none is.
 func (s *shard) anyBlock() bool {
 	return s.Counts.Entries[store.KindBlock] > 0 || s.t.everywhere.Load() != nil
 }
 
-// BlocksEverywhere lists the keys of the blocks everywhere that are in force, in order.
+// BlocksEverywhere lists the keys of the blocks everywhere that are in force, in ascending order.
 func (t *Table) BlocksEverywhere(at Stamp) (keys []string) {
 	all := t.everywhere.Load()
 	if all == nil {
@@ -130,8 +130,8 @@ func (t *Table) BlocksEverywhere(at Stamp) (keys []string) {
 	return keys
 }
 
-// changeEverywhere replaces the set by one that differs as change says. The caller holds
-// the shard of the key.
+// changeEverywhere replaces the set of blocks everywhere by a copy that change has modified. The caller holds
+// the lock of the key's shard.
 func (t *Table) changeEverywhere(change func(byKey map[string]blockEverywhere)) {
 	t.everywhereMu.Lock()
 	defer t.everywhereMu.Unlock()
@@ -147,8 +147,7 @@ func (t *Table) changeEverywhere(change func(byKey map[string]blockEverywhere)) 
 	t.everywhere.Store(next)
 }
 
-// changesEverywhere reports whether an operation changes, or may change, what is blocked
-// everywhere.
+// changesEverywhere reports whether an operation changes, or may change, the set of blocks everywhere.
 func (t *Table) changesEverywhere(op *Op) bool {
 	return op.Code == OpBlockEverywhere || (op.Code == OpBlock || op.Code == OpUnblock) && t.everywhere.Load() != nil
 }

@@ -5,8 +5,8 @@ import (
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
-// tokenBucket decides about cost units. The bucket may go into debt as far as it
-// is paid back within waitNs, and by at most MaxUnits.
+// tokenBucket decides about op.Cost units. The bucket may go into debt by as much as it repays within
+// op.WaitNs, and by at most MaxUnits.
 func tokenBucket(deficit arith.Uint128, op *Op, d *Decision) (after arith.Uint128) {
 	r, burst := op.Limit.Rate, op.Limit.Rate.Grains(op.Limit.Max)
 	floor := burst // the largest deficit a request may leave
@@ -39,8 +39,7 @@ func tokenBucket(deficit arith.Uint128, op *Op, d *Decision) (after arith.Uint12
 	return after
 }
 
-// retryMs is the time until a deficit has drained to floor; -1 when the cost alone
-// exceeds it.
+// retryMs returns the time until a deficit has drained to floor, or -1 if the cost alone exceeds floor.
 func retryMs(deficit, floor, cost arith.Uint128, r Rate) int64 {
 	if floor.Less(cost) {
 		return -1
@@ -48,9 +47,9 @@ func retryMs(deficit, floor, cost arith.Uint128, r Rate) int64 {
 	return deficit.Sub(floor).MsUp(r.Units)
 }
 
-// leakyBucket decides about cost units that leave one by one, 1/rate apart: one
-// passes at once and Limit.Max more may wait (nginx's limit_req with a burst and
-// without nodelay). An admitted request is held until its last unit has its turn.
+// leakyBucket decides about units that leave one by one, 1/rate apart. One unit passes at once and Limit.Max
+// more may wait, as in nginx's limit_req with a burst and without nodelay. The caller must hold an admitted
+// request until its last unit leaves.
 func leakyBucket(backlog arith.Uint128, op *Op, d *Decision) (after arith.Uint128) {
 	r := op.Limit.Rate
 	room, cost := r.Grains(op.Limit.Max+1), r.Grains(op.Cost)

@@ -5,45 +5,43 @@ import (
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
-// A check decides under policies: each limit of each policy has a limiter of its own
-// for the key it is asked about, and a check takes from all of them or from none. It
-// first looks at all, changing nothing, and then takes. The shards involved are
-// locked and stand at the same instant.
+// A check decides under policies. Each limit of each policy has its own limiter for the key. A check takes
+// from all of these limiters or from none: it first evaluates all of them without changing any, and then
+// takes. The shards involved are locked and at the same instant.
 //
-// Strikes are taken like units, and denied only while a penalty runs. One that begins a
-// penalty is denied after the fact, as ever: it counts, and so does what its check took
-// beside it.
+// Strikes are taken like units, and denied only while a penalty runs. A strike that begins a penalty is
+// denied after it was counted. The units that its check took from other limits stay taken.
 
-// NoPart stands in Decision.Part for a policy that is disabled or sets a key no limit.
+// NoPart is the value of Decision.Part if the policy is disabled or has no limit for the key.
 const NoPart = 15
 
-// checker is the memory of one check: the limits it looks at, grouped by policy. It
-// belongs to the shard of the check's first key.
+// checker is the working memory of one check: the limits that it previews, grouped by policy. It belongs to the
+// shard of the check's first key.
 type checker struct {
 	parts  []part
 	groups []group
 
-	set    *Policies // in which the policy asked for last was found
+	set    *Policies // in which recent was found
 	recent *Policy
-	parted *Policy // of which parts are, in their order: nil when of others or another order
+	parted *Policy // parts are exactly the limits of this policy, in order; nil if they are not
 
-	strikes bool // some of the parts do
+	strikes bool // some parts count strikes
 }
 
-// part is one limit of a check. The next check uses its memory again: what it needs of a
-// limit is there already if that was the same.
+// part is one limit of a check. The next check reuses its memory, and keeps the values that depend on the limit
+// alone if the limit is the same.
 type part struct {
 	s        *shard
 	c        store.Cell
 	of       *PolicyLimit
-	op       Op // the take of this limit alone; the rest of it stays zero
+	op       Op // the take of this limit alone; unused fields stay zero
 	d        Decision
-	outcome  outcome // foreseen: what the take leaves behind, and d its answer
-	reserved int64   // units of the limit that are not for this check
-	name     string  // what op.Key begins with
+	outcome  outcome // previewed: the state after the take; d is its answer
+	reserved int64   // units of the limit that this check may not take
+	name     string  // the prefix of op.Key
 	pair     uint8
 	limit    uint8
-	fits     bool // it has the units
+	fits     bool // the limit has the units
 
 	previewed bool
 }
@@ -52,11 +50,11 @@ type part struct {
 type group struct {
 	policy   *Policy
 	from, to int  // of the parts
-	strikes  bool // some of them do
+	strikes  bool // some limits count strikes
 	fits     bool
 }
 
-// check carries out an OpCheck and reports whether it took something.
+// check carries out an OpCheck and reports whether it changed state.
 func (s *shard) check(h uint64, op *Op, d *Decision) bool {
 	if len(op.Also) == 0 {
 		if p := s.policy(op.Text); p != nil && p.decidesAtOnce(op) {
@@ -74,7 +72,7 @@ func (s *shard) check(h uint64, op *Op, d *Decision) bool {
 	return k.take(s, op, cost, d)
 }
 
-// policy finds a policy, at once when it is the one that was asked for last.
+// policy returns a policy by name, or nil. It caches the policy that was asked for last.
 func (s *shard) policy(name []byte) *Policy {
 	set := s.t.policies.Load()
 	if k := &s.checker; k.set != set || string(name) != k.recent.Name {
@@ -87,8 +85,8 @@ func (s *shard) policy(name []byte) *Policy {
 	return s.checker.recent
 }
 
-// decidesAtOnce reports whether a check needs to know no more of a policy than its limits,
-// and is one take if that is one. (A leaky bucket by itself grants no part of a cost.)
+// decidesAtOnce reports whether the limits of the policy alone determine the check. A policy with one limit
+// then needs one take only. (A leaky bucket by itself grants no part of a cost.)
 func (p *Policy) decidesAtOnce(op *Op) bool {
 	if !p.simple || p.Reserved > 0 && !op.High {
 		return false
@@ -96,7 +94,7 @@ func (p *Policy) decidesAtOnce(op *Op) bool {
 	return !op.Partial || len(p.Limits) == 1 && p.Limits[0].Limit.Algorithm != LeakyBucket
 }
 
-// checkAtOnce is check for one simple policy: the common case.
+// checkAtOnce is check for one simple policy, the common case.
 func (s *shard) checkAtOnce(h uint64, p *Policy, op *Op, d *Decision) bool {
 	if untilNs, blocked := s.blockedUntil(h, op.Key, op); blocked {
 		*d = p.blocked(s.SpanMs(untilNs), 0)
@@ -111,7 +109,7 @@ func (s *shard) checkAtOnce(h uint64, p *Policy, op *Op, d *Decision) bool {
 	return s.checkAll(h, p, op, d)
 }
 
-// part makes the parts those of a simple policy, unless they are from the check before.
+// part sets the parts to the limits of a simple policy, unless the check before left them there.
 func (k *checker) part(s *shard, p *Policy) {
 	if k.parted == p {
 		return
@@ -124,12 +122,12 @@ func (k *checker) part(s *shard, p *Policy) {
 	k.parted = p
 }
 
-// clear forgets the parts of the check before.
+// clear removes the parts of the check before.
 func (k *checker) clear() {
 	k.parts, k.groups, k.parted, k.strikes = k.parts[:0], k.groups[:0], nil, false
 }
 
-// checkAll looks at the limits of a policy and takes from all of them.
+// checkAll previews all limits of a policy and takes from all of them if all fit.
 func (s *shard) checkAll(h uint64, p *Policy, op *Op, d *Decision) bool {
 	k := &s.checker
 	g := &k.groups[0]
@@ -147,7 +145,7 @@ func (s *shard) checkAll(h uint64, p *Policy, op *Op, d *Decision) bool {
 	return k.take(s, op, op.Cost, d)
 }
 
-// checkOne takes from the one limit that there is.
+// checkOne takes from the policy's only limit.
 func (s *shard) checkOne(h uint64, p *Policy, op *Op, d *Decision) bool {
 	x := &s.checker.parts[0]
 	x.setUp(op)
@@ -171,8 +169,8 @@ func (s *shard) checkOne(h uint64, p *Policy, op *Op, d *Decision) bool {
 	return changed
 }
 
-// resolve finds the policies and limiters of a check. When the answer is known
-// without them it gives it and returns false.
+// resolve finds the policies and limiters of a check. If a policy is unknown or a key is blocked, resolve fills
+// in the answer and returns false.
 func (k *checker) resolve(home *shard, h uint64, op *Op, d *Decision) bool {
 	k.clear()
 	var blocked *Policy
@@ -208,7 +206,7 @@ func (k *checker) resolve(home *shard, h uint64, op *Op, d *Decision) bool {
 
 // add adds the limits of a policy for a key with hash h.
 func (k *checker) add(s *shard, h uint64, p *Policy, pair int, key []byte, op *Op) {
-	s.flushForgotten() // of a change in the same atomic step
+	s.flushForgotten() // a policy change in the same atomic step may have left some
 	g := group{policy: p, from: len(k.parts)}
 	if !p.Disabled {
 		limits := p.limitsFor(key, s.NowNs)
@@ -228,7 +226,7 @@ func (k *checker) add(s *shard, h uint64, p *Policy, pair int, key []byte, op *O
 	k.groups = append(k.groups, g)
 }
 
-// next adds a part for a limit.
+// next appends a part for a limit.
 func (k *checker) next(s *shard, l *PolicyLimit) *part {
 	if len(k.parts) == cap(k.parts) {
 		k.parts = append(k.parts, part{})
@@ -237,13 +235,13 @@ func (k *checker) next(s *shard, l *PolicyLimit) *part {
 	}
 	x := &k.parts[len(k.parts)-1]
 	x.s, x.pair, x.limit, x.reserved, x.previewed, x.d.Locked = s, 0, 0, 0, false, 0
-	if x.of != l { // what is in a policy does not change
+	if x.of != l { // a policy in a set is immutable
 		x.of, x.op.Limit = l, l.Limit
 	}
 	return x
 }
 
-// setUp makes the part's take one of a check at this time.
+// setUp prepares the part's take for a check at the shard's time.
 func (x *part) setUp(op *Op) {
 	x.op.Partial, x.op.Dry, x.op.WaitNs, x.op.Calendar = false, false, 0, nil
 	if !op.Partial {
@@ -264,22 +262,22 @@ func (x *part) find(h uint64, p *Policy, key []byte) {
 	x.open()
 }
 
-// open opens the limiter. One of another algorithm, which the policy had before, is the
-// same as none.
+// open opens the part's limiter. It treats a limiter of another algorithm, which the policy had before, as
+// absent.
 func (x *part) open() {
 	x.s.Open(&x.c)
 	x.s.BringUp(&x.c)
 	x.c.Live = x.c.Live && x.c.Entry.Kind() == uint8(x.op.Limit.Algorithm)
 }
 
-// reservedOf is how many units of a limit are kept for high priority: the fraction,
-// rounded down, so that a limit of one unit is open to all.
+// reservedOf returns how many units of a limit are reserved for high priority. It rounds the fraction down, so
+// a limit of one unit is open to all checks.
 func reservedOf(p *Policy, l *Limit) int64 {
 	return arith.Mul(uint64(l.Max), uint64(p.Reserved)).Floor(1000)
 }
 
-// look looks at every limit and returns the units that may be taken from all, 1 to
-// the operation's cost, and whether they fit all that bind.
+// look evaluates every limit without changing it. It returns the units that may be taken from all limits, from
+// 1 to the operation's cost, and whether they fit every limit that binds.
 func (k *checker) look(op *Op) (cost int64, fits bool) {
 	if cost = op.Cost; op.Partial && cost > 0 {
 		cost = max(k.left(cost), 1)
@@ -292,7 +290,7 @@ func (k *checker) look(op *Op) (cost int64, fits bool) {
 			x := &k.parts[j]
 			if x.op.Limit.Algorithm.Previewable() {
 				x.fits = x.preview(cost)
-			} else { // what a shadow does not take has to be asked for the answer
+			} else { // a shadow that takes nothing still needs its numbers for the answer
 				x.fits = !g.policy.Shadow && x.surelyFits(cost) || x.ask(cost)
 			}
 			g.fits = g.fits && x.fits
@@ -302,7 +300,7 @@ func (k *checker) look(op *Op) (cost int64, fits bool) {
 	return cost, fits
 }
 
-// left is how many units, at most most, are left of every limit that binds.
+// left returns how many units all binding limits have left, at most most.
 func (k *checker) left(most int64) int64 {
 	for i := range k.groups {
 		for j := k.groups[i].from; j < k.groups[i].to && !k.groups[i].policy.Shadow; j++ {
@@ -315,7 +313,7 @@ func (k *checker) left(most int64) int64 {
 	return most
 }
 
-// preview is ask for a limit whose take can be computed beforehand.
+// preview is ask for a limit whose take can be computed in advance.
 func (x *part) preview(cost int64) bool {
 	if x.op.Cost = cost; cost > 0 {
 		x.op.Cost += x.reserved
@@ -326,8 +324,8 @@ func (x *part) preview(cost int64) bool {
 	return x.d.Allowed > 0
 }
 
-// surelyFits reports whether it is plain to see, without the work of a decision, that a
-// limit has the units. Most have: so a check costs little more than its takes.
+// surelyFits reports whether a cheap comparison shows that the limit has the units. Most limits have them, so a
+// check costs little more than its takes.
 func (x *part) surelyFits(cost int64) bool {
 	x.op.Cost = cost + x.reserved
 	return surelyFits(&x.s.Store, &x.c, &x.op)
@@ -336,8 +334,8 @@ func (x *part) surelyFits(cost int64) bool {
 // strikes reports whether the part counts failures.
 func (x *part) strikes() bool { return x.op.Limit.Algorithm == Strike }
 
-// ask looks at a limit: whether it has the units, and beside them what is kept. Of strikes
-// it asks whether a penalty runs, not what more of them would lead to.
+// ask reports whether a limit has the units beside the reserved units. For strikes it reports whether no
+// penalty runs; it does not evaluate further strikes.
 func (x *part) ask(cost int64) bool {
 	if x.strikes() {
 		cost = 0
@@ -351,14 +349,14 @@ func (x *part) ask(cost int64) bool {
 	return x.d.Allowed > 0
 }
 
-// take takes what was found to fit, from all limits or, without memory, from none.
+// take takes the units that look found to fit, from all limits. If memory is exhausted it takes from none.
 func (k *checker) take(s *shard, op *Op, cost int64, d *Decision) bool {
 	memory, changed := s.t.evictions(), false
 	for i := range k.groups {
 		g := &k.groups[i]
 		for j := g.from; j < g.to && g.fits; j++ {
 			x := &k.parts[j]
-			if memory != s.t.evictions() { // a limiter that was found may be gone
+			if memory != s.t.evictions() { // an eviction may have dropped a limiter
 				x.reopen()
 			}
 			x.op.Dry, x.op.Cost = op.Dry, cost
@@ -384,17 +382,17 @@ func (x *part) take() bool {
 	return x.s.take(&x.c, &x.op, &x.d)
 }
 
-// counts returns the part of the policy's tally that a shard counts in.
+// counts returns the part of the policy's tally that a shard updates.
 func (p *Policy) counts(s *shard) *tallyPart { return &p.tally[s.number%tallyParts] }
 
-// weighBlocked counts a check that an administrative block of a key denies.
+// weighBlocked counts a check that an administrative block denies, for Top.
 func (s *shard) weighBlocked(h uint64, key []byte, op *Op) {
 	if op.counts() {
 		s.heavy.Weigh(s.NowNs, h, key, op.Cost, Denied)
 	}
 }
 
-// prefetchCheck is fetch for the limiters that most keys have under a policy.
+// prefetchCheck prefetches the limiters of a policy for a key that has no override.
 func (s *shard) prefetchCheck(h uint64, policy []byte) {
 	if p := s.policy(policy); p != nil {
 		for limit := range p.Limits {

@@ -5,17 +5,17 @@ import (
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
-// longerWait compares two waits in milliseconds, of which -1 is the longest.
+// longerWait reports whether wait a is longer than wait b, in milliseconds. -1 is the longest wait.
 func longerWait(a, b int64) bool { return b >= 0 && (a < 0 || a > b) }
 
-// blocked is the answer about a key under an administrative block.
+// blocked returns the answer for a key under an administrative block.
 func (p *Policy) blocked(leftMs int64, pair int) Decision {
 	limit := p.reported(&p.Limits[0].Limit)
 	return Decision{RetryMs: leftMs, ResetMs: leftMs, Limit: limit, Pair: uint8(pair), Part: NoPart}
 }
 
-// reported is what decisions tell as the size of a limit: how much it holds, or where the
-// policy says so and the limit has a rate what that gives in ReportNs, at least 1.
+// reported returns the size of a limit as decisions report it. This is Limit.Max, or, if the policy has
+// ReportNs and the limit is a bucket, the units that its rate gives in ReportNs, at least 1.
 func (p *Policy) reported(l *Limit) int64 {
 	if p.ReportNs == 0 || !store.IsBucket(uint8(l.Algorithm)) {
 		return l.Max
@@ -23,15 +23,15 @@ func (p *Policy) reported(l *Limit) int64 {
 	return min(max(arith.Mul(uint64(l.Rate.Units), uint64(p.ReportNs)).Floor(l.Rate.PerNs), 1), MaxUnits)
 }
 
-// delay makes a denial by the policy say to wait at least what the policy wants.
+// delay raises the retry time of a denial to the policy's minimum.
 func (p *Policy) delay(d *Decision) {
 	if d.RetryMs >= 0 {
 		d.RetryMs = max(d.RetryMs, arith.NsToMs(p.RetryNs))
 	}
 }
 
-// deny answers for the limit with the longest wait, and reports whether strikes counted all
-// the same. The limits that denied are put in force, as those of plain decisions are: see adopt.
+// deny answers for the limit with the longest wait. It reports whether strikes were counted all the same. The
+// limits that denied are put in force as after a plain decision: see adopt.
 func (k *checker) deny(op *Op, d *Decision) (changed bool) {
 	changed = k.extend(op)
 	var binding *part
@@ -64,7 +64,7 @@ func (k *checker) deny(op *Op, d *Decision) (changed bool) {
 	return changed
 }
 
-// putInForce carries out a take that is denied.
+// putInForce carries out a take that is denied, so that its limit is in force from then on.
 func (x *part) putInForce(op *Op) {
 	if op.Dry || op.Cost == 0 || x.s.Looking || !adopts(&x.s.Store, &x.c, &x.op, &x.d) {
 		return
@@ -74,14 +74,14 @@ func (x *part) putInForce(op *Op) {
 	x.s.take(&x.c, &x.op, &again)
 }
 
-// answer gives the part's numbers, less what is kept.
+// answer fills in the part's numbers, without the reserved units.
 func (x *part) answer(d *Decision) {
 	*d = x.d
 	d.Pair, d.Part = x.pair, x.limit
 	d.Remaining = x.left()
 }
 
-// answer gives a part's numbers as its policy reports them. Groups are in the order of pairs.
+// answer fills in a part's numbers as its policy reports them. Groups are in the order of pairs.
 func (k *checker) answer(x *part, d *Decision) {
 	x.answer(d)
 	if p := k.groups[x.pair].policy; p.ReportNs > 0 {
@@ -89,11 +89,11 @@ func (k *checker) answer(x *part, d *Decision) {
 	}
 }
 
-// left is what a check like this one finds left of the limit.
+// left returns how many units of the limit remain for a check of the same priority.
 func (x *part) left() int64 { return max(x.d.Remaining-x.reserved, 0) }
 
-// admit answers for the limit with the least left, and makes the caller hold the
-// request as long as any limit wants; or for the strike that began the longest penalty.
+// admit answers for the limit with the fewest units left, and with the longest delay that any limit asks for.
+// If strikes began a penalty, it answers for the strike with the longest penalty instead.
 func (k *checker) admit(s *shard, op *Op, cost int64, d *Decision) {
 	x := k.penalty()
 	if x != nil {
@@ -120,7 +120,7 @@ func (k *checker) admit(s *shard, op *Op, cost int64, d *Decision) {
 	}
 }
 
-// penalty finds the strike that began the longest penalty of those that bind.
+// penalty finds the strike that began the longest penalty, among the policies that bind.
 func (k *checker) penalty() (binding *part) {
 	for i := range k.groups {
 		g := &k.groups[i]
@@ -146,7 +146,7 @@ func (k *checker) punished(g *group) (longest *part) {
 	return longest
 }
 
-// tell counts what became of a check for one of its policies.
+// tell counts the outcome of a check for one of its policies.
 func (k *checker) tell(g *group, s *shard, cost int64) {
 	c, x, v := g.policy.counts(s), &k.parts[g.from], Admitted
 	switch p := k.punished(g); {
@@ -160,8 +160,8 @@ func (k *checker) tell(g *group, s *shard, cost int64) {
 	x.s.heavy.Weigh(x.s.NowNs, x.c.Hash, x.c.Key, cost, v)
 }
 
-// tightest finds the limit with the least left, of those that bind or when there are none
-// of the shadows, and fills in its numbers.
+// tightest finds the limit with the fewest units left and fills in its numbers. It considers limits that bind,
+// and shadows only if no limit binds.
 func (k *checker) tightest(d *Decision) *part {
 	if x, holdMs := k.leastLeft(false); x != nil {
 		k.answer(x, d)
@@ -170,7 +170,7 @@ func (k *checker) tightest(d *Decision) *part {
 	}
 	if x, _ := k.leastLeft(true); x != nil {
 		k.answer(x, d)
-		d.RetryMs = 0 // a shadow holds nobody up
+		d.RetryMs = 0 // a shadow delays nobody
 		return x
 	}
 	*d = Decision{Remaining: MaxUnits, Limit: MaxUnits, Part: NoPart}
@@ -180,8 +180,8 @@ func (k *checker) tightest(d *Decision) *part {
 	return nil
 }
 
-// leastLeft finds the limit with the least left, of shadows or of the others, and the
-// longest that any of them wants the request held.
+// leastLeft finds the limit with the fewest units left, among shadows or among the others. It also returns the
+// longest delay that any of them asks for.
 func (k *checker) leastLeft(shadow bool) (x *part, holdMs int64) {
 	for i := range k.groups {
 		g := &k.groups[i]
@@ -195,7 +195,7 @@ func (k *checker) leastLeft(shadow bool) (x *part, holdMs int64) {
 	return x, holdMs
 }
 
-// undo gives back what was taken of the parts before one that there is no memory for.
+// undo gives back the units taken from the parts before the part for which memory was exhausted.
 func (k *checker) undo(group, part int, cost int64) {
 	for i := range k.groups[:group+1] {
 		g := &k.groups[i]
@@ -204,7 +204,7 @@ func (k *checker) undo(group, part int, cost int64) {
 			x.reopen()
 			if x.c.Live {
 				x.s.GiveBack(x.c.Entry, &x.op.Limit, min(cost, x.s.Refundable(x.c.Entry)))
-				if x.strikes() { // before it none ran
+				if x.strikes() { // no penalty ran before this check
 					store.SetStrikeBlocked(x.c.Entry.State(), 0)
 				}
 				x.s.Reduced(&x.c)
@@ -219,11 +219,11 @@ func (x *part) reopen() {
 	x.open()
 }
 
-// extends reports whether the part's limit counts checks that its penalty denies.
+// extends reports whether the part's limit counts checks that its own penalty denies.
 func (x *part) extends() bool { return x.strikes() && x.op.Limit.Strikes&Extend != 0 }
 
-// extend counts a check in the limits that deny it for a penalty and make it longer for that.
-// It reports whether there was one.
+// extend counts a denied check in the limits whose running penalty denies it and grows with each strike. It
+// reports whether it changed one.
 func (k *checker) extend(op *Op) (changed bool) {
 	if !k.strikes || op.Cost == 0 {
 		return false
@@ -235,7 +235,7 @@ func (k *checker) extend(op *Op) (changed bool) {
 			continue
 		}
 		if memory != x.s.t.evictions() {
-			if x.reopen(); !x.c.Live { // given up meanwhile: the check is denied for what it was
+			if x.reopen(); !x.c.Live { // evicted meanwhile: the check stays denied
 				continue
 			}
 		}
@@ -249,7 +249,7 @@ func (k *checker) extend(op *Op) (changed bool) {
 	return changed
 }
 
-// lockedOut returns the pairs of which this check's strikes began the last penalty, as bits.
+// lockedOut returns the pairs for which this check's strikes began the penalty of the last step, as bits.
 // Shadows lock nobody out.
 func (k *checker) lockedOut() (pairs uint16) {
 	for i := range k.groups {

@@ -5,7 +5,7 @@ import (
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
-// openLeases reads the leases of a live entry and forgets what has expired.
+// openLeases reads the leases of a live entry without those that have expired.
 func openLeases(s *store.Store, c *store.Cell) (set leases.Set) {
 	if !c.Live {
 		return leases.Set{}
@@ -20,7 +20,7 @@ func openLeases(s *store.Store, c *store.Cell) (set leases.Set) {
 	return set
 }
 
-// leaseEndNs is when a lease taken now ends; a ttl of zero means never.
+// leaseEndNs returns when a lease taken now ends. A ttl of zero means never.
 func leaseEndNs(s *store.Store, ttlNs int64) int64 {
 	if ttlNs == 0 {
 		return Never
@@ -65,7 +65,7 @@ func takeLease(s *store.Store, c *store.Cell, op *Op, d *Decision) bool {
 	return true
 }
 
-// leaseRetryMs is the time until enough leases have expired.
+// leaseRetryMs returns the time until enough leases have expired for the operation to fit.
 func leaseRetryMs(s *store.Store, set *leases.Set, op *Op) int64 {
 	if !op.canFit() {
 		return -1

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
-// increment carries out OpIncr, as Redis 8.8's INCREX: an increment that would leave the
-// bounds does nothing, or goes as far as the bound with Saturate.
+// increment carries out OpIncr with the semantics of Redis 8.8's INCREX. An increment that would leave the
+// bounds does nothing, or stops at the bound with Saturate.
 func increment(s *store.Store, c *store.Cell, op *Op, d *Decision) bool {
 	in := op.Incr
 	value, expiresNs := int64(0), Never
@@ -42,8 +42,7 @@ func increment(s *store.Store, c *store.Cell, op *Op, d *Decision) bool {
 	return true
 }
 
-// apply returns the value after the increment; false, and the value as it is, when
-// the increment is refused.
+// apply returns the value after the increment. If the increment is refused, it returns the old value and false.
 func (in *Incr) apply(value int64) (next int64, ok bool) {
 	next = value + in.By
 	wrapped := (in.By < 0) != (next < value)
@@ -61,7 +60,7 @@ func (in *Incr) apply(value int64) (next int64, ok bool) {
 	return next, true
 }
 
-// expiry is the counter's expiry after an increment that is applied.
+// expiry returns the counter's expiry after an increment that was applied.
 func (in *Incr) expiry(nowNs, expiresNs int64) int64 {
 	switch {
 	case in.Expire == ExpireNone:

@@ -2,11 +2,12 @@ package engine
 
 import "slices"
 
-// Decide carries out ops, each atomically and those on one key in order, and fills out,
-// which is at least as long. Operations on different keys happen at the same time, in
-// any order, and may interleave with those of other callers. Tables decide alike if
-// their stamps never go back: a shard takes a stamp that does as the latest it has
-// seen, and another table has other shards.
+// Decide carries out ops and fills out, which is at least as long. Each operation is atomic. Operations on one
+// key run in order. Operations on different keys run in any order and may interleave with operations of other
+// callers.
+//
+// Tables decide alike only if their stamps never go back. A shard replaces an earlier stamp by the latest stamp
+// it has seen, and another table has other shards.
 func (t *Table) Decide(at Stamp, ops []Op, out []Decision) {
 	var held lockCursor
 	defer held.leave()
@@ -29,8 +30,7 @@ func (t *Table) Decide(at Stamp, ops []Op, out []Decision) {
 	}
 }
 
-// narrow is how many operations, at most those of a shard batch, come before the first
-// that is wide.
+// narrow returns how many operations precede the first wide operation, at most the size of a shard batch.
 func (t *Table) narrow(ops []Op) int {
 	n := min(len(ops), batchOps)
 	for i := range n {
@@ -41,8 +41,8 @@ func (t *Table) narrow(ops []Op) int {
 	return n
 }
 
-// DecideAtomic carries out ops in order as one atomic step: no other operation is
-// seen between them, and all happen at the same instant.
+// DecideAtomic carries out ops in order as one atomic step. No caller sees a state between them, and all of
+// them happen at the same instant.
 func (t *Table) DecideAtomic(at Stamp, ops []Op, out []Decision) {
 	if t.high() {
 		t.reclaim(true)
@@ -55,7 +55,7 @@ func (t *Table) DecideAtomic(at Stamp, ops []Op, out []Decision) {
 	}
 	enter := (*shard).enter
 	if changesOnly(ops) {
-		enter = (*shard).arrive // nothing is looked for
+		enter = (*shard).arrive // policy changes look up no limiter
 	}
 	for _, i := range involved {
 		enter(&t.shards[i], at)
@@ -79,8 +79,8 @@ func (op *Op) wide() bool {
 	return op.Code == OpPolicy || len(op.Also) > 0 || op.Code >= OpReserve && op.Code != OpForgive
 }
 
-// involved lists the shards of operations, in ascending order: all callers lock in
-// that order, so none waits for another in a circle.
+// involved lists the shards of operations in ascending order. All callers lock in that order, so they cannot
+// deadlock.
 func (t *Table) involved(ops []Op, list []int) []int {
 	for i := range ops {
 		if ops[i].Code == OpPolicy || t.changesEverywhere(&ops[i]) {
@@ -101,7 +101,7 @@ func (t *Table) involved(ops []Op, list []int) []int {
 	return slices.Compact(list)
 }
 
-// decideBatch carries out up to roundOps operations that are not wide.
+// decideBatch carries out up to batchOps operations that are not wide.
 func (t *Table) decideBatch(held *lockCursor, at Stamp, ops []Op, out []Decision) {
 	var r shardBatch
 	r.sort(t, ops)

@@ -6,18 +6,18 @@ import (
 	"github.com/weir-project/weir/engine/internal/unitlog"
 )
 
-// Denials decides, against the table as it stands, which of ops would be denied
-// without changing anything, and answers those: denied[i] is true, out[i] is what
-// Decide would have answered, and the denial is counted. For all others denied[i] is
-// false and out[i] means nothing. It returns how many were denied. out and denied are
-// at least as long as ops.
+// Denials decides, against the current state of the table, which of ops would be denied without changing
+// anything, and answers those. For such an operation denied[i] is true, out[i] is what Decide would have
+// answered, and the denial is counted. For all others denied[i] is false and out[i] is undefined. Denials
+// returns how many it denied. out and denied are at least as long as ops.
 //
-// A replica that leads may answer these from what it has applied, with no entry in
-// the log. So nothing may be left behind that a later decision could see: not by an
-// operation (one with an ID, one that would put another limit in force, a strike that
-// counts is never answered here), nor by the stamp, which may be ahead of that of the
-// next Decide. An operation that has an earlier one on its key in the same call which
-// is not answered here is not answered either: it must come after it.
+// The leader of a cluster may answer these denials from applied state, without a log entry. So Denials leaves
+// nothing behind that a later decision could observe. It never answers an operation with an ID, an operation
+// that would put another limit in force, or a strike that counts. The stamp leaves no trace either: it may be
+// ahead of the stamp of the next Decide.
+//
+// Operations on one key keep their order. If Denials does not answer an operation, it does not answer later
+// operations on the same key in the same call.
 func (t *Table) Denials(at Stamp, ops []Op, out []Decision, denied []bool) (n int) {
 	l := denialLook{t: t, at: at}
 	defer l.cursor.leave()
@@ -38,13 +38,13 @@ type denialLook struct {
 	t            *Table
 	at           Stamp
 	cursor       lockCursor
-	waiting      keySet // of operations that are not answered
-	policiesWait bool   // behind a change of one
-	allWait      bool   // behind a change of what is blocked everywhere
+	waiting      keySet // the keys of operations that are not answered
+	policiesWait bool   // behind a change of a policy
+	allWait      bool   // behind a change of the blocks everywhere
 }
 
-// policyless is how many operations, at most those of a shard batch, come before the
-// first that knows of policies, or changes what is blocked everywhere.
+// policyless returns how many operations precede the first operation that uses policies or changes blocks
+// everywhere. It returns at most the size of a shard batch.
 func (t *Table) policyless(ops []Op) int {
 	n := min(len(ops), batchOps)
 	for i := range n {
@@ -55,7 +55,7 @@ func (t *Table) policyless(ops []Op) int {
 	return n
 }
 
-// decideBatch looks at plain operations in the order of their shards, like Table.decideBatch.
+// decideBatch evaluates plain operations in the order of their shards, like Table.decideBatch.
 func (l *denialLook) decideBatch(ops []Op, out []Decision, denied []bool) (n int) {
 	var r shardBatch
 	r.sort(l.t, ops)
@@ -73,10 +73,10 @@ func (l *denialLook) decideBatch(ops []Op, out []Decision, denied []bool) (n int
 	return n
 }
 
-// plain answers an operation if it is denied without a trace. The shard is looked at.
+// plain answers an operation if it is denied and leaves no trace. The caller has called look on the shard.
 func (l *denialLook) plain(s *shard, h uint64, op *Op, d *Decision) bool {
 	home := h
-	if Reserved(op.Key) { // a check on its key must come after
+	if Reserved(op.Key) { // a check on its key must wait for this operation
 		home = l.t.hashKey(routingKey(op.Key))
 	}
 	c := store.Cell{Hash: h, Key: op.Key}
@@ -89,27 +89,28 @@ func (l *denialLook) plain(s *shard, h uint64, op *Op, d *Decision) bool {
 	return true
 }
 
-// check is plain for an operation that knows of policies.
+// check is plain for an operation that uses policies.
 func (l *denialLook) check(op *Op, d *Decision) bool {
 	if !l.allWait && !l.policiesWait && l.t.deniesCheck(l.at, op, d, &l.cursor, &l.waiting) {
 		return true
 	}
 	l.t.await(&l.waiting, op)
-	// A hold is settled on keys that are not known here.
+	// OpCommit and OpCancel act on keys that are not known here, so all later checks wait.
 	l.allWait = l.allWait || l.t.changesEverywhere(op)
 	l.policiesWait = l.policiesWait || op.Code != OpCheck && op.Code != OpReserve && op.Code != OpForgive
 	return false
 }
 
-// mayBeDenial reports whether an operation can be denied and leave no trace.
+// mayBeDenial reports whether an operation can be denied without leaving a trace.
 func (op *Op) mayBeDenial() bool {
 	return (op.Code == OpTake || op.Code == OpCheck) && op.counts() && len(op.ID) == 0
 }
 
-// keySet is a set of keys by their hashes; it may also have keys that were not added.
+// keySet is a set of keys by their hashes. It may report keys that were not added.
 type keySet [64]uint64
 
-// bit takes bits of a hash which choose neither shard nor segment of small tables.
+// bit returns the bit of a hash. It uses bits of the hash that choose neither the shard nor the segment of a
+// small table.
 func (k *keySet) bit(h uint64) (word *uint64, bit uint64) {
 	return &k[h>>26%64], 1 << (h >> 20 % 64)
 }
@@ -124,7 +125,7 @@ func (k *keySet) has(h uint64) bool {
 	return *word&bit != 0
 }
 
-// denies reports whether a shard that is looked at denies a take and stays as it is.
+// denies reports whether the shard denies a take and stays as it is. The caller has called look on the shard.
 func (s *shard) denies(c *store.Cell, op *Op, d *Decision) bool {
 	s.Open(c)
 	if c.Live && c.Entry.Kind() != uint8(op.Limit.Algorithm) {
@@ -148,8 +149,8 @@ func (s *shard) denies(c *store.Cell, op *Op, d *Decision) bool {
 	return d.Status == OK && d.Allowed == 0 && !adopts(&s.Store, c, op, d)
 }
 
-// surelyFits reports whether a take is surely not a denial without trace, at little cost;
-// false leaves it open.
+// surelyFits reports whether a cheap comparison shows that a take is not a denial without trace. False means
+// that the comparison does not decide it.
 func surelyFits(s *store.Store, c *store.Cell, op *Op) bool {
 	left := op.Limit.Max - op.want()
 	if !c.Live {
@@ -176,8 +177,8 @@ func surelyFits(s *store.Store, c *store.Cell, op *Op) bool {
 	return false
 }
 
-// forgetsFirst reports whether a decision would first forget a good part of a log. That is
-// left to it: a look would go through the whole part again each time.
+// forgetsFirst reports whether a decision would first drop a large part of a log. Denials leaves such a
+// decision to Decide, because a look would walk over that part again each time.
 func forgetsFirst(s *store.Store, c *store.Cell) bool {
 	if !c.Live || c.Entry.Kind() != uint8(SlidingLog) && c.Entry.Kind() != uint8(Strike) {
 		return false
@@ -186,8 +187,7 @@ func forgetsFirst(s *store.Store, c *store.Cell) bool {
 	return log.Stale(&s.Slab, s.NowNs-s.Limits.At(c.Entry.Limit()).WindowNs)
 }
 
-// await notes that an operation on policies has not been answered: those on its keys
-// must come after it.
+// await records that an operation on policies was not answered. Later operations on its keys must wait for it.
 func (t *Table) await(waiting *keySet, op *Op) {
 	for i := 0; ; i++ {
 		pair, more := op.pair(i)
@@ -198,8 +198,7 @@ func (t *Table) await(waiting *keySet, op *Op) {
 	}
 }
 
-// awaited reports whether a check must come after an operation that has not been
-// answered.
+// awaited reports whether a check must wait for an operation that was not answered.
 func (t *Table) awaited(waiting *keySet, op *Op) bool {
 	for i := 0; ; i++ {
 		pair, more := op.pair(i)
@@ -212,7 +211,7 @@ func (t *Table) awaited(waiting *keySet, op *Op) bool {
 	}
 }
 
-// deniesCheck is the part of Denials that concerns a check.
+// deniesCheck answers a check for Denials. It reports whether the check is denied without a trace.
 func (t *Table) deniesCheck(at Stamp, op *Op, d *Decision, held *lockCursor, waiting *keySet) bool {
 	if !op.mayBeDenial() || t.awaited(waiting, op) {
 		return false
@@ -242,8 +241,7 @@ func (t *Table) deniesCheck(at Stamp, op *Op, d *Decision, held *lockCursor, wai
 	return s.checkDenied(h, op, d)
 }
 
-// checkDenied answers a check, of which the shards are looked at, if it is denied
-// and leaves no trace.
+// checkDenied answers a check if it is denied and leaves no trace. The caller has called look on its shards.
 func (s *shard) checkDenied(h uint64, op *Op, d *Decision) bool {
 	k := &s.checker
 	*d = Decision{}

@@ -35,7 +35,7 @@ func (s *shard) do(h uint64, op *Op, d *Decision) {
 	}
 }
 
-// openToken finds what is remembered of the operation's ID.
+// openToken finds the answer that is remembered for the operation's ID.
 func (s *shard) openToken(c *store.Cell, op *Op) {
 	name := append(s.scratch[:0], byte(len(op.Key)), byte(len(op.Key)>>8))
 	name = append(append(name, op.Key...), op.ID...)
@@ -43,15 +43,15 @@ func (s *shard) openToken(c *store.Cell, op *Op) {
 	s.Open(c)
 }
 
-// remember keeps the answer to an operation for its ID, whatever it is. A copy of the
-// request may still be on its way, from a try that its client has given up: it must
-// not take what a later try was denied, nor give back what was found to be gone.
+// remember stores the answer to an operation for its ID, whatever the answer is. A copy of the request may
+// still be in transit from an attempt that the client gave up. The copy must not take units that a later
+// attempt was denied, nor give back units that were found to be gone.
 func (s *shard) remember(op *Op, d *Decision) {
 	var c store.Cell
 	s.openToken(&c, op)
 	if !s.Ensure(&c, store.KindToken, store.TokenLen) {
-		// The entry took the room there was. The operation counts, and a repetition
-		// would count again: too much, which is the safe side for all but a refund.
+		// The new entry used the last free memory. The operation counts, and a repetition would count again. Counting
+		// too much is the safe side for all operations except a refund.
 		return
 	}
 	answer := d.pack()
@@ -102,7 +102,7 @@ func (n *decided) count(a Algorithm, admitted bool) {
 	}
 }
 
-// tokenLen is the size of the token the operation adds.
+// tokenLen returns the size of the token that the operation adds.
 func (op *Op) tokenLen() int { return store.EntryLen(2+len(op.Key)+len(op.ID), store.TokenLen) }
 
 // take decides under the operation's limit.
@@ -120,8 +120,8 @@ func (s *shard) take(c *store.Cell, op *Op, d *Decision) bool {
 	panic("engine: decision without an algorithm")
 }
 
-// evaluate decides under the operation's limit and returns what it leaves behind if admitted
-// or, under another limit than before, denied.
+// evaluate decides under the operation's limit without changing the table. It returns the state that the
+// operation leaves behind if it is admitted, or if it is denied under another limit than before.
 func evaluate(s *store.Store, c *store.Cell, op *Op, d *Decision) outcome {
 	switch op.Limit.Algorithm {
 	case FixedWindow:
@@ -132,10 +132,10 @@ func evaluate(s *store.Store, c *store.Cell, op *Op, d *Decision) outcome {
 	return evaluateBucket(s, c, op, d)
 }
 
-// A decision is remembered in five numbers. The limit, at most MaxUnits, leaves room for Pair
-// and Part, and for a sign: then it is the status, and all but Pair is zero.
+// A remembered decision has five numbers. The limit is at most MaxUnits, so the bits above it hold Pair and
+// Part. If its sign bit is set, it holds the status, and all fields except Pair are zero.
 
-// pack makes a decision an answer to remember.
+// pack encodes a decision as the answer that is remembered.
 func (d *Decision) pack() store.Answer {
 	limit := d.Limit | int64(d.Pair)<<store.LimitBits | int64(d.Part)<<(store.LimitBits+4)
 	if d.Status != OK {
@@ -144,7 +144,7 @@ func (d *Decision) pack() store.Answer {
 	return store.Answer{d.Allowed, d.Remaining, d.RetryMs, d.ResetMs, limit}
 }
 
-// unpack returns the decision that was remembered.
+// unpack decodes a remembered answer.
 func unpack(a *store.Answer) (d Decision) {
 	d = Decision{
 		Allowed: a[0], Remaining: a[1], RetryMs: a[2], ResetMs: a[3], Limit: a[4] & (1<<store.LimitBits - 1),

@@ -28,7 +28,7 @@ func evaluateFixed(s *store.Store, c *store.Cell, op *Op, d *Decision) outcome {
 	return outcome{uint64(w.EndNs), uint64(w.Used), 0}
 }
 
-// windowEnd is where the window that begins or runs now ends.
+// windowEnd returns when the window that begins or runs now ends.
 func windowEnd(s *store.Store, op *Op) int64 {
 	wallNs := s.NowNs + s.OffsetNs
 	switch op.Limit.Mode {
@@ -43,12 +43,12 @@ func windowEnd(s *store.Store, op *Op) int64 {
 	if wallNs >= endNs {
 		endNs = op.Calendar.NextEndNs
 	}
-	// A boundary may come late, never early: a window that seems to be over when it
-	// begins (its request was on the way for longer than a window) lasts a moment.
+	// A boundary may come late, never early. If a request took longer than a window to arrive, its window seems
+	// over when it begins; it then lasts one nanosecond.
 	return max(endNs-s.OffsetNs, s.NowNs+1)
 }
 
-// alignedStart is where the window around now begins, in limiter time.
+// alignedStart returns when the window around now begins, in limiter time.
 func alignedStart(s *store.Store, windowNs int64) int64 {
 	into := (s.NowNs + s.OffsetNs) % windowNs
 	if into < 0 {
@@ -57,9 +57,9 @@ func alignedStart(s *store.Store, windowNs int64) int64 {
 	return s.NowNs - into
 }
 
-// carryWindow returns what a running window means under the operation's limit.
-// The same kind and length keep its end; another keeps the count and gets a new
-// end, and a window that follows the first request keeps its start.
+// carryWindow converts a running window to the operation's limit. A window of the same kind and length keeps
+// its end. A window of another kind or length keeps its count and gets a new end. A window that begins with the
+// first request keeps its start.
 func carryWindow(s *store.Store, op *Op, old *Limit, w store.FixedWindow) store.FixedWindow {
 	l := &op.Limit
 	switch {

@@ -5,30 +5,30 @@ import (
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
-// The usage of a policy is spread over all shards. A change of the policy that removed it
-// from all of them would block every decision for as long as a walk over the table takes.
-// The change only notes in each shard, whose lock it holds, what is forgotten. A shard
-// removes it before it does anything else, so its decisions cannot tell the difference.
+// The usage of a policy is spread over all shards. Removing it within the policy change would block every
+// decision for as long as a walk over the table takes. The change holds the locks of all shards, and only
+// records in each shard which usage is forgotten. A shard removes that usage before any other access, so its
+// decisions do not depend on the delay.
 
-// forgottenUsage is usage that is to be forgotten: of a policy, from one of its limits on.
+// forgottenUsage names usage that must be removed: that of a policy, from one of its limits on.
 type forgottenUsage struct {
 	policy string
 	limit  int
 }
 
-// maxForgotten bounds what a shard that nobody uses has yet to forget. One walk forgets all
-// of it; each limiter is compared with each.
+// maxForgotten bounds the pending removals of a shard that no operation uses. One walk removes all of them, and
+// compares each limiter with each pending removal.
 const maxForgotten = 16
 
-// flushForgotten removes the usage that was noted as forgotten. Every function that looks for
-// limiters in a shard calls it first.
+// flushForgotten removes the usage that was recorded as forgotten. Every function that looks up limiters in a
+// shard calls it first.
 func (s *shard) flushForgotten() {
 	if len(s.forgotten) > 0 {
 		s.forgetUsage()
 	}
 }
 
-// forgetUsage walks over the shard and removes what is forgotten.
+// forgetUsage walks over the shard and removes the forgotten usage.
 func (s *shard) forgetUsage() {
 	var found []arena.Ref
 	for g := range s.Index.Segments() {

@@ -8,20 +8,19 @@ import (
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
-// A hold takes units before the true cost of a request is known (OpReserve), and is
-// settled once it is (OpCommit) or called off (OpCancel). It consists of a record under
-// its id (this file) and of an allocation in every limiter that it took from (package store).
+// A hold takes units before the true cost of a request is known (OpReserve). OpCommit completes it with the
+// true cost, or OpCancel cancels it. A hold consists of a record under its id (this file) and of an
+// allocation in every limiter that it took from (package store).
 //
 //	none ── OpReserve ─▶ held ─┬─ OpCommit ─▶ settled ───┐
 //	                           ├─ OpCancel ─▶ cancelled ─┼─ IDLifetime ─▶ none
 //	                           └─ its end ──▶ ended ─────┘
 //
-// Allocations end by themselves: nothing has to be done for a hold at its end. One that has
-// ended or was cancelled has given everything back. An OpCommit that comes then all the
-// same takes its units anew and settles the hold: they were used, and a limit that did not
-// count them would have let through too much.
+// Allocations expire by themselves, so the end of a hold needs no action. A hold that has ended or was
+// cancelled has given everything back. A later OpCommit takes its units again and completes the hold: the
+// units were used, and a limit that did not count them would have admitted too much.
 
-// HoldBytes is what the policies and keys of an OpReserve take of MaxHoldBytes.
+// HoldBytes returns how many bytes of MaxHoldBytes the policies and keys of an OpReserve need.
 func (op *Op) HoldBytes() (n int) {
 	for i := 0; ; i++ {
 		pair, more := op.pair(i)
@@ -32,7 +31,7 @@ func (op *Op) HoldBytes() (n int) {
 	}
 }
 
-// sameHold reports whether the hold was made on the terms of an OpReserve.
+// sameHold reports whether an OpReserve has the terms under which the hold was made.
 func sameHold(x *store.Hold, op *Op) bool {
 	if x.Units != op.Cost || x.TTLNs != op.TTLNs || x.High != op.High || len(x.Pairs) != 1+len(op.Also) {
 		return false
@@ -46,7 +45,7 @@ func sameHold(x *store.Hold, op *Op) bool {
 	return true
 }
 
-// openHold finds the record of a hold, in the shard of its id.
+// openHold finds the record of a hold in the shard of its id.
 func (t *Table) openHold(id []byte) (s *shard, c store.Cell) {
 	h, s := t.find(id)
 	c = store.Cell{Hash: h, Key: id, Space: store.Holds}
@@ -54,8 +53,8 @@ func (t *Table) openHold(id []byte) (s *shard, c store.Cell) {
 	return s, c
 }
 
-// commit carries out an OpCommit. Less than was held is given back as far as it is
-// still there; more is taken even where there is no room for it.
+// commit carries out an OpCommit. If the true cost is less than the hold, it gives back the difference, as far
+// as the units still count. If the true cost is more, it takes the rest even if the limits do not have it.
 func (s *shard) commit(op *Op, d *Decision) bool {
 	_, c := s.t.openHold(op.Key)
 	if !c.Live {
@@ -96,7 +95,7 @@ func (s *shard) cancel(op *Op, d *Decision) bool {
 	return true
 }
 
-// storeHold keeps what became of a hold, for whoever asks again.
+// storeHold records the outcome of a hold, for repeated requests.
 func (s *shard) storeHold(c *store.Cell, x *store.Hold) {
 	x.ForgetNs = arith.AddNs(s.NowNs, s.t.opts.IDLifetimeNs)
 	x.Write(c.Entry.State())
@@ -113,7 +112,7 @@ func (t *Table) releaseHold(id []byte, x *store.Hold, units int64) {
 			}
 			name := append([]byte(cellPrefix(string(p.Policy), limit)), p.Key...)
 			h, s := t.find(name)
-			s.flushForgotten() // of a change in the same atomic step
+			s.flushForgotten() // a policy change in the same atomic step may have left some
 			c := store.Cell{Hash: h, Key: name}
 			s.Open(&c)
 			s.BringUp(&c)
@@ -122,8 +121,8 @@ func (t *Table) releaseHold(id []byte, x *store.Hold, units int64) {
 	}
 }
 
-// charge takes units from all limits in force for a hold, whether they have them or
-// not, and returns the least that is left of one; -1 when its policies are gone.
+// charge takes units for a hold from all limits in force, whether they have them or not. It returns the fewest
+// units left of any limit, or -1 if all policies are gone.
 func (k *checker) charge(s *shard, x *store.Hold, units int64) (left int64) {
 	k.clear()
 	look := Op{High: x.High}
@@ -153,8 +152,8 @@ func (k *checker) charge(s *shard, x *store.Hold, units int64) (left int64) {
 	return d.Remaining
 }
 
-// reserve carries out an OpReserve: a check whose take can be settled. A denial leaves
-// nothing behind, so the id may be used again.
+// reserve carries out an OpReserve: a check whose units can be committed or cancelled later. A denial leaves
+// nothing behind, so its id may be used again.
 func (s *shard) reserve(h uint64, op *Op, d *Decision) bool {
 	if op.Dry {
 		return s.check(h, op, d)
@@ -173,7 +172,7 @@ func (s *shard) reserve(h uint64, op *Op, d *Decision) bool {
 		return false
 	}
 	if slices.ContainsFunc(k.parts, func(x part) bool { return x.strikes() }) {
-		d.Status = NotRefundable // what failed has failed
+		d.Status = NotRefundable // a failed attempt cannot be taken back
 		return false
 	}
 	if _, fits := k.look(op); !fits {
@@ -187,7 +186,7 @@ func (s *shard) reserve(h uint64, op *Op, d *Decision) bool {
 	return k.hold(s, op, d, home, &c)
 }
 
-// full reports whether a limit has as many allocations as it may have.
+// full reports whether a limit has its maximum number of allocations.
 func (k *checker) full() bool {
 	return slices.ContainsFunc(k.parts, func(x part) bool {
 		claims := x.s.OpenAllocations(&x.c)
@@ -195,7 +194,7 @@ func (k *checker) full() bool {
 	})
 }
 
-// hold takes what was found to fit, and notes it under the id and in the limiters.
+// hold takes the units that look found to fit, and records them under the id and in the limiters.
 func (k *checker) hold(s *shard, op *Op, d *Decision, home *shard, c *store.Cell) bool {
 	x := store.Hold{EndsNs: arith.AddNs(s.NowNs, op.TTLNs), Units: op.Cost, TTLNs: op.TTLNs, High: op.High}
 	x.ForgetNs = arith.AddNs(x.EndsNs, s.t.opts.IDLifetimeNs)
@@ -223,17 +222,17 @@ func (k *checker) hold(s *shard, op *Op, d *Decision, home *shard, c *store.Cell
 	}
 	x.Answer = d.pack()
 	k.allocate(op, &x)
-	x.Write(c.Entry.State()) // the answer, and what was taken
+	x.Write(c.Entry.State()) // now with the answer, and the limits taken from
 	return true
 }
 
-// allocate notes what a hold took in the limiters, and in the hold which they are.
+// allocate records the units of a hold in its limiters, and the limiters in the hold.
 func (k *checker) allocate(op *Op, x *store.Hold) {
 	for i := range k.groups {
 		g := &k.groups[i]
 		for j := g.from; j < g.to && g.fits; j++ {
 			p := &k.parts[j]
-			p.reopen() // which voids the allocations on another limit
+			p.reopen() // allocations under another limit become void
 			p.s.AddAllocation(&p.c, op.ID, op.Cost, x.EndsNs)
 			x.Pairs[p.pair].Took |= 1 << p.limit
 		}

@@ -16,38 +16,37 @@ import (
 	"github.com/weir-project/weir/engine/internal/unitlog"
 )
 
-// Info describes one key for people: RL.INSPECT, TTL, TYPE.
+// Info describes one key to an operator: RL.INSPECT, TTL, TYPE.
 type Info struct {
 	Algorithm Algorithm // NoAlgorithm: the key is only blocked
 	Limit     Limit     // the limit last used
-	// Used is what counts against the limit now, in units, rounded up: missing
-	// tokens, queued units, units in the window, units held, strikes. For a Counter
-	// its value.
+	// Used is how many units count against the limit now, rounded up: missing tokens, queued units, units in the
+	// window, units of leases, or strikes. For a Counter it is the value.
 	Used      int64
 	Remaining int64 // as a decision would report it
-	IdleInMs  int64 // until the limiter is idle (rounded up), -1: never by itself
-	// Blocked says whether an administrative block is in force; BlockedMs is what is
-	// left of it (-1: no end) and Reason its text.
+	IdleInMs  int64 // until the limiter is idle, rounded up; -1: it does not become idle by itself
+	// Blocked reports whether an administrative block is in force. BlockedMs is its remaining time, -1 for no end,
+	// and Reason its text.
 	Blocked   bool
 	BlockedMs int64
 	Reason    string
-	BlockedBy string // the key of the block: another than this one if it holds everywhere
-	// Everywhere: the block of this key holds everywhere.
+	BlockedBy string // the key of the block; a block everywhere may have another key
+	// Everywhere reports whether the block of this key is a block everywhere.
 	Everywhere bool
-	// PenaltyMs is what is left of a strike penalty.
+	// PenaltyMs is the remaining time of a strike penalty.
 	PenaltyMs int64
 	Holders   int // leases, or holds on the limit of a policy
-	// Hash is what a Scripted limiter keeps, if its script keeps a hash; else it is empty.
+	// Hash is the hash that a Scripted limiter keeps, or empty if its script keeps no hash.
 	Hash HashFields
-	// Tokens tells what a TokenBucket held at AtMs (the wall clock, in Unix milliseconds), with
-	// its fraction, in decimal: "14.5". It is exact up to nine decimals and rounded down there; a
-	// bucket in debt holds less than none.
+	// Tokens is the content of a TokenBucket at AtMs (wall clock, Unix milliseconds), as a decimal with its
+	// fraction: "14.5". It is exact to nine decimals and rounded down after them. A bucket in debt has a negative
+	// content.
 	Tokens string
 	AtMs   int64
-	Bytes  int // memory the entry takes, index included
+	Bytes  int // the memory of the entry, index included
 }
 
-// tokensText writes what a bucket holds that lacks so many tokens, in grains.
+// tokensText formats the content of a bucket that lacks the given number of tokens, in grains.
 func tokensText(l *Limit, missing arith.Uint128) string {
 	full, grain := l.Rate.Grains(l.Max), uint64(l.Rate.PerNs)
 	held, sign := full.SubFloor(missing), ""
@@ -71,26 +70,26 @@ func tokensText(l *Limit, missing arith.Uint128) string {
 	return text + "." + strings.TrimRight(digits, "0")
 }
 
-// Stats is what a table says about itself.
+// Stats are the counters of a table.
 type Stats struct {
 	Keys           int64 // limiters and blocks that are not idle
 	KeysBy         [rule.NumAlgorithms]int64
 	MemoryBytes    int64 // pages, index, limits
 	MaxMemoryBytes int64 // 0: no bound
 	Expired        int64 // idle entries collected
-	Evicted        int64 // entries given up for room
+	Evicted        int64 // entries dropped for memory before they were idle
 	ForgivenUnits  int64 // units in use that evictions forgot
 	Admitted       [rule.NumAlgorithms]int64
 	Denied         [rule.NumAlgorithms]int64
-	Strikes        int64 // that were counted; of limits with Attempts the attempts
-	Successes      int64 // of these attempts, those that succeeded
+	Strikes        int64 // strikes that counted; for limits with Attempts, all attempts
+	Successes      int64 // attempts that succeeded
 	Delays         int64 // strikes that were admitted with a delay
-	Penalties      int64 // that strikes began
-	Lockouts       int64 // of them those of the last threshold
+	Penalties      int64 // penalties that strikes began
+	Lockouts       int64 // penalties of the last threshold
 }
 
-// Inspect describes key, or reports false when it is idle and not blocked by itself. A block
-// everywhere on another key is told of all the same.
+// Inspect describes a key. It returns false if the key is idle and has no block of its own, but still reports a
+// block everywhere on another key.
 func (t *Table) Inspect(at Stamp, key []byte) (Info, bool) {
 	h, s := t.find(key)
 	s.mu.Lock()
@@ -165,12 +164,12 @@ func (s *shard) describe(c *store.Cell, info *Info) {
 	info.Remaining, info.IdleInMs = d.Remaining, d.ResetMs
 }
 
-// Top returns up to n keys with the most units admitted or denied of late, the
-// heaviest first. Limiters of policies stand there by their own names: a check counts
-// once for each of its policies under the first limit when it is admitted, and under
-// the limit that binds when it is denied. A key that is blocked counts by itself.
+// Top returns up to n keys with the most units admitted or denied lately, the heaviest first. Limiters of
+// policies are listed by their own names. An admitted check counts once for each of its policies, under the
+// first limit. A denied check counts under the limit that binds. A blocked key counts under the key itself.
 //
-// It is a look, and what this table has decided itself: nothing of it is stored.
+// Top reports the decisions of this table only, and its counts are not stored. It is a look and leaves no
+// trace.
 func (t *Table) Top(at Stamp, v Verdict, n int) []Heavy {
 	var all []Heavy
 	for i := range t.shards {
@@ -189,15 +188,15 @@ func (s *shard) appendTop(all []Heavy, at Stamp, v Verdict) []Heavy {
 	return s.heavy.AppendTo(all, s.NowNs, v)
 }
 
-// cursorBits is the size of a scan cursor: the leading bits of the hash of the key
-// to go on with. JavaScript's numbers hold it.
+// cursorBits is the size of a scan cursor: the leading bits of the hash of the next key. A JavaScript number
+// can represent it.
 const cursorBits = 48
 
-// Scan calls visit with keys that are not idle, from cursor 0 on, for at least
-// count keys if there are as many, and returns the cursor to go on with; 0 when
-// the table is through. A key present from first to last call is visited at least
-// once. key is only valid during the call, which must not use the table. A cursor
-// is a place among the hashes, so it stays good while the table grows; it means
+// Scan calls visit with keys that are not idle. A scan starts at cursor 0. One call visits at least count keys,
+// if there are as many, and returns the next cursor, or 0 at the end of the table.
+//
+// A key that exists throughout the scan is visited at least once. key is valid only during visit, which must
+// not use the table. A cursor is a position among the hashes, so it stays valid while the table grows. It means
 // nothing to another table.
 func (t *Table) Scan(at Stamp, cursor uint64, count int, visit func(key []byte, a Algorithm)) uint64 {
 	full := cursor << (64 - cursorBits)
@@ -209,7 +208,7 @@ func (t *Table) Scan(at Stamp, cursor uint64, count int, visit func(key []byte, 
 	}
 }
 
-// visitSegment visits the keys of a segment and returns how many they were.
+// visitSegment visits the keys of a segment and returns how many it visited.
 func (s *shard) visitSegment(g *store.Segment, visit func(key []byte, a Algorithm)) (n int) {
 	g.Each(func(r arena.Ref) {
 		e, live := s.View(r)
@@ -230,12 +229,11 @@ func (s *shard) liveLimiter(key []byte) bool {
 	return c.Live
 }
 
-// RandomKey returns a copy of some key that is not idle, or nil. pick is a random
-// number.
+// RandomKey returns a copy of a random key that is not idle, or nil. pick is a random number.
 func (t *Table) RandomKey(at Stamp, pick uint64) (key []byte) {
 	seen := uint64(0)
 	visit := func(k []byte, _ Algorithm) {
-		// Reservoir sampling over the segments looked at.
+		// Reservoir sampling over the visited segments.
 		if seen++; pick%seen == 0 {
 			key = append(key[:0], k...)
 		}
@@ -248,8 +246,8 @@ func (t *Table) RandomKey(at Stamp, pick uint64) (key []byte) {
 	return key
 }
 
-// Explain answers operations that are all Dry as Decide would, each by itself. The stamp may
-// be later than the last decision's. Explain leaves no trace; see look.
+// Explain answers operations that are all Dry as Decide would, each by itself. The stamp may be later than that
+// of the last decision. Explain leaves no trace; see look.
 func (t *Table) Explain(at Stamp, ops []Op, out []Decision) {
 	var few [2 * MaxPairs]int
 	for i := range ops {
@@ -274,8 +272,8 @@ func (t *Table) explain(at Stamp, op *Op, d *Decision, involved []int) {
 	s.do(h, op, d)
 }
 
-// ValueGrows reports whether an operation on strings may take memory: for a new entry, or for
-// more bytes than the key has. Of TextAppend it does not know, so that may.
+// ValueGrows reports whether an operation on strings may need memory: for a new entry, or for a longer value
+// than the key has. It returns true for TextAppend, whose new length it does not compute.
 func (t *Table) ValueGrows(at Stamp, op *Op) bool {
 	h, s := t.find(op.Key)
 	s.mu.Lock()
@@ -284,7 +282,7 @@ func (t *Table) ValueGrows(at Stamp, op *Op) bool {
 	c := store.Cell{Hash: h, Key: op.Key}
 	s.Open(&c)
 	if !c.Live || c.Entry.Kind() != uint8(Scripted) {
-		return !c.Live // of another kind it is refused
+		return !c.Live // an entry of another kind makes Decide refuse the operation
 	}
 	has := script.ValueLen(c.Entry.State())
 	switch texts := op.Script.ID.TextsOf(); {
@@ -297,8 +295,8 @@ func (t *Table) ValueGrows(at Stamp, op *Op) bool {
 	}
 }
 
-// CheckGrows reports whether a check may take memory: for the limiter of one of its
-// limits that is idle now, or for a log that becomes longer.
+// CheckGrows reports whether a check may need memory: for the limiter of a limit that is idle now, or for a log
+// that grows.
 func (t *Table) CheckGrows(at Stamp, op *Op) bool {
 	set := t.policies.Load()
 	for i := 0; ; i++ {
@@ -320,8 +318,8 @@ func (t *Table) CheckGrows(at Stamp, op *Op) bool {
 	}
 }
 
-// lookSegment calls visit with the shard and the segment of a full hash, locked at
-// the stamp, and returns the first hash behind the segment; 0 when there is none.
+// lookSegment calls visit with the shard and the segment of a full hash, locked at the stamp. It returns the
+// first hash after the segment, or 0 after the last segment.
 func (t *Table) lookSegment(at Stamp, full uint64, visit func(*shard, *store.Segment)) (next uint64) {
 	s := t.shardOf(full)
 	s.mu.Lock()

@@ -5,10 +5,10 @@ import (
 	"github.com/weir-project/weir/engine/internal/rule"
 )
 
-// Never stands for an instant that does not come.
+// Never is the instant that never comes.
 const Never = arith.Never
 
-// The vocabulary of limits. Package rule says what each of them is.
+// The types of limits. Package rule documents each of them.
 type (
 	Algorithm  = rule.Algorithm
 	Rate       = rule.Rate
@@ -64,7 +64,7 @@ const (
 	MaxPolicyLen = rule.MaxPolicyLen
 )
 
-// What ParseRate and ParseDuration refuse.
+// The errors of ParseRate and ParseDuration.
 var (
 	ErrRate     = rule.ErrRate
 	ErrRateFast = rule.ErrRateFast
@@ -73,7 +73,7 @@ var (
 	ErrTooLong  = rule.ErrTooLong
 )
 
-// MakeSteps packs 1..MaxSteps steps that ascend strictly by threshold.
+// MakeSteps packs 1..MaxSteps steps. Their thresholds ascend strictly.
 func MakeSteps(steps []Step) Steps { return rule.MakeSteps(steps) }
 
 // ParseRate reads a rate such as 10, 5/m or 1/6s, exactly.
@@ -82,5 +82,5 @@ func ParseRate(b []byte) (Rate, error) { return rule.ParseRate(b) }
 // ParseDuration reads a duration such as 60, 500ms or 1w in nanoseconds, 0..MaxWindowNs.
 func ParseDuration(b []byte) (int64, error) { return rule.ParseDuration(b) }
 
-// FormatDuration writes nanoseconds as ParseDuration reads them.
+// FormatDuration formats nanoseconds as ParseDuration reads them.
 func FormatDuration(ns int64) string { return rule.FormatDuration(ns) }

@@ -14,11 +14,11 @@ func (t *Table) ready(p *Policy, counts *tally) *Policy {
 	return p.ready(counts)
 }
 
-// Policies returns the policies in force. What it returns does not change.
+// Policies returns the policies in force as an immutable set.
 func (t *Table) Policies() *Policies { return t.policies.Load() }
 
-// changePolicy carries out an OpPolicy. The caller has locked all shards, so that no
-// decision sees a part of the change.
+// changePolicy carries out an OpPolicy. The caller holds the locks of all shards, so no decision observes a
+// partial change.
 func (t *Table) changePolicy(nowNs int64, op *Op, d *Decision) {
 	set := t.policies.Load()
 	old, change := set.Get(op.Key), op.Policy
@@ -39,8 +39,8 @@ func (t *Table) changePolicy(nowNs int64, op *Op, d *Decision) {
 	}
 }
 
-// changed answers an OpPolicy and returns the set as it leaves it: the same when nothing
-// changes. It has no other effect.
+// changed answers an OpPolicy and returns the set after it, which is the same set if nothing changes. It has no
+// other effect.
 func (t *Table) changed(set *Policies, nowNs int64, op *Op, d *Decision) *Policies {
 	*d = Decision{}
 	old, change := set.Get(op.Key), op.Policy
@@ -81,7 +81,7 @@ func (t *Table) changed(set *Policies, nowNs int64, op *Op, d *Decision) *Polici
 	return replaced
 }
 
-// versionOf is the version of a policy, 0 for none.
+// versionOf returns the version of a policy, 0 for nil.
 func versionOf(p *Policy) uint64 {
 	if p == nil {
 		return 0
@@ -89,9 +89,9 @@ func versionOf(p *Policy) uint64 {
 	return p.Version
 }
 
-// rehearse reports whether an atomic batch may be carried out. A batch with a conditional
-// change of a policy is carried out whole or not at all: when one of its changes of
-// policies is refused, that one is answered with why, and all others with Abandoned.
+// rehearse reports whether an atomic batch may be carried out. A batch with a conditional change of a policy is
+// carried out whole or not at all. If one of its policy changes is refused, rehearse answers that change with
+// the reason, and all other operations with Abandoned.
 func (t *Table) rehearse(nowNs int64, ops []Op, out []Decision) bool {
 	if !conditional(ops) {
 		return true
@@ -123,7 +123,7 @@ func conditional(ops []Op) bool {
 	return false
 }
 
-// policyChanged notes that a policy must be stored, or removed from the store.
+// policyChanged records that a policy must be stored, or removed from the store.
 func (t *Table) policyChanged(name string) {
 	if !t.opts.TrackChanges {
 		return
@@ -136,8 +136,8 @@ func (t *Table) policyChanged(name string) {
 	t.policiesChanged[name] = struct{}{}
 }
 
-// drainPolicies adds the policies that changed to a batch. It asks for the set after
-// it has taken the names: a later change is noted again.
+// drainPolicies adds the changed policies to a batch. It reads the set after it has taken the names, because a
+// later change is recorded again.
 func (t *Table) drainPolicies(b *store.Batch) {
 	t.policyMu.Lock()
 	changed := t.policiesChanged
@@ -154,7 +154,7 @@ func (t *Table) drainPolicies(b *store.Batch) {
 	}
 }
 
-// loadPolicy puts a stored policy back.
+// loadPolicy adds a stored policy to the table.
 func (t *Table) loadPolicy(name string, value []byte) (bool, error) {
 	p, err := DecodePolicy(name, value)
 	if err == nil {
@@ -163,13 +163,13 @@ func (t *Table) loadPolicy(name string, value []byte) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("%w: %w", ErrStored, err)
 	}
-	t.policyMu.Lock() // loaders are many
+	t.policyMu.Lock() // Load may run in many goroutines
 	defer t.policyMu.Unlock()
 	t.policies.Store(t.policies.Load().with(t.ready(p, nil)))
 	return true, nil
 }
 
-// forgetUsage tells all shards, which the caller has locked.
+// forgetUsage records forgotten usage in all shards. The caller holds their locks.
 func (t *Table) forgetUsage(what forgottenUsage) {
 	for i := range t.shards {
 		s := &t.shards[i]
@@ -179,8 +179,7 @@ func (t *Table) forgetUsage(what forgottenUsage) {
 	}
 }
 
-// changesOnly reports whether operations are changes of policies, which look for no
-// limiter.
+// changesOnly reports whether all operations are policy changes, which look up no limiter.
 func changesOnly(ops []Op) bool {
 	for i := range ops {
 		if ops[i].Code != OpPolicy {

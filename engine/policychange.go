@@ -6,35 +6,35 @@ import (
 	"github.com/weir-project/weir/engine/internal/arith"
 )
 
-// PolicyDo says what an OpPolicy does to the policy that Op.Key names.
+// PolicyDo selects what an OpPolicy does to the policy named Op.Key.
 type PolicyDo uint8
 
-// The changes of a policy. Those after PolicySet need a policy that exists.
+// The changes of a policy. All except PolicySet and PolicyDelete need a policy that exists.
 const (
-	PolicySet        PolicyDo = iota // make it, or give it other terms; overrides stay
-	PolicyDelete                     // and forget its usage
+	PolicySet        PolicyDo = iota // create the policy, or change its terms; overrides stay
+	PolicyDelete                     // delete the policy and its usage
 	PolicyEnable                     // end Disabled
 	PolicyDisable                    // begin Disabled
 	PolicyShadowOn                   // begin Shadow
 	PolicyShadowOff                  // end Shadow
 	PolicyOverride                   // give Terms.Overrides[0].Pattern other limits, for Op.TTLNs
-	PolicyUnoverride                 // take that override back
+	PolicyUnoverride                 // remove that override
 	numPolicyDos
 )
 
 // PolicyChange is the argument of OpPolicy.
 type PolicyChange struct {
 	Do    PolicyDo
-	Reset bool    // forget the usage of the policy as well
-	Terms *Policy // PolicySet and the overrides; its Name and Version do not matter
-	Own   bool    // PolicySet: Terms.Owner becomes the owner; else the owner stays
-	// If makes the change conditional: the policy must have this Version, 0 for no policy of
-	// this name. See Table.rehearse for the operations beside it.
+	Reset bool    // also delete the usage of the policy
+	Terms *Policy // for PolicySet and the overrides; Name and Version are ignored
+	Own   bool    // PolicySet: set the owner to Terms.Owner; else it stays
+	// If makes the change conditional: the policy must have this Version, or must not exist if Version is 0. See
+	// Table.rehearse for the other operations of its batch.
 	If      bool
 	Version uint64
 }
 
-// Sound reports whether a table can carry the change out for the policy of this name.
+// Sound reports whether the change is valid for the policy of this name.
 func (c *PolicyChange) Sound(name []byte) bool {
 	if c.Do >= numPolicyDos || !validName(string(name)) {
 		return false
@@ -61,8 +61,8 @@ func (c *PolicyChange) validAs(name []byte) bool {
 	return p.Validate() == nil
 }
 
-// apply returns the policy as the change leaves it, with the version it had; nil when
-// it is gone.
+// apply returns the policy after the change, with its version before the change. It returns nil if the change
+// deletes the policy.
 func (c *PolicyChange) apply(old *Policy, name string, nowNs, ttlNs int64) *Policy {
 	next := &Policy{Name: name}
 	if old != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/weir-project/weir/engine/internal/rule"
 )
 
-// The stored form of a policy; integers are varints, texts have their length in front.
-// Format 2 has an owner, format 3 says which of the fields of later versions follow. A policy
-// is in the oldest format that has what it needs, so that older versions can read it.
+// The stored form of a policy. Integers are varints, and texts are preceded by their length. Format 2 adds an
+// owner. Format 3 begins with the set of later fields that follow. A policy is stored in the oldest format that
+// has its fields, so that older versions can read it.
 //
 //	policy   = format [fields] [owner] [layout] [reportNs] version flags retryNs reserved
 //	           zones limits overrides(n, override ...)
@@ -74,7 +74,7 @@ func (p *Policy) Append(b []byte) []byte {
 	return e.b
 }
 
-// fields says which fields of format 3 the policy needs.
+// fields returns the fields of format 3 that the policy needs.
 func (p *Policy) fields() int64 {
 	return arith.OneIf(p.Owner != "")*fieldOwner | arith.OneIf(p.Layout != "")*fieldLayout |
 		arith.OneIf(p.ReportNs != 0)*fieldReport
@@ -105,7 +105,7 @@ func (e *policyEncoder) text(s string) {
 	e.b = append(e.b, s...)
 }
 
-// zonesOf notes the zones of limits, each once.
+// zonesOf adds the zones of limits to the list of zones, each once.
 func (e *policyEncoder) zonesOf(limits []PolicyLimit) {
 	for i := range limits {
 		if z := limits[i].Zone; z != nil && e.number(z) == 0 {
@@ -114,7 +114,7 @@ func (e *policyEncoder) zonesOf(limits []PolicyLimit) {
 	}
 }
 
-// number is the place of a zone, from 1; 0 when it has none.
+// number returns the position of a zone in the list of zones, from 1, or 0 if it is not in the list.
 func (e *policyEncoder) number(z *Zone) int64 {
 	return int64(slices.IndexFunc(e.zones, func(other *Zone) bool {
 		return other == z || z != nil && other.Name == z.Name && slices.Equal(other.Changes, z.Changes)
@@ -142,9 +142,9 @@ func (e *policyEncoder) limits(limits []PolicyLimit) {
 	}
 }
 
-// DecodePolicy reads what Append wrote. Nothing of b is kept. Any other bytes are
-// ErrStored; what it returns is valid, with a Name that the caller gives, but for
-// the number of its limits, which a change of overrides need not have.
+// DecodePolicy decodes the bytes that Append wrote, and keeps no part of b. For any other bytes it returns
+// ErrStored. The caller gives the name. The result is valid, except that it may have no limits, as in a change
+// of overrides.
 func DecodePolicy(name string, b []byte) (*Policy, error) {
 	d := policyDecoder{Decoder: codec.Decoder{B: b}}
 	p := &Policy{Name: name}
@@ -185,7 +185,7 @@ func (d *policyDecoder) text(most int64) string { return string(d.Bytes(d.Within
 
 func (d *policyDecoder) fields(p *Policy) {
 	fields := d.Within(0, 1<<numFields-1)
-	d.Bad = d.Bad || fields&^fieldOwner == 0 // an older format has those
+	d.Bad = d.Bad || fields&^fieldOwner == 0 // older formats encode such policies
 	if fields&fieldOwner != 0 {
 		p.Owner = d.text(MaxPolicyLen)
 		d.Bad = d.Bad || !validName(p.Owner)
@@ -221,5 +221,5 @@ func (d *policyDecoder) limits() (limits []PolicyLimit) {
 	return limits
 }
 
-// policyClass begins the storage key of a policy; its name follows.
+// policyClass is the first byte of the storage key of a policy. The policy's name follows.
 const policyClass = 'p'

@@ -2,22 +2,21 @@ package engine
 
 import "github.com/weir-project/weir/engine/internal/arena"
 
-// Reclaim gives pages back once memory stands above the high level: by compaction, and where
-// too few slots are free for that, by evictions. It runs between operations and not within
-// one, because an operation keeps references to its entries, and compaction moves entries.
-// It works on the shard that has most, whichever shard the operation needs: so shards share
-// the bound as they need it.
+// Reclaiming frees pages while memory is above the high level. It compacts pages, and evicts entries if too
+// few slots are free for that. It runs between operations, because an operation keeps references to its
+// entries and compaction moves entries. It works on the shard with the most memory, whichever shard the
+// operation needs. So shards share the memory bound according to their need.
 
-// high reports whether memory is above the level from which on it is reclaimed.
+// high reports whether memory is above the level at which reclaiming begins.
 func (t *Table) high() bool { return t.memory.High() }
 
-// reclaimPause is how many operations go by before a table that had nothing to give is
-// searched again: a search looks at every shard.
+// reclaimPause is how many operations pass before a table that had nothing to reclaim is searched again. A
+// search looks at every shard.
 const reclaimPause = 1024
 
-// reclaim makes one step towards giving pages back, as many as it takes where memory is
-// urgent, or to the high level if an operation is to come that may need much. The caller
-// holds no shard.
+// reclaim makes one step towards freeing pages. It makes as many steps as necessary if memory is urgent, or
+// down to the high level if much is set because the next operation may need much memory. The caller holds no
+// shard.
 func (t *Table) reclaim(much bool) {
 	if t.skips.Load() > 0 && t.skips.Add(-1) >= 0 {
 		return
@@ -35,8 +34,8 @@ func (t *Table) reclaim(much bool) {
 	}
 }
 
-// largest returns the shard that has most, of those that may have something to give. If none
-// has, it makes all of them ones to be asked again.
+// largest returns the shard with the most memory among the shards that may have memory to reclaim. If all are
+// exhausted it returns nil and makes all of them candidates again.
 func (t *Table) largest() (most *shard) {
 	var bytes int64
 	for i := range t.shards {
@@ -53,14 +52,14 @@ func (t *Table) largest() (most *shard) {
 	return most
 }
 
-// Victims names entries that are nearest to idle among a few looked at, until they take so
-// many bytes or are so many: limiters by their key, and remembered IDs by key and id. An
-// OpForget with both drops them. It returns how many bytes they take. It changes nothing; the
-// slices are visit's to keep.
+// Victims selects entries for eviction from small samples, each time the entry nearest to idle. It stops at the
+// given number of bytes or of entries. visit receives the key of a limiter, or the key and id of a remembered
+// answer; it may keep the slices. An OpForget with both drops the entry. Victims changes nothing and returns
+// how many bytes the entries take.
 func (t *Table) Victims(at Stamp, bytes int64, most int, visit func(key, id []byte)) (total int64) {
 	named := make(map[string]struct{})
-	// Shards hold about equally many entries, so asking them in turn is fair.
-	without := 0 // shards in a row
+	// Shards have about the same number of entries, so round-robin is fair.
+	without := 0 // consecutive shards without a victim
 	for tries := len(t.shards) + victimTries*most; tries > 0 && without < len(t.shards); tries-- {
 		if len(named) == most || total >= bytes {
 			break
@@ -82,18 +81,17 @@ func (t *Table) Victims(at Stamp, bytes int64, most int, visit func(key, id []by
 	return total
 }
 
-// victimTries bounds how often a shard is asked for each victim wanted: it may name
-// one again, the more often the more of its entries are wanted.
+// victimTries bounds how often a shard is asked for each victim. A shard may select one entry again, the more
+// often the more victims are wanted.
 const victimTries = 4
 
-// MemoryBytes is what entries, index and limits take, in bytes, free slots included:
-// what Options.MaxMemoryBytes bounds. It waits for no lock.
+// MemoryBytes returns the bytes of entries, index and limits, free slots included. Options.MaxMemoryBytes
+// bounds this number. MemoryBytes takes no lock.
 func (t *Table) MemoryBytes() int64 { return t.memory.UsedBytes() }
 
-// CompactBytes is what MemoryBytes would be if each length of slots had only the pages that
-// it needs. Evictions here and there free slots long before they free pages, so a leader that
-// evicts looks at this: MemoryBytes alone would not fall, and too many entries would go. It
-// waits for the lock of every shard.
+// CompactBytes returns what MemoryBytes would be if each slot size had only the pages that it needs. Scattered
+// evictions free slots long before they free pages. A leader that evicts must therefore look at CompactBytes:
+// MemoryBytes would not fall, and it would evict too many entries. CompactBytes takes the lock of every shard.
 func (t *Table) CompactBytes() int64 {
 	pages := 0
 	for i := range t.shards {
@@ -105,5 +103,5 @@ func (t *Table) CompactBytes() int64 {
 	return t.memory.UsedBytes() - int64(pages)*arena.PageBytes
 }
 
-// evictions grows whenever a limiter is given up for room.
+// evictions returns a counter that grows with each eviction.
 func (t *Table) evictions() int64 { return t.memory.Evicted() }

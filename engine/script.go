@@ -5,7 +5,7 @@ import (
 	"github.com/weir-project/weir/engine/internal/script"
 )
 
-// The vocabulary of scripts. Package script says what each of them is.
+// The types of scripts. Package script documents each of them.
 type (
 	Script     = script.Call
 	ScriptID   = script.ID
@@ -59,7 +59,7 @@ const (
 	NumScripts = script.NumIDs
 )
 
-// How scripts on strings do what they do: the sum of some of these.
+// The options of scripts on strings, as bits of a sum.
 const (
 	TextIfAbsent   = script.TextIfAbsent
 	TextIfPresent  = script.TextIfPresent
@@ -83,15 +83,15 @@ const (
 // Truncate converts a double to the integer that Redis answers for it.
 func Truncate(f float64) int64 { return arith.Truncate(f) }
 
-// BucketTTLSeconds is how long a bucket of go-zero or Spring is kept after a request.
+// BucketTTLSeconds returns how long a bucket of go-zero or Spring is kept after a request.
 func BucketTTLSeconds(rate, capacity float64) float64 { return script.BucketTTLSeconds(rate, capacity) }
 
-// MarketTTLSeconds is how long a bucket of the marketplace is kept.
+// MarketTTLSeconds returns how long a bucket of the marketplace is kept.
 func MarketTTLSeconds(capacity, ratePerS float64) float64 {
 	return script.MarketTTLSeconds(capacity, ratePerS)
 }
 
-// GCRABurstMs is the burst of redis-gcra in milliseconds.
+// GCRABurstMs returns the burst of redis-gcra in milliseconds.
 func GCRABurstMs(burst, rate, periodMs float64) float64 {
 	return script.GCRABurstMs(burst, rate, periodMs)
 }

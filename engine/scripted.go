@@ -6,7 +6,7 @@ import (
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
-// refusals are the statuses for what scripts refuse.
+// refusals maps the refusals of scripts to statuses.
 var refusals = [...]Status{
 	script.Accepted: OK, script.WrongType: WrongType, script.NotInteger: NotInteger, script.Overflow: Overflow,
 	script.KeyBlocked: KeyBlocked, script.ValueTooLong: ValueTooLong,
@@ -38,11 +38,11 @@ func (s *shard) script(c *store.Cell, op *Op, d *Decision) bool {
 		Allowed: arith.OneIf(run.Admitted), Remaining: a[0], RetryMs: a[1], ResetMs: a[2], Limit: a[3], Value: run.Said,
 	}
 	s.decided.count(Scripted, run.Admitted)
-	s.heavy.Weigh(s.NowNs, c.Hash, c.Key, 1, d.verdict()) // scripts do not say how many units
+	s.heavy.Weigh(s.NowNs, c.Hash, c.Key, 1, d.verdict()) // scripts do not report how many units they take
 	return changed
 }
 
-// scriptState is the state of a cell that scripts keep; nil for one that has no such state.
+// scriptState returns the state of a cell that scripts keep, or nil for any other cell.
 func scriptState(c *store.Cell) []byte {
 	if c.Live && c.Entry.Kind() == uint8(Scripted) {
 		return c.Entry.State()
@@ -50,7 +50,7 @@ func scriptState(c *store.Cell) []byte {
 	return nil
 }
 
-// applyRun makes the cell's entry what a run left behind, and reports whether it changed.
+// applyRun stores the result of a run in the cell's entry, and reports whether the entry changed.
 func (s *shard) applyRun(c *store.Cell, run *script.Run, d *Decision) bool {
 	switch {
 	case run.Effect == script.Looked, run.Effect == script.Deleted && !c.Live:
@@ -67,7 +67,7 @@ func (s *shard) applyRun(c *store.Cell, run *script.Run, d *Decision) bool {
 	return true
 }
 
-// storeRun makes a run's record that of the cell's entry, and sees to its bytes.
+// storeRun stores a run's record in the cell's entry, and allocates the memory of its bytes.
 func (s *shard) storeRun(c *store.Cell, run *script.Run) bool {
 	room := func(n int) bool { return s.AdmitBytes(n, c.Ref) }
 	if !run.Prepare(scriptState(c), room) || !s.Ensure(c, uint8(Scripted), store.StateLens[Scripted]) {

@@ -8,8 +8,7 @@ import (
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
-// shard is one independently locked part of a table. All fields but mu are
-// guarded by mu.
+// shard is an independently locked part of a table. mu guards all other fields.
 type shard struct {
 	mu sync.Mutex
 	store.Store
@@ -18,17 +17,17 @@ type shard struct {
 	heavy        heavy.Counter
 	decided      decided
 	scratch      [2 + MaxNameLen + MaxIDLen]byte // for the key of a token
-	forgotten    []forgottenUsage                // what is to be forgotten before anything else
-	scriptBuffer []byte                          // the bytes that a script found
+	forgotten    []forgottenUsage                // usage to remove before any other access
+	scriptBuffer []byte                          // the bytes that the script read
 	fetched      uint64                          // keeps prefetches from being optimized away
-	checker      checker                         // for the first of the shards of a check
+	checker      checker                         // used by checks whose first key is in this shard
 }
 
-// decided are the shard's share of Stats that decisions count.
+// decided are the counters of Stats that decisions of this shard increment.
 type decided struct {
 	admitted, denied           [rule.NumAlgorithms]int64
-	strikes, successes, delays int64 // of the successes the strikes that their attempts were
-	penalties, lockouts        int64 // that strikes began
+	strikes, successes, delays int64 // successes counts the strikes of attempts that succeeded
+	penalties, lockouts        int64 // begun by strikes
 }
 
 func (s *shard) init(t *Table) {
@@ -39,17 +38,17 @@ func (s *shard) init(t *Table) {
 	s.heavy = heavy.NewCounter()
 }
 
-// collectPerOp is how many wheel steps an operation pays for. An entry is stepped
-// over at most once per level of the wheel, so this keeps up with any traffic.
+// collectPerOp is how many wheel steps an operation makes. Each entry needs at most one step per level of the
+// wheel, so this keeps up with any traffic.
 const collectPerOp = 4
 
-// arrive brings the shard's time up to the stamp.
+// arrive advances the shard's time to the stamp.
 func (s *shard) arrive(at Stamp) {
 	s.NowNs = max(s.NowNs, at.NowNs)
 	s.OffsetNs = at.WallOffsetNs
 }
 
-// enter readies the shard for an operation at the stamp.
+// enter prepares the shard for an operation at the stamp.
 func (s *shard) enter(at Stamp) {
 	s.arrive(at)
 	s.flushForgotten()
@@ -58,24 +57,23 @@ func (s *shard) enter(at Stamp) {
 	}
 }
 
-// A look reads a shard at a stamp that may lie ahead of its last decision. Replicas
-// are looked at at different times and must decide alike all the same, so a look
-// leaves no trace: the shard's time is put back, and what logs and leases have yet
-// to forget stays.
+// A look reads a shard at a stamp that may be ahead of its last decision. Replicas are read at different
+// times and must still decide alike, so a look leaves no trace. The shard's time is restored, and logs and
+// leases keep their expired parts.
 
-// look moves a locked shard to a stamp until unlock.
+// look moves a locked shard to a stamp, until unlock.
 func (s *shard) look(at Stamp) {
 	s.flushForgotten()
 	s.BeginLook(at.NowNs, at.WallOffsetNs)
 }
 
-// unlock gives the shard back and ends a look.
+// unlock ends a look and unlocks the shard.
 func (s *shard) unlock() {
 	s.EndLook()
 	s.mu.Unlock()
 }
 
-// pause lets others have the shard for a moment.
+// pause releases the lock for a moment, so that other callers can take it.
 func (s *shard) pause() {
 	s.mu.Unlock()
 	s.mu.Lock()
@@ -89,7 +87,7 @@ func (s *shard) visit(at Stamp, visit func(*shard)) {
 	visit(s)
 }
 
-// drainSome moves up to n changes into the batch and reports whether there are more.
+// drainSome moves up to n changes into the batch and reports whether more are left.
 func (s *shard) drainSome(b *store.Batch, n int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,15 +95,15 @@ func (s *shard) drainSome(b *store.Batch, n int) bool {
 	return s.DrainBatch(b, n)
 }
 
-// reclaim makes one step in the shard, and notes whether there was one to make.
+// reclaim makes one reclaim step in the shard, and marks the shard as exhausted if there was none to make.
 func (s *shard) reclaim() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.Exhausted.Store(!s.ReclaimSome())
 }
 
-// victim returns copies of the key and the id of the shard's victim, and its bytes; a nil key
-// if there is none.
+// victim returns copies of the key and the id of the shard's victim, and its size in bytes. The key is nil if
+// the shard has no victim.
 func (s *shard) victim(at Stamp) (key, id []byte, size int64) {
 	s.mu.Lock()
 	defer s.unlock()

@@ -6,9 +6,8 @@ import (
 	"github.com/weir-project/weir/engine/internal/unitlog"
 )
 
-// openLog reads the log of a live entry and how many of its units count in a window.
-// Units older than the window last used are forgotten, which no answer can tell;
-// what lies outside the operation's own window is not counted.
+// openLog reads the log of a live entry and counts its units in a window. It drops units older than the window
+// last used, which no answer can observe. It does not count units outside the operation's own window.
 func openLog(s *store.Store, c *store.Cell, windowNs int64) (log unitlog.Log, units int64) {
 	if !c.Live {
 		return unitlog.Log{}, 0
@@ -48,7 +47,7 @@ func takeSliding(s *store.Store, c *store.Cell, op *Op, d *Decision) bool {
 	return true
 }
 
-// slidingRetryMs is the time until enough of the oldest units have left.
+// slidingRetryMs returns the time until enough of the oldest units have left the window.
 func slidingRetryMs(s *store.Store, log *unitlog.Log, used int64, op *Op) int64 {
 	if !op.canFit() {
 		return -1
@@ -58,8 +57,8 @@ func slidingRetryMs(s *store.Store, log *unitlog.Log, used int64, op *Op) int64 
 	return arith.NsToMs(log.TimeOf(&s.Slab, outside+leaving) + op.Limit.WindowNs - s.NowNs)
 }
 
-// recordUnits adds units to the log of a held entry, which keeps the newest MaxLogUnits:
-// no limit can tell a longer one from it.
+// recordUnits appends units to the log of an entry. The log keeps the newest MaxLogUnits; no limit can
+// distinguish it from a longer log.
 func recordUnits(s *store.Store, c *store.Cell, windowNs, units int64) {
 	st := c.Entry.State()
 	log := unitlog.Read(st)
@@ -69,7 +68,7 @@ func recordUnits(s *store.Store, c *store.Cell, windowNs, units int64) {
 	log.Write(st)
 }
 
-// keepNewest shortens the log of a held entry to its newest units, at least one.
+// keepNewest shortens the log of an entry to its newest units, at least one.
 func keepNewest(s *store.Store, c *store.Cell, units int64) {
 	st := c.Entry.State()
 	log := unitlog.Read(st)
@@ -78,6 +77,6 @@ func keepNewest(s *store.Store, c *store.Cell, units int64) {
 		return
 	}
 	log.DropOldest(&s.Slab, log.Units-units)
-	log.ForgetKept() // a store that adds to what it has would keep them
+	log.ForgetKept() // a stored value that is appended to would keep them
 	log.Write(st)
 }

@@ -6,8 +6,7 @@ import (
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
-// fallsToNs is how far into a window its share of prev has fallen to at most left
-// units.
+// fallsToNs returns how far into a window the weight of prev has fallen to at most left units.
 func fallsToNs(prev, left, windowNs int64) int64 {
 	if prev <= left {
 		return 0
@@ -17,7 +16,7 @@ func fallsToNs(prev, left, windowNs int64) int64 {
 	return windowNs - int64(q)
 }
 
-// retryAtNs is when want units fit, in this window or the next.
+// retryAtNs returns when want units fit, in this window or the next.
 func retryAtNs(w store.SlidingCounter, l *Limit, want int64) int64 {
 	left := l.Max - want
 	if w.Cur <= left {

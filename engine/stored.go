@@ -7,10 +7,9 @@ import (
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
-// Load puts a stored entry back, in place of one of the same key; an entry that is idle
-// at the stamp is skipped and reported as false. An error means key or value is not
-// something Drain wrote. Loading does not mark the entry as changed. It may run in many
-// goroutines; what concerns one key comes in order.
+// Load restores a stored entry and replaces an entry of the same key. It skips an entry that is idle at the
+// stamp and returns false for it. An error means that Drain did not write the key or the value. Load does not
+// mark the entry as changed. Many goroutines may call Load, but the calls for one key must be in order.
 func (t *Table) Load(at Stamp, key, value []byte) (bool, error) {
 	if len(value) == 0 || !validStorageKey(key) {
 		return false, ErrStored
@@ -34,8 +33,8 @@ func (t *Table) Load(at Stamp, key, value []byte) (bool, error) {
 	return s.Load(&c, kind, value[1:])
 }
 
-// Unload takes a stored entry out again: a Change without a value. None of that key is
-// as good.
+// Unload removes an entry that was loaded: the effect of a Change without a value. It succeeds if the table has
+// no such entry.
 func (t *Table) Unload(key []byte) error {
 	if !validStorageKey(key) {
 		return ErrStored
@@ -59,7 +58,7 @@ func validStorageKey(key []byte) bool {
 	return len(key) >= 2 && len(key) <= 1+2+MaxNameLen+MaxIDLen
 }
 
-// stored opens the entry of a storage key and locks its shard, unless there is an error.
+// stored opens the entry of a storage key and locks its shard. If it returns an error, no shard is locked.
 func (t *Table) stored(key []byte) (*shard, store.Cell, error) {
 	ns := bytes.IndexByte(store.StorageKinds[:], key[0])
 	if ns < 0 {
@@ -80,8 +79,7 @@ func (t *Table) stored(key []byte) (*shard, store.Cell, error) {
 	return s, c, nil
 }
 
-// Reserve makes an empty table ready for about this many entries, which makes
-// loading them faster.
+// Reserve prepares an empty table for about this many entries, so that loading them is faster.
 func (t *Table) Reserve(entries int64) {
 	t.eachShard(Stamp{}, func(s *shard) {
 		if s.Keys() == 0 && s.Counts.Entries[store.KindToken] == 0 {
@@ -90,11 +88,10 @@ func (t *Table) Reserve(entries int64) {
 	})
 }
 
-// Drain hands out what changed since the last Drain, in chunks of at most
-// maxChunk entries or a few megabytes, and forgets it: a later change of one key
-// comes later. It stops at the first error of emit; the chunk that
-// failed does not come again. The table's locks are never held while emit runs, and
-// never for more than drainStep entries at once. One caller at a time.
+// Drain hands out the changes since the last Drain, in chunks of at most maxChunk entries or a few megabytes,
+// and clears them. Later changes of a key come later. Drain stops at the first error of emit, and does not hand
+// out that chunk again. No lock is held while emit runs, and none for more than drainStep entries at once.
+// Drain must not run concurrently with itself.
 func (t *Table) Drain(maxChunk int, emit func([]Change) error) error {
 	var b store.Batch
 	var out []Change
@@ -122,12 +119,12 @@ func (t *Table) Drain(maxChunk int, emit func([]Change) error) error {
 	return flush()
 }
 
-// StateHash is a hash of everything that decisions at or after the stamp depend on:
-// policies, and limiters, blocks and remembered IDs that are not idle. Tables that carried out the
-// same operations at the same stamps have the same hash, whatever their shards, their
-// collecting and their being stored and loaded again; tables that differ in one entry
-// differ in it, but for one chance in 2^64. The table is locked a segment at a time:
-// for the hash of one state nothing may be decided meanwhile.
+// StateHash returns a hash of all state that decisions at or after the stamp depend on: policies, and limiters,
+// blocks and remembered IDs that are not idle. Tables that carried out the same operations at the same stamps
+// have the same hash. Their shards, collection, storing and loading do not matter. Tables that differ in one
+// entry have different hashes, except with a chance of 1 in 2^64.
+//
+// StateHash locks one segment at a time. To hash a consistent state, the caller must stop decisions meanwhile.
 func (t *Table) StateHash(at Stamp) (sum uint64) {
 	h := store.NewHasher()
 	for full := uint64(0); ; {
@@ -144,11 +141,12 @@ func (t *Table) StateHash(at Stamp) (sum uint64) {
 	}
 }
 
-// Renew sets the dirty bits of entries that have not changed, for storage that keeps changes
-// in the order in which they came: it no longer needs what was drained before a whole rewrite
-// pass began. A pass begins at cursor 0 and goes on with the cursor returned, at least the
-// given number of entries at a time, until that is 0. A pass may leave out entries that come
-// or go meanwhile: Drain hands them out anyway. One caller at a time.
+// Renew sets the dirty bits of entries that have not changed. It serves a store that keeps changes in order:
+// after a whole rewrite pass, the store no longer needs the changes drained before the pass.
+//
+// A pass begins at cursor 0 and continues at the cursor that Renew returns, until that is 0. Each call renews
+// at least the given number of entries. A pass may omit entries that are added or removed meanwhile, because
+// Drain hands these out anyway. Renew must not run concurrently with itself.
 func (t *Table) Renew(cursor uint64, entries int) (next uint64) {
 	if cursor == 0 {
 		t.renewPolicies()
@@ -164,8 +162,8 @@ func (t *Table) Renew(cursor uint64, entries int) (next uint64) {
 	}
 }
 
-// Usage is how many entries of all kinds the table holds, those that are idle
-// included, and the bytes they take.
+// Usage returns the number of entries of all kinds in the table, idle entries included, and the bytes they
+// take.
 func (t *Table) Usage() (entries, bytes int64) {
 	for i := range t.shards {
 		s := &t.shards[i]
@@ -179,7 +177,7 @@ func (t *Table) Usage() (entries, bytes int64) {
 	return entries, bytes
 }
 
-// renew makes the next Drain hand an entry out, whole.
+// renew makes the next Drain hand out the whole entry.
 func (s *shard) renew(r arena.Ref) {
 	store.UnkeepLog(s.Slab.At(r))
 	s.Changed(r)

@@ -6,11 +6,11 @@ import (
 	"github.com/weir-project/weir/engine/internal/unitlog"
 )
 
-// strike is what one take makes of a strike limiter.
+// strike is the effect of one take on a strike limiter.
 type strike struct {
 	blocked            bool  // a penalty runs already
 	counted            bool  // the take counts
-	was, count         int64 // strikes in the window before the take and behind it
+	was, count         int64 // strikes in the window before and after the take
 	newestNs           int64 // when the newest of them was
 	untilNs            int64 // the end of the penalty, if it lies ahead
 	penaltyNs, delayNs int64
@@ -35,13 +35,13 @@ func (s *shard) takeStrike(c *store.Cell, op *Op, d *Decision) bool {
 	}
 	units, answer := min(op.Cost, MaxLogUnits), *d
 	if !ensureLimiter(&s.Store, c, op, d, log.Growth(&s.Slab, s.NowNs, units)) {
-		if x.blocked { // denied whether it counts or not
+		if x.blocked { // denied in any case
 			*d = answer
 		}
 		return false
 	}
 	recordUnits(&s.Store, c, l.WindowNs, units)
-	if x.blocked { // no step could tell more from it
+	if x.blocked { // no step depends on older units
 		keepNewest(&s.Store, c, l.Max)
 	}
 	s.countStrike(&x, units)
@@ -51,7 +51,7 @@ func (s *shard) takeStrike(c *store.Cell, op *Op, d *Decision) bool {
 	return true
 }
 
-// add counts strikes.
+// add counts strikes and computes the penalty that they begin.
 func (x *strike) add(l *Limit, units, nowNs int64) {
 	x.newestNs, x.count = nowNs, min(x.was+units, MaxLogUnits)
 	var last bool
@@ -77,8 +77,7 @@ func (x *strike) answer(l *Limit, nowNs int64, d *Decision) {
 	d.ResetMs = arith.NsToMs(blockedFor)
 }
 
-// countStrike counts a strike in the shard's statistics. What only makes a penalty longer is
-// no other penalty.
+// countStrike counts a strike in the shard's statistics. An extended penalty is not counted as another penalty.
 func (s *shard) countStrike(x *strike, units int64) {
 	n := &s.decided
 	n.strikes += units
@@ -87,12 +86,12 @@ func (s *shard) countStrike(x *strike, units int64) {
 	n.lockouts += arith.OneIf(x.lockedOut)
 }
 
-// extends reports whether a take counts, and makes a penalty longer, where it is denied.
+// extends reports whether a take counts, and extends the running penalty, even if it is denied.
 func (op *Op) extends() bool {
 	return op.Limit.Algorithm == Strike && op.Limit.Strikes&Extend != 0 && op.Cost > 0
 }
 
-// forgive carries out an OpForgive of policies that all exist, or of none.
+// forgive carries out an OpForgive. If one of its policies does not exist, it changes nothing.
 func (s *shard) forgive(op *Op, d *Decision) bool {
 	for i := 0; ; i++ {
 		pair, more := op.pair(i)
@@ -114,10 +113,10 @@ func (s *shard) forgive(op *Op, d *Decision) bool {
 	}
 }
 
-// forgiveKey forgets the strikes of a policy for a key with hash h, ends their penalties, and
-// returns how many limiters had some.
+// forgiveKey removes the strikes and penalties of a policy for a key with hash h. It returns how many limiters
+// it reset.
 func (s *shard) forgiveKey(h uint64, p *Policy, key []byte) (forgiven int64) {
-	s.flushForgotten() // of a change in the same atomic step
+	s.flushForgotten() // a policy change in the same atomic step may have left some
 	for i := range p.most() {
 		c := store.Cell{Hash: limiterHash(h, p.hash, i), Key: p.NameOf(i, key)}
 		if s.Open(&c); !c.Live || c.Entry.Kind() != uint8(Strike) {
@@ -130,8 +129,8 @@ func (s *shard) forgiveKey(h uint64, p *Policy, key []byte) (forgiven int64) {
 	return forgiven
 }
 
-// countSuccess counts the strikes of the attempt that succeeded, the newest, of a limiter that
-// is about to be forgotten. Those before it have failed.
+// countSuccess counts the newest strikes of a limiter that is about to be removed: those of the attempt that
+// succeeded. Earlier strikes are failed attempts.
 func (s *shard) countSuccess(e store.Entry) {
 	if e.Kind() == uint8(Strike) && s.Limits.At(e.Limit()).Strikes&Attempts != 0 {
 		log := unitlog.Read(e.State())

@@ -13,18 +13,18 @@ import (
 
 var le = binary.LittleEndian
 
-// Options shape a table. The zero value is usable.
+// Options configure a table. The zero value is usable.
 type Options struct {
 	// Shards is the number of independently locked parts, a power of two up to
 	// 32768; 0 means 16.
 	Shards int
 	// MaxMemoryBytes bounds the memory of entries and index; 0 means no bound.
 	MaxMemoryBytes int64
-	// WhenFull says what a new entry finds at the bound.
+	// WhenFull selects what happens to a new entry at the bound.
 	WhenFull FullPolicy
 	// IDLifetimeNs is how long an operation's ID is remembered; 0 means 60 s.
 	IDLifetimeNs int64
-	// TrackChanges makes the table remember what changed for Drain.
+	// TrackChanges makes the table record changes for Drain.
 	TrackChanges bool
 }
 
@@ -32,36 +32,36 @@ const (
 	defaultIDLifetimeNs = int64(60e9)
 
 	defaultShards = 16
-	// With eight shards a processor few callers meet at one, and a pipeline still has
-	// several operations for each, which is what makes them cheap (see shardBatch).
+	// shardsPerProcessor is large enough that few callers contend for one shard. It is small enough that a
+	// pipeline still has several operations per shard, which makes them cheap (see shardBatch).
 	shardsPerProcessor = 8
 	maxShards          = 1 << 15
 )
 
-// ShardsFor returns how many shards suit a number of processors.
+// ShardsFor returns a suitable number of shards for a number of processors.
 func ShardsFor(processors int) int {
 	n := min(max(shardsPerProcessor*processors, defaultShards), maxShards)
 	return 1 << bits.Len(uint(n-1))
 }
 
-// Table holds limiters. Its methods may be called from many goroutines.
+// Table holds limiters. Its methods are safe for concurrent use.
 type Table struct {
 	opts       Options
-	seed       maphash.Seed // of the hashes of keys
+	seed       maphash.Seed // for the hashes of keys
 	policySeed maphash.Seed // see hashPolicy
 	shardBits  int
 	memory     store.Memory
 	shards     []shard
-	asked      atomic.Uint64 // shards that Victims has asked
-	skips      atomic.Int64  // see relieve
+	asked      atomic.Uint64 // the number of shards that Victims has asked
+	skips      atomic.Int64  // operations left before the next search of reclaim
 
-	// policies is changed only by who holds all shards.
+	// policies is changed only by a caller that holds all shards.
 	policies        atomic.Pointer[Policies]
 	policyMu        sync.Mutex          // guards what follows
 	policiesChanged map[string]struct{} // since the last Drain
 
-	everywhere   atomic.Pointer[blocksEverywhere] // nil: there is none
-	everywhereMu sync.Mutex                       // held to change it, behind a shard's
+	everywhere   atomic.Pointer[blocksEverywhere] // nil: no block everywhere
+	everywhereMu sync.Mutex                       // guards changes of everywhere; locked after a shard
 }
 
 // NewTable returns an empty table.
@@ -87,8 +87,8 @@ func NewTable(o Options) *Table {
 	return t
 }
 
-// Len returns the number of keys that are not idle. Like Collect it forgets idle
-// entries, so on a replica its stamp must not be ahead of the next decision's.
+// Len returns the number of keys that are not idle. Like Collect, it drops idle entries. On a replica, its
+// stamp must not be ahead of the next decision's stamp.
 func (t *Table) Len(at Stamp) (n int64) {
 	t.eachShard(at, func(s *shard) {
 		s.CollectAll(s.pause)
@@ -103,9 +103,9 @@ func (t *Table) eachShard(at Stamp, visit func(*shard)) {
 	}
 }
 
-// Clear forgets limiters, blocks and remembered IDs, but not the totals of Stats. It
-// does not note the removals for Drain. Policies stay, and Drain hands all of them
-// out again, for a store that was emptied as well.
+// Clear removes limiters, blocks and remembered IDs, but keeps the totals of Stats. It does not record the
+// removals for Drain. Policies stay, and Drain hands all of them out again, for a store that was cleared as
+// well.
 func (t *Table) Clear() {
 	t.renewPolicies()
 	t.eachShard(Stamp{}, func(s *shard) {
@@ -118,14 +118,13 @@ func (t *Table) Clear() {
 	})
 }
 
-// Collect forgets idle entries, looking at most at budget entries per shard, so
-// that an idle table gives its memory back. The stamp counts like that of a decision:
-// what comes later with an earlier one is decided at this.
+// Collect drops idle entries, so that an idle table frees its memory. It examines at most budget entries per
+// shard. Its stamp counts as that of a decision: later calls with an earlier stamp use this stamp.
 func (t *Table) Collect(at Stamp, budget int) {
 	t.eachShard(at, func(s *shard) { s.Collect(budget) })
 }
 
-// Stats describes the table. Its stamp is as that of Len.
+// Stats returns the counters of the table. The rule of Len applies to its stamp.
 func (t *Table) Stats(at Stamp) (st Stats) {
 	t.eachShard(at, func(s *shard) {
 		s.CollectAll(s.pause)
@@ -148,7 +147,7 @@ func (t *Table) Stats(at Stamp) (st Stats) {
 	return st
 }
 
-// shardsWithin is how many of the shards have their least share of the bound each.
+// shardsWithin returns the number of shards, reduced until each has its least share of the memory bound.
 func (o *Options) shardsWithin() int {
 	least, shards := int64(store.MinShardBytes), o.Shards
 	if o.WhenFull == Replica {

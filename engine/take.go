@@ -5,9 +5,9 @@ import (
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
-// admit fills in the part of a decision that all counting algorithms share: used
-// units count against Limit.Max. It returns the units granted, and whether the
-// operation is admitted (a look may be, without a grant).
+// admit fills in the part of a decision that all counting algorithms share. used units count against Limit.Max.
+// admit returns the units granted, and whether the operation is admitted (a look may be admitted without a
+// grant).
 func admit(op *Op, used int64, d *Decision) (grant int64, ok bool) {
 	left := max(op.Limit.Max-used, 0)
 	grant, d.Allowed = op.Cost, 1
@@ -28,10 +28,10 @@ func admit(op *Op, used int64, d *Decision) (grant int64, ok bool) {
 	return grant, ok
 }
 
-// canFit reports whether some wait would let the operation be admitted.
+// canFit reports whether the operation is admitted after some wait.
 func (op *Op) canFit() bool { return op.want() <= op.Limit.Max }
 
-// want is how many units must fit for the operation to be admitted.
+// want returns how many units must fit for the operation to be admitted.
 func (op *Op) want() int64 {
 	if op.Partial {
 		return min(op.Cost, 1)
@@ -39,9 +39,8 @@ func (op *Op) want() int64 {
 	return op.Cost
 }
 
-// prepare readies the cell's entry for the state an operation leaves behind and
-// reports whether it leaves one: if admitted it takes its units, if denied it may
-// put its limit in force.
+// prepare prepares the cell's entry for the state that an operation leaves behind. It returns false if the
+// operation leaves none. An admitted operation takes its units. A denied operation may put its limit in force.
 func prepare(s *store.Store, c *store.Cell, op *Op, d *Decision) bool {
 	switch {
 	case op.Cost == 0 || op.Dry:
@@ -52,9 +51,9 @@ func prepare(s *store.Store, c *store.Cell, op *Op, d *Decision) bool {
 	return adopt(s, c, op, d)
 }
 
-// ensureLimiter makes the cell's entry one of the operation's algorithm and limit, with a
-// zero state if it was not live, and sees to it that a block of blockLen bytes may
-// follow. Without room it answers OutOfMemory and returns false.
+// ensureLimiter gives the cell an entry of the operation's algorithm and limit, with a zero state if it was not
+// live. It also admits the memory of a block of blockLen bytes. If memory is exhausted it answers OutOfMemory
+// and returns false.
 func ensureLimiter(s *store.Store, c *store.Cell, op *Op, d *Decision, blockLen int) bool {
 	a, l := op.Limit.Algorithm, &op.Limit
 	known := c.Ref != 0 && s.Limits.At(c.Entry.Limit()).Is(l)
@@ -70,11 +69,10 @@ func ensureLimiter(s *store.Store, c *store.Cell, op *Op, d *Decision, blockLen 
 	return true
 }
 
-// adopt lets a denied operation put its limit in force: what was used stays used,
-// but drains, or ends, by the new limit from now on. Without this a key denied
-// under a slow limit would stay so after the limit was raised, and the reply's
-// retry_after would be wrong. Only a request that would fit some day does it: such
-// a one is not denied for want of a burst, so no token is cut off.
+// adopt lets a denied operation put its limit in force. Used units stay used, but drain or expire by the new
+// limit from now on. Without adopt, a key denied under a slow limit would stay denied after the limit was
+// raised, and the retry time would be wrong. Only a request that would fit at some time puts its limit in
+// force. Such a request was not denied because it exceeds the burst, so no token is lost.
 func adopt(s *store.Store, c *store.Cell, op *Op, d *Decision) bool {
 	if !adopts(s, c, op, d) || !s.Stretch(c, store.LimitStateLen(&op.Limit)) {
 		return false
@@ -93,9 +91,9 @@ func adopts(s *store.Store, c *store.Cell, op *Op, d *Decision) bool {
 	return fits && c.Live && !s.Limits.At(c.Entry.Limit()).Is(&op.Limit) && s.MayAddLimit(&op.Limit)
 }
 
-// outcome is the state that a decision leaves behind, of an algorithm whose state is a
-// few numbers, as many of these as it needs. It is computed without changing anything, so
-// that a check can decide under all of its limits before it takes from any.
+// outcome is the state that a decision leaves behind, for algorithms whose state is up to three numbers. It is
+// computed without changing anything, so that a check can decide under all of its limits before it takes from
+// any.
 type outcome struct{ a, b, c uint64 }
 
 func (n *outcome) write(e store.Entry) {
@@ -111,8 +109,8 @@ func (n *outcome) write(e store.Entry) {
 	}
 }
 
-// apply gives the cell's entry the next state of a decision, if it leaves one, and
-// reports whether something was taken.
+// apply writes the new state of a decision to the cell's entry, if there is one, and reports whether it took
+// units.
 func apply(s *store.Store, c *store.Cell, op *Op, d *Decision, n outcome) bool {
 	if !prepare(s, c, op, d) {
 		return false

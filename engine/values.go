@@ -6,7 +6,7 @@ import (
 	"github.com/weir-project/weir/engine/internal/store"
 )
 
-// The vocabulary of calendar windows. Package calendar says what each of them is.
+// The types of calendar windows. Package calendar documents each of them.
 type (
 	Zone       = calendar.Zone
 	ZoneChange = calendar.Change
@@ -19,7 +19,7 @@ const (
 	MaxZoneChanges = calendar.MaxChanges
 )
 
-// Verdict and Heavy are what Top is asked about and answers.
+// Verdict selects what Top counts, and Heavy is an element of its answer.
 type (
 	Verdict = heavy.Verdict
 	Heavy   = heavy.Hitter
@@ -31,23 +31,23 @@ const (
 	Denied   = heavy.Denied
 )
 
-// Change is one entry as it is stored: Value nil means the entry is gone. Key is an opaque
-// storage key (not the client's key alone), Value an encoding that Load understands. Both
-// are only valid until the call they are handed to returns.
+// Change is one entry in its stored form. A nil Value means that the entry is gone. Key is an opaque storage
+// key (not the client's key alone), and Value an encoding that Load reads. Both are valid only until the call
+// that receives them returns.
 type Change = store.Change
 
-// ErrStored is returned by Load for what Drain did not write.
+// ErrStored is returned by Load for bytes that Drain did not write.
 var ErrStored = store.ErrStored
 
-// MaxHoldBytes bounds the policies and keys of one hold, four bytes for each pair included.
+// MaxHoldBytes bounds the bytes of the policies and keys of one hold, including four bytes for each pair.
 const MaxHoldBytes = store.MaxHoldBytes
 
-// FullPolicy says what happens to a new entry when memory is full.
+// FullPolicy selects what happens to a new entry if memory is full.
 type FullPolicy = store.FullPolicy
 
 // The policies.
 const (
-	LeastHarm = store.LeastHarm // evict what is nearest to idle
+	LeastHarm = store.LeastHarm // evict the entry nearest to idle
 	Deny      = store.Deny      // answer OutOfMemory
 	Replica   = store.Replica   // add it: evictions come as OpForget, and compaction changes no answer
 )
