@@ -120,7 +120,7 @@ const (
 	LayoutTaken            // the layout of another policy can make the same name
 	NotInteger             // the key has a byte string that is not an integer
 	KeyBlocked             // the key is blocked, and only its client could interpret a denial in its value
-	ValueTooLong           // the value would be longer than MaxValueBytes
+	ValueTooLong           // the value would be longer than allowed
 )
 
 // Decision answers an Op. OpTake, OpCheck and OpReserve fill all five numbers. The other operations answer as
