@@ -62,7 +62,7 @@ func (n *Node) Process() *Process {
 	return n.process
 }
 
-// Excuse says whether the node may end by itself, as it promises to do when it
+// Excuse sets whether the node may exit by itself, as it promises to do when it
 // cannot trust its disk.
 func (n *Node) Excuse(may bool) {
 	n.mu.Lock()

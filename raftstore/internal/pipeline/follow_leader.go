@@ -28,7 +28,7 @@ func (f *forwards) to(parent context.Context, leader raft.ServerID) context.Cont
 	return parent
 }
 
-// leads notes the leader, and ends the calls to the one before after a grace period.
+// leads records a new leader. After grace it cancels the calls to the previous leader.
 func (f *forwards) leads(parent context.Context, leader raft.ServerID, grace time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
