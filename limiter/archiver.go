@@ -2,16 +2,15 @@ package limiter
 
 import "io"
 
-// Archiver is a Limiter whose state can be copied while it decides.
+// Archiver is a Limiter that can copy its state while it decides.
 type Archiver interface {
-	// Backup returns the whole state. ErrNoDisk when there is nothing on a disk.
+	// Backup returns the whole state. It returns ErrNoDisk if the state is in memory only.
 	Backup() (*Backup, error)
 }
 
-// Backup is the whole state of a node on its way into a file, in the form that weir
-// restore understands. It holds on to files of the data directory until it is closed,
-// read to its end or not.
+// Backup is the stream of the whole state of a node, in the format that weir restore reads. It holds files of the data
+// directory until it is closed, at any position.
 type Backup struct {
 	io.ReadCloser
-	Bytes int64 // how many there are to read
+	Bytes int64 // length of the stream
 }

@@ -1,13 +1,11 @@
-// Package limiter is the contract between what decides and what serves. It holds types
-// and errors only.
+// Package limiter defines the contract between the components that decide and the components that serve. It contains
+// types and errors only.
 //
-// package server, and whatever else asks for decisions, needs a Limiter. package
-// persistence implements it for a server that runs alone, package raftstore for a node
-// of a cluster. Neither side imports the other.
+// Package server and every other caller need a Limiter. Package persistence implements it for a server that runs alone,
+// and package raftstore for a node of a cluster. Neither side imports the other.
 //
-// What only some limiters can do is an interface of its own: Replica, StorageReporter,
-// ConsensusReporter, Archiver. A caller asks for it with a type assertion.
+// Optional abilities are separate interfaces: Replica, StorageReporter, ConsensusReporter, Archiver. A caller checks
+// for them with a type assertion.
 //
-// The package leaves operations and decisions to package engine, and the text that a
-// client reads to package server.
+// Package engine defines operations and decisions. Package server/service defines the error texts that clients read.
 package limiter

@@ -7,37 +7,33 @@ import (
 	"time"
 )
 
-// Replica is what a Limiter that is one of several nodes can also do. A Limiter
-// that does not implement it stands alone.
+// Replica is implemented by a Limiter that is a node of a cluster. A Limiter that does not implement it runs alone.
 //
-// Decide works on any node. This node answers a batch of operations that are all Dry
-// (RL.EXPLAIN) from its own state: the answer is linearizable after a ReadIndex, else as
-// old as StaleFor says.
+// Decide works on any node. This node answers a batch whose operations are all Dry (RL.EXPLAIN) from its own state. The
+// answer is linearizable after a ReadIndex. Otherwise StaleFor bounds its age.
 //
-// Of the errors of the last four ErrNotLeader sends the client to the leader,
-// ErrTryAgain and ErrClusterDown mean that nothing happened, ErrUnknownOutcome
-// that it may have. Any other error says why nothing was done.
+// The errors of AddNode, RemoveNode, TransferLeadership and Snapshot have these meanings. ErrNotLeader sends the client
+// to the leader. After ErrTryAgain and ErrClusterDown nothing was changed. After ErrUnknownOutcome the change may have
+// been made. Any other error gives the reason why nothing was changed.
 type Replica interface {
-	// Topology is the cluster as this node sees it. It is cheap, because it is
-	// asked for at each pipeline, and shared: nobody changes what it points to. On a
-	// leader its CommitIndex covers every decision that has been answered.
+	// Topology returns the cluster as this node sees it. Every pipeline calls it, so it is cheap. Callers share the result
+	// and must not change it. On a leader its CommitIndex covers every answered decision.
 	Topology() *Topology
-	// ReadIndex returns nil when this node, whether it leads or not, has applied everything
-	// that was acknowledged anywhere before the call: reads that follow are linearizable.
-	// Many callers share one question to the leader. ErrClusterDown: no leader is known;
-	// else ErrTryAgain.
+	// ReadIndex returns nil when this node, leader or follower, has applied every entry that was acknowledged before the
+	// call. Reads that follow are linearizable. Concurrent callers share one request to the leader. It returns
+	// ErrClusterDown if no leader is known, and ErrTryAgain for other failures.
 	ReadIndex() error
-	// StaleFor is an upper bound of the age of the state that this node reads without
-	// ReadIndex: the time since it was last known to have applied everything acknowledged,
-	// also on the leader; a hundred years while that is not known.
+	// StaleFor returns an upper bound of the age of the state that this node reads without ReadIndex. It is the time since
+	// the node was last known to have applied all acknowledged entries, also on the leader. It is a hundred years while
+	// that is unknown.
 	StaleFor() time.Duration
 	AddNode(id, raftAddr string) error
 	RemoveNode(id string) error
-	// TransferLeadership hands leadership to a node, to any for "".
+	// TransferLeadership transfers leadership to a node, or with "" to any node.
 	TransferLeadership(to string) error
 	Snapshot() error
-	// Digest is the last entry this node has applied and a hash of its state, the same
-	// on every node that has applied it. It takes as long as reading the whole table.
+	// Digest returns the last applied log index and a hash of the state, which are equal on every node at this index. It
+	// reads the whole table.
 	Digest() (index, hash uint64)
 }
 
@@ -45,13 +41,13 @@ type Replica interface {
 type Topology struct {
 	ClusterID    string   // hexadecimal
 	Self         string   // the id of this node
-	Leader       string   // its id, empty while none is known
-	LastLeader   string   // the last one known
-	Term         uint64   // Raft's
+	Leader       string   // id of the leader, empty while unknown
+	LastLeader   string   // the last known leader
+	Term         uint64   // Raft term
 	AppliedIndex uint64   // of this node
-	CommitIndex  uint64   // as this node knows it
+	CommitIndex  uint64   // as known to this node
 	Format       byte     // the newest form of the log that may be written
-	Nodes        []Member // in the order of their ids
+	Nodes        []Member // in order of their ids
 }
 
 // Member is one node of a cluster.
@@ -62,17 +58,17 @@ type Member struct {
 	Voter        bool
 	Up           bool
 	AppliedIndex uint64
-	LastHeard    time.Duration // how long ago
-	LagEntries   uint64        // committed, as far as was known when it was last heard, and not applied by it
-	ClockAhead   time.Duration // of this node's wall clock, to about a round trip
-	Format       byte          // the newest form of the log that it reads; 0: it has not said
-	WebURL       string        // of its page; "": not reached from elsewhere, or not known
+	LastHeard    time.Duration // time since the last message
+	LagEntries   uint64        // entries committed and not applied by this node, as of LastHeard
+	ClockAhead   time.Duration // its wall clock minus that of the observing node, accurate to about a round trip
+	Format       byte          // the newest form of the log that it reads; 0: unknown
+	WebURL       string        // URL of its page; "": not reachable from other machines, or unknown
 }
 
-// Leads says whether this node is the leader, as far as it knows.
+// Leads reports whether this node is the leader, as far as it knows.
 func (t *Topology) Leads() bool { return t.Leader != "" && t.Leader == t.Self }
 
-// Member finds a node by its id, or returns nil.
+// Member returns the node with an id, or nil.
 func (t *Topology) Member(id string) *Member {
 	for i := range t.Nodes {
 		if t.Nodes[i].ID == id {
@@ -82,11 +78,11 @@ func (t *Topology) Member(id string) *Member {
 	return nil
 }
 
-// Primary is the node that clients see as the owner of all slots: the leader, or
-// while there is none the last one, so that clients keep a map. It may be nil.
+// Primary returns the node that cluster clients see as the owner of all slots. It is the leader or, without one, the
+// last known leader, so that clients keep their slot map. It may be nil.
 func (t *Topology) Primary() *Member { return t.Member(cmp.Or(t.Leader, t.LastLeader)) }
 
-// Count is how many nodes are as asked.
+// Count returns the number of nodes for which is returns true.
 func (t *Topology) Count(is func(*Member) bool) (n int) {
 	for i := range t.Nodes {
 		if is(&t.Nodes[i]) {
@@ -99,7 +95,7 @@ func (t *Topology) Count(is func(*Member) bool) (n int) {
 func IsUp(m *Member) bool    { return m.Up }
 func IsVoter(m *Member) bool { return m.Voter }
 
-// HostPort splits the address for clients; ok is false while it is unknown.
+// HostPort splits the client address. ok is false while the address is unknown.
 func (m *Member) HostPort() (host string, port int, ok bool) {
 	if m == nil {
 		return "", 0, false

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-project/weir/server/commands"
 )
 
-// frozen decides as a server that runs alone does, at a time that stands still until it is
-// moved. It is kept in memory only.
+// frozen is an in-memory limiter that decides as a server that runs alone does. Its time stands still until the caller
+// advances it.
 type frozen struct {
 	table *engine.Table
 	at    engine.Stamp
@@ -51,7 +51,7 @@ func (f *frozen) LastSave() time.Time                        { return time.Time{
 func (f *frozen) Stats() engine.Stats                        { return f.table.Stats(f.at) }
 func (f *frozen) Advance(d time.Duration) bool               { f.at.NowNs += int64(d); return true }
 
-// client returns a client of a server that decides so.
+// client returns a client of a server that decides with f.
 func (f *frozen) client() (*commands.Local, error) {
 	srv, err := server.New(server.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}, f)
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// rlsConns are the open connections of Envoys. A connection is proven once a call of a user
-// who may ask has arrived whole on it: who may not ask can open connections, and begin calls
-// that never end, but cannot keep Envoys out by them.
+// rlsConns holds the open connections of Envoy. A connection is exempt from eviction once a complete call of an
+// authenticated user has arrived on it. Clients without credentials can open connections and begin endless calls, but
+// cannot lock out Envoy.
 type rlsConns struct {
-	count *atomic.Int64 // as many as are open
+	count *atomic.Int64 // number of open connections
 
 	Mu    sync.Mutex
 	Table *connlimit.Table
@@ -27,7 +27,7 @@ func newRLSConns(most int, stats *service.RLSStats, evicted *atomic.Int64) *rlsC
 	return &rlsConns{count: &stats.Conns, Table: connlimit.New(most, 0, evicted), Open: map[string]*rlsConn{}}
 }
 
-// rlsConn is a connection that frees its slot when it is closed.
+// rlsConn is a connection that releases its slot when it is closed.
 type rlsConn struct {
 	net.Conn
 	of   *rlsConns
@@ -39,7 +39,7 @@ func (c *rlsConn) Close() error {
 	return c.Conn.Close()
 }
 
-// add takes a connection in, or returns nil when all others are busy.
+// add registers a connection. It returns nil if all connections are busy.
 func (all *rlsConns) add(nc net.Conn) *rlsConn {
 	c := &rlsConn{Conn: nc, of: all}
 	all.Mu.Lock()
@@ -64,13 +64,12 @@ func (all *rlsConns) remove(c *rlsConn) {
 	}
 }
 
-// rlsListener accepts Envoys, and turns away who may not come in and whoever is one too
-// many.
+// rlsListener accepts connections, and closes those that protected mode or the connection limit rejects.
 type rlsListener struct {
 	net.Listener
 	*service.Service
 	conns *rlsConns
-	known bool // who connects shows a certificate
+	known bool // clients present a certificate
 }
 
 func (l *rlsListener) Accept() (net.Conn, error) {
@@ -92,7 +91,7 @@ func (l *rlsListener) Accept() (net.Conn, error) {
 
 type rlsConnKey struct{}
 
-// inFlight keeps the connection of a call from being evicted until done.
+// inFlight exempts the connection of a call from eviction until done.
 func inFlight(ctx context.Context) (done func()) {
 	c, ok := ctx.Value(rlsConnKey{}).(*rlsConn)
 	if !ok {
@@ -102,22 +101,22 @@ func inFlight(ctx context.Context) (done func()) {
 	return c.Slot.End
 }
 
-// rlsTags gives each connection its memory of logins, and each call its connection. It is
-// the only place where package grpc lets a connection have anything.
+// rlsTags attaches a login memory and its slot to each connection. Package grpc offers no other way to attach data to a
+// connection.
 type rlsTags struct{ conns *rlsConns }
 
-// TagConn is called with each new connection.
+// TagConn is called for each new connection.
 func (r rlsTags) TagConn(ctx context.Context, info *stats.ConnTagInfo) context.Context {
 	r.conns.Mu.Lock()
 	c := r.conns.Open[info.RemoteAddr.String()]
 	r.conns.Mu.Unlock()
-	if c != nil { // nil: it was pushed out at once
+	if c != nil { // nil: it was evicted at once
 		ctx = context.WithValue(ctx, rlsConnKey{}, c)
 	}
 	return service.WithLoginMemory(ctx)
 }
 
-// TagRPC, HandleRPC and HandleConn have nothing to do.
+// TagRPC, HandleRPC and HandleConn do nothing.
 func (rlsTags) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
 func (rlsTags) HandleRPC(context.Context, stats.RPCStats)                       {}
 func (rlsTags) HandleConn(context.Context, stats.ConnStats)                     {}

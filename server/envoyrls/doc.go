@@ -1,9 +1,7 @@
-// Package envoyrls answers Envoys: their rate limit service, version 3, over gRPC. Each
-// descriptor of a call is a check under the policy that the descriptor names. See
-// docs/http.md.
+// Package envoyrls implements Envoy's rate limit service (RLS), version 3, over gRPC. Each descriptor of a call is a
+// check under the policy that the descriptor names. See docs/http.md.
 //
-// It promises that a call is answered from one batch of decisions, that what Envoy would
-// let through in case of an error is never an error that a client can cause, and that after
-// Shutdown no call reaches the limiter any more. Listeners and certificates are left to the
-// program.
+// It promises that one batch of decisions answers a call. Envoy may admit a request after an error, so a request of
+// Envoy's clients must never cause an error. After Shutdown no call reaches the limiter. The program provides listeners
+// and certificates.
 package envoyrls

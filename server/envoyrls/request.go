@@ -16,28 +16,26 @@ import (
 )
 
 const (
-	// wholeKey is what counts for a descriptor that tells no requests apart.
+	// wholeKey is the key of a descriptor that does not distinguish requests.
 	wholeKey = "all"
-	// overrideKey begins the keys of limiters whose limit a descriptor brings along.
+	// overrideKey begins the keys of limiters whose limit comes with the descriptor.
 	overrideKey = "rls|"
-	// priorityEntry is the key of an entry that tells the priority of a request, and no policy and no key.
-	// Only Envoy's configuration chooses keys of entries, and where their values come from.
+	// priorityEntry is the key of an entry that carries the priority of a request. The entry is part of neither policy nor
+	// key. Only Envoy's configuration selects the keys of entries and the sources of their values.
 	priorityEntry = "weir_priority"
-	// rlsKeyBytes bounds a key that is not hashed: with overrideKey and a policy's name
-	// before it, it is still one.
+	// rlsKeyBytes bounds a key that is not hashed. With overrideKey and a policy name in front, it is still a valid key.
 	rlsKeyBytes = 256
-	// rlsHashBytes of SHA-256 stand for a key that is too long, rlsNameBytes end a name
-	// that is: names come from a configuration, keys from whoever sends requests.
+	// rlsHashBytes of SHA-256 replace a key that is too long, and rlsNameBytes end a name that is too long. Names come
+	// from a configuration, but keys may come from an attacker.
 	rlsHashBytes = 16
 	rlsNameBytes = 4
 )
 
-// namingEntries are the keys of entries whose values are words of Envoy's configuration:
-// generic_key, header_value_match and query_parameter_value_match.
+// namingEntries are the keys of entries whose values come from Envoy's configuration: generic_key, header_value_match
+// and query_parameter_value_match.
 var namingEntries = map[string]bool{"generic_key": true, "header_match": true, "query_match": true}
 
-// rlsUnits are the units of limits and how long they are, as the reference service counts:
-// a month is 30 days, a year 365.
+// rlsUnits maps units to durations as the reference service does: a month has 30 days and a year 365.
 var rlsUnits = map[rlspb.Unit]time.Duration{
 	rlspb.Unit_SECOND: time.Second, rlspb.Unit_MINUTE: time.Minute, rlspb.Unit_HOUR: time.Hour, rlspb.Unit_DAY: day,
 	rlspb.Unit_WEEK: 7 * day, rlspb.Unit_MONTH: 30 * day, rlspb.Unit_YEAR: 365 * day,
@@ -45,15 +43,15 @@ var rlsUnits = map[rlspb.Unit]time.Duration{
 
 const day = 24 * time.Hour
 
-// rlsRequest is a call: a decision for each descriptor, in their order.
+// rlsRequest is a call: one decision per descriptor, in order.
 type rlsRequest struct {
 	names []string // of the descriptors' policies
 	Ops   []engine.Op
 	ds    []engine.Decision
 }
 
-// readRequest reads a call. What is refused here Envoy may let through, so nothing is that a
-// client could bring about: only what Envoy's own configuration says.
+// readRequest parses a call. Envoy may admit a request whose call failed, so only errors of Envoy's configuration are
+// rejected, and no error that a client can cause.
 func readRequest(in *rlspb.Request) (*rlsRequest, error) {
 	n := len(in.Descriptors)
 	switch {
@@ -79,11 +77,11 @@ func readRequest(in *rlspb.Request) (*rlsRequest, error) {
 	return q, nil
 }
 
-// remoteAddress is the key of the entry that an Envoy makes of its client's address.
+// remoteAddress is the key of the entry with the address of Envoy's client.
 const remoteAddress = "remote_address"
 
-// rlsFrom returns the key of a block everywhere of the client's address, which holds for all
-// descriptors of a call; nil where no descriptor has the address.
+// rlsFrom returns the key of a block EVERYWHERE for the client's address, which applies to all descriptors of a call.
+// It returns nil if no descriptor has the address.
 func rlsFrom(all []*rlspb.Descriptor) []byte {
 	for _, d := range all {
 		for _, e := range d.Entries {
@@ -98,8 +96,8 @@ func rlsFrom(all []*rlspb.Descriptor) []byte {
 	return nil
 }
 
-// rlsHits is the cost of a descriptor: its own where it has one, 0 to look only; else the
-// request's, of which 0 means 1.
+// rlsHits returns the cost of a descriptor. Its own cost has precedence, where 0 is a dry run. The cost of the call is
+// next, where 0 means 1.
 func rlsHits(in *rlspb.Request, d *rlspb.Descriptor) int64 {
 	if d.HitsAddend != nil {
 		return int64(min(d.HitsAddend.Value, engine.MaxUnits))
@@ -107,8 +105,8 @@ func rlsHits(in *rlspb.Request, d *rlspb.Descriptor) int64 {
 	return int64(max(in.HitsAddend, 1))
 }
 
-// rlsPriority takes the priority out of the entries of a descriptor. The value may be a client's word, so
-// every value but high is normal, and none is an error.
+// rlsPriority removes the priority from the entries of a descriptor. A client may control the value, so every value but
+// high is normal and no value is an error.
 func rlsPriority(all []*rlspb.Entry) (others []*rlspb.Entry, high bool) {
 	for _, e := range all {
 		if string(e.Key) == priorityEntry {
@@ -120,8 +118,8 @@ func rlsPriority(all []*rlspb.Entry) (others []*rlspb.Entry, high bool) {
 	return others, high
 }
 
-// policyOf names the policy of a descriptor: the domain and, of each entry, the word that
-// Envoy's configuration gave it.
+// policyOf returns the policy name of a descriptor: the domain and, for each entry, the word from Envoy's
+// configuration.
 func policyOf(domain []byte, entries []*rlspb.Entry) string {
 	words := [][]byte{domain}
 	for _, e := range entries {
@@ -139,13 +137,13 @@ func policyOf(domain []byte, entries []*rlspb.Entry) string {
 	return name
 }
 
-// hashed stands for a text that is too long.
+// hashed returns a hash that replaces a text that is too long.
 func hashed(text string, n int) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:n])
 }
 
-// policyRune is what stands for a character in the name of a policy.
+// policyRune maps a character to one that a policy name may contain.
 func policyRune(r rune) rune {
 	switch {
 	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune("-_.:", r):
@@ -154,10 +152,10 @@ func policyRune(r rune) rune {
 	return '_'
 }
 
-// rlsEscapes keep several values apart in one key.
+// rlsEscapes escapes the separator of the values in a key.
 var rlsEscapes = strings.NewReplacer("%", "%25", "|", "%7C")
 
-// keyOf is who a descriptor is about: the values of its entries but those that name.
+// keyOf returns the key of a descriptor: the values of all entries that do not name the policy.
 func keyOf(entries []*rlspb.Entry) string {
 	var values []string
 	for _, e := range entries {
@@ -185,19 +183,18 @@ func keyOf(entries []*rlspb.Entry) string {
 	return key
 }
 
-// bringLimit has a descriptor decided under the limit that it brings along, in windows of
-// the clock.
+// bringLimit decides a descriptor under the limit that it carries, in fixed windows aligned to the clock.
 func bringLimit(op *engine.Op, name, key string, l *rlspb.Override) error {
 	window, known := rlsUnits[l.Unit]
 	if !known {
 		return resp.Error("ERR the unit of a descriptor's limit must be SECOND, MINUTE, HOUR, DAY, WEEK, MONTH or " +
 			"YEAR, not " + l.Unit.String())
 	}
-	op.High = false // of policies
+	op.High = false // priorities belong to policies
 	op.Code, op.Text, op.Key = engine.OpTake, nil, []byte(overrideKey+name+"|"+key)
 	op.Limit = engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Aligned, WindowNs: int64(window),
 		Max: int64(l.RequestsPerUnit)}
-	if l.RequestsPerUnit == 0 { // nothing at all: more is asked for than there ever is
+	if l.RequestsPerUnit == 0 { // admit nothing: the cost always exceeds the limit
 		op.Limit.Max, op.Cost = 1, max(op.Cost, 2)
 	}
 	return nil

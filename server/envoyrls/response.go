@@ -14,8 +14,7 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// response answers a call whose decisions are made. It fails where the limiter did not
-// carry one out.
+// response answers a decided call. It fails if the limiter did not execute one of the operations.
 func (q *rlsRequest) response(s *Server) (*rlspb.Response, error) {
 	out := &rlspb.Response{OverallCode: rlspb.Code_OK, Statuses: make([]*rlspb.Status, len(q.Ops))}
 	binds := -1
@@ -50,7 +49,7 @@ func (q *rlsRequest) response(s *Server) (*rlspb.Response, error) {
 	return out, nil
 }
 
-// status answers one descriptor that is limited.
+// status returns the status of one descriptor that is limited.
 func (q *rlsRequest) status(i int, unit rlspb.Unit) *rlspb.Status {
 	d := &q.ds[i]
 	st := &rlspb.Status{
@@ -70,18 +69,17 @@ func (q *rlsRequest) status(i int, unit rlspb.Unit) *rlspb.Status {
 
 func clamp32(n int64) uint32 { return uint32(min(max(n, 0), math.MaxUint32)) }
 
-// unitOf is the unit of the limit that a decision tells of, where its window is one; a
-// bucket has none.
+// unitOf returns the unit of the limit in a decision if its window has such a length. A bucket has none.
 func (s *Server) unitOf(op *engine.Op, d *engine.Decision) rlspb.Unit {
 	if op.Code == engine.OpTake {
 		return windowUnit(&op.Limit)
 	}
 	p := s.Limiter.Policies().Get(op.Text)
-	if p == nil { // gone since
+	if p == nil { // removed meanwhile
 		return rlspb.Unit_NONE
 	}
 	limits := p.LimitsFor(s.Limiter.Now(), op.Key)
-	if int(d.Part) >= len(limits) { // blocked
+	if int(d.Part) >= len(limits) { // the key is blocked
 		return rlspb.Unit_NONE
 	}
 	return windowUnit(&limits[d.Part].Limit)
@@ -106,8 +104,8 @@ func windowUnit(l *engine.Limit) rlspb.Unit {
 	return rlspb.Unit_NONE
 }
 
-// bindsMore says which of two decisions clients are told of: a denial before an admission,
-// then the longer wait or the less that is left.
+// bindsMore reports which of two decisions clients are told: a denial before an admission, then the longer wait or the
+// smaller remainder.
 func bindsMore(a, b *engine.Decision) bool {
 	switch {
 	case a.Allowed == 0 && b.Allowed == 0:
@@ -118,14 +116,14 @@ func bindsMore(a, b *engine.Decision) bool {
 	return a.Remaining < b.Remaining
 }
 
-// addFields has Envoy tell clients what /check tells them. Fields of the older form Envoy
-// writes itself, where it is asked to.
+// addFields adds the fields that /check sends, so that Envoy forwards them to clients. Envoy itself adds the older
+// header fields if configured.
 func (q *rlsRequest) addFields(out *rlspb.Response, binds int) {
 	quota, fields := service.QuotaOf(q.names[binds], &q.ds[binds]), http.Header{}
 	quota.Set(fields, httpfields.IETF, time.Now())
 	if quota.Denied {
 		fields.Set("Content-Type", httpfields.ProblemContentType)
-		out.RawBody, _ = json.Marshal(quota.Problem(http.StatusTooManyRequests)) // of texts and numbers it never fails
+		out.RawBody, _ = json.Marshal(quota.Problem(http.StatusTooManyRequests)) // never fails for texts and numbers
 	}
 	for _, name := range []string{httpfields.RateLimit, httpfields.RateLimitPolicy, httpfields.RetryAfter, "Content-Type"} {
 		if value := fields.Get(name); value != "" {

@@ -20,43 +20,39 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// The limits of the rate limit service.
+// Limits of the rate limit service.
 const (
-	// MaxConns bounds connections: each worker of an Envoy keeps one.
+	// MaxConns bounds the connections. Each worker of an Envoy keeps one.
 	MaxConns = 512
-	// rlsMaxStreams bounds the calls of one connection that wait for their answers. Envoy
-	// opens another connection beyond it.
+	// rlsMaxStreams bounds the concurrent calls of one connection. Envoy opens another connection for more.
 	rlsMaxStreams = 64
-	// MaxCallBytes bounds a call: what an Envoy sends is what it read of one request's
-	// headers, which it bounds by 60 KiB itself.
+	// MaxCallBytes bounds a call. Envoy sends data from the headers of one request, which it bounds to 60 KiB itself.
 	MaxCallBytes = 128 << 10
 	// rlsHeaderBytes bounds a call's metadata, of which weir reads the authorization.
 	rlsHeaderBytes = 8 << 10
-	// MaxDescriptors bounds the decisions of one call; Envoys ask for a few.
+	// MaxDescriptors bounds the decisions of one call. Envoy usually sends a few.
 	MaxDescriptors = 64
-	// rlsIdleTimeout ends connections that ask nothing. Envoy connects again by itself.
+	// rlsIdleTimeout closes idle connections. Envoy reconnects by itself.
 	rlsIdleTimeout = 10 * time.Minute
 	// rlsHandshakeTimeout bounds a TLS handshake: a few round trips.
 	rlsHandshakeTimeout = 5 * time.Second
-	// rlsPingEvery finds Envoys that vanished without a word, as keep-alive does on the
-	// port for Redis clients.
+	// rlsPingEvery detects an Envoy that disappeared, as keep-alive does on the port for Redis clients.
 	rlsPingEvery = 300 * time.Second
 )
 
-// ServiceName is the name by which Envoys call.
+// ServiceName is the gRPC name of the service.
 const ServiceName = "envoy.service.ratelimit.v3.RateLimitService"
 
-// Server answers Envoys beside a Server: their rate limit service, version 3, over gRPC. See
-// docs/http.md.
+// Server implements Envoy's rate limit service, version 3, over gRPC. See docs/http.md.
 type Server struct {
 	*service.Service
 	grpc  *grpc.Server
 	Conns *rlsConns
-	known bool // who connects has shown a certificate
+	known bool // clients present a certificate
 }
 
-// New returns the rate limit service of s; a nil config is no TLS. Where config
-// requires certificates, these stand in for a password in protected mode.
+// New returns the rate limit service of s. A nil config means no TLS. If config requires client certificates, protected
+// mode requires no password of the clients.
 func New(s *service.Service, config *tls.Config) *Server {
 	r := &Server{Service: s, Conns: newRLSConns(MaxConns, &s.RLS, &s.Wire.EvictedRLS)}
 	options := []grpc.ServerOption{
@@ -66,7 +62,7 @@ func New(s *service.Service, config *tls.Config) *Server {
 		grpc.ConnectionTimeout(rlsHandshakeTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: rlsIdleTimeout, Time: rlsPingEvery}),
 		grpc.StatsHandler(rlsTags{r.Conns}),
-		grpc.WaitForHandlers(true), // none reaches the limiter behind Shutdown
+		grpc.WaitForHandlers(true), // no handler reaches the limiter after Shutdown
 	}
 	if config != nil {
 		r.known = config.ClientAuth == tls.RequireAndVerifyClientCert
@@ -81,20 +77,20 @@ func New(s *service.Service, config *tls.Config) *Server {
 	return r
 }
 
-// Serve answers calls from ln, which it takes over, until Shutdown, and returns nil then.
+// Serve answers calls from ln until Shutdown, and then returns nil. It owns ln.
 func (r *Server) Serve(ln net.Listener) error {
 	return r.grpc.Serve(&rlsListener{Listener: ln, Service: r.Service, conns: r.Conns, known: r.known})
 }
 
-// Shutdown takes no more calls and waits for those under way, not longer than ctx. When it
-// returns no call reaches the limiter any more.
+// Shutdown accepts no further calls and waits for running ones until ctx ends. When it returns, no call reaches the
+// limiter.
 func (r *Server) Shutdown(ctx context.Context) {
 	cut := context.AfterFunc(ctx, r.grpc.Stop)
 	defer cut()
 	r.grpc.GracefulStop()
 }
 
-// shouldRateLimit is the service's only method, as package grpc calls it.
+// shouldRateLimit adapts the service's only method to package grpc.
 func shouldRateLimit(self any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
 	in := new(rlspb.Request)
 	if err := decode(in); err != nil {
@@ -103,7 +99,7 @@ func shouldRateLimit(self any, ctx context.Context, decode func(any) error, _ gr
 	return self.(*Server).Answer(ctx, in)
 }
 
-// Answer decides, and counts what it said.
+// Answer decides a call and counts the answer.
 func (r *Server) Answer(ctx context.Context, in *rlspb.Request) (out *rlspb.Response, err error) {
 	stats := &r.RLS
 	defer func() {
@@ -139,7 +135,7 @@ func (r *Server) Answer(ctx context.Context, in *rlspb.Request) (out *rlspb.Resp
 	return r.decide(q, addr)
 }
 
-// senderOf is who sent a call: the address, and the header that says who that is.
+// senderOf returns the address and the authorization header of a call.
 func senderOf(ctx context.Context) (addr, credentials string) {
 	if p, ok := grpcpeer.FromContext(ctx); ok {
 		addr = p.Addr.String()
@@ -150,7 +146,7 @@ func senderOf(ctx context.Context) (addr, credentials string) {
 	return addr, credentials
 }
 
-// decide asks the limiter once.
+// decide decides all descriptors in one call of the limiter.
 func (r *Server) decide(q *rlsRequest, addr string) (*rlspb.Response, error) {
 	for i := range q.Ops {
 		r.ShowCheck(addr, q.names[i], &q.Ops[i])
@@ -166,7 +162,8 @@ func (r *Server) decide(q *rlsRequest, addr string) (*rlspb.Response, error) {
 	return out, nil
 }
 
-// rlsError says whether a caller may ask again: UNKNOWN may have been counted.
+// rlsError maps an error to a status that tells whether a retry is safe. After UNKNOWN the request may have been
+// counted.
 func rlsError(err error) error {
 	text, code := service.ErrorText(err), codes.Unavailable
 	if strings.HasPrefix(text, "UNKNOWN") {

@@ -13,42 +13,38 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// Who may use the HTTP check (Config.HTTPCheck).
+// Values of Config.HTTPCheck: the clients that may use the HTTP check.
 const (
-	CheckOff       = "off"       // nobody: there is no such page
-	CheckProtected = "protected" // who gives the password; where there is none, this machine
-	CheckOpen      = "open"      // whoever reaches the port
+	CheckOff       = "off"       // no client: the path does not exist
+	CheckProtected = "protected" // clients with a password; without passwords, only this machine
+	CheckOpen      = "open"      // every client that reaches the port
 )
 
 const (
-	// checkPath is where proxies ask; a policy may follow.
+	// checkPath is the path of the HTTP check. The name of a policy may follow.
 	checkPath = "/check"
-	// CheckMaxConns bounds connections where proxies ask: each keeps some open for
-	// every one of its workers.
+	// CheckMaxConns bounds the connections while the check is on, because a proxy keeps some open for each of its workers.
 	CheckMaxConns = 1024
-	// MaxCheckHeaderBytes bounds what proxies hand on of their clients' requests: nginx takes
-	// 32 KiB of cookies and tokens, Envoy 60, and who is let in there is not kept out here.
+	// MaxCheckHeaderBytes bounds the headers that proxies forward. nginx accepts 32 KiB of cookies and tokens, and Envoy
+	// 60 KiB. A request that the proxy accepts must not fail here.
 	MaxCheckHeaderBytes = 64 << 10
-	// maxCheckHold bounds how long an answer is kept back for a policy that paces: well
-	// within httpWriteTimeout and the timeouts of proxies.
+	// maxCheckHold bounds the delay of an answer under a pacing policy. It is well within httpWriteTimeout and the
+	// timeouts of proxies.
 	maxCheckHold = 5 * time.Second
-	// undecidedRetrySeconds is when to come back after an answer that no decision is
-	// behind: about what an election takes.
+	// undecidedRetrySeconds is the Retry-After of an answer without a decision: about the duration of an election.
 	undecidedRetrySeconds = "1"
 )
 
-// httpCheck answers proxies that ask whether to let a request through. See
-// docs/http.md.
+// httpCheck answers proxies that ask whether to admit a request. See docs/http.md.
 type httpCheck struct {
 	*service.Service
-	open bool // whoever reaches the port may ask
-	// running is held while a decision is made, and taken by close: none reaches the
-	// limiter behind that.
+	open bool // every client may ask
+	// running is read-locked during a decision. close locks it, so no later check reaches the limiter.
 	running sync.RWMutex
 	closed  bool
 }
 
-// newHTTPCheck returns nil where the check is off.
+// newHTTPCheck returns nil if the check is off.
 func newHTTPCheck(s *service.Service, who string) *httpCheck {
 	if who == CheckOff {
 		return nil
@@ -62,7 +58,7 @@ func (h *httpCheck) close() {
 	h.closed = true
 }
 
-// ServeHTTP decides. A check that is not understood is never an admission.
+// ServeHTTP answers one check. A malformed check is never admitted.
 func (h *httpCheck) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	if forAnotherSite(r) && mayBeBrowsers(r) {
@@ -101,12 +97,12 @@ func (h *httpCheck) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// errAnotherSite refuses what a page of another site had a browser send.
+// errAnotherSite rejects a request that a browser sent for a page of another site.
 const errAnotherSite = resp.Error("ERR a browser sent this for a page of another site: only proxies ask here, " +
 	"and a proxy that hands on its client's Connection header must add X-Forwarded-For or X-Original-URI")
 
-// asker is who asks; nil: anybody may. Where nobody needs a password the Authorization
-// is not weir's: proxies hand on what their clients say to the server behind.
+// asker returns the user who sends a check, or nil if every client may ask. If no user needs a password, the
+// Authorization header does not concern weir, because proxies forward their clients' headers.
 func (h *httpCheck) asker(r *http.Request) (*acl.User, error) {
 	users := h.Users.Load()
 	switch {
@@ -120,12 +116,12 @@ func (h *httpCheck) asker(r *http.Request) (*acl.User, error) {
 	return httpUser(h.Service, r)
 }
 
-// reject answers a check that was not carried out.
+// reject answers a check that was not executed.
 func (h *httpCheck) reject(w http.ResponseWriter, status int, err error) {
 	writePlain(w, status, h.CheckRejected(err))
 }
 
-// decide carries a check out.
+// decide executes a check.
 func (h *httpCheck) decide(r *http.Request, q *checkRequest) (engine.Decision, error) {
 	h.running.RLock()
 	defer h.running.RUnlock()
@@ -134,7 +130,7 @@ func (h *httpCheck) decide(r *http.Request, q *checkRequest) (engine.Decision, e
 	}
 	var d [1]engine.Decision
 	if err := h.DecideChecks(r.RemoteAddr, []engine.Op{q.op}, d[:]); err != nil {
-		return engine.Decision{}, err // what is in d may not be used
+		return engine.Decision{}, err // d is not valid after an error
 	}
 	if d[0].Status == engine.OK {
 		return d[0], nil
@@ -144,15 +140,15 @@ func (h *httpCheck) decide(r *http.Request, q *checkRequest) (engine.Decision, e
 	return d[0], err
 }
 
-// undecided answers where no decision was made: the cluster has no leader, memory is
-// full. What the proxy does then is its own choice, by error_status.
+// undecided answers a check without a decision, for example because the cluster has no leader or memory is full. The
+// proxy selects the status with error_status.
 func (h *httpCheck) undecided(w http.ResponseWriter, q *checkRequest, err error) {
 	w.Header().Set(httpfields.RetryAfter, undecidedRetrySeconds)
 	h.Log.Debug("an HTTP check was not decided", "error", err)
 	writePlain(w, q.errorStatus, service.ErrorText(err))
 }
 
-// hold keeps an answer back for a policy that paces.
+// hold delays an answer under a pacing policy.
 func (h *httpCheck) hold(r *http.Request, d time.Duration) {
 	if d <= 0 {
 		return

@@ -8,15 +8,15 @@ import (
 	"github.com/weir-project/weir/server/resp"
 )
 
-// checkParams are the parameters besides key and key_rest. A header counts only where the proxy's own
-// configuration names it: clients send whatever headers they like.
+// checkParams are the parameters besides key and key_rest. A header counts only if the proxy's configuration names it,
+// because clients can send any header.
 var checkParams = map[string]bool{
 	"policy": true, "policy_header": true, "key_header": true, "from_header": true, "cost": true, "cost_header": true,
 	"priority": true, "priority_header": true,
 	"deny_status": true, "error_status": true, "fields": true,
 }
 
-// checkQuery reads the parameters. key, or key_rest, is the last.
+// checkQuery parses the parameters. key or key_rest is the last one.
 func checkQuery(raw string) (params map[string]string, key string, err error) {
 	raw, key, err = cutKey(raw)
 	if err != nil {
@@ -41,9 +41,8 @@ func checkQuery(raw string) (params map[string]string, key string, err error) {
 	return params, key, nil
 }
 
-// cutKey splits a query at its key. A proxy puts words of its client there and cannot escape
-// them, so no parameter may stand behind key: a client that sends an & must not set another
-// one. Everything behind key_rest is the key.
+// cutKey splits a query at its key. A proxy inserts text of its client there and cannot escape it. No parameter may
+// therefore follow key, so that a client cannot add one with an &. All text after key_rest= is the key.
 func cutKey(raw string) (before, key string, err error) {
 	for at := 0; at < len(raw); {
 		param, rest, more := strings.Cut(raw[at:], "&")
@@ -63,7 +62,7 @@ func cutKey(raw string) (before, key string, err error) {
 	return raw, "", nil
 }
 
-// behindKey refuses a query with something behind its key.
+// behindKey returns the error for a query with text after its key.
 func behindKey(rest string) error {
 	param, _, _ := strings.Cut(rest, "&")
 	name, _, _ := strings.Cut(param, "=")
@@ -74,7 +73,7 @@ func behindKey(rest string) error {
 		" stands behind key: put it before; or write key_rest=, when everything behind it is the key")
 }
 
-// unescaped undoes the escapes of a text that is escaped well.
+// unescaped decodes the escapes of a text. It returns malformed text unchanged.
 func unescaped(text string) string {
 	if plain, err := url.PathUnescape(text); err == nil {
 		return plain

@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	// statusHeader tells the true status where deny_status asks for another.
+	// statusHeader carries the actual status if deny_status selects another.
 	statusHeader = "X-Weir-Status"
 	forwardedFor = "X-Forwarded-For"
 )
 
-// checkRequest is what a proxy asks.
+// checkRequest is a parsed check.
 type checkRequest struct {
 	op          engine.Op
 	denyStatus  int
@@ -30,7 +30,7 @@ type checkRequest struct {
 	style       httpfields.Style
 }
 
-// checkStyles are the values of fields.
+// checkStyles maps the values of the parameter fields.
 var checkStyles = map[string]httpfields.Style{
 	"": httpfields.IETF | httpfields.XEpoch, "ietf": httpfields.IETF,
 	"x": httpfields.XEpoch, "x-delta": httpfields.XDelta, "none": httpfields.None,
@@ -73,7 +73,7 @@ func readCheck(r *http.Request) (*checkRequest, error) {
 	return q, q.readAnswers(params)
 }
 
-// highPriority reads a priority; empty is normal.
+// highPriority parses a priority. Empty is normal.
 func highPriority(text string) (high bool, err error) {
 	switch {
 	case strings.EqualFold(text, "high"):
@@ -84,7 +84,8 @@ func highPriority(text string) (high bool, err error) {
 	return false, arg.Bad("priority", "must be high or normal", []byte(text))
 }
 
-// givenOnce refuses a URL that names the policy, the cost or the priority in two ways: one of them would not count.
+// givenOnce rejects a URL that names the policy, the cost or the priority twice, because one of them would have no
+// effect.
 func givenOnce(inPath string, params map[string]string) error {
 	switch {
 	case inPath != "" && params["policy"] != "":
@@ -101,7 +102,7 @@ func givenOnce(inPath string, params map[string]string) error {
 	return nil
 }
 
-// readAnswers reads how the proxy wants to be answered.
+// readAnswers parses the parameters that select the answer.
 func (q *checkRequest) readAnswers(params map[string]string) (err error) {
 	if q.denyStatus, err = statusParam("deny_status", params, http.StatusTooManyRequests, 400); err != nil {
 		return err
@@ -124,8 +125,8 @@ func headerNamed(r *http.Request, name string) string {
 	return r.Header.Get(name)
 }
 
-// lastOf is a header's value; of X-Forwarded-For the last address, which the proxy that
-// asks has added itself.
+// lastOf returns a header's value. For X-Forwarded-For it returns the last address, which the asking proxy itself
+// added.
 func lastOf(r *http.Request, name string) string {
 	if !strings.EqualFold(name, forwardedFor) {
 		return r.Header.Get(name)
@@ -155,9 +156,8 @@ func (q *checkRequest) quota(d *engine.Decision) httpfields.Quota {
 	return service.QuotaOf(string(q.op.Text), d)
 }
 
-// deny answers a denial. Proxies that hand the answer on hand on a problem document. One
-// that asks for a status of its own answers its clients itself; nginx reads the head only
-// then, and would close the connection over a body.
+// deny answers a denial. A proxy that forwards the answer forwards a problem document. A proxy that selects another
+// status creates its own answer. nginx then reads only the header, and would close the connection because of a body.
 func (q *checkRequest) deny(w http.ResponseWriter, d *engine.Decision) {
 	quota := q.quota(d)
 	quota.Set(w.Header(), q.style, time.Now())

@@ -12,9 +12,8 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// webConns keeps the connections of the HTTP side within a bound. A request is in flight
-// from the end of its header until its handler returns. So a body that never arrives does
-// not hold a slot: handlers read one only from a user who has logged in.
+// webConns bounds the HTTP connections. A request is in flight from the end of its header until its handler returns. A
+// body that never arrives holds no slot, because handlers read a body only after authentication.
 type webConns struct {
 	table *connlimit.Table
 
@@ -28,8 +27,7 @@ func newWebConns(most int, evicted *atomic.Int64) *webConns {
 
 type webSlotKey struct{}
 
-// Admit gives a new connection its slot and its memory of logins, or closes it; see
-// http.Server.ConnContext.
+// admit gives a new connection a slot and a login memory, or closes it. It is http.Server.ConnContext.
 func (w *webConns) admit(ctx context.Context, nc net.Conn) context.Context {
 	socket := nc
 	if secure, ok := nc.(*tls.Conn); ok {
@@ -46,7 +44,7 @@ func (w *webConns) admit(ctx context.Context, nc net.Conn) context.Context {
 	return service.WithLoginMemory(context.WithValue(ctx, webSlotKey{}, slot))
 }
 
-// Changed frees the slot of a connection that is closed; see http.Server.ConnState.
+// changed releases the slot of a closed connection. It is http.Server.ConnState.
 func (w *webConns) changed(nc net.Conn, state http.ConnState) {
 	if state != http.StateClosed {
 		return
@@ -55,12 +53,12 @@ func (w *webConns) changed(nc net.Conn, state http.ConnState) {
 	slot := w.slots[nc]
 	delete(w.slots, nc)
 	w.mu.Unlock()
-	if slot != nil { // nil: it was not admitted
+	if slot != nil { // nil: the connection was not admitted
 		slot.Release()
 	}
 }
 
-// Serve keeps connections from being evicted while handle answers a request.
+// serve exempts a connection from eviction while handle answers a request.
 func (w *webConns) serve(handle http.Handler) http.Handler {
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		slot, ok := r.Context().Value(webSlotKey{}).(*connlimit.Slot)

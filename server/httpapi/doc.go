@@ -1,14 +1,13 @@
-// Package httpapi answers HTTP beside a server: probes (/livez, /readyz), Prometheus
-// (/metrics), proxies that ask whether to let a request through (/check), and people (the
-// page and what it shows). See docs/http.md.
+// Package httpapi answers HTTP requests: probes (/livez, /readyz), Prometheus (/metrics), proxies that ask whether to
+// admit a request (/check), and the page for people. See docs/http.md.
 //
 // It promises that
 //
-//   - connections are bounded, and nobody keeps others out with silent ones;
-//   - a request that is not understood is never an admission;
-//   - a page of another site cannot have a browser decide or change anything;
-//   - after Close no check and no command reaches the limiter any more.
+//   - connections are bounded, and idle connections do not block other clients;
+//   - a malformed request is never admitted;
+//   - a page of another site cannot make a browser decide or change anything;
+//   - after Close no check and no command reaches the limiter.
 //
-// Commands that people send from the page are carried out by a Hand, which is the server
-// for Redis clients. Listeners and certificates are left to the program.
+// A Hand, the server for Redis clients, executes the commands of the page. The program provides listeners and
+// certificates.
 package httpapi

@@ -11,14 +11,13 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// feedEvery is how old a status may be: however many look, the server is asked no
-// more often.
+// feedEvery is the maximum age of a cached status, so that the number of viewers does not load the server.
 const feedEvery = 500 * time.Millisecond
 
-// topShown is how many of the heaviest keys the page shows.
+// topShown is the number of heaviest keys that the page shows.
 const topShown = 10
 
-// feed makes the status that the page shows.
+// feed computes the status that the page shows.
 type feed struct {
 	*service.Service
 	bounds []float64
@@ -28,13 +27,12 @@ type feed struct {
 	made time.Time
 }
 
-// Status is what /status.json tells, the server at one moment: counters, from which
-// whoever looks makes rates, and what is now.
+// Status is the answer of /status.json. It contains counters, from which the viewer computes rates, and current values.
 type Status struct {
 	Version  string           `json:"version"`
 	NowMs    int64            `json:"now_ms"`
 	UptimeS  int64            `json:"uptime_s"`
-	Allowed  int64            `json:"allowed"` // requests, over all commands
+	Allowed  int64            `json:"allowed"` // requests of all commands
 	Limited  int64            `json:"limited"`
 	Policies []PolicyStatus   `json:"policies"`
 	Latency  LatencyStatus    `json:"latency"`
@@ -42,19 +40,19 @@ type Status struct {
 	Memory   MemoryStatus     `json:"memory"`
 	Clients  int              `json:"clients"`
 	Clock    int64            `json:"clock_behind_ms"`
-	Cluster  *ClusterStatus   `json:"cluster"` // null: one node
+	Cluster  *ClusterStatus   `json:"cluster"` // null for a server that runs alone
 	Denials  []service.Denial `json:"denials"`
 	Admitted []TopKey         `json:"top_admitted"`
-	Denied   []TopKey         `json:"top_denied"` // null: the leader knows
+	Denied   []TopKey         `json:"top_denied"` // null on a follower, because only the leader knows
 }
 
-// TopKey is one of the keys with the most units of late, as RL.TOP counts them.
+// TopKey is one of the keys with the most recent units, as RL.TOP counts them.
 type TopKey struct {
 	Key   string `json:"key"`
 	Units int64  `json:"units"`
 }
 
-// PolicyStatus counts requests by one policy.
+// PolicyStatus counts the requests of one policy.
 type PolicyStatus struct {
 	Name     string `json:"name"`
 	Allowed  int64  `json:"allowed"`
@@ -62,13 +60,13 @@ type PolicyStatus struct {
 	Shadowed int64  `json:"shadowed"`
 }
 
-// LatencyStatus is the histogram of the time to decide.
+// LatencyStatus is the histogram of the decision time.
 type LatencyStatus struct {
-	BoundsS []float64 `json:"bounds_s"` // the last bucket has none
+	BoundsS []float64 `json:"bounds_s"` // the last bucket has no bound
 	Counts  []int64   `json:"counts"`
 }
 
-// MemoryStatus is in bytes, but for the keys given up and the units forgiven with them.
+// MemoryStatus is in bytes, except the evicted keys and their forgiven units.
 type MemoryStatus struct {
 	Used     int64  `json:"used"`
 	Max      int64  `json:"max"` // 0: no bound
@@ -80,13 +78,13 @@ type MemoryStatus struct {
 // ClusterStatus is the cluster as this node sees it.
 type ClusterStatus struct {
 	Self    string       `json:"self"`     // the node that answered
-	Leader  string       `json:"leader"`   // "": none is known
-	StaleMs int64        `json:"stale_ms"` // how old the limiters in this status may be; 0: linearizable
+	Leader  string       `json:"leader"`   // "": no leader is known
+	StaleMs int64        `json:"stale_ms"` // upper bound of the age of the limiters in this status; 0: linearizable
 	Term    uint64       `json:"term"`
 	Nodes   []NodeStatus `json:"nodes"`
 }
 
-// NodeStatus is one of its nodes; Lag is in entries of the log.
+// NodeStatus describes one node. Lag is in log entries.
 type NodeStatus struct {
 	ID           string `json:"id"`
 	Addr         string `json:"addr"`
@@ -95,7 +93,7 @@ type NodeStatus struct {
 	Lag          uint64 `json:"lag"`
 	ClockAheadMs int64  `json:"clock_ahead_ms"`
 	HeardMs      int64  `json:"heard_ms"`
-	WebURL       string `json:"web_url"` // of its page; "": not reached from elsewhere, or not known
+	WebURL       string `json:"web_url"` // URL of its page; "": not reachable from other machines, or unknown
 }
 
 func newFeed(s *service.Service) *feed {
@@ -106,18 +104,18 @@ func newFeed(s *service.Service) *feed {
 	return f
 }
 
-// Status is at most feedEvery old; nobody changes it.
+// status returns a status that is at most feedEvery old. Callers must not change it.
 func (f *feed) status() *Status {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if time.Since(f.made) >= feedEvery { // also where none was made
+	if time.Since(f.made) >= feedEvery { // also true before the first status
 		f.last, f.made = f.make(), time.Now()
 	}
 	return f.last
 }
 
 func (s *feed) make() *Status {
-	staleMs := s.ReadForPeople() // before anything is read
+	staleMs := s.ReadForPeople() // must precede the reads below
 	stats := s.Limiter.Stats()
 	_, resident := service.ProcessMemory()
 	decisions := s.Stats.Decisions.Snapshot()

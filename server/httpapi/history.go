@@ -7,14 +7,14 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// The page shows ten minutes. A page that was just opened has them, too, because the
-// server takes note of its counters all the time: 8 KB, and a look at them every three seconds.
+// The page shows ten minutes of history, also directly after it was opened. The server therefore samples its counters
+// all the time. This costs 8 KB, and one sample every three seconds.
 const (
 	historyEvery   = 3 * time.Second
 	historySamples = 200
 )
 
-// Sample is what /history.json tells of one moment: counters since the start, and what was then.
+// Sample is one entry of /history.json: counters since the start, and values at that time.
 type Sample struct {
 	NowMs   int64 `json:"now_ms"`
 	Allowed int64 `json:"allowed"`
@@ -37,7 +37,7 @@ type history struct {
 
 func newHistory(s *service.Service) *history { return &history{Service: s, ended: make(chan struct{})} }
 
-// Start takes samples until close, unless that was called.
+// start takes samples until close. After close it does nothing.
 func (h *history) start() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -46,7 +46,7 @@ func (h *history) start() {
 	}
 }
 
-// Close ends it. When it returns, no sample is taken any more.
+// close stops sampling. When it returns, no further sample is taken.
 func (h *history) close() {
 	h.mu.Lock()
 	if !h.closed {
@@ -88,7 +88,7 @@ func (h *history) add(s Sample) {
 	h.next = (h.next + 1) % historySamples
 }
 
-// All returns the samples, the oldest first.
+// all returns the samples, oldest first.
 func (h *history) all() []Sample {
 	h.mu.Lock()
 	defer h.mu.Unlock()

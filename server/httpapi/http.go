@@ -15,47 +15,44 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// The limits of the HTTP side, which probes, scrapers and a few people use.
+// Limits of the HTTP server, which serves probes, scrapers and a few people.
 const (
-	// httpHeaderTimeout and httpReadTimeout bound how long a request may dribble in.
+	// httpHeaderTimeout and httpReadTimeout bound the time in which a request must arrive.
 	httpHeaderTimeout = 5 * time.Second
 	httpReadTimeout   = 10 * time.Second
-	// httpWriteTimeout bounds a reply: the metrics are a few kilobytes.
+	// httpWriteTimeout bounds a reply. The metrics are a few kilobytes.
 	httpWriteTimeout = 10 * time.Second
-	// httpIdleTimeout outlasts the usual 15 s to 60 s between two scrapes, so that a
-	// scraper keeps its connection.
+	// httpIdleTimeout exceeds the usual scrape interval of 15 s to 60 s, so that a scraper keeps its connection.
 	httpIdleTimeout = 2 * time.Minute
-	// MaxHeaderBytes is far more than a scraper sends.
+	// MaxHeaderBytes far exceeds the headers of a scraper.
 	MaxHeaderBytes = 8 << 10
-	// MaxConns bounds the connections. Probes and scrapers are few, and nobody
-	// needs a password to open one: without a bound they would take the file
-	// descriptors that clients and the store need.
+	// MaxConns bounds the connections. Probes and scrapers are few, and opening a connection needs no password. Without a
+	// bound, connections could use up the file descriptors that clients and the store need.
 	MaxConns = 128
-	// httpScrapes bounds the scrapes that run at once: each counts every key.
+	// httpScrapes bounds the concurrent scrapes, because each counts every key.
 	httpScrapes = 4
 )
 
-// Server answers probes and scrapers beside a Server:
+// Server answers HTTP requests about a service:
 //
-//	/livez    200 as long as the process answers at all
-//	/readyz   200 while the server takes clients, 503 once it drains; in a cluster
+//	/livez    200 while the process answers
+//	/readyz   200 while the server accepts clients, 503 once it drains; in a cluster
 //	          also 503 without a leader, and while the state is too old
 //	/metrics  Prometheus
-//	/         a page for people, for whom it has keys too: see forPeople
-//	/check    decisions for proxies, where New was told to give them
+//	/         the page for people, which also shows keys: see forPeople
+//	/check    decisions for proxies, unless New received CheckOff
 type Server struct {
 	server *http.Server
 	conns  *webConns
 	check  *httpCheck // nil: off
-	// commands are those that people send from the page.
+	// commands executes the commands of the page.
 	commands *pageCommander
 	past     *history
 	probes   *probes
 }
 
-// New returns the HTTP side of s. Probes and metrics ask for no password: the
-// caller decides who can reach them. Who may use the check is CheckOff,
-// CheckProtected or CheckOpen.
+// New returns the HTTP server of s. Probes and metrics require no password, so the caller must control access to the
+// port. check is CheckOff, CheckProtected or CheckOpen.
 func New(s *service.Service, by Hand, check string) (*Server, error) {
 	if check != CheckOff && check != CheckProtected && check != CheckOpen {
 		return nil, fmt.Errorf("httpapi: HTTP check must be %s, %s or %s, not %q",
@@ -103,7 +100,7 @@ func (h *Server) Ready() bool { return h.probes.ready() }
 // ServeHTTP answers one request.
 func (h *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.server.Handler.ServeHTTP(w, r) }
 
-// Serve answers requests from ln until Close, and returns nil then.
+// Serve answers requests from ln until Close, and then returns nil.
 func (h *Server) Serve(ln net.Listener) error {
 	h.past.start()
 	err := h.server.Serve(ln)
@@ -113,8 +110,7 @@ func (h *Server) Serve(ln net.Listener) error {
 	return err
 }
 
-// Close stops at once. When it returns no check and no command reaches the limiter any
-// more.
+// Close stops at once. When it returns, no check and no command reaches the limiter.
 func (h *Server) Close() error {
 	err := h.server.Close()
 	h.past.close()

@@ -8,16 +8,16 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// errNotThisMachine refuses a request that no password vouches for.
+// errNotThisMachine rejects a request from another machine if no password protects the server.
 var errNotThisMachine = errors.New("without a password weir answers here only requests from its own machine, to " +
 	"localhost or to an address of it: set a password")
 
-// httpUser is who sent a request.
+// httpUser authenticates the sender of a request.
 func httpUser(s *service.Service, r *http.Request) (*acl.User, error) {
 	return s.Authenticate(r.RemoteAddr, r.Header.Get("Authorization"), service.LoginMemoryOf(r.Context()))
 }
 
-// refuseLogin answers a request whose sender is not known.
+// refuseLogin answers a request whose sender is not authenticated.
 func refuseLogin(w http.ResponseWriter, err error) {
 	if errors.Is(err, errNotThisMachine) {
 		writePlain(w, http.StatusForbidden, err.Error())

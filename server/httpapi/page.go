@@ -12,24 +12,23 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// pageFiles are the page for people: it asks no other host for anything.
+// pageFiles are the files of the page. The page requests nothing from another host.
 //
 //go:embed page
 var pageFiles embed.FS
 
-// pagePolicy lets the page use its own files and nothing else, and be part of no other.
+// pagePolicy allows the page to load only its own files, and forbids other pages to embed it.
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// page is for people: what it shows, what is known of one key, and the commands that they
-// send from it.
+// page serves the page for people: the status, the limiters of one key, and commands.
 type page struct {
 	*service.Service
 	commands *pageCommander
 	past     *history
 }
 
-// handle serves the page.
+// handle registers the handlers of the page.
 func (s *page) handle(mux *http.ServeMux) {
 	for path, file := range map[string]string{"/{$}": "index.html", "/page.js": "page.js", "/page.css": "page.css"} {
 		mux.HandleFunc("GET "+path, s.forPeople(func(w http.ResponseWriter, r *http.Request) {
@@ -47,12 +46,12 @@ func (s *page) handle(mux *http.ServeMux) {
 	mux.HandleFunc("POST /command.json", s.forUsers(s.commands.answer))
 }
 
-// forPeople lets those in who may look at all keys.
+// forPeople admits users that may inspect all keys.
 func (s *page) forPeople(handle http.HandlerFunc) http.HandlerFunc {
 	return s.forUsers(func(w http.ResponseWriter, r *http.Request, _ *acl.User) { handle(w, r) })
 }
 
-// forUsers is forPeople for what depends on who it is.
+// forUsers is forPeople for handlers that need the user.
 func (s *page) forUsers(handle func(http.ResponseWriter, *http.Request, *acl.User)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -82,9 +81,9 @@ func writeJSON(w http.ResponseWriter, v any) {
 
 // KeyAnswer is the answer of /key.json.
 type KeyAnswer struct {
-	Self     string    `json:"self,omitempty"`   // the node that answered; "": a server that runs alone
-	Leader   string    `json:"leader,omitempty"` // "": none is known
-	StaleMs  int64     `json:"stale_ms"`         // how old the answer may be; 0: linearizable
+	Self     string    `json:"self,omitempty"`   // this node; "": a server that runs alone
+	Leader   string    `json:"leader,omitempty"` // "": no leader is known
+	StaleMs  int64     `json:"stale_ms"`         // upper bound of the age of the answer; 0: linearizable
 	Limiters []KeyView `json:"limiters"`
 }
 
@@ -104,8 +103,7 @@ type KeyView struct {
 	PenaltyMs int64  `json:"penalty_ms"`
 }
 
-// answerKey tells what counts against a key: its own limiter, and those that policies
-// keep for it.
+// answerKey returns the limiters of a key: its own limiter, and those of policies.
 func (s *page) answerKey(w http.ResponseWriter, r *http.Request) {
 	key := []byte(r.URL.Query().Get("name"))
 	if err := arg.CheckKey(key); err != nil {

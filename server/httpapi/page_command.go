@@ -15,30 +15,28 @@ import (
 )
 
 const (
-	// MaxPageCommand bounds the JSON of a command from the page: a decision over several
-	// keys of the greatest length.
+	// MaxPageCommand bounds the JSON of a page command. It allows a decision over several keys of maximum length.
 	MaxPageCommand = 16 << 10
-	// MaxPageArgs bounds its words.
+	// MaxPageArgs bounds the arguments of a page command.
 	MaxPageArgs = 256
 )
 
 const errClosing = resp.Error("ERR the server is stopping")
 
-// Hand carries out a command that somebody sends by hand.
+// Hand executes a command that a person sends manually.
 type Hand interface {
-	// ByHand carries out a command of a user as a client's, and returns the reply in
-	// RESP2. It carries out what one does about a key, and refuses everything else. Both
-	// addresses are for the logs; when ctx ends nobody waits for the reply any more.
+	// ByHand executes a command of a user as for a Redis client, and returns the reply in RESP2. It executes the commands
+	// with which a person manages a key, and refuses all others. Both addresses are for the logs. When ctx ends, the
+	// caller no longer needs the reply.
 	ByHand(ctx context.Context, remoteAddr, localAddr string, u *acl.User, args [][]byte) []byte
 }
 
-// pageCommander carries out commands of the page as a client's: with the same users,
-// arguments, answers, and lines in the audit log.
+// pageCommander executes commands of the page as for a Redis client: with the same users, arguments, replies and audit
+// log.
 type pageCommander struct {
 	*service.Service
 	hand Hand
-	// running is held while a command is carried out, and taken by close: none reaches
-	// the limiter behind that.
+	// running is read-locked while a command runs. close locks it, so no later command reaches the limiter.
 	running sync.RWMutex
 	closed  bool
 }
@@ -49,10 +47,9 @@ func (p *pageCommander) close() {
 	p.closed = true
 }
 
-// answer takes {"args": ["RL.BLOCK", ...]} and answers {"reply": ...} or
-// {"error": "..."}. A page of another host cannot have a browser send it: it would need an
-// Origin of this one, and permission to send JSON. A page whose name was pointed here has
-// that Origin, but no password, and names another host.
+// answer accepts {"args": ["RL.BLOCK", ...]} and answers {"reply": ...} or {"error": "..."}. A page of another host
+// cannot make a browser send it, because that needs this host's Origin and permission to send JSON. A page whose DNS
+// name points here has this Origin, but no password, and its requests name another Host.
 func (p *pageCommander) answer(w http.ResponseWriter, r *http.Request, u *acl.User) {
 	switch {
 	case u.NoPassword && !isThisMachine(r):
@@ -74,7 +71,7 @@ func (p *pageCommander) answer(w http.ResponseWriter, r *http.Request, u *acl.Us
 	writeJSON(w, p.do(r, u, command.Args))
 }
 
-// do sends one command.
+// do executes one command.
 func (p *pageCommander) do(r *http.Request, u *acl.User, words []string) map[string]any {
 	p.running.RLock()
 	defer p.running.RUnlock()
@@ -89,7 +86,7 @@ func (p *pageCommander) do(r *http.Request, u *acl.User, words []string) map[str
 	return replyJSON(p.hand.ByHand(r.Context(), r.RemoteAddr, local, u, args))
 }
 
-// replyJSON is a reply in RESP2 as JSON.
+// replyJSON converts a RESP2 reply to JSON.
 func replyJSON(out []byte) map[string]any {
 	_, reply := redcon.ReadNextRESP(out)
 	if reply.Type == redcon.Error {

@@ -12,11 +12,11 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// readyWait is how long /readyz waits until this node has applied what was committed. A
-// ReadIndex takes a few round trips, and probes give up after a second by default.
+// readyWait bounds the time in which /readyz waits for the committed state to be applied. A ReadIndex takes a few round
+// trips, and probes time out after a second by default.
 const readyWait = time.Second
 
-// probes answers who asks whether clients should be sent here.
+// probes answers readiness probes.
 type probes struct {
 	*service.Service
 	asked readyProbe
@@ -36,7 +36,7 @@ func (r readiness) String() string {
 	return "[-]" + r.what + " " + r.said
 }
 
-// answer tells whether clients should be sent here.
+// answer reports whether clients should use this node.
 func (s *probes) answer(w http.ResponseWriter, _ *http.Request) {
 	switch {
 	case s.Replica != nil:
@@ -58,8 +58,8 @@ func (s *probes) ready() bool {
 	return status == http.StatusOK
 }
 
-// replicaReady checks three things: this node serves as a member, there is a leader, and
-// this node has applied what was committed when it was asked.
+// replicaReady checks three conditions: this node serves as a member, the cluster has a leader, and this node has
+// applied the entries committed before the probe.
 func (s *probes) replicaReady() (status int, text string) {
 	status = http.StatusOK
 	var lines []string
@@ -84,14 +84,14 @@ func (s *probes) readiness() []readiness {
 	leader := readiness{"leader", false, "none"}
 	if m := t.Member(t.Leader); m != nil {
 		leader = readiness{"leader", true, fmt.Sprintf("ok (%s)", t.Leader)}
-		if _, _, known := m.HostPort(); !known { // CLUSTER SLOTS could name nobody
+		if _, _, known := m.HostPort(); !known { // CLUSTER SLOTS could name no node
 			leader = readiness{"leader", false, fmt.Sprintf("%s, whose address for clients is not known yet", t.Leader)}
 		}
 	}
 	return []readiness{node, leader, s.stateReady()}
 }
 
-// stateReady reports whether this node has applied what was committed when it was asked.
+// stateReady reports whether this node has applied the entries committed before the call.
 func (s *probes) stateReady() readiness {
 	err := s.asked.ask(s.Replica.ReadIndex, readyWait)
 	why := fmt.Sprintf("this node has not applied within %v what was committed", readyWait)
@@ -106,15 +106,15 @@ func (s *probes) stateReady() readiness {
 	return readiness{"state", false, fmt.Sprintf("may be %d ms old: %s", service.CeilMs(s.Replica.StaleFor()), why)}
 }
 
-// readyProbe shares a question among all probes. Anybody may ask /readyz, so one question
-// is under way at a time, and the next question serves all probes that arrived meanwhile.
+// readyProbe coalesces probes into shared ReadIndex calls, because any client may request /readyz. One call runs at a
+// time, and the next call serves all probes that arrived meanwhile.
 type readyProbe struct {
 	mu      sync.Mutex
 	next    *probeRound // nil: no probe waits
 	running bool
 }
 
-// probeRound is one question and the probes that wait for its answer.
+// probeRound is one call and the probes that wait for its result.
 type probeRound struct {
 	done chan struct{}
 	err  error
@@ -122,7 +122,7 @@ type probeRound struct {
 
 var errNotApplied = errors.New("no answer in time")
 
-// Ask joins the next question, and waits at most wait for its answer.
+// ask joins the next call, and waits at most wait for its result.
 func (p *readyProbe) ask(question func() error, wait time.Duration) error {
 	mine := p.join(question)
 	late := time.NewTimer(wait)
@@ -148,7 +148,7 @@ func (p *readyProbe) join(question func() error) *probeRound {
 	return p.next
 }
 
-// run asks until no probe waits. Each question must bound its own time.
+// run calls question until no probe waits. Each call must bound its own duration.
 func (p *readyProbe) run(question func() error) {
 	for r := p.take(); r != nil; r = p.take() {
 		r.err = question()

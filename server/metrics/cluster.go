@@ -4,7 +4,7 @@ import (
 	"github.com/weir-project/weir/limiter"
 )
 
-// clusterMetrics are there on a node of a cluster only.
+// clusterMetrics exist only on a node of a cluster.
 func (s collector) clusterMetrics() []metric {
 	if s.Replica == nil {
 		return nil
@@ -38,7 +38,7 @@ func (s collector) clusterMetrics() []metric {
 	return ms
 }
 
-// memberMetrics are one node as this one sees it.
+// memberMetrics describe one node as this node sees it.
 func memberMetrics(m *limiter.Member) []metric {
 	return []metric{
 		gauge("cluster_node_up", "1 for a node that is up, as this one sees it.", truth(m.Up)).with("node", m.ID),

@@ -1,5 +1,5 @@
-// Package metrics exports to Prometheus what a server counts. It reads the counters at each
-// scrape: nothing is counted twice, and a server that nobody scrapes pays nothing.
+// Package metrics exports the counters of a server to Prometheus. It reads them at each scrape, so nothing is counted
+// twice, and a server without scrapes has no cost.
 //
-// docs/metrics.md lists the metrics. The package leaves the HTTP endpoint to package httpapi.
+// docs/metrics.md lists the metrics. Package httpapi provides the HTTP endpoint.
 package metrics

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// NewRegistry returns a registry of its own with everything the server counts.
+// NewRegistry returns a new registry with all metrics of the server.
 func NewRegistry(s *service.Service) *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(
@@ -22,11 +22,10 @@ func NewRegistry(s *service.Service) *prometheus.Registry {
 	return r
 }
 
-// collector reads the counters at each scrape: nothing is counted twice, and a
-// server nobody scrapes pays nothing.
+// collector reads the counters at each scrape.
 //
-// A label is never what a client made up: its values are names of commands, of
-// algorithms, of nodes, of policies that exist, and the words errors begin with.
+// Clients cannot create label values. Labels name commands, algorithms, nodes, existing policies, and the first words
+// of errors.
 type collector struct{ *service.Service }
 
 // metric is one series.
@@ -34,7 +33,7 @@ type metric struct {
 	name, help string
 	kind       prometheus.ValueType
 	value      float64
-	labels     []string // names and values by turns
+	labels     []string // names and values alternate
 }
 
 // histogram is one series of durations.
@@ -43,8 +42,7 @@ type histogram struct {
 	durations  latency.Snapshot
 }
 
-// Describe sends nothing: the collector is unchecked, its series depend on what the
-// Limiter can tell.
+// Describe sends nothing. The collector is unchecked, because its series depend on the Limiter.
 func (collector) Describe(chan<- *prometheus.Desc) {}
 
 func (s collector) Collect(out chan<- prometheus.Metric) {
@@ -70,7 +68,7 @@ func (m *metric) split() (names, values []string) {
 	return names, values
 }
 
-// with returns the series with labels, given as names and values by turns.
+// with returns the series with labels, given as alternating names and values.
 func (m metric) with(labels ...string) metric {
 	m.labels = labels
 	return m
@@ -106,7 +104,7 @@ func (s collector) histograms() []histogram {
 	return hs
 }
 
-// truth is 1 for true and 0 for false.
+// truth returns 1 for true and 0 for false.
 func truth(b bool) int32 {
 	if b {
 		return 1

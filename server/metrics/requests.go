@@ -15,7 +15,7 @@ func (s collector) buildMetrics() []metric {
 	}
 }
 
-// requestMetrics are what clients were told, by command.
+// requestMetrics count the decisions that clients received, by command.
 func (s collector) requestMetrics() (ms []metric) {
 	const help = "Requests to take something, by command and what the client was told. Each counts once, on the " +
 		"node that took it."
@@ -31,7 +31,7 @@ func (s collector) requestMetrics() (ms []metric) {
 	return ms
 }
 
-// policyMetrics are what clients were told by each policy there is.
+// policyMetrics count the decisions that clients received, by existing policy.
 func (s collector) policyMetrics() (ms []metric) {
 	const (
 		requests = "Requests checked under a policy: allowed by all limits, or limited by one of this policy. Each " +
@@ -51,7 +51,7 @@ func (s collector) policyMetrics() (ms []metric) {
 	return append(ms, gauge("policies", "Policies in force.", set.Len()))
 }
 
-// commandMetrics are INFO commandstats.
+// commandMetrics are the values of INFO commandstats.
 func (s collector) commandMetrics() (ms []metric) {
 	s.Stats.EachUsed(func(cmd *service.Command, stat *service.CommandStat) {
 		ms = append(ms,
@@ -66,11 +66,10 @@ func (s collector) commandMetrics() (ms []metric) {
 	return ms
 }
 
-// watchedErrors are there before the first of them happens, so that an alert sees
-// the first one too.
+// watchedErrors exist with value 0 before the first error, so that an alert detects the first one.
 var watchedErrors = []string{"CLUSTERDOWN", "OOM", "OVERLOADED", "TRYAGAIN", "UNKNOWN"}
 
-// errorMetrics are INFO errorstats, and what clients got wrong about themselves.
+// errorMetrics are the values of INFO errorstats, and failed logins and permissions.
 func (s collector) errorMetrics() (ms []metric) {
 	counts, _ := s.Stats.ErrorCounts()
 	for _, word := range watchedErrors {
@@ -92,7 +91,7 @@ func (s collector) errorMetrics() (ms []metric) {
 			"permission.", w.NoPermission.Load()))
 }
 
-// rlsMetrics are what Envoys were told.
+// rlsMetrics count the answers to Envoy.
 func (s collector) rlsMetrics() []metric {
 	const (
 		calls = "Calls of Envoy's rate limit service, by overall code; failed: no answer was given, and Envoy " +

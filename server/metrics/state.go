@@ -4,7 +4,7 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// tableMetrics are what the table says of itself.
+// tableMetrics are the statistics of the table.
 func tableMetrics(stats engine.Stats) []metric {
 	ms := []metric{
 		gauge("memory_bytes", "Memory of limiters and their index.", stats.MemoryBytes),
@@ -35,7 +35,7 @@ func tableMetrics(stats engine.Stats) []metric {
 	return ms
 }
 
-// timeMetrics tell how limiter time and the wall clock get along.
+// timeMetrics relate limiter time and saves to the wall clock.
 func (s collector) timeMetrics() []metric {
 	saved := 0.0
 	if last := s.Limiter.LastSave(); !last.IsZero() {

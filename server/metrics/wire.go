@@ -1,11 +1,11 @@
 package metrics
 
-// evictedHelp is of a metric that the inter-node port has a share in.
+// evictedHelp is the help text of a metric that the inter-node port also exports.
 const evictedHelp = "Connections cut to make room on a full port: silent ones of the address that had most of them, " +
 	"then idle ones. " +
 	"By port; tls: during the handshake with clients, nodes: during the handshake with other nodes."
 
-// wireMetrics are the counters of what happens below the commands.
+// wireMetrics count events of connections.
 func (s collector) wireMetrics() []metric {
 	w := &s.Wire
 	return []metric{

@@ -11,20 +11,20 @@ import (
 	"github.com/weir-project/weir/limiter"
 )
 
-// FakeCluster is nodes that share one limiter, so that all are always up to date,
-// and agree at once on who leads.
+// FakeCluster is a cluster whose nodes share one limiter, so that all nodes are always up to date and agree on the
+// leader.
 type FakeCluster struct {
 	*TableLimiter
 
 	mu   sync.Mutex
 	Topo limiter.Topology // without Self
-	down error            // what every node's ReadIndex answers instead
+	down error            // if set, the result of every node's ReadIndex
 	old  time.Duration
-	did  []string // changes that were asked for
-	fail error    // what a change answers
+	did  []string // requested changes
+	fail error    // result of a change
 }
 
-// NewFakeCluster has the nodes a, b and c; a leads.
+// NewFakeCluster returns a cluster of the nodes a, b and c. Node a leads.
 func NewFakeCluster() *FakeCluster {
 	f := &FakeCluster{TableLimiter: NewTableLimiter()}
 	f.Topo = limiter.Topology{ClusterID: "c1", Leader: "a", LastLeader: "a", Term: 7, AppliedIndex: 40, CommitIndex: 42, Format: 1, Nodes: []limiter.Member{
@@ -35,7 +35,7 @@ func NewFakeCluster() *FakeCluster {
 	return f
 }
 
-// Change changes what all nodes see from now on.
+// Change changes the topology that all nodes see.
 func (f *FakeCluster) Change(how func(*limiter.Topology)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -43,7 +43,7 @@ func (f *FakeCluster) Change(how func(*limiter.Topology)) {
 	how(&f.Topo)
 }
 
-// Lead makes a node the leader, or with "" none.
+// Lead makes a node the leader, or with "" removes the leader.
 func (f *FakeCluster) Lead(id string) {
 	f.Change(func(t *limiter.Topology) {
 		t.Term++
@@ -116,7 +116,7 @@ func (f *FakeCluster) SetDown(err error)                  { f.mu.Lock(); f.down 
 func (f *FakeCluster) SetFail(err error)                  { f.mu.Lock(); f.fail = err; f.mu.Unlock() }
 func (f *FakeCluster) Asked() []string                    { f.mu.Lock(); defer f.mu.Unlock(); return f.did }
 
-// Addr is where a node that was started listens.
+// Addr returns the address at which a started node listens.
 func (f *FakeCluster) Addr(id string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

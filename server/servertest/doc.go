@@ -1,3 +1,2 @@
-// Package servertest stands in for limiters, clusters and clients in the tests of package server
-// and of the packages below it.
+// Package servertest provides fake limiters, clusters and clients for the tests of package server and its subpackages.
 package servertest

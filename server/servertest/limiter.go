@@ -8,21 +8,21 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// testEpochNs is where test clocks start: in the middle of a day, 2026-11-21
-// 12:00:00 UTC on the wall.
+// TestNowNs and TestWallNs are the start of test clocks: 2026-11-21 12:00:00 UTC, the middle of a day, on the wall
+// clock.
 const (
 	TestNowNs  = int64(1_000_000_000_000_000)
 	TestWallNs = int64(1_795_262_400) * 1e9
 )
 
-// TableLimiter decides with a real table at a time that stands still.
+// TableLimiter decides with a real table at a fixed time.
 type TableLimiter struct {
 	Table *engine.Table
 
 	Mu      sync.Mutex
 	Stamp   engine.Stamp
-	Real    bool  // refuse Advance
-	Err     error // answer this instead of deciding
+	Real    bool  // Advance is refused
+	Err     error // the result instead of a decision
 	SaveErr error
 	saved   time.Time
 	Calls   int

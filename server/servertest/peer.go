@@ -11,8 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Patience bounds what a test waits for; nothing passes or fails by how much of
-// it is used.
+// Patience bounds the waits of a test. No result depends on how much of it is used.
 const Patience = 20 * time.Second
 
 // Peer is a client that sends and expects bytes.
@@ -22,7 +21,7 @@ type Peer struct {
 	In *bufio.Reader
 }
 
-// CloseWrite says that nothing more will be sent.
+// CloseWrite announces that the client sends no more.
 func (p *Peer) CloseWrite() error { return p.Conn.(*net.TCPConn).CloseWrite() }
 
 func (p *Peer) Send(bytes string) {
@@ -42,7 +41,7 @@ func (p *Peer) Expect(bytes string) {
 	}
 }
 
-// ExpectEnd reads what is left until the server hangs up.
+// ExpectEnd reads the remaining bytes until the server closes the connection.
 func (p *Peer) ExpectEnd() string {
 	p.T.Helper()
 	rest, err := io.ReadAll(p.In)

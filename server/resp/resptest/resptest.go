@@ -1,4 +1,4 @@
-// Package resptest has bytes for the tests of packages that read the Redis protocol.
+// Package resptest provides inputs for tests of packages that read the Redis protocol.
 package resptest
 
 import (
@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Multibulk writes a command as clients send it.
+// Multibulk encodes a command as clients send it.
 func Multibulk(args ...string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "*%d\r\n", len(args))
@@ -16,8 +16,7 @@ func Multibulk(args ...string) string {
 	return b.String()
 }
 
-// Hostile are streams that must end in the error given, after the command
-// in front of them was framed.
+// Hostile maps names to streams that must fail with the given error, after the preceding command was framed.
 var Hostile = map[string]struct{ Stream, Err string }{
 	"negative bulk":              {"*1\r\n$-2\r\n", "invalid bulk length"},
 	"null bulk":                  {"*1\r\n$-1\r\n", "invalid bulk length"},
