@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// Info describes one limiter. The zero Info is that of an idle key.
+// Info describes one limiter. The zero Info describes an idle key.
 type Info struct {
 	Algorithm  string
-	Rule       string // the limit used last, as one types it
+	Rule       string // the limit used last, in the syntax of commands
 	Limit      int64
 	Used       int64 // units, rounded up
 	Remaining  int64
 	IdleIn     time.Duration // or Never
 	Blocked    bool
-	BlockedFor time.Duration // how much longer, or Never
+	BlockedFor time.Duration // the remaining time, or Never
 	Reason     string        // of the block
-	Penalty    time.Duration // what is left of a strike's
+	Penalty    time.Duration // the remaining time of a strike penalty
 	Holders    int64
 	Bytes      int64
-	Stale      time.Duration // how old this may be: 0 unless the connection sent READONLY
+	Stale      time.Duration // the largest age of the data: 0 unless the connection sent READONLY
 }
 
 // Inspect describes the limiter of a key.
@@ -33,15 +33,15 @@ func (c *Client) Inspect(ctx context.Context, key string) (Info, error) {
 	}, err
 }
 
-// Explanation is what a decision would be, and why.
+// Explanation is the decision that a request would get, and the reason.
 type Explanation struct {
 	Decision
 	Algorithm string
-	Rule      string // the limit that binds, as one types it
+	Rule      string // the limit that binds, in the syntax of commands
 	Why       string // in words
 }
 
-// Explain says what Decide would answer now, without taking anything.
+// Explain returns what Decide would answer now, without taking anything.
 func (c *Client) Explain(ctx context.Context, q Request) (Explanation, error) {
 	if err := q.check(); err != nil {
 		return Explanation{}, err
@@ -109,7 +109,7 @@ func (c *Client) list(ctx context.Context, args ...any) ([]any, error) {
 	return list, nil
 }
 
-// texts is a list of texts.
+// texts converts a list of strings.
 func texts(list []any) []string {
 	words := make([]string, len(list))
 	for i := range list {

@@ -5,30 +5,30 @@ import (
 	"time"
 )
 
-// PolicyInfo describes a policy. Limits are as one types them, like "FIXED 1h 1000".
+// PolicyInfo describes a policy. Limits are in the syntax of commands, like "FIXED 1h 1000".
 type PolicyInfo struct {
 	Name                       string
 	Version                    int64
 	Limits                     []string
 	Overrides                  []PolicyOverride
 	Shadow, Disabled           bool
-	RetryAfter                 time.Duration // the least that a denial says
-	Reserved                   string        // the part kept for high priority, like "10%"
-	Owner                      string        // whose file it comes from; empty: nobody's
+	RetryAfter                 time.Duration // the least retry time of a denial
+	Reserved                   string        // the part reserved for high priority, like "10%"
+	Owner                      string        // the owner of its file; empty: none
 	Layout                     string        // the names of its limiters, like "rl:{policy}:{key}"; empty: none
-	Report                     string        // "burst", or the time in which a rate gives what decisions tell as the limit
+	Report                     string        // "burst", or the time of PolicyTerms.Report
 	Admitted, Denied, Shadowed int64         // checks, on the node that answers
-	Stale                      time.Duration // how old this may be: 0 unless the connection sent READONLY
+	Stale                      time.Duration // the largest age of the data: 0 unless the connection sent READONLY
 }
 
-// PolicyOverride is other limits for the keys that match a pattern.
+// PolicyOverride gives other limits to the keys that match a pattern.
 type PolicyOverride struct {
 	Pattern string
 	Limits  []string      // none: unlimited
-	Left    time.Duration // how much longer, or Never: for good
+	Left    time.Duration // the remaining time; Never: no end
 }
 
-// GetPolicy describes a policy; ErrRefused: there is none of that name.
+// GetPolicy describes a policy. It returns ErrRefused if the policy does not exist.
 func (c *Client) GetPolicy(ctx context.Context, name string) (PolicyInfo, error) {
 	m, err := c.fields(ctx, "RL.POLICY", "GET", name)
 	if err != nil {

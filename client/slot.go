@@ -8,17 +8,17 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Slot is a place among those that may be taken at the same time.
+// Slot is a lease on one of the units that may be held at the same time.
 type Slot struct {
 	client *Client
 	rule   *Rule
 	key    string
 	holder string
-	local  bool // taken from the limiter of the process, or from nobody
+	local  bool // taken from the local limiter, or granted by Open
 }
 
-// Acquire takes a slot under a rule made with Slots. The slot is nil when none is free;
-// Decision.RetryAfter is then when the first runs out by itself.
+// Acquire takes a slot under a rule made with Slots. If no slot is free, the slot is nil, and
+// Decision.RetryAfter is the time until the first slot expires.
 func (c *Client) Acquire(ctx context.Context, r *Rule, key string) (*Slot, Decision, error) {
 	if r != nil && r.err == nil && r.kind != engine.Concurrency {
 		return nil, Decision{}, fmt.Errorf("%w: slots are taken under a rule made with Slots, not %s", ErrBadRequest, r.name)
@@ -31,8 +31,8 @@ func (c *Client) Acquire(ctx context.Context, r *Rule, key string) (*Slot, Decis
 	return &Slot{client: c, rule: r, key: key, holder: q.holder, local: d.Source == FromFallback}, d, nil
 }
 
-// Release gives the slot back. Without it the slot is free after its ttl. It says whether
-// the slot was still held.
+// Release gives the slot back. Without it, the slot is free after its ttl. Release returns whether the slot was
+// still held.
 func (s *Slot) Release(ctx context.Context) (bool, error) {
 	if s.local {
 		return s.here(engine.OpRelease, 0), nil
@@ -41,7 +41,7 @@ func (s *Slot) Release(ctx context.Context) (bool, error) {
 	return n == 1, err
 }
 
-// Renew holds the slot for ttl from now. False: it is lost; stop, or acquire again.
+// Renew holds the slot for ttl from now. False means that the slot is lost: stop the work, or acquire again.
 func (s *Slot) Renew(ctx context.Context, ttl time.Duration) (bool, error) {
 	if s.local {
 		return s.here(engine.OpRenew, ttl), nil
@@ -50,7 +50,7 @@ func (s *Slot) Renew(ctx context.Context, ttl time.Duration) (bool, error) {
 	return n == 1, err
 }
 
-// here acts on a slot of the process. One that Open gave is held as long as it is wanted.
+// here releases or renews a slot of the local limiter. A slot that Open granted is never lost.
 func (s *Slot) here(code engine.OpCode, ttl time.Duration) bool {
 	local := s.client.local
 	return local == nil ||

@@ -2,17 +2,17 @@ package client
 
 import "sync/atomic"
 
-// Stats counts since the client was made.
+// Stats has counters since the client was made.
 type Stats struct {
-	Admitted, Denied int64 // decisions, whoever made them
-	FromMemory       int64 // denials that weir was not asked for
-	FromFallback     int64 // decisions that were made without weir
-	Refused          int64 // commands that weir answered an error to
-	Retries          int64 // commands sent again
-	Switches         int64 // times weir was lost
-	Probes           int64 // looks whether it is back
-	Policies         int64 // whose limits are known for outages
-	Down             bool  // it is lost now
+	Admitted, Denied int64 // decisions of all sources
+	FromMemory       int64 // denials from memory, without a round trip
+	FromFallback     int64 // decisions of the fallback
+	Refused          int64 // commands that weir answered with an error
+	Retries          int64 // commands that were resent
+	Switches         int64 // switches to the fallback
+	Probes           int64 // probes whether weir is reachable again
+	Policies         int64 // policies whose limits are cached for outages
+	Down             bool  // weir is not reached now
 }
 
 type counters struct {
@@ -33,7 +33,7 @@ func (c *counters) count(d *Decision) {
 	}
 }
 
-// Stats is what the client has done so far, for metrics.
+// Stats returns the counters of the client, for metrics.
 func (c *Client) Stats() Stats {
 	n := &c.counts
 	return Stats{

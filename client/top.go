@@ -5,22 +5,21 @@ import (
 	"fmt"
 )
 
-// Heavy is a key with many units of late: those of the last minute in full, of the minute
-// before by half, and so on.
+// Heavy is a key with many recent units. Units of the last minute count in full, those of the minute before by
+// half, and so on.
 type Heavy struct {
 	Key   string
 	Units int64
-	Error int64 // of these may be other keys'
+	Error int64 // how many of these may belong to other keys
 }
 
-// TopAdmitted lists up to n keys (1 to 1000) with the most units admitted, the heaviest
-// first.
+// TopAdmitted lists up to n keys (1 to 1000) with the most units admitted, the heaviest first.
 func (c *Client) TopAdmitted(ctx context.Context, n int) ([]Heavy, error) {
 	return c.top(ctx, "ADMITTED", n)
 }
 
-// TopDenied lists the keys with the most units denied. In a cluster the leader alone knows
-// them: ask through a client for clusters, or ErrRefused says where the leader is.
+// TopDenied lists the keys with the most units denied. In a cluster only the leader knows them: use a cluster
+// client, or read the leader's address from ErrRefused.
 func (c *Client) TopDenied(ctx context.Context, n int) ([]Heavy, error) {
 	return c.top(ctx, "DENIED", n)
 }

@@ -7,15 +7,16 @@ import (
 	"time"
 )
 
-// Usage is what is used of the limit of a policy for a key; with several limits, of the one with the least left.
+// Usage is the usage of a policy's limit for a key. If the policy has several limits, it is the limit with the
+// fewest units left.
 type Usage struct {
 	Pair
 	Used, Limit int64
-	Err         error // nothing is known of this one: there is no such policy, for instance
+	Err         error // the usage is not known: for instance, the policy does not exist
 }
 
-// Usages asks weir what is used, in one round trip. It takes nothing, and Stats does not count it. The error is
-// about all of them: weir was not reached.
+// Usages returns the usage of policies for keys, in one round trip. It takes nothing, and Stats does not count
+// it. An error means that weir was not reached.
 func (c *Client) Usages(ctx context.Context, of []Pair) ([]Usage, error) {
 	if c.Down() {
 		return nil, ErrUnavailable
@@ -46,7 +47,7 @@ func (c *Client) Usages(ctx context.Context, of []Pair) ([]Usage, error) {
 	return out, nil
 }
 
-// read reads the reply of RL.CHECK.
+// read parses the reply of RL.CHECK.
 func (u *Usage) read(reply any) {
 	list, _ := reply.([]any)
 	if len(list) < 5 {
@@ -58,11 +59,11 @@ func (u *Usage) read(reply any) {
 	u.Used = max(u.Limit-remaining, 0)
 }
 
-// Times is how long decisions took their callers, but for those of Queue.
+// Times is a histogram of the durations of decisions, without those of Queue.
 type Times struct {
 	Count  uint64
 	Sum    time.Duration
-	Within map[float64]uint64 // how many took no longer than so many seconds
+	Within map[float64]uint64 // by seconds: how many decisions took at most this long
 }
 
 // Times returns how long decisions took since the client was made.
@@ -71,12 +72,13 @@ func (c *Client) Times() Times {
 	return Times{Count: uint64(s.Count), Sum: s.Sum, Within: s.Cumulative()}
 }
 
-// timed sends the calls of decisions.
+// timed sends the calls of decisions and measures their duration.
 func (c *Client) timed(ctx context.Context, calls []*call) {
 	begun := time.Now()
 	c.send(ctx, calls)
 	c.times.Observe(time.Since(begun), int64(len(calls)))
 }
 
-// untimed is the time of a decision that needs no round trip, which is not worth reading a clock.
+// untimed counts a decision that needs no round trip with duration 0, because its duration is not worth reading
+// the clock.
 func (c *Client) untimed() { c.times.Observe(0, 1) }
