@@ -53,8 +53,8 @@ func blacklistCommands() []*command {
 			name: "SCARD", arity: 2, syntax: "key", flags: "readonly fast", group: groupLook,
 			summary: "How many addresses are blocked everywhere", cost: "O(b) in the blocks everywhere, at most 1000",
 			params: []param{key}, reply: "The number of members.", run: func(s *Session, args [][]byte) {
-				if s.guarded(s.checkBlacklist(args)) {
-					s.Int(int64(len(s.blacklist())))
+				if s.guarded(checkBlacklist(s.srv, args)) {
+					s.Int(int64(len(blacklistMembers(s.srv))))
 				}
 			},
 		},
@@ -66,8 +66,8 @@ func blacklistCommands() []*command {
 }
 
 // checkBlacklist refuses a set command on another key than that of the blacklist.
-func (s *Session) checkBlacklist(args [][]byte) error {
-	name, key := strings.ToUpper(string(args[0])), s.srv.cfg.BlacklistKey
+func checkBlacklist(srv *Shared, args [][]byte) error {
+	name, key := strings.ToUpper(string(args[0])), srv.cfg.BlacklistKey
 	switch {
 	case key == "":
 		return resp.Error("ERR " + name + " is for the set of blocked addresses only: --blacklist-key must name its key when the server starts")
@@ -78,13 +78,13 @@ func (s *Session) checkBlacklist(args [][]byte) error {
 }
 
 // isBlacklist reports whether a key is the set of the blocked addresses.
-func (s *Session) isBlacklist(key []byte) bool {
-	return s.srv.cfg.BlacklistKey != "" && string(key) == s.srv.cfg.BlacklistKey
+func isBlacklist(srv *Shared, key []byte) bool {
+	return srv.cfg.BlacklistKey != "" && string(key) == srv.cfg.BlacklistKey
 }
 
 // blacklistOps begins an operation on the block of each member.
-func (s *Session) blacklistOps(args [][]byte, code engine.OpCode) error {
-	if err := s.checkBlacklist(args); err != nil {
+func blacklistOps(s *Session, args [][]byte, code engine.OpCode) error {
+	if err := checkBlacklist(s.srv, args); err != nil {
 		return err
 	}
 	for _, member := range args[2:] {
@@ -96,7 +96,7 @@ func (s *Session) blacklistOps(args [][]byte, code engine.OpCode) error {
 		if err != nil {
 			return err
 		}
-		op.Partial = s.ofSomeKeys()
+		op.Partial = ofSomeKeys(s)
 		if code == engine.OpBlockEverywhere {
 			op.TTLNs = engine.Never
 		}
@@ -105,11 +105,11 @@ func (s *Session) blacklistOps(args [][]byte, code engine.OpCode) error {
 }
 
 func planBlacklistAdd(s *Session, args [][]byte) error {
-	return s.blacklistOps(args, engine.OpBlockEverywhere)
+	return blacklistOps(s, args, engine.OpBlockEverywhere)
 }
 
 func planBlacklistRemove(s *Session, args [][]byte) error {
-	return s.blacklistOps(args, engine.OpUnblock)
+	return blacklistOps(s, args, engine.OpUnblock)
 }
 
 // answerBlacklistAdd counts the addresses that had no block everywhere.
@@ -122,18 +122,18 @@ func answerBlacklistAdd(s *Session, _ []engine.Op, ds []engine.Decision) {
 }
 
 // inBlacklist says whether an address has a block everywhere.
-func (s *Session) inBlacklist(member []byte) bool {
+func inBlacklist(srv *Shared, member []byte) bool {
 	key, err := arg.Address("member", member)
 	if err != nil {
 		return false
 	}
-	info, _ := s.srv.Limiter.Inspect(key)
+	info, _ := srv.Limiter.Inspect(key)
 	return info.Blocked && info.Everywhere
 }
 
-// blacklist lists the addresses that have a block everywhere.
-func (s *Session) blacklist() (members []string) {
-	for _, key := range s.srv.Limiter.BlocksEverywhere() {
+// blacklistMembers lists the addresses that have a block everywhere.
+func blacklistMembers(srv *Shared) (members []string) {
+	for _, key := range srv.Limiter.BlocksEverywhere() {
 		member, named := strings.CutPrefix(key, arg.AddressPrefix)
 		if _, address := arg.Client(member); named && address {
 			members = append(members, member)
@@ -143,26 +143,26 @@ func (s *Session) blacklist() (members []string) {
 }
 
 func runBlacklistHas(s *Session, args [][]byte) {
-	if s.guarded(s.checkBlacklist(args)) {
-		s.Int(int64(oneIf(s.inBlacklist(args[2]))))
+	if s.guarded(checkBlacklist(s.srv, args)) {
+		s.Int(int64(oneIf(inBlacklist(s.srv, args[2]))))
 	}
 }
 
 func runBlacklistHasEach(s *Session, args [][]byte) {
-	if !s.guarded(s.checkBlacklist(args)) {
+	if !s.guarded(checkBlacklist(s.srv, args)) {
 		return
 	}
 	s.Array(len(args) - 2)
 	for _, member := range args[2:] {
-		s.Int(int64(oneIf(s.inBlacklist(member))))
+		s.Int(int64(oneIf(inBlacklist(s.srv, member))))
 	}
 }
 
 func runBlacklistMembers(s *Session, args [][]byte) {
-	if !s.guarded(s.checkBlacklist(args)) {
+	if !s.guarded(checkBlacklist(s.srv, args)) {
 		return
 	}
-	members := s.blacklist()
+	members := blacklistMembers(s.srv)
 	s.Set(len(members))
 	for _, member := range members {
 		s.Bulk(member)

@@ -53,7 +53,7 @@ func planCheck(s *Session, args [][]byte) error {
 	if len(rest) == 0 {
 		return nil
 	}
-	if rest, err = s.morePairs(op, rest); err != nil {
+	if rest, err = morePairs(s, op, rest); err != nil {
 		return err
 	}
 	_, _, err = arg.Options(op, rest, arg.CheckOptions)
@@ -61,7 +61,7 @@ func planCheck(s *Session, args [][]byte) error {
 }
 
 // morePairs reads policies and their keys up to the first option.
-func (s *Session) morePairs(op *engine.Op, args [][]byte) (rest [][]byte, err error) {
+func morePairs(s *Session, op *engine.Op, args [][]byte) (rest [][]byte, err error) {
 	first := len(s.batch.Pairs)
 	for len(args) > 0 && !arg.IsOption(args[0], arg.CheckOptions) {
 		if len(args) == 1 {
@@ -112,9 +112,9 @@ func answerCheck(s *Session, ops []engine.Op, ds []engine.Decision) {
 	s.Out = redcon.AppendBulk(s.Out, ops[0].PairAt(int(ds[0].Pair)).Policy)
 }
 
-// explainCheck answers RL.EXPLAIN for a check: what it would answer, and the limit
+// writeCheckExplanation answers RL.EXPLAIN for a check: what it would answer, and the limit
 // that binds.
-func (s *Session) explainCheck(op *engine.Op, d *engine.Decision) {
+func writeCheckExplanation(s *Session, op *engine.Op, d *engine.Decision) {
 	pair := op.PairAt(int(d.Pair))
 	s.Map(10 + s.staleFields())
 	s.PairInt("allowed", d.Allowed)
@@ -130,8 +130,8 @@ func (s *Session) explainCheck(op *engine.Op, d *engine.Decision) {
 	switch {
 	case info.Blocked:
 		reason = blockText(pair.Key, &info)
-	case s.fromBlocked(op):
-		reason = s.fromText(op)
+	case fromBlocked(s.srv, op):
+		reason = fromText(s.srv, op)
 	case p == nil || int(d.Part) >= len(p.LimitsFor(s.srv.Limiter.Now(), pair.Key)):
 		reason = "no limit is in force: the policy is disabled, or an override lifts it"
 	default:

@@ -184,7 +184,7 @@ type killFilter struct {
 func runClientKill(s *Session, args [][]byte) {
 	if len(args) == 3 {
 		addr := string(args[2])
-		if s.kill(killFilter{tests: []func(*Session) bool{hasAddr(addr)}, self: true}) == 0 {
+		if killClients(s, killFilter{tests: []func(*Session) bool{hasAddr(addr)}, self: true}) == 0 {
 			s.fail(errNoSuchClient)
 			return
 		}
@@ -193,13 +193,13 @@ func runClientKill(s *Session, args [][]byte) {
 	}
 	filter, err := parseKillFilter(s.srv.Users.Load(), args[2:])
 	if s.guarded(err) {
-		s.Int(s.kill(filter))
+		s.Int(killClients(s, filter))
 	}
 }
 
-// kill closes the sessions that meet filter and returns how many. The caller's
+// killClients closes the sessions that meet filter and returns how many. The caller's
 // own closes after its reply.
-func (s *Session) kill(filter killFilter) (n int64) {
+func killClients(s *Session, filter killFilter) (n int64) {
 next:
 	for _, c := range s.srv.clients.list() {
 		for _, test := range filter.tests {

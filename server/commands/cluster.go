@@ -7,6 +7,7 @@ import (
 	"github.com/weir-project/weir/limiter"
 	"github.com/weir-project/weir/server/arg"
 	"github.com/weir-project/weir/server/info"
+	"github.com/weir-project/weir/server/resp"
 )
 
 const clusterDetails = "Cluster clients see one shard: the leader is the primary and owns every slot, the other nodes are its replicas. Node ids are the SHA-1 of the " +
@@ -121,11 +122,11 @@ func runClusterShards(s *Session, t *limiter.Topology, _ [][]byte) {
 	s.Bulk("nodes")
 	s.Array(len(nodes))
 	for i, m := range nodes {
-		s.shardNode(t, m, i == 0)
+		writeShardNode(&s.Writer, t, m, i == 0)
 	}
 }
 
-func (s *Session) shardNode(t *limiter.Topology, m *limiter.Member, primary bool) {
+func writeShardNode(w *resp.Writer, t *limiter.Topology, m *limiter.Member, primary bool) {
 	host, port, _ := m.HostPort()
 	role, health := "replica", "online"
 	if primary {
@@ -134,14 +135,14 @@ func (s *Session) shardNode(t *limiter.Topology, m *limiter.Member, primary bool
 	if !m.Up && m.ID != t.Self {
 		health = "fail"
 	}
-	s.Map(7)
-	s.Pair("id", info.NodeID(m.ID))
-	s.PairInt("port", int64(port))
-	s.Pair("ip", host)
-	s.Pair("endpoint", host)
-	s.Pair("role", role)
-	s.PairInt("replication-offset", int64(m.AppliedIndex))
-	s.Pair("health", health)
+	w.Map(7)
+	w.Pair("id", info.NodeID(m.ID))
+	w.PairInt("port", int64(port))
+	w.Pair("ip", host)
+	w.Pair("endpoint", host)
+	w.Pair("role", role)
+	w.PairInt("replication-offset", int64(m.AppliedIndex))
+	w.Pair("health", health)
 }
 
 // runClusterLinks answers what is known of Redis' fields.
@@ -159,38 +160,38 @@ func runClusterLinks(s *Session, t *limiter.Topology, _ [][]byte) {
 
 func runRole(s *Session, _ [][]byte) {
 	if s.srv.Replica == nil {
-		s.masterRole(new(limiter.Topology))
+		writeMasterRole(&s.Writer, new(limiter.Topology))
 		return
 	}
 	if t := s.srv.Replica.Topology(); t.Leads() {
-		s.masterRole(t)
+		writeMasterRole(&s.Writer, t)
 	} else {
-		s.replicaRole(t)
+		writeReplicaRole(&s.Writer, t)
 	}
 }
 
-func (s *Session) masterRole(t *limiter.Topology) {
+func writeMasterRole(w *resp.Writer, t *limiter.Topology) {
 	others := info.Replicas(t)
-	s.Array(3)
-	s.Bulk("master")
-	s.Int(int64(t.CommitIndex))
-	s.Array(len(others))
+	w.Array(3)
+	w.Bulk("master")
+	w.Int(int64(t.CommitIndex))
+	w.Array(len(others))
 	for _, m := range others {
 		host, port, _ := m.HostPort()
-		s.Strings([]string{host, fmt.Sprint(port), fmt.Sprint(m.AppliedIndex)})
+		w.Strings([]string{host, fmt.Sprint(port), fmt.Sprint(m.AppliedIndex)})
 	}
 }
 
-func (s *Session) replicaRole(t *limiter.Topology) {
+func writeReplicaRole(w *resp.Writer, t *limiter.Topology) {
 	host, port, _ := t.Primary().HostPort()
 	state := "connected"
 	if t.Leader == "" {
 		state = "connect"
 	}
-	s.Array(5)
-	s.Bulk("slave")
-	s.Bulk(host)
-	s.Int(int64(port))
-	s.Bulk(state)
-	s.Int(int64(t.AppliedIndex))
+	w.Array(5)
+	w.Bulk("slave")
+	w.Bulk(host)
+	w.Int(int64(port))
+	w.Bulk(state)
+	w.Int(int64(t.AppliedIndex))
 }

@@ -13,7 +13,7 @@ import (
 func commandCommand() *command {
 	return &command{
 		name: "COMMAND", arity: -1, group: groupServer, flags: "loading stale", summary: "What commands there are",
-		run: func(s *Session, _ [][]byte) { s.describeCommands(s.srv.table.all) },
+		run: func(s *Session, _ [][]byte) { writeDescriptions(&s.Writer, s.srv.table.all) },
 		subs: []*command{
 			{name: "COUNT", arity: 2, summary: "The number of commands", run: func(s *Session, _ [][]byte) { s.Int(int64(len(s.srv.table.all))) }},
 			{name: "INFO", arity: -2, syntax: "[command ...]", summary: "Arity, flags and keys of commands", run: runCommandInfo},
@@ -25,56 +25,56 @@ func commandCommand() *command {
 	}
 }
 
-func (s *Session) describeCommands(commands []*command) {
-	s.Array(len(commands))
+func writeDescriptions(w *resp.Writer, commands []*command) {
+	w.Array(len(commands))
 	for _, cmd := range commands {
-		s.describe(cmd)
+		writeDescription(w, cmd)
 	}
 }
 
-// describe writes one command as COMMAND does.
-func (s *Session) describe(cmd *command) {
-	s.Array(10)
-	s.Bulk(cmd.Full)
-	s.Int(int64(cmd.arity))
-	s.SimpleSet(strings.Fields(cmd.flags))
-	s.Int(int64(cmd.keys.first))
-	s.Int(int64(cmd.keys.last))
-	s.Int(int64(cmd.keys.step))
-	s.SimpleSet(cmd.categories)
-	s.Array(0) // tips
-	s.keySpecs(cmd)
-	s.describeCommands(cmd.subs)
+// writeDescription writes one command as COMMAND does.
+func writeDescription(w *resp.Writer, cmd *command) {
+	w.Array(10)
+	w.Bulk(cmd.Full)
+	w.Int(int64(cmd.arity))
+	w.SimpleSet(strings.Fields(cmd.flags))
+	w.Int(int64(cmd.keys.first))
+	w.Int(int64(cmd.keys.last))
+	w.Int(int64(cmd.keys.step))
+	w.SimpleSet(cmd.categories)
+	w.Array(0) // tips
+	writeKeySpecs(w, cmd)
+	writeDescriptions(w, cmd.subs)
 }
 
-// keySpecs writes where the keys are in the form that came with Redis 7.
-func (s *Session) keySpecs(cmd *command) {
+// writeKeySpecs writes where the keys are in the form that came with Redis 7.
+func writeKeySpecs(w *resp.Writer, cmd *command) {
 	if cmd.keys.first == 0 {
-		s.Array(0)
+		w.Array(0)
 		return
 	}
 	last := cmd.keys.last
 	if last > 0 {
 		last -= cmd.keys.first // counted from the first
 	}
-	s.Array(1)
-	s.Map(3)
-	s.Bulk("flags")
-	s.SimpleSet(keyFlags(cmd))
-	s.Bulk("begin_search")
-	s.Map(2)
-	s.Pair("type", "index")
-	s.Bulk("spec")
-	s.Map(1)
-	s.PairInt("index", int64(cmd.keys.first))
-	s.Bulk("find_keys")
-	s.Map(2)
-	s.Pair("type", "range")
-	s.Bulk("spec")
-	s.Map(3)
-	s.PairInt("lastkey", int64(last))
-	s.PairInt("keystep", int64(cmd.keys.step))
-	s.PairInt("limit", 0)
+	w.Array(1)
+	w.Map(3)
+	w.Bulk("flags")
+	w.SimpleSet(keyFlags(cmd))
+	w.Bulk("begin_search")
+	w.Map(2)
+	w.Pair("type", "index")
+	w.Bulk("spec")
+	w.Map(1)
+	w.PairInt("index", int64(cmd.keys.first))
+	w.Bulk("find_keys")
+	w.Map(2)
+	w.Pair("type", "range")
+	w.Bulk("spec")
+	w.Map(3)
+	w.PairInt("lastkey", int64(last))
+	w.PairInt("keystep", int64(cmd.keys.step))
+	w.PairInt("limit", 0)
 }
 
 func keyFlags(cmd *command) []string {
@@ -96,13 +96,13 @@ func (t *commandTable) named(name []byte) *command {
 
 func runCommandInfo(s *Session, args [][]byte) {
 	if len(args) == 2 {
-		s.describeCommands(s.srv.table.all)
+		writeDescriptions(&s.Writer, s.srv.table.all)
 		return
 	}
 	s.Array(len(args) - 2)
 	for _, name := range args[2:] {
 		if cmd := s.srv.table.named(name); cmd != nil {
-			s.describe(cmd)
+			writeDescription(&s.Writer, cmd)
 		} else if s.Proto < 3 {
 			s.Out = append(s.Out, "*-1\r\n"...)
 		} else {
@@ -121,51 +121,51 @@ func runCommandDocs(s *Session, args [][]byte) {
 			}
 		}
 	}
-	s.docs(commands)
+	writeDocs(&s.Writer, commands)
 }
 
-func (s *Session) docs(commands []*command) {
-	s.Map(len(commands))
+func writeDocs(w *resp.Writer, commands []*command) {
+	w.Map(len(commands))
 	for _, cmd := range commands {
-		s.Bulk(cmd.Full)
+		w.Bulk(cmd.Full)
 		arguments := syntax.Parse(cmd.syntax)
-		s.Map(4 + int(oneIf(len(arguments) > 0)+oneIf(len(cmd.subs) > 0)))
-		s.Pair("summary", cmd.summary)
-		s.Pair("since", since)
-		s.Pair("group", cmd.group)
-		s.Pair("complexity", cmd.cost)
+		w.Map(4 + int(oneIf(len(arguments) > 0)+oneIf(len(cmd.subs) > 0)))
+		w.Pair("summary", cmd.summary)
+		w.Pair("since", since)
+		w.Pair("group", cmd.group)
+		w.Pair("complexity", cmd.cost)
 		if len(arguments) > 0 {
-			s.Bulk("arguments")
-			s.arguments(arguments)
+			w.Bulk("arguments")
+			writeArguments(w, arguments)
 		}
 		if len(cmd.subs) > 0 {
-			s.Bulk("subcommands")
-			s.docs(cmd.subs)
+			w.Bulk("subcommands")
+			writeDocs(w, cmd.subs)
 		}
 	}
 }
 
-// arguments writes arguments as COMMAND DOCS does.
-func (s *Session) arguments(args []syntax.Argument) {
-	s.Array(len(args))
+// writeArguments writes arguments as COMMAND DOCS does.
+func writeArguments(w *resp.Writer, args []syntax.Argument) {
+	w.Array(len(args))
 	for _, a := range args {
 		flags := a.Flags()
-		s.Map(2 + int(oneIf(a.Token != "")+oneIf(len(flags) > 0)+oneIf(a.Kind == "key")+oneIf(len(a.Inner) > 0)))
-		s.Pair("name", a.Name)
-		s.Pair("type", a.Kind)
+		w.Map(2 + int(oneIf(a.Token != "")+oneIf(len(flags) > 0)+oneIf(a.Kind == "key")+oneIf(len(a.Inner) > 0)))
+		w.Pair("name", a.Name)
+		w.Pair("type", a.Kind)
 		if a.Kind == "key" {
-			s.PairInt("key_spec_index", 0)
+			w.PairInt("key_spec_index", 0)
 		}
 		if a.Token != "" {
-			s.Pair("token", a.Token)
+			w.Pair("token", a.Token)
 		}
 		if len(flags) > 0 {
-			s.Bulk("flags")
-			s.SimpleSet(flags)
+			w.Bulk("flags")
+			w.SimpleSet(flags)
 		}
 		if len(a.Inner) > 0 {
-			s.Bulk("arguments")
-			s.arguments(a.Inner)
+			w.Bulk("arguments")
+			writeArguments(w, a.Inner)
 		}
 	}
 }
@@ -199,11 +199,11 @@ func runCommandList(s *Session, args [][]byte) {
 }
 
 // keysIn finds the keys of a command given to COMMAND GETKEYS.
-func (s *Session) keysIn(args [][]byte) (keys [][]byte, cmd *command, err error) {
-	cmd, err = s.srv.table.resolve(args)
+func keysIn(srv *Shared, args [][]byte) (keys [][]byte, cmd *command, err error) {
+	cmd, err = srv.table.resolve(args)
 	switch {
 	case err == nil && cmd.carried != nil:
-		keys, _, err = s.keysIn(cmd.carried(args))
+		keys, _, err = keysIn(srv, cmd.carried(args))
 		return keys, cmd, err
 	case cmd == nil:
 		return nil, nil, resp.Error("ERR Invalid command specified: command must be one of COMMAND LIST, not " + resp.Quote(args[0]))
@@ -239,7 +239,7 @@ func keysOfPairs(args [][]byte) (keys [][]byte) {
 }
 
 func runGetKeys(s *Session, args [][]byte) {
-	keys, _, err := s.keysIn(args[2:])
+	keys, _, err := keysIn(s.srv, args[2:])
 	if !s.guarded(err) {
 		return
 	}
@@ -250,7 +250,7 @@ func runGetKeys(s *Session, args [][]byte) {
 }
 
 func runGetKeysAndFlags(s *Session, args [][]byte) {
-	keys, cmd, err := s.keysIn(args[2:])
+	keys, cmd, err := keysIn(s.srv, args[2:])
 	if !s.guarded(err) {
 		return
 	}

@@ -104,21 +104,21 @@ func runHello(s *Session, args [][]byte) {
 		s.fail(errHelloNoAuth)
 		return
 	}
-	s.speak(proto)
+	speak(s, proto)
 	if name != nil {
 		s.about.Update(func(i *service.Client) { i.Name = string(name) })
 	}
-	s.introduce()
+	writeGreeting(s)
 }
 
 // speak changes the protocol of the replies.
-func (s *Session) speak(proto int) {
+func speak(s *Session, proto int) {
 	s.Proto = proto
 	s.about.Update(func(i *service.Client) { i.Proto = proto })
 	s.refresh()
 }
 
-func (s *Session) introduce() {
+func writeGreeting(s *Session) {
 	s.Map(7)
 	s.Pair("server", "redis")
 	s.Pair("version", info.RedisVersion)
@@ -148,13 +148,13 @@ func runQuit(s *Session, _ [][]byte) {
 
 func runReset(s *Session, _ [][]byte) {
 	s.endTransaction()
-	s.setMonitor(false)
+	setMonitor(s, false)
 	s.dropTopics()
 	s.Mute = MuteNone
 	s.setReadonly(false)
 	s.begin()
 	s.about.Update(func(i *service.Client) { i.Name = "" })
-	s.speak(2)
+	speak(s, 2)
 	s.Simple("RESET")
 }
 

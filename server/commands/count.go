@@ -50,7 +50,7 @@ func onCounts(commands []*command) []*command {
 }
 
 // onCount begins an operation on a count.
-func (s *Session) onCount(key []byte, id engine.ScriptID) (*engine.Script, error) {
+func onCount(s *Session, key []byte, id engine.ScriptID) (*engine.Script, error) {
 	op, err := s.op(engine.OpScript, key)
 	if err != nil {
 		return nil, err
@@ -61,26 +61,26 @@ func (s *Session) onCount(key []byte, id engine.ScriptID) (*engine.Script, error
 }
 
 func planGet(s *Session, args [][]byte) error {
-	_, err := s.onText(args[1], engine.CountGet)
-	s.lookUnderPolicy(args[1])
+	_, err := onText(s, args[1], engine.CountGet)
+	lookUnderPolicy(s, args[1])
 	return err
 }
 
 func answerGet(s *Session, ops []engine.Op, ds []engine.Decision) {
-	if text, ok := s.policyText(ops, ds); ok && ds[0].ScriptAnswer()[1] == -2 { // no string is there
+	if text, ok := policyText(s.srv, ops, ds); ok && ds[0].ScriptAnswer()[1] == -2 { // no string is there
 		s.Bulk(text)
 		return
 	}
-	s.value(&ds[0])
+	writeValue(s, &ds[0])
 }
 
 func answerCount(s *Session, _ []engine.Op, ds []engine.Decision) {
 	scripts.ReplyOne(&s.Writer, ds[0].ScriptAnswer())
 }
 
-// setCount plans SET of a count with at most a time to live, as every version of weir does
+// planCountSet plans SET of a count with at most a time to live, as every version of weir does
 // it. It returns nil for any other SET.
-func (s *Session) setCount(args [][]byte) (call *engine.Script, err error) {
+func planCountSet(s *Session, args [][]byte) (call *engine.Script, err error) {
 	n, ok := redisInt(args[2])
 	if !ok || n < -engine.MaxUnits || n > engine.MaxUnits || len(args) != 3 && len(args) != 5 {
 		return nil, nil
@@ -91,11 +91,11 @@ func (s *Session) setCount(args [][]byte) (call *engine.Script, err error) {
 		if w == nil {
 			return nil, nil
 		}
-		if ms, err = s.lifetime("set", w.word, args[4]); err != nil {
+		if ms, err = readLifetime(s.srv, "set", w.word, args[4]); err != nil {
 			return nil, err
 		}
 	}
-	if call, err = s.onCount(args[1], engine.CountSet); err == nil {
+	if call, err = onCount(s, args[1], engine.CountSet); err == nil {
 		call.Args[0], call.Args[1] = float64(n), float64(ms)
 	}
 	return call, err
@@ -103,7 +103,7 @@ func (s *Session) setCount(args [][]byte) (call *engine.Script, err error) {
 
 func planAdd(sign int64, given bool) func(*Session, [][]byte) error {
 	return func(s *Session, args [][]byte) error {
-		call, err := s.onCount(args[1], engine.CountAdd)
+		call, err := onCount(s, args[1], engine.CountAdd)
 		if err != nil {
 			return err
 		}
@@ -140,23 +140,23 @@ func planExpire(name, word string) func(*Session, [][]byte) error {
 		if !ok {
 			return arg.NotInteger("time", "must be a whole number", args[2])
 		}
-		ms, err := s.fromNow(name, word, n, args[2])
+		ms, err := fromNow(s.srv, name, word, n, args[2])
 		if err != nil {
 			return err
 		}
 		if how == 0 {
-			call, err := s.onCount(args[1], engine.CountExpire)
+			call, err := onCount(s, args[1], engine.CountExpire)
 			if err == nil {
 				call.Args[0] = float64(ms)
 			}
 			return err
 		}
-		return s.planTextExpire(args[1], how, ms)
+		return planTextExpire(s, args[1], how, ms)
 	}
 }
 
-func (s *Session) planTextExpire(key []byte, how, ms int64) error {
-	call, err := s.onText(key, engine.TextExpire)
+func planTextExpire(s *Session, key []byte, how, ms int64) error {
+	call, err := onText(s, key, engine.TextExpire)
 	if err == nil {
 		call.Args[0], call.Args[1] = float64(ms), float64(how)
 	}
@@ -164,5 +164,5 @@ func (s *Session) planTextExpire(key []byte, how, ms int64) error {
 }
 
 func planPersist(s *Session, args [][]byte) error {
-	return s.planTextExpire(args[1], engine.TextPersist, 0)
+	return planTextExpire(s, args[1], engine.TextPersist, 0)
 }

@@ -64,7 +64,7 @@ func runDebugClock(s *Session, args [][]byte) {
 			err = errClockBack
 		}
 		if s.guarded(err) {
-			s.advance(time.Duration(toMs*1e6 - nowNs))
+			advanceClock(s, time.Duration(toMs*1e6-nowNs))
 		}
 	case len(args) >= 4 && len(args) <= 5 && arg.Is(args[2], "ADVANCE"):
 		ms, err := arg.Units("ms", args[3], 0, latestMs-nowMs)
@@ -73,14 +73,14 @@ func runDebugClock(s *Session, args [][]byte) {
 			us, err = arg.Units("us", args[4], 0, 999)
 		}
 		if s.guarded(err) {
-			s.advance(time.Duration(ms*1e6 + us*1e3))
+			advanceClock(s, time.Duration(ms*1e6+us*1e3))
 		}
 	default:
 		s.fail(arg.ErrSyntax)
 	}
 }
 
-func (s *Session) advance(d time.Duration) {
+func advanceClock(s *Session, d time.Duration) {
 	if !s.srv.Limiter.Advance(max(d, 0)) {
 		s.fail(errRealClock)
 		return

@@ -236,14 +236,14 @@ func planLeakyBucket(s *Session, args [][]byte) error {
 }
 
 func planSliding(s *Session, args [][]byte) error {
-	return s.planWindow(args, engine.SlidingLog, engine.MaxLogUnits)
+	return planWindow(s, args, engine.SlidingLog, engine.MaxLogUnits)
 }
 
 func planSlidingCounter(s *Session, args [][]byte) error {
-	return s.planWindow(args, engine.SlidingCounter, engine.MaxUnits)
+	return planWindow(s, args, engine.SlidingCounter, engine.MaxUnits)
 }
 
-func (s *Session) planWindow(args [][]byte, a engine.Algorithm, most int64) error {
+func planWindow(s *Session, args [][]byte, a engine.Algorithm, most int64) error {
 	op, err := s.take(args[1], a)
 	if err != nil {
 		return err
@@ -328,7 +328,7 @@ func planStrike(s *Session, args [][]byte) error {
 		return err
 	}
 	op.Limit.Max = steps[n-1].Threshold
-	op.Limit.Steps = s.packSteps(steps[:n])
+	op.Limit.Steps = packSteps(s, steps[:n])
 	seen, _, err := arg.Options(op, rest, arg.Attempts|arg.Extend|arg.Cost|arg.From|arg.ID)
 	if seen&arg.Attempts != 0 {
 		op.Limit.Strikes |= engine.Attempts
@@ -340,7 +340,7 @@ func planStrike(s *Session, args [][]byte) error {
 }
 
 // packSteps remembers the last steps it packed: a client repeats its limits.
-func (s *Session) packSteps(steps []engine.Step) engine.Steps {
+func packSteps(s *Session, steps []engine.Step) engine.Steps {
 	same := s.steps.Len() == len(steps)
 	for i := 0; same && i < len(steps); i++ {
 		same = s.steps.At(i) == steps[i]

@@ -117,12 +117,12 @@ func wholeSeconds(ms int64) int64 {
 
 // planCell reads redis-cell's CL.THROTTLE key max_burst count period [quantity].
 // Its max_burst comes on top of one request that is always possible.
-func planCell(s *Session, args [][]byte) error { return s.planThrottle(args, 1) }
+func planCell(s *Session, args [][]byte) error { return planThrottle(s, args, 1) }
 
 // planCrab reads throttlecrab's THROTTLE, whose max_burst is the whole burst.
-func planCrab(s *Session, args [][]byte) error { return s.planThrottle(args, 0) }
+func planCrab(s *Session, args [][]byte) error { return planThrottle(s, args, 0) }
 
-func (s *Session) planThrottle(args [][]byte, extra int64) error {
+func planThrottle(s *Session, args [][]byte, extra int64) error {
 	if len(args) > 6 {
 		return arg.ErrSyntax
 	}
@@ -130,7 +130,7 @@ func (s *Session) planThrottle(args [][]byte, extra int64) error {
 	if err != nil {
 		return err
 	}
-	op, err := s.bucket(args, extra, period, 1e9)
+	op, err := planBucket(s, args, extra, period, 1e9)
 	if err == nil && len(args) > 5 {
 		op.Cost, err = arg.Units("quantity", args[5], 0, engine.MaxUnits)
 	}
@@ -144,7 +144,7 @@ func planGCRA(s *Session, args [][]byte) error {
 	if !ok {
 		return arg.Bad("period", "must be a number of seconds above 0 and below 1000000000000, with at most nine decimals", args[4])
 	}
-	op, err := s.bucket(args, 1, period, unitNs)
+	op, err := planBucket(s, args, 1, period, unitNs)
 	switch {
 	case err != nil:
 	case len(args) == 5:
@@ -156,8 +156,8 @@ func planGCRA(s *Session, args [][]byte) error {
 	return err
 }
 
-// bucket reads key, max_burst and count; the period is period times unitNs.
-func (s *Session) bucket(args [][]byte, extra, period, unitNs int64) (*engine.Op, error) {
+// planBucket reads key, max_burst and count; the period is period times unitNs.
+func planBucket(s *Session, args [][]byte, extra, period, unitNs int64) (*engine.Op, error) {
 	op, err := s.take(args[1], engine.TokenBucket)
 	if err != nil {
 		return nil, err

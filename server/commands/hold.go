@@ -88,7 +88,7 @@ func planReserve(s *Session, args [][]byte) error {
 	}
 	rest := args[5:]
 	if len(rest) > 0 && arg.Is(rest[0], "AND") {
-		if rest, err = s.morePairs(op, rest[1:]); err != nil {
+		if rest, err = morePairs(s, op, rest[1:]); err != nil {
 			return err
 		}
 		if len(op.Also) == 0 {
@@ -107,7 +107,7 @@ func planReserve(s *Session, args [][]byte) error {
 }
 
 func planCommit(s *Session, args [][]byte) (err error) {
-	op, err := s.holdOp(engine.OpCommit, args[1])
+	op, err := holdOp(s, engine.OpCommit, args[1])
 	if err == nil {
 		op.Cost, err = arg.Units("actual", args[2], 0, engine.MaxUnits)
 	}
@@ -115,12 +115,12 @@ func planCommit(s *Session, args [][]byte) (err error) {
 }
 
 func planCancel(s *Session, args [][]byte) error {
-	_, err := s.holdOp(engine.OpCancel, args[1])
+	_, err := holdOp(s, engine.OpCancel, args[1])
 	return err
 }
 
 // holdOp begins an operation on a hold.
-func (s *Session) holdOp(code engine.OpCode, id []byte) (*engine.Op, error) {
+func holdOp(s *Session, code engine.OpCode, id []byte) (*engine.Op, error) {
 	if err := arg.CheckText("id", id, engine.MaxIDLen); err != nil {
 		return nil, err
 	}

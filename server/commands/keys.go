@@ -30,9 +30,9 @@ func keyCommands() []*command {
 		{name: "SCAN", arity: -2, syntax: "cursor [MATCH pattern] [COUNT n] [TYPE algorithm]", summary: "Walk through the keys", cost: "O(n) in the keys visited",
 			reply: "The cursor to go on with, `0` at the end, and some keys. A key that is there all the time is seen at least once.", flags: "readonly", run: runScan, bulky: true},
 		{name: "TTL", arity: 2, syntax: "key", summary: "Seconds until the limiter is idle", reply: "Rounded up; -1: never by itself, -2: it is idle.", flags: "readonly fast", keys: oneKey,
-			run: func(s *Session, args [][]byte) { s.ttl(args[1], 1000) }},
+			run: func(s *Session, args [][]byte) { answerTTL(s, args[1], 1000) }},
 		{name: "PTTL", arity: 2, syntax: "key", summary: "Milliseconds until the limiter is idle", reply: "Rounded up; -1: never by itself, -2: it is idle.", flags: "readonly fast", keys: oneKey,
-			run: func(s *Session, args [][]byte) { s.ttl(args[1], 1) }},
+			run: func(s *Session, args [][]byte) { answerTTL(s, args[1], 1) }},
 		{name: "TYPE", arity: 2, syntax: "key", summary: "The algorithm of a limiter, string for state of scripts and clients, or none", flags: "readonly fast", keys: oneKey, run: runType},
 		{name: "EXISTS", arity: -2, syntax: "key [key ...]", summary: "How many of the keys are not idle", flags: "readonly fast", keys: keySpec{1, -1, 1}, run: runExists},
 		{name: "RANDOMKEY", arity: 1, summary: "Some key that is not idle", flags: "readonly", run: runRandomKey},
@@ -56,8 +56,8 @@ func keyCommands() []*command {
 	return commands
 }
 
-func (s *Session) ttl(key []byte, unitMs int64) {
-	info, ok := s.inspect(key)
+func answerTTL(s *Session, key []byte, unitMs int64) {
+	info, ok := inspectNamed(s.srv, key)
 	switch {
 	case !ok:
 		s.Int(-2)
@@ -71,11 +71,11 @@ func (s *Session) ttl(key []byte, unitMs int64) {
 }
 
 func runType(s *Session, args [][]byte) {
-	if s.isBlacklist(args[1]) && len(s.blacklist()) > 0 {
+	if isBlacklist(s.srv, args[1]) && len(blacklistMembers(s.srv)) > 0 {
 		s.Simple("set")
 		return
 	}
-	info, _ := s.inspect(args[1])
+	info, _ := inspectNamed(s.srv, args[1])
 	s.Simple(typeName(info.Algorithm))
 }
 
@@ -90,7 +90,7 @@ func typeName(a engine.Algorithm) string {
 func runExists(s *Session, args [][]byte) {
 	n := int64(0)
 	for _, key := range args[1:] {
-		if _, ok := s.inspect(key); ok || s.isBlacklist(key) && len(s.blacklist()) > 0 {
+		if _, ok := inspectNamed(s.srv, key); ok || isBlacklist(s.srv, key) && len(blacklistMembers(s.srv)) > 0 {
 			n++
 		}
 	}
@@ -111,7 +111,7 @@ func runMemoryUsage(s *Session, args [][]byte) {
 		s.fail(arg.ErrSyntax)
 		return
 	}
-	if info, ok := s.inspect(args[2]); ok {
+	if info, ok := inspectNamed(s.srv, args[2]); ok {
 		s.Int(int64(info.Bytes))
 		return
 	}
@@ -129,7 +129,7 @@ func runMemoryStats(s *Session, _ [][]byte) {
 }
 
 func runEncoding(s *Session, args [][]byte) {
-	if _, ok := s.inspect(args[2]); ok {
+	if _, ok := inspectNamed(s.srv, args[2]); ok {
 		s.Bulk("packed")
 		return
 	}
@@ -152,7 +152,7 @@ func runKeys(s *Session, args [][]byte) {
 		s.fail(errPatternLong)
 		return
 	}
-	found := s.newKeyList(pattern, func(key []byte, _ engine.Algorithm) bool { return engine.MatchGlob(pattern, key) })
+	found := newKeyList(s.srv, pattern, func(key []byte, _ engine.Algorithm) bool { return engine.MatchGlob(pattern, key) })
 	for cursor, more := uint64(0), true; more && found.n <= maxKeysReply; more = cursor != 0 {
 		cursor = s.srv.Limiter.Scan(cursor, keysStep, found.visit)
 		found.sift()
@@ -226,9 +226,9 @@ func (l *keyList) twice(key []byte) bool {
 
 // newKeyList makes a list of the keys that keep wants. To a pattern that asks for own names of
 // policies' limiters they are shown by these, to any other by the names of their layouts.
-func (s *Session) newKeyList(pattern []byte, keep func(key []byte, a engine.Algorithm) bool) keyList {
+func newKeyList(srv *Shared, pattern []byte, keep func(key []byte, a engine.Algorithm) bool) keyList {
 	l := keyList{keep: keep}
-	if set := s.srv.Limiter.Policies(); set.HasLayouts() && !engine.Reserved(pattern) {
+	if set := srv.Limiter.Policies(); set.HasLayouts() && !engine.Reserved(pattern) {
 		l.set = set
 	}
 	return l
@@ -244,7 +244,7 @@ func runScan(s *Session, args [][]byte) {
 	if !s.guarded(err) {
 		return
 	}
-	found := s.newKeyList(pattern, keep)
+	found := newKeyList(s.srv, pattern, keep)
 	cursor = s.srv.Limiter.Scan(cursor, count, found.visit)
 	found.sift()
 	s.Array(2)

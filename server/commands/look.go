@@ -53,7 +53,7 @@ func lookCommands() []*command {
 }
 
 func runInspect(s *Session, args [][]byte) {
-	info, ok := s.inspect(args[1])
+	info, ok := inspectNamed(s.srv, args[1])
 	if !ok && !info.Blocked {
 		s.absent()
 		return
@@ -72,7 +72,7 @@ func runInspect(s *Session, args [][]byte) {
 
 // runHashAll is HGETALL: Redis' own for what is a hash there, and RL.INSPECT for anything else.
 func runHashAll(s *Session, args [][]byte) {
-	info, ok := s.inspect(args[1])
+	info, ok := inspectNamed(s.srv, args[1])
 	if !ok || info.Hash.Empty() {
 		runInspect(s, args)
 		return
@@ -83,19 +83,21 @@ func runHashAll(s *Session, args [][]byte) {
 	}
 }
 
-func runHashGet(s *Session, args [][]byte) { s.hashValue(s.hashOf(args[1]), args[2]) }
+func runHashGet(s *Session, args [][]byte) {
+	writeHashValue(&s.Writer, hashFields(s.srv, args[1]), args[2])
+}
 
 func runHashGetSome(s *Session, args [][]byte) {
-	hash := s.hashOf(args[1])
+	hash := hashFields(s.srv, args[1])
 	s.Array(len(args) - 2)
 	for _, name := range args[2:] {
-		s.hashValue(hash, name)
+		writeHashValue(&s.Writer, hash, name)
 	}
 }
 
-// hashOf returns what HGETALL shows of a key, without stale_ms.
-func (s *Session) hashOf(key []byte) []engine.HashField {
-	info, ok := s.inspect(key)
+// hashFields returns what HGETALL shows of a key, without stale_ms.
+func hashFields(srv *Shared, key []byte) []engine.HashField {
+	info, ok := inspectNamed(srv, key)
 	switch {
 	case !ok && !info.Blocked:
 		return nil
@@ -112,14 +114,14 @@ func (s *Session) hashOf(key []byte) []engine.HashField {
 	return hash
 }
 
-func (s *Session) hashValue(hash []engine.HashField, name []byte) {
+func writeHashValue(w *resp.Writer, hash []engine.HashField, name []byte) {
 	for _, f := range hash {
 		if f.Name == string(name) {
-			s.Bulk(f.Value)
+			w.Bulk(f.Value)
 			return
 		}
 	}
-	s.Null()
+	w.Null()
 }
 
 // field is one field of the description of a limiter: a text or a number.
@@ -154,7 +156,7 @@ func fieldsOf(info *engine.Info) []field {
 }
 
 func runExplain(s *Session, args [][]byte) {
-	_, b, err := s.planDecision(s.lookup(args[0]), args, engine.OpTake, engine.OpCheck, engine.OpReserve)
+	_, b, err := planDecision(s, s.lookup(args[0]), args, engine.OpTake, engine.OpCheck, engine.OpReserve)
 	if !s.guarded(err) {
 		return
 	}
@@ -172,23 +174,23 @@ func runExplain(s *Session, args [][]byte) {
 		return
 	}
 	if op.Code == engine.OpCheck {
-		s.explainCheck(op, &ds[0])
+		writeCheckExplanation(s, op, &ds[0])
 		return
 	}
 	info, _ := s.srv.Limiter.Inspect(op.Key)
-	s.explanation(op, &ds[0], info)
+	writeExplanation(s, op, &ds[0], info)
 }
 
 // planDecision makes the operation of the command that args of by carry, which must be a
 // decision with one of these codes, in a batch that the caller gives back. The user must be
 // allowed to send it, unless by only looks.
-func (s *Session) planDecision(by *command, args [][]byte, codes ...engine.OpCode) (cmd *command, b *service.Batch, err error) {
+func planDecision(s *Session, by *command, args [][]byte, codes ...engine.OpCode) (cmd *command, b *service.Batch, err error) {
 	args = by.carried(args)
 	if cmd, err = s.srv.table.resolve(args); err != nil {
 		if cmd == nil {
 			err = notDecision(args[0])
 		}
-		return nil, nil, s.nearCommands(args, err)
+		return nil, nil, nearCommands(s, args, err)
 	}
 	if cmd.plan == nil {
 		return nil, nil, notDecision(args[0])
@@ -214,7 +216,7 @@ func notDecision(name []byte) error {
 	return arg.Bad("command", "must be a decision, like RL.TOKENBUCKET", name)
 }
 
-func (s *Session) explanation(op *engine.Op, d *engine.Decision, info engine.Info) {
+func writeExplanation(s *Session, op *engine.Op, d *engine.Decision, info engine.Info) {
 	s.Map(8 + s.staleFields())
 	s.PairInt("allowed", d.Allowed)
 	s.PairInt("remaining", d.Remaining)
@@ -224,8 +226,8 @@ func (s *Session) explanation(op *engine.Op, d *engine.Decision, info engine.Inf
 	s.Pair("algorithm", op.Limit.Algorithm.String())
 	s.Pair("rule", policytext.Rule(op.Limit))
 	reason := why(op, d, info)
-	if !info.Blocked && s.fromBlocked(op) {
-		reason = s.fromText(op)
+	if !info.Blocked && fromBlocked(s.srv, op) {
+		reason = fromText(s.srv, op)
 	}
 	s.Pair("why", reason)
 	s.stale()
@@ -273,17 +275,17 @@ func blockText(key []byte, info *engine.Info) string {
 }
 
 // fromBlocked says whether the address that an operation comes from is blocked everywhere.
-func (s *Session) fromBlocked(op *engine.Op) bool {
+func fromBlocked(srv *Shared, op *engine.Op) bool {
 	if len(op.From) == 0 {
 		return false
 	}
-	info, _ := s.inspect(op.From)
+	info, _ := inspectNamed(srv, op.From)
 	return info.Blocked && info.Everywhere
 }
 
 // fromText says which block of an address denies an operation.
-func (s *Session) fromText(op *engine.Op) string {
-	info, _ := s.inspect(op.From)
+func fromText(srv *Shared, op *engine.Op) string {
+	info, _ := inspectNamed(srv, op.From)
 	return "its address is blocked by RL.BLOCK " + resp.Quote(op.From) + " EVERYWHERE" + forHowLong(info.BlockedMs) + reasonText(info.Reason)
 }
 

@@ -54,7 +54,7 @@ func runMulti(s *Session, _ [][]byte) {
 		s.fail(errMultiNested)
 		return
 	}
-	s.tx = &transaction{broken: s.wasRefusedCaching()}
+	s.tx = &transaction{broken: wasRefusedCaching(s)}
 	s.about.Update(func(i *service.Client) { i.Queued = 0 })
 	s.refresh()
 	s.OK()
@@ -62,7 +62,7 @@ func runMulti(s *Session, _ [][]byte) {
 
 // wasRefusedCaching: some clients do not look at the answer to CLIENT CACHING and
 // would keep what the transaction behind it reads, so its EXEC fails.
-func (s *Session) wasRefusedCaching() bool {
+func wasRefusedCaching(s *Session) bool {
 	last := s.about.Last.Load()
 	return last != nil && last.Full == "client|caching"
 }
@@ -88,7 +88,7 @@ func (s *Session) endTransaction() {
 // enqueue checks a command as far as it can be and keeps a copy of it.
 func (s *Session) enqueue(cmd *command, args [][]byte) {
 	tx := s.tx
-	n, values, err := s.rehearse(cmd, args)
+	n, values, err := rehearse(s, cmd, args)
 	size := queuedCommandBytes
 	for _, a := range args {
 		size += len(a) + queuedArgBytes
@@ -125,7 +125,7 @@ func (tx *transaction) reserve(size int, held *Budget) bool {
 // rehearse reads the arguments of an operation without keeping it and returns
 // how many operations it makes, and how many bytes of strings they may answer. EXEC
 // reads them again, because what they mean may depend on the time.
-func (s *Session) rehearse(cmd *command, args [][]byte) (ops, values int, err error) {
+func rehearse(s *Session, cmd *command, args [][]byte) (ops, values int, err error) {
 	if cmd.plan == nil {
 		return 0, 0, nil
 	}
@@ -172,12 +172,12 @@ func runExec(s *Session, _ [][]byte) {
 		}
 	}
 	s.batch = nil
-	s.decideAll(tx, b)
+	decideAll(s, tx, b)
 }
 
 // decideAll decides the operations of a transaction in one step and answers its
 // commands in order.
-func (s *Session) decideAll(tx *transaction, b *service.Batch) {
+func decideAll(s *Session, tx *transaction, b *service.Batch) {
 	start, ds := time.Now(), b.Decisions()
 	var err error
 	if len(b.Ops) > 0 {

@@ -18,15 +18,15 @@ import (
 //
 // A user needs permission for the name as sent, and for the own names of what it stands for.
 
-// inspect describes what a name stands for. A name that is wrong cannot be there.
-func (s *Session) inspect(name []byte) (info engine.Info, ok bool) {
+// inspectNamed describes what a name stands for. A name that is wrong cannot be there.
+func inspectNamed(srv *Shared, name []byte) (info engine.Info, ok bool) {
 	if arg.CheckKey(name) == nil {
-		if info, ok = s.srv.Limiter.Inspect(name); ok {
+		if info, ok = srv.Limiter.Inspect(name); ok {
 			return info, true
 		}
 	}
-	if p, key := s.srv.Limiter.Policies().OfLayout(name); p != nil {
-		return s.inspectPolicy(p, key)
+	if p, key := srv.Limiter.Policies().OfLayout(name); p != nil {
+		return inspectPolicy(srv, p, key)
 	}
 	return info, false
 }
@@ -34,10 +34,10 @@ func (s *Session) inspect(name []byte) (info engine.Info, ok bool) {
 // inspectPolicy describes the limit of a policy that binds for a key: the one with the longest
 // penalty, or else the one with the least left. It is there until the limiters of all limits
 // are idle, and takes as much memory as they do.
-func (s *Session) inspectPolicy(p *engine.Policy, key []byte) (binding engine.Info, ok bool) {
+func inspectPolicy(srv *Shared, p *engine.Policy, key []byte) (binding engine.Info, ok bool) {
 	idleInMs, bytes := int64(0), 0
 	for _, name := range p.NamesOf(key) {
-		info, live := s.srv.Limiter.Inspect(name)
+		info, live := srv.Limiter.Inspect(name)
 		if !live {
 			continue
 		}
@@ -50,7 +50,7 @@ func (s *Session) inspectPolicy(p *engine.Policy, key []byte) (binding engine.In
 		bytes += info.Bytes
 	}
 	binding.IdleInMs, binding.Bytes = idleInMs, bytes
-	about, _ := s.srv.Limiter.Inspect(key) // a block of the key denies the checks
+	about, _ := srv.Limiter.Inspect(key) // a block of the key denies the checks
 	binding.Blocked, binding.BlockedMs, binding.BlockedBy, binding.Reason = about.Blocked, about.BlockedMs, about.BlockedBy, about.Reason
 	binding.Everywhere = about.Everywhere
 	return binding, ok
@@ -58,7 +58,7 @@ func (s *Session) inspectPolicy(p *engine.Policy, key []byte) (binding engine.In
 
 // resetNamed adds what forgets the limiters that a name stands for: one operation for a plain
 // limiter, and one behind it for those of a policy.
-func (s *Session) resetNamed(name, id []byte) error {
+func resetNamed(s *Session, name, id []byte) error {
 	p, key := s.srv.Limiter.Policies().OfLayout(name)
 	if p == nil || arg.CheckKey(name) == nil {
 		op, err := s.op(engine.OpReset, name)
@@ -90,8 +90,8 @@ func resetNames(ops []engine.Op, ds []engine.Decision) (sum int64) {
 
 // checkBlockable refuses to block a name that a layout makes: a block is of a key, under every
 // policy, and one of this name would deny nothing.
-func (s *Session) checkBlockable(name []byte) error {
-	if p, key := s.srv.Limiter.Policies().OfLayout(name); p != nil {
+func checkBlockable(srv *Shared, name []byte) error {
+	if p, key := srv.Limiter.Policies().OfLayout(name); p != nil {
 		return resp.Error("ERR " + resp.Quote(name) + " names what policy " + p.Name + " counts: RL.BLOCK " + resp.Printable(key, resp.MaxQuotedBytes) +
 			" blocks its key, under every policy")
 	}
@@ -108,7 +108,7 @@ func shownName(set *engine.Policies, b, name []byte) (shown []byte, shared bool)
 
 // lookUnderPolicy adds, for a name that a layout makes, a look at what the policy would
 // answer about its key.
-func (s *Session) lookUnderPolicy(name []byte) {
+func lookUnderPolicy(s *Session, name []byte) {
 	p, key := s.srv.Limiter.Policies().OfLayout(name)
 	if p == nil {
 		return
@@ -119,14 +119,14 @@ func (s *Session) lookUnderPolicy(name []byte) {
 
 // policyText describes in a line what lookUnderPolicy was answered; ok is false where it was
 // not asked, or nothing counts against the key.
-func (s *Session) policyText(ops []engine.Op, ds []engine.Decision) (text string, ok bool) {
+func policyText(srv *Shared, ops []engine.Op, ds []engine.Decision) (text string, ok bool) {
 	const at = 1
 	if len(ops) <= at {
 		return "", false
 	}
 	d, most := &ds[at], ds[at].Limit
-	if p := s.srv.Limiter.Policies().Get(ops[at].Text); p != nil && p.ReportNs > 0 {
-		if limits := p.LimitsFor(s.srv.Limiter.Now(), ops[at].Key); int(d.Part) < len(limits) {
+	if p := srv.Limiter.Policies().Get(ops[at].Text); p != nil && p.ReportNs > 0 {
+		if limits := p.LimitsFor(srv.Limiter.Now(), ops[at].Key); int(d.Part) < len(limits) {
 			most = limits[d.Part].Limit.Max
 		}
 	}

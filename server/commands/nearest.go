@@ -72,7 +72,7 @@ func (c candidates) question(word []byte) string {
 
 // nearCommands adds to the error about an unknown command or subcommand the nearest that
 // the user may send. The session has a user: who has not logged in pays for no search.
-func (s *Session) nearCommands(args [][]byte, err error) error {
+func nearCommands(s *Session, args [][]byte, err error) error {
 	all, name := s.srv.table.all, args[0]
 	if cmd := s.srv.table.find(name); cmd != nil {
 		if cmd.subs == nil || len(args) < 2 || cmd.sub(args[1]) != nil {
@@ -94,7 +94,7 @@ func (s *Session) nearCommands(args [][]byte, err error) error {
 
 // nearPolicies adds to the error about an unknown policy the nearest names, for a user who
 // may list them.
-func (s *Session) nearPolicies(err error, name []byte) error {
+func nearPolicies(s *Session, err error, name []byte) error {
 	if s.limits != nil && !s.srv.table.named([]byte("RL.POLICY|LIST")).allowedTo(s.limits) ||
 		!s.srv.suggestions.take(time.Now()) {
 		return err
@@ -108,7 +108,7 @@ func (s *Session) nearPolicies(err error, name []byte) error {
 func (s *Session) statusError(op *engine.Op, d *engine.Decision) error {
 	err := service.StatusError(op, d)
 	if d.Status == engine.UnknownPolicy {
-		err = s.nearPolicies(err, service.UnknownPolicy(op, d))
+		err = nearPolicies(s, err, service.UnknownPolicy(op, d))
 	}
 	return err
 }

@@ -129,7 +129,7 @@ func runPolicyList(s *Session, args [][]byte) {
 func runPolicyGet(s *Session, args [][]byte) {
 	p := s.srv.Limiter.Policies().Get(args[2])
 	if p == nil {
-		s.fail(s.nearPolicies(service.NoPolicy(args[2]), args[2]))
+		s.fail(nearPolicies(s, service.NoPolicy(args[2]), args[2]))
 		return
 	}
 	counts := p.Counts()
@@ -145,7 +145,7 @@ func runPolicyGet(s *Session, args [][]byte) {
 	s.Bulk("overrides")
 	s.Array(len(p.Overrides))
 	for i := range p.Overrides {
-		s.override(&p.Overrides[i])
+		writeOverride(s, &p.Overrides[i])
 	}
 	s.PairInt("admitted", counts.Admitted)
 	s.PairInt("denied", counts.Denied)
@@ -156,8 +156,8 @@ func runPolicyGet(s *Session, args [][]byte) {
 	s.stale()
 }
 
-// override writes an override: its pattern, its limits, and how long it still holds.
-func (s *Session) override(o *engine.Override) {
+// writeOverride writes an override: its pattern, its limits, and how long it still holds.
+func writeOverride(s *Session, o *engine.Override) {
 	s.Array(3)
 	s.Bulk(o.Pattern)
 	s.Strings(policytext.Limits(o.Limits))

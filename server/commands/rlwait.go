@@ -44,7 +44,7 @@ func rlWaitCommand() *command {
 }
 
 func runRLWait(s *Session, args [][]byte) {
-	r, err := s.held(args)
+	r, err := newHeldRequest(s, args)
 	if !s.guarded(err) {
 		return
 	}
@@ -79,8 +79,8 @@ type heldRequest struct {
 	next  time.Time // at the front: when it fits, by what its last try was told
 }
 
-// held reads the arguments of RL.WAIT.
-func (s *Session) held(args [][]byte) (*heldRequest, error) {
+// newHeldRequest reads the arguments of RL.WAIT.
+func newHeldRequest(s *Session, args [][]byte) (*heldRequest, error) {
 	n := len(args) - 2
 	if !arg.Is(args[n], "TIMEOUT") {
 		return nil, resp.Error("ERR RL.WAIT must end with TIMEOUT and a duration, like TIMEOUT 2s")
@@ -112,7 +112,7 @@ func (s *Session) held(args [][]byte) (*heldRequest, error) {
 // plan makes the operation of the request, anew each time: what it means may depend
 // on the time, and nobody who waits holds a batch.
 func (r *heldRequest) plan() (b *service.Batch, err error) {
-	r.cmd, b, err = r.s.planDecision(r.by, r.args, engine.OpTake, engine.OpCheck)
+	r.cmd, b, err = planDecision(r.s, r.by, r.args, engine.OpTake, engine.OpCheck)
 	return b, err
 }
 
@@ -174,7 +174,7 @@ func (r *heldRequest) try() (answered bool) {
 	}
 	defer s.srv.Batches.Put(b)
 	ds := b.Decisions()
-	err = s.decideOne(b)
+	err = decideOne(s.srv, b)
 	if d := &ds[0]; err == nil && d.Status == engine.OK && d.Allowed == 0 && d.RetryMs > 0 {
 		r.next = time.Now().Add(time.Duration(d.RetryMs) * time.Millisecond)
 		return false
@@ -194,11 +194,11 @@ func (r *heldRequest) giveUp() {
 	cost := op.Cost
 	op.Dry = true
 	if err = r.s.srv.ReadIndex(); err == nil {
-		err = r.s.decideOne(b)
+		err = decideOne(r.s.srv, b)
 	}
 	if d := &ds[0]; err == nil && d.Allowed > 0 {
 		op.Cost = 0 // so that the numbers are those without it
-		err = r.s.decideOne(b)
+		err = decideOne(r.s.srv, b)
 		d.Allowed, d.RetryMs = 0, 0
 	}
 	op.Dry, op.Cost = false, cost
@@ -214,9 +214,9 @@ func (r *heldRequest) answer(b *service.Batch, ds []engine.Decision, err error) 
 }
 
 // decideOne decides the one operation of a batch.
-func (s *Session) decideOne(b *service.Batch) error {
-	if err := s.srv.Redirect(); err != nil {
+func decideOne(srv *Shared, b *service.Batch) error {
+	if err := srv.Redirect(); err != nil {
 		return err
 	}
-	return s.srv.Limiter.Decide(b.Ops, b.Decisions())
+	return srv.Limiter.Decide(b.Ops, b.Decisions())
 }

@@ -171,7 +171,7 @@ func TestRLWaitTakesNothingForWhoHasGone(t *testing.T) {
 	close(gone)
 	for range 64 {
 		s := srv.client(t).sess
-		r, err := s.held([][]byte{[]byte("RL.WAIT"), []byte("RL.FIXED"), []byte("k"), []byte("1m"), []byte("1"), []byte("TIMEOUT"), []byte("1s")})
+		r, err := newHeldRequest(s, [][]byte{[]byte("RL.WAIT"), []byte("RL.FIXED"), []byte("k"), []byte("1m"), []byte("1"), []byte("TIMEOUT"), []byte("1s")})
 		require.NoError(t, err)
 		r.Waiter, err = srv.Waits.Join(r.line)
 		require.NoError(t, err)

@@ -65,7 +65,7 @@ func planEvalSHA(s *Session, args [][]byte) error {
 	if sc == nil {
 		return errNoScript
 	}
-	return s.planScript(sc, args[2:])
+	return planScript(s, sc, args[2:])
 }
 
 func planEval(s *Session, args [][]byte) error {
@@ -76,7 +76,7 @@ func planEval(s *Session, args [][]byte) error {
 	if err != nil {
 		return err
 	}
-	return s.planScript(sc, args[2:])
+	return planScript(s, sc, args[2:])
 }
 
 // recognise finds the script with a text, or says what to do instead.
@@ -92,7 +92,7 @@ func recognise(text []byte) (*scripts.Script, error) {
 }
 
 // planScript reads numkeys, keys and arguments of a script.
-func (s *Session) planScript(sc *scripts.Script, args [][]byte) error {
+func planScript(s *Session, sc *scripts.Script, args [][]byte) error {
 	n, err := scriptKeys(args)
 	keys := args[1:]
 	switch {
@@ -187,7 +187,7 @@ func runDeleteAll(s *Session, args [][]byte) {
 	}
 	var names [][]byte
 	if err == nil {
-		names, err = s.namesLike(pattern)
+		names, err = namesLike(s, pattern)
 	}
 	if err == nil && len(names) == 0 {
 		sum := sha1.Sum(args[1])
@@ -197,7 +197,7 @@ func runDeleteAll(s *Session, args [][]byte) {
 	for len(names) > 0 && err == nil {
 		n := min(len(names), MaxBatch/2) // a name may take two operations
 		var some int64
-		some, err = s.deleteNames(names[:n])
+		some, err = deleteNames(s, names[:n])
 		deleted, names = deleted+some, names[n:]
 	}
 	if s.guarded(err) {
@@ -206,8 +206,8 @@ func runDeleteAll(s *Session, args [][]byte) {
 }
 
 // namesLike returns the names that match a pattern, all of which the user may use.
-func (s *Session) namesLike(pattern []byte) ([][]byte, error) {
-	found := s.newKeyList(pattern, func(key []byte, _ engine.Algorithm) bool { return engine.MatchGlob(pattern, key) })
+func namesLike(s *Session, pattern []byte) ([][]byte, error) {
+	found := newKeyList(s.srv, pattern, func(key []byte, _ engine.Algorithm) bool { return engine.MatchGlob(pattern, key) })
 	found.listed = true
 	for cursor, more := uint64(0), true; more && found.n <= maxKeysReply; more = cursor != 0 {
 		cursor = s.srv.Limiter.Scan(cursor, keysStep, found.visit)
@@ -225,13 +225,13 @@ func (s *Session) namesLike(pattern []byte) ([][]byte, error) {
 }
 
 // deleteNames resets what names stand for and returns how many had something to forget.
-func (s *Session) deleteNames(names [][]byte) (deleted int64, err error) {
+func deleteNames(s *Session, names [][]byte) (deleted int64, err error) {
 	b := s.srv.Batches.Get()
 	defer s.srv.Batches.Put(b)
 	waiting := s.batch
 	s.batch = b
 	for _, name := range names {
-		if err = s.resetNamed(name, nil); err != nil {
+		if err = resetNamed(s, name, nil); err != nil {
 			break
 		}
 	}

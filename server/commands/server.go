@@ -27,7 +27,7 @@ func serverCommands() []*command {
 		waitCommand(),
 		{name: "MONITOR", arity: 1, summary: "See every command as it comes", flags: "admin noscript loading stale no_multi", run: func(s *Session, _ [][]byte) {
 			s.OK()
-			s.setMonitor(true)
+			setMonitor(s, true)
 		}, details: "Arguments of AUTH and HELLO are not shown. While a client monitors, pipelines are decided command by command, which is slower."},
 	}
 	for _, cmd := range commands {
@@ -36,7 +36,7 @@ func serverCommands() []*command {
 	return commands
 }
 
-func (s *Session) setMonitor(on bool) {
+func setMonitor(s *Session, on bool) {
 	s.srv.Events.Monitor(s, on)
 	s.about.Update(func(i *service.Client) { i.Monitor = on })
 }

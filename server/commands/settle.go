@@ -157,7 +157,7 @@ func planRefund(s *Session, args [][]byte) error {
 }
 
 func planBlock(s *Session, args [][]byte) error {
-	if err := s.checkBlockable(args[1]); err != nil {
+	if err := checkBlockable(s.srv, args[1]); err != nil {
 		return err
 	}
 	op, err := s.op(engine.OpBlock, args[1])
@@ -169,7 +169,7 @@ func planBlock(s *Session, args [][]byte) error {
 	} else if op.TTLNs, err = arg.Span("duration", args[2]); err != nil {
 		return arg.OrWords(err, "FOREVER", "duration", args[2])
 	}
-	op.Partial = s.ofSomeKeys()
+	op.Partial = ofSomeKeys(s)
 	seen, _, err := arg.Options(op, args[3:], arg.Reason|arg.ID|arg.Everywhere)
 	if err != nil || seen&arg.Everywhere == 0 {
 		return err
@@ -180,7 +180,7 @@ func planBlock(s *Session, args [][]byte) error {
 
 // ofSomeKeys reports whether the user may use some keys only: a block EVERYWHERE is about keys
 // beyond them.
-func (s *Session) ofSomeKeys() bool { return s.limits != nil && !s.limits.AllKeys }
+func ofSomeKeys(s *Session) bool { return s.limits != nil && !s.limits.AllKeys }
 
 // checkAddressKey refuses an address that is written otherwise than by those who ask about it: a
 // block of it would reach none of them, and be answered OK.
@@ -207,7 +207,7 @@ func planUnblock(s *Session, args [][]byte) error {
 	if err != nil {
 		return err
 	}
-	op.Partial = s.ofSomeKeys()
+	op.Partial = ofSomeKeys(s)
 	_, _, err = arg.Options(op, args[2:], arg.ID)
 	return err
 }
@@ -222,7 +222,7 @@ func planForgive(s *Session, args [][]byte) error {
 		return err
 	}
 	op.Text = args[1]
-	rest, err := s.morePairs(op, args[3:])
+	rest, err := morePairs(s, op, args[3:])
 	if err != nil {
 		return err
 	}
@@ -240,18 +240,18 @@ func planReset(s *Session, args [][]byte) error {
 			return err
 		}
 	}
-	return s.resetAll(keys, id)
+	return resetAll(s, keys, id)
 }
 
 // planDelete is Redis' DEL: every argument is a key.
-func planDelete(s *Session, args [][]byte) error { return s.resetAll(args[1:], nil) }
+func planDelete(s *Session, args [][]byte) error { return resetAll(s, args[1:], nil) }
 
-func (s *Session) resetAll(keys [][]byte, id []byte) error {
+func resetAll(s *Session, keys [][]byte, id []byte) error {
 	for _, key := range keys {
-		if s.isBlacklist(key) {
+		if isBlacklist(s.srv, key) {
 			return resp.Error("ERR " + s.srv.cfg.BlacklistKey + " is the set of blocked addresses, use SREM to take members out of it")
 		}
-		if err := s.resetNamed(key, id); err != nil {
+		if err := resetNamed(s, key, id); err != nil {
 			return err
 		}
 	}

@@ -54,13 +54,13 @@ func stringCommands() []*command {
 var paramString = param{"key", "a string, or a count that a recognised script keeps"}
 
 // onText begins an operation on a string, with the bytes that it takes.
-func (s *Session) onText(key []byte, id engine.ScriptID, values ...[]byte) (*engine.Script, error) {
+func onText(s *Session, key []byte, id engine.ScriptID, values ...[]byte) (*engine.Script, error) {
 	for _, value := range values {
 		if err := s.srv.checkValue(value); err != nil {
 			return nil, err
 		}
 	}
-	call, err := s.onCount(key, id)
+	call, err := onCount(s, key, id)
 	if err == nil {
 		copy(call.Values[:], values)
 		s.batch.Values += s.srv.cfg.MaxValueBytes
@@ -78,24 +78,24 @@ func (s *Shared) checkValue(value []byte) error {
 
 func planOnString(id engine.ScriptID) func(*Session, [][]byte) error {
 	return func(s *Session, args [][]byte) error {
-		_, err := s.onText(args[1], id)
+		_, err := onText(s, args[1], id)
 		return err
 	}
 }
 
 func planSet(s *Session, args [][]byte) error {
-	if call, err := s.setCount(args); call != nil || err != nil {
+	if call, err := planCountSet(s, args); call != nil || err != nil {
 		return err
 	}
-	how, ms, err := s.stringOptions("set", args[3:], setWords)
+	how, ms, err := stringOptions(s.srv, "set", args[3:], setWords)
 	if err != nil {
 		return err
 	}
-	return s.planTextSet(args[1], args[2], how, ms)
+	return planTextSet(s, args[1], args[2], how, ms)
 }
 
-func (s *Session) planTextSet(key, value []byte, how, ms int64) error {
-	call, err := s.onText(key, engine.TextSet, value)
+func planTextSet(s *Session, key, value []byte, how, ms int64) error {
+	call, err := onText(s, key, engine.TextSet, value)
 	if err == nil {
 		call.Args[0], call.Args[1] = float64(how), float64(ms)
 	}
@@ -104,28 +104,28 @@ func (s *Session) planTextSet(key, value []byte, how, ms int64) error {
 
 func planSetFor(name, word string) func(*Session, [][]byte) error {
 	return func(s *Session, args [][]byte) error {
-		ms, err := s.lifetime(name, word, args[2])
+		ms, err := readLifetime(s.srv, name, word, args[2])
 		if err != nil {
 			return err
 		}
-		return s.planTextSet(args[1], args[3], engine.TextExpireMs, ms)
+		return planTextSet(s, args[1], args[3], engine.TextExpireMs, ms)
 	}
 }
 
 func planSetNX(s *Session, args [][]byte) error {
-	return s.planTextSet(args[1], args[2], engine.TextIfAbsent, 0)
+	return planTextSet(s, args[1], args[2], engine.TextIfAbsent, 0)
 }
 
 func planGetSet(s *Session, args [][]byte) error {
-	return s.planTextSet(args[1], args[2], engine.TextGetOld, 0)
+	return planTextSet(s, args[1], args[2], engine.TextGetOld, 0)
 }
 
 func planGetEx(s *Session, args [][]byte) error {
-	how, ms, err := s.stringOptions("getex", args[2:], getExWords)
+	how, ms, err := stringOptions(s.srv, "getex", args[2:], getExWords)
 	if err != nil {
 		return err
 	}
-	call, err := s.onText(args[1], engine.TextTouch)
+	call, err := onText(s, args[1], engine.TextTouch)
 	if err == nil {
 		call.Args[0], call.Args[1] = float64(how), float64(ms)
 	}
@@ -137,7 +137,7 @@ func planMGet(s *Session, args [][]byte) error {
 		return resp.Error("ERR MGET takes at most " + strconv.Itoa(most) + " keys where --max-value-bytes is " + strconv.Itoa(s.srv.cfg.MaxValueBytes))
 	}
 	for _, key := range args[1:] {
-		if _, err := s.onText(key, engine.TextLook); err != nil {
+		if _, err := onText(s, key, engine.TextLook); err != nil {
 			return err
 		}
 	}
@@ -145,7 +145,7 @@ func planMGet(s *Session, args [][]byte) error {
 }
 
 func planAppend(s *Session, args [][]byte) error {
-	call, err := s.onText(args[1], engine.TextAppend, args[2])
+	call, err := onText(s, args[1], engine.TextAppend, args[2])
 	if err == nil {
 		call.Args[0] = float64(s.srv.cfg.MaxValueBytes)
 	}
@@ -157,7 +157,7 @@ func answerSet(s *Session, ops []engine.Op, ds []engine.Decision) {
 	words, call := ds[0].ScriptAnswer(), ops[0].Script
 	switch {
 	case call.ID == engine.TextSet && engine.Truncate(call.Args[0])&engine.TextGetOld != 0:
-		s.value(&ds[0])
+		writeValue(s, &ds[0])
 	case call.ID == engine.TextSet && words[3] == 0:
 		s.Null()
 	default:
@@ -170,7 +170,7 @@ func answerWasSet(s *Session, _ []engine.Op, ds []engine.Decision) { s.Int(ds[0]
 func answerMGet(s *Session, _ []engine.Op, ds []engine.Decision) {
 	s.Array(len(ds))
 	for i := range ds {
-		s.value(&ds[i])
+		writeValue(s, &ds[i])
 	}
 }
 
@@ -185,8 +185,8 @@ func answerLength(s *Session, _ []engine.Op, ds []engine.Decision) {
 	}
 }
 
-// value writes what a script that answers a string found.
-func (s *Session) value(d *engine.Decision) {
+// writeValue writes what a script that answers a string found.
+func writeValue(s *Session, d *engine.Decision) {
 	if words := d.ScriptAnswer(); words[2] == 0 {
 		scripts.ReplyGet(&s.Writer, words)
 		return
@@ -226,7 +226,7 @@ var (
 )
 
 // stringOptions reads the options of a command, all of them before the time that one names.
-func (s *Session) stringOptions(name string, args [][]byte, words []stringWord) (how, ms int64, err error) {
+func stringOptions(srv *Shared, name string, args [][]byte, words []stringWord) (how, ms int64, err error) {
 	var timed *stringWord
 	var time []byte
 	for len(args) > 0 {
@@ -240,7 +240,7 @@ func (s *Session) stringOptions(name string, args [][]byte, words []stringWord) 
 		}
 	}
 	if timed != nil {
-		ms, err = s.lifetime(name, timed.word, time)
+		ms, err = readLifetime(srv, name, timed.word, time)
 	}
 	return how &^ wordBits, ms, err
 }
@@ -254,8 +254,8 @@ func findWord(words []stringWord, b []byte) *stringWord {
 	return nil
 }
 
-// lifetime reads the argument of EX, PX, EXAT and PXAT as milliseconds from now.
-func (s *Session) lifetime(name, word string, b []byte) (ms int64, err error) {
+// readLifetime reads the argument of EX, PX, EXAT and PXAT as milliseconds from now.
+func readLifetime(srv *Shared, name, word string, b []byte) (ms int64, err error) {
 	n, ok := redisInt(b)
 	if !ok {
 		return 0, arg.NotInteger(word, "must be a whole number", b)
@@ -263,17 +263,17 @@ func (s *Session) lifetime(name, word string, b []byte) (ms int64, err error) {
 	if n <= 0 {
 		return 0, invalidExpire(name, word, b)
 	}
-	return s.fromNow(name, word, n, b)
+	return fromNow(srv, name, word, n, b)
 }
 
 // fromNow turns a number of seconds or milliseconds, or a Unix time in them, into
 // milliseconds from now.
-func (s *Session) fromNow(name, word string, n int64, b []byte) (ms int64, err error) {
+func fromNow(srv *Shared, name, word string, n int64, b []byte) (ms int64, err error) {
 	unitMs := int64(1000)
 	if word[0] == 'P' {
 		unitMs = 1
 	}
-	now := s.srv.Limiter.Now()
+	now := srv.Limiter.Now()
 	nowMs := (now.NowNs + now.WallOffsetNs) / 1e6
 	absolute := word == "EXAT" || word == "PXAT"
 	switch {

@@ -50,22 +50,22 @@ func runClusterStatus(s *Session, t *limiter.Topology, _ [][]byte) {
 	s.Bulk("nodes")
 	s.Array(len(t.Nodes))
 	for i := range t.Nodes {
-		s.statusNode(&t.Nodes[i])
+		writeNodeStatus(&s.Writer, &t.Nodes[i])
 	}
 }
 
-func (s *Session) statusNode(m *limiter.Member) {
-	s.Map(10)
-	s.Pair("id", m.ID)
-	s.Pair("client_addr", m.ClientAddr)
-	s.Pair("raft_addr", m.RaftAddr)
-	s.PairInt("voter", int64(oneIf(m.Voter)))
-	s.PairInt("up", int64(oneIf(m.Up)))
-	s.PairInt("applied_index", int64(m.AppliedIndex))
-	s.PairInt("heard_ms", service.CeilMs(m.LastHeard))
-	s.PairInt("lag_entries", int64(m.LagEntries))
-	s.PairInt("clock_ahead_ms", m.ClockAhead.Milliseconds())
-	s.PairInt("log_format", int64(m.Format))
+func writeNodeStatus(w *resp.Writer, m *limiter.Member) {
+	w.Map(10)
+	w.Pair("id", m.ID)
+	w.Pair("client_addr", m.ClientAddr)
+	w.Pair("raft_addr", m.RaftAddr)
+	w.PairInt("voter", int64(oneIf(m.Voter)))
+	w.PairInt("up", int64(oneIf(m.Up)))
+	w.PairInt("applied_index", int64(m.AppliedIndex))
+	w.PairInt("heard_ms", service.CeilMs(m.LastHeard))
+	w.PairInt("lag_entries", int64(m.LagEntries))
+	w.PairInt("clock_ahead_ms", m.ClockAhead.Milliseconds())
+	w.PairInt("log_format", int64(m.Format))
 }
 
 func runClusterAdd(s *Session, _ *limiter.Topology, args [][]byte) {
@@ -75,13 +75,13 @@ func runClusterAdd(s *Session, _ *limiter.Topology, args [][]byte) {
 	case !isHostPort(addr):
 		s.fail(arg.Bad("addr", "must be like host:port", addr))
 	default:
-		s.changed("node added", s.srv.Replica.AddNode(string(id), string(addr)), "id", string(id), "raft", string(addr))
+		answerChange(s, "node added", s.srv.Replica.AddNode(string(id), string(addr)), "id", string(id), "raft", string(addr))
 	}
 }
 
 func runClusterRemove(s *Session, _ *limiter.Topology, args [][]byte) {
 	if s.guarded(checkNodeID(args[2])) {
-		s.changed("node removed", s.srv.Replica.RemoveNode(string(args[2])), "id", string(args[2]))
+		answerChange(s, "node removed", s.srv.Replica.RemoveNode(string(args[2])), "id", string(args[2]))
 	}
 }
 
@@ -97,11 +97,11 @@ func runClusterTransfer(s *Session, _ *limiter.Topology, args [][]byte) {
 		}
 		to = string(args[2])
 	}
-	s.changed("leadership handed over", s.srv.Replica.TransferLeadership(to), "to", to)
+	answerChange(s, "leadership handed over", s.srv.Replica.TransferLeadership(to), "to", to)
 }
 
 func runClusterSnapshot(s *Session, _ *limiter.Topology, _ [][]byte) {
-	s.changed("snapshot written", s.srv.Replica.Snapshot())
+	answerChange(s, "snapshot written", s.srv.Replica.Snapshot())
 }
 
 func checkNodeID(id []byte) error {
@@ -111,8 +111,8 @@ func checkNodeID(id []byte) error {
 	return checkClientText("Node ids", id)
 }
 
-// changed answers a change of the cluster and leaves a line about it.
-func (s *Session) changed(what string, err error, attrs ...any) {
+// answerChange answers a change of the cluster and leaves a line about it.
+func answerChange(s *Session, what string, err error, attrs ...any) {
 	if err != nil {
 		s.fail(s.srv.adminError(err))
 		return

@@ -39,7 +39,7 @@ func (s *Session) dispatch(args [][]byte) {
 	if s.user == nil && (cmd == nil || !cmd.noAuth) {
 		err = service.ErrNoAuth
 	} else if err != nil && s.user != nil {
-		err = s.nearCommands(args, err)
+		err = nearCommands(s, args, err)
 	}
 	if err == nil {
 		err = s.allowed(cmd, args)

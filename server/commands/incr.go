@@ -19,7 +19,7 @@ func planIncr(s *Session, args [][]byte) error {
 	op.Incr = incr
 	var seen incrOption
 	for rest := args[2:]; len(rest) > 0; {
-		used, err := s.incrOption(incr, rest, &seen)
+		used, err := readIncrOption(s.srv, incr, rest, &seen)
 		if err != nil {
 			return err
 		}
@@ -56,8 +56,8 @@ var incrWords = [...]struct {
 	{"EX", incrExpiry, true}, {"PX", incrExpiry, true}, {"EXAT", incrExpiry, true}, {"PXAT", incrExpiry, true},
 }
 
-// incrOption reads one option of INCREX and returns how many arguments it took.
-func (s *Session) incrOption(incr *engine.Incr, args [][]byte, seen *incrOption) (used int, err error) {
+// readIncrOption reads one option of INCREX and returns how many arguments it took.
+func readIncrOption(srv *Shared, incr *engine.Incr, args [][]byte, seen *incrOption) (used int, err error) {
 	for _, o := range incrWords {
 		if !arg.Is(args[0], o.word) {
 			continue
@@ -70,7 +70,7 @@ func (s *Session) incrOption(incr *engine.Incr, args [][]byte, seen *incrOption)
 			setIncrFlag(incr, o.bit)
 			return 1, nil
 		}
-		return 2, s.setIncrValue(incr, o.word, args[1])
+		return 2, setIncrValue(srv, incr, o.word, args[1])
 	}
 	return 0, arg.ErrSyntax
 }
@@ -86,7 +86,7 @@ func setIncrFlag(incr *engine.Incr, bit incrOption) {
 	}
 }
 
-func (s *Session) setIncrValue(incr *engine.Incr, word string, value []byte) (err error) {
+func setIncrValue(srv *Shared, incr *engine.Incr, word string, value []byte) (err error) {
 	switch word {
 	case "BYFLOAT":
 		return errByFloat
@@ -98,13 +98,13 @@ func (s *Session) setIncrValue(incr *engine.Incr, word string, value []byte) (er
 		incr.Upper, err = arg.Units(word, value, math.MinInt64, math.MaxInt64)
 	default:
 		incr.Expire = engine.ExpireIn
-		incr.ExpireNs, err = s.expiry(word, value)
+		incr.ExpireNs, err = incrLifetime(srv, word, value)
 	}
 	return err
 }
 
-// expiry turns EX, PX, EXAT and PXAT into a time from now.
-func (s *Session) expiry(word string, value []byte) (int64, error) {
+// incrLifetime turns EX, PX, EXAT and PXAT into a time from now.
+func incrLifetime(srv *Shared, word string, value []byte) (int64, error) {
 	unitNs := int64(1e9)
 	if word[0] == 'P' {
 		unitNs = 1e6
@@ -115,7 +115,7 @@ func (s *Session) expiry(word string, value []byte) (int64, error) {
 	}
 	ns := n * unitNs
 	if len(word) == len("EXAT") {
-		now := s.srv.Limiter.Now()
+		now := srv.Limiter.Now()
 		ns -= now.NowNs + now.WallOffsetNs
 	}
 	if ns > engine.MaxWindowNs {
