@@ -49,10 +49,14 @@ func (s *Session) Settle() {
 		if s.Road != nil {
 			s.Road.decided(b, start, err)
 		}
+		var cmd *command // of d; found once for a run of the same command
 		at := 0
 		for i := range b.Queue {
 			d := &b.Queue[i]
-			s.answer(s.srv.table.bySlot[d.Cmd.Slot], b.Ops[at:at+d.Ops], ds[at:at+d.Ops], err)
+			if cmd == nil || d.Cmd != &cmd.Command {
+				cmd = s.srv.table.bySlot[d.Cmd.Slot]
+			}
+			s.answer(cmd, b.Ops[at:at+d.Ops], ds[at:at+d.Ops], err)
 			at += d.Ops
 		}
 		s.srv.Account(&s.about, b, ds, err, start)
