@@ -1,9 +1,7 @@
-// Package acl holds the users of a server and what each of them may do, in the manner of
-// Redis' ACL: Parse reads the users of a file, WithDefault adds the user default, User answers
-// whether a command, a key or an operation is permitted. FailedLogins delays the logins of an
-// address that guesses passwords.
+// Package acl defines the users of a server and their permissions, as Redis' ACL does. Parse reads the users of a file,
+// and WithDefault adds the user default. User checks whether a command, a key or an operation is permitted.
+// FailedLogins delays logins from an address that guesses passwords.
 //
-// Users and a User do not change; a server that reads its file again gets new ones. Commands
-// are known by their numbers only: the table of commands is a Commands. The server decides
-// where the file lies, and what happens to clients whose user has changed.
+// Users and User are immutable. A server that reads its file again gets new ones. The package identifies commands by
+// number through the interface Commands. The server selects the file, and handles clients whose user has changed.
 package acl

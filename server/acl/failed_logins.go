@@ -7,26 +7,24 @@ import (
 )
 
 const (
-	// FreeFailures is how often a source may fail before its logins have to wait: a
-	// client with an old password and a pool of connections fails that often at once.
+	// FreeFailures is the number of failures after which the logins of a source are delayed. A client with an old password
+	// and a connection pool may reach it at once.
 	FreeFailures = 10
-	// loginPauseMin, doubled with each failure beyond, up to LoginPauseMax, is the pause
-	// between two logins from such a source: a thousand passwords take more than an hour.
+	// loginPauseMin is the first pause between two logins of such a source. It doubles with each further failure, up to
+	// LoginPauseMax. A thousand passwords thus take more than an hour.
 	loginPauseMin = 100 * time.Millisecond
 	LoginPauseMax = 5 * time.Second
-	// forgetFailures is how long a source must not fail to begin anew.
+	// forgetFailures is the time after which the next failure of a source counts as its first.
 	forgetFailures = 5 * time.Minute
-	// maxFailedSources bounds the sources that are remembered.
+	// maxFailedSources bounds the number of recorded sources.
 	maxFailedSources = 4096
-	// forgetAmong is among how many sources the one to forget for a new one is looked
-	// for: the one that has not failed for longest.
+	// forgetAmong is the sample size for the eviction of a source: the source whose last failure is oldest is evicted.
 	forgetAmong = 8
 )
 
-// FailedLogins holds back who guesses passwords. Logins of a source that has failed too
-// often are tried one after the other with a pause between; one that would have to wait
-// for longer than the longest pause is refused untried, so that more connections do not
-// mean more guesses.
+// FailedLogins delays password guesses. Logins of a source with too many failures are tried sequentially with a pause
+// between them. A login that would wait longer than LoginPauseMax is refused without a try, so that more connections
+// allow no more guesses.
 type FailedLogins struct {
 	Mu sync.Mutex
 	By map[netip.Addr]*Failures
@@ -35,12 +33,12 @@ type FailedLogins struct {
 type Failures struct {
 	Count int
 	last  time.Time
-	Next  time.Time // when the next login may be tried
+	Next  time.Time // earliest time of the next login
 }
 
 func NewFailedLogins() *FailedLogins { return &FailedLogins{By: make(map[netip.Addr]*Failures)} }
 
-// Delay says how long a login from a source has to wait, or that it must not be tried.
+// Delay returns the time that a login from a source must wait. It returns false if the login must not be tried.
 func (f *FailedLogins) Delay(from netip.Addr, now time.Time) (wait time.Duration, ok bool) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
@@ -56,13 +54,13 @@ func (f *FailedLogins) Delay(from netip.Addr, now time.Time) (wait time.Duration
 	return wait, true
 }
 
-// pause is the time between two logins.
+// pause returns the time between two logins.
 func (p *Failures) pause() time.Duration {
-	doubled := min(p.Count-FreeFailures, 10) // far beyond the longest
+	doubled := min(p.Count-FreeFailures, 10) // 10 doublings far exceed LoginPauseMax
 	return min(loginPauseMin<<doubled, LoginPauseMax)
 }
 
-// Note notes a failure, and reports whether it is the one from which on logins wait.
+// Note records a failure. It reports whether this failure starts the delays.
 func (f *FailedLogins) Note(from netip.Addr, now time.Time) (first bool) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
@@ -79,7 +77,7 @@ func (f *FailedLogins) Note(from netip.Addr, now time.Time) (first bool) {
 	return past.Count == FreeFailures
 }
 
-// forget makes room for one source. A map is walked from a random place.
+// forget evicts one source. Map iteration begins at a random position.
 func (f *FailedLogins) forget() {
 	var least netip.Addr
 	seen := 0

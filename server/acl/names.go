@@ -10,8 +10,8 @@ func ownNames(policy string, key []byte) (names [][]byte) {
 	return names
 }
 
-// ownNamesOf returns the own names of the limiters that an operation reaches by a name that a client sent;
-// none for any other operation.
+// ownNamesOf returns the names of the limiters that an operation reaches through a client-supplied name. It returns nil
+// for any other operation.
 func ownNamesOf(op *engine.Op) [][]byte {
 	switch {
 	case op.Code == engine.OpResetPolicy:
@@ -23,7 +23,7 @@ func ownNamesOf(op *engine.Op) [][]byte {
 	return nil
 }
 
-// MayReach reports whether a user may use what a name stands for, beside the name itself.
+// MayReach reports whether a user may use the limiters to which a name refers, besides the name itself.
 func (u *User) MayReach(policies *engine.Policies, name []byte) bool {
 	p, key := policies.OfLayout(name)
 	return p == nil || u.AllKeys || u.mayUseAll(ownNames(p.Name, key))

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-project/weir/server/resp"
 )
 
-// The bounds of a users file: more than any list of services, little to hold.
+// Bounds of a users file. They exceed any list of services and cost little memory.
 const (
 	// MaxUsersBytes bounds the file.
 	MaxUsersBytes = 1 << 20
@@ -22,24 +22,23 @@ const (
 )
 
 var (
-	// errUsers begins what is wrong with a users file.
+	// errUsers is wrapped by every error about the content of a users file.
 	errUsers    = errors.New("bad users file")
 	errUserLine = errors.New("a line must be like: user app on #<SHA-256 of the password> ~app:* +@decide +@connection")
 )
 
-// Parse reads users in the form of Redis' ACL files: a line "user <name> <rule> ..."
-// for each; empty lines, and those that begin with #, are passed over. The rules are
-// carried out in order; a user begins as off, with no password, no command and no key:
+// Parse reads users in the format of Redis' ACL files: a line "user <name> <rule> ..." for each. It ignores empty lines
+// and lines that begin with #. It applies the rules in order. A user begins as off, without passwords, commands and
+// keys:
 //
 //	on, off              whether the user may log in
 //	#<hash>              a password, by its SHA-256 in 64 hexadecimal digits
 //	nopass               any password is right
-//	~<pattern>, allkeys  keys that decisions and looks may name
+//	~<pattern>, allkeys  keys that decisions and dry runs may name
 //	+@<category>, -@<category>, +<command>, -<command>, +<command>|<subcommand>, ...
 //	allcommands, nocommands
 //
-// &*, allchannels and sanitize-payload are accepted and change nothing: they stand in
-// every ACL LIST.
+// &*, allchannels and sanitize-payload have no effect. Parse accepts them because every ACL LIST contains them.
 func Parse(commands Commands, text []byte) (*Users, error) {
 	if len(text) > MaxUsersBytes {
 		return nil, fmt.Errorf("%w: it must have at most %d bytes", errUsers, MaxUsersBytes)
@@ -90,7 +89,7 @@ func parseUser(commands Commands, words []string) (*User, error) {
 	return u, nil
 }
 
-// apply carries out one rule.
+// apply applies one rule.
 func (u *User) apply(commands Commands, rule string) error {
 	switch {
 	case rule == "on" || rule == "off":
@@ -118,7 +117,7 @@ func (u *User) apply(commands Commands, rule string) error {
 	return nil
 }
 
-// addPassword never repeats what stands there: it may be the password itself.
+// addPassword never repeats text in an error, because it may be the password itself.
 func (u *User) addPassword(text string) error {
 	var hash passwordHash
 	if n, err := hex.Decode(hash[:], []byte(text[:min(len(text), 2*len(hash))])); err != nil || n != len(hash) || len(text) != 2*len(hash) {
@@ -128,7 +127,7 @@ func (u *User) addPassword(text string) error {
 	return nil
 }
 
-// allow carries out a rule about commands.
+// allow applies a rule about commands.
 func (u *User) allow(commands Commands, rule string) error {
 	switch rule {
 	case "allcommands":

@@ -11,48 +11,46 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// DefaultUser is who a client is that names no user.
+// DefaultUser is the user of a client that has not named another.
 const DefaultUser = "default"
 
-// passwordHash is how a password is known: its SHA-256, as in Redis. A slow hash would
-// protect a guessable password in a stolen file, and let anybody who can connect spend
-// a tenth of a second of processor for a few bytes. So passwords are to be long and
-// random, which ACL GENPASS makes; guesses over the wire are held back by FailedLogins.
+// passwordHash is the SHA-256 of a password, as in Redis. A slow hash would protect a guessable password in a stolen
+// file. But any client could then spend a tenth of a second of processor time with a few bytes. Passwords must
+// therefore be long and random, as ACL GENPASS makes them, and FailedLogins delays guesses.
 type passwordHash [sha256.Size]byte
 
-// User is somebody who may log in, and what he may do. It does not change.
+// User is a user and its permissions. It is immutable.
 type User struct {
 	Name       string
 	on         bool
 	NoPassword bool // any password is right
 	passwords  []passwordHash
 
-	Commands []bool // by their numbers
+	Commands []bool // by command number
 	keys     [][]byte
 	AllKeys  bool
-	Limited  bool     // there is something that he may not do
-	Rules    []string // as ACL LIST shows them; passwords are not among them
+	Limited  bool     // some command or key is forbidden
+	Rules    []string // as ACL LIST shows them, without passwords
 }
 
-// Users are all who may log in. They do not change: a server is given others.
+// Users is the set of all users. It is immutable.
 type Users struct{ ByName map[string]*User }
 
-// Commands is what rules know of commands, which have numbers from 0 on.
+// Commands is the part of the command table that rules need. Commands have numbers from 0.
 type Commands interface {
-	// Len is how many there are.
+	// Len returns the number of commands.
 	Len() int
-	// Named returns the numbers of the commands that a rule names: those of a category, like
-	// "@read", or one command with its subcommands, like "client" or "client|list"; none: it
-	// names nothing.
+	// Named returns the numbers of the commands that a rule names. A rule names a category, like "@read", or one command
+	// with its subcommands, like "client" or "client|list". Named returns none for an unknown name.
 	Named(rule string) []int
 }
 
-// ErrTwoPasswords: both would be the default user's.
+// ErrTwoPasswords: the users file defines the user default, and its password is also given separately.
 var ErrTwoPasswords = errors.New("the users file says who the user default is, and a password for it is given beside")
 
-// WithDefault completes the users of a file, nil: there is none, with the user default. Its
-// password is the one given. Without one it is anybody where there are no other users,
-// and nobody where there are: who names users wants to be told names.
+// WithDefault adds the user default to the users of a file, which may be nil. The given password is its password.
+// Without a password, default needs no login if there is no file, and is off otherwise, because an operator who defines
+// users wants clients to name one.
 func WithDefault(file *Users, password string) (*Users, error) {
 	users := &Users{ByName: make(map[string]*User)}
 	if file != nil {
@@ -72,13 +70,13 @@ func WithDefault(file *Users, password string) (*Users, error) {
 	return users, nil
 }
 
-// Open says whether a client needs no login: it is the user default at once.
+// Open reports whether clients need no login, because they are the user default at once.
 func (u *Users) Open() bool { d := u.ByName[DefaultUser]; return d.on && d.NoPassword }
 
 // Get returns the user with this name, or nil.
 func (u *Users) Get(name string) *User { return u.ByName[name] }
 
-// List returns all in the order of their names.
+// List returns all users in order of their names.
 func (u *Users) List() []*User {
 	all := make([]*User, 0, len(u.ByName))
 	for _, name := range slices.Sorted(maps.Keys(u.ByName)) {
@@ -87,8 +85,7 @@ func (u *Users) List() []*User {
 	return all
 }
 
-// nobody stands in for a user that there is not, so that finding out takes as long as
-// a wrong password.
+// nobody replaces an unknown user, so that an unknown name takes as long as a wrong password.
 var nobody = &User{passwords: make([]passwordHash, 1)}
 
 // Login returns the user with this name and password, or nil.
@@ -103,8 +100,7 @@ func (u *Users) Login(name, password []byte) *User {
 	return found
 }
 
-// has compares digests, and all of them, so that the time it takes says nothing about
-// the password, not even its length.
+// has compares digests, and always all of them, so that its duration reveals nothing about the password or its length.
 func (u *User) has(password []byte) bool {
 	given, right := sha256.Sum256(password), 0
 	for i := range u.passwords {
@@ -113,22 +109,22 @@ func (u *User) has(password []byte) bool {
 	return right == 1 || u.NoPassword
 }
 
-// MayCall says whether the user may send the command with this number.
+// MayCall reports whether the user may send the command with this number.
 func (u *User) MayCall(command int) bool { return u.Commands[command] }
 
-// MayUse says whether the user may use a key.
+// MayUse reports whether the user may use a key.
 func (u *User) MayUse(key []byte) bool {
 	return u.AllKeys || slices.ContainsFunc(u.keys, func(pattern []byte) bool { return engine.MatchGlob(pattern, key) })
 }
 
-// mayUseAll says whether the user may use all of some keys.
+// mayUseAll reports whether the user may use all of the keys.
 func (u *User) mayUseAll(keys [][]byte) bool {
 	return !slices.ContainsFunc(keys, func(key []byte) bool { return !u.MayUse(key) })
 }
 
-// MayDecide says whether the user may use every key of these operations. The id of a
-// hold counts as one: who may settle it must be one who might have made it. A block
-// everywhere is one of keys that it does not name.
+// MayDecide reports whether the user may use every key of the operations. The id of a hold counts as a key, because
+// only a user who could have made a hold may settle it. A block EVERYWHERE affects keys that it does not name, so it
+// requires all keys.
 func (u *User) MayDecide(ops []engine.Op) bool {
 	for i := range ops {
 		if names := ownNamesOf(&ops[i]); names != nil {
@@ -144,13 +140,13 @@ func (u *User) MayDecide(ops []engine.Op) bool {
 	return true
 }
 
-// Same says whether nothing has changed for those who are logged in.
+// Same reports whether the users are equal for clients that are logged in.
 func (u *User) Same(other *User) bool {
 	return other != nil && u.on == other.on && u.NoPassword == other.NoPassword && slices.Equal(u.passwords, other.passwords) &&
 		slices.Equal(u.Rules, other.Rules)
 }
 
-// Flags are the words of a user that say whether it may log in.
+// Flags returns the words that say whether the user may log in.
 func (u *User) Flags() []string {
 	flags := []string{"off"}
 	if u.on {
@@ -162,7 +158,7 @@ func (u *User) Flags() []string {
 	return append(flags, "sanitize-payload")
 }
 
-// RulesOn returns the rules about keys, or about commands.
+// RulesOn returns the rules about keys, or the rules about commands.
 func (u *User) RulesOn(keys bool) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(u.Rules), func(rule string) bool {
 		return rule[0] == '&' || keys != (rule[0] == '~' || rule == "allkeys")

@@ -5,14 +5,13 @@ import (
 	"strings"
 )
 
-// ClientBitsV6 is the part of an IPv6 address that is one client: the client may use any
-// address of the rest.
+// ClientBitsV6 is the prefix length that identifies an IPv6 client, because a client may use any address of its /64.
 const ClientBitsV6 = 64
 
-// AddressPrefix begins the keys of addresses where a key says what it names.
+// AddressPrefix begins keys that are addresses, for keys that name their kind.
 const AddressPrefix = "ip:"
 
-// KeyOf folds addresses, alone or behind "ip:": an IPv6 client is its /64.
+// KeyOf normalises a key that is an address, alone or after "ip:". An IPv6 client becomes its /64.
 func KeyOf(key string) string {
 	text, named := strings.CutPrefix(key, AddressPrefix)
 	addr, err := netip.ParseAddr(text)
@@ -25,18 +24,18 @@ func KeyOf(key string) string {
 	return clientOf(addr)
 }
 
-// clientOf names the client that an address belongs to: IPv4 as IPv4 in all of its forms, IPv6
-// without its zone and as its /64.
+// clientOf returns the client of an address: IPv4 in dotted form, also for mapped addresses, and IPv6 as its /64
+// without a zone.
 func clientOf(addr netip.Addr) string {
 	if addr = addr.Unmap().WithZone(""); addr.Is4() {
 		return addr.String()
 	}
-	prefix, _ := addr.Prefix(ClientBitsV6) // of a valid address it never fails
+	prefix, _ := addr.Prefix(ClientBitsV6) // never fails for a valid address
 	return prefix.String()
 }
 
-// Client reads the address of a client as proxies and operators write it: alone, with a
-// port, in brackets, or as the /64 of an IPv6 client.
+// Client parses the address of a client as proxies and operators write it: alone, with a port, in brackets, or as the
+// /64 of an IPv6 client.
 func Client(text string) (client string, ok bool) {
 	text = strings.TrimSpace(text)
 	if network, err := netip.ParsePrefix(text); err == nil {
@@ -54,7 +53,7 @@ func Client(text string) (client string, ok bool) {
 	return clientOf(addr), true
 }
 
-// Address reads an address and returns the key that a block everywhere of it has.
+// Address parses an address, and returns the key of its block EVERYWHERE.
 func Address(name string, b []byte) ([]byte, error) {
 	if len(b) <= maxAddressBytes {
 		if client, ok := Client(string(b)); ok {
@@ -64,11 +63,10 @@ func Address(name string, b []byte) ([]byte, error) {
 	return nil, Bad(name, "must be an IP address like 192.0.2.66 or 2001:db8::1, or the /64 of an IPv6 client", b)
 }
 
-// maxAddressBytes is longer than every address with a zone and a port.
+// maxAddressBytes exceeds every address with a zone and a port.
 const maxAddressBytes = 128
 
-// WithoutPort is an address without what some proxies write around it: brackets, and a
-// port, which is another one for each connection.
+// WithoutPort removes brackets and the port that some proxies add to an address. The port differs for each connection.
 func WithoutPort(hop string) string {
 	if addr, err := netip.ParseAddrPort(hop); err == nil {
 		return addr.Addr().String()

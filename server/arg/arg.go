@@ -8,39 +8,38 @@ import (
 	"github.com/weir-project/weir/server/resp"
 )
 
-// Errors of arguments whose texts clients compare with: they are Redis' own.
+// Errors whose texts clients compare. The texts are identical to Redis' texts.
 const (
 	ErrSyntax     resp.Error = "ERR syntax error"
 	ErrNotInteger resp.Error = "ERR value is not an integer or out of range"
 )
 
-// ErrReservedKey refuses a key that only a policy may have.
+// ErrReservedKey rejects a key that only the limiters of policies may have.
 const ErrReservedKey resp.Error = "ERR keys that begin with 'policy|' belong to the limiters of policies: decide with RL.CHECK, or choose another key"
 
-// Bad names an argument, says what is accepted ("must be ...") and
-// quotes what was sent.
+// Bad returns an error that names an argument, states the accepted values ("must be ...") and quotes the received
+// value.
 func Bad(name, accepted string, got []byte) error {
 	return resp.Error("ERR " + name + " " + accepted + ", not " + resp.Quote(got))
 }
 
-// NotInteger is Redis' own text, and which argument it is about.
+// NotInteger returns Redis' error with the name of the argument and the accepted values.
 func NotInteger(name, accepted string, got []byte) error {
 	return ErrNotInteger + resp.Error(": "+name+" "+accepted+", not "+resp.Quote(got))
 }
 
-// WrongCount is Redis' own text about a number of arguments, which clients compare with, and
-// the usage behind it. full is the command in lower case, with its container.
+// WrongCount returns Redis' error for a wrong number of arguments, followed by the usage. full is the command in lower
+// case with its container.
 func WrongCount(full, usage string) error {
 	return resp.Error("ERR wrong number of arguments for '" + full + "' command: " + usage)
 }
 
-// UnknownSubcommand is Redis' own text.
+// UnknownSubcommand returns Redis' error.
 func UnknownSubcommand(parent string, sub []byte) error {
 	return resp.Error("ERR unknown subcommand '" + resp.Printable(sub, resp.MaxQuotedBytes) + "'. Try " + parent + " HELP.")
 }
 
-// Fits says whether n arguments, the name included, are right for an arity: as many, or if it
-// is negative at least so many.
+// Fits reports whether n arguments, including the name, match an arity. A negative arity is a minimum.
 func Fits(arity, n int) bool {
 	if arity >= 0 {
 		return n == arity
@@ -67,7 +66,7 @@ func lengthError(name string, most int, got []byte) error {
 	return resp.Error("ERR " + name + " must be 1 to " + strconv.Itoa(most) + " bytes, not " + strconv.Itoa(len(got)))
 }
 
-// Units reads a whole number in least..most.
+// Units parses a whole number from least to most.
 func Units(name string, b []byte, least, most int64) (int64, error) {
 	n, ok := Int(b)
 	if !ok || n < least || n > most {
@@ -90,7 +89,7 @@ func Rate(b []byte) (engine.Rate, error) {
 	}
 }
 
-// Duration reads a duration that may be zero.
+// Duration parses a duration that may be zero.
 func Duration(name string, b []byte) (int64, error) {
 	ns, err := engine.ParseDuration(b)
 	if err != nil {
@@ -99,7 +98,7 @@ func Duration(name string, b []byte) (int64, error) {
 	return ns, nil
 }
 
-// Span reads a duration longer than zero.
+// Span parses a duration above zero.
 func Span(name string, b []byte) (int64, error) {
 	ns, err := Duration(name, b)
 	if err == nil && ns == 0 {
@@ -108,7 +107,7 @@ func Span(name string, b []byte) (int64, error) {
 	return ns, err
 }
 
-// OrWords adds to the error of a duration which words would have been right.
+// OrWords adds the accepted words to the error of a duration.
 func OrWords(err error, words, name string, b []byte) error {
 	if _, bad := engine.ParseDuration(b); errors.Is(bad, engine.ErrDuration) {
 		return Bad(name, bad.Error()+"; or "+words, b)
@@ -116,8 +115,7 @@ func OrWords(err error, words, name string, b []byte) error {
 	return err
 }
 
-// Int reads a decimal 64-bit integer, with no sign but a minus, no blanks
-// and nothing behind it. It does not allocate.
+// Int parses a decimal 64-bit integer without a plus, blanks or trailing characters. It does not allocate.
 func Int(b []byte) (int64, bool) {
 	digits := b
 	if len(b) > 0 && b[0] == '-' {
@@ -139,7 +137,7 @@ func Int(b []byte) (int64, bool) {
 	return int64(u), u < 1<<63
 }
 
-// Is compares an argument with a word in capitals, whatever its case.
+// Is compares an argument with a word in capitals, ignoring case.
 func Is(b []byte, word string) bool {
 	if len(b) != len(word) {
 		return false

@@ -1,7 +1,6 @@
-// Package arg reads the arguments of commands: numbers, durations, rates, keys, addresses,
-// options and the steps of a limit. Each reader returns an error that names the argument,
-// says what is accepted, and quotes what was sent, as the client will read it.
+// Package arg parses the arguments of commands: numbers, durations, rates, keys, addresses, options and the steps of a
+// limit. Each parser returns an error for the client. The error names the argument, states the accepted values, and
+// quotes the received value.
 //
-// Nothing here knows a command, a client or a limiter. Readers of numbers and words allocate
-// nothing.
+// The package does not depend on commands, clients or limiters. Parsers of numbers and words allocate nothing.
 package arg

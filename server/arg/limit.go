@@ -7,7 +7,7 @@ import (
 	"github.com/weir-project/weir/server/resp"
 )
 
-// WindowMode reads a calendar window or FOREVER; Aligned means it is neither.
+// WindowMode parses a calendar window or FOREVER. It returns Aligned for any other text.
 func WindowMode(b []byte) engine.WindowMode {
 	for mode := engine.Day; mode <= engine.Forever; mode++ {
 		if Is(b, WindowWords[mode]) {
@@ -21,7 +21,7 @@ var WindowWords = [...]string{
 	engine.Day: "DAY", engine.Week: "WEEK", engine.Month: "MONTH", engine.Year: "YEAR", engine.Forever: "FOREVER",
 }
 
-// Steps reads pairs of threshold and penalty, or DELAY and its time, up to the first option.
+// Steps parses pairs of threshold and penalty, or DELAY and its time, up to the first option.
 func Steps(steps *[engine.MaxSteps]engine.Step, args [][]byte) (n int, rest [][]byte, err error) {
 	last := int64(0)
 	for len(args) > 0 && (n == 0 || !isStrikeOption(args[0])) {

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-project/weir/server/resp"
 )
 
-// option is one of the words that may follow the fixed arguments.
+// option is a bit set of options, which may follow the fixed arguments.
 type option uint16
 
 const (
@@ -26,13 +26,13 @@ const (
 	From
 )
 
-// CheckOptions are the options of RL.CHECK. No policy may have the name of one.
+// CheckOptions are the options of RL.CHECK. No policy may have the name of an option.
 const CheckOptions = Cost | Partial | Priority | From | ID
 
 var optionWords = [...]struct {
 	word  string
 	bit   option
-	value string // what follows; empty: nothing
+	value string // name of the value; empty: no value
 }{
 	{"COST", Cost, "n"}, {"ID", ID, "token"}, {"PARTIAL", Partial, ""},
 	{"MAXWAIT", MaxWait, "duration"}, {"FIRST", First, ""}, {"TZ", Zone, "zone"},
@@ -42,8 +42,8 @@ var optionWords = [...]struct {
 	{"FROM", From, "address"},
 }
 
-// Options reads the options of op, in any order and each at most once. It
-// returns which were there, and the value of TZ.
+// Options parses the options of op, in any order and each at most once. It returns the options that were present, and
+// the value of TZ.
 func Options(op *engine.Op, args [][]byte, allowed option) (seen option, zone []byte, err error) {
 	for len(args) > 0 {
 		word, bit, takesValue := "", option(0), false
@@ -102,7 +102,7 @@ func applyOption(op *engine.Op, bit option, value []byte) (err error) {
 	return err
 }
 
-// usageOf is an option as it is written.
+// usageOf returns the syntax of an option.
 func usageOf(bit option) string {
 	for _, o := range optionWords {
 		if o.bit == bit {
@@ -122,7 +122,7 @@ func unknownOption(got []byte, allowed option) error {
 	return Bad("option", "must be "+strings.Join(words, ", "), got)
 }
 
-// IsOption says whether an argument is the word of one of some options.
+// IsOption reports whether an argument is the word of an option in among.
 func IsOption(b []byte, among option) bool {
 	for _, o := range optionWords {
 		if o.bit&among != 0 && Is(b, o.word) {

@@ -10,9 +10,9 @@ import (
 // Change is a subcommand of RL.POLICY that changes a policy.
 type Change struct {
 	Name   string // in capitals
-	Arity  int    // arguments with both names; negative: at least that many
-	Syntax string // of the arguments
-	// Read reads the arguments, both names included, into an operation that is zero.
+	Arity  int    // arguments including both names; negative: a minimum
+	Syntax string // syntax of the arguments
+	// Read parses the arguments, including both names, into a zero operation.
 	Read func(op *engine.Op, args [][]byte) error
 }
 
@@ -28,7 +28,7 @@ var changes = []Change{
 	{"SHADOW", 4, "name ON|OFF", readShadow},
 }
 
-// Find returns the subcommand with a name, in any case, or nil.
+// Find returns the subcommand with a name, ignoring case, or nil.
 func Find(name []byte) *Change {
 	for i := range changes {
 		if arg.Is(name, changes[i].Name) {
@@ -47,8 +47,7 @@ func change(op *engine.Op, do engine.PolicyDo, args [][]byte) error {
 	return nil
 }
 
-// checkPolicyName refuses names that a policy cannot have, those of the options of
-// RL.CHECK among them.
+// checkPolicyName rejects names that a policy cannot have, including the options of RL.CHECK.
 func checkPolicyName(name []byte) error {
 	if arg.IsOption(name, arg.CheckOptions) {
 		return arg.Bad("policy", "must not be an option of RL.CHECK", name)
@@ -70,7 +69,7 @@ func readSet(op *engine.Op, args [][]byte) error {
 	return checkLayout(op.Policy.Terms.Layout, string(args[2]))
 }
 
-// readDelete reads: name [IF version].
+// readDelete parses: name [IF version].
 func readDelete(op *engine.Op, args [][]byte) error {
 	err := change(op, engine.PolicyDelete, args)
 	switch {
@@ -102,7 +101,7 @@ func readShadow(op *engine.Op, args [][]byte) error {
 	return change(op, do, args)
 }
 
-// readOverride reads: name pattern LIMIT ... | UNLIMITED [TTL d], or NONE; and IF version.
+// readOverride parses: name pattern LIMIT ... | UNLIMITED [TTL d], or NONE; and IF version.
 func readOverride(op *engine.Op, args [][]byte) error {
 	err := change(op, engine.PolicyOverride, args)
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package policytext reads and writes policies as RL.POLICY takes them. The commands of the
-// server and the policy files of package policyfile share it, so that a policy is written in
-// one way everywhere.
+// Package policytext parses and formats policies in the syntax of RL.POLICY. The commands of the server and package
+// policyfile share it, so that policies have one notation.
 //
-// Parse reads a whole change; Find gives the reader of one subcommand. Words, Limits and Rule
-// write what is read back. Errors are those that a client reads.
+// Parse parses a whole change. Find returns the parser of one subcommand. Words, Limits and Rule format policies and
+// limits for parsing. Errors have the texts that a client reads.
 package policytext

@@ -7,9 +7,8 @@ import (
 	"github.com/weir-project/weir/server/arg"
 )
 
-// Parse reads a change of a policy as RL.POLICY takes it, from the subcommand
-// on, for those who write policies elsewhere. Its errors are those that a client would
-// read.
+// Parse parses a change of a policy in the syntax of RL.POLICY, from the subcommand on. Errors have the texts that a
+// client reads.
 func Parse(words []string) (op engine.Op, err error) {
 	if len(words) == 0 {
 		return op, arg.ErrSyntax
@@ -31,8 +30,7 @@ func Parse(words []string) (op engine.Op, err error) {
 	return op, nil
 }
 
-// Words writes the terms of a policy as RL.POLICY SET takes them, behind the
-// name. Overrides are not among them.
+// Words formats the terms of a policy in the syntax of RL.POLICY SET, after the name. It omits overrides.
 func Words(p *engine.Policy) (limits []string, terms []string) {
 	limits = Limits(p.Limits)
 	if p.Shadow {

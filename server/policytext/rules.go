@@ -7,7 +7,7 @@ import (
 	"github.com/weir-project/weir/server/arg"
 )
 
-// Rule writes a limit as its decision command takes it.
+// Rule formats a limit in the syntax of its decision command.
 func Rule(l engine.Limit) string {
 	switch l.Algorithm {
 	case engine.TokenBucket, engine.LeakyBucket:

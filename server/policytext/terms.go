@@ -10,7 +10,7 @@ import (
 	"github.com/weir-project/weir/server/resp"
 )
 
-// termsArgs reads the terms of a policy into a change. Nothing of args is kept.
+// termsArgs parses the terms of a policy into a change. The change keeps no reference to args.
 func termsArgs(change *engine.PolicyChange, args [][]byte) (err error) {
 	p := new(engine.Policy)
 	change.Terms = p
@@ -32,7 +32,7 @@ func termsArgs(change *engine.PolicyChange, args [][]byte) (err error) {
 			p.Disabled = true
 		case "RESET":
 			change.Reset = true
-		case "KEEP": // the default, said aloud: KEEP usage
+		case "KEEP": // KEEP usage, the default
 			if len(args) > 1 && arg.Is(args[1], "USAGE") {
 				used++
 			}
@@ -57,12 +57,12 @@ func termsArgs(change *engine.PolicyChange, args [][]byte) (err error) {
 	return nil
 }
 
-// termExamples has a value of each term that needs one.
+// termExamples contains an example value of each term that needs one.
 var termExamples = map[string]string{
 	"RETRYAFTER": "30s", "RESERVED": "20%", "LAYOUT": "rate-limit:{key}:{policy}", "REPORT": "1m", "OWNER": "team-a", "IF": "3",
 }
 
-// valuedTerm reads the value of a term that needs one.
+// valuedTerm parses the value of a term that needs one.
 func valuedTerm(change *engine.PolicyChange, word string, value []byte) (err error) {
 	switch word {
 	case "RESERVED":
@@ -84,7 +84,7 @@ func valuedTerm(change *engine.PolicyChange, word string, value []byte) (err err
 	return err
 }
 
-// checkLayout refuses a layout that the policy of this name cannot have.
+// checkLayout rejects a layout that the policy of this name cannot have.
 func checkLayout(layout, policy string) error {
 	_, accepted, bad := strings.Cut(fmt.Sprint(engine.CheckLayout(layout, policy)), "LAYOUT ")
 	if layout == "" || !bad {
@@ -93,8 +93,8 @@ func checkLayout(layout, policy string) error {
 	return arg.Bad("LAYOUT", accepted, []byte(layout))
 }
 
-// reportArg reads what decisions tell as the limit of a bucket: BURST, how much it holds, or
-// the time in which its rate gives what they tell.
+// reportArg parses the value that decisions report as the limit of a bucket. BURST is its capacity. A duration is the
+// time in which its rate yields the reported limit.
 func reportArg(b []byte) (int64, error) {
 	if arg.Is(b, "BURST") {
 		return 0, nil
@@ -106,7 +106,7 @@ func reportArg(b []byte) (int64, error) {
 	return ns, err
 }
 
-// Owner reads an owner; NONE is nobody.
+// Owner parses an owner. NONE means no owner.
 func Owner(b []byte) (string, error) {
 	switch {
 	case arg.Is(b, "NONE"):
@@ -118,14 +118,14 @@ func Owner(b []byte) (string, error) {
 	return string(b), nil
 }
 
-// ifArg reads the version on which a change is conditional.
+// ifArg parses the version on which a change is conditional.
 func ifArg(change *engine.PolicyChange, b []byte) error {
 	version, err := arg.Units("IF", b, 0, engine.Never)
 	change.If, change.Version = true, uint64(version)
 	return err
 }
 
-// limitsArgs reads LIMIT and its arguments, at least once.
+// limitsArgs parses LIMIT and its arguments, at least once.
 func limitsArgs(args [][]byte) (limits []engine.PolicyLimit, rest [][]byte, err error) {
 	if len(args) == 0 || !arg.Is(args[0], "LIMIT") {
 		got := []byte(nil)

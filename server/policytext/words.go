@@ -11,9 +11,9 @@ import (
 	"github.com/weir-project/weir/server/timezone"
 )
 
-// How the terms of a policy are written, in RL.POLICY and in policy files alike.
+// The functions below define the syntax of policy terms in RL.POLICY and in policy files.
 
-// termWords end the arguments of a LIMIT.
+// termWords are the words that end the arguments of a LIMIT.
 var termWords = []string{"LIMIT", "SHADOW", "DISABLED", "RETRYAFTER", "RESERVED", "LAYOUT", "REPORT", "KEEP", "RESET", "OWNER", "IF", "UNLIMITED", "TTL"}
 
 func isTerm(b []byte) bool {
@@ -25,7 +25,7 @@ func isTerm(b []byte) bool {
 	return false
 }
 
-// limitArgs reads one limit: an algorithm and its arguments, without the word LIMIT.
+// limitArgs parses one limit: an algorithm and its arguments, without the word LIMIT.
 func limitArgs(args [][]byte) (l engine.PolicyLimit, err error) {
 	if len(args) == 0 {
 		return l, resp.Error("ERR LIMIT needs an algorithm: " + algorithmWords)
@@ -118,7 +118,7 @@ func strikeLimit(args [][]byte) (l engine.PolicyLimit, err error) {
 	return l, nil
 }
 
-// strikeMode is the mode that a word of a strike limit stands for, 0: none.
+// strikeMode returns the mode of a word of a strike limit, or 0.
 func strikeMode(word []byte) engine.StrikeMode {
 	switch {
 	case arg.Is(word, "ATTEMPTS"):
@@ -162,7 +162,7 @@ func fixedLimit(args [][]byte) (l engine.PolicyLimit, err error) {
 	return l, err
 }
 
-// Limit writes a limit as limitArgs reads it.
+// Limit formats a limit in the syntax of limitArgs.
 func Limit(l *engine.PolicyLimit) string {
 	text := strings.ToUpper(l.Limit.Algorithm.String()) + " " + Rule(l.Limit)
 	if l.WaitNs > 0 {
@@ -174,8 +174,7 @@ func Limit(l *engine.PolicyLimit) string {
 	return text
 }
 
-// reservedArg reads the part of a policy that is kept for high priority, like 20% or
-// 12.5%, in thousandths.
+// reservedArg parses the part of a policy that is reserved for high priority, like 20% or 12.5%, in thousandths.
 func reservedArg(b []byte) (int64, error) {
 	bad := arg.Bad("RESERVED", "must be from 0.1% to 99.9%, like 20%", b)
 	number, percent := strings.CutSuffix(string(b), "%")
@@ -198,7 +197,7 @@ func reservedArg(b []byte) (int64, error) {
 	return int64(n), nil
 }
 
-// Reserved writes thousandths as reservedArg reads them.
+// Reserved formats thousandths in the syntax of reservedArg.
 func Reserved(n int64) string {
 	if n%10 == 0 {
 		return fmt.Sprintf("%d%%", n/10)
@@ -206,7 +205,7 @@ func Reserved(n int64) string {
 	return fmt.Sprintf("%d.%d%%", n/10, n%10)
 }
 
-// Report writes what reportArg reads, in lower case.
+// Report formats a value in the syntax of reportArg, in lower case.
 func Report(ns int64) string {
 	if ns == 0 {
 		return "burst"

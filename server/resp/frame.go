@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// What the framer refuses, in Redis' words where Redis has them; the reply puts
-// "ERR Protocol error: " in front.
+// Errors of the framer. The texts are those of Redis if Redis has them. The reply adds "ERR Protocol error: ".
 var (
 	errMultibulkLength       = errors.New("invalid multibulk length")
 	errBulkLength            = errors.New("invalid bulk length")
@@ -19,18 +18,18 @@ var (
 	errExpectedBulk          = errors.New("expected '$'")
 	errBulkEnd               = errors.New("bulk string does not end in CRLF")
 	errBigCommand            = errors.New("too big command")
-	// errTLSHere: a client that speaks TLS would wait for an answer it understands.
+	// errTLSHere: a TLS client would wait for an answer that it understands.
 	errTLSHere = errors.New("TLS on a port that has none")
 	// ErrCrossProtocol: a line of an HTTP request reached the port.
 	ErrCrossProtocol = errors.New("HTTP request on a RESP port")
-	// ErrHTTPRequest: the line was the first one, so the sender understands an answer.
+	// ErrHTTPRequest: the line was the first one, so the sender understands an HTTP answer.
 	ErrHTTPRequest = fmt.Errorf("%w: its first line", ErrCrossProtocol)
 )
 
-// Limits are what one command may take. They differ before and after AUTH.
+// Limits bound one command. They differ before and after AUTH.
 type Limits struct {
 	args, bulkBytes, commandBytes int
-	argsErr, bulkErr              error // what a longer one is told
+	argsErr, bulkErr              error // errors for a command that exceeds them
 }
 
 func OpenLimits(maxBulkBytes int) *Limits {
@@ -48,30 +47,28 @@ func PreAuthLimits() *Limits {
 	}
 }
 
-// Framer cuts RESP commands, multibulk and inline, out of a growing window of
-// bytes. It remembers how far it has come in an unfinished command, so that the
-// bytes of a slow drip are looked at once. It allocates nothing for lengths that
-// are only declared.
+// Framer cuts RESP commands, multibulk and inline, out of a growing window of bytes. It remembers its position in an
+// unfinished command, so that it reads each byte only once even if input arrives slowly. It allocates nothing for
+// lengths that are only declared.
 type Framer struct {
 	Limits *Limits
-	// The unfinished command. Offsets count from its first byte, so that the
-	// window may move between calls.
-	pos   int // bytes before it need no second look
-	left  int // arguments still to come, 0 before the count is known
-	bulk  int // length of the argument under way, -1 when its header comes next
+	// The fields below describe the unfinished command. Offsets count from its first byte, so that the window may move
+	// between calls.
+	pos   int // bytes before it are already framed
+	left  int // arguments still to come; 0 before the count is known
+	bulk  int // length of the current argument; -1 before its header
 	spans []span
-	args  [][]byte // handed out, reused by the next command
+	args  [][]byte // returned by Next, reused by the next command
 }
 
-// span is where an argument lies in its command.
+// span is the position of an argument in its command.
 type span struct{ from, to uint32 }
 
-// Next returns the first command in b, and how many bytes of b it and any empty
-// commands before it take. nil args: b ends inside a command; call again with
-// b[used:] and more bytes behind. The arguments are slices of b. After an error
-// the stream is lost.
+// Next returns the first command in b, and the bytes of b that it takes together with preceding empty commands. nil
+// args mean that b ends within a command. The caller then calls again with b[used:] and further bytes. The arguments
+// are slices of b. After an error the stream cannot be used further.
 func (f *Framer) Next(b []byte) (args [][]byte, used int, err error) {
-	clear(f.args) // they must not hold on to a buffer that is given back
+	clear(f.args) // the arguments must not keep a released buffer alive
 	f.args = f.args[:0]
 	for used < len(b) {
 		n, err := f.command(b[used:])
@@ -86,8 +83,8 @@ func (f *Framer) Next(b []byte) (args [][]byte, used int, err error) {
 	return nil, used, nil
 }
 
-// command frames the command b begins with into f.args, which stays empty for an
-// empty one, and returns its length; 0 when its end has not come yet.
+// command frames the command at the start of b into f.args, which stays empty for an empty command. It returns the
+// length of the command, or 0 if it is incomplete.
 func (f *Framer) command(b []byte) (length int, err error) {
 	if f.left == 0 {
 		f.spans = f.spans[:0]
@@ -102,7 +99,7 @@ func (f *Framer) command(b []byte) (length int, err error) {
 			return 0, errBigCount
 		case n == 0:
 			return 0, nil
-		case count <= 0: // *0 and *-1 are no commands, as in Redis
+		case count <= 0: // *0 and *-1 are empty commands, as in Redis
 			return 1 + n, nil
 		case count > f.Limits.args:
 			return 0, f.Limits.argsErr
@@ -110,16 +107,15 @@ func (f *Framer) command(b []byte) (length int, err error) {
 		if length := f.whole(b, 1+n, count); length > 0 {
 			return length, nil
 		}
-		clear(f.args[:cap(f.args)]) // of what it had begun
+		clear(f.args[:cap(f.args)]) // removes the arguments that whole had begun
 		f.pos, f.left, f.bulk = 1+n, count, -1
 	}
 	return f.arguments(b)
 }
 
-// whole frames the arguments of a command that has arrived entirely and has none
-// of 100 bytes or more, as nearly every one. It returns the command's length; 0
-// leaves it to the thorough way, which also knows what is wrong. It is tried
-// once a command. Every limit is above what it accepts.
+// whole is the fast path: it frames a complete command whose arguments are all shorter than 100 bytes, which is nearly
+// every command. It returns the command's length, or 0 to leave the command to the slow path, which also detects
+// errors. It is tried once per command. All limits exceed the lengths that it accepts.
 func (f *Framer) whole(b []byte, pos, count int) (length int) {
 	args := f.args
 	for range count {
@@ -147,7 +143,7 @@ func (f *Framer) whole(b []byte, pos, count int) (length int) {
 	return pos
 }
 
-// arguments frames what follows the count of a multibulk command.
+// arguments frames the arguments of a multibulk command.
 func (f *Framer) arguments(b []byte) (length int, err error) {
 	for ; f.left > 0; f.left-- {
 		if f.bulk < 0 {
@@ -172,8 +168,7 @@ func (f *Framer) arguments(b []byte) (length int, err error) {
 	return length, nil
 }
 
-// bulkHeader reads the length of the next argument into f.bulk, which stays -1
-// when it has not all come yet.
+// bulkHeader reads the length of the next argument into f.bulk, which stays -1 while the header is incomplete.
 func (f *Framer) bulkHeader(b []byte) error {
 	if f.pos >= len(b) {
 		return nil
@@ -198,7 +193,7 @@ func (f *Framer) bulkHeader(b []byte) error {
 	return nil
 }
 
-// Shrink gives back what a large command left behind. Only between commands.
+// Shrink releases the memory of a large command. It has an effect only between commands.
 func (f *Framer) Shrink() {
 	if f.left == 0 && cap(f.args) > keptArgs {
 		f.args, f.spans = nil, nil

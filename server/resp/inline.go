@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// tlsHandshake is the first byte of a TLS connection, which no command begins with.
+// tlsHandshake is the first byte of a TLS connection. No command begins with it.
 const tlsHandshake = 0x16
 
-// inline frames a command typed as one line. The arguments are unquoted in
-// place: what a quoted argument means is never longer than how it is written.
+// inline frames a command that a person typed as one line. It unquotes the arguments in place, because an unquoted
+// argument is never longer than a quoted one.
 func (f *Framer) inline(b []byte) (length int, err error) {
 	if b[0] == tlsHandshake {
 		return 0, errTLSHere
@@ -36,14 +36,13 @@ func (f *Framer) inline(b []byte) (length int, err error) {
 	return end + 1, nil
 }
 
-// isRequestLine says whether a line is like GET / HTTP/1.1: a person asked this port with a
-// browser or curl.
+// isRequestLine reports whether a line is like GET / HTTP/1.1, from a browser or curl.
 func isRequestLine(words [][]byte) bool {
 	return len(words) == 3 && bytes.HasPrefix(words[2], []byte("HTTP/1."))
 }
 
-// isHTTP says whether an inline command is a line of an HTTP request: a browser
-// tricked into talking to this port. Redis hangs up on the same two words.
+// isHTTP reports whether an inline command is a line of an HTTP request, because an attacker may make a browser send
+// commands to this port. Redis closes the connection after the same two words.
 func isHTTP(name []byte) bool {
 	return (len(name) == 4 || len(name) == 5) &&
 		(strings.EqualFold(string(name), "post") || strings.EqualFold(string(name), "host:"))
@@ -70,9 +69,8 @@ func (f *Framer) words(line []byte) error {
 	}
 }
 
-// unquote reads the word line begins with, in place, by Redis' rules: blanks end
-// a word; "..." may hold blanks and the escapes \n \r \t \b \a \xHH, '...' only
-// the escape \'; a closing quote must end the word.
+// unquote reads the first word of line, in place, by Redis' rules. Blanks end a word. "..." may contain blanks and the
+// escapes \n \r \t \b \a \xHH. '...' may contain only the escape \'. A closing quote must end the word.
 func unquote(line []byte) (word, rest []byte, err error) {
 	out, quote := 0, byte(0)
 	for i := 0; i < len(line); i++ {
@@ -105,7 +103,7 @@ func unquote(line []byte) (word, rest []byte, err error) {
 	return line[:out:out], nil, nil
 }
 
-// unescape reads the escape b begins with and returns its meaning and length.
+// unescape decodes the escape at the start of b, and returns the character and the length of the escape.
 func unescape(b []byte) (c byte, length int) {
 	if len(b) >= 4 && b[1] == 'x' {
 		if hi, lo := hexDigit(b[2]), hexDigit(b[3]); hi < 16 && lo < 16 {
@@ -121,7 +119,7 @@ func unescape(b []byte) (c byte, length int) {
 	return b[1], 2
 }
 
-// hexDigit returns the value of a hexadecimal digit, 16 for anything else.
+// hexDigit returns the value of a hexadecimal digit, and 16 for any other character.
 func hexDigit(c byte) byte {
 	switch {
 	case c >= '0' && c <= '9':

@@ -7,17 +7,17 @@ import (
 	"sync/atomic"
 )
 
-// ErrReadMemory: the server holds as much in read buffers as it may.
+// ErrReadMemory: the read buffers have reached their memory bound.
 var ErrReadMemory = errors.New("too many large commands under way, try again")
 
-// BufferPools lends read buffers to the connections of one server.
+// BufferPools provides read buffers to the connections of one server.
 type BufferPools struct {
 	medium, large sync.Pool    // *[MediumReadBytes]byte, *[largeReadBytes]byte
-	Pooled        atomic.Int64 // bytes on loan from the pools
-	Oversize      atomic.Int64 // bytes in buffers that are not pooled
+	Pooled        atomic.Int64 // bytes of pooled buffers in use
+	Oversize      atomic.Int64 // bytes of buffers that are not pooled
 }
 
-// account is what counts the bytes of a buffer, and how many there may be.
+// account returns the counter for a buffer of this size, and its bound.
 func (p *BufferPools) account(size int) (held *atomic.Int64, most int64) {
 	if size <= largeReadBytes {
 		return &p.Pooled, MaxPooledBytes
@@ -25,8 +25,7 @@ func (p *BufferPools) account(size int) (held *atomic.Int64, most int64) {
 	return &p.Oversize, MaxOversizeBytes
 }
 
-// get returns a buffer of size bytes, which is one of the pooled sizes or above the
-// largest, or nil when the server holds too much.
+// get returns a buffer of size bytes, or nil at the memory bound. size is a pooled size or exceeds the largest one.
 func (p *BufferPools) get(size int) []byte {
 	held, most := p.account(size)
 	if held.Add(int64(size)) > most {
@@ -48,7 +47,7 @@ func (p *BufferPools) get(size int) []byte {
 	return make([]byte, size)
 }
 
-// put takes back a buffer that get returned, or a small one.
+// put takes back a buffer of get. It ignores a small buffer.
 func (p *BufferPools) put(b []byte) {
 	if len(b) <= SmallReadBytes {
 		return
@@ -63,27 +62,24 @@ func (p *BufferPools) put(b []byte) {
 	}
 }
 
-// ReadBuffer holds the bytes of one connection that are read and not yet
-// consumed. Its memory follows what has really arrived: it begins with a small
-// array of its own, moves up one size when a read fills it, and comes back down
-// when it is empty.
+// ReadBuffer holds the bytes of one connection that are read and not yet consumed. Its memory follows the bytes that
+// have arrived. It begins with its own small array, grows when a read fills it, and shrinks when it is idle.
 type ReadBuffer struct {
 	Pools *BufferPools
-	buf   []byte // small[:] or on loan from pools
-	from  int    // buf[from:to] is not consumed
+	buf   []byte // small[:] or a buffer of Pools
+	from  int    // buf[from:to] is not yet consumed
 	to    int
-	full  bool // the last read took all the room there was
+	full  bool // the last read filled the buffer
 	small [SmallReadBytes]byte
 }
 
-// Unread returns the bytes not consumed. They are valid until the next fill or
-// release.
+// Unread returns the bytes that are not yet consumed. They are valid until the next Fill or Release.
 func (r *ReadBuffer) Unread() []byte { return r.buf[r.from:r.to] }
 
 // Consume drops the first n unread bytes.
 func (r *ReadBuffer) Consume(n int) { r.from += n }
 
-// Fill reads once from src behind what is unread, which may move.
+// Fill reads once from src and appends to the unread bytes, which may move.
 func (r *ReadBuffer) Fill(src io.Reader) (n int, err error) {
 	if err := r.makeRoom(); err != nil {
 		return 0, err
@@ -94,9 +90,8 @@ func (r *ReadBuffer) Fill(src io.Reader) (n int, err error) {
 	return n, err
 }
 
-// makeRoom gives the next read room, and more of it when the last one had too
-// little. A byte is copied a bounded number of times: once to the front of the
-// buffer, where its command then stays, and then only as sizes double.
+// makeRoom makes space for the next read, and more of it if the last read filled the buffer. A byte is copied a bounded
+// number of times: once to the front of the buffer, and then once each time the size doubles.
 func (r *ReadBuffer) makeRoom() error {
 	unread := r.to - r.from
 	size := len(r.buf)
@@ -104,7 +99,7 @@ func (r *ReadBuffer) makeRoom() error {
 	case size == 0:
 		size = SmallReadBytes
 	case size > largeReadBytes && unread <= MediumReadBytes:
-		size = largeReadBytes // the large command is behind us
+		size = largeReadBytes // the large command is consumed
 	case r.full:
 		size = nextSize(size, unread)
 	}
@@ -112,7 +107,7 @@ func (r *ReadBuffer) makeRoom() error {
 		if err := r.move(size); err == nil || unread == len(r.buf) {
 			return err
 		}
-		// There is no other buffer to be had: what there is must do.
+		// No other buffer is available, so the current one must suffice.
 	}
 	if r.from > 0 {
 		copy(r.buf, r.Unread())
@@ -122,9 +117,8 @@ func (r *ReadBuffer) makeRoom() error {
 	return nil
 }
 
-// nextSize is the size after a read that filled a buffer of this size. Beyond
-// the pooled sizes only an unfinished command that fills it all is a reason to
-// grow.
+// nextSize returns the size after a read that filled a buffer of this size. Beyond the pooled sizes only an unfinished
+// command that fills the whole buffer makes it grow.
 func nextSize(size, unread int) int {
 	switch {
 	case size < MediumReadBytes:
@@ -137,7 +131,7 @@ func nextSize(size, unread int) int {
 	return size
 }
 
-// move puts the unread bytes into a buffer of another size.
+// move copies the unread bytes to a buffer of another size.
 func (r *ReadBuffer) move(size int) error {
 	buf := r.small[:]
 	if size > SmallReadBytes {
@@ -151,15 +145,14 @@ func (r *ReadBuffer) move(size int) error {
 	return nil
 }
 
-// Shrink gives back as much as the unread bytes allow: to the small array when
-// they fit it.
+// Shrink moves the unread bytes to the small array if they fit, and releases the buffer.
 func (r *ReadBuffer) Shrink() {
 	if unread := r.to - r.from; len(r.buf) > SmallReadBytes && unread < SmallReadBytes {
-		_ = r.move(SmallReadBytes) // the small array is always there
+		_ = r.move(SmallReadBytes) // cannot fail: the small array is always available
 	}
 }
 
-// Release gives the buffer back for good.
+// Release releases the buffer permanently.
 func (r *ReadBuffer) Release() {
 	r.Pools.put(r.buf)
 	r.buf, r.from, r.to = nil, 0, 0

@@ -2,10 +2,10 @@ package resp
 
 import "github.com/tidwall/redcon"
 
-// Writer writes replies. Where RESP2 and RESP3 differ it writes what Redis
-// writes for the protocol that the client asked for.
+// Writer appends replies. Where RESP2 and RESP3 differ, it writes what Redis writes for the protocol version that the
+// client selected.
 type Writer struct {
-	Out   []byte // replies not yet written; the connection writes and empties it
+	Out   []byte // replies not yet sent; the connection sends and empties it
 	Proto int    // 2 or 3
 }
 
@@ -19,7 +19,7 @@ func (w *Writer) Map(pairs int)      { w.Out = Aggregate(w.Out, w.Proto, '%', pa
 func (w *Writer) Set(n int)          { w.Out = Aggregate(w.Out, w.Proto, '~', n, n) }
 func (w *Writer) Push(n int)         { w.Out = Aggregate(w.Out, w.Proto, '>', n, n) }
 
-// Aggregate begins a reply of n elements of a RESP3 type, or in RESP2 an array.
+// Aggregate begins a reply of n elements of a RESP3 type. In RESP2 it begins an array of resp2 elements.
 func Aggregate(buf []byte, proto int, resp3 byte, n, resp2 int) []byte {
 	if proto < 3 {
 		return redcon.AppendArray(buf, resp2)
@@ -39,7 +39,7 @@ func appendNull(buf []byte, proto int) []byte {
 	return append(buf, "_\r\n"...)
 }
 
-// Verbatim writes a text meant for a person.
+// Verbatim writes a text for a person.
 func (w *Writer) Verbatim(text string) {
 	if w.Proto < 3 {
 		w.Bulk(text)
@@ -70,7 +70,7 @@ func (w *Writer) Bool(b bool) {
 	}
 }
 
-// SimpleSet writes a set of words.
+// SimpleSet writes a set of simple strings.
 func (w *Writer) SimpleSet(words []string) {
 	w.Set(len(words))
 	for _, word := range words {
@@ -78,5 +78,5 @@ func (w *Writer) SimpleSet(words []string) {
 	}
 }
 
-// Error writes an error reply: its word in capitals and its text.
+// Error writes an error reply. text begins with its word in capitals.
 func (w *Writer) Error(text string) { w.Out = redcon.AppendError(w.Out, text) }

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-project/weir/server/arg"
 )
 
-// ArgKind says how one argument of a script is read. All become doubles.
+// ArgKind selects the parser of one script argument. All kinds but argValue become doubles.
 type ArgKind byte
 
 const (
@@ -15,13 +15,13 @@ const (
 	argPositive ArgKind = 'p' // a number above 0
 	ArgInteger  ArgKind = 'i' // a whole number
 	ArgWhole    ArgKind = 'w' // a whole number above 0
-	ArgTrue     ArgKind = 't' // whether it is the word true
-	ArgOne      ArgKind = '1' // whether it is 1
-	ArgIgnored  ArgKind = '-' // the script does not look at it
+	ArgTrue     ArgKind = 't' // 1 for the word true, else 0
+	ArgOne      ArgKind = '1' // 1 for 1, else 0
+	ArgIgnored  ArgKind = '-' // the script does not use it
 	argValue    ArgKind = 'v' // bytes
 )
 
-// ReadArgs reads arguments of these kinds.
+// ReadArgs parses arguments of these kinds.
 func ReadArgs(kinds string, call *engine.Script, argv [][]byte) (err error) {
 	values := call.Values[:0]
 	for i, b := range argv {

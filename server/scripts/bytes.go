@@ -5,10 +5,9 @@ import (
 	"github.com/weir-project/weir/server/resp"
 )
 
-// Libraries that decide in the client, and keep bytes which they compare and swap.
+// Libraries that decide in the client and store bytes with compare-and-swap.
 
-// bucket4j sends the bytes it read, those it has computed and a time to live in
-// milliseconds.
+// bucket4j sends the bytes that it read, the computed bytes and a time to live in milliseconds.
 func bucket4j() *dialect {
 	return &dialect{
 		name: "Bucket4j", registry: "Maven", native: "RL.TOKENBUCKET key rate burst COST n",
@@ -41,7 +40,7 @@ func bucket4j() *dialect {
 	}
 }
 
-// throttled sends the number it read, the one it has computed and a time to live in seconds.
+// throttled sends the number that it read, the computed number and a time to live in seconds.
 func throttled() *dialect {
 	return &dialect{
 		name: "throttled/throttled", registry: "Go", native: "RL.TOKENBUCKET key rate burst COST n",
@@ -52,7 +51,7 @@ func throttled() *dialect {
 	}
 }
 
-// laravelCache sends a value and seconds; the owner of a lock.
+// laravelCache sends a value and a time to live in seconds for add, and the owner of a lock for releaseLock.
 func laravelCache() *dialect {
 	return &dialect{
 		name: "Laravel cache", registry: "Packagist", native: "RL.FIXED key window max FIRST; RL.ACQUIRE key 1 TTL ttl HOLDER owner",
@@ -74,19 +73,19 @@ func ifAbsent(call *engine.Script, _ [][]byte) error {
 	return nil
 }
 
-// ifAbsentFor reads the second argument as a time to live.
+// ifAbsentFor parses the second argument as a time to live.
 func ifAbsentFor(unitMs int64) func(*engine.Script, [][]byte) error {
 	return func(call *engine.Script, argv [][]byte) error {
 		return livesFor(call, engine.TextIfAbsent, 1, unitMs, argv)
 	}
 }
 
-// swapsFor reads the third argument as a time to live.
+// swapsFor parses the third argument as a time to live.
 func swapsFor(unitMs int64) func(*engine.Script, [][]byte) error {
 	return func(call *engine.Script, argv [][]byte) error { return livesFor(call, 0, 2, unitMs, argv) }
 }
 
-// livesFor makes argument i, a whole number of units, the time to live of what is set.
+// livesFor makes argument i, a whole number of units, the time to live of the stored value.
 func livesFor(call *engine.Script, how int64, i int, unitMs int64, argv [][]byte) error {
 	ms := float64(call.Args[i] * float64(unitMs))
 	if ms > MaxNumber {
@@ -97,7 +96,7 @@ func livesFor(call *engine.Script, how int64, i int, unitMs int64, argv [][]byte
 	return nil
 }
 
-// noValue is the error of the script where there is no value.
+// noValue returns the error of the script if no value is stored.
 func noValue(words [4]int64) error {
 	if words[1] == 0 {
 		return resp.Error("key does not exist")

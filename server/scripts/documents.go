@@ -7,11 +7,10 @@ import (
 	"github.com/weir-project/weir/server/arg"
 )
 
-// Token buckets that programs bring themselves, as two of the systems of docs/systems.md do.
-// Each script is known as its file has it, with the newline at the end and without.
+// Token buckets that applications define themselves, as two of the systems of docs/systems.md do. Each script is known
+// with and without a newline at its end.
 
-// gatewayBucket sends rate a second, burst, its own time in milliseconds and a time to live in
-// seconds.
+// gatewayBucket sends the rate per second, the burst, its own time in milliseconds and a time to live in seconds.
 func gatewayBucket() *dialect {
 	return &dialect{
 		name: "the gateway of docs/systems.md", registry: "Spring, Kotlin", native: "RL.TOKENBUCKET key rate burst",
@@ -22,7 +21,7 @@ func gatewayBucket() *dialect {
 	}
 }
 
-// marketBucket sends burst, rate a second, its own time in milliseconds and how many tokens.
+// marketBucket sends the burst, the rate per second, its own time in milliseconds and the number of tokens.
 func marketBucket() *dialect {
 	return &dialect{
 		name: "the marketplace of docs/systems.md", registry: "Spring, Java", native: "RL.TOKENBUCKET key rate burst COST n",
@@ -33,10 +32,10 @@ func marketBucket() *dialect {
 	}
 }
 
-// mostExpireSeconds is the longest time to live that EXPIRE of Redis takes, in seconds.
-const mostExpireSeconds = math.MaxInt64/1000 - 1<<33 // less the time that it is since 1970
+// mostExpireSeconds is the longest time to live that Redis' EXPIRE accepts, in seconds.
+const mostExpireSeconds = math.MaxInt64/1000 - 1<<33 // minus the time since 1970
 
-// marketIsKept refuses a bucket whose time to live is none.
+// marketIsKept rejects a bucket whose time to live Redis would refuse.
 func marketIsKept(call *engine.Script, argv [][]byte) error {
 	if ttl := engine.MarketTTLSeconds(call.Args[0], call.Args[1]); !(math.Abs(ttl) < mostExpireSeconds) {
 		return arg.Bad(scriptArg(1), "must be a rate at which the bucket is full within 292 million years", argv[1])

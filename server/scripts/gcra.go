@@ -7,8 +7,7 @@ import (
 	"github.com/weir-project/weir/server/resp"
 )
 
-// redisGCRA sends its own time in milliseconds, burst, rate, period in milliseconds and
-// cost.
+// redisGCRA sends its own time in milliseconds, burst, rate, period in milliseconds and cost.
 func redisGCRA() *dialect {
 	return &dialect{
 		name: "redis-gcra", registry: "npm", native: "RL.TOKENBUCKET key rate/period burst COST n",
@@ -19,8 +18,8 @@ func redisGCRA() *dialect {
 	}
 }
 
-// gcraIsKept refuses what the script fails at storing: a burst that spans more
-// milliseconds than doubles count, and a cost that is nothing beside the time.
+// gcraIsKept rejects calls for which the script fails to store its state. The burst may span more milliseconds than
+// doubles count exactly, or the cost may be too small to change the time.
 func gcraIsKept(call *engine.Script, _ [][]byte) error {
 	now, burst, rate, period, cost := call.Args[0], call.Args[1], call.Args[2], call.Args[3], call.Args[4]
 	increment := float64(period / rate * cost)
@@ -30,8 +29,8 @@ func gcraIsKept(call *engine.Script, _ [][]byte) error {
 	return nil
 }
 
-// replyRedisGCRA is: limited, remaining, milliseconds to wait and until it is as new, and
-// two numbers of the computation as text.
+// replyRedisGCRA writes: limited, remaining, milliseconds to wait, milliseconds until idle, and two intermediate
+// numbers as text.
 func replyRedisGCRA(w *resp.Writer, words [4]int64) {
 	diffMs, emissionMs := math.Float64frombits(uint64(words[0])), math.Float64frombits(uint64(words[1]))
 	w.Array(6)

@@ -5,8 +5,7 @@ import (
 	"github.com/weir-project/weir/server/resp"
 )
 
-// redisRate sends burst, rate, period in seconds, cost. Between v8 and v9.1.1 its
-// scripts were others.
+// redisRate sends burst, rate, period in seconds and cost. Releases between v8 and v9.1.1 have other scripts.
 func redisRate() *dialect {
 	return &dialect{
 		name: "go-redis/redis_rate", registry: "Go", native: "RL.TOKENBUCKET key rate/period burst COST n [PARTIAL]",
@@ -40,8 +39,8 @@ func uluLimiter() *dialect {
 	}
 }
 
-// goZero sends limit and window in seconds; rate, burst, its own time in seconds and
-// the tokens requested.
+// goZero sends limit and window in seconds for PeriodLimit. For TokenLimit it sends rate, burst, its own time in
+// seconds and the requested tokens.
 func goZero() *dialect {
 	return &dialect{
 		name: "go-zero", registry: "Go", native: "RL.FIXED key window max FIRST; RL.TOKENBUCKET key rate burst COST n",
@@ -58,8 +57,7 @@ func goZero() *dialect {
 	}
 }
 
-// bucketIsKept refuses a bucket that would fill in less than half a second: the script
-// fails at storing it for no time at all.
+// bucketIsKept rejects a bucket whose time to live rounds to less than a second, for which the script fails.
 func bucketIsKept(call *engine.Script, _ [][]byte) error {
 	if engine.BucketTTLSeconds(call.Args[0], call.Args[1]) < 1 {
 		return resp.Error("ERR invalid expire time in 'setex' command")

@@ -7,8 +7,7 @@ import (
 	"text/tabwriter"
 )
 
-// WriteDialects writes the scripts that are recognised: for a terminal, or as a table
-// of Markdown.
+// WriteDialects writes the recognised scripts, for a terminal or as a Markdown table.
 func WriteDialects(w io.Writer, markdown bool) error {
 	if markdown {
 		return writeDialects(w, "| library | script | releases | SHA-1 |\n|---|---|---|---|\n", "| %s | %s | %s | `%s` |\n")
@@ -20,7 +19,7 @@ func WriteDialects(w io.Writer, markdown bool) error {
 	return table.Flush()
 }
 
-// Dialect is one script of a limiter library, as one who asks for a list is told.
+// Dialect is one script of a limiter library, as lists show it.
 type Dialect struct {
 	Library  string `json:"library"`
 	Registry string `json:"registry"`
@@ -29,7 +28,7 @@ type Dialect struct {
 	SHA1     string `json:"sha1"`
 }
 
-// Dialects lists the scripts that are recognised.
+// Dialects lists the recognised scripts.
 func Dialects() (all []Dialect) {
 	for _, d := range dialects() {
 		for _, sc := range d.scripts {
@@ -51,7 +50,7 @@ func writeDialects(w io.Writer, head, row string) error {
 	return err
 }
 
-// writeNatives writes what to move to.
+// writeNatives writes the equivalent native commands.
 func writeNatives(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("| library | native command |\n|---|---|\n")

@@ -7,9 +7,8 @@ import (
 	"github.com/weir-project/weir/server/arg"
 )
 
-// slidingSet is no library but a pattern that people write down: the script adds the client's
-// time to a sorted set for each request that it admits. The client sends the begin of the
-// window, its time, the limit and the window.
+// slidingSet is a published pattern and not a library. The script adds the client's time to a sorted set for each
+// admitted request. The client sends the begin of the window, its time, the limit and the window.
 func slidingSet() *dialect {
 	return &dialect{
 		name: "sliding log over a sorted set, with the client's time", registry: "pattern", native: "RL.SLIDING key window max",
@@ -26,7 +25,7 @@ func slidingSet() *dialect {
 	}
 }
 
-// slidingSetIsKept refuses what the log cannot hold.
+// slidingSetIsKept rejects values that the sliding log cannot hold.
 func slidingSetIsKept(call *engine.Script, argv [][]byte) error {
 	switch now, most := call.Args[1], call.Args[2]; {
 	case now < 0 || now > engine.MaxSlidingSetMs:

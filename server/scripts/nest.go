@@ -2,7 +2,7 @@ package scripts
 
 import "github.com/weir-project/weir/engine"
 
-// nestThrottler sends a name, window in milliseconds, limit and how long to block.
+// nestThrottler sends a name, the window in milliseconds, the limit and the block duration.
 func nestThrottler() *dialect {
 	return &dialect{
 		name: "@nest-lab/throttler-storage-redis, nestjs-throttler-storage-redis (NestJS)", registry: "npm", native: "RL.FIXED key window max FIRST; RL.STRIKE key window threshold penalty",

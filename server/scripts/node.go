@@ -2,7 +2,7 @@ package scripts
 
 import "github.com/weir-project/weir/engine"
 
-// rateLimiterFlexible sends points, duration in seconds, and two it does not use.
+// rateLimiterFlexible sends points, the duration in seconds, and two unused arguments.
 func rateLimiterFlexible() *dialect {
 	return &dialect{
 		name: "rate-limiter-flexible", registry: "npm", native: "RL.FIXED key window max FIRST COST n",
@@ -13,8 +13,8 @@ func rateLimiterFlexible() *dialect {
 	}
 }
 
-// rateLimitRedis is the store of express-rate-limit. It sends the window in
-// milliseconds, until 5.0 after a flag whether each hit begins it anew.
+// rateLimitRedis is the store of express-rate-limit. It sends the window in milliseconds. Until 5.0 a flag precedes it,
+// which says whether each hit restarts the window.
 func rateLimitRedis() *dialect {
 	return &dialect{
 		name: "rate-limit-redis (express-rate-limit)", registry: "npm", native: "RL.FIXED key window max FIRST",
@@ -43,8 +43,8 @@ func rateLimitRedis() *dialect {
 	}
 }
 
-// fastifyRateLimit sends window in milliseconds, max, whether to go on when exceeding
-// and, since 10.2, to back off; before 10 a number of refusals after which to ban.
+// fastifyRateLimit sends the window in milliseconds, the maximum and whether to continue when exceeding. Since 10.2 it
+// also sends whether to back off. Before 10 it sends the number of denials after which to ban.
 func fastifyRateLimit() *dialect {
 	return &dialect{
 		name: "@fastify/rate-limit", registry: "npm", native: "RL.FIXED key window max FIRST",

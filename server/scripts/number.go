@@ -8,11 +8,10 @@ import (
 	"github.com/weir-project/weir/server/resp"
 )
 
-// MaxNumber bounds the numbers a script is given, either way: up to here
-// doubles hold every integer.
+// MaxNumber bounds the absolute value of a script's numbers. Doubles represent every integer up to it.
 const MaxNumber = 1 << 53
 
-// number reads argument i of a script as Lua does, but only in decimal.
+// number parses argument i of a script as Lua does, but only in decimal.
 func number(i int, b []byte) (float64, error) {
 	if n, ok := arg.Int(b); ok && -MaxNumber <= n && n <= MaxNumber {
 		return float64(n), nil
@@ -24,7 +23,7 @@ func number(i int, b []byte) (float64, error) {
 	return f, nil
 }
 
-// scriptArg names argument i of a script as Lua counts.
+// scriptArg names argument i of a script, counted from 1 as in Lua.
 func scriptArg(i int) string { return "ARGV[" + strconv.Itoa(i+1) + "]" }
 
 func isDecimal(b []byte) bool {

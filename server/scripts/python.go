@@ -2,9 +2,8 @@ package scripts
 
 import "github.com/weir-project/weir/engine"
 
-// pythonLimits is limits, of Flask-Limiter and slowapi. It sends the window in seconds
-// and the amount; for sliding windows the limit, too. Its moving windows keep a list
-// of times.
+// pythonLimits is the library limits, used by Flask-Limiter and slowapi. It sends the window in seconds and the amount,
+// and for sliding windows also the limit. Its moving windows store a list of times.
 func pythonLimits() *dialect {
 	return &dialect{
 		name: "limits (Flask-Limiter, slowapi), but for moving windows", registry: "PyPI", native: "RL.FIXED key window max FIRST; RL.SLIDINGCOUNTER key window max",
@@ -25,8 +24,7 @@ func pythonLimits() *dialect {
 	}
 }
 
-// fastapiLimiter sends limit and window in milliseconds. From 0.2 on it sends no
-// script of its own.
+// fastapiLimiter sends limit and window in milliseconds. From 0.2 on it sends no script of its own.
 func fastapiLimiter() *dialect {
 	return &dialect{
 		name: "fastapi-limiter", registry: "PyPI", native: "RL.FIXED key window max FIRST",

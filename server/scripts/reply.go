@@ -6,9 +6,9 @@ import (
 	"github.com/weir-project/weir/server/resp"
 )
 
-// What scripts answer, as Redis converts it from Lua.
+// Replies of scripts, as Redis converts them from Lua.
 
-// replyStatus is the status of SET: OK, or nothing where it was not set.
+// replyStatus writes the status of SET: OK, or null if nothing was set.
 func replyStatus(w *resp.Writer, words [4]int64) {
 	if words[3] == 0 {
 		w.Null()
@@ -34,7 +34,7 @@ func replyThree(w *resp.Writer, words [4]int64) {
 	}
 }
 
-// replyTrue is a Lua boolean: 1, or nothing for false.
+// replyTrue writes a Lua boolean: 1, or null for false.
 func replyTrue(w *resp.Writer, words [4]int64) {
 	if words[0] == 0 {
 		w.Null()
@@ -43,7 +43,7 @@ func replyTrue(w *resp.Writer, words [4]int64) {
 	w.Int(1)
 }
 
-// replyPairTrue is a pair with a boolean behind it.
+// replyPairTrue writes a pair followed by a boolean.
 func replyPairTrue(w *resp.Writer, words [4]int64) {
 	w.Array(3)
 	w.Int(words[0])
@@ -51,8 +51,7 @@ func replyPairTrue(w *resp.Writer, words [4]int64) {
 	replyTrue(w, [4]int64{words[2]})
 }
 
-// ReplyGet is what GET answers: the text of a number, or nothing where there is no key,
-// which its PTTL tells.
+// ReplyGet writes the reply of GET: the text of a number, or null if the PTTL says that the key does not exist.
 func ReplyGet(w *resp.Writer, words [4]int64) {
 	if words[1] == -2 {
 		w.Null()
@@ -61,7 +60,7 @@ func ReplyGet(w *resp.Writer, words [4]int64) {
 	w.Bulk(strconv.FormatInt(words[0], 10))
 }
 
-// replyGetPTTL is a pair of GET and PTTL.
+// replyGetPTTL writes a pair of GET and PTTL.
 func replyGetPTTL(w *resp.Writer, words [4]int64) {
 	w.Array(2)
 	ReplyGet(w, words)
@@ -75,7 +74,7 @@ func replyFour(w *resp.Writer, words [4]int64) {
 	}
 }
 
-// replyGetPTTLTwice is two pairs of GET and PTTL in one list.
+// replyGetPTTLTwice writes two pairs of GET and PTTL as one list.
 func replyGetPTTLTwice(w *resp.Writer, words [4]int64) {
 	w.Array(4)
 	for i := 0; i < len(words); i += 2 {

@@ -2,8 +2,8 @@ package scripts
 
 import "github.com/weir-project/weir/engine"
 
-// springGateway sends rate a second, capacity, its own time in seconds or nothing, and
-// the tokens requested. What became of the time it sends changed over the years.
+// springGateway sends the rate per second, the capacity, its own time in seconds or nothing, and the requested tokens.
+// The use of the sent time differs between releases.
 func springGateway() *dialect {
 	d := &dialect{name: "Spring Cloud Gateway", registry: "Maven", native: "RL.TOKENBUCKET key replenishRate burstCapacity COST requestedTokens"}
 	for _, era := range []struct {
@@ -24,13 +24,13 @@ func springGateway() *dialect {
 	return d
 }
 
-// springTellsTime has the client's time count.
+// springTellsTime makes the client's time count.
 func springTellsTime(call *engine.Script, _ [][]byte) error {
 	call.Args[4] = 1
 	return nil
 }
 
-// springIsKept is springTellsTime where a bucket must last.
+// springIsKept is springTellsTime for releases that fail for a short time to live.
 func springIsKept(call *engine.Script, argv [][]byte) error {
 	if err := bucketIsKept(call, argv); err != nil {
 		return err
@@ -38,7 +38,7 @@ func springIsKept(call *engine.Script, argv [][]byte) error {
 	return springTellsTime(call, argv)
 }
 
-// springMayTellTime has the client's time count where it sends one.
+// springMayTellTime makes the client's time count if the client sends one.
 func springMayTellTime(call *engine.Script, argv [][]byte) error {
 	if now, err := number(2, argv[2]); err == nil {
 		call.Args[2], call.Args[4] = now, 1

@@ -8,47 +8,45 @@ import (
 	"github.com/weir-project/weir/server/resp"
 )
 
-// A library that keeps its limiters in Redis sends the same few scripts for years.
-// weir knows them by their SHA-1, which is what Redis calls them by, and does natively
-// what they do. It has no Lua, and not their text.
+// A library that keeps its limiters in Redis sends the same few scripts for years. weir recognises them by their SHA-1,
+// as Redis does, and executes them natively. weir contains neither Lua nor the texts of the scripts.
 
-// Script is something that a library's scripts do.
+// Script is one operation of a library's scripts.
 type Script struct {
 	ID   engine.ScriptID
-	Name string // what the library calls it
-	Keys int    // the keys it takes; the first one names the limiter
-	Args string // the arguments it takes: an ArgKind for each
-	// Check refuses what no Redis would carry out, and may change the numbers. May be nil.
+	Name string // the library's name for it
+	Keys int    // number of keys; the first one names the limiter
+	Args string // an ArgKind for each argument
+	// Check rejects calls that Redis would not execute, and may change the numbers. It may be nil.
 	Check func(call *engine.Script, argv [][]byte) error
-	// Reply writes the answer as Redis would convert it from Lua.
+	// Reply writes the reply as Redis would convert it from Lua.
 	Reply func(w *resp.Writer, words [4]int64)
-	// Refusal is the error that takes the place of the answer, or nil. May be nil.
+	// Refusal returns the error that replaces the reply, or nil. It may be nil.
 	Refusal func(words [4]int64) error
 	texts   []scriptText
 }
 
-// scriptText is one published text of a script: the SHA-1 of the exact bytes that
-// the library sends, and the releases that send them.
+// scriptText is one published text of a script: the SHA-1 of the exact bytes, and the releases that send them.
 type scriptText struct{ sha1, releases string }
 
 // dialect is a library with its scripts.
 type dialect struct {
-	name     string // as its users know it
-	registry string // where it is published
-	native   string // the command that does the same, to move to
+	name     string // as users know it
+	registry string // registry that publishes it
+	native   string // equivalent native commands
 	scripts  []*Script
 }
 
-// Sum is the name of a script.
+// Sum is the SHA-1 of a script, by which it is called.
 type Sum [sha1.Size]byte
 
-// scriptTable finds scripts. It does not change.
+// scriptTable finds scripts. It is immutable.
 type scriptTable struct {
 	BySum map[Sum]*Script
 	ByID  map[engine.ScriptID]*Script
 }
 
-// Known is what all servers recognise.
+// Known contains the scripts that every server recognises.
 var Known = newScriptTable(dialects())
 
 func dialects() []*dialect {
@@ -76,7 +74,7 @@ func newScriptTable(all []*dialect) *scriptTable {
 	return t
 }
 
-// parseSum reads a SHA-1 in hexadecimal, in either case.
+// parseSum parses a SHA-1 in hexadecimal, ignoring case.
 func parseSum(b []byte) (sum Sum, ok bool) {
 	if len(b) != hex.EncodedLen(len(sum)) {
 		return sum, false
@@ -85,11 +83,11 @@ func parseSum(b []byte) (sum Sum, ok bool) {
 	return sum, err == nil
 }
 
-// MaxBytes is longer than every text that is recognised. Anything beyond is not
-// hashed, so that refusing it costs no more than reading it did.
+// MaxBytes exceeds every recognised text. Longer texts are not hashed, so that a rejection costs no more than reading
+// the text did.
 const MaxBytes = 8 << 10
 
-// OfText finds the script with a text, and the text's SHA-1 unless it is too long.
+// OfText returns the script with a text, and the text's SHA-1 unless the text is too long.
 func (t *scriptTable) OfText(text []byte) (*Script, Sum) {
 	if len(text) > MaxBytes {
 		return nil, Sum{}
@@ -98,7 +96,7 @@ func (t *scriptTable) OfText(text []byte) (*Script, Sum) {
 	return t.BySum[sum], sum
 }
 
-// OfSum finds a script by its SHA-1 in hexadecimal.
+// OfSum returns the script with a SHA-1 in hexadecimal.
 func (t *scriptTable) OfSum(text []byte) *Script {
 	sum, ok := parseSum(text)
 	if !ok {

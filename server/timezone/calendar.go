@@ -11,23 +11,20 @@ import (
 	"github.com/weir-project/weir/server/arg"
 )
 
-// maxZones bounds how many time zones are remembered; the IANA database has
-// about 600 names. Zones beyond it are looked up at every use.
+// maxZones bounds the cached time zones. The IANA database has about 600 names. Further zones are loaded at every use.
 const maxZones = 1024
 
-// maxZoneBytes is longer than every IANA name.
+// maxZoneBytes exceeds every IANA name.
 const maxZoneBytes = 64
 
-// Calendars finds the ends of calendar windows: days, weeks that begin on
-// Monday, months and years, each in a time zone.
+// Calendars computes the ends of calendar windows in a time zone: days, weeks that begin on Monday, months and years.
 type Calendars struct {
 	utc   *zone
 	mu    sync.RWMutex
 	zones map[string]*zone
 }
 
-// zone remembers the window that was asked for last, of each mode. A window is
-// never changed once it is there, because operations point to it.
+// zone caches the last window of each mode. A window is immutable, because operations point to it.
 type zone struct {
 	location *time.Location
 	windows  [engine.Year + 1]atomic.Pointer[calendarWindow]
@@ -42,8 +39,8 @@ func NewCalendars() *Calendars {
 	return &Calendars{utc: &zone{location: time.UTC}, zones: make(map[string]*zone)}
 }
 
-// At returns the ends of the window of mode that contains the wall clock time of
-// the stamp, and of the one after it. An empty zone is UTC.
+// At returns the end of the window of mode that contains the wall time of the stamp, and the end of the next window. An
+// empty zone is UTC.
 func (c *Calendars) At(now engine.Stamp, mode engine.WindowMode, zoneName []byte) (*engine.Calendar, error) {
 	z := c.utc
 	if zoneName != nil {
@@ -81,9 +78,8 @@ func (c *Calendars) zone(name []byte) (*zone, error) {
 	return z, nil
 }
 
-// loadZone refuses "Local" and the empty name, which Go would take for the zone
-// of the machine and for UTC, other spellings of a path to a zone, which would
-// fill the memory for zones, and anything that is no name of a zone.
+// loadZone loads a time zone. It rejects "Local" and the empty name, which Go maps to the zone of the machine and to
+// UTC. It also rejects alternative spellings of a zone's path, which would fill the cache, and unknown names.
 func loadZone(name []byte) (*time.Location, error) {
 	bad := arg.Bad("TZ", "must be an IANA time zone like UTC or Europe/Berlin", name)
 	if len(name) == 0 || len(name) > maxZoneBytes || string(name) == "Local" || path.Clean(string(name)) != string(name) {
@@ -96,8 +92,8 @@ func loadZone(name []byte) (*time.Location, error) {
 	return location, nil
 }
 
-// WindowAt works the window out from calendar dates, never from a number of
-// hours: a day has 23 or 25 of them when clocks change.
+// WindowAt computes the window from calendar dates and not from a number of hours, because a day has 23 or 25 hours
+// when clocks change.
 func WindowAt(wallNs int64, mode engine.WindowMode, location *time.Location) *calendarWindow {
 	t := time.Unix(0, wallNs).In(location)
 	year, month, day := t.Date()
@@ -118,7 +114,7 @@ func WindowAt(wallNs int64, mode engine.WindowMode, location *time.Location) *ca
 	}
 	w := &calendarWindow{StartNs: begin(0)}
 	i := 1
-	for ; w.Ends.EndNs <= wallNs; i++ { // more than one round where a zone left out a day
+	for ; w.Ends.EndNs <= wallNs; i++ { // repeats if a zone skipped a day
 		w.Ends.EndNs = begin(i)
 	}
 	for ; w.Ends.NextEndNs <= w.Ends.EndNs; i++ {
@@ -127,9 +123,9 @@ func WindowAt(wallNs int64, mode engine.WindowMode, location *time.Location) *ca
 	return w
 }
 
-// startOfDay is the first instant of a date. Where clocks change at midnight
-// there may be no 0:00, and the day begins with the change, or two of them, and
-// it begins with the first; time.Date does not say which instant it answers.
+// startOfDay returns the first instant of a date. If clocks change at midnight, 0:00 may not exist, and the day begins
+// with the change. If 0:00 exists twice, the day begins with the first. time.Date does not define which instant it
+// returns.
 func startOfDay(year int, month time.Month, day int, location *time.Location) int64 {
 	t := time.Date(year, month, day, 0, 0, 0, 0, location)
 	if noon := time.Date(year, month, day, 12, 0, 0, 0, location); t.Day() != noon.Day() {

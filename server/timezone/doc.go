@@ -1,6 +1,5 @@
-// Package timezone finds the days, weeks, months and years of a time zone: Calendars the window
-// that contains a moment, for decisions, and Tables the changes of a zone's clock over decades,
-// for policies, which carry them.
+// Package timezone computes the days, weeks, months and years of a time zone. Calendars returns the window that
+// contains a moment, for decisions. Tables returns the clock changes of a zone over decades, which policies carry.
 //
-// Zones come from the host's database, or from the one built in. Nothing here reads a clock.
+// Zones come from the host's database, or from the embedded one. The package reads no clock.
 package timezone

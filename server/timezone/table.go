@@ -8,18 +8,17 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// Tables caches the time zones that policies of this process have named. The host's
-// database is searched once for each.
+// Tables caches the time zones that policies of this process have named. It reads the host's database once for each.
 var Tables zoneCache
 
-// zoneCache remembers the table of up to maxZones time zones, by name. A table does not
-// change and is shared by all policies that name the zone.
+// zoneCache caches the tables of up to maxZones time zones, by name. All policies that name a zone share its immutable
+// table.
 type zoneCache struct {
 	mu     sync.Mutex
 	tables map[string]*engine.Zone
 }
 
-// Get returns the table of a time zone, or an error that names what is accepted.
+// Get returns the table of a time zone, or an error that states the accepted values.
 func (c *zoneCache) Get(name []byte) (*engine.Zone, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -40,8 +39,8 @@ func (c *zoneCache) Get(name []byte) (*engine.Zone, error) {
 	return z, nil
 }
 
-// zoneFrom and zoneUntil are the years whose changes of the clock a policy knows;
-// before and behind them the nearest offset holds.
+// zoneFrom and zoneUntil bound the years whose clock changes a policy contains. Outside of them the nearest offset
+// applies.
 const zoneFrom, zoneUntil = 2020, 2100
 
 // zoneTable returns a time zone's table, from this machine's database.
@@ -53,8 +52,7 @@ func zoneTable(name string, location *time.Location) *engine.Zone {
 	}
 	first, last := time.Date(zoneFrom, 1, 1, 0, 0, 0, 0, time.UTC).Unix(), time.Date(zoneUntil, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
 	z.Changes = append(z.Changes, engine.ZoneChange{AtSec: first, OffsetSec: offsetAt(first)})
-	// Location.ZoneBounds would say it at once, but at some turns of the year it answers
-	// a zone without length (go1.26).
+	// Location.ZoneBounds would be simpler, but it returns an empty zone at some turns of the year (go1.26).
 	for at := first; at < last && len(z.Changes) < engine.MaxZoneChanges; at += zoneStepSec {
 		before := offsetAt(at)
 		if offsetAt(at+zoneStepSec) == before {
