@@ -18,27 +18,27 @@ import (
 // An allocation that ends by itself gives its units back as of its end, whenever the store
 // notices that. No decision on the limiter comes between, so answers do not depend on when.
 
-// allocation is what one hold may give back to one limiter.
+// allocation is the units of one hold that may be given back to one limiter.
 type allocation struct {
 	endsNs int64
 	units  int64
-	mark   arith.Uint128 // where in the limiter the units are; see markOf
+	mark   arith.Uint128 // the position of the units in the limiter; see markOf
 	id     []byte
 	at     leases.Place
 }
 
-// markLen is the length of the mark, which stands before the id of the lease.
+// markLen is the length of the mark, which precedes the id in a lease.
 const markLen = 16
 
 // held reports whether units of an algorithm can be held.
 func held(a rule.Algorithm) bool { return a >= rule.TokenBucket && a <= rule.SlidingCounter }
 
-// allocationOf reads an allocation that is stored as a lease.
+// allocationOf decodes an allocation that is stored as a lease.
 func allocationOf(at leases.Place, x leases.Lease) allocation {
 	return allocation{x.ExpiresNs, x.Units, readWide(x.ID), x.ID[markLen:], at}
 }
 
-// OpenAllocations finds the allocations of a limiter; ref 0 when it has none.
+// OpenAllocations finds the allocations of a limiter. Ref is 0 if it has none.
 func (s *Store) OpenAllocations(c *Cell) (k Cell) {
 	if s.Counts.Entries[kindAllocations] > 0 {
 		k = Cell{Hash: c.Hash, Key: c.Key, Space: Allocations}
@@ -47,10 +47,10 @@ func (s *Store) OpenAllocations(c *Cell) (k Cell) {
 	return k
 }
 
-// Void reports whether allocations are not of the limiter as it is now.
+// Void reports whether allocations do not belong to the current state of the limiter.
 func Void(c, k *Cell) bool { return !c.Live || c.Entry.Limit() != k.Entry.Limit() }
 
-// allocationsIn lists a set. The list is good until the next one, or a change of the set.
+// allocationsIn lists a set. The list is valid until the next call, or until the set changes.
 func (s *Store) allocationsIn(set *leases.Set) []allocation {
 	s.listed = s.listed[:0]
 	for at, x := range set.All(&s.Slab) {
@@ -59,7 +59,7 @@ func (s *Store) allocationsIn(set *leases.Set) []allocation {
 	return s.listed
 }
 
-// BringUp gives back to a limiter just opened what holds that have ended held of it.
+// BringUp gives units of ended holds back to a limiter that was just opened.
 func (s *Store) BringUp(c *Cell) {
 	if s.Counts.Entries[kindAllocations] > 0 {
 		s.endDue(c)
@@ -91,8 +91,7 @@ func (s *Store) endDue(c *Cell) {
 	}
 }
 
-// end gives the allocations that have ended back to a limiter, in the order of their ends,
-// and returns the others.
+// end gives ended allocations back to a limiter, in the order of their ends. It returns the others.
 func (s *Store) end(e Entry, list []allocation) (rest []allocation) {
 	slices.SortFunc(list, func(a, b allocation) int { return cmp.Compare(a.endsNs, b.endsNs) })
 	for len(list) > 0 && list[0].endsNs <= s.NowNs {
@@ -109,7 +108,7 @@ func (s *Store) storeMarks(set *leases.Set, list []allocation) {
 	}
 }
 
-// storeAllocations stores a set that has become smaller; an empty one is no entry.
+// storeAllocations stores a set that has become smaller. It drops the entry of an empty set.
 func (s *Store) storeAllocations(k *Cell, set *leases.Set) {
 	set.Write(k.Entry.State())
 	if set.Count == 0 {
@@ -120,8 +119,8 @@ func (s *Store) storeAllocations(k *Cell, set *leases.Set) {
 	s.Touched(k)
 }
 
-// AddAllocation notes that units just taken from a limiter are held. Without room for it they
-// stay taken, whatever becomes of the hold.
+// AddAllocation records that units just taken from a limiter are held. If memory is exhausted, it records
+// nothing, and the units stay taken whatever happens to the hold.
 func (s *Store) AddAllocation(c *Cell, id []byte, units, endsNs int64) {
 	if !c.Live {
 		return
@@ -144,7 +143,7 @@ func (s *Store) AddAllocation(c *Cell, id []byte, units, endsNs int64) {
 	s.Touched(&k)
 }
 
-// CompleteAllocation takes a hold's allocation out of a limiter and gives units of it back.
+// CompleteAllocation removes a hold's allocation from a limiter and gives units of it back.
 func (s *Store) CompleteAllocation(c *Cell, id []byte, units int64) {
 	k := s.OpenAllocations(c)
 	if k.Ref == 0 || !c.Live {
@@ -165,14 +164,14 @@ func (s *Store) CompleteAllocation(c *Cell, id []byte, units int64) {
 	s.Reduced(c)
 }
 
-// dropAllocations voids the allocations of a limiter that is being dropped.
+// dropAllocations drops the allocations of a limiter that is being dropped.
 func (s *Store) dropAllocations(c *Cell) {
 	if k := s.OpenAllocations(c); k.Ref != 0 {
 		s.Drop(&k)
 	}
 }
 
-// endAllocations gives back the allocations of an entry that have ended.
+// endAllocations gives back the ended allocations of an entry.
 func (s *Store) endAllocations(r arena.Ref) {
 	key := append([]byte(nil), Entry(s.Slab.At(r)).Key()...)
 	c := Cell{Hash: s.hashKey(key), Key: key}

@@ -6,8 +6,8 @@ import (
 	"github.com/weir-project/weir/engine/internal/arena"
 )
 
-// Audit compares what a store knows of its entries in several places and returns where they
-// disagree. Tests call it: it looks at everything.
+// Audit compares redundant data of a store and returns the first contradiction. Only tests call it, because it
+// visits every entry.
 func (s *Store) Audit() error {
 	users, kinds, linked := map[uint32]uint32{}, [NumKinds]int64{}, map[arena.Ref]bool{}
 	s.Wheel.each(&s.Slab, func(r arena.Ref) { linked[r] = true })
@@ -53,7 +53,7 @@ func (w *wheel) each(s *arena.Slab, visit func(arena.Ref)) {
 	follow(w.never)
 }
 
-// audit compares the users of each limit with those that were found.
+// audit compares the reference count of each limit with the number of users found.
 func (t *limitTable) audit(users map[uint32]uint32) error {
 	for id := 1; id < len(t.slots); id++ {
 		if t.slots[id].refs != users[uint32(id)] {

@@ -24,17 +24,16 @@ func IsBucket(kind uint8) bool {
 	return kind == uint8(rule.TokenBucket) || kind == uint8(rule.LeakyBucket)
 }
 
-// BucketLen is the length of the state of buckets under a limit.
+// BucketLen returns the length of the state of buckets under a limit.
 func BucketLen(l *rule.Limit) int {
-	// The largest deficit stays below half of what there is room for, and so does the time:
-	// see wide.
+	// The largest deficit stays below half of the range, and so does the time.
 	if l.Rate.Units < 1<<32 && l.MostMissing().Hi < 1<<31 {
 		return ShortBucketLen
 	}
 	return LongBucketLen
 }
 
-// LimitStateLen is the length of the state of limiters under a limit.
+// LimitStateLen returns the length of the state of limiters under a limit.
 func LimitStateLen(l *rule.Limit) int {
 	if IsBucket(uint8(l.Algorithm)) {
 		return BucketLen(l)
@@ -42,7 +41,7 @@ func LimitStateLen(l *rule.Limit) int {
 	return StateLens[l.Algorithm]
 }
 
-// BucketOf is the state of a bucket.
+// BucketOf returns the state of a bucket: the instant at which its deficit is gone.
 func BucketOf(e Entry) (goneAt arith.Uint128) {
 	st := e.State()
 	goneAt = arith.Uint128{Hi: uint64(le.Uint32(st[8:])), Lo: le.Uint64(st)}
@@ -64,7 +63,7 @@ func SetBucket(e Entry, goneAt arith.Uint128) {
 	}
 }
 
-// readWide and writeWide are a number as allocations and stores have it.
+// readWide and writeWide encode a number as allocations and the stored form have it.
 func readWide(b []byte) arith.Uint128 { return arith.Uint128{Hi: le.Uint64(b), Lo: le.Uint64(b[8:])} }
 
 func writeWide(b []byte, n arith.Uint128) {
@@ -72,12 +71,12 @@ func writeWide(b []byte, n arith.Uint128) {
 	le.PutUint64(b[8:], n.Lo)
 }
 
-// DeficitAt is what is left of a bucket at a time.
+// DeficitAt returns the deficit of a bucket at a time.
 func DeficitAt(goneAt arith.Uint128, r rule.Rate, nowNs int64) arith.Uint128 {
 	return goneAt.SubFloor(arith.Mul(uint64(nowNs), uint64(r.Units)))
 }
 
-// GoneAt is the state of a bucket with a deficit at a time.
+// GoneAt returns the state of a bucket with a deficit at a time.
 func GoneAt(deficit arith.Uint128, r rule.Rate, nowNs int64) arith.Uint128 {
 	return deficit.Add(arith.Mul(uint64(nowNs), uint64(r.Units)))
 }

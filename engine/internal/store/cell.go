@@ -5,7 +5,7 @@ import (
 	"github.com/weir-project/weir/engine/internal/rule"
 )
 
-// Cell is a key during one operation: its entry, if it has one.
+// Cell is a key during one operation, with its entry if it has one.
 type Cell struct {
 	Hash   uint64
 	Key    []byte
@@ -15,7 +15,7 @@ type Cell struct {
 	Live   bool // the entry is not idle
 	Known  bool // the entry is live and its limit is the operation's
 	fresh  bool // the entry is new and not in the wheel yet
-	Relink bool // the time at which it becomes idle may be nearer than the wheel has it
+	Relink bool // the entry may become idle earlier than the wheel expects
 }
 
 // Open finds the key's entry.
@@ -26,7 +26,7 @@ func (s *Store) Open(c *Cell) {
 	}
 }
 
-// SetLimit makes l the limit an entry remembers.
+// SetLimit makes l the limit of an entry.
 func (s *Store) SetLimit(e Entry, l *rule.Limit) {
 	id := s.Limits.acquire(l)
 	s.Limits.release(e.Limit())
@@ -34,8 +34,8 @@ func (s *Store) SetLimit(e Entry, l *rule.Limit) {
 	UnkeepLog(e)
 }
 
-// Ensure gives the cell an entry of a kind with a state of some length; it is zero
-// unless the entry was live. It reports false when there is no room.
+// Ensure gives the cell an entry of a kind with a state of a length. The state is zero unless the entry was
+// live. Ensure returns false if memory is exhausted.
 func (s *Store) Ensure(c *Cell, kind uint8, length int) bool {
 	if c.Ref != 0 && c.Entry.Kind() == kind && s.fitsState(c, length) {
 		if !c.Live {
@@ -45,13 +45,13 @@ func (s *Store) Ensure(c *Cell, kind uint8, length int) bool {
 		return true
 	}
 	n := EntryLen(len(c.Key), length)
-	if c.Ref != 0 && !c.Live { // may make the room
+	if c.Ref != 0 && !c.Live { // this may free the memory
 		s.Drop(c)
 	}
 	if !s.AdmitBytes(n, c.Ref) {
 		return false
 	}
-	if c.Ref != 0 { // a block or a bucket that needs a longer slot (a hold that is live never does)
+	if c.Ref != 0 { // a block or a bucket that needs a longer slot (a live hold never does)
 		s.replace(c, kind, length)
 	} else {
 		s.create(c, kind, length)
@@ -59,8 +59,8 @@ func (s *Store) Ensure(c *Cell, kind uint8, length int) bool {
 	return true
 }
 
-// Stretch sees to it that the state of a live entry may have some length. It evicts nothing:
-// a check has found more entries than this one.
+// Stretch makes the entry of a live cell long enough for a state of a length. It evicts nothing, because a
+// check holds references to other entries.
 func (s *Store) Stretch(c *Cell, length int) bool {
 	if s.fitsState(c, length) {
 		return true
@@ -72,8 +72,8 @@ func (s *Store) Stretch(c *Cell, length int) bool {
 	return true
 }
 
-// replace gives the cell another entry, with a zero state, for the one it has. To a store
-// that is a change and no removal: between the two a crash would forget the key.
+// replace replaces the cell's entry by one with a zero state. For the store this is a change and not a removal.
+// A crash between a removal and an addition would lose the key.
 func (s *Store) replace(c *Cell, kind uint8, length int) {
 	stored := c.Entry.has(flagStored)
 	c.Entry.unset(flagStored)
@@ -83,7 +83,7 @@ func (s *Store) replace(c *Cell, kind uint8, length int) {
 	}
 }
 
-// fitsState reports whether the cell's entry may have a state of some length.
+// fitsState reports whether a state of a length fits the cell's entry.
 func (s *Store) fitsState(c *Cell, length int) bool {
 	if kind := c.Entry.Kind(); kind == KindBlock || kind == KindHold {
 		return EntryLen(len(c.Key), length) <= s.Slab.Len(c.Ref)
@@ -107,7 +107,7 @@ func (s *Store) create(c *Cell, kind uint8, length int) {
 	}
 }
 
-// Drop removes the cell's entry, and the allocations on it.
+// Drop removes the cell's entry and its allocations.
 func (s *Store) Drop(c *Cell) {
 	if c.Space == Limiters {
 		s.dropAllocations(c)
@@ -131,7 +131,7 @@ func (s *Store) remove(c *Cell) {
 	*c = Cell{Hash: c.Hash, Key: c.Key, Space: c.Space}
 }
 
-// hasPartner reports whether the key of a limiter has a block, or the other way.
+// hasPartner reports whether a limiter's key has a block, or a block's key a limiter.
 func (s *Store) hasPartner(c *Cell) bool {
 	other := Blocks
 	switch {
@@ -144,7 +144,7 @@ func (s *Store) hasPartner(c *Cell) bool {
 	return r != 0
 }
 
-// Touched is called when an entry's state has changed.
+// Touched updates dirty bits and wheel after a change of an entry's state.
 func (s *Store) Touched(c *Cell) {
 	s.Changed(c.Ref)
 	if c.Relink && !c.fresh {
@@ -155,8 +155,8 @@ func (s *Store) Touched(c *Cell) {
 	}
 }
 
-// Reduced is called when something was taken from an entry's state: it may be
-// nearer to idle, or idle.
+// Reduced updates an entry after something was taken from its state. The entry may become idle earlier, and is
+// dropped if it is idle now.
 func (s *Store) Reduced(c *Cell) {
 	if s.idle(c.Entry) {
 		s.Drop(c)
@@ -166,7 +166,7 @@ func (s *Store) Reduced(c *Cell) {
 	s.Touched(c)
 }
 
-// Keys counts the keys of a shard, idle ones that have not been collected included.
+// Keys returns the number of keys of a shard, including idle keys that were not collected.
 func (s *Store) Keys() (n int64) {
 	for kind, count := range s.Counts.Entries {
 		if kind < int(KindToken) {
@@ -176,7 +176,7 @@ func (s *Store) Keys() (n int64) {
 	return n - s.Counts.Blocked
 }
 
-// BlockChanged tells of an entry that is a block everywhere, or ends being one.
+// BlockChanged reports an entry that becomes or stops being a block everywhere.
 func (s *Store) BlockChanged(e Entry, there bool) {
 	if e.Kind() == KindBlock && IsEverywhere(e.State()) {
 		s.onBlock(e, there)

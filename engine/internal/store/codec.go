@@ -24,7 +24,7 @@ import (
 // Blocks, answers, counters, scripted entries and holds have no limit; that of allocations
 // begins with its algorithm.
 
-// ErrStored is returned by Load for what Drain did not write.
+// ErrStored is returned by Load for bytes that Drain did not write.
 var ErrStored = errors.New("not a stored entry")
 
 // encode adds an entry to a batch.
@@ -41,7 +41,8 @@ func (s *Store) encode(b *Batch, e Entry) {
 	b.spans = append(b.spans, span{start, value, len(b.buf)})
 }
 
-// appendLimit appends the limit of an entry; that of allocations does not follow from their kind.
+// appendLimit appends the limit of an entry. The limit of allocations begins with its algorithm, which their
+// kind does not determine.
 func (s *Store) appendLimit(b []byte, e Entry) []byte {
 	l := s.Limits.At(e.Limit())
 	if e.Kind() == kindAllocations {
@@ -69,7 +70,7 @@ func (s *Store) appendState(b []byte, e Entry) []byte {
 	case KindBlock:
 		untilNs, reason := ReadBlock(st)
 		if IsEverywhere(st) {
-			untilNs = ^untilNs // below zero, which versions refuse that do not know it
+			untilNs = ^untilNs // negative: older versions refuse it
 		}
 		return append(binary.AppendVarint(b, untilNs), reason...)
 	case uint8(rule.Scripted):
@@ -86,13 +87,13 @@ func (s *Store) appendState(b []byte, e Entry) []byte {
 // many: only those it gained are handed out, unless it lost units otherwise than by time, its
 // limit changed or it is renewed.
 
-// StoredMore is set in the stored kind of an entry whose value adds to the value before.
+// StoredMore is a flag of the stored kind. The value of such an entry appends to the value before it.
 const StoredMore = 0x80
 
-// HasLog reports whether a kind of entry keeps a log as its state.
+// HasLog reports whether the state of a kind of entry is a log.
 func HasLog(kind uint8) bool { return kind == uint8(rule.SlidingLog) || kind == uint8(rule.Strike) }
 
-// storedKind is the first byte of an entry's stored value.
+// storedKind returns the first byte of an entry's stored value.
 func storedKind(e Entry) uint8 {
 	if HasLog(e.Kind()) && logStoresMore(e) {
 		return e.Kind() | StoredMore
@@ -100,7 +101,7 @@ func storedKind(e Entry) uint8 {
 	return e.Kind()
 }
 
-// keepLog notes that all units of a log have been handed out.
+// keepLog records that all units of a log have been handed out.
 func (s *Store) keepLog(e Entry) {
 	if HasLog(e.Kind()) {
 		log := unitlog.Read(e.State())
@@ -109,7 +110,7 @@ func (s *Store) keepLog(e Entry) {
 	}
 }
 
-// UnkeepLog makes the next Drain hand out a log whole.
+// UnkeepLog makes the next Drain hand out a whole log.
 func UnkeepLog(e Entry) {
 	if HasLog(e.Kind()) {
 		log := unitlog.Read(e.State())
@@ -123,7 +124,7 @@ func logStoresMore(e Entry) bool {
 	return log.StoresMore()
 }
 
-// Unload removes an entry, if there is one, without noting that.
+// Unload removes an entry, if there is one, without recording the removal.
 func (s *Store) Unload(c *Cell) {
 	if c.Ref != 0 {
 		c.Entry.unset(flagStored)
@@ -131,7 +132,7 @@ func (s *Store) Unload(c *Cell) {
 	}
 }
 
-// KeyOfToken returns the key whose operation a token's name belongs to.
+// KeyOfToken returns the key of the operation to which a token's name belongs.
 func KeyOfToken(name []byte) ([]byte, bool) {
 	if len(name) < 2 {
 		return nil, false
@@ -143,7 +144,7 @@ func KeyOfToken(name []byte) ([]byte, bool) {
 	return name[2 : 2+n], true
 }
 
-// Load makes the entry of a cell that has none, or adds to the log of the one there.
+// Load creates the entry of a cell that has none, or appends to the log of its entry.
 func (s *Store) Load(c *Cell, kind uint8, value []byte) (bool, error) {
 	d := codec.Decoder{B: value}
 	var limit rule.Limit

@@ -8,26 +8,25 @@ import (
 	"github.com/weir-project/weir/engine/internal/unitlog"
 )
 
-// Compaction moves the slots of sparse pages into free slots of other pages of their class,
-// until whole pages are free for any class. Who refers to a slot of an entry or of a chain is
-// found by a walk over the index, some segments at a time. Nothing that is moved changes.
+// compaction moves the slots of sparse pages into free slots of other pages of their class, until whole pages
+// are free for any class. A walk over the index, some segments at a time, finds the references to slots. Moving
+// changes no entry.
 type compaction struct {
 	running bool
-	at      uint64 // the hash from which on the walk goes on
+	at      uint64 // the hash at which the walk continues
 	pages   []uint32
 }
 
 const (
-	// compactStep is how many segments one step walks over: some thousand entries, which
-	// takes tens of microseconds.
+	// compactStep is how many segments one step visits: some thousand entries, which takes tens of microseconds.
 	compactStep = 8
-	// compactDen is the part of a shard's pages that a walk must free to be worth it,
-	// unless nothing else is left to do.
+	// compactDen determines when a walk is worthwhile: it must free this part of a shard's pages, unless nothing
+	// else is left to do.
 	compactDen = 32
 )
 
-// planCompaction chooses the pages to be emptied: of each class as many as the free slots of
-// the others take the content of. It reports false when they are fewer than some.
+// planCompaction selects the pages to empty. For each class it selects as many pages as fit the free slots of
+// the other pages. It returns false if these are fewer than least.
 func (s *Store) planCompaction(least int) bool {
 	if s.Slab.SurplusPages() < least {
 		return false
@@ -41,11 +40,10 @@ func (s *Store) planCompaction(least int) bool {
 	return true
 }
 
-// worthCompaction is how many pages a walk must free to be worth it.
+// worthCompaction returns how many pages a walk must free to be worthwhile.
 func (s *Store) worthCompaction() int { return max(1, s.Slab.PageCount()/compactDen) }
 
-// compactSome walks over some segments of the index and moves what stands on the pages to be
-// emptied.
+// compactSome visits some segments of the index and moves the slots on the pages to empty.
 func (s *Store) compactSome() {
 	c := &s.compaction
 	chains := s.hasChains()
@@ -59,19 +57,19 @@ func (s *Store) compactSome() {
 	}
 }
 
-// endCompaction gives the pages that could not be emptied back to their class.
+// endCompaction returns the pages that could not be emptied to their class.
 func (s *Store) endCompaction() {
 	s.Slab.KeepPages(s.compaction.pages)
 	s.compaction.running = false
 }
 
-// hasChains reports whether there may be entries with blocks.
+// hasChains reports whether entries with blocks may exist.
 func (s *Store) hasChains() bool {
 	n := &s.Counts.Entries
 	return n[rule.SlidingLog]+n[rule.Strike]+n[rule.Concurrency]+n[kindAllocations]+n[rule.Scripted] > 0
 }
 
-// compactEntry moves an entry and its blocks away from pages to be emptied.
+// compactEntry moves an entry and its blocks off the pages to empty.
 func (s *Store) compactEntry(at *arena.Ref, chains bool) {
 	if s.Slab.Leaving(*at) {
 		if to := s.Slab.MoveSlot(*at); to != 0 {
@@ -99,7 +97,7 @@ func (s *Store) compactEntry(at *arena.Ref, chains bool) {
 	}
 }
 
-// relink makes the wheel and the dirty bits mean an entry's new slot, and frees the old.
+// relink updates wheel and dirty bits to an entry's new slot, and frees the old slot.
 func (s *Store) relink(from, to arena.Ref) {
 	s.Wheel.moved(&s.Slab, to)
 	if s.Slab.IsDirty(from) {
@@ -108,7 +106,7 @@ func (s *Store) relink(from, to arena.Ref) {
 	s.Slab.Free(from)
 }
 
-// ReclaimSome makes one step in a shard and reports whether there was one to make.
+// ReclaimSome makes one reclaim step in a shard, and reports whether there was one to make.
 func (s *Store) ReclaimSome() bool {
 	switch {
 	case s.Slab.ReturnSpare():

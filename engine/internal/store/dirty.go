@@ -2,21 +2,21 @@ package store
 
 import "github.com/weir-project/weir/engine/internal/arena"
 
-// Change is one entry as it is stored: Value nil means the entry is gone. Key is an
-// opaque storage key (not the client's key alone), Value an encoding that Load
-// understands. Both are only valid until the call they are handed to returns.
+// Change is one entry in its stored form. A nil Value means that the entry is gone. Key is an opaque storage
+// key (not the client's key alone), and Value an encoding that Load reads. Both are valid only until the call
+// that receives them returns.
 type Change struct{ Key, Value []byte }
 
-// changeLog remembers which entries of a shard changed since the last Drain. Its
-// lists are bounded by the entries there are, or were when they were stored.
+// changeLog records which entries of a shard changed since the last Drain. The number of entries bounds its
+// lists: entries that exist, or existed when they were stored.
 type changeLog struct {
 	on      bool
 	pages   []uint32 // pages with dirty bits
 	removed removals // stored entries that are gone
 }
 
-// removals are storage keys, each with its length, in pieces: where limiters are soon idle
-// they are as many as decisions, and one growing buffer would be copied several times.
+// removals are storage keys with their lengths, in pieces. If limiters become idle soon, there are as many
+// removals as decisions, and a single growing buffer would be copied several times.
 type removals [][]byte
 
 const removalsPiece = 4 << 10 // bytes; of several keys, and few are lost at its end
@@ -30,7 +30,7 @@ func (l *removals) add(kind byte, key []byte) {
 	(*l)[last] = append(append((*l)[last], byte(n), byte(n>>8), kind), key...)
 }
 
-// take returns the first key and removes it. It is valid until the next add.
+// take removes and returns the first key. It is valid until the next add.
 func (l *removals) take() []byte {
 	piece := (*l)[0]
 	end := 2 + int(piece[0]) + int(piece[1])<<8
@@ -41,7 +41,7 @@ func (l *removals) take() []byte {
 	return piece[2:end]
 }
 
-// Changed notes that an entry changed.
+// Changed records that an entry changed.
 func (s *Store) Changed(r arena.Ref) {
 	if s.changes.on {
 		if page, first := s.Slab.MarkDirty(r); first {
@@ -50,14 +50,14 @@ func (s *Store) Changed(r arena.Ref) {
 	}
 }
 
-// noteRemoval notes that an entry is being removed.
+// noteRemoval records that an entry is being removed.
 func (l *changeLog) noteRemoval(e Entry) {
 	if l.on && e.has(flagStored) {
 		l.removed.add(storageKind(e), e.Key())
 	}
 }
 
-// The first byte of a storage key says what it is the key of.
+// StorageKinds has the first byte of storage keys by the space of the key.
 var StorageKinds = [...]byte{Limiters: 'l', Blocks: 'b', Tokens: 't', Holds: 'h', Allocations: 'c'}
 
 func storageKind(e Entry) byte { return StorageKinds[SpaceOf(e.Kind())] }
@@ -68,16 +68,16 @@ type Batch struct {
 	spans []span
 }
 
-// span is a change by its places in the buffer; value is empty for a removal.
+// span is a change by its positions in the buffer. value is empty for a removal.
 type span struct{ key, value, end int }
 
-// Len is how many changes there are.
+// Len returns the number of changes.
 func (b *Batch) Len() int { return len(b.spans) }
 
-// Full reports whether they are as many bytes as a chunk should have.
+// Full reports whether the changes have as many bytes as a chunk should have.
 func (b *Batch) Full() bool { return len(b.buf) >= DrainBytes }
 
-// Add adds a change of what is no entry, with a value that write appends: nothing for a removal.
+// Add adds a change of something other than an entry. write appends its value, or nothing for a removal.
 func (b *Batch) Add(class byte, name string, write func([]byte) []byte) {
 	start := len(b.buf)
 	b.buf = append(append(b.buf, class), name...)
@@ -86,10 +86,10 @@ func (b *Batch) Add(class byte, name string, write func([]byte) []byte) {
 	b.spans = append(b.spans, span{start, value, len(b.buf)})
 }
 
-// Reset forgets the changes and keeps their memory.
+// Reset removes the changes and keeps their memory.
 func (b *Batch) Reset() { b.buf, b.spans = b.buf[:0], b.spans[:0] }
 
-// Changes returns what was collected, in the order in which it happened.
+// Changes returns the collected changes in the order in which they were added.
 func (b *Batch) Changes(out []Change) []Change {
 	for _, s := range b.spans {
 		c := Change{Key: b.buf[s.key:s.value]}
@@ -104,16 +104,16 @@ func (b *Batch) Changes(out []Change) []Change {
 // drainStep bounds how many entries are encoded under one lock.
 const drainStep = 256
 
-// DrainBytes is how many bytes of changes make a chunk whatever its entries: a
-// sliding log may have megabytes.
+// DrainBytes is how many bytes of changes make a chunk, whatever its number of entries: a sliding log may have
+// megabytes.
 const DrainBytes = 4 << 20
 
-// drainFetch is how many entries of a page are fetched side by side: those that have changed
-// are anywhere in it, and the processor has room for about as many loads that wait for memory.
+// drainFetch is how many entries of a page are prefetched side by side. Changed entries are scattered over a
+// page, and a processor supports about as many outstanding loads.
 const drainFetch = 16
 
-// DrainBatch moves up to n changes into the batch and reports whether there are
-// more. Removals go first: a key removed and made again must end up there.
+// DrainBatch moves up to n changes into the batch and reports whether more are left. Removals go first, so that
+// a key that was removed and made again exists at the end.
 func (s *Store) DrainBatch(b *Batch, n int) bool {
 	n = min(n, drainStep)
 	l := &s.changes
@@ -133,8 +133,8 @@ func (s *Store) DrainBatch(b *Batch, n int) bool {
 	return len(l.removed)+len(l.pages) > 0
 }
 
-// drainPage moves up to n changed entries of a page into the batch and returns what
-// is left of n. A page that was given back has none.
+// drainPage moves up to n changed entries of a page into the batch and returns the rest of n. A page that was
+// freed has none.
 func (s *Store) drainPage(b *Batch, id uint32, n int) int {
 	for i := 0; n > 0 && len(b.buf) < DrainBytes; i++ {
 		if i%drainFetch == 0 {
@@ -152,7 +152,7 @@ func (s *Store) drainPage(b *Batch, id uint32, n int) int {
 	return n
 }
 
-// shrink gives back what a burst of changes made the lists take.
+// shrink frees the memory that a burst of changes took.
 func (l *changeLog) shrink() {
 	if len(l.pages) == 0 {
 		l.pages = nil

@@ -9,13 +9,13 @@ import (
 //
 //	head(2) limit(3) next(4) prev(4) key state
 //
-// head is the kind, flags and the key's length. limit is a number in the shard's limit
-// table, next and prev are the entry's neighbours in the wheel, and the state's length
-// follows from kind and flags. All are as short as they can be: a bucket with a key of 15
-// bytes takes 40, and memory is what a table of many keys costs.
+// head is the kind, flags and the key's length. limit is a number in the shard's limit table. next and prev are
+// the entry's neighbours in the wheel. The state's length follows from kind and flags. All fields are as short
+// as possible, because their memory is the cost of a table with many keys: a bucket with a key of 15 bytes
+// takes 40.
 const (
 	entryHead = 13
-	entryMin  = 8 * arena.WordsPerDirtyBit // no two entries share a mark
+	entryMin  = 8 * arena.WordsPerDirtyBit // no two entries share a dirty bit
 
 	kindBits    = 4
 	flagStored  = 1 << kindBits   // was handed out by Drain or came from Load
@@ -27,7 +27,7 @@ const (
 	limitMask = 1<<limitBits - 1
 )
 
-// EntryLen is how many bytes an entry takes.
+// EntryLen returns how many bytes an entry takes.
 func EntryLen(keyLen, stateLen int) int { return max(entryHead+keyLen+stateLen, entryMin) }
 
 // The kind of an entry is its algorithm, or one of these.
@@ -35,12 +35,12 @@ const (
 	KindBlock       = uint8(rule.NoAlgorithm)   // an administrative block
 	KindToken       = uint8(rule.NumAlgorithms) // the remembered answer to an ID
 	KindHold        = KindToken + 1             // a hold, by its id
-	kindAllocations = KindToken + 2             // what holds may give back to a limiter
+	kindAllocations = KindToken + 2             // the allocations of a limiter
 	NumKinds        = rule.NumAlgorithms + 3
 )
 
-// Space is what a key names: a limiter, its block, the ID of an operation, a hold,
-// or the allocations on a limiter.
+// Space is the name space of a key: a limiter, its block, the ID of an operation, a hold, or the allocations of
+// a limiter.
 type Space uint8
 
 const (
@@ -51,7 +51,7 @@ const (
 	Allocations
 )
 
-// SpaceOf returns the space that the key of a kind of entry belongs to.
+// SpaceOf returns the name space of the keys of a kind of entry.
 func SpaceOf(kind uint8) Space {
 	switch kind {
 	case KindBlock:
@@ -69,7 +69,7 @@ func SpaceOf(kind uint8) Space {
 // Entry is a view of an entry's bytes.
 type Entry []byte
 
-// Kind is what the entry is: an algorithm, or one of the kinds beside them.
+// Kind returns the kind of the entry: an algorithm, or one of the other kinds.
 func (e Entry) Kind() uint8         { return e[0] & (1<<kindBits - 1) }
 func (e Entry) has(flag byte) bool  { return e[0]&flag != 0 }
 func (e Entry) set(flag byte)       { e[0] |= flag }
@@ -84,12 +84,12 @@ func (e Entry) setNext(r arena.Ref) { le.PutUint32(e[5:], r) }
 func (e Entry) setPrev(r arena.Ref) { le.PutUint32(e[9:], r) }
 func (e Entry) State() []byte       { return e[entryHead+e.keyLen():] }
 
-// is reports whether the entry has a key of a space.
+// is reports whether the entry has this key in a name space.
 func (e Entry) is(ns Space, key []byte) bool {
 	return SpaceOf(e.Kind()) == ns && string(e.Key()) == string(key)
 }
 
-// init writes a new entry without links or limit and with a zero state.
+// init writes a new entry with a zero state, without links or limit.
 func (e Entry) init(kind uint8, key []byte, stateLen int) {
 	if len(key) > MaxEntryKey {
 		panic("engine: a key longer than entries have")

@@ -8,17 +8,17 @@ import (
 	"github.com/weir-project/weir/engine/internal/rule"
 )
 
-// evictMost bounds the entries evicted for one slot or limit, evictLook the
-// entries among which each is chosen, evictTries the segments looked at for one.
+// evictMost bounds the entries evicted for one slot or limit. evictLook is the sample among which each victim
+// is chosen. evictTries bounds the segments that a sample reads.
 const (
 	evictMost  = 16
 	evictLook  = 16
 	evictTries = 32
 )
 
-// AdmitBytes reports whether a slot of n bytes may be taken; none is needed if n is 0.
-// When memory is nearly full it first evicts entries that take as much, but not keep. It is
-// asked just before the slot is taken: an operation that adds nothing evicts nothing.
+// AdmitBytes reports whether a slot of n bytes may be allocated; n is 0 if none is needed. If memory is nearly
+// full, it first evicts entries that take as much, but not keep. It is called just before the allocation, so an
+// operation that adds nothing evicts nothing.
 func (s *Store) AdmitBytes(n int, keep arena.Ref) bool {
 	if n == 0 || s.Slab.HasSlot(n) {
 		return true
@@ -35,16 +35,15 @@ func (s *Store) AdmitBytes(n int, keep arena.Ref) bool {
 	return s.Slab.HasSlot(n) || !s.memory.closed()
 }
 
-// mustEvict reports whether an entry that the shard adds costs it others. A shard that has less
-// than its share of the memory in use leaves that to reclaim, which takes from the largest.
+// mustEvict reports whether adding an entry must evict others from this shard. A shard with less than its share
+// of the memory leaves that to reclaim, which takes memory from the largest shard.
 func (s *Store) mustEvict() bool {
 	l := &s.memory.levels
 	return s.memory.full == LeastHarm && s.memory.used.Load() >= l.soft && s.Used.Bytes() >= l.share
 }
 
-// AdmitLimit reports whether an entry may remember a limit. At the bound it
-// first evicts a few entries, but not keep, some of which may be the last to
-// remember theirs.
+// AdmitLimit reports whether an entry may use a limit. At the bound it first evicts a few entries, but not
+// keep. Some of them may be the last users of their limits.
 func (s *Store) AdmitLimit(l *rule.Limit, keep arena.Ref) bool {
 	for range evictMost {
 		if s.MayAddLimit(l) {
@@ -60,10 +59,10 @@ func (s *Store) AdmitLimit(l *rule.Limit, keep arena.Ref) bool {
 // MayAddLimit reports whether a limit is in use already or may be added.
 func (s *Store) MayAddLimit(l *rule.Limit) bool { return !s.memory.closed() || s.Limits.has(l) }
 
-// evict drops the entry nearest to idle of a few: the one whose loss forgives the
-// least. keep is not among them. (An order of all entries by that time would cost
-// more than it is worth: of sixteen, the one to go is among the nearest eighth with
-// a chance of 88 %, and an offender goes only if it meets fifteen worse ones.)
+// evict drops the victim of a sample: the entry nearest to idle, whose loss forgives the least. keep is not in
+// the sample. (An order of all entries by that time would cost more than it is worth. Of sixteen, the victim is
+// among the nearest eighth with a chance of 88 %. A key with much usage is evicted only if the other fifteen
+// have more.)
 func (s *Store) evict(keep arena.Ref) bool {
 	victim := s.NearestIdle(keep)
 	if victim == 0 {
@@ -74,8 +73,8 @@ func (s *Store) evict(keep arena.Ref) bool {
 	return true
 }
 
-// GiveUp drops a cell's entry for room. If it was not idle it counts as evicted and
-// its units as forgiven; a counter below zero has none.
+// GiveUp drops a cell's entry to free memory. If the entry was not idle, it counts as evicted, and its units as
+// forgiven. A counter below zero has none.
 func (s *Store) GiveUp(c *Cell) {
 	if s.idle(c.Entry) {
 		s.Counts.Expired++
@@ -87,10 +86,9 @@ func (s *Store) GiveUp(c *Cell) {
 	s.Drop(c)
 }
 
-// worthNs orders entries by the harm of losing them: what is idle later has more to
-// forgive. The remembered answer of a denied decision comes before all of them: without
-// it a late copy of the request may take units, which admits nobody too many. So a
-// flood of denied requests that carry IDs costs no limiter its place.
+// worthNs orders entries by the harm of losing them: an entry that becomes idle later has more to forgive. The
+// remembered answer of a denied decision is evicted before all others. Without it, a late copy of the request
+// may take units, which admits nobody too many. So a flood of denied requests with IDs evicts no limiter.
 func (s *Store) worthNs(e Entry) int64 {
 	if e.Kind() == KindToken {
 		if a, _ := ReadToken(e.State()); a.denied() {
@@ -100,12 +98,12 @@ func (s *Store) worthNs(e Entry) int64 {
 	return s.IdleAtNs(e)
 }
 
-// evictable reports whether an entry may be given up for room: a block is an order, and a
-// hold a promise.
+// evictable reports whether an entry may be evicted. Blocks and holds are never evicted, because clients rely
+// on them.
 func evictable(e Entry) bool { return e.Kind() != KindBlock && e.Kind() <= KindToken }
 
-// NearestIdle is the one of a few entries that is worth the least; 0 when none that may go but
-// keep was met.
+// NearestIdle returns the entry of a sample that is worth the least, or 0 if the sample has no evictable entry
+// other than keep.
 func (s *Store) NearestIdle(keep arena.Ref) (nearest arena.Ref) {
 	soonest := arith.Never
 	s.visitFew(func(r arena.Ref, e Entry) {
@@ -119,12 +117,11 @@ func (s *Store) NearestIdle(keep arena.Ref) (nearest arena.Ref) {
 	return nearest
 }
 
-// visitFew visits a few entries that may go, from a place that wanders over the index. The steps
-// it goes by change as well: among neighbours those that are worth little would go first
-// where they are few, until places are left that hold none, and a limiter goes there. For the
-// same reason it takes the denser of two segments (the power of two choices, Mitzenmacher, 1996):
-// evictions from all segments alike would let the number of entries in each wander, and at the
-// bottom of that a segment holds only what is worth much.
+// visitFew visits a random sample of evictable entries. The stride of a sample varies as well. With a constant
+// stride, entries of little worth would be evicted first from neighbourhoods with few of them, until such a
+// neighbourhood has none and a valuable limiter is evicted there. For the same reason it samples the denser of
+// two segments (the power of two choices, Mitzenmacher, 1996). Evicting uniformly from all segments would let
+// their sizes drift apart, and the smallest segment would hold only valuable entries.
 func (s *Store) visitFew(visit func(arena.Ref, Entry)) {
 	seen := 0
 	for range evictTries {

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-project/weir/engine/internal/unitlog"
 )
 
-// Hasher hashes entries one by one; their sum has no order.
+// Hasher hashes entries one by one. The sum of the hashes does not depend on the order of entries.
 type Hasher struct {
 	table *crc64.Table
 	buf   []byte
@@ -18,9 +18,8 @@ type Hasher struct {
 // NewHasher returns a hasher for the entries of a table.
 func NewHasher() Hasher { return Hasher{table: crc64.MakeTable(crc64.ECMA)} }
 
-// Hash is a checksum with its bits mixed (the finalizer of SplitMix64). A checksum is
-// linear: without that, what one key has too much and another too little would cancel
-// out in the sum more often than by chance.
+// Hash returns a checksum with its bits mixed (the finalizer of SplitMix64). A checksum is linear. Without
+// mixing, opposite differences of two keys would cancel out in the sum more often than by chance.
 func (h *Hasher) Hash(b []byte) uint64 {
 	x := crc64.Checksum(b, h.table)
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -28,7 +27,7 @@ func (h *Hasher) Hash(b []byte) uint64 {
 	return x ^ x>>31
 }
 
-// Entry hashes the stored form of an entry without what it has yet to forget.
+// Entry hashes the stored form of an entry, without its expired parts.
 func (h *Hasher) Entry(s *Store, e Entry) uint64 {
 	b := append(h.buf[:0], storageKind(e), byte(e.keyLen()), byte(e.keyLen()>>8))
 	b = append(append(b, e.Key()...), e.Kind())
@@ -55,7 +54,7 @@ func (h *Hasher) Entry(s *Store, e Entry) uint64 {
 	return h.Hash(b)
 }
 
-// appendWindow adds the records of a log that are within its window.
+// appendWindow appends the records of a log that are within its window.
 func appendWindow(s *Store, b []byte, e Entry) []byte {
 	log, untilNs := unitlog.Read(e.State()), s.NowNs-s.Limits.At(e.Limit()).WindowNs
 	for r := range log.All(&s.Slab) {
@@ -67,8 +66,8 @@ func appendWindow(s *Store, b []byte, e Entry) []byte {
 	return b
 }
 
-// leases hashes the leases that have not ended. Where they stand in their blocks
-// tells when others were swept, so they have no order either.
+// leases hashes the leases that have not ended, independently of their order. Their positions depend on when
+// others were swept.
 func (h *Hasher) leases(s *Store, e Entry) (sum uint64) {
 	set := leases.Read(e.State())
 	set.Hide(&s.Slab, s.NowNs)
@@ -81,7 +80,7 @@ func (h *Hasher) leases(s *Store, e Entry) (sum uint64) {
 	return sum
 }
 
-// allocations hashes the allocations that have not ended, unless there is none or they are void.
+// allocations hashes the allocations that have not ended. standing is false if there are none or they are void.
 func (h *Hasher) allocations(s *Store, e Entry) (sum uint64, standing bool) {
 	c := Cell{Hash: s.hashKey(e.Key()), Key: e.Key()}
 	s.Open(&c)

@@ -5,11 +5,11 @@ import (
 	"github.com/weir-project/weir/engine/internal/rule"
 )
 
-// MaxHoldBytes bounds the policies and keys of one hold, four bytes for each pair
-// included: its record is one slot.
+// MaxHoldBytes bounds the policies and keys of one hold, including four bytes for each pair, because its record
+// is one slot.
 const MaxHoldBytes = 800
 
-// holdPhase is what became of a hold. One that is open has ended when its time is over.
+// holdPhase is the phase of a hold. An open hold has ended when its time has passed.
 type holdPhase uint8
 
 const (
@@ -19,16 +19,16 @@ const (
 	numHoldPhases
 )
 
-// Hold is the record of a hold. As stored in an entry's state it is a token (the answer
-// to OpReserve, and when the record is forgotten), five numbers, phase(1) high(1)
-// pairs(1), and the pairs, each took(1) policyLen(1) keyLen(2) policy key.
+// Hold is the record of a hold. Its stored form in an entry's state is a token (the answer to OpReserve, and
+// the time at which the record expires), five numbers, phase(1) high(1) pairs(1), and the pairs, each took(1)
+// policyLen(1) keyLen(2) policy key.
 type Hold struct {
 	Answer   Answer
 	ForgetNs int64
 	EndsNs   int64
 	Units    int64
 	TTLNs    int64
-	Actual   int64 // settled: the units of the OpCommit, and its answer
+	Actual   int64 // after OpCommit: its units, and its answer in Left
 	Left     int64
 	Phase    holdPhase
 	High     bool
@@ -46,7 +46,7 @@ const (
 	HoldPairHead = 4
 )
 
-// ReadHold reads the record of a hold; its policies and keys lie in the state.
+// ReadHold decodes the record of a hold. Its policies and keys refer to the state's bytes.
 func ReadHold(st []byte) (x Hold) {
 	x.Answer, x.ForgetNs = ReadToken(st)
 	for i, n := range [...]*int64{&x.EndsNs, &x.Units, &x.TTLNs, &x.Actual, &x.Left} {
@@ -63,7 +63,7 @@ func ReadHold(st []byte) (x Hold) {
 	return x
 }
 
-// Len is the length of the record in a state.
+// Len returns the length of the record in a state.
 func (x *Hold) Len() int {
 	n := holdHead
 	for _, p := range x.Pairs {
@@ -89,7 +89,7 @@ func (x *Hold) Write(st []byte) {
 	}
 }
 
-// validHold reports whether a stored state can be read.
+// validHold reports whether a stored state can be decoded.
 func validHold(st []byte) bool {
 	if len(st) < holdHead || st[holdHead-3] >= uint8(numHoldPhases) || len(st) > holdHead+MaxHoldBytes {
 		return false

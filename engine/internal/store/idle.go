@@ -9,8 +9,8 @@ import (
 	"github.com/weir-project/weir/engine/internal/unitlog"
 )
 
-// IdleAtNs is the time at which an entry is idle if nothing is taken from it any
-// more; Never if that does not come by itself.
+// IdleAtNs returns the time at which an unused entry becomes idle, or Never if it does not become idle by
+// itself.
 func (s *Store) IdleAtNs(e Entry) int64 {
 	st, limit := e.State(), s.Limits.At(e.Limit())
 	switch e.Kind() {
@@ -40,7 +40,7 @@ func (s *Store) IdleAtNs(e Entry) int64 {
 	return untilNs
 }
 
-// logIdleNs is when a log's last unit has left its window.
+// logIdleNs returns when a log's last unit leaves its window.
 func logIdleNs(state []byte, l *rule.Limit) int64 {
 	if log := unitlog.Read(state); log.Units > 0 {
 		return log.LastNs + l.WindowNs
@@ -48,8 +48,8 @@ func logIdleNs(state []byte, l *rule.Limit) int64 {
 	return 0
 }
 
-// idle reports whether an entry is the same as none: idleAtNs has come. The
-// common cases are judged at once, buckets without the division.
+// idle reports whether an entry is the same as none: IdleAtNs has passed. It decides the common cases quickly,
+// buckets without the division.
 func (s *Store) idle(e Entry) bool {
 	switch e.Kind() {
 	case uint8(rule.TokenBucket), uint8(rule.LeakyBucket):
@@ -62,13 +62,13 @@ func (s *Store) idle(e Entry) bool {
 		if set.Count > 0 && s.NowNs < set.SoonestNs {
 			return false
 		}
-	case kindAllocations: // they go with their limiter, or one by one
+	case kindAllocations: // dropped with their limiter, or one by one
 		return false
 	}
 	return s.IdleAtNs(e) <= s.NowNs
 }
 
-// freeState frees what an entry's state refers to.
+// freeState frees the blocks that an entry's state refers to.
 func (s *Store) freeState(e Entry) {
 	if st := logState(e); st != nil {
 		log := unitlog.Read(st)
@@ -84,13 +84,12 @@ func (s *Store) freeState(e Entry) {
 	}
 }
 
-// IdleGraceNs is how long an idle entry stays before it is collected: a key in
-// steady use is idle most of the time, and finding its entry again costs much less
-// than making a new one.
+// IdleGraceNs is how long an idle entry stays before it is collected. A key in steady use is idle most of the
+// time, and finding its entry costs much less than making a new one.
 const IdleGraceNs = int64(4e9)
 
-// Collect takes up to budget steps of the wheel: entries whose slot has come up are
-// dropped if they have been idle for the grace time, else put where they belong now.
+// Collect makes up to budget steps of the wheel. It drops the entries of due slots that have been idle for the
+// grace time, and moves the others to the slot of their current time.
 func (s *Store) Collect(budget int) { s.collectUntil(s.NowNs-IdleGraceNs, budget) }
 
 func (s *Store) collectUntil(nowNs int64, budget int) {
@@ -104,8 +103,8 @@ func (s *Store) collectUntil(nowNs int64, budget int) {
 	}
 }
 
-// step drops an entry that is idle at a time, or links it anew. Allocations that have ended
-// go back to their limiter.
+// step drops an entry that is idle at a time, or links it again. It gives ended allocations back to their
+// limiter.
 func (s *Store) step(r arena.Ref, nowNs int64) {
 	e := Entry(s.Slab.At(r))
 	idleNs := s.IdleAtNs(e)
@@ -122,26 +121,25 @@ func (s *Store) step(r arena.Ref, nowNs int64) {
 	s.Wheel.link(&s.Slab, r, idleNs)
 }
 
-// DropRef drops an entry known only by its ref.
+// DropRef drops an entry by its ref.
 func (s *Store) DropRef(r arena.Ref) {
 	c := s.cellOf(r)
 	s.Drop(&c)
 }
 
-// cellOf is the cell of an entry known only by its ref; it does not say live.
+// cellOf returns the cell of an entry by its ref. It does not set Live.
 func (s *Store) cellOf(r arena.Ref) Cell {
 	e := Entry(s.Slab.At(r))
 	return Cell{Hash: s.hashOf(r), Key: e.Key(), Space: SpaceOf(e.Kind()), Ref: r, Entry: e}
 }
 
-// CollectAll drops every entry that is idle now, in steps of a bounded size
-// between which pause is called.
+// CollectAll drops every entry that is idle now. It works in bounded steps and calls pause between them.
 func (s *Store) CollectAll(pause func()) {
 	for s.Wheel.Due(s.NowNs) {
 		s.collectUntil(s.NowNs, collectChunk)
 		pause()
 	}
-	// What becomes idle within the current tick stands in that tick's slot.
+	// Entries that become idle within the current tick are in that tick's slot.
 	s.collectTick(func(e Entry) bool { return e.Kind() == kindAllocations && s.IdleAtNs(e) <= s.NowNs }, s.endAllocations)
 	s.collectTick(func(e Entry) bool { return e.Kind() != kindAllocations && s.idle(e) }, func(r arena.Ref) {
 		s.DropRef(r)
@@ -149,8 +147,8 @@ func (s *Store) CollectAll(pause func()) {
 	})
 }
 
-// collectTick calls drop for the entries of the current tick that are due. What is
-// dropped may take others with it, but none that are due as well.
+// collectTick calls drop for the due entries of the current tick. drop may drop other entries too, but none
+// that are due.
 func (s *Store) collectTick(due func(Entry) bool, drop func(arena.Ref)) {
 	var found []arena.Ref
 	for r := s.Wheel.atTick(s.NowNs); r != 0; r = Entry(s.Slab.At(r)).next() {
@@ -163,5 +161,5 @@ func (s *Store) collectTick(due func(Entry) bool, drop func(arena.Ref)) {
 	}
 }
 
-// collectChunk bounds how many entries are stepped over under one lock.
+// collectChunk bounds how many entries are visited under one lock.
 const collectChunk = 1024

@@ -2,11 +2,10 @@ package store
 
 import "github.com/weir-project/weir/engine/internal/arena"
 
-// Index finds the slot of an entry by the hash of its key: an extendible hash
-// table (Fagin et al., 1979) of fixed-size segments, each an open-addressed table
-// probed in groups of eight control bytes at once (the idea of Abseil's Swiss
-// tables). Growing splits one segment, so no insertion ever waits for the whole
-// table to be moved.
+// Index finds the slot of an entry by the hash of its key. It is an extendible hash table (Fagin et al., 1979)
+// of fixed-size segments. Each segment is an open-addressed table, probed in groups of eight control bytes at
+// once (the idea of Abseil's Swiss tables). Growing splits one segment, so no insertion ever waits for the
+// whole table to be moved.
 type Index struct {
 	dir   []*Segment // by the leading bits of the hash, 2^depth of them
 	depth uint8
@@ -19,8 +18,7 @@ func newIndex(used *arena.Meter) Index {
 	return x
 }
 
-// Reserve makes an empty index ready for a number of entries, so that none of its
-// segments need split on the way.
+// Reserve prepares an empty index for a number of entries, so that inserting them splits no segment.
 func (x *Index) Reserve(entries int64) {
 	depth := uint8(0)
 	for entries>>depth > segmentLoad*9/10 {
@@ -38,10 +36,11 @@ func (x *Index) newSegment(depth uint8) *Segment {
 	return newSegment(depth)
 }
 
-// SegmentOf returns the segment for a hash whose leading bits choose it.
+// SegmentOf returns the segment for a hash. The leading bits of the hash choose it.
 func (x *Index) SegmentOf(h uint64) *Segment { return x.dir[h>>(64-x.depth)] }
 
-// denserOf returns the segment of two hashes that has more entries for its part of all hashes.
+// denserOf returns the denser of the segments of two hashes: the segment with more entries for its share of all
+// hashes.
 func (x *Index) denserOf(h, other uint64) *Segment {
 	a, b := x.SegmentOf(h), x.SegmentOf(other)
 	if uint64(b.live)<<b.Depth > uint64(a.live)<<a.Depth {
@@ -61,8 +60,8 @@ func (x *Index) Segments() func(yield func(*Segment) bool) {
 	}
 }
 
-// find returns the entry of this name space with this key, and its place: a slot of a
-// group; ref 0 when there is none.
+// find returns the entry with this key in a name space, and its position: a slot of a group. Ref is 0 if there
+// is none.
 func (x *Index) find(h uint64, s *arena.Slab, ns Space, key []byte) (of *slotGroup, slot int, r arena.Ref) {
 	g := x.SegmentOf(h)
 	for p := startProbe(h); ; p.next() {
@@ -80,7 +79,7 @@ func (x *Index) find(h uint64, s *arena.Slab, ns Space, key []byte) (of *slotGro
 	}
 }
 
-// Prefetch reads the places where find will look first, and what it will find there.
+// Prefetch reads the memory that find will probe first, and the entry that it will find there.
 func (x *Index) Prefetch(h uint64, s *arena.Slab) uint64 {
 	r := x.First(h)
 	if r == 0 {
@@ -89,7 +88,7 @@ func (x *Index) Prefetch(h uint64, s *arena.Slab) uint64 {
 	return s.Prefetch(r)
 }
 
-// First is the slot that find will look at first, 0 when there is none.
+// First returns the first candidate of find, or 0 if the first group has none.
 func (x *Index) First(h uint64) arena.Ref {
 	of := x.SegmentOf(h).at(firstGroup(h))
 	m := matchTag(of.word(), tagOf(h))
@@ -99,8 +98,7 @@ func (x *Index) First(h uint64) arena.Ref {
 	return of.refs[firstIn(m)]
 }
 
-// add puts in an entry that is not there. hashOf gives the hash of an entry, for
-// the case that a segment must split.
+// add inserts an entry that is not in the index. hashOf returns the hash of an entry, for splitting a segment.
 func (x *Index) add(h uint64, r arena.Ref, hashOf func(arena.Ref) uint64) {
 	g := x.SegmentOf(h)
 	for g.live+g.dead >= segmentLoad {
@@ -114,8 +112,8 @@ func (x *Index) add(h uint64, r arena.Ref, hashOf func(arena.Ref) uint64) {
 	g.put(h, r)
 }
 
-// remove takes out the entry for h that find found in a slot, and joins the segment
-// with its neighbour when both have become nearly empty.
+// remove removes the entry for h from the slot that find returned. It joins the segment with its neighbour if
+// both have become nearly empty.
 func (x *Index) remove(h uint64, of *slotGroup, slot int, hashOf func(arena.Ref) uint64) {
 	g := x.SegmentOf(h)
 	g.clear(of, slot)
@@ -128,11 +126,11 @@ func (x *Index) remove(h uint64, of *slotGroup, slot int, hashOf func(arena.Ref)
 	}
 }
 
-// segmentFew is how many entries are so few that two such segments are joined: far
-// enough below a split that a key coming and going does not cause both.
+// segmentFew is the largest size of two segments that are joined. It is far below the size of a split, so that
+// a key that comes and goes does not cause both.
 const segmentFew = segmentLoad / 8
 
-// split replaces the segment that holds h by two that share its entries.
+// split replaces the segment of h by two segments with its entries.
 func (x *Index) split(h uint64, old *Segment, hashOf func(arena.Ref) uint64) {
 	if old.Depth == x.depth {
 		x.double()
@@ -157,8 +155,8 @@ func (x *Index) join(h uint64, a, b *Segment, hashOf func(arena.Ref) uint64) {
 	x.used.Add(-2 * segmentBytes)
 }
 
-// spread makes the directory places of all hashes that share h's leading depth bits
-// mean the given segments, in equal parts.
+// spread points the directory entries of all hashes that share h's leading depth bits to the given segments, in
+// equal parts.
 func (x *Index) spread(h uint64, depth uint8, segments []*Segment) {
 	span := uint64(1) << (x.depth - depth)
 	first := h >> (64 - x.depth) &^ (span - 1)
@@ -168,7 +166,7 @@ func (x *Index) spread(h uint64, depth uint8, segments []*Segment) {
 	}
 }
 
-// double makes the directory one bit finer.
+// double doubles the directory.
 func (x *Index) double() {
 	dir := make([]*Segment, 2*len(x.dir))
 	for i := range dir {
@@ -178,7 +176,7 @@ func (x *Index) double() {
 	x.depth++
 }
 
-// Bytes is what the segments of an index count for.
+// Bytes returns the bytes of all segments.
 func (x *Index) Bytes() (n int64) {
 	for i := 0; i < len(x.dir); i += 1 << (x.depth - x.dir[i].Depth) {
 		n += segmentBytes
@@ -186,5 +184,5 @@ func (x *Index) Bytes() (n int64) {
 	return n
 }
 
-// IndexBytes is what the index takes per entry, on average.
+// IndexBytes is the average number of bytes of the index per entry.
 const IndexBytes = segmentBytes * 4 / (segmentSlots * 3)

@@ -5,8 +5,8 @@ import (
 	"github.com/weir-project/weir/engine/internal/rule"
 )
 
-// limitTable gives each limit in use a small number, so that an entry need not
-// hold its limit. Number 0 is no limit.
+// limitTable interns limits: it gives each limit in use a small number, so that an entry need not contain its
+// limit. Number 0 means no limit.
 type limitTable struct {
 	slots  []limitSlot
 	number map[rule.Limit]uint32
@@ -19,18 +19,17 @@ type limitSlot struct {
 	refs  uint32
 }
 
-// limitBytes is what one limit costs without its steps, map entry included, for the
-// memory bound.
+// limitBytes is the memory of one limit without its steps, map entry included, as the memory bound counts it.
 const limitBytes = 256
 
-// bytesOf is what a limit counts for. The steps are held once, by both slot and map.
+// bytesOf returns the memory that a limit counts for. Slot and map share the steps.
 func bytesOf(l *rule.Limit) int64 { return limitBytes + int64(len(l.Steps)) }
 
 func newLimitTable(used *arena.Meter) limitTable {
 	return limitTable{slots: make([]limitSlot, 1), number: map[rule.Limit]uint32{}, used: used}
 }
 
-// Bytes is what the limits in use count for.
+// Bytes returns the memory that the limits in use count for.
 func (t *limitTable) Bytes() (n int64) {
 	for l := range t.number {
 		n += bytesOf(&l)
@@ -47,7 +46,7 @@ func (t *limitTable) has(l *rule.Limit) bool {
 	return ok
 }
 
-// acquire returns the number of a limit and counts one more user of it.
+// acquire returns the number of a limit and increments its reference count.
 func (t *limitTable) acquire(l *rule.Limit) uint32 {
 	id, ok := t.number[*l]
 	if !ok {
@@ -72,7 +71,7 @@ func (t *limitTable) add(l rule.Limit) uint32 {
 	return id
 }
 
-// release counts one user less and forgets a limit nobody uses.
+// release decrements the reference count of a limit and removes an unused limit.
 func (t *limitTable) release(id uint32) {
 	if id == 0 {
 		return

@@ -10,7 +10,7 @@ import (
 // A look at a limiter must show what holds that have ended gave back to it, and leave no
 // trace: so it gives back to a copy.
 
-// copyForRead gives a look a copy of a limiter to change; unlock takes it back.
+// copyForRead gives a look a copy of a limiter that it may change. EndLook frees the copy.
 func (s *Store) copyForRead(c *Cell) {
 	copied := append(Entry(nil), c.Entry[:entryHead+c.Entry.keyLen()+stateLen(c.Entry)]...)
 	if c.Entry.Kind() == uint8(rule.SlidingLog) {
@@ -24,7 +24,7 @@ func (s *Store) copyForRead(c *Cell) {
 	c.Entry = copied
 }
 
-// freeCopies frees what copies have beside themselves.
+// freeCopies frees the blocks of the copies.
 func (s *Store) freeCopies() {
 	for _, e := range s.copies {
 		s.freeState(e)
@@ -32,7 +32,7 @@ func (s *Store) freeCopies() {
 	s.copies = s.copies[:0]
 }
 
-// View returns an entry as a look sees it, and whether it is not idle.
+// View returns an entry as a look sees it, and whether it is live.
 func (s *Store) View(r arena.Ref) (Entry, bool) {
 	c := Cell{Ref: r, Entry: s.Slab.At(r)}
 	c.Live = !s.idle(c.Entry)
@@ -43,7 +43,7 @@ func (s *Store) View(r arena.Ref) (Entry, bool) {
 	return c.Entry, c.Live
 }
 
-// BeginLook moves the shard to a time until endLook.
+// BeginLook moves the shard to a time until EndLook.
 func (s *Store) BeginLook(nowNs, offsetNs int64) {
 	s.Looking, s.resumeNs, s.resumeOffsetNs = true, s.NowNs, s.OffsetNs
 	s.NowNs, s.OffsetNs = max(s.NowNs, nowNs), offsetNs
@@ -58,7 +58,7 @@ func (s *Store) EndLook() {
 	}
 }
 
-// SpanMs is the time from now until an instant, rounded up; -1 for Never.
+// SpanMs returns the time from now until an instant in milliseconds, rounded up, or -1 for Never.
 func (s *Store) SpanMs(atNs int64) int64 {
 	if atNs == arith.Never {
 		return -1

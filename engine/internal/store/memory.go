@@ -7,18 +7,18 @@ import (
 	"github.com/weir-project/weir/engine/internal/arena"
 )
 
-// Memory is counted in pages, index segments and limits, for the whole table. With
-// Options.MaxMemoryBytes an operation answers to these levels of it:
+// levels are the amounts of memory at which operations react. Memory is counted in pages, index segments
+// and limits, for the whole table. The levels follow from Options.MaxMemoryBytes:
 //
-//   - From soft on, an operation that adds an entry evicts others that take as much
-//     (AdmitBytes). What they leave are free slots here and there.
-//   - From high on, reclaim makes free slots into free pages before each operation, and
-//     evicts where too few slots are free.
-//   - From urgent on, reclaim does so until memory is below that.
-//   - At the bound nothing is added. An operation that has begun needs the slack between
-//     high and the bound: nothing is moved while it knows where its entries are.
+//   - From soft on, an operation that adds an entry evicts others of the same size (AdmitBytes). Their slots
+//     stay on their pages.
+//   - From high on, reclaim turns free slots into free pages before each operation. It evicts entries if too
+//     few slots are free.
+//   - From urgent on, reclaim repeats that until memory is below urgent.
+//   - At the bound, nothing is added. An operation that has begun needs the slack between high and the bound,
+//     because nothing is moved while it holds references to entries.
 //
-// A replica only compacts: what it evicts and what it lets in is decided by the leader.
+// A replica only compacts. The leader decides what a replica evicts and adds.
 type levels struct {
 	soft, high, urgent, bound int64
 	share                     int64 // of one shard, of soft
@@ -28,10 +28,9 @@ const (
 	softNum, softDen = 7, 8
 	slackDen         = 16 // the part of the bound above high: half of what is above soft
 
-	// MinShardBytes is the least share of the bound that a shard may have: some pages for
-	// slots of every length. A replica's share is larger. The leader evicts by what its own
-	// table takes, and half of a page for each shard and length is a twentieth of this: so
-	// much memory of nodes with more shards than the leader may exceed that of the leader.
+	// MinShardBytes is the least share of the bound of a shard: some pages for slots of every length. The share of
+	// a replica's shard is larger. A leader evicts by the memory of its own table. A node with more shards may use
+	// more memory than the leader: half of a page for each shard and length, which is a twentieth of this share.
 	MinShardBytes        = 1 << 20
 	MinReplicaShardBytes = 4 << 20
 )
@@ -50,7 +49,7 @@ func levelsFor(bound int64, full FullPolicy, shards int) levels {
 	return l
 }
 
-// Memory is what the shards of a table share of their memory: what they use, and the bound.
+// Memory is the memory use of a table, shared by its shards, and its bound.
 type Memory struct {
 	full    FullPolicy
 	used    atomic.Int64 // bytes of pages, segments and limits
@@ -58,35 +57,35 @@ type Memory struct {
 	levels  levels
 }
 
-// Bound sets the bound, 0 for none, of a number of shards.
+// Bound sets the memory bound of a number of shards. 0 means no bound.
 func (m *Memory) Bound(bytes int64, full FullPolicy, shards int) {
 	m.full, m.levels = full, levelsFor(bytes, full, shards)
 }
 
-// UsedBytes is what is in use.
+// UsedBytes returns the bytes in use.
 func (m *Memory) UsedBytes() int64 { return m.used.Load() }
 
-// Evicted is how many entries were given up; it grows whenever one is.
+// Evicted returns how many entries were evicted. It grows with each eviction.
 func (m *Memory) Evicted() int64 { return m.evicted.Load() }
 
-// High reports whether memory is above the level from which on it is reclaimed.
+// High reports whether memory is above the level at which reclaiming begins.
 func (m *Memory) High() bool { return m.used.Load() > m.levels.high }
 
-// Urgent reports whether memory is to be reclaimed until it is below a level.
+// Urgent reports whether memory must be reclaimed until it is below the urgent level.
 func (m *Memory) Urgent() bool { return m.used.Load() > m.levels.urgent }
 
-// closed reports whether memory may grow no more.
+// closed reports whether memory may not grow.
 func (m *Memory) closed() bool {
 	used := m.used.Load() + arena.PageBytes
 	return used > m.levels.bound || m.full == Deny && used > m.levels.soft
 }
 
-// FullPolicy says what happens to a new entry when memory is full.
+// FullPolicy selects what happens to a new entry if memory is full.
 type FullPolicy uint8
 
-// The policies.
+// The policies of a full table.
 const (
-	LeastHarm FullPolicy = iota // evict what is nearest to idle
+	LeastHarm FullPolicy = iota // evict the entry nearest to idle
 	Deny                        // answer OutOfMemory
 	Replica                     // add it: evictions come as OpForget, and compaction changes no answer
 )

@@ -6,6 +6,7 @@ import (
 	"github.com/weir-project/weir/engine/internal/arena"
 )
 
+// The layout of a segment.
 const (
 	groupLen      = 8
 	segmentGroups = 64
@@ -14,7 +15,7 @@ const (
 	segmentBytes  = segmentSlots*5 + 128 // as the allocator rounds it
 )
 
-// Segment holds the entries whose hashes share their leading depth bits.
+// Segment holds the entries whose hashes share their Depth leading bits.
 type Segment struct {
 	groups [segmentGroups]slotGroup
 	live   uint16
@@ -22,8 +23,8 @@ type Segment struct {
 	Depth  uint8
 }
 
-// slotGroup is the slots that are probed at once. What is found there stands beside it, so
-// that both come from memory together.
+// slotGroup is a group of slots that are probed at once. The references are beside the control bytes, so that
+// both are loaded from memory together.
 type slotGroup struct {
 	ctrl [groupLen]uint8 // tag of the hash, or one of the marks below
 	refs [groupLen]arena.Ref
@@ -78,7 +79,7 @@ func (p *probe) next() {
 // at returns the group of a number below segmentGroups.
 func (g *Segment) at(number uint64) *slotGroup { return &g.groups[number%segmentGroups] }
 
-// slot returns the entry in one of the segment's slots, 0 for none.
+// slot returns the entry in a slot of the segment, 0 for none.
 func (g *Segment) slot(n int) arena.Ref {
 	of := &g.groups[n/groupLen]
 	if of.ctrl[n%groupLen] >= slotEmpty {
@@ -87,14 +88,14 @@ func (g *Segment) slot(n int) arena.Ref {
 	return of.refs[n%groupLen]
 }
 
-// word is the control bytes of a group.
+// word returns the control bytes of a group.
 func (x *slotGroup) word() uint64 { return le.Uint64(x.ctrl[:]) }
 
-// firstIn is the slot that the lowest bit of a mask marks.
+// firstIn returns the slot of the lowest bit in a mask.
 func firstIn(mask uint64) int { return bits.TrailingZeros64(mask) / 8 }
 
-// matchTag returns a mask with the high bit of each byte that may equal tag; a
-// byte above a true match may be marked falsely, so the key decides.
+// matchTag returns a mask with the high bit of each byte that may equal tag. A byte above a true match may be
+// marked falsely, so callers compare the key.
 func matchTag(word uint64, tag uint8) uint64 {
 	v := word ^ (lowBits * uint64(tag))
 	return (v - lowBits) &^ v & highBits
@@ -121,8 +122,8 @@ func (g *Segment) put(h uint64, r arena.Ref) {
 	}
 }
 
-// clear empties a slot of a group. It can be marked empty when its group has an empty
-// slot already: no probe ever went past such a group.
+// clear empties a slot of a group. The slot may be marked empty if its group has an empty slot already, because
+// no probe ever continued past such a group.
 func (g *Segment) clear(x *slotGroup, slot int) {
 	g.live--
 	if matchEmpty(x.word()) != 0 {
@@ -133,7 +134,7 @@ func (g *Segment) clear(x *slotGroup, slot int) {
 	g.dead++
 }
 
-// Each calls visit for the entries of a segment.
+// Each calls visit for each entry of the segment.
 func (g *Segment) Each(visit func(arena.Ref)) {
 	for i := range g.groups {
 		x := &g.groups[i]
@@ -145,7 +146,7 @@ func (g *Segment) Each(visit func(arena.Ref)) {
 	}
 }
 
-// eachRef calls visit with the places of the entries of a segment, for those that move.
+// eachRef calls visit with the address of each reference, so that visit can replace it.
 func (g *Segment) eachRef(visit func(*arena.Ref)) {
 	for i := range g.groups {
 		x := &g.groups[i]
@@ -157,17 +158,17 @@ func (g *Segment) eachRef(visit func(*arena.Ref)) {
 	}
 }
 
-// Size is how many entries the segment has.
+// Size returns the number of entries of the segment.
 func (g *Segment) Size() int { return int(g.live) }
 
-// sweep rebuilds a segment without its gone marks.
+// sweep rebuilds a segment without slots marked gone.
 func (g *Segment) sweep(hashOf func(arena.Ref) uint64) {
 	old := *g
 	g.empty()
 	old.Each(func(r arena.Ref) { g.put(hashOf(r), r) })
 }
 
-// following is the first hash behind the segment of a hash; 0 behind the last.
+// following returns the first hash after the segment of a hash, or 0 after the last segment.
 func (g *Segment) following(h uint64) uint64 {
 	if g.Depth == 0 {
 		return 0

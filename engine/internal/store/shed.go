@@ -12,18 +12,17 @@ import (
 	"github.com/weir-project/weir/engine/internal/unitlog"
 )
 
-// Shedding evicts entries of one class of slots until its free slots make pages that
-// compaction can give back. Evictions spread over all classes would leave a few free slots in
-// each, and no page.
+// shedding evicts entries of one class of slots, until its free slots make pages that compaction can free.
+// Evictions spread over all classes would leave a few free slots in each class, and no page.
 type shedding struct {
 	candidates []candidate
-	pinned     [arena.NumClasses]bool // classes in which nothing was found to evict
-	laps       int                    // how often the walk came to the end, for this class
-	found      bool                   // something, since the walk was last at the end
-	evicted    bool                   // something, since no class was pinned
-	anything   bool                   // what is worth much may go: nothing else was found
-	mostNs     int64                  // what is worth more stays
-	at         uint64                 // the hash from which on the walk goes on
+	pinned     [arena.NumClasses]bool // classes without an evictable entry
+	laps       int                    // how often the walk reached the end, for this class
+	found      bool                   // an entry was found since the walk was last at the end
+	evicted    bool                   // an entry was evicted since no class was pinned
+	anything   bool                   // valuable entries may be evicted, because no other was found
+	mostNs     int64                  // entries that are worth more stay
+	at         uint64                 // the hash at which the walk continues
 	class      uint8
 }
 
@@ -33,17 +32,17 @@ type candidate struct {
 }
 
 const (
-	// shedStep is how many segments one step looks at, and shedDen the part of the
-	// candidates found there that it evicts: those that are worth least.
+	// shedStep is how many segments one step visits. shedDen is the part of the candidates found there that it
+	// evicts: those of least worth.
 	shedStep = 64
 	shedDen  = 8
-	// shedTries is how often a class is looked for by its entries, and shedLeast how many
-	// pages it must have: of n pages, a page costs an n-th of the entries.
+	// shedTries is how many victims are tried to choose a class. shedLeast is how many pages such a class must
+	// have: of n pages, a page costs an n-th of the entries.
 	shedTries = 4
 	shedLeast = 8
-	// shedPages is the part of a class's pages that shedGoal asks for.
+	// shedPages is the part of a class's pages that shedGoal returns.
 	shedPages = compactDen
-	// shedBlocks bounds the blocks of a chain that are looked at for one of the class.
+	// shedBlocks bounds how many blocks of a chain are examined for a block of the class.
 	shedBlocks = 8
 )
 
@@ -51,7 +50,7 @@ const (
 func (s *Store) shedSome() bool {
 	d := &s.shedding
 	if !s.chooseClass() {
-		again := d.evicted || !d.anything // what is pinned may be so no longer
+		again := d.evicted || !d.anything // pinned classes may have evictable entries again
 		d.anything = !d.evicted && !d.anything
 		d.pinned, d.evicted = [arena.NumClasses]bool{}, false
 		return again
@@ -71,22 +70,22 @@ func (s *Store) shedSome() bool {
 	return true
 }
 
-// byWorth orders candidates by their worth. Those of the same worth come in an order that has
-// nothing to do with their places: evict samples neighbours, which must not all be gone.
+// byWorth orders candidates by their worth. Candidates of equal worth are ordered by a hash of their position:
+// evict samples neighbours, which must not all be evicted.
 func byWorth(a, b candidate) int {
 	return cmp.Or(cmp.Compare(a.worthNs, b.worthNs), cmp.Compare(a.r*scatter, b.r*scatter))
 }
 
 const scatter = 2654435769 // of Knuth's multiplicative hashing
 
-// chooseClass goes on with the class that is being shed. When that is done it takes the class
-// of an entry that evict would choose, and failing that the one with most pages.
+// chooseClass continues with the class that is being shed. After that it chooses the class of an entry that
+// evict would choose, and otherwise the class with the most pages.
 func (s *Store) chooseClass() bool {
 	d := &s.shedding
 	if s.mayShed(d.class) {
 		return true
 	}
-	d.laps, d.found, d.mostNs = 0, false, arith.Never // and the walk goes on: no place is worse than others
+	d.laps, d.found, d.mostNs = 0, false, arith.Never // the walk continues where it is: all positions are equal
 	if !d.anything {
 		d.mostNs = s.usualWorth()
 	}
@@ -109,7 +108,7 @@ func (s *Store) chooseClass() bool {
 	return most > 0
 }
 
-// usualWorth is the median of what a few entries are worth.
+// usualWorth returns the median worth of a sample of entries.
 func (s *Store) usualWorth() int64 {
 	d := &s.shedding
 	d.candidates = d.candidates[:0]
@@ -121,18 +120,18 @@ func (s *Store) usualWorth() int64 {
 	return d.candidates[len(d.candidates)/2].worthNs
 }
 
-// mayShed reports whether evictions of a class are wanted and possible.
+// mayShed reports whether evictions from a class are wanted and possible.
 func (s *Store) mayShed(class uint8) bool {
 	pages := s.Slab.PagesOf(class)
 	return pages > 0 && !s.shedding.pinned[class] && s.Slab.Surplus(class) < shedGoal(pages)
 }
 
-// shedGoal is how many pages to free of a class before the next class. Rounded up, those of all
-// classes are as many as a compaction must free to be worth it.
+// shedGoal returns how many pages of a class to free before the next class. Rounded up, the goals of all
+// classes together make a compaction worthwhile.
 func shedGoal(pages int) int { return (pages + shedPages - 1) / shedPages }
 
-// findCandidates lists the entries of some segments that have a slot of the class. A class of
-// which a whole walk found none is pinned.
+// findCandidates lists the entries of some segments that have a slot of the class. It pins a class if a whole
+// walk found none.
 func (s *Store) findCandidates() {
 	d := &s.shedding
 	d.candidates = d.candidates[:0]
@@ -143,7 +142,7 @@ func (s *Store) findCandidates() {
 		g.Each(func(r arena.Ref) {
 			own := s.Slab.ClassAt(r) == d.class
 			if !own && !chains {
-				return // most entries are, and to read them takes longer than all else here
+				return // the common case; reading entries takes longer than everything else here
 			}
 			e := Entry(s.Slab.At(r))
 			if !evictable(e) || !own && !s.chainHas(e, d.class) {

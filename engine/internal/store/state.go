@@ -20,7 +20,7 @@ var StateLens = [NumKinds]int{
 	KindHold: holdHead, kindAllocations: leases.StateLen,
 }
 
-// stateLen is the length of the state, of blocks and holds without what follows it.
+// stateLen returns the length of the state. For blocks and holds it excludes the variable part.
 func stateLen(e Entry) int {
 	if e.has(flagLong) {
 		return LongBucketLen
@@ -28,7 +28,7 @@ func stateLen(e Entry) int {
 	return StateLens[e.Kind()]
 }
 
-// logState is the part of the state that is a log; nil if the entry has none.
+// logState returns the part of the state that is a log, or nil if the entry has none.
 func logState(e Entry) []byte {
 	switch e.Kind() {
 	case uint8(rule.SlidingLog), uint8(rule.Strike):
@@ -97,7 +97,7 @@ func WriteToken(state []byte, a *Answer, untilNs int64) {
 // A strike limiter keeps a log and the time until which it is blocked: log
 // blockedNs(8).
 
-// StrikeBlockedNs is when the penalty of a strike limiter ends.
+// StrikeBlockedNs returns when the penalty of a strike limiter ends.
 func StrikeBlockedNs(state []byte) int64 { return int64(le.Uint64(state[unitlog.StateLen:])) }
 
 // SetStrikeBlocked stores when the penalty of a strike limiter ends.
@@ -108,7 +108,7 @@ func SetStrikeBlocked(state []byte, untilNs int64) {
 // Counter is a counter's value and its expiry: value(8) expires(8), Never for none.
 type Counter struct{ Value, ExpiresNs int64 }
 
-// ReadCounter reads the state of a counter.
+// ReadCounter decodes the state of a counter.
 func ReadCounter(state []byte) Counter {
 	return Counter{int64(le.Uint64(state)), int64(le.Uint64(state[8:]))}
 }

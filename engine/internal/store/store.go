@@ -7,9 +7,9 @@ import (
 	"github.com/weir-project/weir/engine/internal/rule"
 )
 
-// Store is the entries of one shard, whose lock the caller holds.
+// Store holds the entries of one shard. The caller holds the lock of the shard.
 type Store struct {
-	// What every decision reads stands first, so that it shares few cache lines.
+	// The fields that every decision reads come first, so that they share few cache lines.
 	NowNs    int64 // the latest time seen; it never goes back
 	OffsetNs int64
 	Looking  bool // between BeginLook and EndLook
@@ -23,27 +23,27 @@ type Store struct {
 	memory         *Memory
 	hashKey        func(key []byte) uint64
 	onBlock        func(e Entry, there bool) // a block everywhere begins or ends
-	evictSeed      uint64                    // where evict looks next
+	evictSeed      uint64                    // the state of the random numbers of evict
 	Used           arena.Meter               // read without the lock
-	Exhausted      atomic.Bool               // the last step of a reclaim found nothing to give
+	Exhausted      atomic.Bool               // the last reclaim step found no memory to free
 	compaction     compaction
 	shedding       shedding
 	resumeNs       int64 // the shard's own time during a look
 	resumeOffsetNs int64
-	copies         []Entry      // copies with logs that a look has
-	listed         []allocation // the allocations looked at last
+	copies         []Entry      // copies with logs, made for a look
+	listed         []allocation // the result of allocationsIn
 	allocationName [markLen + rule.MaxIDLen]byte
 	fetched        uint64 // keeps prefetches from being optimized away
 }
 
-// counts are what a store counts.
+// counts are the counters of a store.
 type counts struct {
 	Entries                    [NumKinds]int64 // by kind
 	Blocked                    int64           // keys that have both a limiter and a block
 	Expired, Evicted, Forgiven int64
 }
 
-// Reset makes the store an empty one. onBlock is called when a block everywhere begins, or ends.
+// Reset makes the store empty. onBlock is called when a block everywhere begins or ends.
 func (s *Store) Reset(
 	m *Memory, trackChanges bool, hashKey func(key []byte) uint64, onBlock func(e Entry, there bool),
 ) {

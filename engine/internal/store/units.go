@@ -9,7 +9,7 @@ import (
 	"github.com/weir-project/weir/engine/internal/unitlog"
 )
 
-// UsedUnits is what counts against an entry's limit now, rounded up.
+// UsedUnits returns the units that count against an entry's limit now, rounded up.
 func (s *Store) UsedUnits(e Entry) int64 {
 	st, l := e.State(), s.Limits.At(e.Limit())
 	switch e.Kind() {
@@ -34,8 +34,8 @@ func (s *Store) UsedUnits(e Entry) int64 {
 	return 0
 }
 
-// Refundable is how many units were taken and may be given back: what is used, but
-// a sliding window counter gives back from its counts, not from what they weigh now.
+// Refundable returns how many units were taken and may be given back: the units in use. A sliding window
+// counter gives back from its counts, not from their current weight.
 func (s *Store) Refundable(e Entry) int64 {
 	if e.Kind() != uint8(rule.SlidingCounter) {
 		return s.UsedUnits(e)
@@ -44,7 +44,7 @@ func (s *Store) Refundable(e Entry) int64 {
 	return w.Prev + w.Cur
 }
 
-// GiveBack takes units, no more than are refundable, out of a state.
+// GiveBack removes units from a state, at most as many as are refundable.
 func (s *Store) GiveBack(e Entry, l *rule.Limit, units int64) {
 	st := e.State()
 	switch l.Algorithm {
@@ -69,7 +69,7 @@ func (s *Store) GiveBack(e Entry, l *rule.Limit, units int64) {
 	}
 }
 
-// SlotBytes is what the slots of an entry and of its chain take.
+// SlotBytes returns the size of the slots of an entry and of its chain.
 func (s *Store) SlotBytes(r arena.Ref, e Entry) int64 {
 	n := s.Slab.Len(r)
 	if st := logState(e); st != nil {
@@ -89,14 +89,13 @@ func (s *Store) SlotBytes(r arena.Ref, e Entry) int64 {
 // Each algorithm gives back what was held so that in the end the limiter is as if what was
 // used had been taken when it was held, or is fuller than that, never emptier.
 
-// markOf says where in a limiter units just taken are.
+// markOf returns the position of units just taken in a limiter.
 //
-//   - A bucket is a queue: what refills or leaks pays for units in the order in which
-//     they were taken. The mark is when the last of them will be paid for, in the measure
-//     of the state.
-//   - A sliding window counter counts them in the window that begins at the mark.
-//   - A log has them at the time that is the mark.
-//   - A fixed window needs none: when it is over the limiter is idle.
+//   - A bucket is a queue: refilling or leaking pays for units in the order in which they were taken. The mark
+//     is when the last of them will be paid for, in the unit of the state.
+//   - A sliding window counter counts the units in the window that begins at the mark.
+//   - A log has the units at the time of the mark.
+//   - A fixed window needs no mark: when it is over the limiter is idle.
 func (s *Store) markOf(e Entry) arith.Uint128 {
 	switch e.Kind() {
 	case uint8(rule.TokenBucket), uint8(rule.LeakyBucket):
@@ -109,8 +108,8 @@ func (s *Store) markOf(e Entry) arith.Uint128 {
 	return arith.Uint128{}
 }
 
-// releaseAllocation gives units of an allocation back at a time, as far as they have not been paid
-// for or left the window. The marks of other allocations move with what they mark.
+// releaseAllocation gives units of an allocation back at a time, unless they were paid for or have left the
+// window. It moves the marks of other allocations accordingly.
 func (s *Store) releaseAllocation(e Entry, x *allocation, units, atNs int64, others []allocation) {
 	l, st := s.Limits.At(e.Limit()), e.State()
 	switch l.Algorithm {
@@ -127,7 +126,7 @@ func (s *Store) releaseAllocation(e Entry, x *allocation, units, atNs int64, oth
 		w.Used -= min(units, w.Used)
 		w.write(st)
 	case rule.SlidingCounter:
-		w := ReadSlidingCounter(st) // as it is: to roll it would tell when this is done
+		w := ReadSlidingCounter(st) // not rolled: the result must not depend on the time of this call
 		switch int64(x.mark.Lo) {
 		case w.StartNs:
 			w.Cur -= min(units, w.Cur)
@@ -142,8 +141,8 @@ func (s *Store) releaseAllocation(e Entry, x *allocation, units, atNs int64, oth
 	}
 }
 
-// MoveMarks moves the marks of the allocations of a bucket to which a client gives units back:
-// as if they had been the next to be paid for, so that no allocation is on units that are gone.
+// MoveMarks moves the marks of a bucket's allocations when a client gives units back. The units count as the
+// next to be paid for, so that no allocation refers to units that are gone.
 func (s *Store) MoveMarks(c *Cell, l *rule.Limit, units int64) {
 	k := s.OpenAllocations(c)
 	if k.Ref == 0 || l.Algorithm != rule.TokenBucket && l.Algorithm != rule.LeakyBucket {

@@ -7,17 +7,15 @@ import (
 	"github.com/weir-project/weir/engine/internal/arith"
 )
 
-// wheel orders the entries of a shard by the time they become idle: a
-// hierarchical timing wheel (Varghese and Lauck, 1987). An entry stands in the
-// slot of a time at or before the one it becomes idle at: using a limiter only
-// moves that time later, so an entry in use is not touched until its slot comes
-// up and it is put where it belongs by then.
+// wheel orders the entries of a shard by the time at which they become idle. It is a hierarchical timing wheel
+// (Varghese and Lauck, 1987). An entry is in a slot for its time or an earlier one. Using a limiter only moves
+// that time later, so an entry in use is not touched until its slot is due; then it moves to the slot of its
+// current time.
 //
-// Time is counted in ticks. An entry for tick t stands at the level of the
-// highest base-64 digit in which t differs from the wheel's own tick, in the slot
-// of that digit.
+// Time is counted in ticks. An entry for tick t is at the level of the highest base-64 digit in which t differs
+// from the wheel's own tick, in the slot of that digit.
 type wheel struct {
-	tick  int64 // nothing stands before it
+	tick  int64 // no entry is before it
 	dueNs int64 // no step has work before it
 	heads [wheelLevels][wheelSlots]arena.Ref
 	inUse [wheelLevels]uint64 // which heads are not zero
@@ -36,7 +34,7 @@ type wheelSlot struct{ level, slot int }
 
 var neverSlot = wheelSlot{level: wheelLevels}
 
-// slotFor returns where an entry that becomes idle at idleNs belongs.
+// slotFor returns the slot of an entry that becomes idle at idleNs.
 func (w *wheel) slotFor(idleNs int64) wheelSlot {
 	if idleNs == arith.Never {
 		return neverSlot
@@ -53,14 +51,14 @@ func (w *wheel) head(p wheelSlot) *arena.Ref {
 	return &w.heads[p.level][p.slot]
 }
 
-// startTick is the first tick of a slot that has not passed.
+// startTick returns the first tick of a slot that has not passed.
 func (w *wheel) startTick(p wheelSlot) int64 {
 	shift := p.level * digitBits
 	return w.tick>>shift>>digitBits<<digitBits<<shift | int64(p.slot)<<shift
 }
 
-// dueAt is when a slot has work: a slot of single ticks once it is over, so that
-// what stands in it is idle; a longer one as soon as it begins.
+// dueAt returns when a slot is due. A slot of a single tick is due once it is over, so that its entries are
+// idle. A longer slot is due as soon as it begins.
 func (w *wheel) dueAt(p wheelSlot) int64 {
 	start := w.startTick(p)
 	if p.level == 0 {
@@ -69,7 +67,7 @@ func (w *wheel) dueAt(p wheelSlot) int64 {
 	return start << tickBits
 }
 
-// link puts an unlinked entry where it belongs.
+// link inserts an unlinked entry into its slot.
 func (w *wheel) link(s *arena.Slab, r arena.Ref, idleNs int64) {
 	p := w.slotFor(idleNs)
 	head := w.head(p)
@@ -86,7 +84,7 @@ func (w *wheel) link(s *arena.Slab, r arena.Ref, idleNs int64) {
 	}
 }
 
-// unlink takes an entry out.
+// unlink removes an entry from its slot.
 func (w *wheel) unlink(s *arena.Slab, r arena.Ref) {
 	e := Entry(s.At(r))
 	next, prev := e.next(), e.prev()
@@ -104,8 +102,8 @@ func (w *wheel) unlink(s *arena.Slab, r arena.Ref) {
 	}
 }
 
-// headMark is set in the prev link of the first entry of a slot, beside the
-// number of the slot. A slab's refs stay below it.
+// headMark is set in the prev link of the first entry of a slot, together with the number of the slot. The refs
+// of a slab stay below it.
 const headMark = 1 << 31
 
 func (p wheelSlot) mark() arena.Ref { return headMark | uint32(p.level*wheelSlots+p.slot) }
@@ -115,7 +113,7 @@ func slotMarked(mark arena.Ref) wheelSlot {
 	return wheelSlot{n / wheelSlots, n % wheelSlots}
 }
 
-// earliest returns the slot that is due first, and when.
+// earliest returns the slot that is due first, and its time.
 func (w *wheel) earliest() (p wheelSlot, dueNs int64) {
 	p, dueNs = neverSlot, arith.Never
 	for level := range wheelLevels {
@@ -138,8 +136,8 @@ func newWheel() wheel { return wheel{dueNs: arith.Never} }
 // Due reports whether a step may have work at a time.
 func (w *wheel) Due(nowNs int64) bool { return nowNs >= w.dueNs }
 
-// advance goes on to the first slot that is due at a time and returns its first entry;
-// false when none is.
+// advance moves on to the first slot that is due at a time and returns its first entry, or false if no slot is
+// due.
 func (w *wheel) advance(nowNs int64) (first arena.Ref, ok bool) {
 	p, dueNs := w.earliest()
 	if dueNs > nowNs {
@@ -150,10 +148,10 @@ func (w *wheel) advance(nowNs int64) (first arena.Ref, ok bool) {
 	return *w.head(p), true
 }
 
-// atTick is the first of the entries that become idle within the tick of a time.
+// atTick returns the first of the entries that become idle within the tick of a time.
 func (w *wheel) atTick(nowNs int64) arena.Ref { return w.heads[0][nowNs>>tickBits%wheelSlots] }
 
-// moved makes the neighbours of an entry that was moved mean its new slot.
+// moved updates the links of an entry's neighbours to its new slot.
 func (w *wheel) moved(s *arena.Slab, to arena.Ref) {
 	e := Entry(s.At(to))
 	if next := e.next(); next != 0 {

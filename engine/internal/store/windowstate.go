@@ -2,10 +2,10 @@ package store
 
 import "github.com/weir-project/weir/engine/internal/arith"
 
-// A fixed window keeps where it ends and what was used: endNs(8) used(8).
+// FixedWindow is the state of a fixed window, the end and the units used: endNs(8) used(8).
 type FixedWindow struct{ EndNs, Used int64 }
 
-// ReadFixed reads the state of a fixed window.
+// ReadFixed decodes the state of a fixed window.
 func ReadFixed(b []byte) FixedWindow {
 	return FixedWindow{int64(le.Uint64(b)), int64(le.Uint64(b[8:]))}
 }
@@ -15,7 +15,7 @@ func (w FixedWindow) write(b []byte) {
 	le.PutUint64(b[8:], uint64(w.Used))
 }
 
-// idleAtNs is the window's end; an unused window is idle.
+// idleAtNs returns the end of the window. An unused window is idle.
 func (w FixedWindow) idleAtNs() int64 {
 	if w.Used == 0 {
 		return 0
@@ -23,11 +23,11 @@ func (w FixedWindow) idleAtNs() int64 {
 	return w.EndNs
 }
 
-// The sliding window counter keeps the window it counts in and the one before:
+// SlidingCounter is the state of a sliding window counter, with the current window and the window before it:
 // startNs(8) prev(8) cur(8).
 type SlidingCounter struct{ StartNs, Prev, Cur int64 }
 
-// ReadSlidingCounter reads the state of a sliding window counter.
+// ReadSlidingCounter decodes the state of a sliding window counter.
 func ReadSlidingCounter(b []byte) SlidingCounter {
 	return SlidingCounter{int64(le.Uint64(b)), int64(le.Uint64(b[8:])), int64(le.Uint64(b[16:]))}
 }
@@ -38,8 +38,7 @@ func (w SlidingCounter) write(b []byte) {
 	le.PutUint64(b[16:], uint64(w.Cur))
 }
 
-// Roll moves on to the window around now. The state is not idle, so that is this
-// window or the next.
+// Roll returns the state in the window around now. The state is not idle, so this is its window or the next.
 func (w SlidingCounter) Roll(nowNs, windowNs int64) SlidingCounter {
 	if nowNs-w.StartNs < windowNs {
 		return w
@@ -47,7 +46,7 @@ func (w SlidingCounter) Roll(nowNs, windowNs int64) SlidingCounter {
 	return SlidingCounter{w.StartNs + windowNs, w.Cur, 0}
 }
 
-// IdleAtNs is when nothing of the counts weighs any more.
+// IdleAtNs returns when the counts have no weight any more.
 func (w SlidingCounter) IdleAtNs(windowNs int64) int64 {
 	switch {
 	case w.Cur > 0:
@@ -58,12 +57,12 @@ func (w SlidingCounter) IdleAtNs(windowNs int64) int64 {
 	return 0
 }
 
-// weight is what the previous window still counts, times the window's length.
+// weight returns the weight of the previous window, times the window's length.
 func (w SlidingCounter) weight(nowNs, windowNs int64) arith.Uint128 {
 	return arith.Mul(uint64(w.Prev), uint64(w.StartNs+windowNs-nowNs))
 }
 
-// Used is the estimate, rounded up: with whole units to give, that is exact.
+// Used returns the estimate, rounded up. Because units are whole, the decision is exact.
 func (w SlidingCounter) Used(nowNs, windowNs int64) int64 {
 	return w.Cur + w.weight(nowNs, windowNs).DivUp(uint64(windowNs))
 }
