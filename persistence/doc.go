@@ -1,6 +1,6 @@
-// Package persistence keeps a table of limiters across restarts. It loads the state from a data directory, flushes
-// changes about once per 600 ms and at shutdown, and owns the clock whose time must survive with the state. Node
-// combines the three: it is the limiter of a server that runs alone.
+// Package persistence keeps a table of limiters across restarts. It loads the state from a data directory, and flushes
+// changes about every 600 ms and at shutdown. It owns the clock, whose time must survive with the state. Node combines
+// the three: it is the limiter of a server that runs alone.
 //
 // # What it promises
 //

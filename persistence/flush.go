@@ -8,7 +8,7 @@ import (
 
 // Flush writes the changes since the last flush, and returns when they are on disk. It calls now after it took the
 // entries of a batch, so that no clock record is before an entry of its batch. Unless force is set, a flush without
-// changes writes nothing while the last record is recent, and a large flush pauses between its pieces (see spread).
+// changes writes nothing while the last record is recent. A large flush pauses between its pieces (see spread).
 func (s *Store) Flush(from Drainer, now func() Record, force bool) error {
 	s.last.Flush++
 	s.spread.begin()

@@ -14,8 +14,8 @@ const (
 	maxCommands  = 2_000_000 // of all tests of a file
 )
 
-// defaultStart is a Monday and the first second of a minute, hour, day, week, month and year in UTC, so that a window
-// of any length begins at it.
+// defaultStart is a Monday, and the first second of a minute, hour, day, week, month and year in UTC. A window of any
+// length therefore begins at it.
 var defaultStart = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // firstYear and lastYear bound the clock changes that a policy stores for its time zone.

@@ -49,8 +49,8 @@ type Commands interface {
 var ErrTwoPasswords = errors.New("the users file says who the user default is, and a password for it is given beside")
 
 // WithDefault adds the user default to the users of a file, which may be nil. The given password is its password.
-// Without a password, default needs no login if there is no file, and is off otherwise, because an operator who defines
-// users wants clients to name one.
+// Without a password and a file, default needs no login. Without a password but with a file, default is off, because an
+// operator who defines users wants clients to name one.
 func WithDefault(file *Users, password string) (*Users, error) {
 	users := &Users{ByName: make(map[string]*User)}
 	if file != nil {

@@ -16,8 +16,8 @@ const (
 	again                // a turn runs, and an event arrived since it began
 )
 
-// readsATurn is the number of reads after which a turn detaches from the poller, so that a client that sends without a
-// pause does not delay others.
+// readsATurn is the number of reads after which a turn detaches from the poller. A client that sends without a pause
+// therefore does not delay others.
 const readsATurn = 4
 
 // Conn is a connection of a Group. It is a net.Conn whose Read and Write block.

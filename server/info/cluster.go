@@ -12,7 +12,7 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// Mode is how the server runs, in the words of INFO and HELLO.
+// Mode returns how the server runs, in the words of INFO and HELLO.
 func Mode(s *service.Service) string {
 	if s.Replica != nil {
 		return "cluster"
@@ -20,7 +20,7 @@ func Mode(s *service.Service) string {
 	return "standalone"
 }
 
-// Role is the role of this node in the words of HELLO.
+// Role returns the role of this node in the words of HELLO.
 func Role(s *service.Service) string {
 	if s.Leads() {
 		return "master"
@@ -28,14 +28,13 @@ func Role(s *service.Service) string {
 	return "replica"
 }
 
-// NodeID is the id clients know a node by: they expect 40 hexadecimal digits. It
-// is a name, no secret.
+// NodeID returns the id by which clients know a node: they expect 40 hexadecimal digits. It is not secret.
 func NodeID(id string) string {
 	sum := sha1.Sum([]byte(id))
 	return hex.EncodeToString(sum[:])
 }
 
-// ClusterState is the answer to CLUSTER INFO.
+// ClusterState returns the reply to CLUSTER INFO.
 func ClusterState(replica limiter.Replica) string {
 	t, slots, up, size, known := &limiter.Topology{}, 0, true, 0, 1
 	if replica != nil {
@@ -60,8 +59,7 @@ func ClusterState(replica limiter.Replica) string {
 	return w.String()
 }
 
-// ClusterNodes is the answer to CLUSTER NODES: id address@bus flags primary ping pong epoch link
-// slots.
+// ClusterNodes returns the reply to CLUSTER NODES: id address@bus flags primary ping pong epoch link slots.
 func ClusterNodes(t *limiter.Topology) string {
 	var text strings.Builder
 	now := time.Now()
@@ -94,7 +92,7 @@ func nodeLine(t *limiter.Topology, m *limiter.Member, now time.Time) string {
 	return line + "\n"
 }
 
-// busPort is the port for the other nodes, in the place of Redis' cluster bus.
+// busPort returns the inter-node port, in place of Redis' cluster bus port.
 func busPort(m *limiter.Member) string {
 	if at := strings.LastIndexByte(m.RaftAddr, ':'); at >= 0 {
 		return m.RaftAddr[at+1:]
@@ -118,8 +116,8 @@ func nodeFlags(t *limiter.Topology, m *limiter.Member) string {
 	return flags
 }
 
-// Serving are the nodes whose addresses are known, the primary first; none while
-// its own is not.
+// Serving returns the nodes with a known address, the primary first. It returns none while the primary's address is
+// unknown.
 func Serving(t *limiter.Topology) (all []*limiter.Member) {
 	first := t.Primary()
 	if _, _, ok := first.HostPort(); !ok {
@@ -135,7 +133,7 @@ func Serving(t *limiter.Topology) (all []*limiter.Member) {
 	return all
 }
 
-// Replicas are the other nodes that are up and have an address for clients.
+// Replicas returns the other nodes that are up and have a client address.
 func Replicas(t *limiter.Topology) (all []*limiter.Member) {
 	for i := range t.Nodes {
 		m := &t.Nodes[i]

@@ -1,10 +1,8 @@
-// Package info writes what a server tells about itself in the forms of Redis: the sections of
-// INFO, and the cluster as cluster clients and programs written for replication read it. The
-// leader is the primary and owns every slot; every other node is its replica. While no
-// leader is known all are replicas, and their link is down.
+// Package info formats the state of a server as Redis does: the sections of INFO, and the cluster for cluster clients
+// and replication tools. The leader is the primary and owns every slot. Every other node is its replica. While no
+// leader is known, all nodes are replicas whose link is down.
 //
-// It promises that every field has the name and the format that Redis gives it, so that exporters
-// and clients need no change.
+// Every field has the name and the format that Redis gives it, so that exporters and clients need no change.
 //
-// It leaves to others: counting (package service), and the commands that ask (package commands).
+// Package service counts. Package commands implements the commands.
 package info

@@ -7,8 +7,7 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// RedisVersion is the version of Redis that the server reports. Clients choose by it what they
-// send.
+// RedisVersion is the version of Redis that the server reports. Clients select their commands by it.
 const RedisVersion = "7.4.0"
 
 // Server is what INFO reads. All but the service layer is what the caller knows at this moment.
@@ -56,7 +55,7 @@ func (s *Server) sections() []section {
 	return sections
 }
 
-// Text returns the sections with the given names, in any case; without names the standard ones.
+// Text returns the sections with the given names, ignoring case. Without names it returns the standard sections.
 func (s *Server) Text(names [][]byte) string {
 	wanted, all := map[string]bool{}, false
 	for _, n := range names {

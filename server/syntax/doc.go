@@ -1,4 +1,3 @@
-// Package syntax reads the syntax lines of the command table into arguments, as COMMAND DOCS and
-// generators of commands need them. It reads lines that the program itself contains and promises
-// nothing about others; it leaves to package commands what an argument means.
+// Package syntax parses the syntax lines of the command table into arguments, for COMMAND DOCS and for generators of
+// commands. It parses only lines that the program itself contains. Package commands defines the meaning of an argument.
 package syntax

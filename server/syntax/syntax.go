@@ -15,8 +15,8 @@ type Argument struct {
 	Inner    []Argument // of oneof and block
 }
 
-// Parse reads the syntax line of the command table, so that the arguments
-// are written down once: words, WORDS, [optional], a|b and [again ...].
+// Parse parses a syntax line of the command table: words, WORDS, [optional], a|b and [again ...]. The line is thus the
+// only definition of the arguments.
 func Parse(syntax string) []Argument {
 	spread := strings.NewReplacer("[", " [ ", "]", " ] ", "|", " | ").Replace(syntax)
 	p := parser{words: strings.Fields(spread)}
