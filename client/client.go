@@ -162,7 +162,7 @@ func (c *Client) probe(ctx context.Context) error {
 	defer cancel()
 	q := Request{Rule: probeRule, Key: probeKey, Peek: true}
 	err := c.rdb.Process(ctx, &once{redis.NewCmd(ctx, q.args()...)})
-	if outcomeOf(err) == refused && !c.lockedOut(err) { // weir answers, even if it refuses the probe
+	if outcomeOf(err) == refused && !c.options.lockedOut(err) { // weir answers, even if it refuses the probe
 		return nil
 	}
 	if cluster, ok := c.rdb.(*redis.ClusterClient); ok && err != nil {
@@ -174,3 +174,23 @@ func (c *Client) probe(ctx context.Context) error {
 
 // newID returns a unique token.
 func newID() string { return rand.Text() }
+
+// StandIn gives the fallback Local the rules that stand in for policies (see Policy), before a request names
+// these policies. Request.Also names policies without rules, so StandIn is the only way to give rules for them.
+// Policies without rules are fetched from weir.
+func (c *Client) StandIn(policies ...*Rule) {
+	if c.local == nil {
+		return
+	}
+	for _, r := range policies {
+		if r.err != nil || r.policy == "" {
+			continue
+		}
+		if len(r.local) == 0 {
+			c.policies.use(r.policy)
+			continue
+		}
+		c.policies.exempt(r.policy)
+		c.local.define(r)
+	}
+}

@@ -91,26 +91,6 @@ func (l *localLimiter) define(r *Rule) {
 	l.do(engine.Op{Code: engine.OpPolicy, Key: []byte(r.policy), Policy: change})
 }
 
-// StandIn gives the fallback Local the rules that stand in for policies (see Policy), before a request names
-// these policies. Request.Also names policies without rules, so StandIn is the only way to give rules for them.
-// Policies without rules are fetched from weir.
-func (c *Client) StandIn(policies ...*Rule) {
-	if c.local == nil {
-		return
-	}
-	for _, r := range policies {
-		if r.err != nil || r.policy == "" {
-			continue
-		}
-		if len(r.local) == 0 {
-			c.policies.use(r.policy)
-			continue
-		}
-		c.policies.exempt(r.policy)
-		c.local.define(r)
-	}
-}
-
 // refund gives back units of a rule that is not a policy.
 func (l *localLimiter) refund(q *Request, n int64) {
 	if q.Rule.policy == "" {

@@ -52,6 +52,6 @@ func (r *refusals) succeeded() {
 // lockedOut reports whether every command of this client gets this error, because the password is wrong or
 // missing. With FallBackOnErrors such an error counts as an outage, so that requests do not log in again and
 // again.
-func (c *Client) lockedOut(err error) bool {
-	return c.options.FallBackOnErrors && (redis.HasErrorPrefix(err, "WRONGPASS") || redis.HasErrorPrefix(err, "NOAUTH"))
+func (o *Options) lockedOut(err error) bool {
+	return o.FallBackOnErrors && (redis.HasErrorPrefix(err, "WRONGPASS") || redis.HasErrorPrefix(err, "NOAUTH"))
 }

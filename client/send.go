@@ -110,7 +110,7 @@ func (c *Client) do(ctx context.Context, safe bool, args ...any) (any, error) {
 // breaker.
 func (c *Client) judge(ctx context.Context, err error) error {
 	outcome := outcomeOf(err)
-	if c.lockedOut(err) {
+	if c.options.lockedOut(err) {
 		outcome = notApplied
 	}
 	switch outcome {
