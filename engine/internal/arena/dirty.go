@@ -20,8 +20,8 @@ func (p *page) isDirty(word uint16) bool {
 	return p.dirty[i/64]>>(i%64)&1 != 0
 }
 
-// setDirty notes that the entry in a slot changed. It reports whether the page had been
-// clean and must be listed.
+// setDirty sets the dirty bit of a slot. It reports whether the page was clean, so that the caller must list
+// it.
 func (p *page) setDirty(word uint16) (first bool) {
 	i := word / WordsPerDirtyBit
 	p.dirty[i/64] |= 1 << (i % 64)
@@ -30,7 +30,7 @@ func (p *page) setDirty(word uint16) (first bool) {
 	return first
 }
 
-// takeDirty clears a dirty bit and returns the word its slot begins with.
+// takeDirty clears a dirty bit and returns the first word of its slot.
 func (p *page) takeDirty() (word uint16, ok bool) {
 	for i, m := range p.dirty {
 		if m == 0 {
@@ -43,14 +43,14 @@ func (p *page) takeDirty() (word uint16, ok bool) {
 	return 0, false
 }
 
-// wordOf returns the word that the slot of the lowest bit in m begins with; m is dirty[i].
+// wordOf returns the first word of the slot of the lowest bit in m; m is dirty[i].
 func (p *page) wordOf(i int, m uint64) uint16 {
 	mark, slotWords := uint16(i*64+bits.TrailingZeros64(m)), slotLens[p.class]/8
 	return (mark*WordsPerDirtyBit + slotWords - 1) / slotWords * slotWords
 }
 
-// prefetchDirty reads of the next n changed slots what is to be encoded. Like Slab.Prefetch it
-// waits for nothing, so the processor loads them side by side.
+// prefetchDirty reads the parts of the next n changed slots that are encoded. Like Slab.Prefetch it waits for
+// no load, so the processor loads them side by side.
 func (p *page) prefetchDirty(n int) (sum uint64) {
 	for i, m := range p.dirty {
 		for ; m != 0 && n > 0; m &= m - 1 {
@@ -61,8 +61,8 @@ func (p *page) prefetchDirty(n int) (sum uint64) {
 	return sum
 }
 
-// MarkDirty notes that the entry in a slot changed. It returns the slot's page, and whether
-// that had been clean and must be listed.
+// MarkDirty sets the dirty bit of a slot. It returns the slot's page, and whether the page was clean, so that
+// the caller must list it.
 func (s *Slab) MarkDirty(r Ref) (page uint32, first bool) {
 	page = r >> wordBits
 	return page, s.pages[page].setDirty(uint16(r & (1<<wordBits - 1)))
@@ -73,8 +73,8 @@ func (s *Slab) IsDirty(r Ref) bool {
 	return s.pages[r>>wordBits].isDirty(uint16(r & (1<<wordBits - 1)))
 }
 
-// TakeDirty removes a dirty bit of a page and returns the slot that had it; 0 when none is
-// left. A page that was given back has none.
+// TakeDirty clears a dirty bit of a page and returns its slot, or 0 if the page has no dirty bit. A page that
+// was freed has none.
 func (s *Slab) TakeDirty(page uint32) Ref {
 	p := s.pages[page]
 	if p == nil {
@@ -93,7 +93,7 @@ func (s *Slab) HasDirty(page uint32) bool {
 	return p != nil && p.listedDirty
 }
 
-// PrefetchDirty reads of the next n changed entries of a page what is to be encoded.
+// PrefetchDirty reads the parts of the next n changed entries of a page that are encoded.
 func (s *Slab) PrefetchDirty(page uint32, n int) uint64 {
 	if p := s.pages[page]; p != nil {
 		return p.prefetchDirty(n)

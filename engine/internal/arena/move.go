@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// SurplusPages is how many pages the free slots of all classes make.
+// SurplusPages returns how many pages the free slots of all classes make.
 func (s *Slab) SurplusPages() (n int) {
 	for class := range s.count {
 		n += s.Surplus(uint8(class))
@@ -13,22 +13,22 @@ func (s *Slab) SurplusPages() (n int) {
 	return n
 }
 
-// Surplus is how many pages the free slots of a class make.
+// Surplus returns how many pages the free slots of a class make.
 func (s *Slab) Surplus(class uint8) int { return s.FreeSlots(class) / perPage(class) }
 
-// Lacks is how many more free slots of a class make so many pages.
+// Lacks returns how many more free slots of a class make the given number of pages.
 func (s *Slab) Lacks(class uint8, pages int) int {
 	return max(pages*perPage(class)-s.FreeSlots(class), 0)
 }
 
-// FreeSlots is how many slots of the pages of a class are free.
+// FreeSlots returns how many slots on the pages of a class are free.
 func (s *Slab) FreeSlots(class uint8) int { return s.count[class]*perPage(class) - s.live[class] }
 
-// perPage is how many slots of a class a page has.
+// perPage returns how many slots of a class a page has.
 func perPage(class uint8) int { return pageLen / int(slotLens[class]) }
 
-// Vacate takes the n emptiest pages of a class out of the list of pages with room, and adds
-// their numbers to a list.
+// Vacate selects the n emptiest pages of a class for emptying. It removes them from the list of pages with free
+// slots, and appends their numbers to list.
 func (s *Slab) Vacate(class uint8, n int, list []uint32) []uint32 {
 	from := len(list)
 	for id := s.partial[class]; id != 0; id = s.pages[id].next {
@@ -44,7 +44,7 @@ func (s *Slab) Vacate(class uint8, n int, list []uint32) []uint32 {
 	return list
 }
 
-// KeepPages gives pages that could not be emptied back to their class.
+// KeepPages returns pages that could not be emptied to their class.
 func (s *Slab) KeepPages(pages []uint32) {
 	for _, id := range pages {
 		if p := s.pages[id]; p != nil && p.leaves {
@@ -54,10 +54,10 @@ func (s *Slab) KeepPages(pages []uint32) {
 	}
 }
 
-// Leaving reports whether a slot is on a page to be emptied.
+// Leaving reports whether a slot is on a page that is being emptied.
 func (s *Slab) Leaving(r Ref) bool { return s.pages[r>>wordBits].leaves }
 
-// MoveSlot copies a slot to a free one of its class and returns that; 0 when there is none.
+// MoveSlot copies a slot to a free slot of its class and returns that slot, or 0 if there is none.
 func (s *Slab) MoveSlot(from Ref) (to Ref) {
 	n := s.Len(from)
 	if !s.HasFreeSlot(n) { // taken since the plan was made
@@ -68,8 +68,8 @@ func (s *Slab) MoveSlot(from Ref) (to Ref) {
 	return to
 }
 
-// MoveChain moves the blocks of a chain away from pages to be emptied, and returns its ends.
-// Blocks of all kinds begin with the reference to the next.
+// MoveChain moves the blocks of a chain off pages that are being emptied, and returns its ends. Blocks of all
+// kinds begin with the reference to the next block.
 func (s *Slab) MoveChain(first Ref) (head, tail Ref) {
 	head = first
 	for r := first; r != 0; {
@@ -88,10 +88,10 @@ func (s *Slab) MoveChain(first Ref) (head, tail Ref) {
 	return head, tail
 }
 
-// ClassAt is the class of a slot.
+// ClassAt returns the class of a slot.
 func (s *Slab) ClassAt(r Ref) uint8 { return s.pages[r>>wordBits].class }
 
-// ChainUses reports whether one of the first so many blocks of a chain has a class.
+// ChainUses reports whether one of the first most blocks of a chain has a class.
 func (s *Slab) ChainUses(r Ref, class uint8, most int) bool {
 	for i := 0; r != 0 && i < most; i++ {
 		if s.ClassAt(r) == class {

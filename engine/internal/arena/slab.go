@@ -1,7 +1,7 @@
 package arena
 
-// Ref names a slot of a slab: the page and the offset in it, in words of eight
-// bytes. Zero is no slot.
+// Ref is a reference to a slot of a slab: the page, and the offset in it in words of eight bytes. Zero means no
+// slot.
 type Ref = uint32
 
 const (
@@ -52,11 +52,11 @@ type Slab struct {
 	used    *Meter                // bytes of pages
 }
 
-// maxSpare bounds the empty pages a slab keeps for reuse before it gives them
-// back to the garbage collector.
+// maxSpare bounds the empty pages that a slab keeps for reuse. It releases further pages to the garbage
+// collector.
 const maxSpare = 2
 
-// NewSlab returns a slab without pages, whose bytes a meter counts.
+// NewSlab returns a slab without pages. used counts its bytes.
 func NewSlab(used *Meter) Slab { return Slab{pages: make([]*page, 1), used: used} }
 
 // ClassOf returns the smallest class that holds n bytes.
@@ -71,13 +71,13 @@ func ClassOf(n int) uint8 {
 	return class
 }
 
-// HasSlot reports whether a slot of n bytes is there without a new page.
+// HasSlot reports whether a slot of n bytes can be allocated without a new page.
 func (s *Slab) HasSlot(n int) bool { return s.HasFreeSlot(n) || len(s.spare) > 0 }
 
 // HasFreeSlot reports whether a slot of n bytes is free on a page of its class.
 func (s *Slab) HasFreeSlot(n int) bool { return s.partial[ClassOf(n)] != 0 }
 
-// Alloc returns a slot of at least n bytes, 1..maxRecord. Its content is undefined.
+// Alloc allocates a slot of at least n bytes, 1..MaxRecord. Its content is undefined.
 func (s *Slab) Alloc(n int) Ref {
 	class := ClassOf(n)
 	id := s.partial[class]
@@ -105,7 +105,7 @@ func (p *page) hasFresh() bool {
 	return int(p.fresh)*8+int(slotLens[p.class]) <= pageLen
 }
 
-// Free gives a slot back.
+// Free frees a slot.
 func (s *Slab) Free(r Ref) {
 	id, word := r>>wordBits, uint16(r&(1<<wordBits-1))
 	p := s.pages[id]
@@ -123,17 +123,17 @@ func (s *Slab) Free(r Ref) {
 	}
 }
 
-// At returns the bytes from the slot's first on. Where the slot ends is known from
-// what it holds, or from len; looking that up here would cost every access.
+// At returns the bytes from the slot's first byte on. The caller knows the end of the slot from its content, or
+// from Len. Looking it up here would slow down every access.
 func (s *Slab) At(r Ref) []byte {
 	return s.pages[r>>wordBits].data[int(r&(1<<wordBits-1))*8:]
 }
 
-// fetchedBytes reaches into the second cache line of an entry: where the state of most is.
+// fetchedBytes reaches into the second cache line of an entry, which has the state of most entries.
 const fetchedBytes = 36
 
-// Prefetch reads what a decision needs of a slot: its first bytes, its state and the dirty
-// bit, which is far away from them.
+// Prefetch reads the parts of a slot that a decision needs: its first bytes, its state, and its dirty bit,
+// which is elsewhere on the page.
 func (s *Slab) Prefetch(r Ref) uint64 {
 	p, word := s.pages[r>>wordBits], uint16(r&(1<<wordBits-1))
 	return p.prefetch(word) + p.dirty[word/WordsPerDirtyBit/64]
@@ -151,7 +151,7 @@ func (s *Slab) slot(r Ref) []byte { return s.At(r)[:s.Len(r)] }
 // Len returns the slot's size in bytes.
 func (s *Slab) Len(r Ref) int { return int(slotLens[s.pages[r>>wordBits].class]) }
 
-// newPage readies an empty page for class and lists it.
+// newPage prepares an empty page for a class and lists it.
 func (s *Slab) newPage(class uint8) uint32 {
 	id := s.emptyPage()
 	p := s.pages[id]
@@ -194,7 +194,7 @@ func (s *Slab) release(id uint32, p *page) {
 	}
 }
 
-// ReturnSpare gives an empty page back to the garbage collector; false when none is kept.
+// ReturnSpare releases an empty page to the garbage collector. It returns false if the slab keeps none.
 func (s *Slab) ReturnSpare() bool {
 	n := len(s.spare)
 	if n == 0 {
@@ -229,17 +229,17 @@ func (s *Slab) unlist(id uint32, p *page) {
 	p.next, p.prev, p.listed = 0, 0, false
 }
 
-// TakenBytes is what the slots in use take.
+// TakenBytes returns the size of the slots in use.
 func (s *Slab) TakenBytes() int64 { return s.taken }
 
-// PagesOf is how many pages a class has.
+// PagesOf returns the number of pages of a class.
 func (s *Slab) PagesOf(class uint8) int { return s.count[class] }
 
-// SparePages is how many empty pages are kept for reuse.
+// SparePages returns the number of empty pages that are kept for reuse.
 func (s *Slab) SparePages() int { return len(s.spare) }
 
-// PageCount is how many pages there are, page 0 included.
+// PageCount returns the number of pages, including page 0.
 func (s *Slab) PageCount() int { return len(s.pages) - len(s.vacant) }
 
-// Bytes is what the pages of a slab count for.
+// Bytes returns the bytes of all pages except page 0.
 func (s *Slab) Bytes() int64 { return int64(s.PageCount()-1) * PageBytes }

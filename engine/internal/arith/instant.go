@@ -1,6 +1,6 @@
 package arith
 
-// Never stands for an instant that does not come.
+// Never is the instant that never comes.
 const Never = int64(1<<63 - 1)
 
 // NsToMs rounds a span up to milliseconds; Never becomes -1.
@@ -19,7 +19,7 @@ func AddNs(at, span int64) int64 {
 	return at + span
 }
 
-// OneIf is 1 for true and 0 for false.
+// OneIf returns 1 for true and 0 for false.
 func OneIf(b bool) int64 {
 	if b {
 		return 1

@@ -48,8 +48,8 @@ const (
 	MaxOffsetSec = daySec * 3 / 2
 )
 
-// Window returns the ends of the calendar window around a wall clock time, and of
-// the one behind it. What it remembers cannot be told from the outside.
+// Window returns the ends of the calendar window around a wall clock time, and of the next window. Its cache
+// has no observable effect.
 func (z *Zone) Window(wallNs int64, mode rule.WindowMode) *Ends {
 	if w := z.recent[mode].Load(); w != nil && w.startNs <= wallNs && wallNs < w.ends.EndNs {
 		return &w.ends
@@ -59,8 +59,8 @@ func (z *Zone) Window(wallNs int64, mode rule.WindowMode) *Ends {
 	return &w.ends
 }
 
-// windowAt works a window out from calendar dates, never from a number of hours: a
-// day has 23 or 25 of them when clocks change.
+// windowAt computes a window from calendar dates, never from a number of hours: a day has 23 or 25 hours when
+// clocks change.
 func (z *Zone) windowAt(wallNs int64, mode rule.WindowMode) *zoneWindow {
 	wallSec := floorDiv(wallNs, 1e9)
 	first, step := windowDays(floorDiv(wallSec+z.offsetAt(wallSec), daySec), mode)
@@ -92,7 +92,7 @@ func windowDays(day int64, mode rule.WindowMode) (first int64, step func(first, 
 	return dayOf(year, 1), func(_, i int64) int64 { return dayOf(year+i, 1) }
 }
 
-// offsetAt is how far clocks are ahead of UTC at an instant.
+// offsetAt returns how far clocks are ahead of UTC at an instant.
 func (z *Zone) offsetAt(sec int64) int64 {
 	offset := int64(0)
 	for i, c := range z.Changes {
@@ -127,7 +127,7 @@ func (z *Zone) startOfDay(day int64) int64 {
 	panic("engine: the last offset of a zone ends")
 }
 
-// floorDiv is a/b rounded down; b is positive.
+// floorDiv returns a/b rounded down; b is positive.
 func floorDiv(a, b int64) int64 {
 	q := a / b
 	if a%b < 0 {

@@ -2,7 +2,7 @@ package codec
 
 import "encoding/binary"
 
-// Decoder reads a stored value; after the first fault it only returns zeros.
+// Decoder decodes a stored value. After the first fault it only returns zeros.
 type Decoder struct {
 	B   []byte
 	Bad bool
@@ -26,7 +26,7 @@ func (d *Decoder) Within(low, high int64) int64 {
 	return n
 }
 
-// Bytes reads n bytes, which belong to what is decoded.
+// Bytes reads n bytes. The result refers to the decoded value.
 func (d *Decoder) Bytes(n int64) []byte {
 	if n < 0 || n > int64(len(d.B)) {
 		d.Bad, d.B = true, nil

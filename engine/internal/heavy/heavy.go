@@ -13,7 +13,7 @@ import "math"
 // 51(5), 2005), which is right on average. What is passed over costs a step of a
 // random number generator and a comparison.
 
-// Verdict is what Top is asked about.
+// Verdict selects what Top counts: admitted or denied units.
 type Verdict uint8
 
 // The verdicts.
@@ -24,15 +24,15 @@ const (
 )
 
 const (
-	// topPeriodNs is after how long what was counted counts half: who looks wants to
-	// know whom to blame now, and compares with what a minute ago was.
+	// topPeriodNs is the half-life of counts. An operator wants to know the current heavy hitters, compared with a
+	// minute ago.
 	topPeriodNs = int64(60e9)
 	// topSample is how many units a sketch holds at least for each one that it lets a
 	// sample stand for. So chance adds to a count of c among all w of a shard an error
 	// with a standard deviation below sqrt(c*w)/64; until w exceeds 8192 it adds none.
 	topSample = 4096
-	// topMost bounds the units of a sketch, so that sums fit 64 bits. What is above is
-	// not counted; it takes hundreds of the largest costs in a minute.
+	// topMost bounds the units of a sketch, so that sums fit 64 bits. Units above it are not counted; reaching it
+	// takes hundreds of the largest costs in a minute.
 	topMost = math.MaxInt64 / 8
 )
 
@@ -47,13 +47,13 @@ type top struct {
 	of     [numVerdicts]sketch
 }
 
-// Hitter is a key with what was decided about it, in units: all of the last minute,
-// half of the minute before, a quarter of the one before that, and so on.
+// Hitter is a key with its decided units: all of the last minute, half of the minute before, a quarter of the
+// minute before that, and so on.
 type Hitter struct {
 	Key   []byte
 	Units int64
-	// Error is how many of the units may be other keys': at most a 32nd of what the
-	// key's shard has counted.
+	// Error is how many of the units may belong to other keys: at most a 32nd of the units that the key's shard
+	// has counted.
 	Error int64
 }
 
@@ -64,7 +64,7 @@ type Counter struct {
 	top    *top               // nil until there is one
 }
 
-// NewCounter returns a counter that has counted nothing.
+// NewCounter returns an empty counter.
 func NewCounter() Counter {
 	return Counter{chance: 1, fine: [numVerdicts]uint8{64, 64}}
 }
@@ -77,7 +77,7 @@ func (n *Counter) Weigh(nowNs int64, hash uint64, key []byte, units int64, v Ver
 	}
 }
 
-// sample writes units that it was decided to take into their sketch.
+// sample adds units that were selected for sampling to their sketch.
 func (n *Counter) sample(nowNs int64, hash uint64, key []byte, units int64, v Verdict) {
 	if n.top == nil {
 		n.top = &top{period: nowNs / topPeriodNs}
@@ -91,7 +91,7 @@ func (n *Counter) sample(nowNs int64, hash uint64, key []byte, units int64, v Ve
 	n.fine[v] = 64 - coarse
 }
 
-// fade lets what was counted count less with time.
+// fade halves the counts as time passes.
 func (n *Counter) fade(nowNs int64) {
 	period := nowNs / topPeriodNs
 	halvings := min(period-n.top.period, 63)
@@ -105,7 +105,7 @@ func (n *Counter) fade(nowNs int64) {
 	}
 }
 
-// AppendTo adds the keys that have units left at a time.
+// AppendTo appends the keys that have units left at a time.
 func (n *Counter) AppendTo(all []Hitter, nowNs int64, v Verdict) []Hitter {
 	if n.top == nil {
 		return all

@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// sketchSlots is how many keys a sketch holds. With 16 shards a table then knows some
-// 500 keys, and a key with a 500th of all units is among them; looking through the
-// slots of a shard costs a few cache lines.
+// sketchSlots is how many keys a sketch holds. With 16 shards a table has about 500 keys, and every key with a
+// 500th of all units is among them. Searching the slots of a shard reads a few cache lines.
 const sketchSlots = 32
 
 // sketch finds the heaviest keys of a stream in bounded memory: Space-Saving, of
@@ -27,7 +26,7 @@ type sketch struct {
 	keys   [sketchSlots][]byte
 }
 
-// add counts units for a key with this hash, and keeps a copy of the key if need be.
+// add counts units for a key with this hash. It copies the key if it keeps it.
 func (k *sketch) add(hash uint64, key []byte, units int64) {
 	k.total += units
 	i := slices.Index(k.hashes[:k.used], hash)
@@ -38,7 +37,7 @@ func (k *sketch) add(hash uint64, key []byte, units int64) {
 	k.units[i] += units
 }
 
-// claim finds a slot for another key.
+// claim returns a slot for a new key.
 func (k *sketch) claim() int {
 	if k.used < sketchSlots {
 		k.used++
@@ -54,7 +53,7 @@ func (k *sketch) claim() int {
 	return least
 }
 
-// halve lets everything count half, n times.
+// halve halves all counts, n times.
 func (k *sketch) halve(n int) {
 	k.total >>= n
 	for i := range k.used {
@@ -63,7 +62,7 @@ func (k *sketch) halve(n int) {
 	}
 }
 
-// appendTo adds the keys that have units left.
+// appendTo appends the keys that have units left.
 func (k *sketch) appendTo(all []Hitter) []Hitter {
 	for i := range k.used {
 		if k.units[i] > 0 {

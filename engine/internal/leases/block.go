@@ -30,7 +30,7 @@ func (b block) lease(i int) (l Lease, next int) {
 	}, next
 }
 
-// add puts in a lease for which there is room.
+// add appends a lease. The caller has checked that it fits.
 func (b block) add(x Lease) {
 	i := b.end()
 	le.PutUint64(b[i:], uint64(x.ExpiresNs))
@@ -39,7 +39,7 @@ func (b block) add(x Lease) {
 	b.setEnd(i + leaseHead + copy(b[i+leaseHead:], x.ID))
 }
 
-// remove takes out the lease at i and returns its units.
+// remove removes the lease at i and returns its units.
 func (b block) remove(i int) (units int64) {
 	x, next := b.lease(i)
 	units = x.Units

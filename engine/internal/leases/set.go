@@ -9,8 +9,8 @@ import (
 	"github.com/weir-project/weir/engine/internal/rule"
 )
 
-// Set holds the leases of one key in a chain of blocks, in no order. As stored
-// in an entry's state it is head(4) count(4) units(8) soonest(8).
+// Set holds the leases of one key in a chain of blocks, in no order. Its stored form in an entry's state is
+// head(4) count(4) units(8) soonest(8).
 type Set struct {
 	head      arena.Ref
 	Count     uint32
@@ -24,7 +24,7 @@ const (
 	minBlock = 64
 )
 
-// Read reads the set that Write wrote into a state.
+// Read decodes the set that Write stored in a state.
 func Read(b []byte) Set {
 	return Set{
 		head: le.Uint32(b), Count: le.Uint32(b[4:]),
@@ -40,13 +40,13 @@ func (l Set) Write(b []byte) {
 	le.PutUint64(b[16:], uint64(l.SoonestNs))
 }
 
-// Place is where a lease stands; the zero place is none.
+// Place is the position of a lease. The zero Place means none.
 type Place struct {
 	block, before arena.Ref // before: the block that links to this one, or 0
 	at            int
 }
 
-// All iterates over the leases and where they stand.
+// All iterates over the leases and their positions.
 func (l *Set) All(s *arena.Slab) func(yield func(Place, Lease) bool) {
 	return func(yield func(Place, Lease) bool) {
 		before := arena.Ref(0)
@@ -74,7 +74,7 @@ func (l *Set) Find(s *arena.Slab, id []byte) (found Lease, at Place, ok bool) {
 	return Lease{}, Place{}, false
 }
 
-// Add puts in a lease whose id is not there.
+// Add adds a lease whose id is not in the set.
 func (l *Set) Add(s *arena.Slab, x Lease) {
 	if size := l.Growth(s, x.ID); size > 0 {
 		l.grow(s, size)
@@ -88,8 +88,7 @@ func (l *Set) Add(s *arena.Slab, x Lease) {
 	l.SoonestNs = min(l.SoonestNs, x.ExpiresNs)
 }
 
-// Growth is the size of the block that a lease with this id needs; 0 when the first
-// block has room for it.
+// Growth returns the size of the block that a lease with this id needs, or 0 if it fits the first block.
 func (l *Set) Growth(s *arena.Slab, id []byte) int {
 	n := leaseHead + len(id)
 	if l.head == 0 {
@@ -117,7 +116,7 @@ func (l *Set) Renew(s *arena.Slab, at Place, expiresNs int64) {
 	l.SoonestNs = min(l.SoonestNs, expiresNs)
 }
 
-// Remove takes a lease out, and its block when that is empty.
+// Remove removes a lease, and its block if that becomes empty.
 func (l *Set) Remove(s *arena.Slab, at Place) {
 	b := block(s.At(at.block))
 	l.Count--
@@ -147,8 +146,7 @@ func (l *Set) Sweep(s *arena.Slab, nowNs int64) {
 	}
 }
 
-// Hide is sweep for a reader: the leases that have expired stay, but are not counted
-// or met any more.
+// Hide is Sweep for a reader: expired leases stay in their blocks, but are no longer counted or returned.
 func (l *Set) Hide(s *arena.Slab, nowNs int64) {
 	if l.Count == 0 || nowNs < l.SoonestNs {
 		return
@@ -188,8 +186,8 @@ func (l *Set) unlink(s *arena.Slab, r, before arena.Ref) {
 	s.Free(r)
 }
 
-// LastExpiryNs is when the set is empty if nobody releases, the lease at one place
-// left aside; arith.Never if a lease has no end, 0 if there is none.
+// LastExpiryNs returns when the set becomes empty without releases, ignoring the lease at one position. It is
+// arith.Never if a lease has no end, and 0 if there is no lease.
 func (l *Set) LastExpiryNs(s *arena.Slab, except Place) (last int64) {
 	for at, x := range l.All(s) {
 		if at != except {
@@ -209,7 +207,7 @@ func (l *Set) Clear(s *arena.Slab) {
 	*l = Set{}
 }
 
-// Bytes is the room the blocks take.
+// Bytes returns the size of the blocks.
 func (l *Set) Bytes(s *arena.Slab) (n int) {
 	for r := l.head; r != 0; r = block(s.At(r)).next() {
 		n += s.Len(r)
@@ -217,17 +215,17 @@ func (l *Set) Bytes(s *arena.Slab) (n int) {
 	return n
 }
 
-// First is the first block; 0 of an empty set.
+// First returns the first block, or 0 for an empty set.
 func (l *Set) First() arena.Ref { return l.head }
 
-// MoveBlocks moves the blocks away from pages to be emptied.
+// MoveBlocks moves the blocks off pages that are being emptied.
 func (l *Set) MoveBlocks(s *arena.Slab) {
 	if l.head != 0 {
 		l.head, _ = s.MoveChain(l.head)
 	}
 }
 
-// IDAt is the id of the lease at a place, which may be overwritten.
+// IDAt returns the id of the lease at a position. The caller may overwrite it.
 func (l *Set) IDAt(s *arena.Slab, at Place) []byte {
 	x, _ := block(s.At(at.block)).lease(at.at)
 	return x.ID
@@ -245,7 +243,7 @@ func (l *Set) AppendStored(b []byte, s *arena.Slab) []byte {
 	return b
 }
 
-// Load adds what is stored, with ids of so many bytes.
+// Load adds the leases of a stored set, with ids of shortest to longest bytes.
 func (l *Set) Load(s *arena.Slab, d *codec.Decoder, shortest, longest int64) {
 	for count := d.Within(0, rule.MaxHolders); int64(l.Count) < count && !d.Bad; {
 		x := Lease{ExpiresNs: d.Within(1, arith.Never), Units: d.Within(1, rule.MaxUnits)}

@@ -5,8 +5,8 @@ import (
 	"github.com/weir-project/weir/engine/internal/arith"
 )
 
-// FreeAtNs is when enough leases will have expired to give back units, of which they
-// hold at least as many; arith.Never if that takes one without an end.
+// FreeAtNs returns when enough leases will have expired to free units; the leases hold at least as many. It is
+// arith.Never if that needs a lease without end.
 func (l *Set) FreeAtNs(s *arena.Slab, units int64) int64 {
 	first, freed := arith.Never, int64(0)
 	for _, x := range l.All(s) {
@@ -23,10 +23,10 @@ func (l *Set) FreeAtNs(s *arena.Slab, units int64) int64 {
 	return l.freeAtLater(s, units)
 }
 
-// leaseEnd is when a lease gives its units back.
+// leaseEnd is the expiry and the units of a lease.
 type leaseEnd struct{ atNs, units int64 } // atNs may be arith.Never
 
-// freeAtLater is freeAtNs for units that need leases of several expiries.
+// freeAtLater is FreeAtNs for units that need leases of several expiries.
 func (l *Set) freeAtLater(s *arena.Slab, units int64) int64 {
 	ends := make([]leaseEnd, 0, l.Count)
 	for _, x := range l.All(s) {
@@ -35,10 +35,9 @@ func (l *Set) freeAtLater(s *arena.Slab, units int64) int64 {
 	return selectEnd(ends, units)
 }
 
-// selectEnd returns the first instant at which ends give back units, which all of
-// them together do. It halves the span of time rather than the list, so that no
-// choice of expiries makes it take more than 63 rounds; most take a few, over ever
-// fewer ends. It reorders ends.
+// selectEnd returns the first instant at which ends free units; all of them together do. It halves the span of
+// time and not the list, so that it takes at most 63 rounds for any expiries. Usually it takes a few rounds
+// over ever fewer ends. It reorders ends.
 func selectEnd(ends []leaseEnd, units int64) int64 {
 	for {
 		firstNs, lastNs := spanOf(ends)
@@ -62,8 +61,7 @@ func spanOf(ends []leaseEnd) (firstNs, lastNs int64) {
 	return firstNs, lastNs
 }
 
-// splitEnds puts what ends until a time in front and returns how many those are and
-// the units they free.
+// splitEnds moves the ends until a time to the front. It returns how many these are, and the units they free.
 func splitEnds(ends []leaseEnd, untilNs int64) (early int, freed int64) {
 	for i, e := range ends {
 		if e.atNs <= untilNs {

@@ -35,7 +35,7 @@ func (a Algorithm) String() string {
 // in lowest terms. Units is in 1..MaxUnits, PerNs in 1..MaxWindowNs.
 type Rate struct{ Units, PerNs int64 }
 
-// WindowMode says where the windows of FixedWindow begin and end.
+// WindowMode selects where the windows of FixedWindow begin and end.
 type WindowMode uint8
 
 // The window modes.
@@ -64,7 +64,7 @@ type Limit struct {
 	Steps    Steps // Strike
 }
 
-// StrikeMode says what a limit of Strike counts; its bits go together.
+// StrikeMode is a set of bits that select what a limit of Strike counts.
 type StrikeMode uint8
 
 // The bits of a StrikeMode.
@@ -74,8 +74,8 @@ const (
 	// a threshold: the penalty holds for all behind it. So no more attempts run than the last
 	// threshold says, however many begin at once.
 	Attempts StrikeMode = 1 << iota
-	// Extend: a take during a penalty is denied and counts all the same, and begins the
-	// penalty of the highest step reached anew.
+	// Extend makes a take during a penalty count although it is denied. It restarts the penalty of the highest
+	// step reached.
 	Extend
 	numStrikeModes = iota
 
@@ -87,8 +87,7 @@ func (m StrikeMode) ValidFor(a Algorithm) bool {
 	return m == 0 || a == Strike && m>>numStrikeModes == 0
 }
 
-// Is reports whether two limits are the same, as == does, without a call for those that
-// have no steps.
+// Is reports whether two limits are equal. It is faster than == for limits without steps.
 func (l *Limit) Is(other *Limit) bool {
 	return l.Max == other.Max && l.Rate == other.Rate && l.WindowNs == other.WindowNs &&
 		l.Algorithm == other.Algorithm && l.Mode == other.Mode && l.Strikes == other.Strikes && l.Steps == other.Steps

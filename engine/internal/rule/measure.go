@@ -5,11 +5,10 @@ import "github.com/weir-project/weir/engine/internal/arith"
 // A bucket is measured by its deficit, in units of 1/Rate.PerNs: a nanosecond drains
 // exactly Rate.Units of these, so that neither a cost nor time ever has to be divided.
 
-// Grains is a number of units in the measure of a deficit.
+// Grains returns a number of units in the unit of a deficit.
 func (r Rate) Grains(units int64) arith.Uint128 { return arith.Mul(uint64(units), uint64(r.PerNs)) }
 
-// MostMissing is the largest deficit under a limit. A bucket may be in debt by MaxUnits, and
-// a backlog have been made under another limit.
+// Most returns how many units the state of a counting algorithm can hold.
 func (l *Limit) MostMissing() arith.Uint128 {
 	if l.Algorithm == LeakyBucket {
 		return l.Rate.Grains(2*MaxUnits + 1)
@@ -36,7 +35,7 @@ func (l *Limit) translate(deficit arith.Uint128, old *Limit) arith.Uint128 {
 	return burst.SubFloor(regrain(oldBurst.Sub(deficit), old.Rate, l.Rate, false))
 }
 
-// regrain turns a quantity in 1/from.PerNs units into 1/to.PerNs units.
+// regrain converts a quantity from 1/from.PerNs units to 1/to.PerNs units.
 func regrain(q arith.Uint128, from, to Rate, up bool) arith.Uint128 {
 	if from.PerNs == to.PerNs {
 		return q

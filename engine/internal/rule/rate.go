@@ -7,8 +7,8 @@ import (
 	"github.com/weir-project/weir/engine/internal/arith"
 )
 
-// What the parsers of this file refuse. The texts say what is accepted; the
-// caller names the argument and quotes what it got.
+// The errors of the parsers of this file. The texts name the accepted values. The caller names the argument and
+// quotes its value.
 var (
 	ErrRate     = errors.New("must be like 10, 5/m or 1/6s")
 	ErrRateFast = errors.New("must be at most 9007199254740992 units a nanosecond")
@@ -57,7 +57,7 @@ func MakeRate(units int64, perNs arith.Uint128) (Rate, error) {
 	return r, nil
 }
 
-// String writes the rate as ParseRate reads it, per second where that is whole.
+// String formats the rate as ParseRate reads it, per second if that is a whole number.
 func (r Rate) String() string {
 	if perSec := arith.Mul(uint64(r.Units), 1e9); r.PerNs > 0 && perSec.Mod(uint64(r.PerNs)) == 0 {
 		if n, big := perSec.Div(uint64(r.PerNs)); !big && n <= MaxUnits {
@@ -67,7 +67,7 @@ func (r Rate) String() string {
 	return strconv.FormatInt(r.Units, 10) + "/" + FormatDuration(r.PerNs)
 }
 
-// parsePer reads what follows the slash of a rate: a unit ("m"), or a duration.
+// parsePer parses the part after the slash of a rate: a unit ("m"), or a duration.
 func parsePer(b []byte) (int64, error) {
 	if len(b) == 0 {
 		return 0, ErrRate
@@ -111,7 +111,7 @@ var durationUnits = [...]struct {
 	{"ms", 1e6}, {"us", 1e3}, {"ns", 1},
 }
 
-// unitNs returns the unit b is, and its length; 0 when b is none.
+// unitNs returns the nanoseconds of the time unit b and the length of its name, or 0 if b is not a unit.
 func unitNs(b []byte) (ns int64, length int) {
 	for _, u := range durationUnits {
 		if string(b) == u.name {

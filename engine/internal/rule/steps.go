@@ -2,8 +2,9 @@ package rule
 
 import "encoding/binary"
 
-// Steps is a strike limit's list of (threshold, penalty) pairs in a comparable
-// form; MakeSteps builds it.
+// Step is one threshold of a strike limit. When the strikes in the window reach Threshold, the key is blocked
+// for PenaltyNs. A Delay blocks no key: strikes from the threshold on, up to the threshold of the next Delay,
+// are admitted with a delay of PenaltyNs.
 type Steps string
 
 // Step is one rung of a strike limit. When the strikes in the window reach Threshold, the key
@@ -15,8 +16,7 @@ type Step struct {
 	Delay     bool
 }
 
-// delayBit of a packed penalty says that it is a delay. Versions that do not know it find a
-// penalty below zero, which they refuse.
+// delayBit marks a packed penalty as a delay. Older versions read it as a negative penalty, which they refuse.
 const delayBit = 1 << 63
 
 // MakeSteps packs steps, which must be 1..MaxSteps in number and strictly
@@ -57,7 +57,7 @@ func (s Steps) Delays() bool {
 	return false
 }
 
-// Valid reports whether steps are as MakeSteps wants them.
+// Valid reports whether steps fulfil the requirements of MakeSteps.
 func (s Steps) Valid() bool {
 	last := int64(0)
 	for i := range s.Len() {

@@ -6,9 +6,9 @@ import (
 	"github.com/weir-project/weir/engine/internal/arena"
 )
 
-// ID names a script of a published limiter library that OpScript carries out
-// natively: what the script would have done to the keys of a Redis whose clock is
-// limiter time. It stands in the log of a cluster, so that numbers are never reused.
+// ID is the number of a script of a published limiter library that OpScript carries out natively. Its effect is
+// that of the script on the keys of a Redis whose clock is limiter time. Log entries of a cluster contain the
+// number, so numbers are never reused.
 type ID uint8
 
 // The scripts. What each does stands in the file named after its dialect.
@@ -42,11 +42,11 @@ const (
 	RedisGCRA   // now ms, burst, rate, period ms, cost
 )
 
-// NumIDs is above all numbers that were given out. Strings have 27 to 36 (text.go), hashes
-// 37 to 44 (hash.go), the sliding log 45 to 48 (slidingset.go).
+// NumIDs is above all assigned numbers. Strings have 27 to 36 (text.go), hashes 37 to 44 (hash.go), the sliding
+// log 45 to 48 (slidingset.go).
 const NumIDs ID = 49
 
-// MaxArgs is the most numbers any script takes.
+// MaxArgs is the largest number of numeric arguments of a script.
 const MaxArgs = 6
 
 // Call is the argument of OpScript. Numbers are doubles, as in the Lua of Redis.
@@ -56,8 +56,7 @@ type Call struct {
 	Values [2][]byte        // as many as ID.TextsOf says, of up to MaxValueBytes; not kept
 }
 
-// Sound reports whether the script is one that this engine knows, with numbers and byte
-// strings it can be given.
+// Sound reports whether the engine knows the script, and whether its numbers and byte strings are valid.
 func (s *Call) Sound() bool {
 	if len(s.Values[0]) > MaxValueBytes || len(s.Values[1]) > MaxValueBytes {
 		return false
@@ -149,7 +148,7 @@ type Run struct {
 // keptBytes is the longest copy of a value whose memory is kept for the next run.
 const keptBytes = 16 << 10
 
-// Effect is what a run leaves behind.
+// Effect is the effect of a run on its key.
 type Effect uint8
 
 const (
@@ -158,7 +157,7 @@ const (
 	Deleted
 )
 
-// Refusal says why a script was not carried out.
+// Refusal is the reason why a script was not carried out.
 type Refusal uint8
 
 // The refusals.
@@ -171,13 +170,13 @@ const (
 	ValueTooLong         // the value would be longer than it may be
 )
 
-// NewRun readies a run of a script at a time. buffer is memory for a copy of the value.
+// NewRun prepares a run of a script at a time. buffer is memory for a copy of the value.
 func NewRun(nowNs int64, of *Call, s *arena.Slab, buffer []byte) Run {
 	return Run{nowNs: nowNs, arg: &of.Args, script: of, slab: s, kept: buffer}
 }
 
-// Open gives the run the key that is there: the state of what a script keeps under it, or nil
-// for a limiter of another kind. It returns why the script cannot be run on it.
+// Open gives the run the state of its key, or nil for a limiter of another kind. It returns why the script
+// cannot run on it.
 func (r *Run) Open(state []byte) Refusal {
 	shape := scripts[r.script.ID].shape
 	r.live = true
@@ -202,8 +201,7 @@ func (r *Run) Do() Refusal {
 	return r.finish()
 }
 
-// DoBlocked answers for the script on a key that is blocked for so many milliseconds more;
-// -1: without end.
+// DoBlocked answers for a script on a key that stays blocked for leftMs milliseconds, -1 for no end.
 func (r *Run) DoBlocked(leftMs int64) Refusal {
 	scripts[r.script.ID].blocked(r, leftMs)
 	return r.finish()
@@ -216,7 +214,7 @@ func (r *Run) finish() Refusal {
 	return r.status
 }
 
-// Buffer is the memory to be given to the next run.
+// Buffer returns the memory for the next run.
 func (r *Run) Buffer() []byte {
 	if cap(r.kept) > keptBytes {
 		return nil
@@ -224,8 +222,8 @@ func (r *Run) Buffer() []byte {
 	return r.kept
 }
 
-// Prepare takes the memory for what the run leaves behind, as far as room allows each part of
-// it. state is that of the entry there is, nil for none.
+// Prepare allocates the memory of the run's result, if room admits each part of it. state is the state of the
+// existing entry, or nil.
 func (r *Run) Prepare(state []byte, room func(n int) bool) (ok bool) {
 	if state != nil && isText(state) {
 		r.before = readText(state)
@@ -244,10 +242,10 @@ func (r *Run) Prepare(state []byte, room func(n int) bool) (ok bool) {
 	return room(r.logGrowth())
 }
 
-// Discard gives back what prepare has taken, when there is no room for the entry.
+// Discard frees the memory that Prepare allocated, if the entry itself cannot be stored.
 func (r *Run) Discard() { r.now.free(r.slab) }
 
-// Store makes a state what the run leaves behind.
+// Store writes the result of the run to a state.
 func (r *Run) Store(state []byte) {
 	if r.before.head != r.now.head {
 		r.before.free(r.slab)

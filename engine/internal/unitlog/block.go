@@ -53,8 +53,8 @@ func (b block) record(i int) (sinceNs, units int64, next int) {
 	return int64(v >> 1), int64(u), i + n
 }
 
-// uvarint is binary.Uvarint. Where a number has up to eight bytes it looks at them at once
-// instead of one by one, and most here have five.
+// uvarint is binary.Uvarint, but reads up to eight bytes at once instead of one by one. Most numbers here have
+// five.
 func uvarint(b []byte) (v uint64, n int) {
 	if len(b) < 8 {
 		return binary.Uvarint(b)
@@ -79,8 +79,7 @@ func putRecord(b []byte, sinceNs, units int64) int {
 	return n + binary.PutUvarint(b[n:], uint64(units))
 }
 
-// Record is a record read from a block: units admitted at a time, and where it
-// stands.
+// Record is a record of a block: the units admitted at a time, and its position.
 type Record struct {
 	AtNs, Units int64
 	begin, end  int

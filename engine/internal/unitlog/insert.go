@@ -7,8 +7,8 @@ import (
 	"github.com/weir-project/weir/engine/internal/arena"
 )
 
-// Insert adds one unit to a log whose records have one unit each, behind those of the same
-// time and before later ones.
+// Insert adds one unit to a log whose records have one unit each, after records of the same time and before
+// later ones.
 func (l *Log) Insert(s *arena.Slab, at int64) {
 	if l.head == 0 || at >= l.LastNs {
 		l.Append(s, at, 1)
@@ -26,7 +26,7 @@ func (l *Log) Insert(s *arena.Slab, at int64) {
 	b.fill(times)
 }
 
-// InsertGrowth is how much memory insert may take, at most, behind dropUntil.
+// InsertGrowth returns how much memory Insert may take at most, after DropUntil.
 func (l *Log) InsertGrowth(s *arena.Slab, untilNs, at int64) int {
 	switch {
 	case l.LastNs <= untilNs:
@@ -37,7 +37,7 @@ func (l *Log) InsertGrowth(s *arena.Slab, untilNs, at int64) int {
 	return l.Growth(s, at, 1)
 }
 
-// blockUntil is the last block that begins at or before a time, or the first block.
+// blockUntil returns the last block that begins at or before a time, or the first block.
 func (l *Log) blockUntil(s *arena.Slab, at int64) arena.Ref {
 	if block(s.At(l.tail)).firstNs() <= at { // clocks differ little, and it is most often this one
 		return l.tail
@@ -91,7 +91,7 @@ func (b block) fill(times []int64) {
 	b.setFirst(times[0])
 }
 
-// recordsLen is how many bytes fill writes.
+// recordsLen returns how many bytes fill writes.
 func recordsLen(times []int64) (n int) {
 	last := times[0]
 	for _, at := range times {

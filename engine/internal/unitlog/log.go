@@ -23,7 +23,7 @@ const (
 	maxBlock = 256 // small enough that half-used ends stay cheap
 )
 
-// Read reads the log that Write wrote into a state.
+// Read decodes the log that Write stored in a state.
 func Read(b []byte) Log {
 	kept := le.Uint32(b[12:])
 	return Log{
@@ -42,7 +42,7 @@ func (l *Log) Write(b []byte) {
 	le.PutUint64(b[16:], uint64(l.LastNs))
 }
 
-// Append adds units. A time before the newest record counts as that record's.
+// Append adds units. A time before the newest record is replaced by the time of that record.
 func (l *Log) Append(s *arena.Slab, atNs, units int64) {
 	atNs = max(atNs, l.LastNs)
 	var rec [maxRecordLen]byte
@@ -59,7 +59,7 @@ func (l *Log) Append(s *arena.Slab, atNs, units int64) {
 	l.LastNs = atNs
 }
 
-// next writes the record that append would add and returns its length.
+// next writes the record that Append would add and returns its length.
 func (l *Log) next(rec []byte, atNs, units int64) int {
 	if l.head == 0 {
 		return putRecord(rec, 0, units)
@@ -67,16 +67,14 @@ func (l *Log) next(rec []byte, atNs, units int64) int {
 	return putRecord(rec, max(atNs-l.LastNs, 0), units)
 }
 
-// Growth is the size of the block that appending would add; 0 when the last block
-// has room.
+// Growth returns the size of the block that Append would add, or 0 if the record fits the last block.
 func (l *Log) Growth(s *arena.Slab, atNs, units int64) int {
 	var rec [maxRecordLen]byte
 	return l.lacks(s, l.next(rec[:], atNs, units))
 }
 
-// lacks is the size of the block it takes to add a record of some length, 0 when
-// the last block has room: twice that of the last one, so that a short log stays
-// small and a long one has few links.
+// lacks returns the size of the block that a record of some length needs, or 0 if it fits the last block. The
+// size is twice that of the last block, so that a short log stays small and a long log has few links.
 func (l *Log) lacks(s *arena.Slab, recordLen int) int {
 	if l.tail == 0 {
 		return minBlock
@@ -106,8 +104,8 @@ func (l *Log) grow(s *arena.Slab, size int, firstNs int64) {
 	l.tail, l.keptEnd = r, 0
 }
 
-// DropUntil forgets the records at or before a time. Whole blocks go at once, but for the
-// first: most often something of it stays, and then the next need not come from memory.
+// DropUntil removes the records at or before a time. It frees whole blocks at once, except the first: usually a
+// part of it stays, and then the next block need not be read from memory.
 func (l *Log) DropUntil(s *arena.Slab, untilNs int64) {
 	if l.head == 0 {
 		return
@@ -142,8 +140,8 @@ func (l *Log) dropHead(s *arena.Slab, b block) {
 	s.Free(r)
 }
 
-// dropWithin forgets records of the first block, and the block when none is left; it
-// reports whether one is.
+// dropWithin removes records of the first block, and frees the block if none is left. It reports whether one
+// is.
 func (l *Log) dropWithin(s *arena.Slab, b block, untilNs int64) bool {
 	var gone int64
 	for r := range b.records() {
@@ -160,7 +158,7 @@ func (l *Log) dropWithin(s *arena.Slab, b block, untilNs int64) bool {
 	return false
 }
 
-// DropOldest forgets n units, fewer than there are; nothing when n is not positive.
+// DropOldest removes the oldest n units, fewer than the log has. It does nothing if n is not positive.
 func (l *Log) DropOldest(s *arena.Slab, n int64) {
 	for n > 0 {
 		b := block(s.At(l.head))
@@ -173,7 +171,7 @@ func (l *Log) DropOldest(s *arena.Slab, n int64) {
 	}
 }
 
-// dropRecord forgets up to n units of a block's first record; the block has more.
+// dropRecord removes up to n units of a block's first record. The block has more.
 func (l *Log) dropRecord(b block, n int64) (dropped int64) {
 	_, units, next := b.record(b.start())
 	if units <= n {
@@ -194,7 +192,7 @@ func (l *Log) dropRecord(b block, n int64) (dropped int64) {
 	return dropped
 }
 
-// lose notes that the oldest n units are gone.
+// lose records that the oldest n units are gone.
 func (l *Log) lose(n int64) { l.Units, l.kept = l.Units-n, max(l.kept-n, 0) }
 
 // UnitsUntil returns how many units were admitted at or before a time.
@@ -237,7 +235,7 @@ func (l *Log) TimeOf(s *arena.Slab, n int64) int64 {
 	return l.LastNs
 }
 
-// KeepFirst forgets all but the oldest n units.
+// KeepFirst removes all units except the oldest n.
 func (l *Log) KeepFirst(s *arena.Slab, n int64) {
 	if n <= 0 {
 		l.Clear(s)
@@ -277,7 +275,7 @@ func (l *Log) Clear(s *arena.Slab) {
 // All iterates over the records, oldest first.
 func (l *Log) All(s *arena.Slab) func(yield func(Record) bool) { return l.behind(s, 0) }
 
-// behind iterates over the records that are not of the oldest n units, oldest first.
+// behind iterates over the records after the oldest n units, oldest first.
 func (l *Log) behind(s *arena.Slab, n int64) func(yield func(Record) bool) {
 	return func(yield func(Record) bool) {
 		for r := l.head; r != 0; {
@@ -297,7 +295,7 @@ func (l *Log) behind(s *arena.Slab, n int64) func(yield func(Record) bool) {
 	}
 }
 
-// Newest returns the units of the newest record, 0 of an empty log.
+// Newest returns the units of the newest record, or 0 for an empty log.
 func (l *Log) Newest(s *arena.Slab) (units int64) {
 	if l.tail != 0 {
 		for r := range block(s.At(l.tail)).records() {
@@ -307,7 +305,7 @@ func (l *Log) Newest(s *arena.Slab) (units int64) {
 	return units
 }
 
-// Bytes is the room the blocks take.
+// Bytes returns the size of the blocks.
 func (l *Log) Bytes(s *arena.Slab) (n int) {
 	for r := l.head; r != 0; r = block(s.At(r)).next() {
 		n += s.Len(r)
@@ -315,17 +313,17 @@ func (l *Log) Bytes(s *arena.Slab) (n int) {
 	return n
 }
 
-// First is the first block; 0 of an empty log.
+// First returns the first block, or 0 for an empty log.
 func (l *Log) First() arena.Ref { return l.head }
 
-// MoveBlocks moves the blocks away from pages to be emptied.
+// MoveBlocks moves the blocks off pages that are being emptied.
 func (l *Log) MoveBlocks(s *arena.Slab) {
 	if l.head != 0 {
 		l.head, l.tail = s.MoveChain(l.head)
 	}
 }
 
-// Prefetch reads the ends of the log, where most of what an operation does to it is done.
+// Prefetch reads both ends of the log, which most operations access.
 func (l *Log) Prefetch(s *arena.Slab) uint64 {
 	if l.head == 0 {
 		return 0

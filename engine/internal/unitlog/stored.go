@@ -12,17 +12,17 @@ import (
 // A log that gains a few units between two drains and has many is stored in parts: only
 // the units it gained are handed out, unless it lost units otherwise than by time.
 
-// StoresMore reports whether what is stored next adds to what was stored before.
+// StoresMore reports whether the next stored value appends to the value before.
 func (l *Log) StoresMore() bool { return l.kept > 0 }
 
-// KeepAll notes that all units have been handed out.
+// KeepAll records that all units have been handed out.
 func (l *Log) KeepAll(s *arena.Slab) {
 	if l.kept = l.Units; l.tail != 0 {
 		l.keptEnd = block(s.At(l.tail)).end()
 	}
 }
 
-// ForgetKept makes all units ones that are to be handed out.
+// ForgetKept makes the next stored value contain all units.
 func (l *Log) ForgetKept() { l.kept, l.keptEnd = 0, 0 }
 
 // AppendStored appends the stored form of the units that have not been handed out.
@@ -65,7 +65,7 @@ func (l *Log) AppendTimes(b []byte, s *arena.Slab) []byte {
 	return b
 }
 
-// LoadTimes adds what appendTimes has stored: times up to most, at least one.
+// LoadTimes adds the times that AppendTimes stored: at least one time, each up to most.
 func (l *Log) LoadTimes(s *arena.Slab, d *codec.Decoder, most int64) {
 	at := int64(0)
 	for left := d.Within(0, rule.MaxLogUnits); left > 0 && !d.Bad; left-- {

@@ -2,7 +2,7 @@ package unitlog
 
 import "github.com/weir-project/weir/engine/internal/arena"
 
-// TakeOut forgets up to n units admitted at a time, wherever in the log they stand.
+// TakeOut removes up to n units admitted at a time, at any position of the log.
 func (l *Log) TakeOut(s *arena.Slab, atNs, n int64) {
 	before := arena.Ref(0)
 	for r := l.head; r != 0 && n > 0; {
@@ -48,7 +48,7 @@ func (l *Log) unlink(s *arena.Slab, r, before arena.Ref) {
 	}
 }
 
-// takeOut forgets up to n units admitted at a time and returns how many it did.
+// takeOut removes up to n units admitted at a time and returns how many it removed.
 func (b block) takeOut(atNs, n int64) (gone int64) {
 	for n > gone {
 		found, ok := b.recordAt(atNs)
