@@ -14,7 +14,7 @@ const (
 	// LoginPauseMax. A thousand passwords thus take more than an hour.
 	loginPauseMin = 100 * time.Millisecond
 	LoginPauseMax = 5 * time.Second
-	// forgetFailures is the time after which the next failure of a source counts as its first.
+	// forgetFailures is the time without a failure after which the failures of a source no longer count.
 	forgetFailures = 5 * time.Minute
 	// maxFailedSources bounds the number of recorded sources.
 	maxFailedSources = 4096
@@ -43,7 +43,7 @@ func (f *FailedLogins) Delay(from netip.Addr, now time.Time) (wait time.Duration
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	past := f.By[from]
-	if past == nil || past.Count < FreeFailures {
+	if past == nil || past.Count < FreeFailures || now.Sub(past.last) > forgetFailures {
 		return 0, true
 	}
 	wait = max(past.Next.Sub(now), 0)

@@ -46,6 +46,11 @@ func TestFailuresAreForgotten(t *testing.T) {
 	_, ok = f.Delay(guesser, now)
 	require.False(t, ok, "it would have to wait for longer than the longest pause")
 	now = now.Add(forgetFailures + time.Second)
+	for range 3 {
+		wait, ok = f.Delay(guesser, now)
+		require.True(t, ok)
+		require.Zero(t, wait, "a pool that connects hours later is not delayed")
+	}
 	f.Note(guesser, now)
 	wait, ok = f.Delay(guesser, now)
 	require.True(t, ok)

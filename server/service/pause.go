@@ -24,9 +24,9 @@ func newPauser(attention *atomic.Int32) *Pauser { return &Pauser{attention: atte
 
 // Begin starts a pause, or replaces the current one.
 func (p *Pauser) Begin(d time.Duration, writes bool) {
-	p.End()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.clear()
 	p.active, p.writes, p.until, p.over = true, writes, time.Now().Add(d), make(chan struct{})
 	p.attention.Add(1)
 }
