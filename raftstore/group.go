@@ -213,7 +213,7 @@ func (g *group) raftConfig() *raft.Config {
 	c.LocalID = raft.ServerID(g.Options.NodeID)
 	c.HeartbeatTimeout, c.ElectionTimeout = g.Options.Heartbeat, g.Options.Heartbeat
 	// A leader that withheld its heartbeats for a moment must not resign before its
-	// followers may elect another. No promise depends on the leader lease: see quorumCheck.
+	// followers may elect another. No promise depends on the leader lease: see quorum.Check.
 	c.LeaderLeaseTimeout = g.Options.Heartbeat
 	c.CommitTimeout = min(c.CommitTimeout, g.Options.Heartbeat/10)
 	c.MaxAppendEntries = maxAppendEntries

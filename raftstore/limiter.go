@@ -21,7 +21,7 @@ func (n *Node) DecideAtomic(ops []engine.Op, out []engine.Decision) error {
 	return n.group.pipeline.DecideAtomic(ops, out, false)
 }
 
-// Clear forgets everything, on all nodes.
+// Clear forgets all limiters, blocks and remembered IDs on all nodes. Policies stay.
 func (n *Node) Clear() error { return n.group.pipeline.Clear() }
 
 // ReadIndex returns nil when this node has applied everything that any node had acknowledged

@@ -2,9 +2,9 @@ package wire
 
 import "github.com/weir-project/weir/engine"
 
-// Sound reports whether the engine can compute with the operation: what the server
-// has checked before, as far as a foreign byte could make the engine fail. What is
-// not sound must not get into the log, where every node would stop at it.
+// Sound reports whether the engine can compute with the operation. It repeats the checks of the server, because a
+// damaged or foreign message could make the engine fail. An operation that is not sound must not enter the log:
+// every node would stop at it.
 func Sound(op *engine.Op) bool {
 	within := func(v, low, high int64) bool { return low <= v && v <= high }
 	longest := int64(engine.MaxKeyLen)

@@ -60,8 +60,8 @@ func runMulti(s *Session, _ [][]byte) {
 	s.OK()
 }
 
-// wasRefusedCaching: some clients do not look at the answer to CLIENT CACHING and
-// would keep what the transaction behind it reads, so its EXEC fails.
+// wasRefusedCaching reports whether the last command was CLIENT CACHING, which weir refuses. MULTI then marks the
+// transaction broken: some clients ignore the refusal, and would cache what the transaction reads.
 func wasRefusedCaching(s *Session) bool {
 	last := s.about.Last.Load()
 	return last != nil && last.Full == "client|caching"

@@ -12,9 +12,9 @@ import (
 // its own time zone database says, and at whatever time it decides. It does not
 // change once a policy has it.
 type Zone struct {
-	Name string // IANA name, 1..MaxZoneLen bytes
+	Name string // IANA name, 1..MaxNameLen bytes
 	// Changes are the offsets from UTC, ascending by time; before the first of them
-	// its offset holds already, and none means UTC. At most MaxZoneChanges.
+	// its offset holds already, and none means UTC. At most MaxChanges.
 	Changes []Change
 
 	recent [rule.Year + 1]atomic.Pointer[zoneWindow] // by mode: the window asked for last
@@ -26,7 +26,7 @@ type Change struct {
 	OffsetSec int64 // within a day and a half
 }
 
-// MaxNameLen and MaxZoneChanges bound a time zone: eighty years of two changes.
+// MaxNameLen and MaxChanges bound a time zone: eighty years of two changes.
 const (
 	MaxNameLen = 64
 	MaxChanges = 200

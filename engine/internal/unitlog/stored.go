@@ -25,7 +25,7 @@ func (l *Log) KeepAll(s *arena.Slab) {
 // ForgetKept makes the next stored value contain all units.
 func (l *Log) ForgetKept() { l.kept, l.keptEnd = 0, 0 }
 
-// AppendStored appends the stored form of the units that have not been handed out.
+// AppendStored appends the stored form of the units that no drain has stored yet.
 func (l *Log) AppendStored(b []byte, s *arena.Slab) []byte {
 	b = binary.AppendVarint(b, l.Units-l.kept)
 	if l.kept > 0 && l.keptEnd > 0 {

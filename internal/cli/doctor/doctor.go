@@ -49,8 +49,8 @@ type Verdict string
 
 const (
 	Fine  Verdict = "ok"
-	Doubt Verdict = "warn" // it works, and may stop to
-	Wrong Verdict = "fail" // it does not work, or not as the flags promise
+	Doubt Verdict = "warn" // works now, and may become a problem
+	Wrong Verdict = "fail" // does not work, or not as the flags promise
 )
 
 // Finding is what one look has found: one line.

@@ -64,7 +64,7 @@ func (f *Format) CheckReadable(ops []engine.Op) error {
 	return nil
 }
 
-// checkFormat refuses a newcomer that might stop at an entry.
+// CheckNewcomer refuses a new node that could not read an entry of the log.
 func (f *Format) CheckNewcomer(id string, reads byte) error {
 	f.Agree()
 	if agreed := byte(f.Agreed.Load()); max(reads, wire.Oldest) < agreed {

@@ -150,7 +150,7 @@ func (o *outcome) err() error {
 	return o.first
 }
 
-// Clear forgets everything, on all nodes.
+// Clear forgets all limiters, blocks and remembered IDs on all nodes. Policies stay.
 func (p *Pipeline) Clear() error {
 	b, err := p.Queue.Special(wire.Clear)
 	if err != nil {

@@ -144,7 +144,7 @@ func (p *Pipeline) AnswerDecide(body []byte) (byte, []byte) {
 	return calls.Answered, wire.AppendDecisions(make([]byte, 0, 16*len(out)), out, byte(p.Format.Agreed.Load()))
 }
 
-// ClearHere forgets everything if this node leads.
+// ClearHere clears all nodes as Clear does, if this node leads.
 func (p *Pipeline) ClearHere() error {
 	if p.Leadership.Current.Load() == nil {
 		return failure.ErrNotLeader

@@ -56,7 +56,7 @@ type Queue struct {
 	paused  bool // next waits
 	// valueBytes is how long a string in an answer may be.
 	valueBytes int
-	// inFlight are the batches under way, by nonce, and their riders.
+	// inFlight holds the proposed batches by nonce, and the batches that coalesced with them.
 	inFlight map[uint64]*Batch
 	sentAt   time.Time   // when the newest of them left
 	late     *time.Timer // goes off when it has been under way for too long

@@ -43,7 +43,7 @@ const (
 // everything that earlier leaders committed. So the read index covers every acknowledged
 // write, unless a later leader was elected before the call. A majority rules that out:
 // each of its nodes, asked after the call, was still in the leader's term, and a node
-// enters a later term before it votes in it (see quorumCheck). A follower then waits until
+// enters a later term before it votes in it (see quorum.Check). A follower then waits until
 // it has applied the read index. That entry is committed, so it stays valid whichever
 // node leads by then.
 //

@@ -94,7 +94,7 @@ func (rd *Reads) Answer(from peer.Identity, payload []byte) (byte, []byte) {
 }
 
 // vouchedBy reports whether the asking node and this one are a majority in r's term, as
-// they can be with up to three voters. The question then proves what quorumCheck would ask:
+// they can be with up to three voters. The question then proves what quorum.Check would ask:
 // the follower was still in this term after the reads arrived.
 func (rd *Reads) vouchedBy(id string, term uint64, r *leadership.Term) bool {
 	if term != r.Number {
