@@ -1,3 +1,3 @@
-// Package machine reads what the operating system tells: what machine this is, how long its disk
-// takes, and the CPU time, memory and disk writes of processes.
+// Package machine reads measurements of the operating system: the kind of machine, the time that its disk takes, and
+// the CPU time, memory and disk writes of processes.
 package machine

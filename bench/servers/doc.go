@@ -1,4 +1,3 @@
-// Package servers starts and stops what is measured: single processes, clusters of weir, a Redis
-// with replicas. It also asks servers for what RESP tells about them. What it starts it stops, by
-// process id.
+// Package servers starts and stops the servers that package bench measures: single processes, clusters of weir, and a
+// Redis with replicas. It also reads their state over RESP. It stops every process that it starts, by process id.
 package servers

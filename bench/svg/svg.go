@@ -1,5 +1,5 @@
-// Package svg draws charts for a page that is kept or sent, by hand: chart libraries either load
-// scripts from another host, which such a page must not, or know one colour scheme only.
+// Package svg draws charts for a page that is stored or sent. It uses no chart library: such libraries load scripts
+// from another host, which such a page must not do, or know only one colour scheme.
 package svg
 
 import (

@@ -1,5 +1,5 @@
-// Command weir-bench measures weir beside what people limit with today. Package bench does the
-// measuring; this program reads flags and writes reports.
+// Command weir-bench measures weir and the rate limiters that people use today. It reads flags and writes reports;
+// package bench measures.
 package main
 
 import (

@@ -1,11 +1,15 @@
-// Package connlimit bounds the connections of a port, so that no source of connections
-// keeps the others out.
+// Package connlimit bounds the connections of a port, so that no source of connections excludes the others.
 //
-// A Table knows of each connection whether it is unproven (no request, handshake or login
-// is complete yet), idle (it has proved itself and no request is in flight) or busy. When
-// the table is full, a new connection evicts the oldest unproven one of the source that
-// has most of them, else the longest idle one of the source that has most of those. Busy
-// connections are never evicted. A few slots are reserved: no source gets the last ones.
+// A [Table] knows the state of each connection:
+//
+//   - unproven: no request, handshake or login is complete yet
+//   - idle: the connection has proved itself, and no request is in flight
+//   - busy: a request is in flight
+//
+// When the table is full, a new connection evicts the oldest unproven connection of the source that has most of them.
+// If no source has several, and some source has several idle connections, or if none is unproven, it evicts the longest
+// idle connection of the source that has most of those. Busy connections are never evicted. A few slots are reserved,
+// so that a single source cannot take the last ones.
 package connlimit
 
 import (

@@ -1,10 +1,8 @@
-// Package faults holds what only tests switch on in a node: known mistakes, so that a check
-// that looks for a mistake is seen to find it, and failpoints, at which a test holds a node
-// between two steps.
+// Package faults holds behaviour of a node that only tests switch on. Known mistakes prove that a check finds the
+// mistake it looks for. Failpoints let a test hold a node between two steps.
 //
-// Mistakes are compiled in by the build tag weirfaults alone. Without the tag a Set is empty,
-// Has is the constant false, and the compiler drops the code of every mistake. A program that
-// is built for use cannot make one.
+// Mistakes are compiled in by the build tag weirfaults alone. Without the tag a Set is empty, Has is the constant
+// false, and the compiler drops the code of every mistake. A release build therefore contains no mistake.
 package faults
 
 // Fault is a known mistake.

@@ -1,5 +1,5 @@
-// Package guards counts how often each check of a node that stands against a rare race has
-// refused something. Package sim reads the counts and reports which guards a run has exercised.
+// Package guards counts how often each guard of a node against a rare race has refused something. Package sim reads the
+// counts and reports which guards a run has exercised.
 package guards
 
 import "sync/atomic"

@@ -1,4 +1,4 @@
-// Package nearest finds what a misspelled name was meant to be.
+// Package nearest finds the known name that is most similar to a misspelled one.
 package nearest
 
 import (

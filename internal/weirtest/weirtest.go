@@ -1,6 +1,5 @@
-// Package weirtest runs a real weir inside a test's own process: clients reach it over
-// TCP, and it can be stopped and started again in its place. Time stands still in it
-// until Advance, unless it was started with a real clock.
+// Package weirtest runs a real weir inside the process of a test. Clients reach it over TCP, and a test can stop it and
+// start it again at the same address. Its time stands still until Advance, unless it was started with a real clock.
 package weirtest
 
 import (

@@ -1,24 +1,23 @@
-// Package commands carries out the commands of Redis clients. A Session is one client above its
-// transport: it turns commands into operations of the engine, hands whole pipelines to the
-// service layer, and writes the replies. Shared is what the sessions of one server share.
+// Package commands implements the commands of Redis clients. A [Session] is one client above its transport. It turns
+// commands into operations of the engine, passes whole pipelines to the service layer, and writes the replies.
+// [Shared] holds the state that the sessions of one server share.
 //
 // # Commands
 //
-// A command is one row of the command table; dispatch, arity errors, COMMAND, weir help and
-// docs/commands.md are all made from it. A family is a function that makes rows, and
-// new.go lists them: another family costs a file and a line there. A row either plans
-// operations and answers their decisions, or runs at once. Readers of arguments are in package
-// arg, and what policies are written like is in package policytext.
+// A command is one row of the command table. Dispatch, arity errors, COMMAND, weir help and docs/commands.md are all
+// made from that table. A family is a function that returns rows, and new.go lists the families. A new family needs a
+// file and a line in new.go. A row either plans operations and answers their decisions, or runs at once. Package arg
+// reads arguments, and package policytext parses the text form of policies.
 //
 // # What it promises
 //
-//   - Replies keep the order of their commands: whatever is not a plain decision settles first
-//     what waits before it.
-//   - Arguments are slices of the read buffer; they are used until the session settles.
-//   - There is no goroutine, channel or allocation per decision.
+//   - Replies keep the order of their commands. A command that is not a plain decision settles all deferred
+//     operations first.
+//   - Arguments are slices of the read buffer. They must stay valid until the session settles.
+//   - A decision needs no goroutine, no channel and no allocation.
 //
 // # What it leaves to others
 //
-// Reading, framing and writing, and with them connections (package server); counting, events
-// and waiting in line, which all protocols share (package service).
+// Package server reads, frames and writes, and owns connections. Package service counts, emits events, and keeps the
+// lines of waiting requests; all protocols share it.
 package commands

@@ -1,4 +1,4 @@
-// Package buildinfo says which weir a program is.
+// Package buildinfo reports the version of a program.
 package buildinfo
 
 import (

@@ -1,4 +1,4 @@
-// Package cluster looks at a running cluster and changes its members.
+// Package cluster shows the state of a running cluster and changes its members (weir cluster).
 package cluster
 
 import (

@@ -1,6 +1,5 @@
-// Package cmdline reads the command lines of weir's programs. Kong parses them; this package adds
-// what a tired operator needs: variables and values that mean nothing are refused, and an error
-// says what is accepted and what was probably meant.
+// Package cmdline reads the command lines of weir's programs. Kong parses them. This package refuses variables and
+// values without a meaning. Its errors list the accepted values and suggest the likely intended one.
 //
-// It knows no command. What a flag means is a matter of the command that has it.
+// It knows no command. Each command defines the meaning of its own flags.
 package cmdline

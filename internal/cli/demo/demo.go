@@ -1,4 +1,4 @@
-// Package demo runs three nodes of one cluster on this machine, as children of weir demo.
+// Package demo runs a cluster of three nodes on this machine, as child processes of weir demo.
 package demo
 
 import (

@@ -1,5 +1,5 @@
-// Package doctor looks at a server as its flags describe it, and at the one that runs with them: what is
-// well, what is not, and what to do.
+// Package doctor checks the configuration of a server and the server that runs with it (weir doctor). For each check it
+// reports the result, and for a problem the next step.
 package doctor
 
 import (

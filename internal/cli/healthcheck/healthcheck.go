@@ -1,4 +1,4 @@
-// Package healthcheck asks a server whether it is ready.
+// Package healthcheck asks a server whether it is ready (weir healthcheck).
 package healthcheck
 
 import (

@@ -1,4 +1,4 @@
-// Package keys looks at the keys of a running server and changes what counts against them.
+// Package keys shows the limiters of a running server by key, and resets, blocks and unblocks them.
 package keys
 
 import (

@@ -1,5 +1,5 @@
-// Package listener opens ports of this machine, refuses those that strangers could reach, and says
-// which process holds one that is taken.
+// Package listener opens ports of this machine. It refuses a port that other machines could reach without
+// authentication. If a port is in use, it names the process that holds the port.
 package listener
 
 import (

@@ -1,4 +1,4 @@
-// Package policy tests policy files, compares them with a running server, and makes them so.
+// Package policy tests policy files, compares them with a running server, and applies them to it.
 package policy
 
 import (

@@ -1,3 +1,3 @@
-// Package remote reaches a running server for a command: it dials, logs in, follows a cluster to its
-// leader, and says what to do where that fails.
+// Package remote connects a command to a running server. It dials, logs in, and follows a cluster to its leader. Its
+// errors say what to do next.
 package remote

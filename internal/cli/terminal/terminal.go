@@ -1,4 +1,4 @@
-// Package terminal writes what servers and clients said so that no terminal obeys it.
+// Package terminal writes text from servers and clients without control sequences that a terminal would execute.
 package terminal
 
 import (

@@ -1,4 +1,4 @@
-// Package top shows in a terminal what the page of a server shows.
+// Package top shows the content of a server's web page in a terminal (weir top).
 package top
 
 import (

@@ -1,4 +1,4 @@
-// Package tracing tells a collector of OpenTelemetry what decisions do.
+// Package tracing exports traces of decisions to an OpenTelemetry collector.
 package tracing
 
 import (

@@ -1,50 +1,43 @@
-// Package chaos breaks a running weir on purpose and judges what its clients saw.
+// Package chaos injects faults into running weir processes and judges the answers that clients saw.
 //
-// It starts real server processes with real disks on loopback, puts a TCP proxy
-// of its own into every directed link between them, and lets many clients decide
-// while nodes are killed, paused, cut off, slowed, filled up, damaged and moved in time.
-// Every answer is written down with the client's monotonic clock, and pure
-// functions judge the histories afterwards: nothing the server says about itself
-// is taken for proof.
+// It starts real server processes with real disks on loopback, and puts a TCP proxy into every directed link between
+// them. Many clients ask for decisions while the harness kills, pauses, partitions and slows nodes, fills and damages
+// their disks, and moves their clocks. The clients record every answer with their monotonic clock. Pure functions
+// judge the histories afterwards. They trust no statement of a server about itself.
 //
 // # What is checked
 //
-//   - [OverAdmittedBucket], [OverAdmittedSliding]: what was granted within any
-//     interval of real time is within what the algorithm allows for it.
-//   - [Accounted]: on limits that never refill, every acknowledged grant is still
-//     counted after all nodes were killed and restarted.
-//   - [Linearizable]: the history of such a key is one that a single counter could
-//     have produced, each reply with what was left (porcupine).
-//     Reads at the leader and at followers are part of that history.
-//   - [Staleness]: a read under READONLY counts every grant that was acknowledged before
-//     its call, less the age that it tells. A read after a write of the same client, at
-//     any two nodes, has the write.
-//   - [Books]: checks of several policies at once, holds, and policies that change are
-//     judged by package ledger: linearizable over all keys of a history, or explained
-//     in the end; no part of a check is taken, no unit of a hold lost or given twice, no
-//     decision made under half of a change.
-//   - [OverHeld]: no more leases are certainly held than there are slots.
-//   - [Useful]: outside the seconds without a leader, nearly everything that could
-//     be admitted was. A limiter that denies everything passes no gate.
+//   - [OverAdmittedBucket], [OverAdmittedSliding]: the grants within any interval of real time do not exceed the
+//     bound of the algorithm.
+//   - [Accounted]: on limits that never refill, every acknowledged grant is still counted after all nodes were
+//     killed and restarted.
+//   - [Linearizable]: a single counter could have produced the history of such a key, each reply with its remaining
+//     units (porcupine). Reads at the leader and at followers are part of that history.
+//   - [Staleness]: a read under READONLY counts every grant that was acknowledged before its call, less the age that
+//     it reports. A read after a write of the same client, at any two nodes, sees the write.
+//   - [Books]: package ledger judges checks of several policies, holds, and policies that change. Histories are
+//     linearizable over all their keys, or explained at the end. No check is taken in part, no unit of a hold is lost
+//     or given twice, and no decision sees half of a policy change.
+//   - [OverHeld]: the leases that are certainly held never exceed the slots.
+//   - [Useful]: outside the seconds without a leader, nearly everything that could be admitted was admitted. A
+//     limiter that denies every request passes no gate.
 //   - [Replicas]: nodes at the same applied index have the same state.
-//   - Exactly once: a command repeated with its ID answers what it answered
-//     before, and takes nothing more.
+//   - Exactly once: a command repeated with its ID gets its first answer again, and takes nothing more.
 //
 // # Words
 //
-// An operation is answered, not applied (TRYAGAIN, CLUSTERDOWN, MOVED,
-// OVERLOADED, LOADING, or the node was never reached) or unknown (UNKNOWN, a lost
-// connection, no answer in time). Unknown counts as not granted where grants are
-// bounded from above, and as possibly granted where they are bounded from below.
+// An operation has one of three outcomes: answered, not applied, or unknown. TRYAGAIN, CLUSTERDOWN, MOVED, OVERLOADED,
+// LOADING and a node that was never reached mean not applied. UNKNOWN, a lost connection and a missing answer mean
+// unknown. An unknown operation counts as not granted for upper bounds of grants, and as possibly granted for lower
+// bounds.
 //
 // # Seeds
 //
-// One seed gives one schedule: which fault, when, for how long, and the seed of
-// every choice it makes. Which node leads at that moment is the cluster's own
-// affair, so a schedule is repeated exactly and an outcome is not.
+// A seed fixes the schedule: each fault, its time, its duration, and the seed of its choices. The cluster decides
+// which node leads at that moment. A seed therefore repeats a schedule exactly, but not an outcome.
 //
 // # What it leaves to others
 //
-// Power loss, torn writes and disk errors at a chosen operation are for tests in
-// fake time with a file system in memory; a kill -9 keeps what the kernel has.
+// Tests in fake time with a file system in memory cover power loss, torn writes and disk errors at a chosen operation.
+// A kill -9 keeps the data that the kernel has.
 package chaos
