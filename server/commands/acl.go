@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// genPassBits is how long a password of ACL GENPASS is unless told, genPassMost at
-	// most: Redis' numbers.
+	// genPassBits is the default length of a password of ACL GENPASS, and genPassMost the maximum. Both are Redis'
+	// numbers.
 	genPassBits = 256
 	genPassMost = 4096
 )
 
-// aclCommand shows who may do what. It changes nothing: users are changed in their file.
+// aclCommand shows users and their permissions. It changes nothing: users are changed in their file.
 func aclCommand() *command {
 	const admin = "admin noscript loading stale"
 	return &command{
@@ -92,7 +92,7 @@ func runACLLoad(s *Session, _ [][]byte) {
 	s.OK()
 }
 
-// maxErrorBytes is room for where the mistake in a file is, and what it is.
+// maxErrorBytes bounds the position of a mistake in a users file and its description.
 const maxErrorBytes = 512
 
 func runACLGenPass(s *Session, args [][]byte) {
@@ -131,8 +131,7 @@ func runACLCat(s *Session, args [][]byte) {
 	s.Strings(commands)
 }
 
-// begin makes the session one that has just come: the user default where that needs no
-// password, else nobody.
+// begin gives a new session its user: the user default if that needs no password, else no user.
 func (s *Session) begin() {
 	for {
 		users := s.srv.Users.Load()
@@ -145,7 +144,7 @@ func (s *Session) begin() {
 	}
 }
 
-// become makes the session that of a user; nil: nobody.
+// become makes u the user of the session. A nil u logs the session out.
 func (s *Session) become(u *acl.User) {
 	s.user, s.limits = u, nil
 	name := ""
@@ -158,8 +157,8 @@ func (s *Session) become(u *acl.User) {
 	s.refresh()
 }
 
-// login checks a user and password, after a pause where the client's address has failed
-// before. Whoever has logged in stays who he was when it fails.
+// login checks a user and password. It waits first if the client's address has failed before. A failed login leaves the
+// current user of the session logged in.
 func (s *Session) login(name, password []byte) error {
 	from := connlimit.SourceOf(s.client.RemoteAddr())
 	if err := s.srv.AwaitLogin(s.srv.Failed.Delay(from, time.Now())); err != nil {
@@ -169,21 +168,21 @@ func (s *Session) login(name, password []byte) error {
 		users := s.srv.Users.Load()
 		u := users.Login(name, password)
 		if u == nil {
-			if tried { // right a moment ago, and no more
+			if tried { // the first attempt succeeded, but the password has changed since
 				s.become(nil)
 			}
 			s.srv.LoginFailed(from)
 			return service.ErrWrongPass
 		}
 		s.become(u)
-		if s.srv.Users.Load() == users { // else ReloadUsers may have passed this session by
+		if s.srv.Users.Load() == users { // otherwise ReloadUsers may have missed this session
 			return nil
 		}
 	}
 }
 
-// ReloadUsers reads the users again, and cuts the clients whose user has changed: what
-// they may do was decided by what no longer holds. After an error nothing has changed.
+// ReloadUsers reads the users again, and disconnects the clients whose user has changed, because their permissions no
+// longer hold. After an error nothing has changed.
 func (s *Shared) ReloadUsers() error {
 	var file *acl.Users
 	if s.cfg.LoadUsers != nil {
@@ -205,8 +204,8 @@ func (s *Shared) ReloadUsers() error {
 	return nil
 }
 
-// allowed says whether the user may send a command with these arguments. The keys of
-// operations are checked when they are planned, all roads to a decision being one there.
+// allowed checks whether the user may send a command with these arguments. Operations check their keys when they are
+// planned, because every decision passes through there.
 func (s *Session) allowed(cmd *command, args [][]byte) error {
 	u := s.limits
 	if u == nil {

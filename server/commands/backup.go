@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// backupChunk is how much of a backup one reply carries: enough to keep a network
-	// busy, little beside what a connection may use.
+	// backupChunk is the size of one reply of a backup: enough to keep a network busy, and little compared with the bytes
+	// that a connection may use.
 	backupChunk = 256 << 10
-	// backupPatience is how long a backup waits for its reader. It holds on to files that
-	// would be gone by now, so one that nobody reads must end.
+	// backupPatience is how long a backup waits for its reader. A backup keeps files that the server would delete
+	// otherwise, so a backup without a reader must end.
 	backupPatience = time.Minute
 )
 
@@ -37,18 +37,18 @@ func weirBackupCommand() *command {
 	}
 }
 
-// backupSlot has room for one backup.
+// backupSlot holds at most one backup.
 type backupSlot struct {
-	// owner is nil while none is under way. Every session that closes looks at it, and
-	// waits for no other's backup.
+	// owner is nil while no backup is under way. Every session that closes reads it, and must not wait for the backup of
+	// another session.
 	owner atomic.Pointer[Session]
 
-	mu   sync.Mutex // held while a backup begins, which may take long, and while one is read
+	mu   sync.Mutex // held while a backup begins, which may take long, and during each read
 	file *limiter.Backup
-	idle *time.Timer // ends it
+	idle *time.Timer // ends the backup
 }
 
-// begin makes s the owner of what open returns; errBackingUp while there is another.
+// begin makes s the owner of the backup that open returns. It returns errBackingUp while another backup is under way.
 func (b *backupSlot) begin(s *Session, open func() (*limiter.Backup, error)) (bytes int64, err error) {
 	if b.owner.Load() != s && !b.owner.CompareAndSwap(nil, s) {
 		return 0, errBackingUp
@@ -62,19 +62,19 @@ func (b *backupSlot) begin(s *Session, open func() (*limiter.Backup, error)) (by
 		return 0, err
 	}
 	bytes = b.file.Bytes
-	b.owner.Store(s) // it may have ended while this waited
+	b.owner.Store(s) // the backup may have ended while Store waited
 	b.idle = time.AfterFunc(backupPatience, func() { b.end(s) })
 	return bytes, nil
 }
 
-// read reads up to len(p) bytes; io.EOF after the last.
+// read reads up to len(p) bytes. It returns io.EOF after the last byte.
 func (b *backupSlot) read(s *Session, p []byte) (n int, err error) {
 	if b.owner.Load() != s {
 		return 0, errNoBackup
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.file == nil { // it ended while this waited
+	if b.file == nil { // the backup ended while read waited for mu
 		return 0, errNoBackup
 	}
 	b.idle.Reset(backupPatience)
@@ -89,7 +89,7 @@ func (b *backupSlot) read(s *Session, p []byte) (n int, err error) {
 	return n, err
 }
 
-// end ends the backup of s, if there is one.
+// end ends the backup of s, if s has one.
 func (b *backupSlot) end(s *Session) {
 	if b.owner.Load() != s {
 		return
@@ -102,13 +102,13 @@ func (b *backupSlot) end(s *Session) {
 	}
 }
 
-// letGo closes the file, if there is one. The caller holds mu.
+// letGo closes the file, if a file is open. The caller holds mu.
 func (b *backupSlot) letGo() {
 	if b.file == nil {
 		return
 	}
 	b.idle.Stop()
-	_ = b.file.Close() // it was only read
+	_ = b.file.Close() // an error has no effect: the file was only read
 	b.file, b.idle = nil, nil
 }
 
@@ -145,8 +145,8 @@ func runBackupStop(s *Session, _ [][]byte) {
 	s.OK()
 }
 
-// backupError is the reply when there is no backup, or no more of it: the reason is for
-// who administers the server.
+// backupError returns the reply when a backup cannot begin or continue. It gives the reason, because only
+// administrators send this command.
 func backupError(err error) error {
 	var known resp.Error
 	if errors.As(err, &known) || errors.Is(err, limiter.ErrNoDisk) {

@@ -8,8 +8,7 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// plan appends the operations of one command to the session's batch. After an
-// error nothing has been appended.
+// plan appends the operations of one command to the session's batch. After an error it has appended nothing.
 func (s *Session) plan(cmd *command, args [][]byte) error {
 	if s.batch == nil {
 		s.batch = s.srv.Batches.Get()
@@ -31,8 +30,7 @@ func (s *Session) plan(cmd *command, args [][]byte) error {
 	return nil
 }
 
-// Settle sends the deferred operations to the Limiter in one call and appends
-// their replies in order.
+// Settle sends the deferred operations to the Limiter in one call, and appends their replies in order.
 func (s *Session) Settle() {
 	b := s.batch
 	if b == nil {
@@ -49,7 +47,7 @@ func (s *Session) Settle() {
 		if s.Road != nil {
 			s.Road.decided(b, start, err)
 		}
-		var cmd *command // of d; found once for a run of the same command
+		var cmd *command // of d; looked up once for a run of the same command
 		at := 0
 		for i := range b.Queue {
 			d := &b.Queue[i]
@@ -82,7 +80,7 @@ func (s *Session) answer(cmd *command, ops []engine.Op, ds []engine.Decision, er
 	cmd.answer(s, ops, ds)
 }
 
-// The arguments that begin an operation, and those that a session remembers.
+// The following functions begin an operation, or parse arguments and remember them for the session.
 
 // op begins an operation on key, at the end of the session's batch.
 func (s *Session) op(code engine.OpCode, key []byte) (*engine.Op, error) {
@@ -107,8 +105,7 @@ func (s *Session) take(key []byte, a engine.Algorithm) (*engine.Op, error) {
 	return op, nil
 }
 
-// memo remembers the last argument of its kind: clients repeat their limits, and
-// comparing is cheaper than parsing.
+// memo remembers the last argument of its kind. Clients repeat their limits, and a comparison is cheaper than parsing.
 type memo[T any] struct {
 	text  [16]byte
 	len   int
@@ -146,28 +143,27 @@ func (s *Session) windowArg(b []byte) (int64, error) {
 	return ns, err
 }
 
-// Tracer is told of the road that some decisions took. Its methods may be called from
-// any goroutine, and must be quick.
+// Tracer receives the timing of some decisions. Its methods may be called from any goroutine, and must be quick.
 type Tracer interface {
-	// Picks says whether the decisions that have just been read are to be told of. It is
-	// asked for each read of each client.
+	// Picks reports whether the decisions that have just been read shall be traced. It is called for each read of each
+	// client.
 	Picks() bool
-	// Trace is told when their replies are written.
+	// Trace is called after the replies of the decisions are written.
 	Trace(Road)
 }
 
-// Road is how the decisions that one read of a client brought went through the server.
+// Road is the trace of the decisions that arrived in one read of a client.
 type Road struct {
-	Command  string // the first one
+	Command  string // the first command
 	Commands int
-	Err      error // why none of the last of them was answered
+	Err      error // why the last batch was not answered
 
-	// Read: the bytes are there. From Decide to Decided the limiter had them. Replied:
-	// the answers are with the operating system.
+	// Read is when the bytes had arrived. Decide and Decided are when the limiter began and ended. Replied is when the
+	// operating system had the answers.
 	Read, Decide, Decided, Replied time.Time
 }
 
-// Depart begins to note the road of what has just been read, if a tracer wants to know.
+// Depart begins a trace of the commands that have just been read, if the tracer picks them.
 func (s *Session) Depart() {
 	s.Road = nil
 	if t := s.srv.cfg.Tracer; t != nil && t.Picks() {
@@ -175,7 +171,7 @@ func (s *Session) Depart() {
 	}
 }
 
-// decided notes a batch that the limiter has had since start.
+// decided records a batch that the limiter began at start and has now finished.
 func (r *Road) decided(b *service.Batch, start time.Time, err error) {
 	if r.Commands == 0 {
 		r.Command, r.Decide = b.Queue[0].Cmd.Full, start
@@ -183,7 +179,7 @@ func (r *Road) decided(b *service.Batch, start time.Time, err error) {
 	r.Commands, r.Decided, r.Err = r.Commands+len(b.Queue), time.Now(), err
 }
 
-// Arrive tells the tracer, unless nothing was decided.
+// Arrive gives the trace to the tracer, unless the read contained no decision.
 func (s *Session) Arrive() {
 	r := s.Road
 	if s.Road = nil; r.Commands > 0 {

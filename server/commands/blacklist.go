@@ -8,8 +8,8 @@ import (
 	"github.com/weir-project/weir/server/resp"
 )
 
-// The commands of Redis' sets work on one key, Config.BlacklistKey: the set of addresses with a
-// block everywhere. Programs that keep their blacklist in a set need no other command.
+// The commands of Redis sets work on one key, Config.BlacklistKey: the set of the addresses with a block everywhere.
+// Programs that keep their blacklist in a set need no other command.
 
 func blacklistCommands() []*command {
 	key := param{"key", "the key that `--blacklist-key` names; an error on any other"}
@@ -65,7 +65,7 @@ func blacklistCommands() []*command {
 	return commands
 }
 
-// checkBlacklist refuses a set command on another key than that of the blacklist.
+// checkBlacklist refuses a set command on any other key than the blacklist.
 func checkBlacklist(srv *Shared, args [][]byte) error {
 	name, key := strings.ToUpper(string(args[0])), srv.cfg.BlacklistKey
 	switch {
@@ -77,7 +77,7 @@ func checkBlacklist(srv *Shared, args [][]byte) error {
 	return nil
 }
 
-// isBlacklist reports whether a key is the set of the blocked addresses.
+// isBlacklist reports whether a key names the set of blocked addresses.
 func isBlacklist(srv *Shared, key []byte) bool {
 	return srv.cfg.BlacklistKey != "" && string(key) == srv.cfg.BlacklistKey
 }
@@ -112,7 +112,7 @@ func planBlacklistRemove(s *Session, args [][]byte) error {
 	return blacklistOps(s, args, engine.OpUnblock)
 }
 
-// answerBlacklistAdd counts the addresses that had no block everywhere.
+// answerBlacklistAdd answers the number of addresses that had no block everywhere before.
 func answerBlacklistAdd(s *Session, _ []engine.Op, ds []engine.Decision) {
 	added := int64(0)
 	for i := range ds {
@@ -121,7 +121,7 @@ func answerBlacklistAdd(s *Session, _ []engine.Op, ds []engine.Decision) {
 	s.Int(added)
 }
 
-// inBlacklist says whether an address has a block everywhere.
+// inBlacklist reports whether an address has a block everywhere.
 func inBlacklist(srv *Shared, member []byte) bool {
 	key, err := arg.Address("member", member)
 	if err != nil {

@@ -6,22 +6,22 @@ import (
 	"github.com/weir-project/weir/server/acl"
 )
 
-// The categories of weir's own, by which users are given what a role needs:
+// weir has ACL categories of its own, from which a role gets its permissions:
 //
 //	@decide      ask a limiter: decisions, RL.CHECK, dialects and scripts, and giving back
 //	@read        look at limiters and policies
 //	@policy      look at policies and change them
-//	@admin       change what others are decided by: limiters, blocks, the server, the cluster
-//	@dangerous   end, hold up or see everything: part of @admin, and of @read what lists keys
-//	@connection  what clients ask by themselves
+//	@admin       change the basis of other clients' decisions: limiters, blocks, the server, the cluster
+//	@dangerous   end, delay or see everything: part of @admin, and of @read the commands that list keys
+//	@connection  commands that client libraries send on their own
 //
 // A command of @admin is in no other category that is for every client.
 
-// settlesOwn are the settling commands that only give back what their sender took. Whoever
-// counts attempts has to say which succeeded.
+// settlesOwn are the settling commands that only give back units which their sender took. RL.FORGIVE belongs to them: a
+// client that counts attempts must report the successful ones.
 var settlesOwn = []string{"RL.RELEASE", "RL.RENEW", "RL.REFUND", "RL.FORGIVE", "RL.COMMIT", "RL.CANCEL"}
 
-// findCategories lists the ACL categories, which follow from flags and group.
+// findCategories derives the ACL categories of a command from its flags and its group.
 func (c *command) findCategories() []string {
 	var cats []string
 	add := func(when bool, category string) {
@@ -55,18 +55,18 @@ func (c *command) findCategories() []string {
 // checks are the decisions among the commands about policies.
 var checks = []string{"RL.CHECK", "RL.RESERVE"}
 
-// isDecision says whether applications need the command to be limited.
+// isDecision reports whether an application needs the command in order to be limited.
 func (c *command) isDecision() bool {
 	return c.group == groupDecide || c.group == groupDialect || slices.Contains(checks, c.name) || slices.Contains(settlesOwn, c.name)
 }
 
-// listsKeys says whether the command shows keys that its sender has not named.
+// listsKeys reports whether the command shows keys that its sender has not named.
 func (c *command) listsKeys() bool {
 	return slices.Contains([]string{"KEYS", "SCAN", "RANDOMKEY", "RL.TOP"}, c.name) && c.parent == nil
 }
 
-// inherits says whether the command or its container has a flag; a subcommand with flags
-// that say whether it writes goes by its own.
+// inherits reports whether the command or its container has a flag. A subcommand that has the flag write or readonly
+// uses its own flags only.
 func (c *command) inherits(flag string) bool {
 	if c.parent == nil || c.has("write") || c.has("readonly") {
 		return c.has(flag)
@@ -74,7 +74,7 @@ func (c *command) inherits(flag string) bool {
 	return c.has(flag) || c.parent.has(flag)
 }
 
-// top is the command itself, or the container of a subcommand.
+// top returns the command itself, or the container of a subcommand.
 func (c *command) top() *command {
 	if c.parent != nil {
 		return c.parent
@@ -82,7 +82,7 @@ func (c *command) top() *command {
 	return c
 }
 
-// each visits every command and subcommand.
+// each calls visit for every command and subcommand.
 func (t *commandTable) each(visit func(*command)) {
 	for _, cmd := range t.all {
 		visit(cmd)
@@ -92,7 +92,7 @@ func (t *commandTable) each(visit func(*command)) {
 	}
 }
 
-// Len is the number of commands and subcommands.
+// Len returns the number of commands and subcommands.
 func (t *commandTable) Len() int { return len(t.bySlot) }
 
 // Named returns the slots of the commands that a rule names; see Commands.
@@ -112,5 +112,5 @@ func (t *commandTable) Named(rule string) (slots []int) {
 	return slots
 }
 
-// allowedTo says whether a user may send the command. Logging in is everybody's.
+// allowedTo reports whether a user may send the command. Every user may log in.
 func (c *command) allowedTo(u *acl.User) bool { return u.MayCall(c.Slot) || c.noAuth }

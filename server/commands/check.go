@@ -112,8 +112,7 @@ func answerCheck(s *Session, ops []engine.Op, ds []engine.Decision) {
 	s.Out = redcon.AppendBulk(s.Out, ops[0].PairAt(int(ds[0].Pair)).Policy)
 }
 
-// writeCheckExplanation answers RL.EXPLAIN for a check: what it would answer, and the limit
-// that binds.
+// writeCheckExplanation answers RL.EXPLAIN for a check: the answer of the check, and the limit that binds.
 func writeCheckExplanation(s *Session, op *engine.Op, d *engine.Decision) {
 	pair := op.PairAt(int(d.Pair))
 	s.Map(10 + s.staleFields())
@@ -142,7 +141,7 @@ func writeCheckExplanation(s *Session, op *engine.Op, d *engine.Decision) {
 			info, _ = s.srv.Limiter.Inspect([]byte(name))
 		}
 		told := *d
-		told.Limit = limit.Limit.Max // whatever the policy reports
+		told.Limit = limit.Limit.Max // even if the policy reports another limit
 		reason = why(op, &told, info)
 		if p.Reserved > 0 && !op.High {
 			reason += "; a part of the limit is kept for PRIORITY high"

@@ -166,7 +166,7 @@ func runTrackingInfo(s *Session, _ [][]byte) {
 	s.Array(0)
 }
 
-// runOnOff accepts a switch that nothing here depends on.
+// runOnOff accepts ON or OFF and ignores it.
 func runOnOff(s *Session, args [][]byte) {
 	if !arg.Is(args[2], "ON") && !arg.Is(args[2], "OFF") {
 		s.fail(arg.ErrSyntax)
@@ -175,10 +175,10 @@ func runOnOff(s *Session, args [][]byte) {
 	s.OK()
 }
 
-// killFilter is what CLIENT KILL was told; a client must meet all of it.
+// killFilter holds the conditions of CLIENT KILL. A client must meet all of them.
 type killFilter struct {
 	tests []func(*Session) bool
-	self  bool // the caller too
+	self  bool // also the calling session
 }
 
 func runClientKill(s *Session, args [][]byte) {
@@ -197,8 +197,8 @@ func runClientKill(s *Session, args [][]byte) {
 	}
 }
 
-// killClients closes the sessions that meet filter and returns how many. The caller's
-// own closes after its reply.
+// killClients closes the sessions that meet filter, and returns how many. It closes the calling session after its
+// reply.
 func killClients(s *Session, filter killFilter) (n int64) {
 next:
 	for _, c := range s.srv.clients.list() {
@@ -240,7 +240,7 @@ func parseKillFilter(users *acl.Users, args [][]byte) (filter killFilter, err er
 	return filter, nil
 }
 
-// killTest reads one pair of CLIENT KILL.
+// killTest reads one option of CLIENT KILL and its value.
 func killTest(users *acl.Users, word, value []byte, self *bool) (func(*Session) bool, error) {
 	text := string(value)
 	switch {

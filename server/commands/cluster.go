@@ -45,7 +45,7 @@ func clusterCommands() []*command {
 	}
 }
 
-// clustered makes a subcommand that a server which stands alone refuses.
+// clustered makes a subcommand that a server without a cluster refuses.
 func clustered(name, syntax string, arity int, summary string, run func(*Session, *limiter.Topology, [][]byte)) *command {
 	return &command{name: name, arity: arity, syntax: syntax, summary: summary, run: func(s *Session, args [][]byte) {
 		if s.srv.Replica == nil {
@@ -145,7 +145,7 @@ func writeShardNode(w *resp.Writer, t *limiter.Topology, m *limiter.Member, prim
 	w.Pair("health", health)
 }
 
-// runClusterLinks answers what is known of Redis' fields.
+// runClusterLinks answers the fields of Redis that weir knows.
 func runClusterLinks(s *Session, t *limiter.Topology, _ [][]byte) {
 	others := t.Count(func(m *limiter.Member) bool { return m.Up && m.ID != t.Self })
 	s.Array(others)

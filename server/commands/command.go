@@ -9,67 +9,61 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// command is one row of the command table. Everything the server knows about a
-// command stands here: dispatch, arity errors, COMMAND, weir help and
-// docs/commands.md are all made from it.
+// command is one row of the command table. Dispatch, arity errors, COMMAND, weir help and docs/commands.md are all made
+// from these rows.
 type command struct {
 	service.Command
-	name    string // in capitals; of a subcommand its own word only
-	arity   int    // arguments with the name; negative: at least that many
+	name    string // in capitals; for a subcommand its own word only
+	arity   int    // number of arguments, name included; negative: at least that many
 	flags   string // Redis' command flags, separated by spaces
 	keys    keySpec
 	group   string
 	syntax  string // the arguments, as the reference shows them
 	summary string // one line
-	details string // what one needs to know to use it, in paragraphs
+	details string // what a user needs to know, in paragraphs
 	params  []param
-	reply   string // what the answer means
+	reply   string // the meaning of the answer
 	cost    string // complexity; empty: O(1)
 	shown   []example
 
-	// A command is either an operation of the engine or run at once.
-	// plan turns arguments into operations at the end of s.ops, answer writes the
-	// reply to those operations once they have been decided.
+	// A command is either an operation of the engine or runs at once. plan turns arguments into operations at the end of
+	// s.ops. After the decision, answer writes the reply to these operations.
 	plan   func(s *Session, args [][]byte) error
 	answer func(s *Session, ops []engine.Op, ds []engine.Decision)
 	run    func(s *Session, args [][]byte)
-	// alone carries out the arguments to which plan answers errAlone, behind all that came
-	// before them.
+	// alone runs the command if plan returns errAlone. All commands before it have been answered then.
 	alone func(s *Session, args [][]byte)
 	subs  []*command
-	// carried returns the command that the arguments carry; nil: they carry none. The keys of
-	// the carried command, and the permission to send it unless it is only looked at, are
-	// checked when it is planned.
+	// carried returns the command that the arguments contain, or nil. When the contained command is planned, its keys are
+	// checked. The permission to send it is checked too, unless it is only looked at.
 	carried func(args [][]byte) [][]byte
-	// bulky: its work or its reply grows with the server, so few run at a time.
+	// bulky: the work or the reply of the command grows with the server, so only a few run at a time.
 	bulky bool
-	// instant: it never waits for anything, not even at a pause (exempt), so it needs no
-	// goroutine of its own.
+	// instant: the command never waits, not even at a pause (exempt), so it needs no goroutine of its own.
 	instant bool
 
-	// Filled in by newCommandTable.
+	// newCommandTable sets the following fields.
 	parent  *command
 	noAuth  bool // allowed before AUTH
 	noMulti bool // refused in a transaction
 	atOnce  bool // not queued in a transaction
 	pubsub  bool // allowed to a subscribed RESP2 client
 	keyed   bool // some arguments are keys
-	audited bool // leaves a line in the log
-	quick   bool // an operation that may be deferred without a closer look
-	reads   bool // looks at limiters: see session.fresh
+	audited bool // is written to the log
+	quick   bool // an operation that may be deferred without further checks
+	reads   bool // reads limiters: see Session.fresh
 
-	categories []string // of the ACL, each with its @
+	categories []string // ACL categories, each with its @
 }
 
-// keySpec says which arguments are keys: from first to last (negative: counted
-// from the end), every step-th. The zero value: none.
+// keySpec describes which arguments are keys: every step-th from first to last. A negative last counts from the end.
+// The zero value means no keys.
 type keySpec struct{ first, last, step int }
 
 // param is one argument in the reference.
 type param struct{ name, meaning string }
 
-// example is one command in the reference with its answer, as a test checks it
-// on an idle limiter.
+// example is one command in the reference with its answer. A test checks the answer on an idle limiter.
 type example struct{ send, answer, note string }
 
 // since is the release in which the commands appeared.
@@ -98,7 +92,7 @@ type commandTable struct {
 	bySlot []*command // every command and subcommand
 }
 
-// newCommandTable makes a table of families of commands, in this order.
+// newCommandTable makes a table of the families of commands, in this order.
 func newCommandTable(families ...[]*command) *commandTable {
 	t := &commandTable{byName: make(map[string]*command)}
 	for _, family := range families {
@@ -137,7 +131,7 @@ func (t *commandTable) add(cmd, parent *command) {
 	}
 }
 
-// infos lists all commands, the subcommands of each before it.
+// infos lists all commands. The subcommands of a command come before it.
 func (t *commandTable) infos() (all []*service.Command) {
 	var each func(commands []*command)
 	each = func(commands []*command) {
@@ -153,8 +147,7 @@ func (t *commandTable) infos() (all []*service.Command) {
 // maxNameBytes is longer than every command name.
 const maxNameBytes = 24
 
-// find looks a command up by its name in any case, or returns nil. It does not
-// allocate.
+// find returns the command with a name in any case, or nil. It does not allocate.
 func (t *commandTable) find(name []byte) *command {
 	var buf [maxNameBytes]byte
 	if len(name) > len(buf) {
@@ -169,7 +162,7 @@ func (t *commandTable) find(name []byte) *command {
 	return t.byName[string(buf[:len(name)])]
 }
 
-// resolve finds the command that args call: the subcommand of a container.
+// resolve finds the command that args call, which is a subcommand if the command is a container.
 func (t *commandTable) resolve(args [][]byte) (*command, error) {
 	cmd := t.find(args[0])
 	if cmd == nil {
@@ -188,7 +181,7 @@ func (t *commandTable) resolve(args [][]byte) (*command, error) {
 	return cmd, nil
 }
 
-// sub finds a subcommand by its name in any case.
+// sub returns the subcommand with a name in any case.
 func (c *command) sub(name []byte) *command {
 	for _, sub := range c.subs {
 		if arg.Is(name, sub.name) {
@@ -198,7 +191,7 @@ func (c *command) sub(name []byte) *command {
 	return nil
 }
 
-// fits says whether n arguments, the name included, are right in number.
+// fits reports whether n arguments, the name included, are a valid number.
 func (c *command) fits(n int) bool { return arg.Fits(c.arity, n) }
 
 func (c *command) has(flag string) bool {
@@ -238,7 +231,7 @@ func helpSubcommand(cmd *command) *command {
 
 func (c *command) title() string { return strings.ToUpper(strings.ReplaceAll(c.Full, "|", " ")) }
 
-// usage is the command with its arguments; of a container it names the way to more.
+// usage returns the command with its arguments. For a container it names the way to list the subcommands.
 func (c *command) usage() string {
 	if len(c.subs) > 0 && c.syntax == "" {
 		return c.title() + " subcommand [argument ...]; " + c.title() + " HELP lists them"

@@ -47,7 +47,7 @@ func writeDescription(w *resp.Writer, cmd *command) {
 	writeDescriptions(w, cmd.subs)
 }
 
-// writeKeySpecs writes where the keys are in the form that came with Redis 7.
+// writeKeySpecs writes the positions of the keys in the format of Redis 7.
 func writeKeySpecs(w *resp.Writer, cmd *command) {
 	if cmd.keys.first == 0 {
 		w.Array(0)
@@ -55,7 +55,7 @@ func writeKeySpecs(w *resp.Writer, cmd *command) {
 	}
 	last := cmd.keys.last
 	if last > 0 {
-		last -= cmd.keys.first // counted from the first
+		last -= cmd.keys.first // relative to the first
 	}
 	w.Array(1)
 	w.Map(3)
@@ -84,7 +84,7 @@ func keyFlags(cmd *command) []string {
 	return []string{"RO", "ACCESS"}
 }
 
-// named finds commands by names like get, or client|list.
+// named finds a command by a name such as get or client|list.
 func (t *commandTable) named(name []byte) *command {
 	container, sub, _ := strings.Cut(string(name), "|")
 	cmd := t.find([]byte(container))
@@ -198,7 +198,7 @@ func runCommandList(s *Session, args [][]byte) {
 	s.Strings(names)
 }
 
-// keysIn finds the keys of a command given to COMMAND GETKEYS.
+// keysIn finds the keys of the command that is the argument of COMMAND GETKEYS.
 func keysIn(srv *Shared, args [][]byte) (keys [][]byte, cmd *command, err error) {
 	cmd, err = srv.table.resolve(args)
 	switch {
@@ -220,7 +220,7 @@ func keysIn(srv *Shared, args [][]byte) (keys [][]byte, cmd *command, err error)
 	}
 	for _, at := range cmd.keysOf(len(args)) {
 		if cmd.keys.step > 1 && arg.IsOption(args[at-1], arg.CheckOptions) {
-			break // the pairs of policies and keys end here
+			break // end of the pairs of policies and keys
 		}
 		keys = append(keys, args[at])
 	}
@@ -230,7 +230,7 @@ func keysIn(srv *Shared, args [][]byte) (keys [][]byte, cmd *command, err error)
 	return keys, cmd, nil
 }
 
-// keysOfPairs are the keys of pairs of a policy and a key, up to the first option.
+// keysOfPairs returns the keys of the pairs of a policy and a key, up to the first option.
 func keysOfPairs(args [][]byte) (keys [][]byte) {
 	for len(args) > 1 && !arg.IsOption(args[0], arg.CheckOptions) {
 		keys, args = append(keys, args[1]), args[2:]

@@ -13,15 +13,15 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// setting is one parameter of CONFIG, under Redis' name.
+// setting is one parameter of CONFIG, under its name in Redis.
 type setting struct {
 	name string
 	get  func(*Shared) string
-	set  func(*Shared, []byte) error // nil: fixed at the start
+	set  func(*Shared, []byte) error // nil: fixed at start
 }
 
-// settings lists what CONFIG GET answers: what can be said truthfully under a
-// name that clients and exporters ask for. The password is never among it.
+// settings lists the parameters that CONFIG GET answers: values that are true under names that clients and exporters
+// ask for. The password is never in the list.
 func settings() []setting {
 	fixed := func(name, value string) setting {
 		return setting{name: name, get: func(*Shared) string { return value }}
@@ -76,11 +76,10 @@ func yesNo(b bool) string {
 	return "no"
 }
 
-// hostPort splits the address the server says it is reached at.
+// hostPort splits the address that the server reports as its own.
 func (s *Shared) hostPort() (host, port string) { return splitAddr(s.cfg.Addr) }
 
-// splitAddr splits host:port; what is none has the port 0, which is Redis' word for
-// no port.
+// splitAddr splits host:port. It returns port 0, Redis' value for no port, if addr is not of that form.
 func splitAddr(addr string) (host, port string) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -121,7 +120,7 @@ func runConfigGet(s *Session, args [][]byte) {
 	}
 }
 
-// runConfigSet changes nothing unless every name can be changed.
+// runConfigSet changes nothing unless all the parameters can be changed.
 func runConfigSet(s *Session, args [][]byte) {
 	if len(args)%2 != 0 {
 		s.fail(wrongArity(s.srv.table.find([]byte("CONFIG")).sub([]byte("SET"))))

@@ -67,7 +67,7 @@ func runAuth(s *Session, args [][]byte) {
 	}
 }
 
-// runHello changes nothing unless all of its arguments are right.
+// runHello changes nothing unless all of its arguments are valid.
 func runHello(s *Session, args [][]byte) {
 	proto, rest := s.Proto, args[1:]
 	if len(rest) > 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// What limiter libraries send beside their scripts, on the counts that these keep, and on
-// strings (cmd_string.go).
+// Limiter libraries send these commands beside their scripts, on the counts that the scripts keep. Commands on strings
+// are in string.go.
 
 const expireReply = "1, or 0 when there is no such key or the condition is not met."
 
@@ -35,7 +35,7 @@ func countCommands() []*command {
 	})
 }
 
-// onCounts completes commands on counts and strings.
+// onCounts completes the rows of commands on counts and strings.
 func onCounts(commands []*command) []*command {
 	for _, cmd := range commands {
 		cmd.group, cmd.flags = groupDialect, decideFlags
@@ -67,7 +67,7 @@ func planGet(s *Session, args [][]byte) error {
 }
 
 func answerGet(s *Session, ops []engine.Op, ds []engine.Decision) {
-	if text, ok := policyText(s.srv, ops, ds); ok && ds[0].ScriptAnswer()[1] == -2 { // no string is there
+	if text, ok := policyText(s.srv, ops, ds); ok && ds[0].ScriptAnswer()[1] == -2 { // no string exists
 		s.Bulk(text)
 		return
 	}
@@ -78,8 +78,8 @@ func answerCount(s *Session, _ []engine.Op, ds []engine.Decision) {
 	scripts.ReplyOne(&s.Writer, ds[0].ScriptAnswer())
 }
 
-// planCountSet plans SET of a count with at most a time to live, as every version of weir does
-// it. It returns nil for any other SET.
+// planCountSet plans SET of a count with a time to live or none, in the form that every version of weir uses. It
+// returns nil for any other SET.
 func planCountSet(s *Session, args [][]byte) (call *engine.Script, err error) {
 	n, ok := redisInt(args[2])
 	if !ok || n < -engine.MaxUnits || n > engine.MaxUnits || len(args) != 3 && len(args) != 5 {
@@ -116,7 +116,7 @@ func planAdd(sign int64, given bool) func(*Session, [][]byte) error {
 	}
 }
 
-// stepArg reads how much to add to a count.
+// stepArg reads the number that a command adds to a count.
 func stepArg(b []byte) (int64, error) {
 	n, ok := redisInt(b)
 	switch {
@@ -128,8 +128,8 @@ func stepArg(b []byte) (int64, error) {
 	return n, nil
 }
 
-// planExpire reads a time to live in the unit of a word of SET, and conditions. Without any it
-// is as every version of weir does it.
+// planExpire reads a time to live in the unit that word names for SET, and conditions. Without a condition it makes the
+// operation that every version of weir makes.
 func planExpire(name, word string) func(*Session, [][]byte) error {
 	return func(s *Session, args [][]byte) error {
 		how, err := expireConditions(args[3:])

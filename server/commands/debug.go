@@ -8,14 +8,14 @@ import (
 	"github.com/weir-project/weir/server/arg"
 )
 
-// maxDebugSleep bounds DEBUG SLEEP, which holds its own connection only.
+// maxDebugSleep bounds DEBUG SLEEP, which delays its own connection only.
 const maxDebugSleep = 60 * time.Second
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
 func lower(b []byte) string { return strings.ToLower(string(b)) }
 
-// debugCommand is for tests of programs that use weir: it moves the test clock.
+// debugCommand moves the test clock. It is for tests of programs that use weir.
 func debugCommand() *command {
 	guard := func(run func(*Session, [][]byte)) func(*Session, [][]byte) {
 		return func(s *Session, args [][]byte) {
@@ -49,7 +49,7 @@ func runDebugDigest(s *Session, _ [][]byte) {
 	s.Bulk(strconv.FormatUint(hash, 16))
 }
 
-// latestMs is where a test clock ends, 2^61 nanoseconds.
+// latestMs is the latest time of a test clock, 2^61 nanoseconds.
 const latestMs = 1 << 61 / 1_000_000
 
 func runDebugClock(s *Session, args [][]byte) {

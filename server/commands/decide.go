@@ -15,7 +15,7 @@ const (
 	fiveReply   = "The five integers: allowed, remaining, retry_after_ms, reset_after_ms, limit."
 )
 
-// What the parameters of several decisions mean.
+// These parameters belong to several decisions.
 var (
 	paramKey     = param{"key", "who or what is limited, 1 to 512 bytes"}
 	paramRate    = param{"rate", "units per time: `10` (a second), `10/s`, `5/m`, `1000/h`, `1/6s`, `3/500ms`, `0.5`"}
@@ -31,7 +31,7 @@ func decideCommands() []*command {
 	return decisionDefaults(slices.Concat(bucketCommands(), windowCommands(), guardCommands()), groupDecide)
 }
 
-// bucketCommands shape the rate of requests.
+// bucketCommands limit the rate of requests.
 func bucketCommands() []*command {
 	return []*command{
 		{
@@ -70,7 +70,7 @@ func bucketCommands() []*command {
 	}
 }
 
-// windowCommands count requests over time.
+// windowCommands limit the number of requests in a time window.
 func windowCommands() []*command {
 	return []*command{
 		{
@@ -120,7 +120,7 @@ func windowCommands() []*command {
 	}
 }
 
-// guardCommands limit what is going on at once, and who keeps failing.
+// guardCommands limit concurrent work and repeated failures.
 func guardCommands() []*command {
 	return []*command{
 		{
@@ -176,7 +176,7 @@ func guardCommands() []*command {
 	}
 }
 
-// decisionDefaults completes what all decisions share.
+// decisionDefaults completes the fields that all decisions share.
 func decisionDefaults(commands []*command, group string) []*command {
 	for _, cmd := range commands {
 		cmd.group, cmd.flags, cmd.keys = group, decideFlags, oneKey
@@ -203,7 +203,7 @@ func answerAcquire(s *Session, ops []engine.Op, ds []engine.Decision) {
 	s.Out = redcon.AppendBulk(s.Out, ops[0].Text)
 }
 
-// From the arguments of a decision to its operation.
+// The following functions turn the arguments of a decision into its operation.
 
 func planTokenBucket(s *Session, args [][]byte) error {
 	op, err := s.take(args[1], engine.TokenBucket)
@@ -307,7 +307,7 @@ func planAcquire(s *Session, args [][]byte) error {
 		return err
 	case seen&arg.Holder != 0:
 	case seen&arg.ID != 0:
-		op.Text = op.ID // the same request again must name the same holder
+		op.Text = op.ID // a repeated request must name the same holder
 	default:
 		op.Text = s.batch.NewHolder()
 	}
@@ -339,7 +339,7 @@ func planStrike(s *Session, args [][]byte) error {
 	return err
 }
 
-// packSteps remembers the last steps it packed: a client repeats its limits.
+// packSteps remembers the last steps that it packed, because a client repeats its limits.
 func packSteps(s *Session, steps []engine.Step) engine.Steps {
 	same := s.steps.Len() == len(steps)
 	for i := 0; same && i < len(steps); i++ {

@@ -8,13 +8,12 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// maxDecisionBytes is the longest five-integer reply: the header and five times
-// a colon, a sign, 19 digits and the line end; and what a store of eight bytes
-// writes beyond it.
+// maxDecisionBytes is the longest reply of five integers: the header, and five times a colon, a sign, 19 digits and the
+// line end. Eight more bytes are for the last store, which may write beyond the end.
 const maxDecisionBytes = 4 + 5*(1+1+19+2) + 8
 
-// appendDecision writes the five integers. It is what the product spends its
-// time on, so it writes into place instead of appending byte by byte.
+// appendDecision writes the five integers. It is on the hot path, so it writes in place instead of appending byte by
+// byte.
 func appendDecision(out []byte, header string, d *engine.Decision) []byte {
 	n := len(out)
 	if cap(out)-n < maxDecisionBytes {
@@ -30,8 +29,8 @@ func appendDecision(out []byte, header string, d *engine.Decision) []byte {
 	return buf[:n]
 }
 
-// putInt writes ":v\r\n" at buf[at:], which has room for the longest, and returns
-// its end. Most numbers of a decision are small: those take one store.
+// putInt writes ":v\r\n" at buf[at:], which has enough space for the longest integer, and returns its end. Most numbers
+// of a decision are small, and those take one store.
 func putInt(buf []byte, at int, v int64) int {
 	switch u := uint64(v); {
 	case u < 10:
@@ -51,10 +50,10 @@ func putInt(buf []byte, at int, v int64) int {
 	return len(line)
 }
 
-// putDigits is putInt for numbers from 1 to 1e8: times and large limits.
+// putDigits does the same as putInt for numbers from 1 to 1e8: times and large limits.
 func putDigits(buf []byte, at int, u uint64) int {
 	digits := digitsOf(u)
-	zeros := bits.TrailingZeros64(digits) / 8 // before the first
+	zeros := bits.TrailingZeros64(digits) / 8 // leading zeros
 	buf[at] = ':'
 	le.PutUint64(buf[at+1:], (digits|'0'*eachByte)>>(8*zeros))
 	end := at + 1 + 8 - zeros
@@ -62,7 +61,7 @@ func putDigits(buf []byte, at int, u uint64) int {
 	return end + 2
 }
 
-// eachByte times a byte is eight of them.
+// eachByte times a byte repeats that byte eight times.
 const eachByte = 0x0101_0101_0101_0101
 
 // digitsOf returns the eight digits of a number below 1e8, the first in the lowest byte.

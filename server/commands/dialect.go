@@ -66,7 +66,7 @@ func dialectCommands() []*command {
 	}, groupDialect)
 }
 
-// answerCell is the order of redis-cell, with -1 where there is nothing to wait for.
+// answerCell answers in the order of redis-cell, with -1 if there is no time to wait.
 func answerCell(s *Session, _ []engine.Op, ds []engine.Decision) {
 	d := &ds[0]
 	retry := int64(-1)
@@ -81,8 +81,8 @@ func answerCell(s *Session, _ []engine.Op, ds []engine.Decision) {
 	s.Int(wholeSeconds(d.ResetMs))
 }
 
-// answerCrab is the order of throttlecrab: the flag the other way round, the
-// limit without the one, the times swapped, 0 where there is nothing to wait for.
+// answerCrab answers in the order of throttlecrab. Compared with redis-cell, the flag is inverted, the limit is one
+// lower, and the times are swapped. It answers 0 if there is no time to wait.
 func answerCrab(s *Session, _ []engine.Op, ds []engine.Decision) {
 	d := &ds[0]
 	retry := int64(0)
@@ -103,8 +103,7 @@ func answerIncr(s *Session, _ []engine.Op, ds []engine.Decision) {
 	s.Int(ds[0].Allowed)
 }
 
-// wholeSeconds rounds up, so that who waits as long as told is never early; -1
-// stays.
+// wholeSeconds rounds up, so that a client which waits that long is never early. It keeps -1.
 func wholeSeconds(ms int64) int64 {
 	if ms < 0 {
 		return -1
@@ -112,11 +111,11 @@ func wholeSeconds(ms int64) int64 {
 	return (ms + 999) / 1000
 }
 
-// From the commands of other limiters to operations of the engine. All of them
-// are token buckets but INCREX, which is a counter.
+// The following functions turn commands of other limiters into operations of the engine. All of them are token buckets
+// except INCREX, which is a counter.
 
-// planCell reads redis-cell's CL.THROTTLE key max_burst count period [quantity].
-// Its max_burst comes on top of one request that is always possible.
+// planCell reads redis-cell's CL.THROTTLE key max_burst count period [quantity]. Its max_burst comes in addition to one
+// request that is always possible.
 func planCell(s *Session, args [][]byte) error { return planThrottle(s, args, 1) }
 
 // planCrab reads throttlecrab's THROTTLE, whose max_burst is the whole burst.
@@ -137,8 +136,7 @@ func planThrottle(s *Session, args [][]byte, extra int64) error {
 	return err
 }
 
-// planGCRA reads GCRA key max_burst count period [TOKENS n], whose period may be
-// a decimal number of seconds.
+// planGCRA reads GCRA key max_burst count period [TOKENS n]. The period may be a decimal number of seconds.
 func planGCRA(s *Session, args [][]byte) error {
 	period, unitNs, ok := decimalSeconds(args[4])
 	if !ok {
@@ -175,8 +173,8 @@ func planBucket(s *Session, args [][]byte, extra, period, unitNs int64) (*engine
 	return op, err
 }
 
-// rateOf returns count per period*unitNs in lowest terms. Reducing before
-// multiplying keeps every step in 64 bits.
+// rateOf returns count per period*unitNs in lowest terms. It reduces before it multiplies, so that every step fits 64
+// bits.
 func rateOf(count, period, unitNs int64) (engine.Rate, error) {
 	g := gcd(count, period)
 	count, period = count/g, period/g
@@ -195,8 +193,8 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-// decimalSeconds reads seconds with up to nine decimals as n units of unitNs,
-// exactly. Above zero and below 10^12, as Redis had it.
+// decimalSeconds reads seconds with up to nine decimals as n units of unitNs, exactly. The value must be above zero and
+// below 10^12, as in Redis.
 func decimalSeconds(b []byte) (n, unitNs int64, ok bool) {
 	const most = 1e12
 	unitNs = 1e9

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// doWithCare carries out anything that is not a plain decision. What was
-// deferred before is settled first, so that replies keep their order.
+// doWithCare runs a command that is not a plain decision. It settles the deferred operations first, so that replies
+// keep their order.
 func (s *Session) doWithCare(args [][]byte) {
 	s.Settle()
 	mark := len(s.Out)
@@ -66,7 +66,7 @@ func (s *Session) dispatch(args [][]byte) {
 	s.carryOut(cmd, args)
 }
 
-// permitted says whether the state of the session allows cmd.
+// permitted reports whether the state of the session allows cmd.
 func (s *Session) permitted(cmd *command) error {
 	switch {
 	case s.onlyTopics() && !cmd.pubsub:
@@ -101,7 +101,7 @@ func (s *Session) carryOut(cmd *command, args [][]byte) {
 	if s.prepared(cmd) {
 		run(s, args)
 	}
-	took := time.Since(start) - s.heldFor // waiting is no work
+	took := time.Since(start) - s.heldFor // time in line is not work
 	s.heldFor = 0
 	s.about.Touch(&cmd.Command, start)
 	s.srv.Stats.Count(&cmd.Command, 1, took, s.failed)
@@ -110,8 +110,8 @@ func (s *Session) carryOut(cmd *command, args [][]byte) {
 	}
 }
 
-// prepared readies the session for a command that looks at limiters, and says
-// whether it may run. Behind any other command a read is confirmed anew.
+// prepared readies the session for a command, and reports whether the command may run. A command that reads limiters
+// needs a ReadIndex, which any other command between two reads makes necessary again.
 func (s *Session) prepared(cmd *command) bool {
 	if cmd.reads {
 		return s.guarded(s.fresh())
@@ -120,8 +120,7 @@ func (s *Session) prepared(cmd *command) bool {
 	return true
 }
 
-// reject answers a command that was not carried out. cmd is nil when there is
-// no such command.
+// reject answers a command that was not run. cmd is nil for an unknown command.
 func (s *Session) reject(cmd *command, err error) {
 	if cmd != nil {
 		s.srv.Stats.Reject(&cmd.Command)
@@ -129,14 +128,14 @@ func (s *Session) reject(cmd *command, err error) {
 	s.fail(err)
 }
 
-// ProtocolError answers a frame that is none; the connection closes after it.
+// ProtocolError answers a malformed frame. The connection closes after the answer.
 func (s *Session) ProtocolError(err error) {
 	s.Settle()
 	s.fail(resp.Error("ERR Protocol error: " + err.Error()))
 	s.Closing = true
 }
 
-// fail answers err and counts its word.
+// fail answers err, and counts its first word.
 func (s *Session) fail(err error) {
 	if err == arg.ErrSyntax && s.running != nil {
 		err = syntaxError(s.running)
@@ -147,7 +146,7 @@ func (s *Session) fail(err error) {
 	s.Error(text)
 }
 
-// guarded reports err to the client and says whether there was none.
+// guarded reports whether err is nil. It answers any other err to the client.
 func (s *Session) guarded(err error) bool {
 	if err != nil {
 		s.fail(err)
@@ -155,20 +154,20 @@ func (s *Session) guarded(err error) bool {
 	return err == nil
 }
 
-// auditedArgs bounds the arguments of a command that the audit log shows, each of them
-// cut like those that errors quote: a line must not become as long as a command.
+// auditedArgs bounds the arguments of a command in the audit log. Each argument is cut as in error messages, so that a
+// log line stays shorter than a command.
 const auditedArgs = 16
 
-// unaudited are the commands of @admin that only show something, and those that reset
-// single limiters, which applications do for each of their users.
+// unaudited are the commands of @admin that only show something, and the commands that reset single limiters.
+// Applications reset limiters for each of their users.
 var unaudited = []string{
 	"acl|users", "acl|list", "acl|getuser", "client|list", "config|get", "debug|digest", "slowlog|get", "slowlog|len",
 	"latency|latest", "latency|history", "latency|histogram", "latency|doctor", "weir.cluster|status", "weir.backup|next",
 	"rl.reset", "del", "unlink",
 }
 
-// isAudited says whether carrying the command out leaves a line in the log: it changes
-// what others are decided by, or looks over their shoulders.
+// isAudited reports whether the command is written to the log. Such a command changes the basis of other clients'
+// decisions, or observes other clients.
 func (c *command) isAudited() bool {
 	if slices.Contains(unaudited, c.Full) || c.name == "HELP" {
 		return false
@@ -177,9 +176,8 @@ func (c *command) isAudited() bool {
 	return slices.Contains(cats, "@admin") || slices.Contains(cats, "@policy") && slices.Contains(cats, "@write")
 }
 
-// audit logs who sends an administrative command from where: before it is carried out,
-// so that one that ends the process leaves its line too. In a transaction that is when
-// it is queued.
+// audit logs an administrative command with its sender and address. It logs before the command runs, so that a command
+// which ends the process is logged too. A command in a transaction is logged when it is queued.
 func (s *Session) audit(cmd *command, args [][]byte) {
 	shown := service.ShownArgs(&cmd.Command, args[:min(len(args), auditedArgs)])
 	for i, arg := range shown {

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// The error table. Texts that clients compare with are Redis' own.
+// These are the error texts of the commands. Texts that clients compare with are Redis' own.
 const (
 	errHelloNoAuth  resp.Error = "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time"
 	errNoPassword   resp.Error = "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?"
@@ -52,13 +52,13 @@ const (
 	errDialectRate  resp.Error = "ERR count per period must be at least 1 unit in 366 days and at most 9007199254740992 units a nanosecond"
 )
 
-// wrongArity is the error about the number of a command's arguments.
+// wrongArity returns the error for a wrong number of arguments of a command.
 func wrongArity(cmd *command) error { return arg.WrongCount(cmd.Full, cmd.usage()) }
 
-// syntaxError is Redis' own text, and the usage behind it.
+// syntaxError returns Redis' own text, followed by the usage.
 func syntaxError(cmd *command) error { return arg.ErrSyntax + resp.Error(": "+cmd.usage()) }
 
-// unknownCommand is Redis' own text, its limits of 128 characters included.
+// unknownCommand returns Redis' own text, including its limit of 128 characters.
 func unknownCommand(args [][]byte) error {
 	const most = 128
 	text := "ERR unknown command '" + resp.Printable(args[0], most) + "', with args beginning with: "
@@ -74,13 +74,13 @@ func unknownCommand(args [][]byte) error {
 	return resp.Error(text)
 }
 
-// moved is the reply for one key of operations that the leader carries out. The slot is the key's own: some clients
-// change their map of slots by it.
+// moved returns the reply for one key of operations that the leader runs. The slot is the slot of the key, because some
+// clients update their map of slots from it.
 func moved(to service.Elsewhere, key []byte) error {
 	return resp.Error(fmt.Sprintf("MOVED %d %s", info.KeySlot(key), string(to)))
 }
 
-// forKey completes an error of redirect for a reply about key.
+// forKey completes a redirect error for a reply about key.
 func forKey(err error, key []byte) error {
 	if to, ok := err.(service.Elsewhere); ok {
 		return moved(to, key)
@@ -88,7 +88,7 @@ func forKey(err error, key []byte) error {
 	return err
 }
 
-// isHostPort says whether b is an address to reach another machine's port by.
+// isHostPort reports whether b is the address of a port on another machine.
 func isHostPort(b []byte) bool {
 	host, text, err := net.SplitHostPort(string(b))
 	port, errPort := strconv.ParseUint(text, 10, 16)

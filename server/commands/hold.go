@@ -69,7 +69,7 @@ func answerReserve(s *Session, ops []engine.Op, ds []engine.Decision) {
 	s.BulkBytes(ops[0].ID)
 }
 
-// From the arguments of a command on holds to its operation.
+// The following functions turn the arguments of a command on holds into its operation.
 
 func planReserve(s *Session, args [][]byte) error {
 	op, err := s.op(engine.OpReserve, args[2])
@@ -100,7 +100,7 @@ func planReserve(s *Session, args [][]byte) error {
 			" bytes together, four for each pair included, not " + strconv.Itoa(op.HoldBytes()))
 	}
 	if _, _, err = arg.Options(op, rest, arg.Priority|arg.From|arg.ID); err == nil && op.ID == nil {
-		// Made here, before the request is replicated: every node knows the hold by it.
+		// The id is made before the request is replicated, so that every node uses the same id for the hold.
 		op.ID = []byte(rand.Text())
 	}
 	return err

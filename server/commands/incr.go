@@ -8,7 +8,7 @@ import (
 	"github.com/weir-project/weir/server/resp"
 )
 
-// planIncr reads Redis 8.8's INCREX.
+// planIncr reads INCREX of Redis 8.8.
 func planIncr(s *Session, args [][]byte) error {
 	op, err := s.op(engine.OpIncr, args[1])
 	if err != nil {
@@ -34,7 +34,7 @@ func planIncr(s *Session, args [][]byte) error {
 	return nil
 }
 
-// incrOption is a bit for each thing INCREX may be told once.
+// incrOption has a bit for each option that INCREX accepts once.
 type incrOption uint8
 
 const (
@@ -103,7 +103,7 @@ func setIncrValue(srv *Shared, incr *engine.Incr, word string, value []byte) (er
 	return err
 }
 
-// incrLifetime turns EX, PX, EXAT and PXAT into a time from now.
+// incrLifetime turns EX, PX, EXAT and PXAT into a duration from now.
 func incrLifetime(srv *Shared, word string, value []byte) (int64, error) {
 	unitNs := int64(1e9)
 	if word[0] == 'P' {

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// maxKeysReply bounds the reply of KEYS; SCAN has no such end.
+	// maxKeysReply bounds the reply of KEYS. SCAN has no such bound.
 	maxKeysReply = 10_000
-	// defaultScanCount is Redis' own; maxScanCount bounds one step of SCAN.
+	// defaultScanCount is Redis' own. maxScanCount bounds one step of SCAN.
 	defaultScanCount = 10
 	maxScanCount     = 10_000
-	// keysStep is how many keys KEYS looks at together.
+	// keysStep is how many keys KEYS visits in one step.
 	keysStep = 1000
 )
 
@@ -63,9 +63,9 @@ func answerTTL(s *Session, key []byte, unitMs int64) {
 		s.Int(-2)
 	case info.IdleInMs < 0 || info.BlockedMs < 0:
 		s.Int(-1)
-	case unitMs == 1000 && info.Algorithm == engine.Scripted && info.BlockedMs == 0: // as Redis rounds
+	case unitMs == 1000 && info.Algorithm == engine.Scripted && info.BlockedMs == 0: // rounded as in Redis
 		s.Int((info.IdleInMs + unitMs/2) / unitMs)
-	default: // a key is there until its limiter is idle and its block over
+	default: // a key exists until its limiter is idle and its block is over
 		s.Int((max(info.IdleInMs, info.BlockedMs) + unitMs - 1) / unitMs)
 	}
 }
@@ -79,7 +79,7 @@ func runType(s *Session, args [][]byte) {
 	s.Simple(typeName(info.Algorithm))
 }
 
-// typeName is what TYPE answers: Redis' own name for what scripts and clients keep.
+// typeName returns the answer of TYPE: Redis' own name for values that scripts and clients keep.
 func typeName(a engine.Algorithm) string {
 	if a == engine.Scripted {
 		return "string"
@@ -165,15 +165,15 @@ func runKeys(s *Session, args [][]byte) {
 	s.Out = append(s.Out, found.replies...)
 }
 
-// keyList collects keys as the elements of a reply. A scan holds a lock while it
-// visits a key, and a pattern may take long to match: a visit only takes a copy.
+// keyList collects keys as the elements of a reply. A scan holds a lock while it visits a key, and a pattern may take
+// long to match. A visit therefore only copies the key.
 type keyList struct {
 	keep    func(key []byte, a engine.Algorithm) bool
-	set     *engine.Policies // whose layouts name the keys; nil: none does
+	set     *engine.Policies // their layouts name the keys; nil: no layout does
 	n       int
 	replies []byte
-	seen    map[string]struct{} // the names that several limiters share
-	listed  bool                // the names are wanted, too
+	seen    map[string]struct{} // names that several limiters share
+	listed  bool                // the names are needed too
 	names   [][]byte
 
 	text    []byte // the keys visited since the last sift
@@ -190,8 +190,7 @@ func (l *keyList) visit(key []byte, a engine.Algorithm) {
 	l.visited = append(l.visited, visitedKey{len(l.text), a})
 }
 
-// sift keeps those of the visited keys that belong in the reply, by the names that people
-// know.
+// sift moves the visited keys that match into the reply, by the names that users see.
 func (l *keyList) sift() {
 	from := 0
 	var memory []byte
@@ -212,7 +211,7 @@ func (l *keyList) sift() {
 	l.text, l.visited = l.text[:0], l.visited[:0]
 }
 
-// twice notes a name that several limiters share, and reports whether it was there before.
+// twice records a name that several limiters share, and reports whether it was there before.
 func (l *keyList) twice(key []byte) bool {
 	if _, there := l.seen[string(key)]; there {
 		return true
@@ -224,8 +223,8 @@ func (l *keyList) twice(key []byte) bool {
 	return false
 }
 
-// newKeyList makes a list of the keys that keep wants. To a pattern that asks for own names of
-// policies' limiters they are shown by these, to any other by the names of their layouts.
+// newKeyList makes a list of the keys that keep accepts. A pattern for own names of policies' limiters gets own names.
+// Any other pattern gets the names of their layouts.
 func newKeyList(srv *Shared, pattern []byte, keep func(key []byte, a engine.Algorithm) bool) keyList {
 	l := keyList{keep: keep}
 	if set := srv.Limiter.Policies(); set.HasLayouts() && !engine.Reserved(pattern) {

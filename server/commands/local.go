@@ -12,18 +12,18 @@ import (
 	"github.com/weir-project/weir/server/resp"
 )
 
-// Local is a client in the process of the server, without a connection. Its commands take
-// the way of every client's. It belongs to one goroutine.
+// Local is a client in the process of the server, without a connection. Its commands take the same path as those of
+// every client. It belongs to one goroutine.
 type Local struct{ s *Session }
 
-// Local returns a client that nobody had to log in.
+// Local returns a client without a login.
 func (s *Shared) Local() *Local { return &Local{NewSession(s, &localClient{id: s.LastID.Add(1)})} }
 
-// Close gives back what the client holds.
+// Close releases the resources of the client on the server.
 func (l *Local) Close() { l.s.Close() }
 
-// Do carries out one command. The elements of the reply come in order, those of arrays
-// within it as well; an error is what the server answered.
+// Do runs one command. It returns the elements of the reply in order, including those of nested arrays. The error is
+// the error reply of the server.
 func (l *Local) Do(words ...string) (reply []string, err error) {
 	args := make([][]byte, len(words))
 	for i, word := range words {
@@ -50,7 +50,7 @@ func elements(r redcon.RESP, all []string) []string {
 	return all
 }
 
-// localClient is what stands under the session in place of a connection.
+// localClient replaces the connection of a session.
 type localClient struct{ id int64 }
 
 func (c *localClient) ID() int64                          { return c.id }
@@ -61,13 +61,13 @@ func (*localClient) Push([]byte) bool                     { return false }
 func (*localClient) MayBlock()                            {}
 func (*localClient) Hold(wait func(gone <-chan struct{})) { wait(nil) }
 
-// byHand are the commands that ByHand carries out: what one does about a key.
+// byHand are the commands that ByHand runs: the actions of the page on a key.
 var byHand = []string{"rl.explain", "rl.reset", "rl.block", "rl.unblock"}
 
 const errNotByHand = resp.Error("ERR the page sends RL.EXPLAIN, RL.RESET, RL.BLOCK and RL.UNBLOCK only")
 
-// ByHand carries out a command that a user sends from the page, in a session of its own,
-// and returns the reply in RESP2. Any goroutine may call it.
+// ByHand runs a command that a user sends from the page, in a new session, and returns the reply in RESP2. Any
+// goroutine may call it.
 func (s *Shared) ByHand(ctx context.Context, remoteAddr, localAddr string, u *acl.User, args [][]byte) []byte {
 	one := NewSession(s, &handClient{ctx, s.LastID.Add(1), remoteAddr, localAddr})
 	defer one.Close()
@@ -79,7 +79,7 @@ func (s *Shared) ByHand(ctx context.Context, remoteAddr, localAddr string, u *ac
 	case !slices.Contains(byHand, cmd.Full):
 		one.fail(errNotByHand)
 	default:
-		// What a person does by hand is for the log, also what applications do all day.
+		// The audit log shows every write from the page, even a command that applications send all day.
 		if cmd.Write && !cmd.audited && one.allowed(cmd, args) == nil {
 			one.audit(cmd, args)
 		}
@@ -89,7 +89,7 @@ func (s *Shared) ByHand(ctx context.Context, remoteAddr, localAddr string, u *ac
 	return one.Out
 }
 
-// handClient is who sends a command by hand.
+// handClient is the client of a command from the page.
 type handClient struct {
 	ctx           context.Context
 	id            int64
@@ -99,7 +99,7 @@ type handClient struct {
 func (c *handClient) ID() int64                            { return c.id }
 func (c *handClient) RemoteAddr() string                   { return c.remote }
 func (c *handClient) LocalAddr() string                    { return c.local }
-func (*handClient) Kill()                                  {} // it is over when its command is
+func (*handClient) Kill()                                  {} // the session ends with its command
 func (*handClient) Push([]byte) bool                       { return false }
 func (*handClient) MayBlock()                              {}
 func (c *handClient) Hold(wait func(gone <-chan struct{})) { wait(c.ctx.Done()) }

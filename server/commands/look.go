@@ -70,7 +70,7 @@ func runInspect(s *Session, args [][]byte) {
 	s.stale()
 }
 
-// runHashAll is HGETALL: Redis' own for what is a hash there, and RL.INSPECT for anything else.
+// runHashAll is HGETALL. It answers the fields of a hash, and the answer of RL.INSPECT for any other key.
 func runHashAll(s *Session, args [][]byte) {
 	info, ok := inspectNamed(s.srv, args[1])
 	if !ok || info.Hash.Empty() {
@@ -95,7 +95,7 @@ func runHashGetSome(s *Session, args [][]byte) {
 	}
 }
 
-// hashFields returns what HGETALL shows of a key, without stale_ms.
+// hashFields returns the fields that HGETALL shows for a key, without stale_ms.
 func hashFields(srv *Shared, key []byte) []engine.HashField {
 	info, ok := inspectNamed(srv, key)
 	switch {
@@ -162,7 +162,7 @@ func runExplain(s *Session, args [][]byte) {
 	}
 	defer s.srv.Batches.Put(b)
 	op, ds := &b.Ops[0], b.Decisions()
-	if op.Code == engine.OpReserve { // what there is to explain is its check
+	if op.Code == engine.OpReserve { // only the check of a hold can be explained
 		op.Code = engine.OpCheck
 	}
 	op.Dry = true
@@ -181,9 +181,8 @@ func runExplain(s *Session, args [][]byte) {
 	writeExplanation(s, op, &ds[0], info)
 }
 
-// planDecision makes the operation of the command that args of by carry, which must be a
-// decision with one of these codes, in a batch that the caller gives back. The user must be
-// allowed to send it, unless by only looks.
+// planDecision plans the command in args of by, which must be a decision with one of these codes. The caller returns
+// the batch. The user must be allowed to send the command, unless by only looks.
 func planDecision(s *Session, by *command, args [][]byte, codes ...engine.OpCode) (cmd *command, b *service.Batch, err error) {
 	args = by.carried(args)
 	if cmd, err = s.srv.table.resolve(args); err != nil {
@@ -233,7 +232,7 @@ func writeExplanation(s *Session, op *engine.Op, d *engine.Decision, info engine
 	s.stale()
 }
 
-// why says in words what made the decision.
+// why describes the reason of a decision in words.
 func why(op *engine.Op, d *engine.Decision, info engine.Info) string {
 	switch {
 	case info.Blocked:
@@ -265,7 +264,7 @@ func why(op *engine.Op, d *engine.Decision, info engine.Info) string {
 
 func lastStep(l *engine.Limit) engine.Step { return l.Steps.At(l.Steps.Len() - 1) }
 
-// blockText says which block denies the decisions on a key.
+// blockText describes the block that denies the decisions on a key.
 func blockText(key []byte, info *engine.Info) string {
 	by := ""
 	if info.BlockedBy != string(key) {
@@ -274,7 +273,7 @@ func blockText(key []byte, info *engine.Info) string {
 	return "the key is blocked" + by + forHowLong(info.BlockedMs) + reasonText(info.Reason)
 }
 
-// fromBlocked says whether the address that an operation comes from is blocked everywhere.
+// fromBlocked reports whether the client address of an operation has a block everywhere.
 func fromBlocked(srv *Shared, op *engine.Op) bool {
 	if len(op.From) == 0 {
 		return false
@@ -283,7 +282,7 @@ func fromBlocked(srv *Shared, op *engine.Op) bool {
 	return info.Blocked && info.Everywhere
 }
 
-// fromText says which block of an address denies an operation.
+// fromText describes the block of an address that denies an operation.
 func fromText(srv *Shared, op *engine.Op) string {
 	info, _ := inspectNamed(srv, op.From)
 	return "its address is blocked by RL.BLOCK " + resp.Quote(op.From) + " EVERYWHERE" + forHowLong(info.BlockedMs) + reasonText(info.Reason)

@@ -8,25 +8,23 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// maxQueuedBytes bounds what a transaction keeps until EXEC: a full batch of
-// commands of a kilobyte each.
+// maxQueuedBytes bounds the arguments that a transaction keeps until EXEC: a full batch of commands of a kilobyte each.
 const maxQueuedBytes = 1 << 20
 
-// transaction is what MULTI collects. Its arguments are copies: the read buffer
-// moves on before EXEC.
+// transaction holds the commands since MULTI. Its arguments are copies, because the read buffer is reused before EXEC.
 type transaction struct {
 	queue  []queued
-	ops    int // operations the queue will make, at most MaxBatch
+	ops    int // operations that the queue will make, at most MaxBatch
 	values int // bytes of strings that their answers may have, at most maxBatchValues
 	bytes  int
-	held   int  // of bytes, what is counted in Server.held
+	held   int  // the part of bytes that counts in Shared.Held
 	broken bool // a command was refused while queueing
 }
 
 type queued struct {
 	cmd  *command
 	args [][]byte
-	err  error // found when EXEC read it again
+	err  error // found when EXEC read the command again
 	ops  int
 }
 
@@ -85,7 +83,7 @@ func (s *Session) endTransaction() {
 	s.refresh()
 }
 
-// enqueue checks a command as far as it can be and keeps a copy of it.
+// enqueue checks a command as far as possible before EXEC, and keeps a copy of it.
 func (s *Session) enqueue(cmd *command, args [][]byte) {
 	tx := s.tx
 	n, values, err := rehearse(s, cmd, args)
@@ -111,7 +109,7 @@ func (s *Session) enqueue(cmd *command, args [][]byte) {
 	s.Simple("QUEUED")
 }
 
-// reserve counts size more bytes, those beyond the free ones in held as well.
+// reserve counts size more bytes. Bytes beyond the free ones count in held as well.
 func (tx *transaction) reserve(size int, held *Budget) bool {
 	more := max(tx.bytes+size-freeTransactionBytes, 0) - tx.held
 	if !held.Take(more) {
@@ -122,9 +120,8 @@ func (tx *transaction) reserve(size int, held *Budget) bool {
 	return true
 }
 
-// rehearse reads the arguments of an operation without keeping it and returns
-// how many operations it makes, and how many bytes of strings they may answer. EXEC
-// reads them again, because what they mean may depend on the time.
+// rehearse reads the arguments of an operation without keeping it. It returns how many operations they make, and how
+// many bytes of strings these may answer. EXEC reads the arguments again, because their meaning may depend on the time.
 func rehearse(s *Session, cmd *command, args [][]byte) (ops, values int, err error) {
 	if cmd.plan == nil {
 		return 0, 0, nil

@@ -8,17 +8,16 @@ import (
 	"github.com/weir-project/weir/server/resp"
 )
 
-// A limiter of a policy has a name of its own, which begins with "policy|", and where its
-// policy declares a layout a second one, which all limits of the policy share. Whatever
-// shows, describes or settles limiters by a name that a client sends comes through this file;
-// the engine and everything below know own names only.
+// A limiter of a policy has its own name, which begins with "policy|". If its policy declares a layout, it also has a
+// second name, which all limits of the policy share. This file resolves every name by which a client shows, describes
+// or settles limiters. The engine and the packages below it know own names only.
 //
-// A plain limiter may have the very name that a layout makes. It comes first: looks describe
-// it, and the policy's limiters only when it is idle. Resets forget both.
+// A plain limiter may have the same name as a layout makes. It takes precedence: looks describe the plain limiter, and
+// describe the policy's limiters only if it is idle. Resets forget both.
 //
-// A user needs permission for the name as sent, and for the own names of what it stands for.
+// A user needs permission for the name as sent, and for the own names of the limiters behind it.
 
-// inspectNamed describes what a name stands for. A name that is wrong cannot be there.
+// inspectNamed describes the limiters behind a name. An invalid name has no limiter.
 func inspectNamed(srv *Shared, name []byte) (info engine.Info, ok bool) {
 	if arg.CheckKey(name) == nil {
 		if info, ok = srv.Limiter.Inspect(name); ok {
@@ -31,9 +30,8 @@ func inspectNamed(srv *Shared, name []byte) (info engine.Info, ok bool) {
 	return info, false
 }
 
-// inspectPolicy describes the limit of a policy that binds for a key: the one with the longest
-// penalty, or else the one with the least left. It is there until the limiters of all limits
-// are idle, and takes as much memory as they do.
+// inspectPolicy describes the limit of a policy that binds for a key: the limit with the longest penalty, or else the
+// one with the least left. It exists until the limiters of all limits are idle, and its memory is the sum of theirs.
 func inspectPolicy(srv *Shared, p *engine.Policy, key []byte) (binding engine.Info, ok bool) {
 	idleInMs, bytes := int64(0), 0
 	for _, name := range p.NamesOf(key) {
@@ -56,8 +54,8 @@ func inspectPolicy(srv *Shared, p *engine.Policy, key []byte) (binding engine.In
 	return binding, ok
 }
 
-// resetNamed adds what forgets the limiters that a name stands for: one operation for a plain
-// limiter, and one behind it for those of a policy.
+// resetNamed adds the operations that forget the limiters behind a name: one for a plain limiter, and one after it for
+// the limiters of a policy.
 func resetNamed(s *Session, name, id []byte) error {
 	p, key := s.srv.Limiter.Policies().OfLayout(name)
 	if p == nil || arg.CheckKey(name) == nil {
@@ -77,7 +75,7 @@ func resetNamed(s *Session, name, id []byte) error {
 
 func answerReset(s *Session, ops []engine.Op, ds []engine.Decision) { s.Int(resetNames(ops, ds)) }
 
-// resetNames counts the names that had something to forget.
+// resetNames returns how many names had state to forget.
 func resetNames(ops []engine.Op, ds []engine.Decision) (sum int64) {
 	for i := range ds {
 		again := ops[i].Code == engine.OpResetPolicy && i > 0 && ops[i-1].Code == engine.OpReset && ds[i-1].Allowed > 0
@@ -88,8 +86,8 @@ func resetNames(ops []engine.Op, ds []engine.Decision) (sum int64) {
 	return sum
 }
 
-// checkBlockable refuses to block a name that a layout makes: a block is of a key, under every
-// policy, and one of this name would deny nothing.
+// checkBlockable refuses to block a name that a layout makes. A block belongs to a key, under every policy, so a block
+// of such a name would deny nothing.
 func checkBlockable(srv *Shared, name []byte) error {
 	if p, key := srv.Limiter.Policies().OfLayout(name); p != nil {
 		return resp.Error("ERR " + resp.Quote(name) + " names what policy " + p.Name + " counts: RL.BLOCK " + resp.Printable(key, resp.MaxQuotedBytes) +
@@ -98,7 +96,7 @@ func checkBlockable(srv *Shared, name []byte) error {
 	return nil
 }
 
-// shownName returns the name by which KEYS and SCAN show a limiter. b is memory to use.
+// shownName returns the name by which KEYS and SCAN show a limiter. It may use the memory of b.
 func shownName(set *engine.Policies, b, name []byte) (shown []byte, shared bool) {
 	if shown, shared, ok := set.ShownAs(b[:0], name); ok {
 		return shown, shared
@@ -106,8 +104,7 @@ func shownName(set *engine.Policies, b, name []byte) (shown []byte, shared bool)
 	return name, false
 }
 
-// lookUnderPolicy adds, for a name that a layout makes, a look at what the policy would
-// answer about its key.
+// lookUnderPolicy adds a dry run of the policy for a name that a layout makes.
 func lookUnderPolicy(s *Session, name []byte) {
 	p, key := s.srv.Limiter.Policies().OfLayout(name)
 	if p == nil {
@@ -117,8 +114,8 @@ func lookUnderPolicy(s *Session, name []byte) {
 	op.Code, op.Text, op.Key, op.Dry = engine.OpCheck, []byte(p.Name), key, true
 }
 
-// policyText describes in a line what lookUnderPolicy was answered; ok is false where it was
-// not asked, or nothing counts against the key.
+// policyText describes the answer to lookUnderPolicy in one line. ok is false if lookUnderPolicy added nothing, or if
+// nothing counts against the key.
 func policyText(srv *Shared, ops []engine.Op, ds []engine.Decision) (text string, ok bool) {
 	const at = 1
 	if len(ops) <= at {

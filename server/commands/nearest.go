@@ -11,29 +11,28 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// What "did you mean" costs is bounded, because a client may send wrong names as fast as
-// it can: names are short, at most maxCandidates are compared, and suggestions have a rate.
-// They are for people, and a program in a loop would spend all processors on them.
+// The cost of "did you mean" is bounded, because a client may send wrong names as fast as it can. Names are short, at
+// most maxCandidates are compared, and suggestions have a rate limit. Without a limit, a program in a loop would spend
+// all processors on suggestions that only a person reads.
 
 const (
-	// maxNearBytes is the longest name that is compared: longer than every command, and
-	// than the names that people give to policies.
+	// maxNearBytes is the longest name that is compared. Every command and the usual names of policies are shorter.
 	maxNearBytes = 32
-	// maxCandidates bounds how many names one error is compared with: all commands, and
-	// the policies of most servers.
+	// maxCandidates bounds the names that one error is compared with. It fits all commands, and the policies of most
+	// servers.
 	maxCandidates = 256
 	// maxNearest is how many names an error shows.
 	maxNearest = 3
-	// suggestEvery and suggestBurst are the rate of suggestions, of all clients together:
-	// a search takes up to half a millisecond.
+	// suggestEvery and suggestBurst limit the rate of suggestions for all clients together. A search takes up to half a
+	// millisecond.
 	suggestEvery = 20 * time.Millisecond
 	suggestBurst = 100
 )
 
-// suggestions says when there may be another: a generic cell rate algorithm of its own.
+// suggestions limits the rate of suggestions by a GCRA of its own.
 type suggestions struct{ due atomic.Int64 }
 
-// take reports whether there may be one at a time, and counts it.
+// take reports whether a suggestion is allowed at a time, and counts it.
 func (s *suggestions) take(now time.Time) bool {
 	for {
 		due, at := s.due.Load(), now.UnixNano()
@@ -49,7 +48,7 @@ func (s *suggestions) take(now time.Time) bool {
 // candidates are the names that an error may suggest.
 type candidates []string
 
-// add takes one more name, and says whether there is room for another.
+// add adds a name, and reports whether candidates has space for another.
 func (c *candidates) add(name string) (more bool) {
 	if len(name) <= maxNearBytes {
 		*c = append(*c, name)
@@ -57,8 +56,7 @@ func (c *candidates) add(name string) (more bool) {
 	return len(*c) < maxCandidates
 }
 
-// question asks " (did you mean A or B?)" for a word that is none of the names, or is
-// empty.
+// question returns " (did you mean A or B?)" for an unknown word. It returns an empty string if no name is similar.
 func (c candidates) question(word []byte) string {
 	if len(word) > maxNearBytes {
 		return ""
@@ -70,13 +68,13 @@ func (c candidates) question(word []byte) string {
 	return " (did you mean " + strings.Join(near[:min(len(near), maxNearest)], " or ") + "?)"
 }
 
-// nearCommands adds to the error about an unknown command or subcommand the nearest that
-// the user may send. The session has a user: who has not logged in pays for no search.
+// nearCommands adds to the error about an unknown command or subcommand the most similar ones that the user may send.
+// The session has a user: a client that has not logged in gets no search.
 func nearCommands(s *Session, args [][]byte, err error) error {
 	all, name := s.srv.table.all, args[0]
 	if cmd := s.srv.table.find(name); cmd != nil {
 		if cmd.subs == nil || len(args) < 2 || cmd.sub(args[1]) != nil {
-			return err // known, and wrong in another way
+			return err // the command is known; the error has another cause
 		}
 		all, name = cmd.subs, args[1]
 	}
@@ -92,8 +90,7 @@ func nearCommands(s *Session, args [][]byte, err error) error {
 	return resp.Error(service.ErrorText(err) + known.question(name))
 }
 
-// nearPolicies adds to the error about an unknown policy the nearest names, for a user who
-// may list them.
+// nearPolicies adds to the error about an unknown policy the most similar names, if the user may list policies.
 func nearPolicies(s *Session, err error, name []byte) error {
 	if s.limits != nil && !s.srv.table.named([]byte("RL.POLICY|LIST")).allowedTo(s.limits) ||
 		!s.srv.suggestions.take(time.Now()) {
@@ -104,7 +101,7 @@ func nearPolicies(s *Session, err error, name []byte) error {
 	return resp.Error(service.ErrorText(err) + known.question(name))
 }
 
-// StatusError is StatusError for a client that may be told of names.
+// statusError returns the error of a decision, with similar policy names if the user may list policies.
 func (s *Session) statusError(op *engine.Op, d *engine.Decision) error {
 	err := service.StatusError(op, d)
 	if d.Status == engine.UnknownPolicy {

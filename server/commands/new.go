@@ -11,7 +11,7 @@ import (
 	"github.com/weir-project/weir/server/timezone"
 )
 
-// NewShared fails with ErrBadConfig, and when the users cannot be read.
+// NewShared makes the state of a server's sessions. It fails with ErrBadConfig, or if it cannot read the users.
 func NewShared(cfg Config, lim limiter.Limiter) (*Shared, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
@@ -42,8 +42,8 @@ func newRunID() string {
 	return hex.EncodeToString(random[:])
 }
 
-// families are all commands, in the order of the reference. A family is a function that makes
-// its rows: another one needs a line here, and nothing else.
+// families returns all commands, in the order of the reference. A family is a function that returns rows. A new family
+// needs a line here and nothing else.
 func families() [][]*command {
 	return [][]*command{
 		decideCommands(), {rlWaitCommand()}, policyCommands(), settleCommands(), blacklistCommands(), lookCommands(),
@@ -54,7 +54,7 @@ func families() [][]*command {
 	}
 }
 
-// ParseUsers reads a users file; see package acl.
+// ParseUsers parses a users file; see package acl.
 func ParseUsers(text []byte) (*acl.Users, error) {
 	return acl.Parse(newCommandTable(families()...), text)
 }

@@ -45,8 +45,7 @@ func policyCommands() []*command {
 	return append([]*command{checkCommand(), policy}, holdCommands()...)
 }
 
-// policyChange completes a subcommand that changes a policy with what package policytext
-// knows of it.
+// policyChange completes the row of a subcommand that changes a policy with the help texts of package policytext.
 func policyChange(cmd *command) *command {
 	c := policytext.Find([]byte(cmd.name))
 	cmd.arity, cmd.syntax = c.Arity, c.Syntax
@@ -140,7 +139,7 @@ func runPolicyGet(s *Session, args [][]byte) {
 	s.Strings(policytext.Limits(p.Limits))
 	s.PairInt("shadow", int64(oneIf(p.Shadow)))
 	s.PairInt("disabled", int64(oneIf(p.Disabled)))
-	s.PairInt("retry_after_ms", (p.RetryNs+1e6-1)/1e6) // as denials tell it
+	s.PairInt("retry_after_ms", (p.RetryNs+1e6-1)/1e6) // rounded up as in denials
 	s.Pair("reserved", policytext.Reserved(p.Reserved))
 	s.Bulk("overrides")
 	s.Array(len(p.Overrides))

@@ -68,11 +68,11 @@ func pubsubCommand() *command {
 	}
 }
 
-// topics is what one session is subscribed to, in the order it asked.
+// topics are the subscriptions of one session, in the order of its requests.
 type topics []service.Topic
 
-// onlyTopics says whether a RESP2 client is subscribed, which leaves it only a
-// few commands: its replies could not be told from messages.
+// onlyTopics reports whether a RESP2 client is subscribed. Such a client may send only a few commands, because their
+// replies could not be distinguished from messages.
 func (s *Session) onlyTopics() bool { return s.Proto < 3 && len(s.topics) > 0 }
 
 func (s *Session) subscribe(names [][]byte, pattern bool) {
@@ -126,8 +126,7 @@ func kindOf(verb string, pattern bool) string {
 	return verb
 }
 
-// confirm answers one channel of a SUBSCRIBE or UNSUBSCRIBE with the number of
-// subscriptions there are now.
+// confirm answers one channel of a SUBSCRIBE or UNSUBSCRIBE with the current number of subscriptions.
 func (s *Session) confirm(kind string, name []byte) {
 	s.Push(3)
 	s.Bulk(kind)
@@ -139,7 +138,7 @@ func (s *Session) confirm(kind string, name []byte) {
 	s.Int(int64(len(s.topics)))
 }
 
-// topicsChanged tells the rest of the session and CLIENT LIST.
+// topicsChanged updates the session and CLIENT LIST after a change of topics.
 func (s *Session) topicsChanged() {
 	patterns := 0
 	for _, t := range s.topics {
@@ -149,7 +148,7 @@ func (s *Session) topicsChanged() {
 	s.refresh()
 }
 
-// dropTopics ends every subscription without a word to the client.
+// dropTopics ends every subscription without a message to the client.
 func (s *Session) dropTopics() {
 	for _, t := range s.topics {
 		s.srv.Events.Unsubscribe(s, t)
@@ -165,7 +164,7 @@ func oneIf(b bool) int32 {
 	return 0
 }
 
-// Deliver pushes a message, on another goroutine, in the protocol of the session.
+// Deliver pushes a message in the protocol of the session. Another goroutine calls it.
 func (s *Session) Deliver(t service.Topic, channel string, payload []byte) {
 	proto := s.about.Protocol()
 	var buf []byte
@@ -181,5 +180,5 @@ func (s *Session) Deliver(t service.Topic, channel string, payload []byte) {
 	s.client.Push(redcon.AppendBulk(buf, payload))
 }
 
-// Show pushes a command to a session that monitors.
+// Show pushes a command to a session with MONITOR.
 func (s *Session) Show(line []byte) { s.client.Push(line) }

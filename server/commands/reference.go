@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ErrNoCommand: WriteHelp was asked for a command there is none of.
+// ErrNoCommand reports that WriteHelp was asked about an unknown command.
 var ErrNoCommand = errors.New("no such command")
 
 // groupTitles are the chapters of the reference, in order.
@@ -38,8 +38,8 @@ const decisionIntro = `Every decision answers the same five integers:
 A denied request takes nothing. A key belongs to one algorithm until it is idle; another one on it answers ` + "`WRONGTYPE`" + `. Limits may change
 from call to call: what was used stays used. Options stand in any order, in any case, each once.`
 
-// WriteReference writes docs/commands.md: every command there is, from the one
-// command table. The place of the table of contents is empty: internal/pages fills it.
+// WriteReference writes docs/commands.md from the command table. It leaves the table of contents empty, and
+// internal/pages fills it.
 func WriteReference(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("# Commands\n\nEvery command weir answers. Examples show the reply on an idle limiter, its elements in one line; `*` stands for a number " +
@@ -61,8 +61,8 @@ func WriteReference(w io.Writer) error {
 	return err
 }
 
-// WriteHelp writes what weir knows about one command or subcommand ("client
-// list"), or with an empty name one line on each. ErrNoCommand.
+// WriteHelp writes the reference of one command or subcommand ("client list"). With an empty name it writes one line
+// for each command. It returns ErrNoCommand for an unknown name.
 func WriteHelp(w io.Writer, name string) error {
 	table := newCommandTable(families()...)
 	var b strings.Builder

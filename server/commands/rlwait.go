@@ -9,8 +9,8 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// maxTimeout bounds TIMEOUT of RL.WAIT, so that what is mistyped passes; no client keeps
-// a request waiting for an hour on purpose.
+// maxTimeout bounds TIMEOUT of RL.WAIT. It catches mistyped values, because no client keeps a request waiting for an
+// hour on purpose.
 const maxTimeout = time.Hour
 
 var (
@@ -23,7 +23,7 @@ var (
 func rlWaitCommand() *command {
 	return &command{
 		name: "RL.WAIT", arity: -5, syntax: "command argument [argument ...] TIMEOUT duration", group: groupDecide, flags: "write denyoom blocking no_multi noscript movablekeys",
-		carried: func(args [][]byte) [][]byte { return args[1 : len(args)-2] }, // and TIMEOUT
+		carried: func(args [][]byte) [][]byte { return args[1 : len(args)-2] }, // without TIMEOUT
 		summary: "Decide, and when denied hold the request until it is admitted or the time is up",
 		details: "Takes any decision that its user may send, with its arguments, but an `ID`. A denied request waits on the server, without polling, in the queue of its key (of `RL.CHECK`: of its first policy and key). " +
 			"The queue is first come, first served on this node, also when a later request asks for less. The first request is tried as soon as its limit " +
@@ -65,7 +65,7 @@ func runRLWait(s *Session, args [][]byte) {
 	s.heldFor += time.Since(start)
 }
 
-// heldRequest is the decision of one RL.WAIT.
+// heldRequest is the waiting decision of one RL.WAIT.
 type heldRequest struct {
 	s     *Session
 	by    *command // RL.WAIT
@@ -76,7 +76,7 @@ type heldRequest struct {
 
 	*service.Waiter
 	front bool      // in line
-	next  time.Time // at the front: when it fits, by what its last try was told
+	next  time.Time // at the front: when the request fits, according to its last attempt
 }
 
 // newHeldRequest reads the arguments of RL.WAIT.
@@ -109,15 +109,14 @@ func newHeldRequest(s *Session, args [][]byte) (*heldRequest, error) {
 	return r, nil
 }
 
-// plan makes the operation of the request, anew each time: what it means may depend
-// on the time, and nobody who waits holds a batch.
+// plan makes the operation of the request for each attempt, because its meaning may depend on the time. A waiting
+// request holds no batch.
 func (r *heldRequest) plan() (b *service.Batch, err error) {
 	r.cmd, b, err = planDecision(r.s, r.by, r.args, engine.OpTake, engine.OpCheck)
 	return b, err
 }
 
-// wait tries whenever it is time to, and returns when the request is answered or its
-// client gone.
+// wait tries the request whenever it is due. It returns when the request is answered or its client has disconnected.
 func (r *heldRequest) wait(gone <-chan struct{}) {
 	timer := time.NewTimer(r.nap())
 	defer timer.Stop()
@@ -138,7 +137,7 @@ func (r *heldRequest) wait(gone <-chan struct{}) {
 			return
 		}
 		select {
-		case <-gone: // whoever has gone takes nothing
+		case <-gone: // a disconnected client must take nothing
 			r.s.Closing = true
 			return
 		default:
@@ -150,13 +149,13 @@ func (r *heldRequest) wait(gone <-chan struct{}) {
 	}
 }
 
-// late says whether the time is up, with nothing left to try before that. Only a request
-// at the front of its line has a next attempt.
+// late reports whether the time is up and no attempt is due before that. Only a request at the front of its line has a
+// next attempt.
 func (r *heldRequest) late() bool {
 	return (r.next.IsZero() || r.next.After(r.until)) && !time.Now().Before(r.until)
 }
 
-// nap is how long there is nothing to do.
+// nap returns the time until the next attempt or the timeout.
 func (r *heldRequest) nap() time.Duration {
 	if r.front && r.next.Before(r.until) {
 		return time.Until(r.next)
@@ -164,7 +163,7 @@ func (r *heldRequest) nap() time.Duration {
 	return time.Until(r.until)
 }
 
-// try makes an ordinary decision, and answers unless it is to be tried again later.
+// try makes an ordinary decision. It answers unless the request shall be tried again later.
 func (r *heldRequest) try() (answered bool) {
 	s := r.s
 	s.srv.Pause.Wait(&r.cmd.Command, s.srv.Stop)
@@ -183,7 +182,7 @@ func (r *heldRequest) try() (answered bool) {
 	return true
 }
 
-// giveUp answers a denial by looking: what may fit now is for those before.
+// giveUp answers a denial by a dry run. Units that fit now belong to the requests ahead in the line.
 func (r *heldRequest) giveUp() {
 	b, err := r.plan()
 	if !r.s.guarded(err) {
@@ -197,7 +196,7 @@ func (r *heldRequest) giveUp() {
 		err = decideOne(r.s.srv, b)
 	}
 	if d := &ds[0]; err == nil && d.Allowed > 0 {
-		op.Cost = 0 // so that the numbers are those without it
+		op.Cost = 0 // so that the answer shows the numbers without this request
 		err = decideOne(r.s.srv, b)
 		d.Allowed, d.RetryMs = 0, 0
 	}

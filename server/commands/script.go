@@ -79,7 +79,7 @@ func planEval(s *Session, args [][]byte) error {
 	return planScript(s, sc, args[2:])
 }
 
-// recognise finds the script with a text, or says what to do instead.
+// recognise finds the script with a text, or returns an error that says what to do instead.
 func recognise(text []byte) (*scripts.Script, error) {
 	sc, sum := scripts.Known.OfText(text)
 	switch {
@@ -153,21 +153,20 @@ func runScriptFlush(s *Session, args [][]byte) {
 	s.OK()
 }
 
-// Operators delete all limiters that a pattern matches by a line of Lua that hands what KEYS
-// answers to DEL. weir knows this line with any literal pattern in it, and does the same: it
-// looks for the keys and then resets them, in that order, with other commands perhaps in
-// between. It is known to EVAL only, because its text differs with the pattern.
+// Operators delete all limiters that match a pattern by a line of Lua that passes the answer of KEYS to DEL. weir
+// recognises this line with any literal pattern, and has the same effect. It finds the keys and then resets them, and
+// other commands may run in between. Only EVAL recognises the line, because its text differs with the pattern.
 
 const (
 	deleteAllBegin = "return redis.call('del', unpack(redis.call('keys', '"
 	deleteAllEnd   = "')))"
 )
 
-// errAlone is what the plan of a command answers to arguments that its function alone carries
-// out. In a transaction, which is one step, that is refused.
+// errAlone is returned by the plan of a command for arguments that only its alone function can run. A transaction
+// refuses such a command, because a transaction is one step.
 const errAlone resp.Error = "ERR a script that deletes what KEYS matches can not be a part of MULTI"
 
-// deleteAllPattern returns the pattern of the line that deletes all keys that match it.
+// deleteAllPattern returns the pattern of the Lua line that deletes all keys which match it.
 func deleteAllPattern(text []byte) (pattern []byte, ok bool) {
 	pattern, begins := bytes.CutPrefix(text, []byte(deleteAllBegin))
 	pattern, ends := bytes.CutSuffix(pattern, []byte(deleteAllEnd))
@@ -175,7 +174,7 @@ func deleteAllPattern(text []byte) (pattern []byte, ok bool) {
 	return pattern, begins && ends && literal && len(pattern) <= maxPatternBytes
 }
 
-// runDeleteAll carries the line out: EVAL script numkeys [key ...] [arg ...].
+// runDeleteAll runs that line: EVAL script numkeys [key ...] [arg ...].
 func runDeleteAll(s *Session, args [][]byte) {
 	pattern, _ := deleteAllPattern(args[1])
 	_, err := scriptKeys(args[2:])
@@ -224,7 +223,7 @@ func namesLike(s *Session, pattern []byte) ([][]byte, error) {
 	return found.names, nil
 }
 
-// deleteNames resets what names stand for and returns how many had something to forget.
+// deleteNames resets the limiters behind names, and returns how many names had state to forget.
 func deleteNames(s *Session, names [][]byte) (deleted int64, err error) {
 	b := s.srv.Batches.Get()
 	defer s.srv.Batches.Put(b)
@@ -247,7 +246,7 @@ func deleteNames(s *Session, names [][]byte) (deleted int64, err error) {
 	return resetNames(b.Ops, ds), nil
 }
 
-// scriptKeys reads numkeys, the keys behind it and the arguments of a script.
+// scriptKeys reads numkeys, the keys after it and the arguments of a script.
 func scriptKeys(args [][]byte) (keys int, err error) {
 	n, ok := arg.Int(args[0])
 	switch {

@@ -58,7 +58,7 @@ func runTime(s *Session, _ [][]byte) {
 	s.Bulk(decimal(us % 1e6))
 }
 
-// saver runs BGSAVE, one at a time.
+// saver runs BGSAVE, at most one at a time.
 type saver struct {
 	mu             sync.Mutex
 	saving, failed bool
@@ -128,7 +128,7 @@ func lastSaveUnix(lim limiter.Limiter) int64 {
 	return 0
 }
 
-// runShutdown answers nothing when it succeeds: the connection just ends.
+// runShutdown answers nothing when it succeeds. The connection closes instead.
 func runShutdown(s *Session, args [][]byte) {
 	for _, a := range args[1:] {
 		switch {
@@ -203,7 +203,7 @@ func runSlowlogGet(s *Session, args [][]byte) {
 	}
 }
 
-// latencyCommand answers truthfully that no latency events are recorded.
+// latencyCommand answers that no latency events are recorded, which is true.
 func latencyCommand() *command {
 	empty := func(s *Session, _ [][]byte) { s.Array(0) }
 	return &command{
@@ -222,12 +222,11 @@ func latencyCommand() *command {
 }
 
 const (
-	// maxWait bounds WAIT, also with the timeout 0, which in Redis has no end: a
-	// replica that is away for a minute will not come back while somebody waits.
+	// maxWait bounds WAIT, also with the timeout 0, which has no end in Redis. A replica that is away for a minute will
+	// not return while a client waits.
 	maxWait = time.Minute
-	// WAIT looks again after waitPollMin, then at doubling intervals up to
-	// waitPollMax: a replica is mostly a millisecond behind, and thousands who wait
-	// for one that is gone must not keep a processor busy.
+	// WAIT checks again after waitPollMin, then at doubling intervals up to waitPollMax. A replica is usually a
+	// millisecond behind. Thousands of clients that wait for a failed replica must not keep a processor busy.
 	waitPollMin = time.Millisecond
 	waitPollMax = 64 * time.Millisecond
 )
@@ -262,9 +261,9 @@ func runWait(s *Session, args [][]byte) {
 	s.Int(s.srv.awaitReplicas(want, timeout))
 }
 
-// awaitReplicas returns how many nodes besides the leader have everything that
-// was committed when it was called. It returns when they are as many as wanted,
-// and at the latest after timeout, when this node does not lead or the server stops.
+// awaitReplicas returns how many nodes besides the leader have every entry that was committed when it was called. It
+// returns when there are as many as wanted. It returns at the latest after timeout, when this node does not lead, or
+// when the server stops.
 func (s *Shared) awaitReplicas(want int64, timeout time.Duration) (have int64) {
 	if s.Replica == nil {
 		return 0
@@ -283,8 +282,8 @@ func (s *Shared) awaitReplicas(want int64, timeout time.Duration) (have int64) {
 	}
 }
 
-// replicasAt is how many nodes besides the leader have the log up to a committed
-// index: a majority of the voters in any case, and on the leader those seen to.
+// replicasAt returns how many nodes besides the leader have the log up to a committed index. A majority of the voters
+// always has it. The leader also counts the nodes that it has seen to have it.
 func replicasAt(t *limiter.Topology, index uint64) int64 {
 	majority := t.Count(limiter.IsVoter) / 2
 	if !t.Leads() {

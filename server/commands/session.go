@@ -9,25 +9,24 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// client is what a session needs of the connection under it.
+// client is the connection that a session needs.
 type client interface {
 	ID() int64
 	RemoteAddr() string
 	LocalAddr() string
 	// Kill cuts the connection. Any goroutine may call it.
 	Kill()
-	// Push queues a message from any goroutine; false when it is refused.
+	// Push queues a message, and returns false if it is refused. Any goroutine may call it.
 	Push([]byte) bool
-	// MayBlock says that what the session does next may take longer than other
-	// connections should wait.
+	// MayBlock announces that the next step of the session may take longer than other connections should wait.
 	MayBlock()
-	// Hold calls wait, which may take long and leaves alone what was answered before.
-	// gone has a word, or is closed, once the client has gone or sends no more.
+	// Hold calls wait, which may take long and does not touch earlier answers. gone receives a value or is closed when the
+	// client has disconnected or sends no more.
 	Hold(wait func(gone <-chan struct{}))
 }
 
-// Session is everything about one client above the transport. Its methods
-// belong to the connection's goroutine; what others may read stands in about.
+// Session is the state of one client above the transport. Its methods belong to the connection's goroutine. Other
+// goroutines may read about.
 type Session struct {
 	resp.Writer
 	srv    *Shared
@@ -35,47 +34,46 @@ type Session struct {
 	// Closing asks the connection to close once out is written.
 	Closing bool
 
-	// user is who has logged in, nil: nobody yet; limits is the same where there is
-	// something that the user may not do, else nil.
+	// user is the user who has logged in, or nil. limits equals user if some permission is missing, else it is nil.
 	user, limits *acl.User
-	// plain: decisions need no more than parsing, because the client is logged in,
-	// in no transaction, not subscribed in RESP2 and listens to its replies.
+	// plain: decisions need only parsing, because the client is logged in, in no transaction, not subscribed in RESP2, and
+	// listens to its replies.
 	plain   bool
-	failed  bool     // the command being carried out has answered an error
-	running *command // the one being carried out that is no operation
-	// Confirmed: a ReadIndex for this run of reads has succeeded. staleMs is how old the
-	// last read may have been. readonly: READONLY was sent, so reads may be stale.
+	failed  bool     // the running command has answered an error
+	running *command // the running command, unless it is an operation
+	// Confirmed: a ReadIndex for this run of reads has succeeded. staleMs is the upper bound of the age of the last read.
+	// readonly: the client sent READONLY, so reads may be stale.
 	Confirmed bool
 	staleMs   int64
 	readonly  bool
-	executing bool          // the commands of a transaction
-	heldFor   time.Duration // in the command being carried out, waiting in line
+	executing bool          // running the commands of a transaction
+	heldFor   time.Duration // time that the running command has waited in line
 	Mute      muteMode
 	batch     *service.Batch // operations not yet decided, or nil
-	Road      *Road          // of what was read last, while a tracer wants to know
+	Road      *Road          // trace of the last read, if the tracer picked it
 	tx        *transaction
 	topics    topics
 	about     service.Client
 
-	// What the client's last limits said, so that it need not be read again.
+	// The last limits of the client, so that repeated ones need no parsing.
 	rates   memo[engine.Rate]
 	windows memo[int64]
 	steps   engine.Steps
 
-	recent struct { // the command of the last lookup: pipelines repeat themselves
+	recent struct { // the last command that lookup found, because pipelines repeat commands
 		name [maxNameBytes]byte
 		len  int
 		cmd  *command
 	}
 }
 
-// muteMode says which replies CLIENT REPLY keeps back.
+// muteMode says which replies CLIENT REPLY suppresses.
 type muteMode uint8
 
 const (
 	MuteNone muteMode = iota
 	muteAll
-	muteNext // SKIP: the next command's
+	muteNext // SKIP: the reply of the next command
 	muteThis
 )
 
@@ -87,7 +85,7 @@ func NewSession(srv *Shared, c client) *Session {
 	return s
 }
 
-// Close gives back what the session holds on the server.
+// Close releases the resources of the session on the server.
 func (s *Session) Close() {
 	s.srv.clients.remove(s)
 	s.srv.Events.Monitor(s, false)
@@ -98,7 +96,7 @@ func (s *Session) Close() {
 
 func (s *Session) Authed() bool { return s.user != nil }
 
-// Pending is the number of operations waiting for settle.
+// Pending returns the number of operations that wait for Settle.
 func (s *Session) Pending() int {
 	if s.batch == nil {
 		return 0
@@ -106,18 +104,18 @@ func (s *Session) Pending() int {
 	return len(s.batch.Ops)
 }
 
-// Full reports whether the batch has no room for so many operations more.
+// Full reports whether the batch has no space for this many more operations.
 func (s *Session) Full(more int) bool {
 	return s.batch != nil && (len(s.batch.Ops)+more > MaxBatch || s.batch.Values >= maxBatchValues)
 }
 
-// refresh works out plain again after something it depends on has changed.
+// refresh computes plain again after one of its conditions has changed.
 func (s *Session) refresh() {
 	s.plain = s.user != nil && s.tx == nil && s.Mute == MuteNone && !s.onlyTopics()
 }
 
-// Do carries out one command: it appends the reply to out or, for an operation,
-// defers it. args must stay valid until the next settle returns.
+// Do runs one command. It appends the reply to Out or, for an operation, defers it. args must stay valid until the next
+// Settle returns.
 func (s *Session) Do(args [][]byte) {
 	if len(args) == 0 {
 		return
@@ -139,7 +137,7 @@ func (s *Session) Do(args [][]byte) {
 	}
 }
 
-// lookup is the table's find behind a memory of one command.
+// lookup finds a command in the table. It remembers the last command that it found.
 func (s *Session) lookup(name []byte) *command {
 	if r := &s.recent; string(name) == string(r.name[:r.len]) {
 		return r.cmd

@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// clientRegistry knows the sessions of a server by their id.
+// clientRegistry holds the sessions of a server by their id.
 type clientRegistry struct {
-	count *atomic.Int64 // of all, for those who only count
+	count *atomic.Int64 // number of sessions, for readers that need no more
 
 	mu  sync.Mutex
 	all map[int64]*Session
@@ -32,7 +32,7 @@ func (r *clientRegistry) remove(s *Session) {
 	r.count.Store(int64(len(r.all)))
 }
 
-// list returns the sessions in the order they came.
+// list returns the sessions in the order of their arrival.
 func (r *clientRegistry) list() []*Session {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -44,7 +44,7 @@ func (r *clientRegistry) list() []*Session {
 	return all
 }
 
-// pubsubCount is how many of the clients are subscribed.
+// pubsubCount returns how many clients are subscribed.
 func (r *clientRegistry) pubsubCount() (n int) {
 	for _, s := range r.list() {
 		if s.about.Kind() == "pubsub" {

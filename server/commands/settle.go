@@ -113,7 +113,7 @@ func answerAllowed(s *Session, _ []engine.Op, ds []engine.Decision)   { s.Int(ds
 func answerRemaining(s *Session, _ []engine.Op, ds []engine.Decision) { s.Int(ds[0].Remaining) }
 func answerOK(s *Session, _ []engine.Op, _ []engine.Decision)         { s.OK() }
 
-// From the arguments of a settling command to its operations.
+// The following functions turn the arguments of a settling command into its operations.
 
 func planRelease(s *Session, args [][]byte) error {
 	op, err := s.op(engine.OpRelease, args[1])
@@ -178,19 +178,18 @@ func planBlock(s *Session, args [][]byte) error {
 	return checkAddressKey(op.Key)
 }
 
-// ofSomeKeys reports whether the user may use some keys only: a block EVERYWHERE is about keys
-// beyond them.
+// ofSomeKeys reports whether the user may use only some keys. A block EVERYWHERE affects keys beyond them.
 func ofSomeKeys(s *Session) bool { return s.limits != nil && !s.limits.AllKeys }
 
-// checkAddressKey refuses an address that is written otherwise than by those who ask about it: a
-// block of it would reach none of them, and be answered OK.
+// checkAddressKey refuses an address that is not in the form in which decisions ask about it. A block of such an
+// address would match no decision, and would be answered OK.
 func checkAddressKey(key []byte) error {
 	text := strings.TrimPrefix(string(key), "ip:")
 	addr, err := netip.ParseAddr(text)
 	if err != nil {
 		network, err := netip.ParsePrefix(text)
 		if err != nil {
-			return nil // no address
+			return nil // not an address
 		}
 		if addr = network.Addr(); addr.Is4() || network.Bits() != arg.ClientBitsV6 {
 			return arg.Bad("key", "of a block EVERYWHERE must be one address, or the /64 of an IPv6 client", key)
@@ -212,7 +211,7 @@ func planUnblock(s *Session, args [][]byte) error {
 	return err
 }
 
-// planForgive takes policies and their keys, then perhaps ID and a token.
+// planForgive reads policies and their keys, then an optional ID with a token.
 func planForgive(s *Session, args [][]byte) error {
 	op, err := s.op(engine.OpForgive, args[2])
 	if err != nil {
@@ -230,7 +229,7 @@ func planForgive(s *Session, args [][]byte) error {
 	return err
 }
 
-// planReset takes any number of keys, then perhaps ID and a token.
+// planReset reads any number of keys, then an optional ID with a token.
 func planReset(s *Session, args [][]byte) error {
 	keys := args[1:]
 	var id []byte

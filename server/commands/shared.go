@@ -14,30 +14,30 @@ import (
 	"github.com/weir-project/weir/server/timezone"
 )
 
-// ErrBadConfig: a setting is out of range.
+// ErrBadConfig reports that a setting is out of range.
 var ErrBadConfig = errors.New("server: bad configuration")
 
-// Config is what the commands are told. Zero values of numbers mean the defaults.
+// Config holds the settings of the commands. Zero numbers mean the defaults.
 type Config struct {
-	Addr    string // host:port the server is reached at, as INFO and CONFIG GET tell it; empty: only with TLS
+	Addr    string // host:port of the server, as INFO and CONFIG GET show it; empty: only with TLS
 	TLSAddr string // the same for clients that speak TLS; empty: none
-	// Password and LoadUsers say who may log in; LoadUsers may be nil.
+	// Password and LoadUsers define the users that may log in. LoadUsers may be nil.
 	Password      string
 	LoadUsers     func() (*acl.Users, error)
 	ProtectedMode bool
-	EnableDebug   bool   // the DEBUG command
+	EnableDebug   bool   // enable the DEBUG command
 	Redirect      string // service.RedirectForward or service.RedirectMoved
-	BlacklistKey  string // of the set of blocked addresses; empty: there is none
+	BlacklistKey  string // the key of the set of blocked addresses; empty: no such set
 	Version       string // weir's version, for INFO and HELLO
-	MaxClients    int    // connections at once
+	MaxClients    int    // simultaneous connections
 	MaxBulkBytes  int    // one argument
-	MaxValueBytes int    // one string that a client keeps
-	Tracer        Tracer // nil: nothing is traced
+	MaxValueBytes int    // one string that a client stores
+	Tracer        Tracer // nil: no tracing
 	Logger        *slog.Logger
-	OnShutdown    func() // called on a goroutine of its own; nil refuses SHUTDOWN
+	OnShutdown    func() // called on its own goroutine; nil refuses SHUTDOWN
 }
 
-// Shared is what the sessions of a server share.
+// Shared is the state that the sessions of a server share.
 type Shared struct {
 	*service.Service
 	cfg       Config
@@ -47,14 +47,14 @@ type Shared struct {
 	saver     *saver
 	backup    *backupSlot
 	runID     string // 40 hexadecimal digits, new at every start
-	// bulky has room for as many bulky commands as may run at once: half the
-	// processors, so that deciding keeps the others.
+	// bulky has a slot for each bulky command that may run at once. It uses half the processors, so that decisions keep
+	// the others.
 	bulky       chan struct{}
 	suggestions suggestions
 
-	Held    Budget         // bytes that connections hold beyond what each may
+	Held    Budget         // bytes that connections hold beyond their free share
 	LastID  atomic.Int64   // of sessions
-	Running sync.WaitGroup // what the server waits for when it stops
+	Running sync.WaitGroup // work that the server waits for when it stops
 }
 
 // complete fills in defaults and checks ranges.

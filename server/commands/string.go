@@ -10,8 +10,8 @@ import (
 	"github.com/weir-project/weir/server/scripts"
 )
 
-// Strings: byte strings that limiter libraries keep, which only their client understands. A
-// whole number is a string, too: it is kept as a count, for scripts and INCR.
+// Strings are byte strings that limiter libraries keep and only their clients interpret. A whole number is a string
+// too. It is stored as a count, for scripts and INCR.
 
 var (
 	paramValue    = param{"value", "bytes, at most --max-value-bytes"}
@@ -53,7 +53,7 @@ func stringCommands() []*command {
 
 var paramString = param{"key", "a string, or a count that a recognised script keeps"}
 
-// onText begins an operation on a string, with the bytes that it takes.
+// onText begins an operation on a string, with its byte arguments.
 func onText(s *Session, key []byte, id engine.ScriptID, values ...[]byte) (*engine.Script, error) {
 	for _, value := range values {
 		if err := s.srv.checkValue(value); err != nil {
@@ -68,7 +68,7 @@ func onText(s *Session, key []byte, id engine.ScriptID, values ...[]byte) (*engi
 	return call, err
 }
 
-// checkValue refuses a byte string that is longer than clients may keep.
+// checkValue refuses a byte string that is longer than the limit of stored strings.
 func (s *Shared) checkValue(value []byte) error {
 	if len(value) > s.cfg.MaxValueBytes {
 		return resp.Error("ERR a value must be at most " + strconv.Itoa(s.cfg.MaxValueBytes) + " bytes (--max-value-bytes), not " + strconv.Itoa(len(value)))
@@ -152,7 +152,7 @@ func planAppend(s *Session, args [][]byte) error {
 	return err
 }
 
-// answerSet answers what was there before, or whether the value was set.
+// answerSet answers the previous value, or whether the value was set.
 func answerSet(s *Session, ops []engine.Op, ds []engine.Decision) {
 	words, call := ds[0].ScriptAnswer(), ops[0].Script
 	switch {
@@ -185,7 +185,7 @@ func answerLength(s *Session, _ []engine.Op, ds []engine.Decision) {
 	}
 }
 
-// writeValue writes what a script that answers a string found.
+// writeValue writes the string that a script answered.
 func writeValue(s *Session, d *engine.Decision) {
 	if words := d.ScriptAnswer(); words[2] == 0 {
 		scripts.ReplyGet(&s.Writer, words)
@@ -198,11 +198,11 @@ func writeValue(s *Session, d *engine.Decision) {
 type stringWord struct {
 	word  string
 	bit   int64
-	not   int64 // the bits beside which it may not stand; beside itself it may, as in Redis
-	timed bool  // a time follows
+	not   int64 // conflicting bits; the word itself may be repeated, as in Redis
+	timed bool  // a time follows the word
 }
 
-// The bits of EX and its like tell them apart while options are read.
+// These bits distinguish EX, PX, EXAT and PXAT while options are read.
 const (
 	wordEX = 1 << (32 + iota)
 	wordPX
@@ -225,7 +225,7 @@ var (
 	getExWords = append([]stringWord{{"PERSIST", engine.TextPersist, anyLifetime, false}}, lifetimeWords...)
 )
 
-// stringOptions reads the options of a command, all of them before the time that one names.
+// stringOptions reads all options of a command, and then the time that one of them names.
 func stringOptions(srv *Shared, name string, args [][]byte, words []stringWord) (how, ms int64, err error) {
 	var timed *stringWord
 	var time []byte
@@ -266,8 +266,7 @@ func readLifetime(srv *Shared, name, word string, b []byte) (ms int64, err error
 	return fromNow(srv, name, word, n, b)
 }
 
-// fromNow turns a number of seconds or milliseconds, or a Unix time in them, into
-// milliseconds from now.
+// fromNow turns a number of seconds or milliseconds, or a Unix time in these units, into milliseconds from now.
 func fromNow(srv *Shared, name, word string, n int64, b []byte) (ms int64, err error) {
 	unitMs := int64(1000)
 	if word[0] == 'P' {
@@ -290,12 +289,12 @@ func fromNow(srv *Shared, name, word string, n int64, b []byte) (ms int64, err e
 	return max(ms, -scripts.MaxNumber), nil
 }
 
-// invalidExpire is Redis' own text, and what is accepted.
+// invalidExpire returns Redis' own text, followed by the accepted values.
 func invalidExpire(name, word string, b []byte) error {
 	return resp.Error("ERR invalid expire time in '" + name + "' command: " + word + " must be a time above 0 and within 285,000 years, not " + resp.Quote(b))
 }
 
-// redisInt reads a 64-bit integer as Redis does: as it would write it.
+// redisInt reads a 64-bit integer as Redis does: only in the form in which Redis writes it.
 func redisInt(b []byte) (int64, bool) {
 	n, ok := arg.Int(b)
 	digits := b
@@ -305,8 +304,7 @@ func redisInt(b []byte) (int64, bool) {
 	return n, ok && (digits[0] != '0' || len(b) == 1)
 }
 
-// expireWords are the conditions of EXPIRE. Those of which two contradict each other have
-// errors of their own.
+// expireWords are the conditions of EXPIRE. Pairs of contradicting conditions have errors of their own.
 var expireWords = []stringWord{
 	{"NX", engine.TextIfNoExpiry, 0, false}, {"XX", engine.TextIfExpiry, 0, false},
 	{"GT", engine.TextIfLater, 0, false}, {"LT", engine.TextIfSooner, 0, false},

@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	// defaultTop is what fits a screen beside other things.
+	// defaultTop fits on a screen beside other information.
 	defaultTop = 10
-	// maxTop bounds the reply: about half of the keys that sketches know by the thousand.
+	// maxTop bounds the reply to about half of the keys that the sketches know.
 	maxTop = 1000
 )
 

@@ -111,7 +111,7 @@ func checkNodeID(id []byte) error {
 	return checkClientText("Node ids", id)
 }
 
-// answerChange answers a change of the cluster and leaves a line about it.
+// answerChange answers a change of the cluster, and logs it.
 func answerChange(s *Session, what string, err error, attrs ...any) {
 	if err != nil {
 		s.fail(s.srv.adminError(err))
@@ -121,9 +121,8 @@ func answerChange(s *Session, what string, err error, attrs ...any) {
 	s.OK()
 }
 
-// adminError is the reply when a change of the cluster failed: to the leader when
-// it is known where that is, and else the reason, which unlike that of a decision
-// is taken at its word.
+// adminError returns the reply to a failed change of the cluster. The reply redirects to the leader if its address is
+// known. Otherwise it gives the reason in full, unlike the reply of a decision.
 func (s *Shared) adminError(err error) error {
 	if errors.Is(err, limiter.ErrNotLeader) {
 		t := s.Replica.Topology()
