@@ -41,7 +41,7 @@ type Kind uint8
 // The kinds of entries.
 const (
 	Decide    Kind = iota // decides the operations of the body
-	Tick                  // only advances limiter time
+	Tick                  // advances limiter time, and records the leader's note of the wall clocks
 	Clear                 // removes all limiters, blocks and remembered IDs
 	Bootstrap             // the first entry of a cluster: the constants that all nodes must agree on
 	numKinds

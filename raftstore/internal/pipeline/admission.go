@@ -2,13 +2,13 @@ package pipeline
 
 import "github.com/weir-project/weir/engine"
 
-// firmNum and firmDen are the share of the bound from which on nothing is let in that takes
-// memory, once there is nothing to evict. The rest is for nodes whose tables take more than the
-// leader's.
+// firmNum and firmDen are the share of the memory bound above which the leader denies operations that take memory,
+// once nothing is left to evict. The rest is a reserve for nodes whose tables take more memory than the leader's
+// table.
 const firmNum, firmDen = 31, 32
 
-// used is what this node's table takes, without what compaction can give back. It asks for the
-// lock of every shard only where that matters.
+// used returns the memory of this node's table without the memory that compaction can free. It takes the lock of
+// every shard only above the soft level.
 func (p *Pipeline) used() int64 {
 	table := p.FSM.Table.Load()
 	if used := table.MemoryBytes(); used < p.MaxMemory/softDen*softNum {
@@ -26,7 +26,7 @@ func (p *Pipeline) full(num, den int64) bool {
 	return p.FSM.Table.Load().MemoryBytes() >= bound && p.used() >= bound
 }
 
-// memoryExhausted reports whether there is no memory for new keys, and eviction can give none.
+// memoryExhausted reports whether memory for new keys is used up and eviction cannot free any.
 func (p *Pipeline) memoryExhausted() bool {
 	if p.DenyWhenFull {
 		return p.full(softNum, softDen)
@@ -34,9 +34,8 @@ func (p *Pipeline) memoryExhausted() bool {
 	return p.Evictions.isFirm() && p.full(firmNum, firmDen)
 }
 
-// refuseGrowth answers the operations that would take memory when there is none, and
-// returns how many it answered. Only the leader's memory counts: what it lets into
-// the log, everyone carries out.
+// refuseGrowth answers the operations that would take memory with OutOfMemory, and returns their number. Only the
+// leader's memory counts, because every node applies the entries that the leader admits.
 func (p *Pipeline) refuseGrowth(ops []engine.Op, out []engine.Decision, answered []bool) (refused int) {
 	at, _ := p.FSM.Last()
 	table := p.FSM.Table.Load()
@@ -49,7 +48,7 @@ func (p *Pipeline) refuseGrowth(ops []engine.Op, out []engine.Decision, answered
 	return refused
 }
 
-// refuseGrowthOfAll is refuse for operations that are carried out together or not at all.
+// refuseGrowthOfAll answers all operations of an atomic call with OutOfMemory if one of them would take memory.
 func (p *Pipeline) refuseGrowthOfAll(ops []engine.Op, out []engine.Decision) bool {
 	at, _ := p.FSM.Last()
 	table := p.FSM.Table.Load()
@@ -64,8 +63,8 @@ func (p *Pipeline) refuseGrowthOfAll(ops []engine.Op, out []engine.Decision) boo
 	return false
 }
 
-// grows reports whether an operation may take memory: for a new entry, an id to be
-// remembered, or a log or a set of leases that becomes longer.
+// grows reports whether an operation may take memory: for a new entry, a remembered ID, or a longer log or set of
+// leases.
 func grows(op *engine.Op, table *engine.Table, at engine.Stamp) bool {
 	switch {
 	case len(op.ID) > 0:

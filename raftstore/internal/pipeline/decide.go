@@ -12,7 +12,7 @@ import (
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// Decide is Node.Decide for a client of this node, or of another one.
+// Decide implements Node.Decide. foreign tells that another node has forwarded the operations.
 func (p *Pipeline) Decide(ops []engine.Op, out []engine.Decision, foreign bool) error {
 	if !slices.ContainsFunc(ops, func(op engine.Op) bool { return !op.Dry }) {
 		p.FSM.Table.Load().Explain(p.Reads.LookStamp(), ops, out)
@@ -25,7 +25,7 @@ func (p *Pipeline) Decide(ops []engine.Op, out []engine.Decision, foreign bool) 
 	return p.timely(start, p.DecideOrDeny(ops, out, foreign))
 }
 
-// DecideAtomic is Node.DecideAtomic for a client of this node, or of another one.
+// DecideAtomic implements Node.DecideAtomic. foreign tells that another node has forwarded the operations.
 func (p *Pipeline) DecideAtomic(ops []engine.Op, out []engine.Decision, foreign bool) error {
 	start := time.Now()
 	if r := p.Leadership.Current.Load(); r != nil && p.memoryExhausted() && p.refuseGrowthOfAll(ops, out) {
@@ -34,9 +34,8 @@ func (p *Pipeline) DecideAtomic(ops []engine.Op, out []engine.Decision, foreign 
 	return p.timely(start, p.submit(ops, out, true, foreign))
 }
 
-// timely turns an answer that took too long into ErrUnknown: an admission that is
-// handed out late is a burst on top of what was admitted since. It does the same while
-// a divergence check of this node is under way.
+// timely turns a late answer into ErrUnknown, because a late admission adds a burst to the requests that were
+// admitted since. It does the same while a divergence check of this node is under way.
 func (p *Pipeline) timely(start time.Time, err error) error {
 	switch {
 	case err != nil:
@@ -52,16 +51,16 @@ func (p *Pipeline) timely(start time.Time, err error) error {
 	return nil
 }
 
-// callPart says where the answers of some operations will be.
+// callPart names the answers of one part of a call.
 type callPart struct {
 	b        *queue.Batch
 	from     int // in the batch
 	low, end int // in the call
 }
 
-// submit puts operations into the log and waits for their answers. A call that does
-// not fit an entry goes in parts, unless it is atomic; on a follower each waits for
-// the one before, because what is on its way to the leader has no order.
+// submit puts operations into the log and waits for their answers. It splits a call that does not fit an entry,
+// unless the call is atomic. On a follower each part waits for the previous one, because calls to the leader have no
+// order.
 func (p *Pipeline) submit(ops []engine.Op, out []engine.Decision, atomic, foreign bool) error {
 	if r := p.Leadership.Current.Load(); r != nil && outdated(ops, r.Clock.Now()) {
 		return failure.ErrTryAgain
@@ -100,9 +99,8 @@ func (p *Pipeline) submit(ops []engine.Op, out []engine.Decision, atomic, foreig
 	return nil
 }
 
-// outdated reports whether an operation carries calendar windows that have both
-// passed: the node that took it is behind. To begin such a window would be to begin a
-// new one for every request.
+// outdated reports whether an operation has calendar windows that have both ended, because the clock of the node that
+// accepted it is behind. Every such request would otherwise begin a new window.
 func outdated(ops []engine.Op, now engine.Stamp) bool {
 	for i := range ops {
 		if c := ops[i].Calendar; c != nil && c.NextEndNs <= now.NowNs+now.WallOffsetNs {
@@ -112,7 +110,7 @@ func outdated(ops []engine.Op, now engine.Stamp) bool {
 	return false
 }
 
-// fitting is how many leading operations fit one entry: at least one.
+// fitting returns how many leading operations fit one entry, at least one.
 func fitting(ops []engine.Op) int {
 	bytes := 0
 	for i := range ops {
@@ -123,7 +121,7 @@ func fitting(ops []engine.Op) int {
 	return len(ops)
 }
 
-// outcome is what became of a call in several parts.
+// outcome collects the outcomes of the parts of a call.
 type outcome struct {
 	ok    bool
 	first error
@@ -141,8 +139,8 @@ func (o *outcome) add(err error) {
 	}
 }
 
-// err is nil when every part was carried out, and says that nothing was counted
-// only if that is so of every part.
+// err returns nil if every part was carried out. It returns an error that excludes counting only if all parts failed
+// with that error, and ErrUnknown otherwise.
 func (o *outcome) err() error {
 	if o.first != nil && (o.ok || o.mixed) {
 		return failure.ErrUnknown
@@ -150,7 +148,7 @@ func (o *outcome) err() error {
 	return o.first
 }
 
-// Clear forgets all limiters, blocks and remembered IDs on all nodes. Policies stay.
+// Clear removes all limiters, blocks and remembered IDs on all nodes. Policies stay.
 func (p *Pipeline) Clear() error {
 	b, err := p.Queue.Special(wire.Clear)
 	if err != nil {

@@ -11,19 +11,18 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/quorum"
 )
 
-// learning is how many calls after one that was denied are looked at for denials
-// before they go to the log: looking costs a lookup per operation, for nothing where
-// all is admitted.
+// learning is the number of calls after a denied one that are checked for denials before they go to the log. The
+// check costs a lookup per operation, which is wasted when all are admitted.
 const learning = 256
 
-// Surely is how many calls in a row that were denied as a whole let the next one ask
-// ahead whether this node still leads: where one is not denied that was for nothing.
+// Surely is the number of consecutive calls, each denied as a whole, after which the next call starts its ReadIndex
+// check early. The check is wasted if the call is not denied as a whole.
 const Surely = 8
 
-// denials remembers whether traffic is being denied.
+// denials tracks whether traffic is being denied.
 type denials struct {
 	left atomic.Int64
-	row  atomic.Int32 // calls denied as a whole since the last that was not, up to surely
+	row  atomic.Int32 // consecutive calls that were denied as a whole, at most Surely
 }
 
 func (d *denials) likely() bool { return d.left.Load() > 0 }
@@ -40,10 +39,10 @@ func (d *denials) learn(ops []engine.Op, out []engine.Decision) {
 	}
 }
 
-// sure reports whether the next call will hardly be anything but denied as a whole.
+// sure reports whether the next call is almost certain to be denied as a whole.
 func (d *denials) sure() bool { return d.row.Load() >= Surely }
 
-// saw takes note of a call that was denied as a whole, or was not.
+// saw records whether a call was denied as a whole.
 func (d *denials) saw(whole bool) {
 	switch {
 	case !whole && d.row.Load() > 0:
@@ -53,14 +52,16 @@ func (d *denials) saw(whole bool) {
 	}
 }
 
-// DecideOrDeny answers from the state applied here what is denied by it, and puts
-// the rest into the log. Whatever is under way can only take more, so a denial
-// stays one; that this node still leads is what a majority has to confirm, after
-// the request arrived. An entry that commits confirms it too. Where all is denied the
-// majority is asked while this node looks: it was in this term when the request arrived,
-// so all that had been answered by then is in the state that is looked at, also where
-// another has been elected in between. What was committed when the request arrived is
-// applied first, because a read of a follower may have shown it.
+// DecideOrDeny answers denials from the state that this node has applied, and puts the other operations into the log.
+// Entries in flight can only take more units, so a denial remains true.
+//
+// A majority must confirm, after the request arrived, that this node still leads (ReadIndex). An entry that commits
+// confirms it too. If all operations will probably be denied, the majority is asked while this node previews them.
+// The majority was in this term when the request arrived. So the previewed state contains all that had been answered
+// by then, even if another leader was elected in between.
+//
+// Entries that were committed when the request arrived are applied first, because a stale read of a follower may have
+// shown them.
 func (p *Pipeline) DecideOrDeny(ops []engine.Op, out []engine.Decision, foreign bool) error {
 	r := p.Leadership.Current.Load()
 	if r == nil {
@@ -94,7 +95,7 @@ func (p *Pipeline) DecideOrDeny(ops []engine.Op, out []engine.Decision, foreign 
 		}
 		if p.Raft.CurrentTerm() != r.Number {
 			guards.EarlyQuestion.Hit()
-			return failure.ErrTryAgain // what was looked at may have stamps of another leader's clock
+			return failure.ErrTryAgain // the applied state may have stamps of another leader's clock
 		}
 		return p.Confirms.Await(asked, r.Number)
 	}
@@ -103,12 +104,12 @@ func (p *Pipeline) DecideOrDeny(ops []engine.Op, out []engine.Decision, foreign 
 	}
 	if p.Raft.CurrentTerm() != r.Number {
 		guards.MixedAnswer.Hit()
-		return failure.ErrUnknown // the rest was carried out, the denials are from an older state
+		return failure.ErrUnknown // the rest was carried out, and the denials are from an older state
 	}
 	return nil
 }
 
-// submitRest puts into the log what was not answered without it.
+// submitRest puts the operations without an answer into the log.
 func (p *Pipeline) submitRest(s *scratch, ops []engine.Op, out []engine.Decision, foreign bool) error {
 	for i, done := range s.answered {
 		if !done {
@@ -128,7 +129,7 @@ func (p *Pipeline) submitRest(s *scratch, ops []engine.Op, out []engine.Decision
 	return nil
 }
 
-// scratch is the memory of one mixed call.
+// scratch is the reusable memory of one call.
 type scratch struct {
 	answered []bool
 	ops      []engine.Op

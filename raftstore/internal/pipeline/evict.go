@@ -11,35 +11,32 @@ import (
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// Memory is each node's own, and all nodes evict the same: so evictions are operations in the
-// log, which the leader chooses by the memory that its own table takes. The leader adds them to
-// entries that add keys. It holds a batch back while the entries under way may take all the
-// memory that is left.
+// All nodes must evict the same entries, although each has its own memory. So evictions are operations in the log.
+// The leader chooses them by the memory of its own table, and adds them to entries that add keys. It holds a batch
+// back while the entries in flight may take all memory that is left.
 const (
-	// softNum and softDen are the share of the memory bound from which on the leader evicts, as
-	// in package engine. highNum and highDen are the share that entries under way may take
-	// memory to: package engine compacts from there on, so it leaves the rest to compaction.
+	// softNum and softDen are the share of the memory bound above which the leader evicts, as in package engine. highNum
+	// and highDen are the share up to which entries in flight may take memory. Package engine compacts above that share,
+	// so the rest is left to compaction.
 	softNum, softDen = 7, 8
 	highNum, highDen = 15, 16
-	// growthPerOp and growthPerByte are how much memory an operation and a byte of its encoding
-	// take at most, as estimated: an entry and a remembered ID, both with the key, rounded up to
-	// the next length of slots, and a block of a log. A check of many limits may take more,
-	// which later entries make good.
+	// growthPerOp and growthPerByte are estimates of the most memory that an operation and a byte of its encoding take.
+	// They cover an entry and a remembered ID, both with the key and rounded up to the next slot length, and a block of
+	// a log. A check of many limits may take more; later entries evict more to compensate.
 	growthPerOp, growthPerByte = 256, 3
-	// maxVictims bounds the evictions that one entry has, and with it the time to choose and to
-	// apply them: some milliseconds.
+	// maxVictims bounds the evictions of one entry, and so the time to choose and to apply them to some milliseconds.
 	maxVictims = 2048
-	// maxHold bounds how long a batch is held back for evictions. A new leader with a smaller
-	// bound than that of the last evicts for longer, and answers meanwhile.
+	// maxHold bounds how long a batch is held back for evictions. A new leader with a smaller bound than the previous
+	// leader evicts for longer, and answers requests meanwhile.
 	maxHold = 250 * time.Millisecond
 )
 
-// evictions is what the leader knows about memory that entries under way take and free.
+// evictions tracks the memory that entries in flight take and free.
 type evictions struct {
 	mu      sync.Mutex
-	landed  *sync.Cond // an entry is no longer under way
-	coming  int64      // bytes that entries under way add at most, as estimated
-	leaving int64      // bytes of the victims that entries under way name
+	landed  *sync.Cond // an entry is no longer in flight
+	coming  int64      // bytes that entries in flight add at most, as estimated
+	leaving int64      // bytes of the victims that entries in flight name
 	firm    bool       // the last search found nothing to evict
 }
 
@@ -49,7 +46,7 @@ func NewEvictions() *evictions {
 	return e
 }
 
-// sent notes that a batch is under way, land that it is no longer.
+// sent records that a batch is in flight, and completed that it no longer is.
 func (e *evictions) sent(b *queue.Batch)      { e.add(b.Growth, b.Evicts) }
 func (e *evictions) completed(b *queue.Batch) { e.add(-b.Growth, -b.Evicts) }
 
@@ -67,7 +64,7 @@ func (e *evictions) underWay() (coming, going int64) {
 	return e.coming, e.leaving
 }
 
-// await waits until what is coming has changed.
+// await waits until the bytes in flight differ from coming.
 func (e *evictions) await(coming int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -88,8 +85,8 @@ func (e *evictions) isFirm() bool {
 	return e.firm
 }
 
-// admitMemory sees to it that there is memory for a batch, and adds evictions to the batch once
-// memory is nearly full.
+// admitMemory waits until memory for a batch is available, at most maxHold. It adds evictions to the batch when
+// memory is above the soft level.
 func (p *Pipeline) admitMemory(b *queue.Batch, r *leadership.Term) {
 	if p.MaxMemory == 0 || p.DenyWhenFull || b.Kind != wire.Decide {
 		return
@@ -110,17 +107,17 @@ func (p *Pipeline) admitMemory(b *queue.Batch, r *leadership.Term) {
 	p.Evictions.sent(b)
 }
 
-// evictNow proposes an entry of evictions only and waits until it is applied. It reports whether
-// there was something to evict.
+// evictNow proposes an entry of evictions only and waits until it is applied. It reports false if the search found no
+// victim or the entry failed.
 func (p *Pipeline) evictNow(r *leadership.Term) bool {
-	b := queue.NewBatch(wire.Decide, 0) // nobody waits for its answers
+	b := queue.NewBatch(wire.Decide, 0) // no caller waits for its answers
 	if p.evict(b); b.Evicts == 0 {
 		return false
 	}
 	return p.Raft.Await(p.apply(b, r)) == nil
 }
 
-// evict adds evictions to a batch: as many as bring memory back to the soft level.
+// evict adds evictions to a batch, as many as bring memory back to the soft level.
 func (p *Pipeline) evict(b *queue.Batch) {
 	_, going := p.Evictions.underWay()
 	wanted := p.used() - going - p.MaxMemory/softDen*softNum
@@ -137,8 +134,8 @@ func (p *Pipeline) evict(b *queue.Batch) {
 	}
 }
 
-// EvictWhenOver evicts while this node leads and its memory is above the high level, until the
-// node closes: no calls may come that would.
+// EvictWhenOver evicts while this node leads and its memory is above the high level, until the node closes. Without
+// it, memory would stay above that level while no calls arrive.
 func (p *Pipeline) EvictWhenOver() {
 	tick := time.NewTicker(timers.HousekeepEvery)
 	defer tick.Stop()

@@ -42,6 +42,6 @@ func (f *forwards) leads(parent context.Context, leader raft.ServerID, grace tim
 	f.ctx, f.end = context.WithCancel(parent)
 }
 
-// seenLeaders bounds the queue of observed changes of leadership. If one is dropped, the
-// calls in flight run until they time out.
+// seenLeaders bounds the queue of observed changes of leader. If an observation is dropped, calls in flight run until
+// they time out.
 const seenLeaders = 16

@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// QuietFor is how long nobody must have forwarded anything before a node that led
-	// closes its connections, lingerMost how long it waits for that.
+	// QuietFor is how long no other node must have forwarded a batch before a former leader closes its connections.
+	// lingerMost bounds the wait for that.
 	QuietFor, lingerMost = 100 * time.Millisecond, time.Second
-	// deposedFraction of the heartbeat timeout (a quarter) is how long calls to a leader may
-	// go on after another node leads: answers may be on their way.
+	// deposedFraction divides the heartbeat timeout: calls to a leader may go on for a quarter of it after another node
+	// leads. Answers may still be on their way.
 	deposedFraction = 4
 )
 
-// sendToLeader sends a batch to the leader and tells its callers what became of it.
+// sendToLeader sends a batch to the leader and completes it with the outcome.
 func (p *Pipeline) sendToLeader(b *queue.Batch) {
 	_, leader := p.Raft.LeaderWithID()
 	client := p.Peers.Client(string(leader))
@@ -37,8 +37,8 @@ func (p *Pipeline) sendToLeader(b *queue.Batch) {
 	p.Tasks.Go(func() { p.Queue.Complete(b, p.forward(while, client, b)) })
 }
 
-// forward sends a batch to the leader. The outcome is unknown if the leader does not
-// answer within maxAge, or when while ends first.
+// forward sends a batch to the leader. The outcome is unknown if the leader does not answer within MaxAge, or if
+// while ends first.
 func (p *Pipeline) forward(while context.Context, client *peer.Client, b *queue.Batch) error {
 	method := calls.Decide
 	if b.Kind == wire.Clear {
@@ -63,8 +63,7 @@ func (p *Pipeline) forward(while context.Context, client *peer.Client, b *queue.
 	return nil
 }
 
-// forwarded is a body of calls as the leader carries it out: what is atomic by
-// itself, and all the rest as one call.
+// forwarded is a forwarded body as the leader carries it out: each atomic call by itself, and the other calls merged.
 type forwarded struct {
 	calls []forwardedCall
 	ops   int
@@ -72,12 +71,12 @@ type forwarded struct {
 
 type forwardedCall struct {
 	ops    []engine.Op
-	from   int // of the answers
+	from   int // index of the first answer
 	atomic bool
 }
 
-// readForwarded reads a body. Calls that are not atomic and follow each other are
-// one: they came from different connections, which have no order.
+// readForwarded decodes a body. It merges adjacent calls that are not atomic: they came from different connections,
+// which have no order.
 func readForwarded(body []byte) (forwarded, error) {
 	var (
 		d wire.Decoder
@@ -110,9 +109,8 @@ func (p *Pipeline) decideForwarded(f forwarded, out []engine.Decision) error {
 	return outcomes.err()
 }
 
-// Linger waits until everything that other nodes sent here is answered, and they have
-// sent nothing more for so long that they must have noticed who leads now: what is
-// refused here in a handover is sent again at once, perhaps here.
+// Linger waits until all forwarded batches are answered and no other node has forwarded one for QuietFor. By then the
+// other nodes must know the new leader. Calls that fail in a handover are sent again at once, perhaps to this node.
 func (p *Pipeline) Linger() {
 	ctx, cancel := context.WithTimeout(p.Ctx, lingerMost)
 	defer cancel()
@@ -125,7 +123,7 @@ func (p *Pipeline) Linger() {
 	p.Queue.Empty(ctx)
 }
 
-// AnswerDecide carries out a body that a follower forwards.
+// AnswerDecide carries out a body that a follower has forwarded, and returns the status and the answer.
 func (p *Pipeline) AnswerDecide(body []byte) (byte, []byte) {
 	p.Answering.Add(1)
 	defer p.Answering.Add(-1)
@@ -144,7 +142,7 @@ func (p *Pipeline) AnswerDecide(body []byte) (byte, []byte) {
 	return calls.Answered, wire.AppendDecisions(make([]byte, 0, 16*len(out)), out, byte(p.Format.Agreed.Load()))
 }
 
-// ClearHere clears all nodes as Clear does, if this node leads.
+// ClearHere clears all nodes as Clear does. It returns ErrNotLeader if this node does not lead.
 func (p *Pipeline) ClearHere() error {
 	if p.Leadership.Current.Load() == nil {
 		return failure.ErrNotLeader
@@ -152,7 +150,7 @@ func (p *Pipeline) ClearHere() error {
 	return p.Clear()
 }
 
-// FollowLeader notes who leads until the node closes.
+// FollowLeader records each change of leader until the node closes, and ends the calls to the previous leader.
 func (p *Pipeline) FollowLeader() {
 	seen := make(chan raft.Observation, seenLeaders)
 	observer := raft.NewObserver(seen, false, func(o *raft.Observation) bool {

@@ -23,8 +23,8 @@ import (
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// Pipeline takes the decisions of all callers through the log: it proposes them where this node
-// leads, sends them to the leader where it does not, and answers denials without the log.
+// Pipeline takes the decisions of all callers through the log. The leader proposes them, and a follower sends them to
+// the leader. The leader answers denials without the log.
 type Pipeline struct {
 	*host.Host
 	Raft       *consensus.Raft
@@ -41,8 +41,8 @@ type Pipeline struct {
 	Evictions     *evictions
 	forwards      forwards
 	Answering     atomic.Int64 // batches of other nodes that have no answer yet
-	lastForwarded atomic.Int64 // uptime at the last answer to one
-	Late          atomic.Int64 // answers turned into ErrUnknown because they came late
+	lastForwarded atomic.Int64 // uptime at the last answer to another node
+	Late          atomic.Int64 // answers that became ErrUnknown because they were late
 }
 
 // Proposal is a batch on its way through the log.
@@ -52,8 +52,7 @@ type Proposal struct {
 	Future raft.ApplyFuture
 }
 
-// Pump takes batches as they fill and sends each where it is decided. It ends when
-// the queue is closed.
+// Pump takes batches from the queue, and proposes each or sends it to the leader. It ends when the queue is closed.
 func (p *Pipeline) Pump() {
 	defer close(p.Proposals)
 	for b := p.Queue.Next(); b != nil; b = p.Queue.Next() {
@@ -72,8 +71,8 @@ func (p *Pipeline) Pump() {
 	}
 }
 
-// awaitLeader holds a batch for a moment while there is no leader: long enough for
-// leadership to be handed over without anybody noticing more than a delay.
+// awaitLeader holds a batch while no leader is known, for at most half a heartbeat timeout of its age. So callers
+// notice only a delay when leadership is transferred.
 func (p *Pipeline) awaitLeader(b *queue.Batch) {
 	for p.Leadership.Current.Load() == nil && p.Peers.Client(p.Raft.Leader()) == nil &&
 		time.Since(b.Born) < p.Options.Heartbeat/2 && !p.Closing() {
@@ -81,9 +80,8 @@ func (p *Pipeline) awaitLeader(b *queue.Batch) {
 	}
 }
 
-// propose stamps a batch and makes it an entry of the log. The Raft library takes
-// entries in order, and as many as may be under way fit its queue, so this does not
-// wait for it.
+// propose stamps a batch and proposes it as a log entry. It does not wait for the Raft library, whose queue holds as
+// many entries as the in-flight window.
 func (p *Pipeline) propose(b *queue.Batch, r *leadership.Term) {
 	p.Queue.Coalesce(b)
 	p.admitMemory(b, r)
@@ -105,7 +103,7 @@ func (p *Pipeline) apply(b *queue.Batch, r *leadership.Term) raft.ApplyFuture {
 	return p.Raft.Apply(b.Data, 0)
 }
 
-// CompleteProposals tells the callers of each entry, in the order of the log.
+// CompleteProposals completes the batch of each proposal, in the order of the log.
 func (p *Pipeline) CompleteProposals() {
 	for sent := range p.Proposals {
 		said := p.Raft.Await(sent.Future)
@@ -116,14 +114,14 @@ func (p *Pipeline) CompleteProposals() {
 			p.Log.Debug("an entry has no answer", "raft", said, "so", err)
 		}
 		if said == nil {
-			err, _ = sent.Future.Response().(error) // void, where it is one
+			err, _ = sent.Future.Response().(error) // the FSM returns an error if the entry has no effect
 		}
 		p.Queue.Complete(sent.Batch, err)
 		p.traceEntry(sent, err)
 	}
 }
 
-// Verdict translates what the Raft library says of a proposal.
+// Verdict translates the Raft library's error for a proposal.
 func Verdict(err error) error {
 	switch {
 	case err == nil:
@@ -136,13 +134,13 @@ func Verdict(err error) error {
 	}
 }
 
-// Expire ends waits that have become too long.
+// Expire ends waits that are longer than MaxAge.
 func (p *Pipeline) Expire() {
 	p.Queue.Expire(p.MaxAge)
 	p.Confirms.Expire(p.MaxAge)
 }
 
-// replyEarly is a fault: it answers before the entry is committed.
+// replyEarly injects a fault: it answers before the entry is committed.
 func (p *Pipeline) replyEarly(b *queue.Batch, at engine.Stamp) {
 	var d wire.Decoder
 	d.Reset(b.Body())

@@ -8,32 +8,30 @@ import (
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// Batch is what becomes one entry: the calls of many callers, and later their
-// answers.
+// Batch is the calls of many callers that become one log entry, and later their answers.
 type Batch struct {
 	Kind  wire.Kind
-	Data  []byte // the header's place, then the body
+	Data  []byte // space for the header, then the body
 	enc   wire.Encoder
 	Ops   int
-	said  int // bytes of strings that the answers may have
+	said  int // upper bound of the bytes of strings in the answers
 	Nonce uint64
-	// Format is the oldest that has all operations.
+	// Format is the oldest format that has all operations of the batch.
 	Format byte
-	// Foreign calls come from other nodes: they took this one for the leader, and when
-	// it is not they have to look for another themselves. Sent on from here they would
-	// wait in a circle.
+	// Foreign marks a batch whose calls came from other nodes, which took this node for the leader. If it is not, the
+	// calls fail, and the other nodes find the leader. Forwarded again, calls could circulate between nodes.
 	Foreign bool
-	// MoveNs is how far the entry moves a test clock.
+	// MoveNs is the distance by which the entry moves a test clock.
 	MoveNs int64
 	Born   time.Time
-	// coalesced goes in the same entry, with its answers from riderFrom on; see queue.board.
+	// coalesced is the batch that shares the entry. Its answers begin at coalescedFrom; see Queue.Coalesce.
 	coalesced     *Batch
 	coalescedFrom int
-	// Growth and evicts are the bytes that the entry may add and those of its victims; see
-	// makeRoom.
+	// Growth is the estimated number of bytes that the entry adds at most, and Evicts is the number of bytes of its
+	// victims; see Pipeline.admitMemory.
 	Growth, Evicts int64
 
-	// Out holds the answers. The machine fills it before finish; callers read it after.
+	// Out holds the answers. The FSM fills it before finish, and the callers read it after.
 	Out      []engine.Decision
 	finished atomic.Bool
 	Err      error
@@ -48,7 +46,7 @@ func NewBatch(kind wire.Kind, nonce uint64) *Batch {
 	}
 }
 
-// Append adds a call and returns where its answers will be.
+// Append adds a call and returns the index of its first answer.
 func (b *Batch) Append(ops []engine.Op, atomic bool) (from int) {
 	b.Data = b.enc.Call(b.Data, ops, atomic)
 	for i := range ops {
@@ -59,26 +57,26 @@ func (b *Batch) Append(ops []engine.Op, atomic bool) (from int) {
 	return from
 }
 
-// fits reports whether there is room for a call of this size, whose answers may have so many
-// bytes of strings.
+// fits reports whether the batch has space for a call with so many operations, bytes, and bytes of strings in its
+// answers.
 func (b *Batch) fits(ops, bytes, said int) bool {
 	return b.Ops+ops <= MaxEntryOps && len(b.Data)+bytes <= MaxEntryBytes && b.said+said <= maxAnswerBytes
 }
 
-// coalesce takes another batch into the same entry. Its calls are read as they are behind any others.
+// coalesce appends the calls of another batch, so that both share one entry.
 func (b *Batch) coalesce(next *Batch) {
 	b.coalesced, b.coalescedFrom = next, b.Ops
 	b.Data = append(b.Data, next.Body()...)
-	b.enc.Reset() // who appends next knows nothing of what the next ended with
+	b.enc.Reset() // the appended calls end with a limit that enc does not know
 	b.Ops += next.Ops
 	b.said += next.said
 	b.Format = max(b.Format, next.Format)
 }
 
-// Body is what the calls of the batch were written to.
+// Body returns the encoded calls of the batch.
 func (b *Batch) Body() []byte { return b.Data[wire.HeaderLen:] }
 
-// Answers returns the place for the answers.
+// Answers returns the slice for the answers.
 func (b *Batch) Answers() []engine.Decision {
 	if b.Out == nil {
 		b.Out = make([]engine.Decision, b.Ops)
@@ -86,10 +84,10 @@ func (b *Batch) Answers() []engine.Decision {
 	return b.Out
 }
 
-// Complete is finish for a batch that has been in flight, and for the batch coalesced with it.
+// Complete finishes a batch that was in flight, and the batch that coalesced with it.
 func (b *Batch) Complete(err error) {
 	if r := b.coalesced; r != nil {
-		if err == nil && !r.finished.Load() { // else nobody looks, or they have it
+		if err == nil && !r.finished.Load() { // otherwise its callers have an outcome, or get an error
 			r.Out = b.Out[b.coalescedFrom:]
 		}
 		r.finish(err)
@@ -97,7 +95,7 @@ func (b *Batch) Complete(err error) {
 	b.finish(err)
 }
 
-// finish wakes the callers; only the first outcome counts.
+// finish wakes the callers. Only the first outcome counts.
 func (b *Batch) finish(err error) {
 	if b.finished.CompareAndSwap(false, true) {
 		b.Err = err

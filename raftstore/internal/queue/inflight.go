@@ -6,14 +6,12 @@ import (
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// An entry costs every node a write to its disk, a message or two and half a dozen
-// wakings: as much as hundreds of operations. So a batch that is small waits while
-// another is under way, and becomes larger. With 50 clients that each wait for their
-// answer that is a third more decisions, and no client waits longer, where processors
-// are short (docs/performance.md).
+// An entry costs every node a disk write, a message or two, and half a dozen goroutine wake-ups: as much as hundreds
+// of operations. So a small batch waits while another is in flight, and grows. With 50 closed-loop clients and few
+// processors, this gives a third more decisions, and no client waits longer (docs/performance.md).
 
-// ready reports whether the oldest batch may go: nothing is under way, or what waits
-// is worth an entry, or what is under way takes so long that its cost is no matter.
+// ready reports whether the oldest batch may go. It may when nothing is in flight, when the waiting operations are
+// worth an entry, or when the newest batch in flight left coalesceFor ago.
 func (q *Queue) ready() bool {
 	if q.paused || q.slots == 0 || len(q.Batches) == 0 {
 		return false
@@ -21,9 +19,9 @@ func (q *Queue) ready() bool {
 	return len(q.inFlight) == 0 || q.ops >= worthOps || time.Since(q.sentAt) >= coalesceFor
 }
 
-// nudge looks whether what waits may go because of the time that has passed. Without
-// it two nodes that hand leadership over can each hold the other's calls behind a
-// batch that waits for the other, until somebody asks for something else.
+// nudge wakes the pump if the waiting batch may go because time has passed. Without it, during a handover two nodes
+// could each hold the other's calls behind a batch that waits for the other node. They would wait until the next
+// call.
 func (q *Queue) nudge() {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
@@ -32,7 +30,7 @@ func (q *Queue) nudge() {
 	}
 }
 
-// take takes the oldest batch out.
+// take removes the oldest batch from the queue.
 func (q *Queue) take() *Batch {
 	b := q.Batches[0]
 	q.Batches[0] = nil
@@ -41,8 +39,8 @@ func (q *Queue) take() *Batch {
 	return b
 }
 
-// Coalesce lets the batch that waits behind b go in the same entry, where it fits: on
-// the leader the calls of its own clients and those of other nodes need not be apart.
+// Coalesce moves the oldest waiting batch into the entry of b, if it fits. On the leader, calls of its own clients
+// and of other nodes are in separate batches, and can share an entry.
 func (q *Queue) Coalesce(b *Batch) {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()

@@ -14,52 +14,48 @@ import (
 )
 
 const (
-	// MaxEntryOps and maxEntryBytes close an entry: large enough that the cost of an
-	// entry is spread over many operations, small enough that one is applied in well
-	// under a millisecond.
+	// MaxEntryOps and MaxEntryBytes bound an entry. It is large enough to spread its cost over many operations, and
+	// small enough to be applied in well under a millisecond.
 	MaxEntryOps   = 1024
 	MaxEntryBytes = 128 << 10
-	// maxCallBytes bounds the operations of one step as the log writes them. They go into
-	// one entry, and on a follower into one call to the leader: both have the same bound,
-	// so that a transaction does not depend on the node that takes it.
+	// maxCallBytes bounds the encoded operations of one step. They go into one entry, and on a follower into one call to
+	// the leader. Both have the same bound, so a transaction is accepted or refused alike on every node.
 	maxCallBytes = peer.MaxPayload
-	// maxAnswerBytes bounds the strings in the answers to an entry: a follower gets them in one
-	// message, which has the numbers beside them. One call has less; see package server.
+	// maxAnswerBytes bounds the strings in the answers to an entry. A follower receives them in one message, together
+	// with the numbers. One call has a smaller bound; see package server.
 	maxAnswerBytes = maxCallBytes / 2
-	// maxQueuedOps bounds the operations that wait to be proposed: at the slowest
-	// useful rate they are answered within the age a decision may have.
+	// maxQueuedOps bounds the operations that wait to be proposed. At the lowest useful rate they are still answered
+	// within the maximum age of a decision.
 	maxQueuedOps = 64 << 10
-	// MaxInFlight bounds the entries, or batches on their way to the leader, that
-	// have not been answered. Two keep disk and network busy at once; a few more serve
-	// where a majority is far away.
+	// MaxInFlight bounds the in-flight window: entries, or batches on their way to the leader, without an answer. Two
+	// keep disk and network busy at the same time. Further ones help when a majority is far away.
 	MaxInFlight = 4
-	// worthOps make an entry that goes beside others: the operations then cost as much as
-	// it does (measured with 1 to 1024, at every depth of pipeline: 256 was best or even).
+	// worthOps operations are worth an entry while another is in flight, because they then cost as much as the entry.
+	// Measured with 1 to 1024 at every pipeline depth, 256 was best or even.
 	worthOps = 256
-	// coalesceFor is how long what was sent last may be under way until what waits goes,
-	// however little it is: longer than a commit takes on a good disk in one
-	// data centre. An entry in so long costs a node a few hundredths of a processor.
+	// coalesceFor is the time after which a waiting batch of any size goes although the previous one is still in flight.
+	// It is longer than a commit on a good disk in one data centre. One entry in this time costs a node a few hundredths
+	// of a processor.
 	coalesceFor = 5 * time.Millisecond
 )
 
-// Queue gathers the operations of all callers into batches until the pump takes
-// them: when something lands, or when they have become worth an entry of their own
-// (inflight.go).
+// Queue collects the operations of all callers into batches until the pump takes them. The pump takes a batch when
+// nothing is in flight, or when the waiting operations are worth an entry (inflight.go).
 type Queue struct {
 	Mu      sync.Mutex
 	changed *sync.Cond
 	Batches []*Batch
 	ops     int
-	slots   int // batches that may still be under way
+	slots   int // batches that may still go
 	nonce   uint64
 	closed  bool
-	paused  bool // next waits
-	// valueBytes is how long a string in an answer may be.
+	paused  bool // Next waits
+	// valueBytes is the greatest length of a string in an answer.
 	valueBytes int
 	// inFlight holds the proposed batches by nonce, and the batches that coalesced with them.
 	inFlight map[uint64]*Batch
 	sentAt   time.Time   // when the newest of them left
-	late     *time.Timer // goes off when it has been under way for too long
+	late     *time.Timer // calls nudge when the newest batch is in flight for coalesceFor
 }
 
 func New(valueBytes int) *Queue {
@@ -69,8 +65,8 @@ func New(valueBytes int) *Queue {
 	return q
 }
 
-// Add appends a call to the open batch and returns it and where the call's answers
-// will be. A call without operations only waits for the next entry.
+// Add appends a call to the open batch. It returns the batch and the index of the call's first answer. A call without
+// operations only waits for the next entry.
 func (q *Queue) Add(ops []engine.Op, atomic, foreign bool) (*Batch, int, error) {
 	bytes, said := 0, 0
 	for i := range ops {
@@ -103,8 +99,8 @@ func (q *Queue) Add(ops []engine.Op, atomic, foreign bool) (*Batch, int, error) 
 	return b, at, nil
 }
 
-// estimateShare is how many times longer encoded operations may be than wire.Estimate
-// says: it assumes 48 bytes for the numbers of an operation, and they take at most 150.
+// estimateShare is the factor by which encoded operations can exceed wire.Estimate. The estimate assumes 48 bytes for
+// the numbers of an operation, and they take at most 150.
 const estimateShare = 4
 
 // encodedBytes returns the length of operations as the log writes them.
@@ -113,9 +109,8 @@ func encodedBytes(ops []engine.Op, atomic bool) int {
 	return len(e.Call(nil, ops, atomic))
 }
 
-// open returns the batch that a call of this size goes to: the last one, or the one
-// before it, of those that come from where the call does. Nothing overtakes a batch
-// of another kind.
+// open returns the batch for a call of this size: the last or the last but one, of the same origin as the call. A
+// call never overtakes an entry of another kind.
 func (q *Queue) open(ops, bytes, said int, foreign bool) *Batch {
 	for _, b := range slices.Backward(q.Batches[max(len(q.Batches)-2, 0):]) {
 		if b.Kind != wire.Decide {
@@ -141,10 +136,10 @@ func (q *Queue) push(kind wire.Kind) *Batch {
 	return b
 }
 
-// Special adds an entry of another kind.
+// Special adds a batch of another kind than wire.Decide, or an empty one.
 func (q *Queue) Special(kind wire.Kind) (*Batch, error) { return q.Moving(kind, 0) }
 
-// Moving is special for an entry that moves a test clock.
+// Moving adds a batch that moves a test clock.
 func (q *Queue) Moving(kind wire.Kind, moveNs int64) (*Batch, error) {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
@@ -157,7 +152,7 @@ func (q *Queue) Moving(kind wire.Kind, moveNs int64) (*Batch, error) {
 	return b, nil
 }
 
-// Next waits for a batch that may go; nil when the queue is closed.
+// Next waits for a batch that may go, and returns nil when the queue is closed.
 func (q *Queue) Next() *Batch {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
@@ -174,7 +169,7 @@ func (q *Queue) Next() *Batch {
 	return b
 }
 
-// Complete gives a slot back and tells the callers of the batch.
+// Complete frees the slot of a batch and wakes its callers.
 func (q *Queue) Complete(b *Batch, err error) {
 	q.Mu.Lock()
 	delete(q.inFlight, b.Nonce)
@@ -187,7 +182,7 @@ func (q *Queue) Complete(b *Batch, err error) {
 	b.Complete(err)
 }
 
-// Pause lets nothing more under way, and returns when nothing is or ctx ends.
+// Pause holds back all further batches. It returns when none is in flight or ctx ends.
 func (q *Queue) Pause(ctx context.Context) {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
@@ -195,14 +190,15 @@ func (q *Queue) Pause(ctx context.Context) {
 	q.await(ctx, func() bool { return len(q.inFlight) == 0 })
 }
 
-// Empty returns when nothing waits and nothing is under way, or ctx ends.
+// Empty returns when no batch waits or is in flight, or when ctx ends.
 func (q *Queue) Empty(ctx context.Context) {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
 	q.await(ctx, func() bool { return len(q.inFlight) == 0 && len(q.Batches) == 0 })
 }
 
-// await waits for what only changes under the lock, which the caller holds.
+// await waits until is reports true, the queue is closed, or ctx ends. Each change of the awaited state must
+// broadcast. The caller holds Mu.
 func (q *Queue) await(ctx context.Context, is func() bool) {
 	stop := context.AfterFunc(ctx, func() {
 		q.Mu.Lock()
@@ -223,8 +219,7 @@ func (q *Queue) Resume() {
 	q.changed.Broadcast()
 }
 
-// Answers returns the place for the answers to the batch with the given nonce, nil when no such
-// batch is under way.
+// Answers returns the slice for the answers to the batch with the given nonce, or nil if no such batch is in flight.
 func (q *Queue) Answers(nonce uint64) []engine.Decision {
 	q.Mu.Lock()
 	b := q.inFlight[nonce]
@@ -235,8 +230,8 @@ func (q *Queue) Answers(nonce uint64) []engine.Decision {
 	return b.Answers()
 }
 
-// Expire ends the wait for everything older than maxAge: what was not proposed is
-// taken out, what was stays under way without its callers.
+// Expire ends the wait for batches older than maxAge. It removes those that were not proposed. The others stay in
+// flight without callers.
 func (q *Queue) Expire(maxAge time.Duration) {
 	q.Mu.Lock()
 	var stale []*Batch
@@ -251,7 +246,7 @@ func (q *Queue) Expire(maxAge time.Duration) {
 			lost = append(lost, b)
 		}
 	}
-	q.changed.Broadcast() // somebody may wait for an empty queue
+	q.changed.Broadcast() // Empty may be waiting
 	q.Mu.Unlock()
 	for _, b := range stale {
 		b.finish(failure.ErrTryAgain)
@@ -261,7 +256,7 @@ func (q *Queue) Expire(maxAge time.Duration) {
 	}
 }
 
-// Close ends the queue; what was not proposed is not applied.
+// Close closes the queue. Batches that were not proposed will not be applied.
 func (q *Queue) Close() {
 	q.Mu.Lock()
 	q.closed = true
