@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 )
 
-// ClusterIDLen is the length of a cluster's id, in bytes before they are hexadecimal.
+// ClusterIDLen is the number of random bytes in a cluster id, which is written in hexadecimal.
 const ClusterIDLen = 16
 
 // NewClusterID returns a new random id.

@@ -29,9 +29,9 @@ func (id Identity) encode() ([]byte, error) {
 	return fmt.Appendf(bytes.Clone(body), "%s%08x%s", sumMember, crc32.Checksum(body, castagnoli), sumEnd), nil
 }
 
-// decodeIdentity reads what encode, or an older weir, wrote: ErrNewer for another version,
-// ErrDamaged for anything else. Without a checksum it accepts only the members that an
-// older weir wrote, so that a damaged checksum does not pass for a missing one.
+// decodeIdentity decodes a file that encode or an older weir wrote. It returns ErrNewer for another version and
+// ErrDamaged for anything else. Without a checksum it accepts only the members that an older weir wrote. So a damaged
+// checksum does not pass for a missing one.
 func decodeIdentity(b []byte) (id Identity, err error) {
 	i := bytes.LastIndex(b, []byte(sumMember))
 	if i >= 0 && string(b[i:]) != fmt.Sprintf("%s%08x%s", sumMember, crc32.Checksum(b[:i], castagnoli), sumEnd) {

@@ -13,16 +13,16 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/failure"
 )
 
-// Identity is what a data directory says of the node it belongs to. It is written
-// before the node speaks to anyone.
+// Identity is the content of the identity file of a data directory. It is written before the node contacts any other
+// node.
 type Identity struct {
 	Version    int
 	NodeID     string
 	Durability string
-	Invited    bool   // a founder or a leader has taken it in; before, it takes no part in elections
-	Joined     bool   // it has been in a committed configuration
-	JoinedAt   uint64 // the entry of the first of those
-	Restored   bool   `json:",omitempty"` // it is from a backup and has not led or followed since, so it has no log
+	Invited    bool   // a founder or a leader has taken the node in; before, it takes no part in elections
+	Joined     bool   // the node has been in a committed configuration
+	JoinedAt   uint64 // log index of the first such configuration
+	Restored   bool   `json:",omitempty"` // the directory comes from a backup, and its node has had no log since
 	ClusterID  string // "" until the node has read the cluster's first entry
 	Diverged   string // why the node must not start again; "" when it may
 
@@ -37,7 +37,7 @@ const (
 	MaxBytes  = 4 << 10
 )
 
-// Read returns what the directory says; false in an empty one.
+// Read returns the identity of a directory. It reports false if the directory has no identity file.
 func Read(on vfs.FS, dir string) (Identity, bool, error) {
 	f, err := on.Open(on.PathJoin(dir, FileName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -55,7 +55,7 @@ func Read(on vfs.FS, dir string) (Identity, bool, error) {
 	return id, err == nil, err
 }
 
-// Write replaces what the directory says, in one step.
+// Write replaces the identity of a directory atomically.
 func Write(on vfs.FS, dir string, id Identity) error {
 	b, err := id.encode()
 	if err != nil {
@@ -91,7 +91,8 @@ func SyncDirectory(on vfs.FS, dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Claim makes the directory this node's, or says whose it is.
+// Claim makes the directory the node's own, or returns an error that names its owner or its damage. It returns the
+// identity that the directory has then.
 func Claim(on vfs.FS, dir string, want Identity) (Identity, error) {
 	if err := persistence.MakeDirectory(on, dir); err != nil {
 		return Identity{}, err
@@ -126,8 +127,8 @@ func Claim(on vfs.FS, dir string, want Identity) (Identity, error) {
 	return have, nil
 }
 
-// hasState reports whether there is a log or a directory of images. A node makes them only
-// after it has written its identity.
+// hasState reports whether a log or a directory of images exists. A node creates them only after it has written its
+// identity.
 func hasState(on vfs.FS, dir string) bool {
 	for _, name := range []string{LogName, TableName} {
 		if _, err := on.Stat(on.PathJoin(dir, name)); err == nil {

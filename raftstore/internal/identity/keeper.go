@@ -10,7 +10,7 @@ import (
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
-// Keeper holds the identity of a running node. Each change is on the disk when it returns.
+// Keeper holds the identity of a running node. A method that changes it returns when the change is on disk.
 type Keeper struct {
 	mu sync.Mutex
 	Identity
@@ -18,7 +18,7 @@ type Keeper struct {
 	Dir string
 }
 
-// Self returns the name under which this node speaks to others.
+// Self returns the identity that this node sends to other nodes.
 func (k *Keeper) Self() peer.Identity {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -28,9 +28,9 @@ func (k *Keeper) Self() peer.Identity {
 // HasCluster reports whether the cluster's first entry has been applied here.
 func (k *Keeper) HasCluster() bool { return k.Self().ClusterID != "" }
 
-// ServesRaft returns an error unless this node may vote and be sent entries. A node with an
-// empty data directory may not before it was taken in: it may be a member that has lost its
-// disk, and with it its votes. A second vote could undo what was answered.
+// ServesRaft returns an error unless this node may vote and receive entries. A node with an empty data directory may
+// not before it was taken in. It may be a member that has lost its disk and its votes, and a second vote could undo
+// acknowledged decisions.
 func (k *Keeper) ServesRaft() error {
 	if k.WasInvited() {
 		return nil
@@ -64,17 +64,17 @@ func (k *Keeper) HasJoined() bool {
 	return k.Joined
 }
 
-// JoinedBefore reports whether this node was a member before the configuration at an
-// entry. After a restart the newest one it knows may be older, from an image of the
-// time before it joined, until the log that follows is committed again.
+// JoinedBefore reports whether this node was a member before the configuration at a log index. After a restart, the
+// newest configuration that it knows may come from an image that is older than its membership. It remains so until
+// the following log is committed again.
 func (k *Keeper) JoinedBefore(at uint64) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.Joined && k.JoinedAt < at
 }
 
-// MarkJoined records that this node has been a member since the configuration at an entry:
-// it never asks to be taken in again, and knows when it is no member any more.
+// MarkJoined records that this node has been a member since the configuration at a log index. Such a node never asks
+// to be taken in again, and detects its removal.
 func (k *Keeper) MarkJoined(at uint64) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -85,7 +85,7 @@ func (k *Keeper) MarkJoined(at uint64) error {
 	return k.write()
 }
 
-// BelongTo records the cluster of this node, and reports whether that is news.
+// BelongTo records the cluster of this node, and reports whether the record has changed.
 func (k *Keeper) BelongTo(clusterID string) (news bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -96,7 +96,7 @@ func (k *Keeper) BelongTo(clusterID string) (news bool, err error) {
 	return true, k.write()
 }
 
-// HasLog records that a node that was restored from a backup has a log now.
+// HasLog records that a restored node now has a log.
 func (k *Keeper) HasLog() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -104,7 +104,7 @@ func (k *Keeper) HasLog() error {
 	return k.write()
 }
 
-// Rename gives the directory of a node whose id is spent another id.
+// Rename replaces the id of a node whose id is spent.
 func (k *Keeper) Rename(id string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

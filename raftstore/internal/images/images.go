@@ -13,25 +13,24 @@ import (
 	"github.com/weir-project/weir/persistence"
 )
 
-// Store lets the Raft library find its snapshots in the images of package
-// persistence. An image that cannot be read is an error, never passed over: the
-// log before it is gone.
+// Store implements raft.SnapshotStore on the images of package persistence. It returns an error for an image that
+// cannot be read and never skips it, because the log before it is gone.
 type Store struct {
 	Images    *persistence.Images
 	Faults    faults.Set
-	Recovered bool // the images made are those of a recovery
-	// Holds reports whether this node has all entries up to an index; see Node.holds.
+	Recovered bool // the images come from a recovery
+	// Holds reports whether this node has all entries up to an index.
 	Holds func(index, term uint64) bool
 }
 
 var _ raft.SnapshotStore = Store{}
 
-// Meta is what the Raft library wants to find again with an image.
+// Meta is the data of the Raft library that is stored with an image.
 type Meta struct {
 	Version            raft.SnapshotVersion
 	Configuration      raft.Configuration
 	ConfigurationIndex uint64
-	Recovered          bool `json:",omitempty"` // by recoverIfAsked: nobody has agreed to it
+	Recovered          bool `json:",omitempty"` // written by a recovery, so no majority has agreed to it
 }
 
 func DecodeMeta(of persistence.ImageInfo) (meta Meta, err error) {
@@ -41,8 +40,8 @@ func DecodeMeta(of persistence.ImageInfo) (meta Meta, err error) {
 	return meta, nil
 }
 
-// Create begins a snapshot: of this node's own table (Persist seals it) or one
-// that another node sends (it is written to).
+// Create begins a snapshot: either of this node's own table (Persist seals it), or received from another node (Write
+// receives it).
 func (s Store) Create(version raft.SnapshotVersion, index, term uint64, configuration raft.Configuration,
 	configurationIndex uint64, _ raft.Transport) (raft.SnapshotSink, error) {
 	meta, err := json.Marshal(Meta{version, configuration, configurationIndex, s.Recovered})
@@ -56,9 +55,8 @@ func (s Store) Create(version raft.SnapshotVersion, index, term uint64, configur
 		late: func() bool { return s.Late(index, term) }}, nil
 }
 
-// Late reports whether an image that another node sends must not be installed, because
-// this node has all its entries and perhaps more. An image that overrules this node's own
-// recovery is never late.
+// Late reports whether an image from another node must not be installed, because this node has all its entries and
+// perhaps more. An image that overrules this node's own recovery is never late.
 func (s Store) Late(index, term uint64) bool {
 	if s.Holds == nil || !s.Holds(index, term) {
 		return false
@@ -99,7 +97,7 @@ func snapshotMeta(info persistence.ImageInfo) (*raft.SnapshotMeta, error) {
 	}, nil
 }
 
-// Open returns an image as a stream, for another node or for this one's Restore.
+// Open returns an image as a stream, for another node or for this node's Restore.
 func (s Store) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, error) {
 	stream, info, err := s.Images.Send(id)
 	if err != nil {
@@ -112,13 +110,13 @@ func (s Store) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, error) {
 	return meta, &Stream{stream, meta}, nil
 }
 
-// Stream is an image on its way out; Restore only wants to know which.
+// Stream is the stream of an image. Restore uses only its Meta.
 type Stream struct {
 	io.ReadCloser
 	Meta *raft.SnapshotMeta
 }
 
-// StreamOf returns the image that the Raft library wants restored.
+// StreamOf returns the Stream that the Raft library passes to Restore.
 func StreamOf(r io.ReadCloser) (*Stream, error) {
 	if wrapped, ok := r.(raft.ReadCloserWrapper); ok {
 		r = wrapped.WrappedReadCloser()
@@ -129,20 +127,20 @@ func StreamOf(r io.ReadCloser) (*Stream, error) {
 	return nil, fmt.Errorf("a snapshot stream of type %T", r)
 }
 
-// Sink takes one snapshot.
+// Sink receives one snapshot.
 type Sink struct {
 	images      *persistence.Images
 	index, term uint64
 	meta        []byte
 	faults      faults.Set
-	late        func() bool           // see imageStore.late
+	late        func() bool           // see Store.Late
 	incoming    *persistence.Incoming // nil until the first byte from another node
 	id          string
 }
 
 func (s *Sink) ID() string { return s.id }
 
-// Seal makes the image of this node's own table, with the state of an entry.
+// Seal writes the image of this node's own table, with the state at a log index.
 func (s *Sink) Seal(entry uint64, state []byte) error {
 	if entry > s.index && !s.faults.Has(faults.StaleIndex) {
 		return fmt.Errorf("a snapshot of entry %d with the state of entry %d", s.index, entry)
@@ -178,9 +176,8 @@ func (s *Sink) Close() error {
 	return s.overrule()
 }
 
-// overrule removes the image of this node's own recovery where it is newer than the one
-// received: the survivors who met first have gone on from the latter, and what they
-// lacked has not happened.
+// overrule removes the image of this node's own recovery if it is newer than the received one. The survivors that
+// formed the new cluster continued from the received image, so entries beyond it are not part of the cluster.
 func (s *Sink) overrule() error {
 	infos, err := s.images.List()
 	if err != nil || infos[0].ID == s.id {
@@ -200,5 +197,6 @@ func (s *Sink) Cancel() error {
 	return s.incoming.Cancel()
 }
 
-// ErrHasImage refuses an image. Its text is the answer between nodes, and does not change.
+// ErrHasImage is the answer to an image that must not be installed. Its text is part of the inter-node protocol and
+// must not change.
 var ErrHasImage = errors.New("this node has all entries of the image")

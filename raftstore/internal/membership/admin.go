@@ -13,16 +13,15 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/timers"
 )
 
-// Order is a change of the cluster that any node may be asked for and the leader
-// carries out.
+// Order is a change of the cluster. Any node accepts it, and the leader carries it out.
 type Order struct {
 	What   string // add, remove, transfer, advance
 	ID     string
 	Addr   string
-	MoveNs int64 // of the test clock
+	MoveNs int64 // distance for the test clock
 }
 
-// Give carries an order out here or has the leader do it.
+// Give carries out an order if this node leads, and otherwise sends it to the leader.
 func (m *Membership) Give(o Order) error {
 	if m.Leadership.Current.Load() != nil {
 		return m.CarryOut(o)
@@ -78,7 +77,8 @@ func (m *Membership) addNode(o Order) error {
 
 func (m *Membership) removeNode(id string) error {
 	if m.Raft.Server(id) == nil {
-		// A later incarnation is not meant: a caller that asks twice would remove the node that came back.
+		// The order does not name a later incarnation: a caller that repeats it would otherwise remove the node that came
+		// back.
 		if s := m.Raft.ServerCalled(id); s != nil {
 			return fmt.Errorf("no node %q in this cluster: %q came back in its place", id, s.ID)
 		}

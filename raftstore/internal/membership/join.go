@@ -24,22 +24,22 @@ import (
 )
 
 const (
-	// joinEvery paces the attempts to join.
+	// joinEvery is the pause between two attempts to join.
 	joinEvery = 500 * time.Millisecond
 )
 
 var errNotYet = errors.New("waiting for the leader that took this node in")
 
-// Joining is how a node asks to be taken in.
+// Joining is the request of a node to become a member.
 type Joining struct {
 	NodeID, RaftAddr string
-	Format           byte // as in status
-	KeepsPromises    bool // on a disk; false from a weir that did not say, too
-	Invited          bool // as in identity: if it is a member, it has all it promised
+	Format           byte // as in host.Status
+	KeepsPromises    bool // the node keeps its votes on disk; false also from an older weir, which does not send it
+	Invited          bool // as in identity: such a node has not lost its votes if it is a member
 }
 
-// Membership is this node as a member of its cluster: it joins or founds one, and as the leader
-// it takes nodes in, gives them votes and removes them.
+// Membership manages this node's membership in its cluster. The node joins or bootstraps a cluster. The leader adds
+// nodes, promotes them and removes them.
 type Membership struct {
 	*host.Host
 	Raft       *consensus.Raft
@@ -48,13 +48,11 @@ type Membership struct {
 	Format     *format.Format
 }
 
-// Join finds the cluster, or founds it together with others, and returns when this
-// node belongs to one for certain: that it was taken in may be undone with the
-// leader that did it.
+// Join joins the cluster, or bootstraps it together with other nodes. It returns when this node certainly belongs to
+// a cluster. An accepted join is not certain, because it may be lost with its leader.
 //
-// Only the first address of --join ever founds a cluster, and only while as many
-// nodes as expected say that they belong to none. So two groups that cannot see
-// each other never found two.
+// Only the first address of --join ever bootstraps a cluster, and only while as many nodes as expected report that
+// they belong to none. So two groups that cannot reach each other never bootstrap two clusters.
 func (m *Membership) Join() {
 	told, log := false, joinLog{}
 	for ; !m.Closing() && !m.Established(); timers.Pause(m.Ctx, joinEvery) {
@@ -74,25 +72,25 @@ func (m *Membership) Join() {
 	}
 }
 
-// Established reports whether this node is a member for certain, and known where it is.
+// Established reports whether this node is certainly a member, at its current address.
 func (m *Membership) Established() bool {
 	return m.Identity.HasJoined() && m.FSM.Committed.Load() != nil && m.Believed() == m.Options.RaftAddr
 }
 
-// attempt asks a leader for something. What it answers may end this node.
+// attempt asks a leader to add or to move this node. Some answers end the process.
 func (m *Membership) attempt(log *joinLog, failed string, ask func() error) {
 	err := ask()
 	switch {
 	case err == nil:
 		return
-	// One that was taken in has lost nothing: it is a member that the leader has
-	// not reached yet, for example a moment after it was invited to found.
+	// A node that was invited has lost nothing. It is a member that the leader has not reached yet, for example just
+	// after the invitation to bootstrap.
 	case errors.Is(err, failure.ErrLostState) && !m.Identity.WasInvited():
 		m.Fatal(err)
 	case errors.Is(err, failure.ErrSpentID) && m.Pristine():
 		m.beginNewIncarnation()
 	case errors.Is(err, failure.ErrSpentID):
-		m.Fatal(failure.ErrRemoved) // with what it has promised, it is the node that was
+		m.Fatal(failure.ErrRemoved) // with its votes, it is the removed node
 	}
 	if log.due(failed) {
 		m.Log.Info(failed, "because", err)
@@ -129,8 +127,8 @@ func (m *Membership) TryJoin() error {
 	return m.foundWith(pristine)
 }
 
-// foundWith founds a cluster with nodes that belong to none, once all of them have
-// written down that they are invited.
+// foundWith bootstraps a cluster with nodes that belong to none, after all of them have recorded their invitation on
+// disk.
 func (m *Membership) foundWith(servers []raft.Server) error {
 	for _, s := range servers {
 		if string(s.ID) == m.Options.NodeID {
@@ -155,7 +153,7 @@ func (m *Membership) invite(addr, id string) error {
 	return calls.OutcomeOf(code, answer)
 }
 
-// BeInvited lets this node take part in the cluster that a founder is about to found.
+// BeInvited allows this node to take part in the cluster that another node is about to bootstrap.
 func (m *Membership) BeInvited(from peer.Identity) error {
 	if !m.Pristine() {
 		guards.InvitedElsewhere.Hit()
@@ -180,8 +178,8 @@ func (m *Membership) bootstrap(servers []raft.Server) error {
 	return err
 }
 
-// lookAround asks who is at the addresses that are not this node's. silent tells of each
-// where no node answers why not: it may be a port for clients.
+// lookAround asks the nodes at the given addresses, except this node's own, for their status. silent explains each
+// address without an answer, which may be a port for clients.
 func (m *Membership) lookAround(addrs []string) (found []host.Status, silent []string) {
 	type answer struct {
 		addr   string
@@ -211,7 +209,7 @@ func (m *Membership) lookAround(addrs []string) (found []host.Status, silent []s
 	return found, silent
 }
 
-// silence tells why no other node answers at an address of --join.
+// silence explains why no other node answers at an address of --join.
 func (m *Membership) silence(addr string, err error) string {
 	if strings.Contains(err.Error(), peer.ErrSameNode.Error()) {
 		return fmt.Sprintf("; the node at %s has the id %q, as this one: give each node its own --node-id, or, if it is "+
@@ -221,14 +219,14 @@ func (m *Membership) silence(addr string, err error) string {
 	return fmt.Sprintf("; no node answers at %s: %v", addr, err)
 }
 
-// askOnce asks whoever is at an address for its status.
+// askOnce asks the node at an address for its status.
 func (m *Membership) askOnce(addr string) (host.Status, error) {
 	client := peer.NewClient(m.Port, addr, "")
 	defer client.Close()
 	return host.Ask(m.Ctx, client)
 }
 
-// askIn asks the leader to take this node in.
+// askIn asks the leader to add this node to the cluster.
 func (m *Membership) askIn(leader string) error {
 	client := peer.NewClient(m.Port, leader, "")
 	defer client.Close()
@@ -249,7 +247,7 @@ func (m *Membership) askIn(leader string) error {
 	return m.Identity.MarkInvited()
 }
 
-// TakeIn makes a node a member that does not vote yet.
+// TakeIn adds a node to the cluster, without a vote.
 func (m *Membership) TakeIn(from peer.Identity, j Joining) error {
 	if m.Leadership.Current.Load() == nil {
 		return failure.ErrNotLeader
@@ -269,10 +267,10 @@ func (m *Membership) TakeIn(from peer.Identity, j Joining) error {
 			return fmt.Errorf("%w (%q)", failure.ErrLostState, s.ID)
 		case string(s.ID) != j.NodeID && identity.GivenID(string(s.ID)) == identity.GivenID(j.NodeID) &&
 			identity.IsIncarnation(j.NodeID):
-			err := m.removeNode(string(s.ID)) // its earlier incarnation is over
+			err := m.removeNode(string(s.ID)) // its earlier incarnation has ended
 			return errors.Join(err, failure.ErrTryAgain)
 		case string(s.ID) == j.NodeID && string(s.Address) == j.RaftAddr && (s.Suffrage == raft.Nonvoter || j.Invited):
-			return nil // it asks again before it has heard from the leader
+			return nil // it asks again before the leader has contacted it
 		case string(s.ID) == j.NodeID && j.Invited:
 			return m.relocate(j, seen)
 		case string(s.ID) == j.NodeID:
@@ -291,8 +289,8 @@ func (m *Membership) TakeIn(from peer.Identity, j Joining) error {
 		timers.AdminTimeout))
 }
 
-// beginNewIncarnation gives the empty directory of a node whose id is spent another id, and
-// ends the process: the id is part of everything that runs.
+// beginNewIncarnation writes a new id into the empty directory of a node whose id is spent. It then ends the process,
+// because all running components have the old id.
 func (m *Membership) beginNewIncarnation() {
 	id := identity.NewIncarnation(m.Options.NodeID)
 	if len(id) > peer.MaxNameLen {
@@ -307,12 +305,12 @@ func (m *Membership) beginNewIncarnation() {
 	m.Fatal(fmt.Errorf("%w: it is %q when it is started again", failure.ErrSpentID, id))
 }
 
-// Pristine reports whether this node has promised nothing to anyone.
+// Pristine reports whether this node has no log, no term and no configuration, so that it cannot have voted.
 func (m *Membership) Pristine() bool {
 	return m.Raft.LastIndex() == 0 && m.Raft.CurrentTerm() == 0 && len(m.Raft.Servers()) == 0
 }
 
-// Joined takes note of the cluster this node belongs to, and of what it agreed on.
+// Joined records the cluster of this node and checks the constants that its nodes agreed on.
 func (m *Membership) Joined(f fsm.Constants) {
 	if f.TestClock != m.TestClock {
 		m.Fatal(fmt.Errorf("%w: the cluster's is a test clock: %t, this node's: %t", failure.ErrClockKind, f.TestClock,

@@ -2,12 +2,12 @@ package membership
 
 import "time"
 
-// joinLogEvery is how often at least a node that cannot join says why: two lines a minute do
-// not fill a log, and whoever has mended the reason soon sees what is left.
+// joinLogEvery is the longest pause between two log lines of a node that cannot join. Two lines a minute do not fill
+// a log, and soon show an operator the next reason.
 const joinLogEvery = 30 * time.Second
 
-// joinLog paces what a node logs of its attempts to join: at once, and then after pauses that
-// double up to joinLogEvery. The attempts themselves keep their pace.
+// joinLog limits how often a node logs that it cannot join. It logs at once, and then after pauses that double up to
+// joinLogEvery. The attempts themselves keep their pace.
 type joinLog struct {
 	what  string
 	next  time.Time

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/timers"
 )
 
-// Believed is where the cluster believes this node to be: what it has committed, or else
-// the newest that this node has heard. "" when it is no member.
+// Believed returns this node's address in the committed configuration, or else in the newest configuration that this
+// node knows. It returns "" if the node is not a member.
 func (m *Membership) Believed() string {
 	return whereIs(m.Options.NodeID, m.FSM.Committed.Load(), m.Raft.Servers())
 }
@@ -31,8 +31,8 @@ func whereIs(id string, committed *fsm.Configuration, newest []raft.Server) stri
 	return string(s.Address)
 }
 
-// move has the leader write down where this node is since it was started at another
-// address. Until then nobody reaches it; it reaches the others.
+// move asks the leader to record this node's new address in the configuration. Until then, other nodes cannot connect
+// to this node, but it can connect to them.
 func (m *Membership) move() error {
 	if m.Leadership.Current.Load() != nil {
 		return m.relocate(Joining{NodeID: m.Options.NodeID, RaftAddr: m.Options.RaftAddr}, m.FSM.Configuration())
@@ -52,7 +52,7 @@ func (m *Membership) move() error {
 	return errors.New("nobody knows a leader" + strings.Join(silent, ""))
 }
 
-// relocate writes down where a member is, in the configuration after the one seen.
+// relocate changes the address of a member, if the configuration is still the one at log index seen.
 func (m *Membership) relocate(j Joining, seen uint64) error {
 	for _, s := range m.Raft.Servers() {
 		if string(s.Address) == j.RaftAddr && string(s.ID) != j.NodeID {
@@ -63,13 +63,13 @@ func (m *Membership) relocate(j Joining, seen uint64) error {
 	if s == nil {
 		return fmt.Errorf("no node %q in this cluster", j.NodeID)
 	}
-	// Two processes with the same promises would give each of them twice.
+	// Two running processes with the same votes could each vote in one term.
 	if there, err := m.askOnce(string(s.Address)); err == nil && there.NodeID == j.NodeID &&
 		there.RaftAddr != j.RaftAddr {
 		return fmt.Errorf("node %q still runs at %s: stop it first", j.NodeID, s.Address)
 	}
 	m.Log.Info("a node has moved", "node", s.ID, "from", s.Address, "to", j.RaftAddr)
-	// A member that votes keeps its vote: only its address changes.
+	// AddNonvoter keeps the vote of a voter and changes only its address.
 	return m.Raft.Change(m.Raft.AddNonvoter(s.ID, raft.ServerAddress(j.RaftAddr), seen, timers.AdminTimeout))
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/timers"
 )
 
-// PromoteAll looks for nodes to promote until the node closes. A change of
-// membership takes its time, so it has a goroutine of its own.
+// PromoteAll promotes nodes that have caught up, until the node closes. It needs its own goroutine, because a change
+// of membership takes time.
 func (m *Membership) PromoteAll() {
 	tick := time.NewTicker(timers.HousekeepEvery)
 	defer tick.Stop()
@@ -24,8 +24,8 @@ func (m *Membership) PromoteAll() {
 	}
 }
 
-// promote gives a vote to the members that have caught up: a cold node that voted
-// at once would count for the majority without helping to make one.
+// promote gives a vote to members that have caught up. A voter that lacks most of the log would count for the
+// majority and could not help to form it.
 func (m *Membership) promote() {
 	if m.Leadership.Current.Load() == nil {
 		return
@@ -44,8 +44,8 @@ func (m *Membership) hasCaughtUp(s raft.Server) bool {
 	return ok && time.Since(last.At) <= 3*timers.StatusEvery && last.Index+leadership.CaughtUp >= m.Raft.CommitIndex()
 }
 
-// GiveVote promotes a member that was one in the configuration seen: it may have
-// been removed since, and must not come back by this.
+// GiveVote promotes a member if the configuration is still the one at log index seen. Otherwise a node that was
+// removed meanwhile would become a member again.
 func (m *Membership) GiveVote(s raft.Server, seen uint64) {
 	if err := m.Raft.Change(m.Raft.AddVoter(s.ID, s.Address, seen, timers.AdminTimeout)); err != nil {
 		m.Log.Warn("a node could not be promoted", "node", s.ID, "error", err)

@@ -8,9 +8,8 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/raftlog"
 )
 
-// CheckKept refuses a member that has lost its log, and its term and vote with it, or both
-// its images and its entries. It judges only Fsync: a loss of power may take a log that is
-// not synced.
+// CheckKept returns an error if a member has lost its log with its term and vote, or all its images and entries. It
+// checks only Fsync, because a loss of power may take a log that is not synced.
 func (r *Recovery) CheckKept() error {
 	if !r.Identity.Joined || r.Options.Durability != identity.Fsync {
 		return nil
@@ -37,9 +36,8 @@ func (r *Recovery) CheckKept() error {
 	return err
 }
 
-// DropCompactedLog empties a log that ends before the newest image. The Raft library
-// installs an image first and removes the log before it later; after a crash in
-// between, the next entry would leave a gap, which the log refuses.
+// DropCompactedLog empties a log that ends before the newest image. The Raft library installs an image first and
+// removes the compacted log later. After a crash in between, the next entry would leave a gap, which the log refuses.
 func (r *Recovery) DropCompactedLog() error {
 	infos, err := r.Images.List()
 	if err != nil || len(infos) == 0 {

@@ -17,32 +17,29 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/raftlog"
 )
 
-// A cluster that is recovered becomes another one, under an id that all who were given
-// the same nodes come to: one of the lost that returns is refused, where it could lead
-// the survivors in a term of its own. What only the lost majority had is lost with it.
+// A recovered cluster is a new cluster with a new id. All survivors that were given the same nodes compute the same
+// id. A lost node that returns is refused, because it could otherwise lead the survivors in a later term.
 //
-// Each survivor makes one image of all it has, committed or not, as the state of one
-// entry more; then its log is empty and its older images are gone. The one that lacks
-// least of those that meet leads, by the rules of every election. What it lacks was
-// nothing in the new cluster: an image of its, older than one's own of the recovery,
-// takes that one's place (see sink).
+// Each survivor writes one image of its whole state, committed or not, at one log index after its last entry. Then it
+// empties its log and removes its older images. By Raft's election rules, the survivor with the most complete log
+// becomes leader among those that meet. Entries that this leader lacks are not part of the new cluster. Its older
+// image replaces the recovery image of a survivor that had more (see images.Sink).
 //
-// Until the image is complete, nothing has changed. From then on the recovery is over
-// for the log: begun again, after an interruption or with other addresses, it only
-// replaces the configuration.
+// Until the image is complete, the directory is unchanged. From then on the log is not read again. A recovery that is
+// repeated, after an interruption or with other addresses, only replaces the configuration.
 
-// termLeap is between the terms of before a recovery and those after it: more elections
-// than any node can have missed. An entry of a term and index then has one content,
-// also where one of the survivors had not heard of a term of before.
+// termLeap is the distance between the terms before and after a recovery. It exceeds the number of elections that a
+// node can have missed. So an entry of a term and index has one content, even if a survivor had not heard of an
+// earlier term.
 const termLeap = 1 << 20
 
-// forceNewCluster makes this node one of the servers that a cluster is to consist of.
+// forceNewCluster makes this node a member of a new cluster of the given servers.
 func (r *Recovery) forceNewCluster(servers []raft.Server) error {
 	log, again, err := r.endLog()
 	if err != nil {
 		return err
 	}
-	// The library leaves the machine it is given in a state that is not to be used.
+	// RecoverCluster leaves the FSM in a state that must not be used.
 	h := &recoveredMachine{FSM: r.NewMachine(), log: log, self: r.Options.NodeID, servers: servers, again: again}
 	images := images.Store{Images: r.Images, Faults: r.Faults, Recovered: true}
 	if err := raft.RecoverCluster(r.RaftConfig(), h, log, r.Logs, images, nil,
@@ -56,7 +53,7 @@ func (r *Recovery) forceNewCluster(servers []raft.Server) error {
 	if err := r.Images.KeepOnly(infos[0].ID); err != nil {
 		return err
 	}
-	term, _ := r.Logs.GetUint64(raftlog.KeyTerm) // none in what was restored; the library has met any other error
+	term, _ := r.Logs.GetUint64(raftlog.KeyTerm) // a restored directory has none; the library has reported any other error
 	if err := r.Logs.SetUint64(raftlog.KeyTerm, max(term, infos[0].Term)+termLeap); err != nil {
 		return err
 	}
@@ -66,30 +63,30 @@ func (r *Recovery) forceNewCluster(servers []raft.Server) error {
 	return nil
 }
 
-// recoveredMachine is a machine whose snapshot is the first state of another cluster.
+// recoveredMachine is an FSM whose snapshot is the first state of the new cluster.
 type recoveredMachine struct {
 	*fsm.FSM
 	log     *endedLog
 	self    string
 	servers []raft.Server
-	again   bool // the state is that of a recovery already
+	again   bool // the state comes from an earlier recovery
 }
 
-// Snapshot takes the state over. One without an id has decided nothing yet, and gets
-// one from its first leader.
+// Snapshot takes a snapshot of the state under the id of the new cluster. A state without an id has no decisions, and
+// gets its id from its first leader.
 func (h *recoveredMachine) Snapshot() (raft.FSMSnapshot, error) {
 	if err := h.check(); err != nil {
 		return nil, err
 	}
-	f := &h.FSM.State.Founding // nobody else has this machine
+	f := &h.FSM.State.Founding // no other goroutine has this FSM
 	if f.ClusterID != "" && !h.again {
 		f.ClusterID = recoveredClusterID(f.ClusterID, h.servers)
 	}
 	return h.FSM.Snapshot()
 }
 
-// check refuses nodes that the cluster never had. A recovery that is begun again has its
-// id already: it is for the same nodes, or for this one alone.
+// check returns an error if a server was never a node of the cluster. A repeated recovery already has its id, so it
+// must name the same nodes, or this node alone.
 func (h *recoveredMachine) check() error {
 	var known []string
 	if c := h.Committed.Load(); c != nil {
@@ -111,7 +108,7 @@ func (h *recoveredMachine) check() error {
 	return nil
 }
 
-// recoveredClusterID is the id of the cluster that these servers of another one become.
+// recoveredClusterID returns the id of the new cluster that these servers of an old cluster form.
 func recoveredClusterID(old string, servers []raft.Server) string {
 	lines := []string{old}
 	for _, id := range consensus.IDs(servers) {
@@ -122,17 +119,16 @@ func recoveredClusterID(old string, servers []raft.Server) string {
 	return hex.EncodeToString(sum[:identity.ClusterIDLen])
 }
 
-// endedLog is the log with one entry more, which means nothing and is not on the disk:
-// the recovered state is that of an entry of its own, where an image of the last one may
-// be there already, which stays what it is.
+// endedLog is the log with one more entry, which has no effect and is not on disk. The recovered state has the index
+// of this entry, because an image of the last entry may exist already and must not change.
 type endedLog struct {
 	raft.LogStore
 	end        raft.Log
-	configured []raft.Server // by the last configuration that was read; nil: none was
+	configured []raft.Server // servers of the last configuration that was read; nil: none was
 }
 
-// endLog returns the log that a recovery reads, and whether there is the image of one
-// already and nothing after it.
+// endLog returns the log that a recovery reads. again reports that the directory has an image of an earlier recovery
+// and no later entry.
 func (r *Recovery) endLog() (_ *endedLog, again bool, err error) {
 	last, err := r.Logs.LastIndex()
 	if err != nil {
@@ -165,10 +161,10 @@ func (r *Recovery) endLog() (_ *endedLog, again bool, err error) {
 	return log, again, nil
 }
 
-// LastIndex is that of the entry that is not on the disk.
+// LastIndex returns the index of the entry that is not on disk.
 func (l *endedLog) LastIndex() (uint64, error) { return l.end.Index, nil }
 
-// GetLog takes note of who the cluster consists of.
+// GetLog reads an entry, and records the servers of the last configuration.
 func (l *endedLog) GetLog(index uint64, to *raft.Log) error {
 	if index == l.end.Index {
 		*to = l.end

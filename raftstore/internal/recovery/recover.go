@@ -17,29 +17,29 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/raftlog"
 )
 
-// recoverName is the file by which an operator says who is left of a cluster whose
-// majority is gone for good. It is used once and then renamed.
+// recoverName is the file by which an operator names the survivors of a cluster whose majority is lost for good. It
+// is used once and then renamed.
 const recoverName = "recover.json"
 
-// Recovery brings a group up from what its directory has, before the Raft library starts.
+// Recovery prepares the directory of a group before the Raft library starts.
 type Recovery struct {
 	*host.Host
 	Logs   *raftlog.Log
 	Images *persistence.Images
-	// NewMachine makes a machine without a state, raftConfig what the Raft library is told.
+	// NewMachine returns an FSM without a state, and RaftConfig returns the configuration of the Raft library.
 	NewMachine func() *fsm.FSM
 	RaftConfig func() *raft.Config
-	// Joined is told of the cluster of a recovered state.
+	// Joined is called with the constants of a recovered state.
 	Joined func(fsm.Constants)
 }
 
-// survivor is one line of that file.
+// survivor is one node in the recovery file.
 type survivor struct {
 	ID   string `json:"id"`
 	Addr string `json:"addr"`
 }
 
-// Run checks what the directory has, and recovers a cluster if the operator asks for it.
+// Run checks the directory, and recovers a cluster if the operator asks for it.
 func (r *Recovery) Run() error {
 	if err := r.CheckKept(); err != nil {
 		return err
@@ -50,9 +50,8 @@ func (r *Recovery) Run() error {
 	return r.recoverIfAsked()
 }
 
-// recoverIfAsked makes the servers of the recovery file the whole cluster, see forceNewCluster.
-//
-// The node's port must not be open yet: it tells others which cluster this is.
+// recoverIfAsked makes the servers of the recovery file the whole cluster; see forceNewCluster. The node's port must
+// not be open yet, because it reports the id of the cluster to other nodes.
 func (r *Recovery) recoverIfAsked() error {
 	o := &r.Options
 	path := o.FS.PathJoin(o.DataDir, recoverName)
@@ -77,7 +76,7 @@ func (r *Recovery) recoverIfAsked() error {
 	return identity.SyncDirectory(o.FS, o.DataDir)
 }
 
-// readSurvivors reads the file for one of those it has to name, at the address it has.
+// readSurvivors reads the recovery file. It returns an error unless the file names the node self at the address addr.
 func readSurvivors(r io.Reader, self, addr string) (servers []raft.Server, err error) {
 	var left []survivor
 	if err := json.NewDecoder(io.LimitReader(r, identity.MaxBytes)).Decode(&left); err != nil {

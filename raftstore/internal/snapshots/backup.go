@@ -6,7 +6,7 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/failure"
 )
 
-// Backup is Node.Backup.
+// Backup implements Node.Backup.
 func (s *Snapshots) Backup() (*limiter.Backup, error) {
 	if err := s.Now(); err != nil {
 		return nil, err
@@ -25,8 +25,8 @@ func (s *Snapshots) Backup() (*limiter.Backup, error) {
 	return persistence.NewBackup(stream, info.Bytes, s.contents(info)), nil
 }
 
-// contents describes an image. What was applied since it was made only brings the clock
-// further, as its own going on would have.
+// contents describes an image. Entries that were applied after the image only advance the clock further, as the
+// passing time would have done.
 func (s *Snapshots) contents(info persistence.ImageInfo) persistence.Contents {
 	s.FSM.Mu.Lock()
 	lifetime := s.FSM.State.Founding.IDLifetimeNs

@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// calmSnapshots is how many times the bytes that make a snapshot may have come until
-	// it no longer rests: what is due to keep the log short may then cost decisions time.
+	// calmSnapshots multiplies the log bytes that make a snapshot due. Below this bound the snapshot pauses between its
+	// steps; above it, a short log matters more than the latency of decisions.
 	calmSnapshots = 2
-	// MaxTrailing and minTrailing bound the entries kept behind a snapshot so that a
-	// follower that was away for a moment catches up by log.
+	// MaxTrailing and minTrailing bound the log entries that are kept behind a snapshot. A follower that was away for a
+	// moment catches up from them.
 	MaxTrailing, minTrailing = 10_240, 64
 )
 
-// Snapshots takes the snapshots of a group: when its log has become long, and when asked.
+// Snapshots takes the snapshots of a group: when its log has become long, and on request.
 type Snapshots struct {
 	*host.Host
 	Raft       *consensus.Raft
@@ -39,8 +39,8 @@ type Snapshots struct {
 	Took     latency.Histogram
 }
 
-// Run takes a snapshot whenever the log behind the last one has become long
-// enough, or someone asks for one, until the node closes.
+// Run takes a snapshot whenever the log since the last one has become long enough, and on request, until the node
+// closes.
 func (s *Snapshots) Run() {
 	tick := time.NewTicker(timers.HousekeepEvery)
 	defer tick.Stop()
@@ -59,9 +59,8 @@ func (s *Snapshots) Run() {
 	}
 }
 
-// TurnOf returns after how many bytes of log a node takes its first snapshot. All nodes count
-// the same log: without turns they would all write at the same moments, when the
-// majority that a decision waits for has the least time.
+// TurnOf returns the bytes of log after which a node takes its first snapshot. All nodes count the same log. With
+// equal bounds they would all write at the same moments, and slow down the majority that a decision waits for.
 func TurnOf(servers []raft.Server, id string, bytes int64) int64 {
 	turn := 1
 	for _, other := range servers {
@@ -72,8 +71,7 @@ func TurnOf(servers []raft.Server, id string, bytes int64) int64 {
 	return min(bytes*int64(turn)/int64(max(len(servers), 1)), bytes)
 }
 
-// Take makes a snapshot: first what changed, while entries go on being applied,
-// then the rest at a standstill.
+// Take takes a snapshot. It copies most changes while entries are applied, and the rest at a standstill.
 func (s *Snapshots) Take() error {
 	start := time.Now()
 	s.trail()
@@ -99,8 +97,8 @@ func (s *Snapshots) Take() error {
 	return nil
 }
 
-// trail sets how many entries stay behind a snapshot: as many as one snapshot's
-// bytes of entries like the last ones, so that the log is bounded by bytes.
+// trail sets the number of entries that stay behind a snapshot, by the average size of the latest entries. Together
+// they have about SnapshotBytes, so that the log is bounded by bytes.
 func (s *Snapshots) trail() {
 	bytes, entries := s.FSM.LogBytes.Load(), s.FSM.LogEntries.Load()
 	if entries == 0 {
@@ -113,7 +111,7 @@ func (s *Snapshots) trail() {
 	}
 }
 
-// Now takes a snapshot now.
+// Now requests a snapshot and waits for it.
 func (s *Snapshots) Now() error {
 	done := make(chan error, 1)
 	select {
@@ -124,7 +122,7 @@ func (s *Snapshots) Now() error {
 	}
 }
 
-// Last returns when the last snapshot was taken; the zero time: never.
+// Last returns the time of the last snapshot, or the zero time if there was none.
 func (s *Snapshots) Last() time.Time {
 	ns := s.lastSave.Load()
 	if ns == 0 {
