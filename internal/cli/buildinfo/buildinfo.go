@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// A release that is built without its tag or its repository, such as a snapshot or an image, is
-// told by the linker what it is: -X github.com/weir-project/weir/internal/cli/buildinfo.version=0.1.0.
-// Each wins over what the Go toolchain stamped.
+// The linker sets these variables for a release that is built without its tag or its repository, such as a snapshot or
+// an image: -X github.com/weir-project/weir/internal/cli/buildinfo.version=0.1.0. Each takes precedence over the build
+// information of the Go toolchain.
 var version, commit, date string
 
-// Info says which weir a program is, by what the Go toolchain stamped into the binary or the
-// linker was told. go install, a release and a build in a clone tell alike.
+// Info is the version of a program, from the build information of the Go toolchain or from the linker. go install, a
+// release and a build in a clone give the same fields.
 type Info struct {
 	Version string `json:"version"` // a release such as 0.1.0, a pseudo-version of a commit, or "devel"
 	Commit  string `json:"commit,omitempty"`
@@ -25,7 +25,7 @@ type Info struct {
 	Arch    string `json:"arch"`
 }
 
-// Read reads what this program was stamped with.
+// Read returns the version of this program.
 func Read() Info {
 	info, _ := debug.ReadBuildInfo()
 	b := buildOf(info)
@@ -35,7 +35,7 @@ func Read() Info {
 	return b
 }
 
-// buildOf reads what the toolchain stamped, which may be nothing.
+// buildOf reads the build information of the toolchain, which may be missing.
 func buildOf(info *debug.BuildInfo) Info {
 	b := Info{Version: "devel", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	if info == nil {
@@ -55,7 +55,7 @@ func buildOf(info *debug.BuildInfo) Info {
 	return b
 }
 
-// String is like "weir 0.1.0, commit 1f0c..., 2026-11-25T10:00:00Z, go1.26.8 linux/amd64".
+// String returns text like "weir 0.1.0, commit 1f0c..., 2026-11-25T10:00:00Z, go1.26.8 linux/amd64".
 func (b Info) String() string {
 	parts := []string{"weir " + b.Version}
 	if b.Commit != "" {

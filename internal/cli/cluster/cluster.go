@@ -12,7 +12,7 @@ import (
 	"github.com/weir-project/weir/internal/cli/terminal"
 )
 
-// Command looks at a running cluster and changes it, through any of its nodes.
+// Command shows and changes a running cluster, through any of its nodes.
 type Command struct {
 	Addr         string `address:"" default:"127.0.0.1:6380" help:"A node of the cluster, as clients reach it; the command finds the leader from there."`
 	PasswordFile string `placeholder:"FILE" help:"File that holds the password of the nodes."`
@@ -94,7 +94,7 @@ func (s *statusCmd) show(w io.Writer, c *Command) error {
 	return err
 }
 
-// AskStatus asks the node at Addr.
+// AskStatus asks the node at Addr for the state of the cluster.
 func (c *Command) AskStatus() (remote.Status, error) {
 	reply, err := c.ask("STATUS")
 	if err != nil {
@@ -107,7 +107,7 @@ func (c *Command) AskStatus() (remote.Status, error) {
 	return status, err
 }
 
-// change carries out a subcommand and says that it is done.
+// change runs a subcommand and reports its completion.
 func (c *Command) change(w io.Writer, done string, args ...string) error {
 	if _, err := c.ask(args...); err != nil {
 		return err
@@ -116,8 +116,7 @@ func (c *Command) change(w io.Writer, done string, args ...string) error {
 	return err
 }
 
-// ask sends WEIR.CLUSTER with args to the node, and on to where it says that the
-// leader is.
+// ask sends WEIR.CLUSTER with args to the node. It follows redirects to the leader.
 func (c *Command) ask(args ...string) (reply any, err error) {
 	password, err := cmdline.SecretFrom("password", "", c.PasswordFile)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// checkAddresses refuses what is no HOST:PORT: one address or a list of them.
+// checkAddresses refuses a value that is not HOST:PORT, or a list of such addresses.
 func checkAddresses(how string, value any, listens bool) (err error) {
 	list, ok := value.([]string)
 	if !ok {
@@ -30,7 +30,7 @@ func checkAddress(how, addr string, listens bool) error {
 	return fmt.Errorf("%s must be HOST:PORT like 127.0.0.1:6380, not %q%s", how, addr, addressHint(addr, port, listens))
 }
 
-// addressHint says what may have been meant.
+// addressHint suggests the likely intended address.
 func addressHint(addr, port string, listens bool) string {
 	_, notNumber := strconv.Atoi(addr)
 	switch {

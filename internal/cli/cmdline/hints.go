@@ -13,8 +13,8 @@ import (
 	"github.com/weir-project/weir/internal/nearest"
 )
 
-// OtherNames are what other servers and clients call weir's flags. The first flag that a
-// command has is the one that was meant.
+// OtherNames lists weir's flags under the names that other servers and clients use. The first flag that a command has
+// is the suggestion.
 var OtherNames = map[string][]string{
 	"port": {"listen", "addr", "http"}, "p": {"listen", "addr", "http"}, "bind": {"listen"},
 	"host": {"listen", "addr", "http"}, "address": {"listen", "addr"},
@@ -28,18 +28,18 @@ var OtherNames = map[string][]string{
 	"memory": {"max-memory"}, "policy": {"policies"}, "policy-file": {"policies"}, "f": {"config"},
 }
 
-// otherCommands are what other programs call weir's commands.
+// otherCommands lists weir's commands under the names that other programs use.
 var otherCommands = map[string]string{
 	"start": "serve", "run": "serve", "server": "serve", "daemon": "serve", "cli": "call", "send": "call", "exec": "call",
 	"status": "cluster status", "nodes": "cluster status", "check": "doctor", "monitor": "top",
 	"dump": "backup", "apply": "policy apply",
 }
 
-// otherPrograms were once commands of weir.
+// otherPrograms lists former commands of weir that are programs now.
 var otherPrograms = map[string]string{"bench": "weir-bench"}
 
-// meant returns the flags of known that word was most likely meant to be. It takes a word
-// as it stands in any place: --max_memory, WEIR_MAX_MEMORY, maxmemory.
+// meant returns the flags of known that word most likely means. It accepts a word in the form of any place:
+// --max_memory, WEIR_MAX_MEMORY, maxmemory.
 func meant(word string, known []string) []string {
 	word = strings.ReplaceAll(strings.ToLower(strings.TrimLeft(word, "-")), "_", "-")
 	word = strings.TrimPrefix(word, strings.ToLower(EnvPrefix)+"-")
@@ -51,8 +51,8 @@ func meant(word string, known []string) []string {
 	return nearest.Names(word, known)
 }
 
-// Suggest follows an unknown name in a message; it is empty when nothing is like it. as
-// writes a flag as it would stand in that place.
+// Suggest returns text that suggests names for an unknown name in a message. It returns "" if no name is similar. as
+// formats a flag for the place of the message.
 func Suggest(word string, known []string, as func(flag string) string) string {
 	near := meant(word, known)
 	for i := range near {
@@ -74,8 +74,8 @@ var (
 	noArgument  = regexp.MustCompile(`^expected "(.*)"$`)
 )
 
-// Explain makes an error of the parser say what is accepted, where it only says what is
-// not. Other errors stay as they are.
+// Explain adds the accepted values to an error of the parser that only names the refused value. It returns other errors
+// unchanged.
 func Explain(err error) error {
 	var parse *kong.ParseError
 	if !errors.As(err, &parse) || parse.Context == nil {
@@ -115,12 +115,12 @@ func explained(ctx *kong.Context, text string) string {
 	return strings.ReplaceAll(text, `must be one of "",`, "must be one of ") // "" is how an enum has none
 }
 
-// written is a flag with a value, as on a command line.
+// written returns a flag with a value, as on a command line.
 func written(flag *kong.Flag) string {
 	return "--" + flag.Name + "=" + cmp.Or(flag.PlaceHolder, flag.Default, "VALUE")
 }
 
-// selectedOf is the command that the words before an error have chosen.
+// selectedOf returns the command that the words before an error have selected.
 func selectedOf(ctx *kong.Context) *kong.Node {
 	for _, step := range slices.Backward(ctx.Path) {
 		if step.Command != nil {
@@ -130,20 +130,20 @@ func selectedOf(ctx *kong.Context) *kong.Node {
 	return nil
 }
 
-// explainFlag is the message about a flag that a command does not have.
+// explainFlag returns the message about a flag that a command does not have.
 func explainFlag(ctx *kong.Context, at *kong.Node, text, word string) string {
 	if at == ctx.Model.Node && FlagOf(Below(at, "serve"), word) != nil {
 		return "unknown flag " + word + " (the command comes first: weir serve " + word + ")"
 	}
 	hint := Suggest(word, Names(FlagsOf(at)), func(name string) string { return written(FlagOf(at, "--"+name)) })
 	if hint == "" {
-		return text // kong may know better: weir-bench is weir-bench run
+		return text // kong may suggest better: weir-bench is weir-bench run
 	}
 	return "unknown flag " + word + hint
 }
 
-// explainArgument is the message about a word that a command does not take: often the
-// value of a flag that must be given.
+// explainArgument returns the message about a word that a command does not accept. The word is often the value of a
+// required flag.
 func explainArgument(at *kong.Node, text, word string) string {
 	if at.Parent == nil {
 		if program := otherPrograms[word]; program != "" {
@@ -169,5 +169,5 @@ type exitError struct {
 
 func (e exitError) Error() string { return e.text }
 
-// ExitCode is asked for by kong.
+// ExitCode implements the interface by which kong reads exit codes.
 func (e exitError) ExitCode() int { return e.code }

@@ -2,7 +2,7 @@ package cmdline
 
 import "github.com/alecthomas/kong"
 
-// Below returns the command of that name below another, or the other itself where there is none.
+// Below returns the subcommand of at with a name, or at itself if it has no such subcommand.
 func Below(at *kong.Node, word string) *kong.Node {
 	for _, child := range at.Children {
 		if child.Name == word {
@@ -12,7 +12,7 @@ func Below(at *kong.Node, word string) *kong.Node {
 	return at
 }
 
-// FlagsOf returns the flags that may stand behind a command: its own, and those above it.
+// FlagsOf returns the flags that a command accepts: its own, and those of the commands above it.
 func FlagsOf(at *kong.Node) (all []*kong.Flag) {
 	for _, group := range at.AllFlags(true) {
 		all = append(all, group...)
@@ -20,7 +20,7 @@ func FlagsOf(at *kong.Node) (all []*kong.Flag) {
 	return all
 }
 
-// FlagOf returns the flag that is written like that, such as --addr or -f, or nil.
+// FlagOf returns the flag with a written form such as --addr or -f, or nil.
 func FlagOf(at *kong.Node, dashed string) *kong.Flag {
 	for _, flag := range FlagsOf(at) {
 		if dashed == "--"+flag.Name || flag.Short != 0 && dashed == "-"+string(flag.Short) {
@@ -30,7 +30,7 @@ func FlagOf(at *kong.Node, dashed string) *kong.Flag {
 	return nil
 }
 
-// Names returns the names of the flags that a person may give.
+// Names returns the names of the flags that appear in help.
 func Names(flags []*kong.Flag) (all []string) {
 	for _, flag := range flags {
 		if !flag.Hidden {
@@ -40,7 +40,7 @@ func Names(flags []*kong.Flag) (all []string) {
 	return all
 }
 
-// EnumOf returns the words that a value may be; none where it may be anything.
+// EnumOf returns the words that a value may be, or nothing if it may be any word.
 func EnumOf(v *kong.Value) (words []string) {
 	for _, word := range v.EnumSlice() {
 		if word != "" {

@@ -7,7 +7,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Options are the options of kong that all programs share.
+// Options returns the options of kong that all programs share.
 func Options() []kong.Option {
 	return []kong.Option{
 		kong.DefaultEnvars(EnvPrefix),

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// SecretFrom takes a secret from where it was given.
+// SecretFrom returns a secret from a flag or a file.
 func SecretFrom(flag, value, file string) (string, error) {
 	if file == "" {
 		return value, nil

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// ByteSize is a number of bytes, written like 512, 64kb, 100mb or 1gb. As in
-// Redis, kb is 1024 bytes.
+// ByteSize is a number of bytes, written like 512, 64kb, 100mb or 1gb. kb is 1024 bytes, as in Redis.
 type ByteSize int64
 
 var sizeUnits = []struct {
@@ -34,7 +33,7 @@ func (b *ByteSize) UnmarshalText(text []byte) error {
 	return fmt.Errorf("must be like 1000000, 64kb, 100mb or 1gb, not %q", text)
 }
 
-// BytesText writes a number of bytes for people, like 1.5mb.
+// BytesText formats a number of bytes for reading, like 1.5mb.
 func BytesText(n uint64) string {
 	for _, unit := range sizeUnits[:3] {
 		if n >= uint64(unit.bytes) {

@@ -12,16 +12,16 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// The tags by which a flag says what its value must be, beyond its type.
+// These tags restrict the value of a flag further than its type.
 const (
-	AddressTag  = "address" // HOST:PORT; listenTag as its value: of this machine
+	AddressTag  = "address" // HOST:PORT; with the value of listenTag: an address of this machine
 	listenTag   = "listen"
 	LeastTag    = "least"    // the smallest number, duration or size
-	MayEmptyTag = "mayempty" // an empty value means something
+	MayEmptyTag = "mayempty" // an empty value has a meaning
 )
 
-// HowGiven returns how the user gave a flag its value, in words that name the place:
-// --join, WEIR_JOIN, or "join in weir.yaml". It is empty for a default.
+// HowGiven returns how the user gave a flag its value: --join, WEIR_JOIN, or "join in weir.yaml". It is empty for a
+// default.
 func HowGiven(ctx *kong.Context, flag *kong.Flag) string {
 	inFile := false
 	for _, step := range ctx.Path {
@@ -44,8 +44,7 @@ func HowGiven(ctx *kong.Context, flag *kong.Flag) string {
 	return ""
 }
 
-// CheckValues refuses values that kong lets through: empty ones, addresses without a
-// port, numbers below the least.
+// CheckValues refuses values that kong accepts: empty ones, addresses without a port, and numbers below the minimum.
 func CheckValues(ctx *kong.Context) (err error) {
 	for _, flag := range ctx.Flags() {
 		if how := HowGiven(ctx, flag); how != "" {
@@ -62,7 +61,7 @@ func checkValue(flag *kong.Flag, how string) error {
 		if flag.Tag.Has(MayEmptyTag) {
 			return nil
 		}
-		// The usual cause is a variable of the shell that is not set.
+		// The usual cause is an unset shell variable.
 		return fmt.Errorf("%s is empty: give it a value (%s), or leave it out",
 			how, cmp.Or(flag.PlaceHolder, "like "+flag.Default))
 	}
@@ -72,7 +71,7 @@ func checkValue(flag *kong.Flag, how string) error {
 	return checkLeast(flag, how)
 }
 
-// accepted says which numbers a flag takes.
+// accepted describes the numbers that a flag accepts.
 func accepted(flag *kong.Flag) string {
 	text := cmp.Or(flag.Tag.Get(LeastTag), "0") + " or more"
 	if flag.Default != "" {
@@ -81,7 +80,7 @@ func accepted(flag *kong.Flag) string {
 	return text
 }
 
-// checkLeast holds a number against the tag least, or against zero.
+// checkLeast compares a number with the tag least, or with zero.
 func checkLeast(flag *kong.Flag, how string) error {
 	least := flag.Tag.Get(LeastTag)
 	switch value := flag.Target.Interface().(type) {
@@ -111,7 +110,7 @@ func checkLeast(flag *kong.Flag, how string) error {
 	return nil
 }
 
-// readDuration reads the value of a flag that is a duration.
+// readDuration reads the value of a duration flag.
 func readDuration(ctx *kong.DecodeContext, target reflect.Value) error {
 	token, err := ctx.Scan.PopValue("duration")
 	if err != nil {

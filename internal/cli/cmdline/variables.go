@@ -10,13 +10,11 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// EnvPrefix begins the environment twin of every flag: --data-dir is
-// WEIR_DATA_DIR.
+// EnvPrefix is the prefix of the environment variable of each flag: --data-dir is WEIR_DATA_DIR.
 const EnvPrefix = "WEIR"
 
-// CheckVariables refuses variables of the environment that begin like weir's and belong
-// to no flag of any command: a misspelled limit must not pass for a limit. Commands that
-// read no variable do not look.
+// CheckVariables refuses environment variables with weir's prefix that belong to no flag of any command, so that a
+// misspelled limit is not ignored. Commands that read no variable skip the check.
 func CheckVariables(app, selected *kong.Node, environ []string) (err error) {
 	if selected == nil || !slices.ContainsFunc(FlagsOf(selected), func(f *kong.Flag) bool { return len(f.Envs) > 0 }) {
 		return nil
@@ -33,7 +31,7 @@ func CheckVariables(app, selected *kong.Node, environ []string) (err error) {
 	return err
 }
 
-// Variables are those of a command and of the commands below it.
+// Variables returns the variables of a command and of the commands below it.
 func Variables(at *kong.Node, known []string) []string {
 	for _, flag := range at.Flags {
 		known = append(known, flag.Envs...)
@@ -49,9 +47,9 @@ func VariableOf(flag string) string {
 	return EnvPrefix + "_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// serviceVariables are those that Kubernetes puts into every pod for a Service whose name
-// is weir or begins with weir-: its address, and that of each port. The values are
-// part of the form: WEIR_PORT=6380 is a slip, WEIR_PORT=tcp://10.96.0.1:6380 is not.
+// serviceVariables are the variables that Kubernetes sets in every pod for a Service named weir or weir-*: its address,
+// and the address of each port. The values are part of the pattern: WEIR_PORT=6380 is a mistake,
+// WEIR_PORT=tcp://10.96.0.1:6380 is not.
 var serviceVariables = []serviceVariable{
 	serviceForm(`_SERVICE_HOST`, `[0-9a-fA-F.:]+`),
 	serviceForm(`_SERVICE_PORT(_[A-Z0-9_]+)?`, `[0-9]+`),

@@ -16,17 +16,17 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Command runs three nodes of one cluster on this machine, to try out what a cluster does.
+// Command runs a cluster of three nodes on this machine, to try out a cluster.
 type Command struct {
 	Dir       string `env:"-" default:"weir-data-cluster" placeholder:"DIR" help:"Directory for the state, configuration and logs of the nodes."`
 	FirstPort int    `env:"-" least:"1" default:"6380" help:"Ports: clients at +0, +2, +4, HTTP at +1, +3, +5, other nodes at +10, +11, +12. If one is taken, all move by 20 until they are free."`
 }
 
 const (
-	// NodeName begins with two underscores, like all that people do not type.
+	// NodeName begins with two underscores, like all commands that users do not type.
 	NodeName = "__demo-node"
 	name     = "demo"
-	// lockFile is held while a demo runs in a directory, pidFileName says which process that is.
+	// lockFile is locked while a demo runs in a directory. pidFileName contains the id of that process.
 	lockFile, pidFileName = "LOCK", "demo.pid"
 )
 
@@ -36,9 +36,9 @@ var (
 	errElsewhere   = errors.New("a weir demo runs in this directory already")
 )
 
-// Run ends when it is told to, and ends all nodes with it.
+// Run runs the demo until a signal arrives, and then stops all nodes.
 func (d *Command) Run() error {
-	// A terminal that is closed says so by SIGHUP.
+	// A terminal that closes sends SIGHUP.
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
@@ -67,7 +67,7 @@ func (d *Command) run(in io.Reader, out io.Writer, signals <-chan os.Signal) err
 	return demo.watch(linesOf(in), signals)
 }
 
-// lock makes the directory, and sees to it that one demo runs in it.
+// lock creates the directory, and ensures that only one demo runs in it.
 func lock(dir string) (unlock func(), err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("--dir: %w: choose a directory that you may write", err)
@@ -96,8 +96,8 @@ func lock(dir string) (unlock func(), err error) {
 	}, nil
 }
 
-// foreignIn returns the name of a file in the directory that weir demo does not write, or "".
-// weir demo must neither lock nor load the data of another server.
+// foreignIn returns the name of a file in the directory that weir demo does not write, or "". weir demo must neither
+// lock nor load the data of another server.
 func foreignIn(dir string) (name string, err error) {
 	own := []string{lockFile, pidFileName}
 	for _, id := range nodeIDs {
@@ -112,8 +112,8 @@ func foreignIn(dir string) (name string, err error) {
 	return "", err
 }
 
-// linesOf tells of each line, and of the end by closing the channel. It reads until the process
-// ends: nothing can interrupt a read from a terminal.
+// linesOf sends a value for each line, and closes the channel at the end of input. It reads until the process ends,
+// because a read from a terminal cannot be interrupted.
 func linesOf(in io.Reader) <-chan struct{} {
 	lines := make(chan struct{})
 	go func() {

@@ -17,18 +17,17 @@ import (
 )
 
 const (
-	// electionTimeout bounds the wait for a leader: an election takes about a second, and this
-	// machine may be busy.
+	// electionTimeout bounds the wait for a leader. An election takes about a second, but this machine may be busy.
 	electionTimeout = time.Minute
-	// stopTimeout bounds the wait for nodes that were asked to stop: longer than they give their
-	// clients to take the last replies.
+	// stopTimeout bounds the wait for nodes that were asked to stop. It is longer than the time in which nodes deliver
+	// their last replies.
 	stopTimeout = 20 * time.Second
-	// sameSignal is how long a signal that comes again is the same one: some programs pass it on to
-	// a process and to its group.
+	// sameSignal is the time within which a repeated signal counts as the same one. Some programs pass a signal on to a
+	// process and to its group.
 	sameSignal = 500 * time.Millisecond
-	// pollEvery is how often the nodes are asked for a leader, or whether they have stopped.
+	// pollEvery is the interval at which demo asks the nodes for a leader, or checks whether they have stopped.
 	pollEvery = 100 * time.Millisecond
-	// lastWords is how many lines of the log of a node that failed are shown.
+	// lastWords is how many log lines of a failed node are shown.
 	lastWords = 3
 )
 
@@ -42,10 +41,10 @@ type config struct {
 	Join     string `yaml:"join"`
 }
 
-// node is one of the three nodes. Of a node that does not run as a child, process is nil.
+// node is one of the three nodes. process is nil if the node does not run as a child.
 type node struct {
 	config  config
-	file    string // its configuration
+	file    string // its configuration file
 	log     string
 	process *os.Process
 }
@@ -54,15 +53,15 @@ type node struct {
 type demo struct {
 	dir       string
 	out       io.Writer
-	weir      string // the program, as one may type it
+	weir      string // the program, as a user may type it
 	nodes     []*node
 	clusterID string
-	parent    *os.File // the nodes stop when it is closed
-	children  *os.File // what the nodes read
+	parent    *os.File // its closing stops the nodes
+	children  *os.File // the end of parent that the nodes read
 	ended     chan end
 }
 
-// end tells that a child has ended.
+// end reports that a child has ended.
 type end struct {
 	node  *node
 	state *os.ProcessState
@@ -78,7 +77,7 @@ func newDemo(dir string, firstPort int, out io.Writer) (*demo, error) {
 	return d, err
 }
 
-// typed is the program as one may type it in any directory.
+// typed returns the program as a user may type it in any directory.
 func typed() string {
 	if strings.ContainsRune(os.Args[0], filepath.Separator) {
 		if path, err := os.Executable(); err == nil {
@@ -89,7 +88,7 @@ func typed() string {
 }
 
 func (d *demo) say(format string, args ...any) {
-	fmt.Fprintf(d.out, format+"\n", args...) // to a terminal that may be closed
+	fmt.Fprintf(d.out, format+"\n", args...) // an error has no effect: the terminal may be closed
 }
 
 // start starts a node as a child.
@@ -118,7 +117,7 @@ func (d *demo) start(n *node) error {
 	}
 	n.process = cmd.Process
 	go func() {
-		_ = cmd.Wait() // the state says how it ended
+		_ = cmd.Wait() // the process state says how it ended
 		d.ended <- end{n, cmd.ProcessState}
 	}()
 	return nil
@@ -134,8 +133,8 @@ func (d *demo) running() (count int) {
 	return count
 }
 
-// startAll starts the nodes and waits until they have a leader. It gives up when one of them
-// ends: two would do, but what is wrong should be known.
+// startAll starts the nodes and waits until they have a leader. It fails when one of them ends: two nodes would
+// suffice, but the user should see the problem.
 func (d *demo) startAll(signals <-chan os.Signal) error {
 	for _, n := range d.nodes {
 		if err := d.start(n); err != nil {
@@ -176,8 +175,7 @@ func (n *node) tail() string {
 	return "    " + strings.Join(lines[max(0, len(lines)-lastWords):], "\n    ")
 }
 
-// stop ends all nodes, children or not, and waits for their end. A signal meanwhile ends the
-// children at once.
+// stop ends all nodes, children or not, and waits for their end. A signal meanwhile kills the children at once.
 func (d *demo) stop(signals <-chan os.Signal) {
 	d.parent.Close()
 	defer d.children.Close()
@@ -189,13 +187,13 @@ func (d *demo) stop(signals <-chan os.Signal) {
 			continue
 		case <-deadline:
 		case s := <-signals:
-			if isHangup(s) || time.Since(began) < sameSignal { // a terminal that closes may say so twice
+			if isHangup(s) || time.Since(began) < sameSignal { // a closing terminal may send SIGHUP twice
 				continue
 			}
 		}
 		for _, n := range d.nodes {
 			if n.process != nil {
-				_ = n.process.Kill() // it may have ended by itself
+				_ = n.process.Kill() // the process may have ended already
 			}
 		}
 	}
@@ -206,17 +204,17 @@ func (d *demo) stop(signals <-chan os.Signal) {
 	}
 }
 
-// stopStray stops a node that was started in another terminal in the place of one that ended.
+// stopStray stops a node that was started in another terminal to replace one that ended.
 func (d *demo) stopStray(n *node) error {
 	if status, err := n.status(); err != nil || status.Node != n.config.NodeID || status.ClusterID != d.clusterID {
-		return nil // nobody answers there, or somebody else
+		return nil // no server answers at the address, or another one
 	}
 	conn, err := new(remote.Flags).Dial(n.config.Listen, "")
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	_, _ = conn.Do("SHUTDOWN") // which answers by the end of the connection
+	_, _ = conn.Do("SHUTDOWN") // a server that shuts down closes the connection without a reply
 	for began := time.Now(); time.Since(began) < stopTimeout; time.Sleep(pollEvery) {
 		if _, err := n.status(); err != nil {
 			return nil

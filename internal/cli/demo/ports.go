@@ -20,14 +20,14 @@ import (
 var nodeIDs = []string{"a", "b", "c"}
 
 const (
-	// span is how many ports one layout spans, step how far the next one lies.
+	// span is how many ports one layout spans, and step is the distance to the next layout.
 	span, step = 13, 20
 	// maxLayouts bounds the search for free ports.
 	maxLayouts = 50
 	maxPort    = 1<<16 - 1
 )
 
-// plan chooses the ports and writes down what each node is told.
+// plan chooses the ports and writes the configuration of each node.
 func (d *demo) plan(first int) error {
 	if first > maxPort-span+1 {
 		return fmt.Errorf("--first-port must be 1 to %d, not %d: the nodes' ports span %d", maxPort-span+1, first, span)
@@ -60,8 +60,8 @@ func (d *demo) plan(first int) error {
 	return fmt.Errorf("no free ports were found from %d on: choose another --first-port", first)
 }
 
-// layout gives the nodes the ports from a first one on. A cluster that is founded keeps the
-// addresses by which its nodes know each other.
+// layout gives the nodes their ports, beginning with a first one. A cluster that already exists keeps the addresses by
+// which its nodes know each other.
 func (d *demo) layout(first int, rafts []string) (nodes []*node) {
 	if rafts == nil {
 		for i := range nodeIDs {
@@ -89,7 +89,7 @@ func portOf(addr string) string {
 	return port
 }
 
-// founded returns the inter-node addresses of the cluster in the directory, if there is one.
+// founded returns the inter-node addresses of the cluster in the directory, if a cluster exists.
 func (d *demo) founded() (rafts []string, ok bool) {
 	for _, id := range nodeIDs {
 		var config config
@@ -105,7 +105,7 @@ func (d *demo) founded() (rafts []string, ok bool) {
 	return rafts, true
 }
 
-// inTheWay says what holds the first port that is not free.
+// inTheWay returns the holder of the first port that is not free.
 func (d *demo) inTheWay() (whom string, taken bool) {
 	for _, n := range d.nodes {
 		for _, addr := range []string{n.config.Listen, n.config.HTTP, n.config.RaftAddr} {
@@ -117,7 +117,7 @@ func (d *demo) inTheWay() (whom string, taken bool) {
 	return "", false
 }
 
-// takenBy tries to listen at an address.
+// takenBy tries to listen at an address, and returns the holder if it is taken.
 func takenBy(addr string) (whom string, taken bool) {
 	ln, err := net.Listen("tcp", addr)
 	if err == nil {

@@ -8,12 +8,12 @@ import (
 	"syscall"
 )
 
-// apartFromTerminal keeps Ctrl-C from the nodes: it reaches weir demo, which ends them.
+// apartFromTerminal keeps Ctrl-C from the nodes. Only weir demo receives it, and stops the nodes.
 func apartFromTerminal() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 func isHangup(s os.Signal) bool { return s == syscall.SIGHUP }
 
-// shellQuoted is a path as a shell reads it.
+// shellQuoted quotes a path for a shell.
 func shellQuoted(path string) string {
 	plain := func(r rune) bool {
 		return r == '/' || r == '.' || r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z'

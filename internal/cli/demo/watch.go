@@ -6,7 +6,7 @@ import (
 	"os/exec"
 )
 
-// explain says how to reach the nodes, and what to try.
+// explain prints how to reach the nodes, and what to try.
 func (d *demo) explain() {
 	status, err := d.nodes[0].status()
 	if err == nil {
@@ -37,7 +37,7 @@ Follow the logs:
 	d.say("\nEnter starts a killed node again. Ctrl-C stops all three and keeps their state in %s;\nremove that directory to begin anew. Other ports, another directory: %s %s --help", d.dir, d.weir, name)
 }
 
-// client is how a command for a node begins: with redis-cli, where it is installed.
+// client returns the beginning of a command line for a node. It uses redis-cli if that is installed.
 func (d *demo) client(addr string) string {
 	if _, err := exec.LookPath("redis-cli"); err == nil {
 		return "redis-cli -p " + portOf(addr)
@@ -53,7 +53,7 @@ func (d *demo) sayHowToKill(n *node, leader string) {
 	d.say("    %s %-8s kill -9 %d", n.config.NodeID, role+":", n.process.Pid)
 }
 
-// watch tells of nodes that end, starts them again at each line, and returns at a signal.
+// watch reports nodes that end, and restarts them at each line of input. It returns at a signal.
 func (d *demo) watch(lines <-chan struct{}, signals <-chan os.Signal) error {
 	for {
 		select {
@@ -79,7 +79,7 @@ func (d *demo) watch(lines <-chan struct{}, signals <-chan os.Signal) error {
 func (d *demo) sayEnded(e end, enter bool) {
 	id := e.node.config.NodeID
 	d.say("Node %s (pid %d) has ended: %v.", id, e.state.Pid(), e.state)
-	if e.state.Exited() { // not killed: it had its reason
+	if e.state.Exited() { // it ended by itself, not by a signal
 		d.say("Its last words, of %s:\n%s", e.node.log, e.node.tail())
 	}
 	again := fmt.Sprintf("%s serve --config %s", d.weir, shellQuoted(e.node.file))
@@ -90,7 +90,7 @@ func (d *demo) sayEnded(e end, enter bool) {
 	d.say("The others go on. Start it again with:\n    %s", again)
 }
 
-// restart starts the nodes that have ended, unless somebody else has.
+// restart starts the nodes that have ended, unless they were started elsewhere.
 func (d *demo) restart() {
 	for _, n := range d.nodes {
 		if n.process != nil {

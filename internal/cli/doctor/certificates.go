@@ -10,11 +10,11 @@ import (
 	"github.com/weir-project/weir/certs"
 )
 
-// renewBefore is when a certificate should have been renewed: what renews them by
-// itself does so earlier.
+// renewBefore is the remaining time below which a certificate should have been renewed. Automatic renewal happens
+// earlier.
 const renewBefore = 14 * 24 * time.Hour
 
-// secretModes are the bits that let others read a key.
+// secretModes are the permission bits that let other users access a key.
 const secretModes = 0o007
 
 func (d *Subject) lookAtCertificates() (found []Finding) {
@@ -36,7 +36,7 @@ func (d *Subject) lookAtCertificates() (found []Finding) {
 	return found
 }
 
-// clientHost is the name that clients will look for in a certificate; "": not known.
+// clientHost returns the host name that clients verify in a certificate, or "" if it is not known.
 func clientHost(listen, advertise string) string {
 	for _, addr := range []string{advertise, listen} {
 		host, _, err := net.SplitHostPort(addr)
@@ -47,7 +47,7 @@ func clientHost(listen, advertise string) string {
 	return ""
 }
 
-// judgeCertificate looks at one that goes with its key. host is a name it should have.
+// judgeCertificate checks a certificate with its key. host is a name that the certificate should have.
 func judgeCertificate(store *certs.Store, file, key, host string) Finding {
 	leaf, left := store.Leaf(), time.Until(store.Leaf().NotAfter)
 	mode, err := os.Stat(key)
@@ -66,7 +66,7 @@ func judgeCertificate(store *certs.Store, file, key, host string) Finding {
 	return Finding{Fine, "certificates", fmt.Sprintf("%s goes with its key, until %s", file, leaf.NotAfter.Format(time.DateOnly)), ""}
 }
 
-// judgeTrust says whether other nodes with the same authorities would let this one in.
+// judgeTrust checks whether other nodes with the same authorities would accept this node.
 func judgeTrust(store *certs.Store, authorities string) Finding {
 	for _, use := range []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth} {
 		if err := store.Vouched(use); err != nil {

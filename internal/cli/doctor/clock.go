@@ -9,19 +9,18 @@ import (
 )
 
 const (
-	// clockErrorMax is how far off the wall clock may be by the kernel's own account: the
-	// alert for nodes whose clocks differ fires there too.
+	// clockErrorMax is the maximum error of the wall clock by the kernel's estimate. The alert for nodes whose clocks
+	// differ has the same bound.
 	clockErrorMax = time.Second
-	// clockBehindMax is how far windows may be off the wall clock: the alert's bound.
+	// clockBehindMax is how far windows may differ from the wall clock. The alert has the same bound.
 	clockBehindMax = 5 * time.Second
-	// futureSlack is how far ahead of now a file may have been written, for file systems
-	// that round.
+	// futureSlack is how far in the future the time of a file may lie, for file systems that round.
 	futureSlack = 2 * time.Second
 )
 
 const lookAfterNTP = "look after chrony, ntpd or systemd-timesyncd; limits go by the monotonic clock, windows of clock and calendar by this one"
 
-// discipline is what the kernel knows of how the wall clock is kept right.
+// discipline is the kernel's information on the synchronization of the wall clock.
 type discipline struct {
 	synced   bool
 	maxError time.Duration
@@ -62,7 +61,7 @@ func judgeClock(k discipline) Finding {
 	return Finding{Fine, "clock", fmt.Sprintf("synchronised, off by at most %v%s", k.maxError.Round(time.Millisecond), source), ""}
 }
 
-// judgeBehind reads how far the server's windows are off; an older server does not say.
+// judgeBehind checks how far the server's windows differ from the wall clock. An older server does not report this.
 func judgeBehind(text string) []Finding {
 	ms, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
@@ -76,7 +75,7 @@ func judgeBehind(text string) []Finding {
 	return []Finding{{Fine, "clock", fmt.Sprintf("windows of clock and calendar are %v behind the wall clock", behind), ""}}
 }
 
-// writtenLast is when a data directory last had a file changed.
+// writtenLast returns when a file in a data directory last changed.
 func writtenLast(dir string) (last time.Time, ok bool) {
 	for _, name := range []string{"FLUSHED", "FORMAT", "NODE"} {
 		if file, err := os.Stat(filepath.Join(dir, name)); err == nil && file.ModTime().After(last) {

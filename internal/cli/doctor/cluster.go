@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// lagMax is how many entries a node may be behind: the alert's bound.
+	// lagMax is how many entries a node may be behind. The alert has the same bound.
 	lagMax = 10_000
-	// clockAheadMax is how far a node's clock may be off this one's: the alert's bound.
+	// clockAheadMax is how far a node's clock may differ from this node's. The alert has the same bound.
 	clockAheadMax = time.Second
 )
 
@@ -32,7 +32,7 @@ func (d *Subject) lookAtCluster(up *running) []Finding {
 	return d.lookAtPeers()
 }
 
-// lookAtMembers asks the server who is there.
+// lookAtMembers asks the server for the members of its cluster.
 func (d *Subject) lookAtMembers(up *running) []Finding {
 	reply, err := up.conn.Do("WEIR.CLUSTER", "STATUS")
 	if err != nil {
@@ -45,7 +45,7 @@ func (d *Subject) lookAtMembers(up *running) []Finding {
 	return judgeStatus(&status)
 }
 
-// judgeStatus says what is wrong with a cluster, and whether a majority is up.
+// judgeStatus reports the problems of a cluster, and whether a majority is up.
 func judgeStatus(s *remote.Status) (found []Finding) {
 	if s.Leader == "" {
 		found = append(found, Finding{Wrong, "cluster", "no leader: nothing is decided", "start nodes until a majority is up, and see whether they reach each other"})
@@ -80,7 +80,7 @@ func judgeStatus(s *remote.Status) (found []Finding) {
 	return append(found, Finding{Fine, "cluster", said, ""})
 }
 
-// judgeNode says what is wrong with one node; nothing when all is well.
+// judgeNode reports the problems of one node, or nothing if all is well.
 func judgeNode(n *remote.NodeStatus) (found []Finding) {
 	ahead := time.Duration(n.ClockAheadMs) * time.Millisecond
 	switch {
@@ -95,7 +95,7 @@ func judgeNode(n *remote.NodeStatus) (found []Finding) {
 	return found
 }
 
-// lookAtPeers tries the nodes that a start would look for.
+// lookAtPeers connects to the nodes that a start would contact.
 func (d *Subject) lookAtPeers() []Finding {
 	var silent []string
 	for _, addr := range d.Join {
@@ -113,7 +113,7 @@ func (d *Subject) lookAtPeers() []Finding {
 	switch {
 	case len(silent) > 0:
 		return []Finding{{Doubt, "cluster", said + ", nobody answers at " + strings.Join(silent, ", "), "start them, or see whether they can be reached from here"}}
-	case len(d.Join)%2 == 0 && slices.Contains(d.Join, d.RaftAddr): // not one that joins a cluster
+	case len(d.Join)%2 == 0 && slices.Contains(d.Join, d.RaftAddr): // else it joins a cluster
 		return []Finding{{Doubt, "cluster", said, "take an odd number: an even one stands no more failures than one less"}}
 	}
 	return []Finding{{Fine, "cluster", said + ", the others answer", ""}}

@@ -13,22 +13,22 @@ import (
 	"github.com/weir-project/weir/internal/cli/cmdline"
 )
 
-// The file systems that keep less than a disk does.
+// These file systems keep less than a disk does.
 const (
 	tmpfs   = "tmpfs"
 	overlay = "overlay"
 )
 
 const (
-	// diskTightParts: less than one part in so many is free where the alert fires.
+	// diskTightParts: the alert fires when less than one part in diskTightParts is free.
 	diskTightParts = 10
-	// diskLeast is where a start does not make sense: the store's log and its files
-	// take that much before they are tidied up.
+	// diskLeast is the free space below which a start makes no sense. The log of the store and its files take that much
+	// before compaction.
 	diskLeast = 256 << 20
-	// syncSlow is what a decision of a cluster should not wait for its disk; syncStuck is
-	// as long as the time between two flushes of a single node.
+	// syncSlow is how long a decision of a cluster should wait for its disk at most. syncStuck is as long as the time
+	// between two flushes of a single node.
 	syncSlow, syncStuck = 20 * time.Millisecond, time.Second
-	// syncTimes are enough for a median that one hiccup does not move.
+	// syncTimes is enough for a median that one outlier does not change.
 	syncTimes, syncBytes = 9, 4096
 )
 
@@ -57,7 +57,7 @@ func (d *Subject) lookAtDisk() []Finding {
 	return append(found, judgeSync(took, d.Clustered))
 }
 
-// nearestDir is the directory, or the nearest above it while it is not there.
+// nearestDir returns the directory, or its nearest existing parent.
 func nearestDir(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	for err == nil {
@@ -98,14 +98,14 @@ func (v volume) judgeKind(dir string) Finding {
 	return Finding{Fine, "disk", on, ""}
 }
 
-// syncTime is the median time that a small write takes to be safe in dir.
+// syncTime returns the median time of a small synchronous write in dir.
 func syncTime(dir string) (median time.Duration, err error) {
 	f, err := os.CreateTemp(dir, "weir-doctor-*")
 	if err != nil {
 		return 0, err
 	}
 	defer f.Close()
-	if err := os.Remove(f.Name()); err != nil { // at once: nothing stays behind, whatever happens
+	if err := os.Remove(f.Name()); err != nil { // at once, so that no file stays after a failure
 		return 0, err
 	}
 	took := make([]time.Duration, syncTimes)

@@ -15,57 +15,56 @@ import (
 	"github.com/weir-project/weir/internal/cli/terminal"
 )
 
-// Subject is a server as its flags describe it. Files, passwords and memory are read by its maker, as
-// the server itself reads them.
+// Subject is a server as its flags describe it. The caller reads files, passwords and memory in the same way as the
+// server.
 type Subject struct {
-	Config   string // its file; empty for none
+	Config   string // its configuration file; empty for none
 	Mistakes error  // why it does not start with these flags, variables and files
 
 	DataDir                            string
-	NodeID, NodeName                   string // NodeName also of a cluster of one
+	NodeID, NodeName                   string // NodeName is also set for a cluster of one
 	Clustered                          bool
 	Listen, TLSListen, HTTP, RLS       string
 	HTTPTLS                            bool
 	RaftAddr, RaftPort, Advertise      string
 	Join                               []string
-	Exposed                            error // set when strangers could reach a port
+	Exposed                            error // set if other machines could reach a port without authentication
 	RequirepassFile, ClusterSecretFile string
 	TLSCertFile, TLSKeyFile            string
 	RaftTLSCertFile, RaftTLSKeyFile    string
 	RaftTLSCAFile                      string
 	ClientAuth                         tls.ClientAuthType
-	Certificate, NodeCertificate       func() (*certs.Store, error) // nil where no flag names one
+	Certificate, NodeCertificate       func() (*certs.Store, error) // nil if no flag names one
 	MaxClients                         int
 	FileLimit                          func() (uint64, error)
-	BesidesClients                     uint64 // file descriptors that clients may not have
+	BesidesClients                     uint64 // file descriptors that are reserved for other uses than clients
 	MachineMemory                      int64
 	MemoryBound                        func(machine int64) int64 // of the limiters
-	User, Password                     string                    // to ask the running server with
+	User, Password                     string                    // the login at the running server
 	PasswordError                      error
 }
 
-// Verdict says how bad a finding is.
+// Verdict is the severity of a finding.
 type Verdict string
 
 const (
 	Fine  Verdict = "ok"
 	Doubt Verdict = "warn" // works now, and may become a problem
-	Wrong Verdict = "fail" // does not work, or not as the flags promise
+	Wrong Verdict = "fail" // does not work, or not as the flags say
 )
 
-// Finding is what one look has found: one line.
+// Finding is the result of one check: one line.
 type Finding struct {
 	Verdict Verdict `json:"verdict"`
 	Check   string  `json:"check"`
 	Found   string  `json:"found"`
-	Do      string  `json:"do,omitempty"` // how to mend it
+	Do      string  `json:"do,omitempty"` // how to correct it
 }
 
-// ErrUnfit is how doctor says with its exit code that something failed.
+// ErrUnfit makes doctor exit with the code for a failed check.
 var ErrUnfit = errors.New("not fit to serve")
 
-// Examine looks at everything. It changes nothing but for a file that it writes to the
-// data directory's file system and takes away at once.
+// Examine runs all checks. Its only write is a file on the file system of the data directory, which it removes at once.
 func (d *Subject) Examine() []Finding {
 	found := d.lookAtConfig()
 	up, ports := d.lookAtPorts()
@@ -80,7 +79,7 @@ func (d *Subject) Examine() []Finding {
 	return found
 }
 
-// Tell writes the findings, and returns ErrUnfit when one of them fails.
+// Tell writes the findings, and returns ErrUnfit if one of them fails.
 func Tell(w io.Writer, found []Finding, asJSON bool) error {
 	err := write(w, found, asJSON)
 	var failed []string
@@ -104,12 +103,12 @@ func write(w io.Writer, found []Finding, asJSON bool) error {
 		if f.Do != "" {
 			f.Found += ": " + f.Do
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\n", f.Verdict, f.Check, terminal.PlainText(f.Found)) // other programs may have said it
+		fmt.Fprintf(t, "%s\t%s\t%s\n", f.Verdict, f.Check, terminal.PlainText(f.Found)) // may be text of other programs
 	}
 	return t.Flush()
 }
 
-// lookAtConfig tells what is wrong with the flags and the files that they name.
+// lookAtConfig reports the problems of the flags and of the files that they name.
 func (d *Subject) lookAtConfig() []Finding {
 	if err := d.Mistakes; err != nil {
 		return []Finding{{Wrong, "config", oneLine(err), "correct it, weir does not start with it"}}
@@ -121,9 +120,8 @@ func (d *Subject) lookAtConfig() []Finding {
 	return append([]Finding{{Fine, "config", from, ""}}, d.lookAtSecrets()...)
 }
 
-// lookAtSecrets looks for files that every user of this machine may read. It is a doubt
-// only: in a container the directory above often keeps others out, and there is no other
-// user.
+// lookAtSecrets looks for secret files that every user of this machine may read. The verdict is only a warning. In a
+// container the directory above often restricts access, and no other user exists.
 func (d *Subject) lookAtSecrets() (found []Finding) {
 	for _, file := range []struct{ flag, path string }{
 		{"--requirepass-file", d.RequirepassFile}, {"--cluster-secret-file", d.ClusterSecretFile},
@@ -135,5 +133,5 @@ func (d *Subject) lookAtSecrets() (found []Finding) {
 	return found
 }
 
-// oneLine is the text of an error that may be several joined.
+// oneLine joins the lines of an error, which may be several joined errors.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

@@ -4,10 +4,10 @@ package doctor
 
 import "errors"
 
-// clockDiscipline: other systems do not tell all of it to any user.
+// clockDiscipline reports nothing, because other systems do not show all fields to any user.
 func clockDiscipline() (discipline, bool) { return discipline{}, false }
 
-// volumeOf is for Linux only.
+// volumeOf is implemented for Linux only.
 func volumeOf(string) (volume, error) {
 	return volume{}, errors.New("what is free cannot be seen on this system")
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/weir-project/weir/internal/cli/listener"
 )
 
-// memoryRoomPercent of the machine's memory may be the bound on limiters: the rest is
-// for connections, for saving and for the system.
+// memoryRoomPercent is the part of the machine's memory that the bound on limiters may take. The rest is for
+// connections, for saving and for the system.
 const memoryRoomPercent = 85
 
-// lookAtLimits compares what is asked for with what the process may have.
+// lookAtLimits compares the configured limits with the limits of the process.
 func (d *Subject) lookAtLimits(up *running) []Finding {
 	return []Finding{d.lookAtFiles(up), d.judgeMemory(d.MachineMemory, up)}
 }
@@ -43,7 +43,7 @@ func judgeFiles(files, besides uint64, clients int) Finding {
 	return Finding{Fine, "limits", fmt.Sprintf("%s, --max-clients is %d", said, clients), ""}
 }
 
-// judgeMemory holds the bound on limiters against the memory there is, in bytes.
+// judgeMemory compares the bound on limiters with the memory of the machine, in bytes.
 func (d *Subject) judgeMemory(machine int64, up *running) Finding {
 	bound := d.MemoryBound(machine)
 	if up != nil {
@@ -64,7 +64,7 @@ func (d *Subject) judgeMemory(machine int64, up *running) Finding {
 	return Finding{Fine, "limits", said, ""}
 }
 
-// number reads a field of INFO; 0 where there is none.
+// number returns a field of INFO, or 0 if the field is missing.
 func (r *running) number(field string) int64 {
 	n, _ := strconv.ParseInt(r.info[field], 10, 64)
 	return n

@@ -16,20 +16,20 @@ import (
 	"github.com/weir-project/weir/internal/cli/remote"
 )
 
-// running is a server that answers where the flags say that one is.
+// running is a server that answers at the address of the flags.
 type running struct {
 	conn redis.Conn
-	info map[string]string // what INFO says
+	info map[string]string // the fields of INFO
 }
 
-// lookAtPorts tries the addresses: a server may answer there, or they must be free.
+// lookAtPorts tries the addresses. Either the server answers there, or they must be free.
 func (d *Subject) lookAtPorts() (up *running, found []Finding) {
 	up, clients := d.lookAtClientPort()
 	found = append(found, clients)
 	if err := d.Exposed; err != nil {
 		found = append(found, Finding{Wrong, "ports", oneLine(err), "weir does not start like that"})
 	}
-	there := up != nil || clients.Verdict == Doubt // one that does not answer questions
+	there := up != nil || clients.Verdict == Doubt // a server runs but refuses to answer
 	found = append(found, d.lookAtHTTP(there)...)
 	for _, other := range []struct {
 		addr, whom, flag string
@@ -46,7 +46,7 @@ func (d *Subject) lookAtPorts() (up *running, found []Finding) {
 	return up, found
 }
 
-// lookAtClientPort asks the server, if there is one.
+// lookAtClientPort asks the server, if a server answers.
 func (d *Subject) lookAtClientPort() (*running, Finding) {
 	addr := d.clientPort()
 	conn, known, err := d.connect()
@@ -67,7 +67,7 @@ func (d *Subject) lookAtClientPort() (*running, Finding) {
 	case errors.As(err, &said):
 		conn.Close()
 		return nil, Finding{Doubt, "ports", addr + " answers " + string(said), "ask as a user who may send INFO: --user and --password-file"}
-	case err != nil && known && d.ClientAuth == tls.RequireAndVerifyClientCert: // TLS 1.3 hangs up only now
+	case err != nil && known && d.ClientAuth == tls.RequireAndVerifyClientCert: // with TLS 1.3 only now
 		conn.Close()
 		return nil, noCertificate
 	case err != nil:
@@ -89,9 +89,8 @@ func (d *Subject) clientPort() string {
 	return d.Listen
 }
 
-// connect logs in to the server that the flags describe. One that speaks TLS only must
-// show the certificate that the flags name: the password is for nobody else. known says
-// that it did.
+// connect logs in to the server that the flags describe. A server that speaks only TLS must present the certificate
+// that the flags name, because the password is for no other server. known reports that it did.
 func (d *Subject) connect() (conn redis.Conn, known bool, err error) {
 	if d.PasswordError != nil {
 		return nil, false, d.PasswordError
@@ -106,7 +105,7 @@ func (d *Subject) connect() (conn redis.Conn, known bool, err error) {
 		return nil, false, err
 	}
 	conn, err = flags.DialWith(d.TLSListen, d.Password, &tls.Config{
-		MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, // the very certificate is asked for instead
+		MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, // compared with the certificate of the flags instead
 		VerifyConnection: func(state tls.ConnectionState) error {
 			if leaf := state.PeerCertificates[0]; !leaf.Equal(store.Leaf()) {
 				return fmt.Errorf("%s shows another certificate than %s, of %s", d.TLSListen, d.TLSCertFile, leaf.Subject)
@@ -118,7 +117,7 @@ func (d *Subject) connect() (conn redis.Conn, known bool, err error) {
 	return conn, known, err
 }
 
-// infoFields reads what INFO says.
+// infoFields parses the reply of INFO.
 func infoFields(text string) map[string]string {
 	fields := make(map[string]string)
 	for line := range strings.Lines(text) {
@@ -129,7 +128,7 @@ func infoFields(text string) map[string]string {
 	return fields
 }
 
-// lookAtFreePort tries to listen where nobody does.
+// lookAtFreePort checks that it can listen at an address.
 func lookAtFreePort(addr, whom string) Finding {
 	ln, err := net.Listen("tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) && listener.WhoListens(addr) != "" {
@@ -142,7 +141,7 @@ func lookAtFreePort(addr, whom string) Finding {
 	return Finding{Fine, "ports", addr + " for " + whom + " is free", ""}
 }
 
-// lookAtHTTP asks /readyz. there: a server runs with these flags.
+// lookAtHTTP asks /readyz. there means that a server runs with these flags.
 func (d *Subject) lookAtHTTP(there bool) []Finding {
 	if d.HTTP == "" {
 		return []Finding{{Doubt, "ports", "no --http: there is no /readyz, no /metrics and no page", "give --http an address, unless nobody watches"}}
@@ -165,8 +164,7 @@ func (d *Subject) lookAtHTTP(there bool) []Finding {
 	return []Finding{{Wrong, "ports", d.HTTP + " for probes: " + oneLine(err), "see what listens there, or choose another address with --http"}}
 }
 
-// lookAtPort tries one that is asked nothing: it is to be open where the server is there,
-// and free where none is.
+// lookAtPort checks a port without sending a request. The port must be open if the server runs, and free otherwise.
 func lookAtPort(addr, whom, flag string, there bool) Finding {
 	if !there {
 		return lookAtFreePort(addr, whom)

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// lookAtVersions compares this program, the server and what is on disk.
+// lookAtVersions compares the versions of this program, the server and the data on disk.
 func (d *Subject) lookAtVersions(up *running) []Finding {
 	mine := Finding{Fine, "versions", "weir " + buildinfo.Read().Version, ""}
 	if up != nil {
@@ -23,7 +23,7 @@ func (d *Subject) lookAtVersions(up *running) []Finding {
 	return []Finding{mine, d.lookAtData()}
 }
 
-// lookAtData says whose the data directory is, and whether this program reads it.
+// lookAtData reports which node owns the data directory, and whether this program can read it.
 func (d *Subject) lookAtData() Finding {
 	node, err := raftstore.OwnerOf(d.DataDir)
 	if err == nil && node != "" {

@@ -14,11 +14,9 @@ import (
 )
 
 const (
-	// Timeout is long for a server that is well, and shorter than the interval
-	// at which platforms ask.
+	// Timeout is long for a healthy server, and shorter than the interval at which platforms check health.
 	Timeout = 3 * time.Second
-	// MaxBytes bounds the answer of what may be another server: /readyz takes
-	// a few lines.
+	// MaxBytes bounds the answer, because another server may answer. /readyz takes a few lines.
 	MaxBytes = 4 << 10
 )
 
@@ -27,8 +25,8 @@ var (
 	ErrNoHTTP   = errors.New("--http must not be empty: /readyz is asked there")
 )
 
-// Command asks a server whether it is ready. It is there for images that
-// hold nothing but weir, and reads the variable that serve reads.
+// Command asks a server whether it is ready. It is for images that contain only weir, and reads the variable that serve
+// reads.
 type Command struct {
 	HTTP    string `name:"http" address:"" mayempty:"" default:"127.0.0.1:6381" help:"The server's --http. Without a host: this machine."`
 	HTTPTLS bool   `name:"http-tls" help:"Ask by HTTPS, as the server's --http-tls says. Its certificate is not verified: no secret is sent or received."`
@@ -36,7 +34,7 @@ type Command struct {
 
 func (h *Command) Run() error { return h.Ask(os.Stdout) }
 
-// Ask copies what /readyz says to w. The error is nil if it says 200.
+// Ask copies the answer of /readyz to w. The error is nil if the status is 200.
 func (h *Command) Ask(w io.Writer) error {
 	if h.HTTP == "" {
 		return ErrNoHTTP
@@ -51,7 +49,7 @@ func (h *Command) Ask(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	direct := &http.Transport{ // no proxy: it would answer for itself
+	direct := &http.Transport{ // no proxy, because a proxy would answer itself
 		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	}
 	reply, err := direct.RoundTrip(request)

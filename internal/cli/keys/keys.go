@@ -15,7 +15,7 @@ import (
 	"github.com/weir-project/weir/internal/cli/terminal"
 )
 
-// Command looks at the keys of a running server, and settles what counts against them.
+// Command shows the keys of a running server, and changes the state that counts against them.
 type Command struct {
 	remote.Server
 
@@ -43,7 +43,7 @@ type explainCmd struct {
 	Command []string `arg:"" passthrough:"" help:"A decision with its arguments, like RL.CHECK login user:42."`
 }
 
-// chosen are the keys that a change is for.
+// chosen are the keys that a change affects.
 type chosen struct {
 	Keys   []string `arg:"" optional:"" help:"The keys."`
 	Match  string   `env:"-" placeholder:"PATTERN" help:"All keys that match, instead of names. Keys that are created meanwhile may be missed."`
@@ -82,7 +82,7 @@ func (b *blockCmd) Run(k *Command) error {
 	}
 	return b.change(os.Stdout, k, "blocked", func(s *server, key string) (bool, error) {
 		if strings.HasPrefix(key, policyKeyPrefix) && b.Match != "" {
-			return false, nil // the key itself is what is blocked, for all policies
+			return false, nil // the block belongs to the key itself, for all policies
 		}
 		_, err := s.conn.Do("RL.BLOCK", append([]any{key}, how...)...)
 		return err == nil, err
@@ -150,12 +150,12 @@ func (e *explainCmd) show(w io.Writer, k *Command) error {
 	return told.write(w)
 }
 
-// change carries something out on each of the keys, and says on how many it had effect.
+// change runs a function on each of the keys, and reports how many it changed.
 func (c *chosen) change(w io.Writer, k *Command, done string, one func(*server, string) (bool, error)) error {
 	if (len(c.Keys) == 0) == (c.Match == "") {
 		return ErrWhichKeys
 	}
-	changed, counted := []string{}, map[string]bool{} // the next leader may change one again
+	changed, counted := []string{}, map[string]bool{} // after a redirect the new leader may change a key a second time
 	err := k.With(func(conn redis.Conn) error {
 		s := &server{conn: conn}
 		return c.each(s, func(key string) (bool, error) {
@@ -195,7 +195,7 @@ func (c *chosen) each(s *server, visit func(string) (bool, error)) error {
 	return nil
 }
 
-// duration shows milliseconds as one reads them; -1 is no end.
+// duration formats milliseconds for reading. -1 means without end.
 func duration(ms int64) string {
 	if ms < 0 {
 		return "never"

@@ -11,8 +11,7 @@ import (
 	"github.com/weir-project/weir/internal/cli/terminal"
 )
 
-// named is a reply of names and values, in its order. A value is a string, a number, or
-// a list of them.
+// named is a reply of names and values, in order. A value is a string, a number, or a list of these.
 type named []any
 
 func readNamed(reply any, err error) (named, error) {
@@ -20,7 +19,7 @@ func readNamed(reply any, err error) (named, error) {
 	return named(legible(values)), err
 }
 
-// legible makes strings of the bytes in a reply.
+// legible converts the bytes in a reply to strings.
 func legible(values []any) []any {
 	for i, v := range values {
 		switch v := v.(type) {
@@ -33,7 +32,7 @@ func legible(values []any) []any {
 	return values
 }
 
-// MarshalJSON makes an object of it, whatever lists there are inside.
+// MarshalJSON makes a JSON object, including nested lists.
 func (n named) MarshalJSON() ([]byte, error) {
 	object := make(map[string]any, len(n)/2)
 	for i := 0; i+1 < len(n); i += 2 {

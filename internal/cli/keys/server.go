@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	// policyKeyPrefix begins the names of limiters that policies keep.
+	// policyKeyPrefix is the prefix of the names of policies' limiters.
 	policyKeyPrefix = "policy|"
-	// scanCount is how many keys a step of SCAN looks at: few round trips, and no step
-	// that others would notice.
+	// scanCount is how many keys one step of SCAN visits: enough for few round trips, and few enough that other clients do
+	// not notice.
 	scanCount = 1000
 )
 
-// server is a connection to a server whose keys are looked at or changed.
+// server is a connection to a server whose keys are shown or changed.
 type server struct{ conn redis.Conn }
 
-// Status is one limiter, as RL.INSPECT tells of it.
+// Status is one limiter, as RL.INSPECT describes it.
 type Status struct {
 	Key       string `redis:"-" json:"key"`
 	Algorithm string `redis:"algorithm" json:"algorithm"`
@@ -42,8 +42,7 @@ type Status struct {
 	Bytes     int64  `redis:"bytes" json:"bytes"`
 }
 
-// each visits the keys that match a pattern, once each, until visit says that it is
-// enough.
+// each visits each key that matches a pattern once, until visit returns false.
 func (s *server) each(pattern string, visit func(string) (more bool, err error)) error {
 	seen := make(map[string]bool)
 	for cursor, first := "0", true; first || cursor != "0"; first = false {
@@ -68,7 +67,7 @@ func (s *server) each(pattern string, visit func(string) (more bool, err error))
 	return nil
 }
 
-// look describes a limiter; false when it is idle.
+// look describes a limiter. ok is false if the limiter is idle.
 func (s *server) look(key string) (status Status, ok bool, err error) {
 	fields, err := redis.Values(s.conn.Do("RL.INSPECT", key))
 	if err != nil || len(fields) == 0 {
@@ -79,7 +78,7 @@ func (s *server) look(key string) (status Status, ok bool, err error) {
 	return status, err == nil, err
 }
 
-// reset forgets a key, and with policies also what they count against it.
+// reset forgets the usage of a key. With policies it also resets their limiters of the key.
 func (s *server) reset(key string, policies bool) (had bool, err error) {
 	names := []string{key}
 	if policies {
@@ -87,7 +86,7 @@ func (s *server) reset(key string, policies bool) (had bool, err error) {
 			return false, err
 		}
 	}
-	for _, name := range names { // one each: more could be read as ID and its token
+	for _, name := range names { // one command each: further names could be read as ID and its token
 		one, err := redis.Bool(s.conn.Do("RL.RESET", name))
 		if err != nil {
 			return had, err
@@ -97,7 +96,7 @@ func (s *server) reset(key string, policies bool) (had bool, err error) {
 	return had, nil
 }
 
-// limitersOf names the limiters that may count against a key.
+// limitersOf returns the names of the limiters that may count against a key.
 func (s *server) limitersOf(key string) ([]string, error) {
 	policies, err := (&policy.Server{Conn: s.conn}).Policies()
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"github.com/weir-project/weir/internal/cli/terminal"
 )
 
-// answerWithin bounds how long a server on this machine may take to say what it is.
+// answerWithin bounds how long a server on this machine may take to identify itself.
 const answerWithin = 500 * time.Millisecond
 
-// WhoListens describes what listens at an address of this machine: the process where the
-// system tells, else the protocol it speaks; "" when neither is known.
+// WhoListens describes the process that listens at an address of this machine. If the system does not show the process,
+// it describes the protocol. It returns "" if neither is known.
 func WhoListens(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -29,8 +29,7 @@ func WhoListens(addr string) string {
 	return spokenAt(net.JoinHostPort(host, port))
 }
 
-// spokenAt asks a server what it is, in a way that servers of Redis' protocol and of HTTP
-// answer.
+// spokenAt asks a server for its kind, by a request that servers of Redis' protocol and of HTTP answer.
 func spokenAt(addr string) string {
 	conn, err := net.DialTimeout("tcp", addr, answerWithin)
 	if err != nil {
@@ -50,7 +49,7 @@ func spokenAt(addr string) string {
 			return "another weir"
 		case strings.HasPrefix(line, "redis_version:"):
 			what = "a Redis server"
-		case line == "" && what != "": // the end of what INFO says
+		case line == "" && what != "": // the end of the reply of INFO
 			return what
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// listenerOn returns the process that listens on a TCP port of this machine, and its id. It
-// returns 0 for processes of other users, which /proc does not show.
+// listenerOn returns the process that listens on a TCP port of this machine, and its id. It returns 0 for processes of
+// other users, which /proc does not show.
 func listenerOn(port string) (name string, pid int) {
 	number, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
@@ -38,7 +38,7 @@ const (
 	tcpListening                 = "0A"
 )
 
-// listeningSockets returns what the links in /proc/PID/fd call the sockets that listen on a port.
+// listeningSockets returns the sockets that listen on a port, by their names in the links of /proc/PID/fd.
 func listeningSockets(table string, port uint64) (names []string) {
 	text, err := os.ReadFile(table)
 	if err != nil {

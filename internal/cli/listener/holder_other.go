@@ -2,5 +2,5 @@
 
 package listener
 
-// listenerOn returns 0: this system tells only through its own tools which process listens.
+// listenerOn returns 0, because this system shows listening processes only through its own tools.
 func listenerOn(string) (name string, pid int) { return "", 0 }

@@ -12,8 +12,8 @@ import (
 
 var ErrExposed = errors.New("refusing to listen beyond this machine without a password")
 
-// CheckExposure refuses an address that others can reach while nothing asks them
-// who they are: an open limiter is one that anybody can reset.
+// CheckExposure refuses an address that other machines can reach without authentication, because any client could reset
+// such a limiter.
 func CheckExposure(flag, addr string, logins, protected bool) error {
 	if !protected || logins || IsLoopback(addr) {
 		return nil
@@ -22,8 +22,7 @@ func CheckExposure(flag, addr string, logins, protected bool) error {
 		"or give --protected-mode=false where the network itself keeps strangers out", ErrExposed, flag, addr)
 }
 
-// IsLoopback says whether only this machine can reach an address. A name counts
-// by what it resolves to now.
+// IsLoopback reports whether only this machine can reach an address. A name counts by its current addresses.
 func IsLoopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil || host == "" {
@@ -44,7 +43,7 @@ func IsLoopback(addr string) bool {
 	return true
 }
 
-// Listen opens a TCP listener, or none for an empty address.
+// Listen opens a TCP listener. It returns nil for an empty address.
 func Listen(flag, addr string) (net.Listener, error) {
 	if addr == "" {
 		return nil, nil
@@ -63,7 +62,7 @@ func Listen(flag, addr string) (net.Listener, error) {
 	return ln, nil
 }
 
-// HowToConnect is a command line that reaches the server.
+// HowToConnect returns a command line that reaches the server.
 func HowToConnect(addr net.Addr, password, secure bool) string {
 	host, port, err := net.SplitHostPort(addr.String())
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/weir-project/weir/policyfile"
 )
 
-// Command works on policy files, and on the policies of a running server.
+// Command tests policy files, and reads and changes the policies of a running server.
 type Command struct {
 	Test   TestCmd   `cmd:"" help:"Run the tests of policy files in simulated time, without a server. Exit code 1 when one fails, 2 when a file is bad."`
 	Diff   DiffCmd   `cmd:"" help:"Show the differences between a file and a server. Exit code 0: no difference, 1: differences, 2: an error."`
@@ -50,10 +50,10 @@ type ExportCmd struct {
 	JSON  bool   `env:"-" name:"json" help:"Print JSON instead of YAML, in the server's terms."`
 }
 
-// AnyOwner is the owner of a file that is to hold all policies.
+// AnyOwner is the owner of a file that contains all policies.
 const AnyOwner = "*"
 
-// ErrDiffers is how diff says with its exit code that there is a difference.
+// ErrDiffers makes diff exit with the code for a difference.
 var ErrDiffers error = &cmdline.Outcome{Text: "the policies differ from the file", Code: 1}
 
 func (a *ApplyCmd) Run() error  { return a.Apply(os.Stdout) }
@@ -61,16 +61,16 @@ func (d *DiffCmd) Run() error   { return cmdline.AsTrouble(d.Diff(os.Stdout)) }
 func (e *ExportCmd) Run() error { return e.Export(os.Stdout) }
 
 const (
-	// retryEvery is how often apply tries again while a cluster has no leader.
+	// retryEvery is the interval at which apply retries while a cluster has no leader.
 	retryEvery = 500 * time.Millisecond
-	// MaxTries bounds how often apply begins anew because others change policies, too.
+	// MaxTries bounds how often apply starts again because another client changed policies too.
 	MaxTries = 5
-	// unheardFor is how long apply waits for a cluster that was just restarted: its nodes hear
-	// within a second or two what the others can read.
+	// unheardFor is how long apply waits for a cluster that was just restarted. Its nodes learn within a second or two
+	// which forms of the log the others can read.
 	unheardFor = 5 * time.Second
 )
 
-// Apply sends what differs, and says what it was.
+// Apply sends the differences, and reports them.
 func (a *ApplyCmd) Apply(w io.Writer) error {
 	file, err := policyfile.Open(a.File)
 	if err != nil {
@@ -117,7 +117,7 @@ func (a *ApplyCmd) try(w io.Writer, file *policyfile.File) error {
 	})
 }
 
-// mentionExtra names what stays because --prune is not given.
+// mentionExtra lists the policies that stay because --prune is not given.
 func (a *ApplyCmd) mentionExtra(w io.Writer, extra []policyfile.Step) error {
 	for _, step := range extra {
 		fmt.Fprintf(w, "  %s\n", terminal.PlainText(step.Before))
@@ -126,7 +126,7 @@ func (a *ApplyCmd) mentionExtra(w io.Writer, extra []policyfile.Step) error {
 	return err
 }
 
-// Diff writes the differences. It returns ErrDiffers when there are some.
+// Diff writes the differences. It returns ErrDiffers if it found any.
 func (d *DiffCmd) Diff(w io.Writer) error {
 	file, err := policyfile.Open(d.File)
 	if err != nil {

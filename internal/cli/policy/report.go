@@ -10,7 +10,7 @@ import (
 	"github.com/weir-project/weir/policyfile"
 )
 
-// oneOwner is the owner of all policies: a file has one.
+// oneOwner returns the owner of all policies, because a file has one owner.
 func oneOwner(all []policyfile.Terms) (string, error) {
 	var owners []string
 	for _, t := range all {
@@ -33,7 +33,7 @@ func oneOwner(all []policyfile.Terms) (string, error) {
 		len(owners), strings.Join(flags, ", "))
 }
 
-// stepJSON is a change as programs read it.
+// stepJSON is a change in JSON.
 type stepJSON struct {
 	Before string `json:"before"` // "": it is new
 	After  string `json:"after"`  // "": the file lacks it
@@ -47,7 +47,7 @@ func stepsJSON(steps []policyfile.Step) []stepJSON {
 	return list
 }
 
-// reportDiff tells both halves of a plan.
+// reportDiff writes both halves of a plan.
 func reportDiff(w io.Writer, plan *policyfile.Plan) error {
 	if len(plan.Extra) == 0 {
 		return report(w, plan.Steps, "to change")
@@ -70,7 +70,7 @@ func report(w io.Writer, steps []policyfile.Step, what string) error {
 	return err
 }
 
-// show lists steps, what is taken away with a minus and what comes with a plus.
+// show lists steps: removals with a minus, and additions with a plus.
 func show(w io.Writer, steps []policyfile.Step) {
 	for _, step := range steps {
 		if step.Before != "" {

@@ -12,13 +12,13 @@ import (
 	"github.com/weir-project/weir/server/commands"
 )
 
-// Server is a connection to a server whose policies are looked at or changed.
+// Server is a connection to a server whose policies are read or changed.
 type Server struct{ Conn redis.Conn }
 
-// errPolicyChanged: a policy is not as it was read; nothing was changed.
+// ErrChanged reports that a policy has changed since it was read. Apply has changed nothing then.
 var ErrChanged = errors.New("somebody else changed the policies at the same time")
 
-// Policies asks for everything that is in force.
+// Policies reads all policies of the server.
 func (s *Server) Policies() (all []policyfile.Terms, err error) {
 	names, err := redis.Strings(s.Conn.Do("RL.POLICY", "LIST"))
 	if err != nil {
@@ -28,7 +28,7 @@ func (s *Server) Policies() (all []policyfile.Terms, err error) {
 		reply, err := redis.Values(s.Conn.Do("RL.POLICY", "GET", name))
 		switch refused := redis.Error(""); {
 		case errors.As(err, &refused) && strings.HasPrefix(string(refused), "ERR there is no policy"):
-			continue // it is gone since
+			continue // deleted meanwhile
 		case err != nil:
 			return nil, err
 		}
@@ -92,7 +92,7 @@ func readOverrides(reply any) (all []policyfile.Override, err error) {
 	return all, err
 }
 
-// Change carries changes out as one transaction: all of them or none.
+// Change sends changes as one transaction: all of them or none.
 func (s *Server) Change(changes [][]string) error {
 	switch n := len(changes); {
 	case n == 0:
@@ -120,8 +120,8 @@ func (s *Server) Change(changes [][]string) error {
 	return err
 }
 
-// refusedBy returns what a reply of a transaction says against its command. Of the changes
-// beside it the server only says that they were not carried out.
+// refusedBy returns the server's error about a command, from a reply of a transaction. About the other commands the
+// server only says that it did not run them.
 func refusedBy(words []string, reply any) error {
 	refused, failed := reply.(redis.Error)
 	switch {

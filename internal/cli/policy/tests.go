@@ -15,7 +15,7 @@ type TestCmd struct {
 	Files []string `arg:"" name:"file" help:"Policy files with tests in them, or files of tests that name policy files."`
 }
 
-// errTestsFail is how test says with its exit code that a test has failed.
+// errTestsFail makes test exit with the code for a failed test.
 var errTestsFail error = &cmdline.Outcome{Text: "tests failed", Code: 1}
 
 func (t *TestCmd) Run() error { return cmdline.AsTrouble(t.test(os.Stdout)) }
@@ -49,7 +49,7 @@ func (t *TestCmd) test(w io.Writer) error {
 	return errTestsFail
 }
 
-// writeResult writes a line for a test, and one for each expectation that was not met.
+// writeResult writes a line for a test, and a line for each failed expectation.
 func writeResult(w io.Writer, path string, r *policyfile.Result) {
 	verdict := "ok  "
 	if len(r.Failures) > 0 {

@@ -9,8 +9,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// Advise adds what to do to the errors that a command may meet at a server, whichever command
-// it is. Other errors say it themselves.
+// Advise adds the next step to the errors that any command may get from a server. Other errors contain it already.
 func Advise(err error) error {
 	var said redis.Error
 	switch {

@@ -16,18 +16,16 @@ import (
 )
 
 const (
-	// dialTimeout is plenty for a node that is up.
+	// dialTimeout is long for a healthy node.
 	dialTimeout = 5 * time.Second
-	// replyTimeout outlasts a change of the members, a snapshot of a large
-	// state, and an election on the way.
+	// replyTimeout is longer than a change of the members, a snapshot of a large state, and an election meanwhile.
 	replyTimeout = time.Minute
-	// MaxHops bounds how often a command is sent on to another node: the
-	// leader changes rarely twice meanwhile.
+	// MaxHops bounds how often a command is redirected to another node. The leader rarely changes twice meanwhile.
 	MaxHops = 3
 )
 
-// Flags say how to reach a server that asks for more than a password. They have no
-// variables: those of weir serve would mean something else here.
+// Flags configure the login and TLS of a connection. They have no variables, because the variables of weir serve have
+// another meaning.
 type Flags struct {
 	User        string `env:"-" placeholder:"NAME" help:"Log in as this user; default unless given."`
 	TLS         bool   `name:"tls" env:"-" help:"Speak TLS."`
@@ -51,7 +49,7 @@ func (f *Flags) Dial(addr, password string) (redis.Conn, error) {
 	return f.DialWith(addr, password, config)
 }
 
-// DialWith is Dial with this TLS; nil: none.
+// DialWith does the same as Dial with a TLS configuration. A nil configuration means no TLS.
 func (f *Flags) DialWith(addr, password string, config *tls.Config) (redis.Conn, error) {
 	options := []redis.DialOption{
 		redis.DialUsername(f.User), redis.DialPassword(password), redis.DialConnectTimeout(dialTimeout),
@@ -69,14 +67,15 @@ func (f *Flags) DialWith(addr, password string, config *tls.Config) (redis.Conn,
 	return conn, nil
 }
 
-// aboutRights says whether a server answered that it does not answer this: it is one.
+// aboutRights reports whether an error is a refusal for lack of a login or a permission. A server that answers so is a
+// server of the expected kind.
 func aboutRights(err error) bool {
 	var said redis.Error
 	return errors.As(err, &said) &&
 		(strings.HasPrefix(string(said), "NOAUTH") || strings.HasPrefix(string(said), "NOPERM"))
 }
 
-// noServer says why there is no use in asking at an address.
+// noServer explains why an address does not answer.
 func noServer(addr string, err error) error {
 	var refused redis.Error
 	switch {
@@ -90,8 +89,8 @@ func noServer(addr string, err error) error {
 	return fmt.Errorf("what answers at %s does not speak RESP: is it a port for TLS (--tls), or for HTTP? (%w)", addr, err)
 }
 
-// Refuse says no to files for TLS where nothing says that it is to be spoken: who names
-// them does not expect the password to go out in plain.
+// Refuse returns an error for TLS files without a flag that enables TLS. A user who names them does not expect the
+// password to be sent in plain text.
 func (f *Flags) Refuse(without string) error {
 	for _, file := range []struct{ flag, path string }{
 		{"--tls-ca-file", f.TLSCAFile}, {"--tls-cert-file", f.TLSCertFile}, {"--tls-key-file", f.TLSKeyFile},

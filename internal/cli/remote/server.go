@@ -13,15 +13,15 @@ import (
 	"github.com/weir-project/weir/internal/cli/terminal"
 )
 
-// Server says which server a command talks to, and as whom.
+// Server is the address of a server and the login at it.
 type Server struct {
 	Addr         string `address:"" default:"127.0.0.1:6380" help:"A server, as clients reach it."`
 	PasswordFile string `placeholder:"FILE" help:"File that holds its password."`
 	Flags
 }
 
-// With calls act with the server, and with the leader where the server sends there. act
-// may so be called again after it has begun.
+// With calls act with a connection to the server. If the server redirects, it calls act again with the leader, even if
+// act has already begun.
 func (r *Server) With(act func(redis.Conn) error) error {
 	password, err := cmdline.SecretFrom("password", "", r.PasswordFile)
 	if err != nil {
@@ -46,9 +46,9 @@ func (r *Server) With(act func(redis.Conn) error) error {
 	return fmt.Errorf("the leader keeps changing, try again: %w", err)
 }
 
-// sayWhom writes to w which node of a cluster answered, and which leads. The caller passes
-// stderr, so that stdout can be piped. A user without the right to ask for the status learns
-// only the address. For a server that runs alone it writes nothing.
+// sayWhom writes to w which node of a cluster answered, and which node leads. The caller passes stderr, so that stdout
+// can be piped. A user without permission for the status learns only the address. For a server that runs alone it
+// writes nothing.
 func sayWhom(w io.Writer, conn redis.Conn, addr string) {
 	reply, err := conn.Do("WEIR.CLUSTER", "STATUS")
 	if aboutRights(err) {
@@ -74,7 +74,7 @@ func MovedTo(err error) (addr string, ok bool) {
 	if at < 0 {
 		return "", false
 	}
-	if host := words[2][:at]; strings.Contains(host, ":") { // IPv6, without brackets
+	if host := words[2][:at]; strings.Contains(host, ":") { // an IPv6 address without brackets
 		return "[" + host + "]" + words[2][at:], true
 	}
 	return words[2], true

@@ -28,7 +28,7 @@ type Status struct {
 	Nodes        []NodeStatus `redis:"-" json:"nodes"`
 }
 
-// NodeStatus is one node in it.
+// NodeStatus is one node in a Status.
 type NodeStatus struct {
 	ID           string `redis:"id" json:"id"`
 	ClientAddr   string `redis:"client_addr" json:"client_addr"`
@@ -65,7 +65,7 @@ func ReadStatus(reply any) (s Status, err error) {
 	return s, err
 }
 
-// nodesOf finds the value of nodes among names and values.
+// nodesOf finds the value of nodes in a list of names and values.
 func nodesOf(fields []any) ([]any, error) {
 	for i := 0; i+1 < len(fields); i += 2 {
 		if name, _ := redis.String(fields[i], nil); name == "nodes" {
@@ -75,7 +75,7 @@ func nodesOf(fields []any) ([]any, error) {
 	return nil, errNoNodes
 }
 
-// WriteTable writes it for people.
+// WriteTable writes the status as a table.
 func (s *Status) WriteTable(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "cluster\t%s\nleader\t%s\nterm\t%d\nlog\tform %d\n", s.ClusterID, s.leaderName(), s.Term, s.LogFormat)
@@ -110,7 +110,7 @@ func (s *Status) role(n *NodeStatus) string {
 	return "no vote yet"
 }
 
-// reads is the newest form of the log that a node reads.
+// reads returns the newest form of the log that a node can read.
 func (n *NodeStatus) reads() string {
 	if n.LogFormat == 0 {
 		return "unknown"
@@ -125,7 +125,7 @@ func (s *Status) heard(n *NodeStatus) string {
 	return (time.Duration(n.HeardMs) * time.Millisecond).String() + " ago"
 }
 
-// UpText says whether a node is up.
+// UpText returns text for whether a node is up.
 func UpText(up bool) string {
 	if up {
 		return "yes"
@@ -133,7 +133,7 @@ func UpText(up bool) string {
 	return "no"
 }
 
-// StaleText returns how old an answer may be, or "" for a linearizable answer.
+// StaleText describes the maximum age of an answer. It returns "" for a linearizable answer.
 func StaleText(ms int64) string {
 	switch {
 	case ms == 0:
@@ -144,7 +144,7 @@ func StaleText(ms int64) string {
 	return fmt.Sprintf(", stale: %v", time.Duration(ms)*time.Millisecond)
 }
 
-// AllUp says whether a leader leads this many nodes.
+// AllUp reports whether the cluster has a leader and this many nodes that are up.
 func (s *Status) AllUp(nodes int) bool {
 	for i := range s.Nodes {
 		if s.Nodes[i].Up {

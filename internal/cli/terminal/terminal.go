@@ -10,7 +10,7 @@ import (
 	"unicode"
 )
 
-// PlainText is what clients wrote without anything that a terminal would obey.
+// PlainText returns text of clients without characters that a terminal would execute.
 func PlainText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -20,7 +20,7 @@ func PlainText(s string) string {
 	}, s)
 }
 
-// WriteJSON is how every command with --json writes.
+// WriteJSON writes the output of every command with --json.
 func WriteJSON(w io.Writer, v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err == nil {
@@ -29,10 +29,10 @@ func WriteJSON(w io.Writer, v any) error {
 	return err
 }
 
-// controls are those that JSON lets stand in a string, and some terminals obey.
+// controls are the control characters that JSON allows in a string, and some terminals execute.
 var controls = regexp.MustCompile("[\u007f-\u009f]")
 
-// SilentJSON is the same JSON without anything that a terminal would obey.
+// SilentJSON returns the same JSON without characters that a terminal would execute.
 func SilentJSON(text []byte) []byte {
 	return controls.ReplaceAllFunc(text, func(b []byte) []byte { return fmt.Appendf(nil, `\u%04x`, []rune(string(b))[0]) })
 }

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// unbounded is the width and the height of what is no screen.
+	// unbounded is the width and the height of an output that is not a screen.
 	unbounded = math.MaxInt
-	// narrowWidth is the width below which tables stand one below the other, and policies
-	// have no totals: two tables of keys take about 40 columns each.
+	// narrowWidth is the width below which tables are stacked and policies have no totals. Two tables of keys take about
+	// 40 columns each.
 	narrowWidth = 80
 )
 
-// fit is the view on a screen. Keys and policies share the height that the rest leaves: policies
-// get half, or what the keys leave, and at least one key of each table stays.
+// fit lays out the view on a screen. Keys and policies share the height that the rest leaves. Policies get half, or the
+// rows that keys do not need, and each table keeps at least one key.
 func (v *view) fit(width, height int) []string {
 	var lines []string
 	for _, line := range v.head() {
@@ -41,7 +41,7 @@ func (v *view) fit(width, height int) []string {
 	return lines
 }
 
-// maxRows is how many keys a table shows at most: a status has no more.
+// maxRows bounds the keys in a table. A status has no more.
 const maxRows = 10
 
 // keyTable is a title and keys with their units.
@@ -50,7 +50,7 @@ type keyTable struct {
 	keys  []httpapi.TopKey
 }
 
-// heaviest are the tables of keys that have some.
+// heaviest returns the tables of keys that are not empty.
 func (v *view) heaviest() []keyTable {
 	var tables []keyTable
 	for _, t := range []keyTable{{"MOST DENIED", v.now.Denied}, {"MOST ADMITTED", v.now.Admitted}} {
@@ -69,7 +69,7 @@ func (t keyTable) lines(most int) []string {
 	return append([]string{""}, rightAligned(rows)...)
 }
 
-// beside sets two tables of keys next to each other where the screen is wide enough.
+// beside sets two tables of keys next to each other if the screen is wide enough.
 func beside(tables []keyTable, most, width int) []string {
 	var lines []string
 	if len(tables) < 2 || width < narrowWidth {
@@ -92,12 +92,12 @@ func beside(tables []keyTable, most, width int) []string {
 	return lines
 }
 
-// rightAligned makes columns of the cells of rows, which tabs separate: figures and, last, a name.
+// rightAligned formats rows of tab-separated cells as columns: numbers and, last, a name.
 func rightAligned(rows []string) []string {
 	spaced := make([]string, len(rows))
 	for i, row := range rows {
 		at := strings.LastIndexByte(row, '\t') + 1
-		spaced[i] = row[:at] + "  " + row[at:] // what follows the last tab is in no column
+		spaced[i] = row[:at] + "  " + row[at:] // the text after the last tab is in no column
 	}
 	lines := columns(spaced, tabwriter.AlignRight)
 	for i := range lines {
@@ -106,21 +106,21 @@ func rightAligned(rows []string) []string {
 	return lines
 }
 
-// columns makes columns of the cells of rows, which tabs separate.
+// columns formats rows of tab-separated cells as columns.
 func columns(rows []string, flags uint) []string {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', flags)
 	for _, row := range rows {
 		fmt.Fprintln(t, row)
 	}
-	_ = t.Flush() // to memory
+	_ = t.Flush() // writes to memory
 	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 }
 
-// headIndent is where the text of a line of the head begins.
+// headIndent is the column at which the text of a head line begins.
 const headIndent = 10
 
-// wrap breaks a line of the head between words.
+// wrap breaks a head line between words.
 func wrap(line string, width int) []string {
 	if width <= 2*headIndent {
 		return []string{line}
@@ -132,7 +132,7 @@ func wrap(line string, width int) []string {
 		for at > headIndent && runes[at] != ' ' {
 			at--
 		}
-		if at == headIndent { // a word that is longer
+		if at == headIndent { // a word that is longer than the line
 			at = width
 		}
 		lines = append(lines, string(runes[:at]))

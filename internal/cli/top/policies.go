@@ -10,16 +10,16 @@ import (
 	"github.com/weir-project/weir/server/httpapi"
 )
 
-// policyRow is a policy with its rates since view.since, -1 when they are not known yet.
+// policyRow is a policy with its rates since view.since, or -1 while they are not known.
 type policyRow struct {
 	httpapi.PolicyStatus
 	allowedRate, deniedRate float64
 }
 
-// idle says whether no request asked for the policy.
+// idle reports whether the policy received no request.
 func (r *policyRow) idle() bool { return r.allowedRate == 0 && r.deniedRate == 0 }
 
-// policyRows are the policies, the busiest of the last minute first.
+// policyRows returns the policies, the busiest of the last minute first.
 func (v *view) policyRows() []policyRow {
 	before := make(map[string]httpapi.PolicyStatus)
 	if v.since != nil {
@@ -31,7 +31,7 @@ func (v *view) policyRows() []policyRow {
 	for _, p := range v.now.Policies {
 		row := policyRow{p, -1, -1}
 		if v.since != nil {
-			old := before[p.Name] // a policy that was not there began at 0
+			old := before[p.Name] // a new policy began at 0
 			row.allowedRate = v.grew(v.since, old.Allowed, p.Allowed)
 			row.deniedRate = v.grew(v.since, old.Limited, p.Limited)
 		}
@@ -44,11 +44,11 @@ func (v *view) policyRows() []policyRow {
 	return rows
 }
 
-// policies are at most so many lines, of which the last counts the policies that have none. Only
-// where all fit, idle policies have lines of their own.
+// policies returns at most height lines. The last line counts the policies without a line. Idle policies have lines
+// only if all policies fit.
 func (v *view) policies(width, height int) []string {
 	rows := v.policyRows()
-	if len(rows) == 0 || height < 3 { // not even one
+	if len(rows) == 0 || height < 3 { // no space for a single policy
 		return nil
 	}
 	shown := rows
@@ -67,7 +67,7 @@ func (v *view) policies(width, height int) []string {
 	return lines
 }
 
-// policyNames are the names of the figures before a policy's name: on a narrow screen there are no totals.
+// policyNames returns the column names before the policy's name. A narrow screen has no totals.
 func policyNames(width int) []string {
 	if width < narrowWidth {
 		return []string{"ALLOWED/S", "DENIED/S", "%"}
@@ -95,7 +95,7 @@ func (v *view) policyTable(rows []policyRow, width int) []string {
 	return table
 }
 
-// foldedText is one line about the policies that have none of their own.
+// foldedText returns one line about the policies without a line.
 func (v *view) foldedText(hidden []policyRow) string {
 	var idle []string
 	for i := range hidden {
@@ -113,7 +113,7 @@ func (v *view) foldedText(hidden []policyRow) string {
 	return fmt.Sprintf("%s%d idle: %s", text, len(idle), strings.Join(idle, ", "))
 }
 
-// share is a part in percent of a whole, "-" where there is none.
+// share returns a part in percent of a whole, or "-" if the whole is zero.
 func share(part, whole float64) string {
 	if whole <= 0 {
 		return "-"

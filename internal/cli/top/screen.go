@@ -8,16 +8,16 @@ import (
 	"golang.org/x/term"
 )
 
-// What a terminal is told, see console_codes(4).
+// These sequences control a terminal; see console_codes(4).
 const (
-	screenOpen  = "\x1b[?1049h\x1b[?25l\x1b[?7l" // another screen, no cursor, no second line for what is too wide
+	screenOpen  = "\x1b[?1049h\x1b[?25l\x1b[?7l" // alternate screen, no cursor, no wrapping of wide lines
 	screenClose = "\x1b[?7h\x1b[?25h\x1b[?1049l"
 	screenHome  = "\x1b[H"
-	lineEnd     = "\x1b[K\r\n" // clears what is left of the line
-	screenEnd   = "\x1b[J"     // and of the screen
+	lineEnd     = "\x1b[K\r\n" // clears the rest of the line
+	screenEnd   = "\x1b[J"     // clears the rest of the screen
 )
 
-// screen is a terminal that is written anew, in place.
+// screen is a terminal that is redrawn in place.
 type screen struct{ to *os.File }
 
 func openScreen(to *os.File) *screen {
@@ -25,7 +25,7 @@ func openScreen(to *os.File) *screen {
 	return &screen{to}
 }
 
-// close gives the terminal back as it was.
+// close restores the terminal.
 func (s *screen) close() { _, _ = s.to.WriteString(screenClose) }
 
 func (s *screen) show(v *view) error {
@@ -37,7 +37,7 @@ func (s *screen) show(v *view) error {
 	return err
 }
 
-// frame cuts lines to what fits.
+// frame cuts lines to the size of the screen.
 func frame(lines []string, width, height int) string {
 	var b strings.Builder
 	b.WriteString(screenHome)
@@ -50,7 +50,7 @@ func frame(lines []string, width, height int) string {
 	return b.String() + "\x1b[K" + screenEnd
 }
 
-// cut leaves the first characters of a line.
+// cut returns the first width characters of a line.
 func cut(line string, width int) string {
 	if utf8.RuneCountInString(line) <= width {
 		return line

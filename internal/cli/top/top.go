@@ -25,21 +25,18 @@ import (
 )
 
 const (
-	// timeout bounds one look: a server that is well answers within milliseconds.
+	// timeout bounds one request. A healthy server answers within milliseconds.
 	timeout = 5 * time.Second
-	// maxStatusBytes bounds the answer of what may be another server; a thousand
-	// policies take some 100 KB.
+	// maxStatusBytes bounds the answer, because another server may answer. A thousand policies take some 100 KB.
 	maxStatusBytes = 16 << 20
-	// leastEvery is twice as old as the server lets a status become: two that are so
-	// far apart differ.
+	// leastEvery is twice the maximum age of a server's status, so that two consecutive statuses differ.
 	leastEvery = time.Second
-	// Window is the time that rates of policies cover: long enough that their order
-	// stays while somebody reads it, and the half-life of the heaviest keys.
+	// Window is the period of the rates of policies. It is long enough for a readable, stable order, and equals the
+	// half-life of the heaviest keys.
 	Window = time.Minute
 )
 
-// Command shows what the page shows, in a terminal. It asks the port of --http, as the
-// page does.
+// Command shows the content of the page in a terminal. It asks the port of --http, as the page does.
 type Command struct {
 	HTTP         string        `name:"http" address:"" mayempty:"" default:"127.0.0.1:6381" help:"The server's --http. Without a host: this machine."`
 	HTTPTLS      bool          `name:"http-tls" help:"Ask by HTTPS, as the server's --http-tls says."`
@@ -53,7 +50,7 @@ type Command struct {
 
 var errNoStatus = errors.New("no status")
 
-// Run looks until it is told to stop, or stdout is gone.
+// Run refreshes the view until it is interrupted or stdout is closed.
 func (c *Command) Run() error {
 	if c.HTTP == "" {
 		return healthcheck.ErrNoHTTP
@@ -76,10 +73,10 @@ func (c *Command) Run() error {
 	return nil
 }
 
-// live says whether the view is refreshed in place.
+// live reports whether the view is refreshed in place.
 func (c *Command) live(stdout int) bool { return !c.Once && !c.JSON && term.IsTerminal(stdout) }
 
-// watch shows each status beside the one before it.
+// watch shows each status together with the one before it.
 func (c *Command) watch(ctx context.Context, look func(context.Context) (*httpapi.Status, error), show func(*view) error) error {
 	every := time.NewTicker(max(c.Every, leastEvery))
 	defer every.Stop()
@@ -104,11 +101,11 @@ func (c *Command) watch(ctx context.Context, look func(context.Context) (*httpap
 	}
 }
 
-// window holds the statuses of the last Window, oldest first: one for each leastEvery at most.
+// window holds the statuses of the last Window, oldest first, with at most one for each leastEvery.
 type window []*httpapi.Status
 
-// since drops what is older than Window, or of a server that was started anew, and returns
-// the oldest that is left, or nil.
+// since drops statuses that are older than Window or from before a restart of the server. It returns the oldest
+// remaining status, or nil.
 func (w *window) since(now *httpapi.Status) *httpapi.Status {
 	old := *w
 	for len(old) > 0 && (now.NowMs-old[0].NowMs > Window.Milliseconds() || old[0].UptimeS > now.UptimeS) {
@@ -121,7 +118,7 @@ func (w *window) since(now *httpapi.Status) *httpapi.Status {
 	return old[0]
 }
 
-// printer writes statuses one below the other.
+// printer writes statuses one after the other.
 func (c *Command) printer(w io.Writer) func(*view) error {
 	if c.JSON {
 		return func(v *view) error {
@@ -142,7 +139,7 @@ func (c *Command) printer(w io.Writer) func(*view) error {
 	}
 }
 
-// looker asks for a status.
+// looker returns a function that requests a status.
 func (c *Command) looker() (func(context.Context) (*httpapi.Status, error), error) {
 	password, err := cmdline.SecretFrom("password", "", c.PasswordFile)
 	if err != nil {
@@ -169,7 +166,7 @@ func (c *Command) looker() (func(context.Context) (*httpapi.Status, error), erro
 			return nil, err
 		}
 		if listener.IsLoopback(c.HTTP) || c.HTTP[0] == ':' {
-			request.Host = "localhost" // protected mode answers this machine by its own names
+			request.Host = "localhost" // protected mode answers only to local names of this machine
 		}
 		if password != "" {
 			request.SetBasicAuth(c.User, password)

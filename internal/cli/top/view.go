@@ -11,14 +11,14 @@ import (
 	"github.com/weir-project/weir/server/httpapi"
 )
 
-// view is a status and earlier ones to compare it with, each nil at the first look.
+// view is a status, and earlier ones to compare it with. Those are nil for the first status.
 type view struct {
 	at        string
 	now, last *httpapi.Status
-	since     *httpapi.Status // the oldest of the last Window
+	since     *httpapi.Status // the oldest status of the last Window
 }
 
-// text is the whole view, for a reader that is no screen.
+// text returns the whole view, for an output that is not a screen.
 func (v *view) text() string {
 	lines := append(v.head(), v.nodes()...)
 	lines = append(lines, v.policies(unbounded, unbounded)...)
@@ -28,7 +28,7 @@ func (v *view) text() string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// head is what there is once: a line each, its name first.
+// head returns the lines of single values, each with its name first.
 func (v *view) head() []string {
 	n := v.now
 	allowed := v.rate(func(s *httpapi.Status) int64 { return s.Allowed })
@@ -46,7 +46,7 @@ func (v *view) head() []string {
 	}
 }
 
-// covers says over what time the figures of requests are.
+// covers returns the period that the numbers of requests cover.
 func (v *view) covers() string {
 	if v.last == nil {
 		return "since the start"
@@ -54,7 +54,7 @@ func (v *view) covers() string {
 	return "in the last " + between(v.last, v.now)
 }
 
-// between is the time from one status to another, in whole seconds.
+// between returns the time from one status to another, in whole seconds.
 func between(from, to *httpapi.Status) string {
 	return fmt.Sprintf("%d s", max(1, (to.NowMs-from.NowMs+500)/1000))
 }
@@ -81,7 +81,7 @@ func (v *view) nodes() []string {
 	return append([]string{""}, columns(rows, 0)...)
 }
 
-// rate is how much a counter grew a second; -1 when it is not known yet.
+// rate returns the growth of a counter per second, or -1 while it is not known.
 func (v *view) rate(of func(*httpapi.Status) int64) float64 {
 	if v.last == nil {
 		return -1
@@ -89,8 +89,7 @@ func (v *view) rate(of func(*httpapi.Status) int64) float64 {
 	return v.grew(v.last, of(v.last), of(v.now))
 }
 
-// grew is how much a counter grew a second since an earlier status; one that began anew
-// grew from 0.
+// grew returns the growth of a counter per second since an earlier status. A counter that was reset grew from 0.
 func (v *view) grew(since *httpapi.Status, from, to int64) float64 {
 	seconds := float64(v.now.NowMs-since.NowMs) / 1000
 	if to < from {
@@ -112,8 +111,8 @@ func perSecond(rate float64) string {
 	return fmt.Sprintf("%.0f", rate)
 }
 
-// quantile reads the time that so many decisions stayed within off what the histogram
-// gained; since the start at the first look.
+// quantile returns the time below which the fraction q of the decisions stayed, from the growth of the histogram. The
+// first status covers the time since the start.
 func (v *view) quantile(q float64) string {
 	gained, all := v.gained()
 	sum, bounds := int64(0), v.now.Latency.BoundsS

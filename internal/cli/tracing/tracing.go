@@ -23,25 +23,23 @@ import (
 	"github.com/weir-project/weir/server/commands"
 )
 
-// Flags make a server tell a collector of OpenTelemetry what decisions do.
+// Flags configure the export of traces to an OpenTelemetry collector.
 type Flags struct {
 	OTLPEndpoint string `name:"otlp-endpoint" placeholder:"URL" help:"Send traces of OpenTelemetry there, by OTLP over HTTP, like http://127.0.0.1:4318/v1/traces; none unless given. They hold commands and times, and no key."`
 	OTLPEvery    int64  `name:"otlp-every" default:"1000" help:"Trace one of this many reads of clients, each with its decisions, and one of this many entries of a cluster's log."`
 }
 
 const (
-	// endTimeout is how long the last traces may take to be sent: a collector that is
-	// down must not hold up a restart.
+	// endTimeout bounds the sending of the last traces, so that a failed collector does not delay a restart.
 	endTimeout = 2 * time.Second
-	// queueSpans bounds the spans that wait for the collector; more are dropped.
+	// queueSpans bounds the spans that wait for the collector. Further spans are dropped.
 	queueSpans = 2048
-	// complaintEvery bounds the lines in the log about a collector that is down, which
-	// fails every few seconds.
+	// complaintEvery bounds the log lines about a failed collector, which fails every few seconds.
 	complaintEvery = time.Minute
 )
 
-// Traces makes spans of what the server and the log tell afterwards: until then it
-// costs them the times they note.
+// Traces makes spans from the times that the server and the log have recorded. Recording these times is the only cost
+// on the hot path.
 type Traces struct {
 	provider *sdk.TracerProvider
 	spans    trace.Tracer
@@ -52,7 +50,7 @@ type Traces struct {
 
 var _ commands.Tracer = (*Traces)(nil)
 
-// Open returns nil where nobody wants traces.
+// Open returns nil if traces are not configured.
 func (f *Flags) Open(log *slog.Logger, node string) (*Traces, error) {
 	if f.OTLPEndpoint == "" {
 		return nil, nil
@@ -81,7 +79,7 @@ func (f *Flags) Open(log *slog.Logger, node string) (*Traces, error) {
 	return &Traces{provider: provider, spans: provider.Tracer("weir"), every: f.OTLPEvery}, nil
 }
 
-// seldom says yes to the first who asks, and again when the last yes is so long ago.
+// seldom returns a function that returns true at its first call, and again when at least every has passed since.
 func seldom(every time.Duration) func() bool {
 	var mu sync.Mutex
 	var next time.Time
@@ -97,7 +95,7 @@ func seldom(every time.Duration) func() bool {
 	}
 }
 
-// Close sends what waits.
+// Close sends the spans that wait.
 func (t *Traces) Close(log *slog.Logger) {
 	if t == nil {
 		return
@@ -109,7 +107,7 @@ func (t *Traces) Close(log *slog.Logger) {
 	}
 }
 
-// Tracer is the tracer for the server; nil without Traces.
+// Tracer returns the tracer for the server, or nil without Traces.
 func (t *Traces) Tracer() commands.Tracer {
 	if t == nil {
 		return nil
@@ -117,7 +115,7 @@ func (t *Traces) Tracer() commands.Tracer {
 	return t
 }
 
-// OnEntry is what the log of a cluster tells; nil without Traces.
+// OnEntry returns the function that receives log entries, or nil without Traces.
 func (t *Traces) OnEntry() func(raftstore.Entry) {
 	if t == nil {
 		return nil
@@ -125,10 +123,10 @@ func (t *Traces) OnEntry() func(raftstore.Entry) {
 	return t.Entry
 }
 
-// Picks says yes to one in every.
+// Picks returns true for one call of every t.every.
 func (t *Traces) Picks() bool { return t.reads.Add(1)%t.every == 0 }
 
-// Trace makes four spans: all of it, and below it read, decide and reply.
+// Trace makes four spans: the whole trace, and below it read, decide and reply.
 func (t *Traces) Trace(r commands.Road) {
 	ctx, all := t.span(context.Background(), "decisions", r.Read,
 		attribute.String("weir.command", r.Command), attribute.Int("weir.commands", r.Commands))
@@ -138,8 +136,8 @@ func (t *Traces) Trace(r commands.Road) {
 	finish(all, r.Replied, r.Err)
 }
 
-// Entry makes three spans of one in every entries: all of it, and below it propose, while
-// it gathers operations, and commit, until a majority has it and it is applied.
+// Entry makes three spans for one of every t.every entries: the whole entry, and below it propose and commit. propose
+// lasts while the entry gathers operations. commit lasts until a majority has the entry and it is applied.
 func (t *Traces) Entry(e raftstore.Entry) {
 	if t.entries.Add(1)%t.every != 0 {
 		return
