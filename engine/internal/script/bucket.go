@@ -6,11 +6,11 @@ import (
 	"github.com/weir-project/weir/engine/internal/arith"
 )
 
-// Token buckets that hold their tokens and the time of their last refill in seconds
-// under two keys: Spring Cloud Gateway and, after it, go-zero. Both keys live and end
-// together, so that they are one entry here, under the first; the second is not seen.
+// These token buckets hold their tokens and the time of their last refill in seconds under two keys: Spring Cloud
+// Gateway and, after it, go-zero. Both keys are created and expire together. They are therefore one entry here, under
+// the first key, and the second key is not visible.
 
-// bucketRefill is what the scripts do: rate a second, capacity, requested.
+// bucketRefill is the common part of the scripts: rate a second, capacity, requested.
 func (r *Run) bucketRefill(rate, capacity, nowS, requested float64) (tokens float64, admitted bool) {
 	tokens, refreshedS := capacity, 0.0
 	if r.live {
@@ -25,21 +25,20 @@ func (r *Run) bucketRefill(rate, capacity, nowS, requested float64) (tokens floa
 	return tokens, admitted
 }
 
-// keepBucket stores the tokens for as long as it takes to fill the bucket twice.
+// keepBucket stores the tokens and the time of the refill for ttlS seconds.
 func (r *Run) keepBucket(tokens, nowS float64, ttlS float64) {
 	r.put(toBits(tokens))
 	r.record.words[1] = toBits(nowS)
 	r.expireMs(secondsToMs(ttlS))
 }
 
-// BucketTTLSeconds is how long a bucket of go-zero or Spring is kept after a request,
-// in whole seconds.
+// BucketTTLSeconds returns how long a bucket of go-zero or Spring exists after a request, in whole seconds.
 func BucketTTLSeconds(rate, capacity float64) float64 {
 	return math.Floor(float64(capacity / rate * 2))
 }
 
-// zeroToken: rate a second, burst, now s, requested. The client brings the time.
-// Answers only whether it admits.
+// zeroToken has the arguments rate a second, burst, now s, requested. The client supplies the time. It answers only
+// whether it admits.
 func zeroToken(r *Run) {
 	var tokens float64
 	tokens, r.Admitted = r.bucketRefill(r.arg[0], r.arg[1], r.arg[2], r.arg[3])
@@ -47,8 +46,8 @@ func zeroToken(r *Run) {
 	r.answers(arith.OneIf(r.Admitted))
 }
 
-// springTake: rate a second, capacity, now s, requested, whether now counts. Without
-// it the time is Redis' own. Answers whether it admits, and the tokens left.
+// springTake has the arguments rate a second, capacity, now s, requested, whether now counts. If now does not count,
+// the time is limiter time. It answers whether it admits, and the tokens left.
 func springTake(r *Run) {
 	nowS := r.arg[2]
 	if r.arg[4] == 0 {

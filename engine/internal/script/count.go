@@ -7,11 +7,11 @@ import (
 	"github.com/weir-project/weir/engine/internal/rule"
 )
 
-// Most limiter scripts count hits in a fixed window that begins at the first one: a
-// whole number under one key, with an expiry. They differ in when they set it, and
-// in what they say. These are the Redis commands they are made of.
+// Most limiter scripts count hits in a fixed window that begins at the first hit: a whole number under one key, with an
+// expiry. They differ in the moment at which they set the expiry, and in their answers. The following functions are the
+// Redis commands that these scripts consist of.
 
-// count is the number under the key.
+// count returns the number under the key.
 func (r *Run) count() int64 {
 	if !r.live {
 		return 0
@@ -19,13 +19,13 @@ func (r *Run) count() int64 {
 	return r.record.words[0]
 }
 
-// put is SET: the number, without an expiry.
+// put is SET: it stores a number without an expiry.
 func (r *Run) put(n int64) {
 	r.live, r.Effect = true, wrote
 	r.record.words[0], r.record.expiresMs = n, arith.Never
 }
 
-// incrBy is INCRBY, within the integers that doubles hold.
+// incrBy is INCRBY, within the integers that doubles represent exactly.
 func (r *Run) incrBy(by int64) int64 {
 	n := r.count() + by
 	if n < -rule.MaxUnits || n > rule.MaxUnits {
@@ -39,21 +39,20 @@ func (r *Run) incrBy(by int64) int64 {
 	return n
 }
 
-// whole is an argument that is a whole number.
+// whole returns an argument that is a whole number.
 func (r *Run) whole(i int) int64 { return arith.Truncate(r.arg[i]) }
 
-// seconds is an argument in whole seconds, as milliseconds.
+// seconds returns an argument in whole seconds, as milliseconds.
 func (r *Run) seconds(i int) int64 { return secondsToMs(r.arg[i]) }
 
-// answers says the count and a time, as most do.
+// answers sets the numbers of the answer: for most scripts a count and a time.
 func (r *Run) answers(words ...int64) { copy(r.Answer[:], words) }
 
-// blockedCount is the count that a blocked key shows: above every limit, and an
-// integer in every client.
+// blockedCount is the count in the answer about a blocked key: above every limit, and an integer in every client.
 const blockedCount = math.MaxInt32
 
-// blockedForMs is the time a blocked key shows; one that is blocked without end shows a
-// leap year, because no library knows such a thing.
+// blockedForMs returns the time in the answer about a blocked key. For a block without end it is a leap year, because
+// no library has an infinite time.
 func blockedForMs(leftMs int64) int64 {
 	if leftMs < 0 {
 		return rule.MaxWindowNs / 1e6
@@ -61,18 +60,18 @@ func blockedForMs(leftMs int64) int64 {
 	return leftMs
 }
 
-// countBlocked answers a count and a time.
+// countBlocked answers a count and a time about a blocked key.
 func countBlocked(r *Run, leftMs int64) {
 	r.Admitted = false
 	r.answers(blockedCount, blockedForMs(leftMs))
 }
 
-// The plain commands that libraries send beside their scripts.
+// The following functions are the plain commands that libraries send beside their scripts.
 
-// countGet answers the number and its PTTL (-2: there is none), or the bytes.
+// countGet answers the number and its PTTL (-2: no key), or the bytes.
 func countGet(r *Run) { r.answersValue() }
 
-// countSet: number, time to live in ms (0: none).
+// countSet has the arguments number, time to live in ms (0: none).
 func countSet(r *Run) {
 	r.Admitted = true
 	r.record = Record{shape: shapeCount}
@@ -82,13 +81,13 @@ func countSet(r *Run) {
 	}
 }
 
-// countAdd: by how much. Answers the number.
+// countAdd has the increment as its argument. It answers the number.
 func countAdd(r *Run) {
 	r.Admitted = true
 	r.answers(r.incrBy(r.whole(0)))
 }
 
-// countExpire: time to live in ms. Answers whether the key was there.
+// countExpire has the time to live in ms as its argument. It answers whether the key existed.
 func countExpire(r *Run) {
 	r.Admitted = true
 	if r.live {

@@ -6,14 +6,15 @@ import (
 	"github.com/weir-project/weir/engine/internal/arith"
 )
 
-// redis-gcra, for Node, keeps the theoretical arrival time of a GCRA under one key, in
-// milliseconds of the client's clock.
+// redis-gcra, for Node, keeps the theoretical arrival time of a GCRA under one key, in milliseconds of the client's
+// clock. Its answer has four numbers:
 //
-// It answers: by how many milliseconds the request comes late enough (negative: too
-// early), and the milliseconds between two units with the sign of the verdict, minus when
-// limited (both doubles); what remains; milliseconds until the limiter is as new.
+//   - the milliseconds by which the request is late enough (negative: too early), as a double
+//   - the milliseconds between two units as a double, negative if the request is limited
+//   - the remaining units
+//   - the milliseconds until the limiter is idle
 
-// redisGCRA: now ms, burst, rate, period ms, cost.
+// redisGCRA has the arguments now ms, burst, rate, period ms, cost.
 func redisGCRA(r *Run) {
 	nowMs, emissionMs := r.arg[0], r.arg[3]/r.arg[2]
 	incrementMs, burstMs := float64(emissionMs*r.arg[4]), GCRABurstMs(r.arg[1], r.arg[2], r.arg[3])
@@ -28,7 +29,7 @@ func redisGCRA(r *Run) {
 	case remaining < 0:
 		remaining = math.Floor((nowMs - (tatMs - burstMs)) / emissionMs)
 		nextMs = tatMs
-	case remaining == 0 && incrementMs <= 0: // a look at what is used up
+	case remaining == 0 && incrementMs <= 0: // a dry run on a limiter that is used up
 	default:
 		r.Admitted = true
 	}
@@ -47,10 +48,10 @@ func (r *Run) gcraAnswers(diffMs, emissionMs float64, remaining, resetMs int64) 
 	r.answers(toBits(diffMs), toBits(emissionMs), remaining, resetMs)
 }
 
-// GCRABurstMs is the time that a full burst spans.
+// GCRABurstMs returns the time that a full burst spans.
 func GCRABurstMs(burst, rate, periodMs float64) float64 { return float64(periodMs / rate * burst) }
 
-// redisGCRABlocked denies for as long as the block lasts.
+// redisGCRABlocked denies until the block ends.
 func redisGCRABlocked(r *Run, leftMs int64) {
 	leftMs = blockedForMs(leftMs)
 	r.gcraAnswers(-float64(leftMs), r.arg[3]/r.arg[2], 0, leftMs)

@@ -7,11 +7,11 @@ import (
 	"github.com/weir-project/weir/engine/internal/arith"
 )
 
-// Token buckets that a program keeps in a hash of two fields: the tokens and when they were
-// last refilled, in milliseconds by its own clock. A gateway writes its tokens as Lua's
-// tostring does, which rounds them, a marketplace as they are.
+// These token buckets are hashes of two fields: the tokens, and the time of their last refill in milliseconds of the
+// program's clock. A gateway writes its tokens in the format of Lua's tostring, which rounds them. A marketplace writes
+// them unrounded.
 
-// Their numbers and shapes stand in logs and stores.
+// Logs and stores contain these numbers and shapes, so they never change.
 const (
 	GatewayTake ID = 37 // rate a second, capacity, now ms, time to live s
 	MarketTake  ID = 38 // capacity, rate a second, now ms, requested
@@ -25,13 +25,13 @@ const (
 // HashField is a field of a hash that a script keeps, as HGETALL shows it.
 type HashField struct{ Name, Value string }
 
-// HashFields are the fields of a hash in the order in which its script wrote them first.
+// HashFields are the fields of a hash, in the order in which its script first wrote them.
 type HashFields [2]HashField
 
-// Empty reports whether there is no hash.
+// Empty reports whether the hash does not exist.
 func (h *HashFields) Empty() bool { return h[0].Name == "" }
 
-// Hash returns the fields of a record that is a hash; none of any other.
+// Hash returns the fields of a record that is a hash, and no fields for any other record.
 func (r *Record) Hash() HashFields {
 	tokens, refilled := fromBits(r.words[0]), fromBits(r.words[1])
 	switch r.shape {
@@ -43,12 +43,12 @@ func (r *Record) Hash() HashFields {
 	return HashFields{}
 }
 
-// luaText is what Lua's tostring makes of a number, redisText what Redis makes of one that a
-// script passes to a command: of all digits, so that it is read back as it was.
+// luaText formats a number as Lua's tostring does. redisText formats a number as Redis does when a script passes it to
+// a command: with all digits, so that parsing gives the same number.
 func luaText(f float64) string   { return strconv.FormatFloat(f, 'g', 14, 64) }
 func redisText(f float64) string { return strconv.FormatFloat(f, 'g', 17, 64) }
 
-// hashRefill returns the tokens of a bucket at a time. A clock that goes back takes some away.
+// hashRefill returns the tokens of a bucket at a time. A clock that goes back reduces the tokens.
 func (r *Run) hashRefill(capacity, ratePerS, nowMs float64) float64 {
 	tokens, refilledMs := capacity, nowMs
 	if r.live {
@@ -61,15 +61,15 @@ func (r *Run) hashRefill(capacity, ratePerS, nowMs float64) float64 {
 	return capacity
 }
 
-// keepHash stores tokens and time for whole seconds.
+// keepHash stores tokens and time for a whole number of seconds.
 func (r *Run) keepHash(tokens, nowMs, ttlS float64) {
 	r.put(toBits(tokens))
 	r.record.words[1] = toBits(nowMs)
 	r.expireMs(secondsToMs(ttlS))
 }
 
-// gatewayTake answers whether it admits, the whole tokens left, and when the bucket is full
-// again, rounded up to seconds.
+// gatewayTake answers whether it admits, the whole tokens left, and the time at which the bucket is full again, rounded
+// up to seconds.
 func gatewayTake(r *Run) {
 	ratePerS, capacity, nowMs, ttlS := r.arg[0], r.arg[1], r.arg[2], r.arg[3]
 	tokens := r.hashRefill(capacity, ratePerS, nowMs)
@@ -79,7 +79,7 @@ func gatewayTake(r *Run) {
 	if r.Admitted = tokens >= 1; r.Admitted {
 		tokens--
 	}
-	rounded, _ := strconv.ParseFloat(luaText(tokens), 64) // what it wrote, it cannot fail to read
+	rounded, _ := strconv.ParseFloat(luaText(tokens), 64) // parsing its own output cannot fail
 	r.keepHash(rounded, nowMs, ttlS)
 	fullS := 0.0
 	if missing := capacity - tokens; missing > 0 && ratePerS > 0 {
@@ -88,13 +88,13 @@ func gatewayTake(r *Run) {
 	r.answers(arith.OneIf(r.Admitted), arith.Truncate(math.Floor(tokens)), arith.Truncate(nowMs+float64(fullS*1000)))
 }
 
-// MarketTTLSeconds is how long a bucket of the marketplace is kept.
+// MarketTTLSeconds returns how long a bucket of the marketplace exists after a request.
 func MarketTTLSeconds(capacity, ratePerS float64) float64 {
 	return math.Ceil(capacity/ratePerS) + 1
 }
 
-// marketTake answers whether it admits, the whole tokens left, 0; or 0, 0 and the time to wait
-// in milliseconds.
+// marketTake answers whether it admits, the whole tokens left and 0. A denial answers 0, 0 and the wait in
+// milliseconds.
 func marketTake(r *Run) {
 	capacity, ratePerS, nowMs, requested := r.arg[0], r.arg[1], r.arg[2], r.arg[3]
 	tokens := r.hashRefill(capacity, ratePerS, nowMs)
@@ -107,8 +107,7 @@ func marketTake(r *Run) {
 	r.keepHash(tokens, nowMs, MarketTTLSeconds(capacity, ratePerS))
 }
 
-// gatewayBlocked and marketBlocked deny for as long as a block lasts, counted by the clock of
-// the program.
+// gatewayBlocked and marketBlocked deny until a block ends, by the clock of the program.
 func gatewayBlocked(r *Run, leftMs int64) {
 	r.answers(0, 0, arith.Truncate(r.arg[2])+blockedForMs(leftMs))
 }

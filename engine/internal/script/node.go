@@ -6,11 +6,10 @@ import (
 	"github.com/weir-project/weir/engine/internal/arith"
 )
 
-// The libraries of Node that count: rate-limiter-flexible, rate-limit-redis (the store
-// of express-rate-limit) and @fastify/rate-limit. All answer the count and the time
-// left in milliseconds.
+// These are the counting libraries of Node: rate-limiter-flexible, rate-limit-redis (the store of express-rate-limit)
+// and @fastify/rate-limit. All answer the count and the remaining time in milliseconds.
 
-// flexibleConsume: points, duration s.
+// flexibleConsume has the arguments points, duration s.
 func flexibleConsume(r *Run) {
 	if !r.live {
 		r.put(0)
@@ -25,10 +24,10 @@ func flexibleConsume(r *Run) {
 	r.answers(consumed, leftMs)
 }
 
-// expressHit: window ms. Since 6.0.
+// expressHit has the argument window ms. rate-limit-redis sends it since 6.0.
 func expressHit(r *Run) { r.expressHit(r.whole(0), false) }
 
-// expressHitReset: reset on change, window ms. 4.2.3 to 5.0.
+// expressHitReset has the arguments reset on change, window ms. rate-limit-redis sends it from 4.2.3 to 5.0.
 func expressHitReset(r *Run) { r.expressHit(r.whole(1), r.arg[0] != 0) }
 
 func (r *Run) expressHit(windowMs int64, reset bool) {
@@ -48,8 +47,8 @@ func (r *Run) expressHit(windowMs int64, reset bool) {
 	r.answers(hits, leftMs)
 }
 
-// expressCount: reset on change, window ms. Until 4.2.2; what it did at the very
-// millisecond of the expiry changed with 4.2.1.
+// expressCount has the arguments reset on change, window ms. rate-limit-redis sends it until 4.2.2. Its behaviour at
+// the very millisecond of the expiry changed with 4.2.1.
 func expressCount(r *Run)     { r.expressCount(-1) }
 func expressCountZero(r *Run) { r.expressCount(0) }
 
@@ -66,18 +65,19 @@ func (r *Run) expressCount(overMs int64) {
 // maxSafe is the largest integer of JavaScript.
 const maxSafe = 1<<53 - 1
 
-// fastifyHit: window ms, max, go on when exceeding, exponential back-off. Since 10.3.
+// fastifyHit has the arguments window ms, max, go on when exceeding, exponential back-off. @fastify/rate-limit sends it
+// since 10.3.
 func fastifyHit(r *Run) { r.fastifyHit(r.incrBy(1) == 1) }
 
-// fastifyHitTTL is the same until 10.2: a key without an expiry is new, not one that
-// counts 1.
+// fastifyHitTTL has the same arguments and is sent until 10.2. It regards a key without an expiry as new, instead of a
+// key that counts 1.
 func fastifyHitTTL(r *Run) {
 	r.incrBy(1)
 	r.fastifyHit(r.pttl() == -1)
 }
 
-// fastifyHitBan: window ms, max, ban, go on when exceeding. 8.1 to 9.1; also answers
-// whether to ban.
+// fastifyHitBan has the arguments window ms, max, ban, go on when exceeding. @fastify/rate-limit sends it from 8.1 to
+// 9.1. It also answers whether to ban.
 func fastifyHitBan(r *Run) {
 	window, ban := *r.arg, r.arg[2]
 	window[2], window[3] = r.arg[3], 0
@@ -102,7 +102,7 @@ func (r *Run) fastifyHit(begins bool) {
 	r.answers(hits, arith.Truncate(windowMs))
 }
 
-// fastifyRead answers zeros where there is nothing.
+// fastifyRead answers zeros for a missing key.
 func fastifyRead(r *Run) {
 	r.Admitted = true
 	r.answers(r.count(), max(r.pttl(), 0))

@@ -1,9 +1,8 @@
 package script
 
-// Libraries that count in other languages: ulule/limiter and go-zero (Go), limits and
-// fastapi-limiter (Python).
+// These libraries count in other languages: ulule/limiter and go-zero (Go), limits and fastapi-limiter (Python).
 
-// ululeIncr: count, window ms. Answers the count and the time left.
+// ululeIncr has the arguments count, window ms. It answers the count and the remaining time.
 func ululeIncr(r *Run) {
 	r.Admitted = true
 	count, windowMs := r.whole(0), r.whole(1)
@@ -18,7 +17,7 @@ func ululeIncr(r *Run) {
 	r.answers(hits, r.pttl())
 }
 
-// ululePeek answers the count and the time left, zeros without a key.
+// ululePeek answers the count and the remaining time, or zeros without a key.
 func ululePeek(r *Run) {
 	r.Admitted = true
 	if r.live {
@@ -26,7 +25,7 @@ func ululePeek(r *Run) {
 	}
 }
 
-// limitsIncr: window s, amount. Answers the count.
+// limitsIncr has the arguments window s, amount. It answers the count.
 func limitsIncr(r *Run) {
 	r.Admitted = true
 	amount := r.whole(1)
@@ -37,7 +36,7 @@ func limitsIncr(r *Run) {
 	r.answers(hits)
 }
 
-// fastapiHit: limit, window ms. Answers 0 when admitted, else the time left.
+// fastapiHit has the arguments limit, window ms. It answers 0 if it admits, else the remaining time.
 func fastapiHit(r *Run) {
 	hits := r.count()
 	switch {
@@ -55,7 +54,7 @@ func fastapiHit(r *Run) {
 
 func fastapiBlocked(r *Run, leftMs int64) { r.answers(max(blockedForMs(leftMs), 1)) }
 
-// zeroPeriod: limit, window s. Answers 1 below the limit, 2 at it, 0 above.
+// zeroPeriod has the arguments limit, window s. It answers 1 below the limit, 2 at the limit, and 0 above it.
 func zeroPeriod(r *Run) {
 	hits := r.incrBy(1)
 	if hits == 1 {
@@ -70,5 +69,5 @@ func zeroPeriod(r *Run) {
 	}
 }
 
-// refused answers 0, and says so.
+// refused answers 0, which means a denial.
 func refused(*Run, int64) {}

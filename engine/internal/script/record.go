@@ -7,34 +7,34 @@ import (
 	"github.com/weir-project/weir/engine/internal/unitlog"
 )
 
-// shapes is what kind of value a script keeps under its key. Scripts of one
-// shape may share a key, as in Redis; others answer WrongType.
+// shapes is the kind of value that a script keeps under its key. Scripts of one shape may share a key, as in Redis.
+// Scripts of other shapes answer WrongType.
 type shapes uint8
 
 const (
 	noShape       shapes = iota
 	shapeNumber          // a double
 	shapeCount           // a whole number
-	shapeBucket          // doubles: tokens, and when they were refilled
-	shapeThrottle        // hits, their expiry and that of a block in ms
-	shapeSliding         // the count before, its expiry in ms, the count now
-	shapeText            // a byte string that is no count; see text
+	shapeBucket          // doubles: tokens, and the time of their refill
+	shapeThrottle        // hits, and in ms the expiry of the hits and of the block
+	shapeSliding         // previous count, its expiry in ms, current count
+	shapeText            // a byte string that is not a count; see text
 
-	// What a script may find that knows more than one shape.
+	// These shapes are for scripts that accept more than one shape.
 	shapeString // a count or a text
-	shapeAny    // whatever there is, which is absent for the script if it is no string
+	shapeAny    // any value; a script sees no key if the value is not a string
 )
 
-// has reports whether a record of another shape is one of these.
+// has reports whether x includes the shape of a record.
 func (x shapes) has(record shapes) bool {
 	return x == record || x == shapeAny || x == shapeString && (record == shapeCount || record == shapeText)
 }
 
-// single reports whether it is the shape that a script leaves behind, and not one of several.
-// A script that knows several, or keeps texts, says itself which it leaves.
+// single reports whether x is the one shape that a script leaves behind. A script that accepts several shapes, or keeps
+// texts, sets the shape itself.
 func (x shapes) single() bool { return x != shapeText && x != shapeString && x != shapeAny }
 
-// accepts says what comes of a script that knows these shapes on a record of another.
+// accepts returns the outcome of a script that accepts the shapes x on a record of another shape.
 func (x shapes) accepts(record shapes) Refusal {
 	switch {
 	case x.has(record):
@@ -45,15 +45,15 @@ func (x shapes) accepts(record shapes) Refusal {
 	return WrongType
 }
 
-// Record is the state of a key that scripts keep: some words, whole numbers or
-// the bits of doubles, and a Redis expiry.
+// Record is the state of a key that scripts keep: some words, which are whole numbers or the bits of doubles, and a
+// Redis expiry.
 //
 //	shape(8) words(3x8) expires(8)
 type Record struct {
 	shape     shapes
 	words     [recordWords]int64
-	log       unitlog.Log // shapeLog: takes the place of the words
-	expiresMs int64       // limiter time after which the key is gone; Never: no expiry
+	log       unitlog.Log // shapeLog: stored in place of the words
+	expiresMs int64       // limiter time after which the key does not exist; Never: no expiry
 }
 
 const (
@@ -73,8 +73,8 @@ func ReadRecord(b []byte) (r Record) {
 	return r
 }
 
-// IdleAtNs is when the key of a record is gone; arith.Never also for what limiter time
-// does not reach.
+// IdleAtNs returns when the key of a record expires. It returns arith.Never also for a time beyond the range of limiter
+// time.
 func IdleAtNs(b []byte) int64 {
 	if ms := int64(le.Uint64(b[StateLen-8:])); ms < arith.Never/1e6-1 {
 		return (ms + 1) * 1e6
@@ -93,13 +93,12 @@ func (r *Record) write(b []byte) {
 	le.PutUint64(b[StateLen-8:], uint64(r.expiresMs))
 }
 
-// Redis keeps time in whole milliseconds, and a key is there until its expiry has
-// passed: at the very millisecond it still is, with a PTTL of 0.
+// Redis keeps time in whole milliseconds. A key exists until its expiry has passed: at the very millisecond it still
+// exists, with a PTTL of 0.
 
 func (r *Run) nowMs() int64 { return r.nowNs / 1e6 }
 
-// expireMs sets the expiry, as PEXPIRE does; a key is deleted by one that is not in
-// the future.
+// expireMs sets the expiry, as PEXPIRE does. An expiry that is not in the future deletes the key.
 func (r *Run) expireMs(ms int64) {
 	if ms <= 0 {
 		r.live, r.Effect = false, Deleted
@@ -109,7 +108,7 @@ func (r *Run) expireMs(ms int64) {
 	r.record.expiresMs = arith.AddNs(r.nowMs(), ms)
 }
 
-// pttl answers as PTTL does: -2 without a key, -1 without an expiry.
+// pttl returns the answer of PTTL: -2 without a key, -1 without an expiry.
 func (r *Run) pttl() int64 {
 	if !r.live {
 		return -2
@@ -117,7 +116,7 @@ func (r *Run) pttl() int64 {
 	return r.record.LeftMs(r.nowNs)
 }
 
-// LeftMs is the time until the record expires, as Redis counts it; -1: never.
+// LeftMs returns the time until the record expires, as Redis counts it. -1 means never.
 func (r *Record) LeftMs(nowNs int64) int64 {
 	if r.expiresMs == arith.Never {
 		return -1
@@ -125,13 +124,12 @@ func (r *Record) LeftMs(nowNs int64) int64 {
 	return max(r.expiresMs-nowNs/1e6, 0)
 }
 
-// The scripts count in doubles. Every product is converted explicitly, which keeps
-// the compiler from fusing it with a sum: fused it would round once instead of twice,
-// on some processors only, and nodes would differ.
+// Scripts calculate with doubles. Every product is converted explicitly, which keeps the compiler from fusing it with a
+// sum. A fused operation rounds once instead of twice, on some processors only, so nodes would differ.
 
 func toBits(f float64) int64 {
 	if f != f {
-		return 0x7ff8 << 48 // the NaN that processors make is not the same on all
+		return 0x7ff8 << 48 // processors produce different NaNs
 	}
 	return int64(math.Float64bits(f))
 }

@@ -7,21 +7,20 @@ import (
 	"github.com/weir-project/weir/engine/internal/rule"
 )
 
-// go-redis/redis_rate keeps the theoretical arrival time of a GCRA in seconds since
-// 2017 under one key. Its scripts ask Redis for the time; here that is limiter time.
+// go-redis/redis_rate keeps the theoretical arrival time of a GCRA under one key, in seconds since 2017. Its scripts
+// ask Redis for the time, which is limiter time here.
 //
-// They answer: allowed, remaining (both cut to integers), seconds to wait (-1 when
-// admitted), seconds until the limiter is as new (both doubles).
+// Their answer has four numbers: allowed, remaining (both truncated to integers), seconds to wait (-1 if admitted), and
+// seconds until the limiter is idle (both doubles).
 
-// redisRateEpochS is what the scripts take from the time to have more digits left for
-// its fraction: 2017-01-01.
+// redisRateEpochS is subtracted from the time, so that more digits remain for its fraction: 2017-01-01.
 const redisRateEpochS = 1483228800
 
-// redisRate is what both scripts work out first.
+// redisRate holds the values that both scripts compute first.
 type redisRate struct {
 	nowS, tatS float64
 	emissionS  float64 // between two units
-	burstS     float64 // that a full burst spans
+	burstS     float64 // span of a full burst
 	cost       float64
 }
 
@@ -82,11 +81,11 @@ func (r *Run) redisRateAdmitted(g *redisRate, tatS, cost, remaining float64) {
 	r.Answer = [4]int64{arith.Truncate(cost), arith.Truncate(remaining), toBits(-1), toBits(resetS)}
 }
 
-// redisRateBlocked denies for as long as the block lasts.
+// redisRateBlocked denies until the block ends.
 func redisRateBlocked(r *Run, leftMs int64) {
 	leftS := float64(leftMs) / 1e3
 	if leftMs < 0 {
-		leftS = float64(rule.MaxWindowNs / int64(1e9)) // the library would take a negative wait for an admission
+		leftS = float64(rule.MaxWindowNs / int64(1e9)) // the library regards a negative wait as an admission
 	}
 	r.redisRateDenied(leftS, leftS)
 }

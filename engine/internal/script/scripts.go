@@ -6,12 +6,12 @@ import (
 	"github.com/weir-project/weir/engine/internal/arena"
 )
 
-// ID is the number of a script of a published limiter library that OpScript carries out natively. Its effect is
-// that of the script on the keys of a Redis whose clock is limiter time. Log entries of a cluster contain the
-// number, so numbers are never reused.
+// ID is the number of a script of a published limiter library that OpScript runs natively. The script has the same
+// effect on its keys as in a Redis whose clock is limiter time. Log entries of a cluster contain the number, so numbers
+// are never reused.
 type ID uint8
 
-// The scripts. What each does stands in the file named after its dialect.
+// These are the scripts. The file named after a dialect describes its scripts.
 const (
 	None                 ID = iota
 	RedisRateAllowN         // burst, rate, period s, cost
@@ -42,8 +42,8 @@ const (
 	RedisGCRA   // now ms, burst, rate, period ms, cost
 )
 
-// NumIDs is above all assigned numbers. Strings have 27 to 36 (text.go), hashes 37 to 44 (hash.go), the sliding
-// log 45 to 48 (slidingset.go).
+// NumIDs is above all assigned numbers. Strings have 27 to 36 (text.go), hashes 37 to 44 (hash.go), the sliding log 45
+// to 48 (slidingset.go).
 const NumIDs ID = 49
 
 // MaxArgs is the largest number of numeric arguments of a script.
@@ -52,8 +52,8 @@ const MaxArgs = 6
 // Call is the argument of OpScript. Numbers are doubles, as in the Lua of Redis.
 type Call struct {
 	ID     ID
-	Args   [MaxArgs]float64 // finite; what each means depends on the script
-	Values [2][]byte        // as many as ID.TextsOf says, of up to MaxValueBytes; not kept
+	Args   [MaxArgs]float64 // finite; their meanings depend on the script
+	Values [2][]byte        // as many as ID.TextsOf returns, of up to MaxValueBytes; not kept
 }
 
 // Sound reports whether the engine knows the script, and whether its numbers and byte strings are valid.
@@ -69,12 +69,11 @@ func (s *Call) Sound() bool {
 	return s.ID < NumIDs && scripts[s.ID].run != nil && (s.ID != SlidingSet || validSlidingSet(&s.Args))
 }
 
-// scripts says of each what it keeps under its key and what it does.
+// scripts lists for each script the shape of its value, and its functions.
 var scripts = [NumIDs]struct {
 	shape shapes
 	run   func(*Run)
-	// blocked answers on a key that is blocked for so many milliseconds more; -1:
-	// without end. It changes nothing.
+	// blocked answers about a key that stays blocked for leftMs more milliseconds, -1 for no end. It changes nothing.
 	blocked func(r *Run, leftMs int64)
 }{
 	RedisRateAllowN:      {shapeNumber, redisRateAllowN, redisRateBlocked},
@@ -118,34 +117,33 @@ var scripts = [NumIDs]struct {
 	SlidingSet:           {shapeLog, slidingSet, slidingSetBlocked},
 }
 
-// Run is one run of a script: the arguments, what is kept under its key, and
-// what it answers.
+// Run is one run of a script: the arguments, the state under its key, and the answer.
 type Run struct {
 	nowNs  int64
 	arg    *[MaxArgs]float64
 	script *Call
 	slab   *arena.Slab // to read the record's log
 
-	live   bool // the key is there
+	live   bool // the key exists
 	record Record
 	Effect Effect
-	digits [maxIntegerBytes]byte // room for a count in digits
+	digits [maxIntegerBytes]byte // memory for the digits of a count
 
-	kept     []byte // the bytes, of a record that is text
-	fresh    []byte // the bytes that the record gets, if rewrites
+	kept     []byte // the bytes of a record that is a text
+	fresh    []byte // the new bytes of the record, if rewrites is set
 	rewrites bool
 
-	before, now text // the bytes that the key has, and those that it gets
+	before, now text // the old and the new bytes of the key
 
-	dropMs, addMs int64 // shapeLog, once it is to be kept: forgets up to here, and adds this if admitted
+	dropMs, addMs int64 // shapeLog, when stored: drops times up to dropMs, and adds addMs if admitted
 
-	status   Refusal // other than accepted: nothing is kept
+	status   Refusal // unless Accepted, nothing is stored
 	Admitted bool
 	Answer   [4]int64
-	Said     string // the byte string it answers
+	Said     string // the byte string in the answer
 }
 
-// keptBytes is the longest copy of a value whose memory is kept for the next run.
+// keptBytes is the size up to which the memory of a copied value is kept for the next run.
 const keptBytes = 16 << 10
 
 // Effect is the effect of a run on its key.
@@ -157,26 +155,26 @@ const (
 	Deleted
 )
 
-// Refusal is the reason why a script was not carried out.
+// Refusal is the reason why a script did not run.
 type Refusal uint8
 
-// The refusals.
+// These are the refusals.
 const (
 	Accepted     Refusal = iota
-	WrongType            // the key has something that the script does not know
-	NotInteger           // the key has a byte string that is no whole number
-	Overflow             // a count would leave the integers that doubles hold
-	KeyBlocked           // an administrative block is on a value that only its client can judge
-	ValueTooLong         // the value would be longer than it may be
+	WrongType            // the key has a value that the script does not accept
+	NotInteger           // the key has a byte string that is not a whole number
+	Overflow             // a count would exceed the integers that doubles represent exactly
+	KeyBlocked           // the key has an administrative block, and only its client can interpret its value
+	ValueTooLong         // the value would exceed the limit of its length
 )
 
-// NewRun prepares a run of a script at a time. buffer is memory for a copy of the value.
+// NewRun prepares a run of a script at a time. The run uses buffer for a copy of the value.
 func NewRun(nowNs int64, of *Call, s *arena.Slab, buffer []byte) Run {
 	return Run{nowNs: nowNs, arg: &of.Args, script: of, slab: s, kept: buffer}
 }
 
-// Open gives the run the state of its key, or nil for a limiter of another kind. It returns why the script
-// cannot run on it.
+// Open gives the run the state of its key. state is nil for a limiter of another kind. It returns the reason why the
+// script cannot run on that state.
 func (r *Run) Open(state []byte) Refusal {
 	shape := scripts[r.script.ID].shape
 	r.live = true
@@ -201,7 +199,7 @@ func (r *Run) Do() Refusal {
 	return r.finish()
 }
 
-// DoBlocked answers for a script on a key that stays blocked for leftMs milliseconds, -1 for no end.
+// DoBlocked answers about a key that stays blocked for leftMs milliseconds, -1 for no end.
 func (r *Run) DoBlocked(leftMs int64) Refusal {
 	scripts[r.script.ID].blocked(r, leftMs)
 	return r.finish()
@@ -214,7 +212,7 @@ func (r *Run) finish() Refusal {
 	return r.status
 }
 
-// Buffer returns the memory for the next run.
+// Buffer returns the memory that the next run can use.
 func (r *Run) Buffer() []byte {
 	if cap(r.kept) > keptBytes {
 		return nil

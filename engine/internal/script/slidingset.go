@@ -7,40 +7,39 @@ import (
 	"github.com/weir-project/weir/engine/internal/rule"
 )
 
-// A script that keeps a sliding log in a sorted set: one member for each admitted request,
-// whose score is the client's time in milliseconds. Clients disagree about the time, so that
-// a request may belong before others, and a later window may begin earlier. Redis orders
-// members by score, and so does the log here.
+// This script keeps a sliding log in a sorted set. Each admitted request is a member, and its score is the client's
+// time in milliseconds. Clocks of clients differ, so a request may belong before others, and a later window may begin
+// earlier. Redis orders members by score, and this log does the same.
 
-// SlidingSet: begin of the window, now, most requests, window; all times in ms.
+// SlidingSet has the arguments begin of the window, now, most requests, window. All times are in ms.
 const SlidingSet ID = 45
 
-// shapeLog has no words: in their place, at logAt, stands a unitlog.Log whose times are in
-// ms, and whose records have one unit each.
+// shapeLog has no words. A unitlog.Log at logAt takes their place. Its times are in ms, and each of its records has one
+// unit.
 const shapeLog shapes = 16
 
 const logAt = 8
 
 func isLog(state []byte) bool { return shapes(state[0]) == shapeLog }
 
-// MaxSlidingSetMs bounds the client's time: up to here Lua writes every millisecond in full.
+// MaxSlidingSetMs bounds the client's time. Up to this value Lua writes every millisecond with all digits.
 const MaxSlidingSetMs = 99_999_999_999_999
 
-// validSlidingSet reports whether the log can hold what a script brings.
+// validSlidingSet reports whether the log can represent the arguments.
 func validSlidingSet(arg *[MaxArgs]float64) bool {
 	whole := func(f, low, high float64) bool { return low <= f && f <= high && f == math.Trunc(f) }
 	return whole(arg[1], 0, MaxSlidingSetMs) && whole(arg[2], 1, rule.MaxLogUnits) && arg[3] >= 1
 }
 
-// slidingSet forgets what is before the window, and adds a request unless there are as many
-// as there may be. It answers 1, what is left and 0, or 0, 0 and when the oldest request leaves.
+// slidingSet drops the requests before the window, and adds a request if the limit allows it. It then answers 1, the
+// remaining requests and 0. A denial answers 0, 0 and the time until the oldest request leaves the window.
 func slidingSet(r *Run) {
 	log, nowMs, most := &r.record.log, r.arg[1], r.arg[2]
 	r.dropMs = arith.Truncate(math.Floor(r.arg[0]))
 	count := log.Units - log.UnitsUntil(r.slab, r.dropMs)
 	if left := most - float64(count) - 1; left >= 0 {
 		r.addMs, r.Admitted = r.whole(1), true
-		r.expireMs(r.whole(3)) // above 0, so that it is no deletion
+		r.expireMs(r.whole(3)) // positive, so it does not delete the key
 		r.answers(1, arith.Truncate(left), 0)
 		return
 	}
@@ -53,10 +52,10 @@ func slidingSet(r *Run) {
 
 func slidingSetBlocked(r *Run, leftMs int64) { r.answers(0, 0, blockedForMs(leftMs)) }
 
-// Grows reports whether the script may take memory for a key that is there.
+// Grows reports whether the script may allocate memory for an existing key.
 func (s *Call) Grows() bool { return scripts[s.ID].shape == shapeLog }
 
-// logGrowth is how much memory the log of a run may take, at most.
+// logGrowth returns the maximum memory that the log of a run needs in addition.
 func (r *Run) logGrowth() int {
 	if !r.Admitted || r.record.shape != shapeLog {
 		return 0
@@ -64,7 +63,7 @@ func (r *Run) logGrowth() int {
 	return r.record.log.InsertGrowth(r.slab, r.dropMs, r.addMs)
 }
 
-// keepLog makes the log what a run left behind.
+// keepLog applies the changes of a run to the log.
 func (r *Run) keepLog() {
 	log := &r.record.log
 	log.DropUntil(r.slab, r.dropMs)

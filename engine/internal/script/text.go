@@ -7,32 +7,32 @@ import (
 	"github.com/weir-project/weir/engine/internal/rule"
 )
 
-// The Redis commands on strings, and the scripts of libraries that compare and swap bytes
-// which only they understand (Bucket4j, throttled). A string that is a whole number is kept
-// as a count: counting scripts and commands share it, as in Redis.
+// This file has the Redis commands on strings, and the scripts of libraries that compare and swap bytes which only
+// their clients interpret (Bucket4j, throttled). A string that is a whole number is kept as a count. Counting scripts
+// and commands share it, as in Redis.
 
-// Scripts on strings. Ms is a time to live from now.
+// These are the scripts on strings. ms is a time to live from now.
 const (
 	TextSet      ID = 27 + iota // Values: value; how, ms
-	TextLook                    // GET, absent where the key has something else
+	TextLook                    // GET, which sees no key if the value is not a string
 	TextTake                    // GETDEL
 	TextTouch                   // how, ms: GETEX
 	TextExpire                  // ms, how: EXPIRE with conditions, and PERSIST
 	TextAppend                  // Values: more; most bytes
 	TextSwap                    // Values: expected, value; how, ms
-	TextDrop                    // Values: expected; deletes what is equal
+	TextDrop                    // Values: expected; deletes an equal value
 	TextAdd                     // as TextSet, with another reply
-	TextSwapLive                // as TextSwap, with another reply where there is no value
+	TextSwapLive                // as TextSwap, with another reply if no value exists
 )
 
-// How scripts on strings do what they do: the sum of some of these.
+// These bits modify scripts on strings. how is the sum of some of them.
 const (
 	TextIfAbsent    = 1 << iota // NX
 	TextIfPresent               // XX
 	TextKeepExpiry              // KEEPTTL
 	TextExpireMs                // the time to live is ms
-	TextPersist                 // the time to live is taken away
-	TextGetOld                  // answer the value before
+	TextPersist                 // remove the expiry
+	TextGetOld                  // answer the previous value
 	TextIfNoExpiry              // NX of EXPIRE
 	TextIfExpiry                // XX of EXPIRE
 	TextIfLater                 // GT: the new expiry is later than the old one
@@ -41,7 +41,7 @@ const (
 	maxIntegerBytes = len("-9223372036854775808")
 )
 
-// TextsOf is how many byte strings a script takes.
+// TextsOf returns how many byte strings a script takes.
 func (id ID) TextsOf() int {
 	switch id {
 	case TextSet, TextAppend, TextDrop, TextAdd:
@@ -54,7 +54,7 @@ func (id ID) TextsOf() int {
 
 func (r *Run) how(i int) int64 { return r.whole(i) & (1<<numTextHow - 1) }
 
-// value is the string under the key; what it returns is good until the key changes.
+// value returns the string under the key. The result is valid until the key changes.
 func (r *Run) value() []byte {
 	if r.record.shape == shapeText {
 		return r.kept
@@ -62,10 +62,10 @@ func (r *Run) value() []byte {
 	return strconv.AppendInt(r.digits[:0], r.count(), 10)
 }
 
-// is reports whether the key is there and has this value.
+// is reports whether the key exists and has this value.
 func (r *Run) is(value []byte) bool { return r.live && string(r.value()) == string(value) }
 
-// write is SET: the value, with the expiry there is or none.
+// write is SET: it stores the value. keepExpiry keeps the current expiry, otherwise the key has none.
 func (r *Run) write(value []byte, keepExpiry bool) {
 	expiresMs := arith.Never
 	if keepExpiry && r.live {
@@ -80,8 +80,8 @@ func (r *Run) write(value []byte, keepExpiry bool) {
 	r.record.expiresMs = expiresMs
 }
 
-// wholeNumber reads a string that counts are kept as: what INCR accepts in Redis, within
-// the integers that doubles hold.
+// wholeNumber parses a string that is kept as a count: the numbers that INCR accepts in Redis, within the integers that
+// doubles represent exactly.
 func wholeNumber(b []byte) (n int64, ok bool) {
 	if len(b) == 0 || len(b) > maxIntegerBytes {
 		return 0, false
@@ -94,8 +94,8 @@ func wholeNumber(b []byte) (n int64, ok bool) {
 	return n, string(strconv.AppendInt(digits[:0], n, 10)) == string(b)
 }
 
-// answersValue answers as GET and PTTL do: a number, the time left (-2: there is none), and
-// whether the value is a byte string instead.
+// answersValue answers as GET and PTTL do: a number, the remaining time (-2: no key), and whether the value is a byte
+// string instead.
 func (r *Run) answersValue() {
 	r.Admitted = true
 	isText := r.live && r.record.shape == shapeText
@@ -107,11 +107,10 @@ func (r *Run) answersValue() {
 	r.answers(r.count(), r.pttl())
 }
 
-// textBlocked answers on a blocked key: there is no denial that the client of an opaque value
-// would understand.
+// textBlocked refuses a blocked key, because no denial exists that the client of an opaque value would understand.
 func textBlocked(r *Run, _ int64) { r.status = KeyBlocked }
 
-// valueBlocked is textBlocked for a key with bytes, else countBlocked.
+// valueBlocked does the same as textBlocked for a key with bytes, and as countBlocked for any other.
 func valueBlocked(r *Run, leftMs int64) {
 	if r.live && r.record.shape == shapeText {
 		r.status = KeyBlocked
@@ -133,7 +132,7 @@ func textSet(r *Run) {
 	r.set(r.script.Values[0], how, r.whole(1))
 }
 
-// set writes a value with an expiry as how says. One that has passed deletes the key.
+// set writes a value with the expiry that how selects. An expiry in the past deletes the key.
 func (r *Run) set(value []byte, how, ms int64) {
 	r.write(value, how&TextKeepExpiry != 0)
 	switch {
@@ -162,7 +161,7 @@ func textTouch(r *Run) {
 	}
 }
 
-// persist reports whether there was an expiry to take away.
+// persist removes the expiry, and reports whether one existed.
 func (r *Run) persist() bool {
 	if !r.live || r.record.expiresMs == arith.Never {
 		return false
@@ -193,7 +192,7 @@ func textExpire(r *Run) {
 	r.expireMs(ms)
 }
 
-// textAppend answers the length.
+// textAppend answers the new length.
 func textAppend(r *Run) {
 	r.Admitted = true
 	var before []byte
@@ -212,7 +211,7 @@ func textAppend(r *Run) {
 	}
 }
 
-// textSwap answers whether the value was the expected one, and whether there was one.
+// textSwap answers whether the value was the expected one, and whether a value existed.
 func textSwap(r *Run) {
 	r.Admitted = true
 	r.answers(0, arith.OneIf(r.live))

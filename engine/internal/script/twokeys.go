@@ -7,16 +7,16 @@ import (
 	"github.com/weir-project/weir/engine/internal/rule"
 )
 
-// Scripts that count under two keys which end at different times. Both are one entry
-// here, which lives until the later one ends.
+// These scripts count under two keys that expire at different times. Both keys are one entry here, which exists until
+// the later expiry.
 
-// there reports whether a key that expires then is still there; 0: it never was.
+// there reports whether a key with an expiry still exists. The expiry 0 means that it never existed.
 func (r *Run) there(expiresMs int64) bool {
 	return r.live && expiresMs != 0 && r.nowMs() <= expiresMs
 }
 
-// nestHit is @nest-lab/throttler-storage-redis: window ms, limit, block ms. It keeps
-// hits, their expiry and that of a block. Answers hits, ms left, blocked, block ms.
+// nestHit is @nest-lab/throttler-storage-redis, with the arguments window ms, limit, block ms. It keeps the hits, their
+// expiry and the expiry of the block. It answers hits, ms left, blocked, block ms.
 func nestHit(r *Run) {
 	windowMs, limit, blockMs := r.whole(1), r.arg[2], r.whole(3)
 	w := &r.record.words
@@ -52,9 +52,9 @@ func nestBlocked(r *Run, leftMs int64) {
 	r.answers(blockedCount, leftMs, 1, leftMs)
 }
 
-// limitsShift is the beginning of the sliding windows of limits: a window that is over
-// becomes the one before. Kept are the count before, its expiry and the count now, which
-// lives longer. It returns both counts with what is left of them in ms, -2 for none.
+// limitsShift is the first step of the sliding windows of limits. A window that is over becomes the previous window.
+// The record keeps the previous count, its expiry and the current count, which lives longer. limitsShift returns both
+// counts with their remaining times in ms, -2 for no key.
 func (r *Run) limitsShift(windowMs int64) (before, beforeMs, now, nowMs int64) {
 	w := &r.record.words
 	if nowMs = r.pttl(); nowMs > 0 && nowMs < windowMs {
@@ -72,7 +72,7 @@ func (r *Run) limitsShift(windowMs int64) (before, beforeMs, now, nowMs int64) {
 	return before, beforeMs, now, nowMs
 }
 
-// limitsSlide: limit, window s, amount. Answers whether it admits.
+// limitsSlide has the arguments limit, window s, amount. It answers whether it admits.
 func limitsSlide(r *Run) {
 	limit, windowMs, amount := r.arg[0], r.seconds(1), r.whole(2)
 	if r.arg[2] > limit {
@@ -97,7 +97,7 @@ func limitsSlide(r *Run) {
 	r.answers(1)
 }
 
-// limitsLook: window s. Answers both counts, each with what is left of it.
+// limitsLook has the argument window s. It answers both counts, each with its remaining time.
 func limitsLook(r *Run) {
 	r.Admitted = true
 	before, beforeMs, now, nowMs := r.limitsShift(r.seconds(0))

@@ -6,26 +6,25 @@ import (
 	"github.com/weir-project/weir/engine/internal/unitlog"
 )
 
-// MaxValueBytes bounds the byte string that a client keeps under a key. Copying it takes
-// tens of microseconds under the lock of its shard, and an entry of the log holds two.
+// MaxValueBytes bounds the byte string that a client keeps under a key. A copy takes tens of microseconds under the
+// lock of its shard, and a log entry holds two such strings.
 const MaxValueBytes = 1 << 20
 
-// The bytes of a value stand in a chain of blocks behind its record, which has their
-// number in words[0] and the first block in words[1]. Each block begins with next(4). All
-// but the last are as long as slots get.
+// The bytes of a value are in a chain of blocks outside its record. words[0] of the record is the number of bytes, and
+// words[1] is the first block. Each block begins with next(4). All blocks but the last have the size of the largest
+// slots.
 const (
 	textBlockHead = 4
 	textBlockRoom = arena.MaxRecord - textBlockHead
 )
 
-// text is a byte string that is kept: how long it is, and its first block. An empty one
-// has no block.
+// text refers to a stored byte string by its length and its first block. An empty string has no block.
 type text struct {
 	len  int
 	head arena.Ref
 }
 
-// isText reports whether the state of a scripted entry is that of a byte string.
+// isText reports whether the state of a scripted entry refers to a byte string.
 func isText(state []byte) bool { return shapes(state[0]) == shapeText }
 
 func readText(state []byte) text {
@@ -49,7 +48,7 @@ func (x text) appendTo(b []byte, s *arena.Slab) []byte {
 	return b
 }
 
-// overwrite replaces the bytes by as many others.
+// overwrite replaces the bytes by the same number of other bytes.
 func (x text) overwrite(b []byte, s *arena.Slab) {
 	for r := x.head; len(b) > 0; {
 		block, n := s.At(r), min(len(b), textBlockRoom)
@@ -58,7 +57,7 @@ func (x text) overwrite(b []byte, s *arena.Slab) {
 	}
 }
 
-// bytes is the room the blocks take.
+// bytes returns the memory of the blocks.
 func (x text) bytes(s *arena.Slab) (n int) {
 	for r := x.head; r != 0; r = le.Uint32(s.At(r)) {
 		n += s.Len(r)
@@ -75,7 +74,7 @@ func (x text) free(s *arena.Slab) {
 	}
 }
 
-// newText keeps bytes, if room allows it each of the blocks that they take.
+// newText stores bytes, if room admits each of the blocks that they need.
 func newText(b []byte, s *arena.Slab, room func(n int) bool) (x text, ok bool) {
 	x.len = len(b)
 	last := arena.Ref(0)
@@ -99,8 +98,8 @@ func newText(b []byte, s *arena.Slab, room func(n int) bool) (x text, ok bool) {
 	return x, true
 }
 
-// AppendStored appends the stored form of a scripted entry's state. That of a text has the
-// bytes in place of the reference to them, and that of a log the times.
+// AppendStored appends the stored form of a scripted entry's state. A text is stored with its bytes instead of a
+// reference, and a log with its times.
 func AppendStored(b, state []byte, s *arena.Slab) []byte {
 	from := len(b)
 	b = append(b, state[:StateLen]...)
@@ -117,7 +116,7 @@ func AppendStored(b, state []byte, s *arena.Slab) []byte {
 	return b
 }
 
-// Load is the inverse of appendScripted.
+// Load is the inverse of AppendStored.
 func Load(st []byte, d *codec.Decoder, s *arena.Slab) {
 	record := d.Bytes(StateLen)
 	switch {
@@ -142,7 +141,7 @@ func Load(st []byte, d *codec.Decoder, s *arena.Slab) {
 	writeText(st, x)
 }
 
-// LogState is the part of a state that is a log; nil if it has none.
+// LogState returns the part of a state that is a log, or nil if it has none.
 func LogState(state []byte) []byte {
 	if isLog(state) {
 		return state[logAt:]
@@ -150,7 +149,7 @@ func LogState(state []byte) []byte {
 	return nil
 }
 
-// UsedUnits is what a state has counted.
+// UsedUnits returns the units that a state has counted.
 func UsedUnits(state []byte) int64 {
 	switch record := ReadRecord(state); record.shape {
 	case shapeCount:
@@ -161,7 +160,7 @@ func UsedUnits(state []byte) int64 {
 	return 0
 }
 
-// Bytes is what a state takes beside itself.
+// Bytes returns the memory that a state uses outside itself.
 func Bytes(state []byte, s *arena.Slab) int {
 	if isText(state) {
 		return readText(state).bytes(s)
@@ -170,7 +169,7 @@ func Bytes(state []byte, s *arena.Slab) int {
 	return record.log.Bytes(s)
 }
 
-// ValueBytes is what the byte string of a state takes; 0 if it has none.
+// ValueBytes returns the memory of the byte string of a state, or 0 if it has none.
 func ValueBytes(state []byte, s *arena.Slab) int {
 	if isText(state) {
 		return readText(state).bytes(s)
@@ -178,7 +177,7 @@ func ValueBytes(state []byte, s *arena.Slab) int {
 	return 0
 }
 
-// ValueLen is how long the byte string of a state is; 0 if it has none.
+// ValueLen returns the length of the byte string of a state, or 0 if it has none.
 func ValueLen(state []byte) int {
 	if isText(state) {
 		return readText(state).len
@@ -193,7 +192,7 @@ func FreeValue(state []byte, s *arena.Slab) {
 	}
 }
 
-// FirstBlock is the first block of the byte string of a state; 0 if there is none.
+// FirstBlock returns the first block of the byte string of a state, or 0 if it has none.
 func FirstBlock(state []byte) arena.Ref {
 	if isText(state) {
 		return readText(state).head
@@ -201,7 +200,7 @@ func FirstBlock(state []byte) arena.Ref {
 	return 0
 }
 
-// MoveBlocks moves the byte string of a state away from pages to be emptied.
+// MoveBlocks moves the byte string of a state out of the pages that compaction empties.
 func MoveBlocks(state []byte, s *arena.Slab) {
 	if x := readText(state); isText(state) && x.head != 0 {
 		x.head, _ = s.MoveChain(x.head)
