@@ -8,36 +8,36 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/failure"
 )
 
-// The calls nodes make to each other.
+// The methods of the calls between nodes.
 const (
-	Status    byte = 's' // how are you: a status in JSON
-	Term      byte = 'v' // which term are you in: 8 bytes
-	Invite    byte = 'i' // found a cluster with me
-	Join      byte = 'j' // take me in: a joining in JSON
-	Decide    byte = 'd' // carry out a body of operations
-	Clear     byte = 'c' // forget everything
-	Admin     byte = 'a' // change the cluster: an order in JSON
+	Status    byte = 's' // asks for the node's status, in JSON
+	Term      byte = 'v' // asks for the node's term: 8 bytes
+	Invite    byte = 'i' // invites a node to bootstrap a cluster with the caller
+	Join      byte = 'j' // asks to add the caller: a membership.Joining in JSON
+	Decide    byte = 'd' // asks to decide a body of operations
+	Clear     byte = 'c' // asks to clear all nodes
+	Admin     byte = 'a' // asks for a change of the cluster: a membership.Order in JSON
 	Advance   byte = 't' // move the test clock: an order in JSON
-	ReadIndex byte = 'r' // up to where must I apply the log to read: a readIndexQuestion
-	Stopping  byte = 'b' // I stop: no payload
-	History   byte = 'h' // the history at an entry: its index and the asker's history, 8 bytes each
+	ReadIndex byte = 'r' // asks for the read index: a readIndexQuestion
+	Stopping  byte = 'b' // tells that the caller stops: no payload
+	History   byte = 'h' // asks for the history at an entry: its index and the caller's history, 8 bytes each
 )
 
-// The answers. Every other byte means that the outcome is not known.
+// The statuses of answers. For any other byte the outcome is unknown.
 const (
 	Answered   byte = iota // the payload is the answer
 	TryAgain               // certainly not applied
 	NotLeader              // certainly not applied: this node is not the leader
-	overloaded             // certainly not applied: too much is waiting
+	overloaded             // certainly not applied: too many operations wait
 	unknown                // it may have been applied
 	Refused                // not applied, for the reason in the payload
-	lostState              // the caller's id is that of a node with a past
-	oldMember              // not applied: not every member knows it
-	spentID                // the caller's id is that of a node that has left
+	lostState              // not added: the caller lost its state, and its id is a member's
+	oldMember              // not applied: not every member can read the operation
+	spentID                // not added: the caller's id has left the cluster
 	tooLarge               // certainly not applied: longer than an entry may be
 )
 
-// Reply turns an outcome into an answer.
+// Reply encodes an outcome as the status and the payload of an answer.
 func Reply(payload []byte, err error) (byte, []byte) {
 	switch {
 	case err == nil:
@@ -63,7 +63,7 @@ func Reply(payload []byte, err error) (byte, []byte) {
 	}
 }
 
-// OutcomeOf turns an answer back into an error.
+// OutcomeOf decodes the outcome from an answer.
 func OutcomeOf(status byte, payload []byte) error {
 	switch status {
 	case Answered:

@@ -1,5 +1,4 @@
-// Package calls names what nodes ask of each other through the inter-node port, and how an outcome
-// travels: Reply turns an error into an answer, OutcomeOf turns the answer back. The bytes are part
-// of the protocol between versions of weir and never change. What a call carries is described where
-// it is made.
+// Package calls defines the calls between nodes on the inter-node port and the encoding of their outcomes. Reply
+// encodes an error as an answer, and OutcomeOf decodes it. The bytes are part of the protocol between versions of
+// weir and never change. The packages that make a call define its payload.
 package calls

@@ -10,15 +10,15 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/identity"
 )
 
-// Raft is the Raft library, with the questions that the other parts of a group ask it.
+// Raft wraps the Raft library and adds queries for the other packages of a group.
 type Raft struct {
 	*raft.Raft
 	// Ended is closed when the library has ended.
 	Ended chan struct{}
 }
 
-// Await waits for the Raft library's answer. Its Error method alone is not enough:
-// what the library accepts at the moment it shuts down it may never answer.
+// Await waits for the Raft library's answer, or for the end of the library. The future's Error method alone is not
+// enough, because the library may never answer a request that it accepts while it shuts down.
 func (c *Raft) Await(f raft.Future) error {
 	answer := make(chan error, 1)
 	go func() { answer <- f.Error() }()
@@ -30,7 +30,7 @@ func (c *Raft) Await(f raft.Future) error {
 	}
 }
 
-// Change waits for a change of the configuration, and translates what the library says of it.
+// Change waits for a configuration change and translates its outcome.
 func (c *Raft) Change(future raft.Future) error {
 	err := c.Await(future)
 	switch {
@@ -91,8 +91,7 @@ func ServerOf(servers []raft.Server, id string) *raft.Server {
 	return &servers[i]
 }
 
-// ServerCalled returns the member with this id, or else the later incarnation of the node
-// that was given it.
+// ServerCalled returns the member with this id, or else a later incarnation of the node with this given id.
 func (c *Raft) ServerCalled(id string) *raft.Server {
 	if s := c.Server(id); s != nil {
 		return s

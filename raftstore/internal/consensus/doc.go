@@ -1,4 +1,4 @@
-// Package consensus is the Raft library as the parts of a group see it: the questions that they ask
-// of it, the wait for its answers, and the outcome of a change of the configuration. Everything
-// else of the library is promoted as it is.
+// Package consensus wraps the Raft library for the other packages of a group. It adds queries, a wait for answers
+// that also ends with the library, and the outcome of a configuration change. It promotes all other methods of the
+// library unchanged.
 package consensus

@@ -21,19 +21,18 @@ import (
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
-// Check decides which nodes keep the right state when two of them differ.
-// The log is the same on every node, so a node whose history differs has computed
-// different results from it: its processor, its memory or its build is at fault. An entry
-// only tells that the follower and the leader differ, not which of them is wrong. The node
-// asks every voter for its history at one entry:
+// Check decides which nodes have the right state when two of them differ. The log is the same on every node. So a
+// node with another history has computed other results: its processor, its memory or its build is at fault. An entry
+// only shows that follower and leader differ, not which of them is wrong. The node asks every voter for its history
+// at one entry:
 //
-//   - A majority of the voters has this node's history: this node goes on.
+//   - A majority of the voters has this node's history: this node continues.
 //   - A majority has one other history: this node is wrong, and stops for good.
-//   - Neither within the limit, because voters are down or too many differ: a follower
-//     stops without a mark and may start again. A leader goes on; it has lost a follower.
+//   - Neither within the limit, because voters are down or too many differ: a follower stops without a mark and may
+//     start again. A leader continues; it has lost a follower.
 //
-// The question carries the asker's history, so the node that is asked begins a check of
-// its own when it differs. That is how a leader with a wrong state stops.
+// The question carries the asker's history, so the asked node begins its own check when it differs. So a leader with
+// a wrong state also stops.
 type Check struct {
 	*host.Host
 	Raft *consensus.Raft
@@ -46,14 +45,14 @@ type Check struct {
 const (
 	// askHistoryAgain is the pause before voters that lack the entry are asked again.
 	askHistoryAgain = 20 * time.Millisecond
-	// divergenceTimeouts elections bound a check: a voter that restarts can still answer.
+	// divergenceTimeouts bounds a check in election timeouts, so that a voter that restarts can still answer.
 	divergenceTimeouts = 2
 	// historyBytes is the length of an entry's index or of a history in a call.
 	historyBytes = 8
 )
 
-// Differs begins a check unless one is under way. It never waits: the Raft library's
-// goroutine and the inter-node port call it.
+// Differs requests a check, unless one is already requested. It never blocks, because the Raft library's goroutine
+// and the inter-node port call it.
 func (d *Check) Differs(at fsm.Difference) {
 	select {
 	case d.Found <- at:
@@ -101,7 +100,7 @@ func (d *Check) judge(at fsm.Difference) {
 	}
 }
 
-// hash is a history as logs show it.
+// hash is a history in the form of log lines.
 type hash uint64
 
 func (h hash) String() string { return fmt.Sprintf("%016x", uint64(h)) }

@@ -1,4 +1,3 @@
-// Package divergence finds the node that computes other results than a majority. Every entry carries
-// a hash of the history of its proposer. A node that finds another hash asks all voters, and stops
-// if a majority contradicts it.
+// Package divergence finds a node whose results differ from the majority's. Every entry carries a hash of its
+// proposer's history. A node with another hash asks all voters, and stops if a majority contradicts it.
 package divergence

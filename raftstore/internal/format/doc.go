@@ -1,3 +1,5 @@
-// Package format agrees with all members on the form of entries, so that nodes of different versions
-// of weir form one cluster while it is upgraded.
+// Package format determines the newest form of log entries that all members can read. So nodes of different versions
+// of weir form one cluster during an upgrade.
+//
+// It promises that no entry is proposed that a member cannot read. Package wire defines the forms.
 package format

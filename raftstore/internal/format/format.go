@@ -12,25 +12,22 @@ import (
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// Nodes of different versions of weir form one cluster while it is upgraded node by
-// node. Each says which form of entries is the newest that it can read. An entry is in the
-// oldest form that has what is in it, and what not every member can read is not written at
-// all. So nothing new is in the log before the last node is upgraded, and until something
-// is there is a way back. Whoever gives the log something new raises wire.Version, and
-// says in wire.FormatOf what needs it.
+// Nodes of different versions of weir form one cluster during a rolling upgrade. Each node reports the newest form of
+// entries that it can read. An entry has the oldest form that can encode it, and an entry that some member cannot
+// read is not proposed. So the log has no new form before the last node is upgraded, and until then a downgrade is
+// possible. A change that adds to the log must raise wire.Version, and must state in wire.FormatOf what needs it.
 
-// Format is the form of entries that this node writes.
+// Format is the newest form of entries that this node may write.
 type Format struct {
 	*host.Host
 	Raft   *consensus.Raft
 	FSM    *fsm.FSM
-	Agreed atomic.Int32 // the newest that may be written
+	Agreed atomic.Int32 // the newest form that may be written
 }
 
-// Agree finds out what may be written. A member that has not said what it can read,
-// as far as this node remembers, holds everybody to the oldest form; so do members that
-// this node does not know yet. But what is in the log already every member has to read, so
-// none is asked about that: nodes that were restarted beside a dead one go on as before.
+// Agree determines the newest form that may be written. A member limits all nodes to the oldest form while this node
+// has not heard its form, or does not know the member. The forms that the log already has need no agreement, because
+// every member must read them. So nodes that restart beside a dead member continue as before.
 func (f *Format) Agree() {
 	agreed, members := f.Options.Format, f.Raft.Servers()
 	if len(members) == 0 {
@@ -50,7 +47,7 @@ func (f *Format) Agree() {
 	}
 }
 
-// CheckReadable refuses operations that not every member can read.
+// CheckReadable returns an error for operations that some member cannot read.
 func (f *Format) CheckReadable(ops []engine.Op) error {
 	for i := range ops {
 		needed := int32(wire.FormatOf(&ops[i]))
@@ -64,7 +61,7 @@ func (f *Format) CheckReadable(ops []engine.Op) error {
 	return nil
 }
 
-// CheckNewcomer refuses a new node that could not read an entry of the log.
+// CheckNewcomer returns an error for a new node that could not read an entry of the log.
 func (f *Format) CheckNewcomer(id string, reads byte) error {
 	f.Agree()
 	if agreed := byte(f.Agreed.Load()); max(reads, wire.Oldest) < agreed {

@@ -1,5 +1,5 @@
-// Package images lets the Raft library find its snapshots in the images of package persistence.
+// Package images stores the snapshots of the Raft library as images of package persistence.
 //
-// An image that cannot be read is an error, never passed over: the log before it is gone. An image
-// of a leader that arrives late is refused, because this node has all of its entries.
+// An image that cannot be read is an error and never skipped, because the log before it is gone. A late image of a
+// leader is refused, because this node has all of its entries.
 package images

@@ -1,3 +1,3 @@
-// Package logging passes on what the Raft library logs, from warnings upward. A line that the node
-// expects, because a node was stopped or a cluster begins, is logged at the level debug.
+// Package logging forwards the log lines of the Raft library, from warnings upward. It lowers lines that the node
+// expects to the level debug, for example after another node was stopped or while a cluster starts.
 package logging

@@ -13,15 +13,15 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// New passes on what the Raft library logs from warnings upward; what it does otherwise
-// is this package's to tell. A line that the node expects is logged at the level debug.
+// New returns a logger that forwards the Raft library's lines from warnings upward. Other events of the library are
+// logged by weir itself. A line that expects reports is logged at the level debug.
 func New(log *slog.Logger, expects func(Line) bool) hclog.Logger {
 	logger := hclog.NewInterceptLogger(&hclog.LoggerOptions{Level: hclog.Off, Output: io.Discard})
 	logger.RegisterSink(&lineSink{log, expects})
 	return logger
 }
 
-// Line is a line that the Raft library logs: a text, and names and values by turns.
+// Line is a log line of the Raft library: a text, and alternating names and values.
 type Line struct {
 	Text string
 	args []any
@@ -55,7 +55,7 @@ func (s *lineSink) Accept(_ string, level hclog.Level, text string, args ...any)
 	s.log.Log(context.Background(), at, "raft: "+text, readable(args)...)
 }
 
-// readable returns names and values as a person reads them.
+// readable returns names and values in readable form.
 func readable(args []any) []any {
 	args = slices.Clone(args)
 	for i, arg := range args {
@@ -81,8 +81,8 @@ func RefusesCandidate(line Line) bool {
 		"our last index is greater"}, reason)
 }
 
-// BelongsToStart reports whether a line of the library tells what happens in every start of
-// a cluster, or whenever a follower catches up.
+// BelongsToStart reports whether a line of the library is normal at the start of a cluster, or while a follower
+// catches up.
 func BelongsToStart(line Line) bool {
 	switch line.Text {
 	case "no known peers, aborting election", "appendEntries rejected, sending older logs":

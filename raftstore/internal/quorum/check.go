@@ -12,54 +12,51 @@ import (
 )
 
 const (
-	// gatherFor is how long after a round of questions began the next waits for as many as
-	// it was for (measured with 50 clients at -P 1 to 128: 0.5 ms saves less, 2 ms lets
-	// processors rest).
+	// gatherFor is the time after the begin of a round in which the next round gathers as many callers as the previous
+	// one had. It was measured with 50 clients at -P 1 to 128: 0.5 ms saves less, and 2 ms leaves processors idle.
 	gatherFor = time.Millisecond
 )
 
-// Check finds out whether this node's state is still the newest: that nobody
-// was elected after it before those who wait had asked. Everyone who waits shares a
-// round, and one round is under way at a time: the next one begins when it ends, with
-// all who have come meanwhile. If they are fewer than the round was for, it waits for as
-// many, for a moment: a round costs three nodes as much as two hundred denials, and who
-// waits alone never waits for others.
+// Check confirms that this node's state is still the newest: no other leader was elected after this node and before
+// the callers asked. All waiting callers share a round, and one round is under way at a time. The next round begins
+// when it ends, with all callers that have arrived meanwhile. If they are fewer than the previous round had, it waits
+// a moment for more, because a round costs three nodes as much as two hundred denials. A single caller never waits
+// for others.
 //
-// A round asks voters for their term, after the last who shares it has come: those that
-// made up the majority of the round before, and all others if these take too long. If a
-// majority, this node included, is in the term in which it was elected, then no one had
-// been elected in a later one when they came: of the majority that elects a leader,
-// each was in its term before it voted, terms never fall, and two majorities have a
-// node in common. That also holds while the members change: the library changes one
-// voter at a time, the next one when the last is committed, and what is committed every
-// later leader knows; so its electorate is this node's newest one or differs by one.
+// A round asks voters for their term after its last caller has arrived. It first asks the voters that made up the
+// previous majority, and all voters if these are late. Assume that a majority, with this node, answers with the term
+// in which this node was elected. Then no later leader had been elected when the callers arrived: each voter enters a
+// term before it votes in it, terms never decrease, and two majorities share a node.
 //
-// The Raft library's own VerifyLeader is not enough: it counts the next answer of a
-// follower, whatever was asked and when. An answer that was on its way while another
-// leader was elected counts as well (seen in a test), and there may be several, so that
-// to ask twice does not help.
+// This also holds during membership changes. The library changes one voter at a time, and the next only after the
+// last is committed. Every later leader knows the committed changes, so its electorate equals this node's newest one
+// or differs by one voter.
+//
+// The Raft library's own VerifyLeader is not enough: it counts the next answer of a follower, whatever the question
+// was. It also counts an answer that was on its way while another leader was elected (seen in a test). Several such
+// answers may be on their way, so asking twice does not help.
 type Check struct {
 	Self   string
-	Term   func() uint64      // this node's own, now
-	Voters func() []string    // of the newest configuration, this node among them
-	Ask    func(ids []string) // wakes those who ask these nodes
-	Stop   <-chan struct{}    // nobody asks any more
+	Term   func() uint64      // this node's current term
+	Voters func() []string    // the voters of the newest configuration, with this node
+	Ask    func(ids []string) // wakes the goroutines that ask these nodes
+	Stop   <-chan struct{}    // closed when the node closes
 
 	mu    sync.Mutex
-	now   *Round   // under way; nil: none
-	next  *Round   // what comers join; nil: nobody waits
-	Quick []string // who made up the majority of the last round that had one
-	// enough is how many begin the next round before the timer does.
+	now   *Round   // the round under way; nil: none
+	next  *Round   // the round that new callers join; nil: no caller waits
+	Quick []string // the majority of the last successful round; nil: unknown
+	// enough is the number of callers that begins the next round before the timer does.
 	enough int
-	timer  *time.Timer // calls due; nil before it is needed
+	timer  *time.Timer // calls due; nil before its first use
 }
 
-// Confirm returns nil when nobody had been elected in a term after the given one when it
-// was called, ErrTryAgain when somebody was or a majority does not answer.
+// Confirm returns nil if no leader of a term after the given one was elected before the call. It returns ErrTryAgain
+// if one was, or if a majority does not answer.
 func (c *Check) Confirm(term uint64) error { return c.Await(c.Join(term), term) }
 
-// Join is the first half of wait: the question may be asked while the caller does
-// something else.
+// Join is the first half of Confirm. It adds the caller to the next round, so that the question is asked while the
+// caller does other work.
 func (c *Check) Join(term uint64) *Round {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,11 +70,11 @@ func (c *Check) Join(term uint64) *Round {
 	return mine
 }
 
-// Await is the second half, for the round that join returned.
+// Await is the second half of Confirm. It waits for the round that Join returned.
 func (c *Check) Await(mine *Round, term uint64) error {
 	if mine.term != term {
 		guards.OldRound.Hit()
-		return failure.ErrTryAgain // one of the two is over
+		return failure.ErrTryAgain // one of the two terms has ended
 	}
 	select {
 	case <-mine.done:
@@ -107,7 +104,7 @@ func (c *Check) begin() {
 	}
 }
 
-// count takes a voter's yes. The caller holds mu.
+// count records a voter's yes. The caller holds mu.
 func (c *Check) count(id string) {
 	r := c.now
 	if !r.lacks(id) {
@@ -125,7 +122,7 @@ func (c *Check) finish(err error) {
 	r.err, c.now = err, nil
 	close(r.done)
 	if c.enough = 0; err != nil {
-		c.Quick = nil // they may be why
+		c.Quick = nil // they may be the reason
 	}
 	left := gatherFor - time.Since(r.begun)
 	if err == nil && left > 0 {
@@ -139,7 +136,7 @@ func (c *Check) finish(err error) {
 	}
 }
 
-// open returns the round that asks a node and lacks its answer; nil: none does.
+// open returns the round that asks a node and lacks its answer, or nil.
 func (c *Check) open(id string) *Round {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,8 +146,8 @@ func (c *Check) open(id string) *Round {
 	return c.now
 }
 
-// heard takes the answer of a node that was asked after open returned r, and reports
-// whether it settled anything.
+// heard records the answer of a node that was asked after open returned r. It reports false if the node must be asked
+// again.
 func (c *Check) heard(r *Round, id string, term uint64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -162,7 +159,7 @@ func (c *Check) heard(r *Round, id string, term uint64) bool {
 	case term == r.term:
 		c.count(id)
 	default:
-		return false // it has not heard of this node's election
+		return false // the node has not heard of this node's election
 	}
 	return true
 }
@@ -176,7 +173,7 @@ func (c *Check) Expire(maxAge time.Duration) {
 	}
 }
 
-// Abandon ends every wait: this node does not lead any more.
+// Abandon ends every wait with ErrTryAgain, because this node no longer leads.
 func (c *Check) Abandon() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -188,8 +185,8 @@ func (c *Check) Abandon() {
 	}
 }
 
-// Follow asks a member for its term whenever wake has a token and a round lacks the member, one
-// question at a time, until ctx ends.
+// Follow asks a member for its term whenever wake has a token and a round lacks its answer. It asks one question at a
+// time, until ctx ends.
 func (c *Check) Follow(ctx context.Context, id string, wake <-chan struct{},
 	askTerm func(context.Context) (uint64, error)) {
 	for {

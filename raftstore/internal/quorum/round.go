@@ -5,28 +5,28 @@ import (
 	"time"
 )
 
-// Round is one question to the voters.
+// Round is one question to the voters for their term, and the callers that share it.
 type Round struct {
-	term    uint64 // in which this node was elected
+	term    uint64 // the term in which this node was elected
 	born    time.Time
 	begun   time.Time
 	waiters int
 	voters  []string
-	asked   []string // of the voters
-	yes     []string // who is in that term
+	asked   []string // the voters that are asked
+	yes     []string // the voters that are in that term
 	done    chan struct{}
 	err     error
 }
 
-// few reports whether those who are asked cannot make up a majority.
+// few reports whether the asked voters are too few for a majority.
 func (r *Round) few() bool { return len(r.asked) <= len(r.voters)/2 }
 
-// lacks reports whether a node has a vote that was not heard yet.
+// lacks reports whether a node is a voter that has not answered yes yet.
 func (r *Round) lacks(id string) bool {
 	return slices.Contains(r.voters, id) && !slices.Contains(r.yes, id)
 }
 
-// wake has due called. The caller holds mu.
+// wake calls due after a time. The caller holds mu.
 func (c *Check) wake(after time.Duration) {
 	if c.timer == nil {
 		c.timer = time.AfterFunc(after, c.due)
@@ -35,8 +35,8 @@ func (c *Check) wake(after time.Duration) {
 	c.timer.Reset(after)
 }
 
-// due asks all voters when those who were quick so far are not, or begins a round for
-// those who have waited for others long enough.
+// due asks all voters if the quick ones are late. If no round is under way, it begins one for the callers that have
+// waited for others.
 func (c *Check) due() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

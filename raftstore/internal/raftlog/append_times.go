@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// RecentAppends is how many appends the median is of: one slow append does not move
-// it, and five show that a disk has become slow.
+// RecentAppends is the number of appends for the median. One slow append does not change the median, and five show
+// that a disk has become slow.
 const RecentAppends = 9
 
-// Times are how long the last appends took. The zero value is ready.
+// Times records the durations of the last appends. The zero value is ready.
 type Times struct {
 	mu   sync.Mutex
 	last [RecentAppends]time.Duration
@@ -24,7 +24,7 @@ func (a *Times) Add(took time.Duration) {
 	a.n++
 }
 
-// Median returns 0 until there have been recentAppends appends.
+// Median returns the median duration, or 0 before RecentAppends appends.
 func (a *Times) Median() time.Duration {
 	a.mu.Lock()
 	last, n := a.last, a.n

@@ -8,10 +8,9 @@ import (
 	"github.com/weir-project/weir/persistence"
 )
 
-// Arrivals is a log store that records when each entry reached this node. A new
-// leader's clock goes on from the arrival of the last entry, not from when the entry was
-// applied: a follower applies the last entries of a dead leader only after the next
-// election.
+// Arrivals is a log store that records when each entry reached this node. A new leader's clock continues from the
+// arrival of the last entry, not from its application. A follower applies the last entries of a dead leader only
+// after the next election.
 type Arrivals struct {
 	*Log
 	source persistence.Source
@@ -23,12 +22,12 @@ type Arrivals struct {
 	ring        [MaxArrivals]Arrival
 }
 
-// MaxArrivals bounds the entries whose arrival is remembered: as many as there can be
-// between the end of the log and the last entry applied. An older entry counts as
-// arrived when it is applied, which gives limiters less time and never more.
+// MaxArrivals bounds the entries whose arrival is remembered. It covers the entries between the last one applied and
+// the end of the log. An older entry counts as arrived when it is applied, which gives limiters less time and never
+// more.
 const MaxArrivals = 4096
 
-// Arrival says when an entry reached this node, on its monotonic clock.
+// Arrival is the time at which an entry reached this node, on its monotonic clock.
 type Arrival struct {
 	Index uint64
 	RawNs int64
@@ -46,7 +45,7 @@ func NoteArrivals(log *Log, source persistence.Source) (*Arrivals, error) {
 	return &Arrivals{Log: log, source: source, term: term, openedRawNs: source.MonotonicNs(), openedWith: last}, nil
 }
 
-// SetUint64 takes note of the term.
+// SetUint64 stores a value, and remembers the term.
 func (a *Arrivals) SetUint64(key []byte, value uint64) error {
 	if string(key) == string(KeyTerm) {
 		a.mu.Lock()

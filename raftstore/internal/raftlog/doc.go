@@ -1,6 +1,8 @@
-// Package raftlog guards the log store under the Raft library.
+// Package raftlog wraps the log store of the Raft library.
 //
-// A Log ends the process at the first write that fails, because the last index of the library is
-// wrong from then on, and tells the watchdog of a write that hangs. Arrivals notes when each entry
-// reached this node: the clock of a new leader goes on from there.
+// A Log ends the process at the first failed write, because the library's last index is wrong from then on. It
+// reports a hung write to the watchdog. Arrivals records when each entry reached this node, so that a new leader's
+// clock can continue from there.
+//
+// The package does not store anything itself: package wallog does.
 package raftlog

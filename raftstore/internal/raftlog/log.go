@@ -14,18 +14,17 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/timers"
 )
 
-// HungAfter is how long a write to the log may take before the node gives up.
+// HungAfter is the longest time that a write to the log may take before the node stops.
 const HungAfter = 5 * time.Second
 
-// Store is what the Raft library keeps its log and its promises in.
+// Store is the storage of the Raft library for the log, the term and the vote.
 type Store interface {
 	raft.LogStore
 	raft.StableStore
 }
 
-// Log ends the process at the first write that fails, and lets the watchdog
-// see one that hangs. After a failed write the library's idea of the last entry is
-// wrong.
+// Log ends the process at the first failed write, because the library's last index is wrong afterwards. It lets the
+// watchdog detect a hung write.
 type Log struct {
 	Store
 	fatal  func(error)
@@ -47,7 +46,7 @@ func Guard(store Store, fatal func(error)) *Log {
 		NewestImage: func() uint64 { return 0 }}
 }
 
-// IsMonotonic passes on that the log has no gaps.
+// IsMonotonic reports whether the store requires a log without gaps.
 func (g *Log) IsMonotonic() bool {
 	m, ok := g.Store.(raft.MonotonicLogStore)
 	return ok && m.IsMonotonic()
@@ -168,11 +167,11 @@ func EmptyLog(log raft.LogStore) error {
 	return log.DeleteRange(first, last)
 }
 
-// KeyTerm is the Raft library's name for it.
+// KeyTerm is the Raft library's key for the term.
 var KeyTerm = []byte("CurrentTerm")
 
-// errLogReplaced ends the process after an image was installed over a log with conflicting
-// later entries. The Raft library then still takes the last removed entry for the end of its
-// log: it would refuse all later entries, or panic (seen in the simulation).
+// errLogReplaced ends the process after an image was installed over a log with conflicting later entries. The Raft
+// library still takes the last removed entry for the end of its log. It would refuse all later entries, or panic
+// (seen in the simulation).
 var errLogReplaced = errors.New("an image of the leader has replaced the end of the log, and the Raft library " +
 	"needs a restart to know it")

@@ -1,6 +1,6 @@
-// Package readindex makes the reads of a node linearizable with ReadIndex (D. Ongaro, "Consensus:
-// Bridging Theory and Practice", section 6.4): a follower asks the leader for its read index and
-// answers when it has applied that entry. Nothing is written to the log.
+// Package readindex makes the reads of a node linearizable with ReadIndex (D. Ongaro, "Consensus: Bridging Theory and
+// Practice", section 6.4). A follower asks the leader for its read index and answers when it has applied that entry.
+// ReadIndex writes nothing to the log.
 //
-// It also knows how old a read is that asks nobody (freshness.go).
+// The package also bounds the age of stale reads, which ask no other node (freshness.go).
 package readindex

@@ -7,9 +7,9 @@ import (
 	"github.com/weir-project/weir/internal/faults"
 )
 
-// freshness records the last moment for which this node has provably applied everything
-// that was acknowledged until then: when it asked a ReadIndex question whose index it has
-// applied since. The moment is on this node's monotonic clock.
+// freshness records the last moment for which this node has provably applied everything that was acknowledged until
+// then. That is the moment of a ReadIndex question whose index it has applied since. The moment is on this node's
+// monotonic clock.
 type freshness struct {
 	mu      sync.Mutex
 	at      time.Time // that moment; zero: none since the start
@@ -19,8 +19,8 @@ type freshness struct {
 	}
 }
 
-// saw notes that index covers everything acknowledged until at; applied is the last entry
-// that this node has applied.
+// saw records that index covers everything acknowledged until at. applied is the last entry that this node has
+// applied.
 func (f *freshness) saw(at time.Time, index, applied uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -40,7 +40,7 @@ func (f *freshness) since(applied uint64) time.Time {
 	return f.at
 }
 
-// Reset forgets what was known, because the state has been replaced.
+// Reset discards the moment, because the state has been replaced.
 func (f *freshness) Reset() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -62,11 +62,10 @@ func (f *freshness) advance(at time.Time) {
 	}
 }
 
-// UnknownAge is what StaleFor returns while the age is not known: longer than any state
-// can be old.
+// UnknownAge is the result of StaleFor while the age is unknown. It exceeds every possible age.
 const UnknownAge = 100 * 365 * 24 * time.Hour
 
-// StaleFor is Node.StaleFor.
+// StaleFor implements Node.StaleFor.
 func (rd *Reads) StaleFor() time.Duration {
 	if rd.Faults.Has(faults.FreshByContact) {
 		return time.Since(rd.Raft.LastContact())

@@ -24,32 +24,29 @@ import (
 )
 
 const (
-	// observeEvery is how often a node asks for the read index when no read does, so that
-	// StaleFor has an age: a message or two per node cost little.
+	// observeEvery is how often a node asks for the read index without a waiting read, so that StaleFor has an age. It
+	// costs a message or two per node.
 	observeEvery = 500 * time.Millisecond
-	// MaxTelling bounds the messages about commits that are under way: more than a cluster
-	// has followers, so it is reached only when some do not answer.
+	// MaxTelling bounds the commit messages that are under way. It exceeds the number of followers, so it is reached
+	// only when some do not answer.
 	MaxTelling = 16
 )
 
-// ReadIndex returns nil when this node has applied everything that any node had
-// acknowledged before the call: reads of this node that follow are linearizable. It
-// works on any node and writes nothing to the log (D. Ongaro, "Consensus: Bridging
-// Theory and Practice", section 6.4).
+// ReadIndex returns nil when this node has applied everything that any node had acknowledged before the call. Later
+// reads of this node are then linearizable. It works on any node and writes nothing to the log (D. Ongaro,
+// "Consensus: Bridging Theory and Practice", section 6.4).
 //
-// The read index is the last entry that the leader has applied, after it has applied
-// what was committed when the question arrived (see awaitCommitted). A leader
-// acknowledges a write after it has applied it, and before it serves (becomeLeader) it applies
-// everything that earlier leaders committed. So the read index covers every acknowledged
-// write, unless a later leader was elected before the call. A majority rules that out:
-// each of its nodes, asked after the call, was still in the leader's term, and a node
-// enters a later term before it votes in it (see quorum.Check). A follower then waits until
-// it has applied the read index. That entry is committed, so it stays valid whichever
-// node leads by then.
+// The read index is the last entry that the leader has applied, after it has applied the entries that were committed
+// when the question arrived (see AwaitCommitted). A leader acknowledges a write after it has applied it. Before it
+// serves (BecomeLeader), it applies everything that earlier leaders committed. So the read index covers every
+// acknowledged write, unless a later leader was elected before the call.
 //
-// ErrNoLeader: no leader is known. ErrTryAgain: the leader or its majority did not answer
-// in time, this node did not apply the read index in time, or a divergence check of this
-// node is under way.
+// A majority excludes that: each of its nodes, asked after the call, was still in the leader's term, and a node
+// enters a later term before it votes in it (see quorum.Check). A follower then waits until it has applied the read
+// index. That entry is committed, so it stays valid under any later leader.
+//
+// ErrNoLeader: no leader is known. ErrTryAgain: the leader or its majority did not answer in time, this node did not
+// apply the read index in time, or a divergence check of this node is under way.
 func (rd *Reads) ReadIndex() error {
 	if rd.Faults.Has(faults.ReadLocally) {
 		return nil
@@ -66,7 +63,7 @@ func (rd *Reads) ReadIndex() error {
 	return rd.wait()
 }
 
-// readAsLeader is readIndex where this node leads. forRead says that reads follow.
+// readAsLeader implements ReadIndex on the leader. forRead tells that reads follow.
 func (rd *Reads) readAsLeader(r *leadership.Term, forRead bool) error {
 	asked, at := time.Now(), rd.Leadership.Stamp(r)
 	if err := rd.AwaitCommitted(); err != nil {
@@ -82,12 +79,10 @@ func (rd *Reads) readAsLeader(r *leadership.Term, forRead bool) error {
 	return nil
 }
 
-// Reads makes the reads of this node linearizable, with ReadIndex, and knows how old a read is
-// that asks nobody.
+// Reads makes the reads of this node linearizable with ReadIndex, and bounds the age of stale reads.
 //
-// A follower asks the leader for the read index, for all reads that wait. One question is under
-// way at a time. The next question serves all reads that arrived meanwhile, as in etcd's
-// linearizableReadLoop.
+// A follower asks the leader for the read index on behalf of all waiting reads. One question is under way at a time.
+// The next question serves all reads that arrived meanwhile, as in etcd's linearizableReadLoop.
 type Reads struct {
 	*host.Host
 	Raft       *consensus.Raft
@@ -99,8 +94,8 @@ type Reads struct {
 	Disputed   *atomic.Bool // a divergence check is under way
 
 	Freshness freshness
-	ReadTime  atomic.Pointer[readTime] // nil: no leader has told its time
-	Telling   chan struct{}            // holds a token for each message about a commit that is under way
+	ReadTime  atomic.Pointer[readTime] // nil: no leader has sent its time
+	Telling   chan struct{}            // holds a token for each commit message that is under way
 	Wake      chan struct{}            // holds one token: a read waits
 
 	mu   sync.Mutex
@@ -141,8 +136,7 @@ func (rd *Reads) take() *readIndexRound {
 	return r
 }
 
-// Run asks whenever reads wait, and every observeEvery so that StaleFor knows how old
-// the state is. It ends with the node.
+// Run asks for the read index whenever reads wait, and every observeEvery for StaleFor. It ends when the node closes.
 func (rd *Reads) Run() {
 	tick := time.NewTicker(observeEvery)
 	defer tick.Stop()
@@ -162,9 +156,8 @@ func (rd *Reads) Run() {
 	}
 }
 
-// ask repeats the question until it is answered, for at most half a heartbeat: long enough
-// for a handover of leadership, and not for an election, which takes longer than clients
-// wait for a read.
+// ask repeats the question until it is answered, for at most half a heartbeat timeout. That is long enough for a
+// transfer of leadership. An election takes longer than clients wait for a read.
 func (rd *Reads) ask(forRead bool) error {
 	began := time.Now()
 	for {
@@ -202,10 +195,9 @@ func (rd *Reads) AskOnce(forRead bool) error {
 	return nil
 }
 
-// awaitApplied waits until this node has applied an entry, at most as long as a decision
-// may take. A follower learns with the next message of the leader that an entry is
-// committed, which is up to twice the CommitTimeout away. It asks again while it waits,
-// because the question makes the leader send that message at once.
+// awaitApplied waits until this node has applied an entry, for at most the maximum age of a decision. A follower
+// learns with the leader's next message that an entry is committed, which may take twice the CommitTimeout.
+// awaitApplied repeats the question while it waits, because the question makes the leader send that message at once.
 func (rd *Reads) awaitApplied(index uint64, asker *peer.Client) error {
 	applied, forget := rd.FSM.WhenApplied(index)
 	defer forget()
@@ -225,13 +217,13 @@ func (rd *Reads) awaitApplied(index uint64, asker *peer.Client) error {
 	}
 }
 
-// readTime is the time of the leader of a term when it answered a read.
+// readTime is the time of a leader's clock in its term, when the leader answered a read.
 type readTime struct {
 	term uint64
 	at   engine.Stamp
 }
 
-// advanceReadTime sets the time by which reads of this node judge, but never back.
+// advanceReadTime sets the time that reads of this node use, but never back.
 func (rd *Reads) advanceReadTime(t readTime) {
 	for {
 		known := rd.ReadTime.Load()
@@ -249,10 +241,9 @@ func (rd *Reads) callTimeout() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(rd.Ctx, min(timers.StatusTimeout, rd.MaxAge))
 }
 
-// AwaitCommitted waits until this leader has applied what was committed when it was
-// called. A follower applies an entry as soon as it knows that it is committed, which may
-// be before the leader has applied it. A read of the follower then shows the entry, and
-// what the leader answers afterwards must not be older.
+// AwaitCommitted waits until this leader has applied the entries that were committed at the call. A follower applies
+// an entry when it knows that it is committed, perhaps before the leader applies it. A read of the follower then
+// shows the entry, and later answers of the leader must not be older.
 func (rd *Reads) AwaitCommitted() error {
 	commit := rd.Raft.CommitIndex()
 	if rd.FSM.HasPassed(commit) {
@@ -272,14 +263,12 @@ func (rd *Reads) AwaitCommitted() error {
 	return failure.ErrTryAgain
 }
 
-// StillLeads returns nil when nobody had been elected after r began, as a majority
-// confirmed after the call: else this node's state may lack what another leader
-// answered.
+// StillLeads returns nil if a majority, asked after the call, confirms that no leader was elected after the term r.
+// Otherwise this node's state may lack decisions of another leader.
 func (rd *Reads) StillLeads(r *leadership.Term) error { return rd.Confirms.Confirm(r.Number) }
 
-// LookStamp returns the time by which reads judge: the last entry's, or the later one that
-// came with a read index. It ignores a time of an earlier term, because the clock of the
-// new leader may be behind it.
+// LookStamp returns the time that reads use: the stamp of the last entry, or a later time that came with a read
+// index. It ignores a time of an earlier term, because the clock of the new leader may be behind it.
 func (rd *Reads) LookStamp() engine.Stamp {
 	at, told := rd.FSM.LastStamp(), rd.ReadTime.Load()
 	if told != nil && told.at.NowNs > at.NowNs && told.term == rd.Raft.CurrentTerm() {

@@ -16,7 +16,7 @@ import (
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// readIndexQuestion is what a follower tells the leader with its question.
+// readIndexQuestion is the question of a follower to the leader.
 type readIndexQuestion struct {
 	term    uint64 // the follower's term, read after the waiting reads arrived
 	applied uint64 // the last entry it has applied
@@ -67,8 +67,8 @@ func decodeReadIndexAnswer(b []byte) (a readIndexAnswer, ok bool) {
 	return a, true
 }
 
-// Answer answers a follower's question with the last entry applied here, if
-// this node leads and no later leader had been elected when the follower asked.
+// Answer answers a follower's question with the last entry applied here. It succeeds only if this node leads and no
+// later leader had been elected when the follower asked.
 func (rd *Reads) Answer(from peer.Identity, payload []byte) (byte, []byte) {
 	q, ok := decodeReadIndexQuestion(payload)
 	r := rd.Leadership.Current.Load()
@@ -93,9 +93,9 @@ func (rd *Reads) Answer(from peer.Identity, payload []byte) (byte, []byte) {
 	return calls.Answered, a.encode()
 }
 
-// vouchedBy reports whether the asking node and this one are a majority in r's term, as
-// they can be with up to three voters. The question then proves what quorum.Check would ask:
-// the follower was still in this term after the reads arrived.
+// vouchedBy reports whether the asking node and this node are a majority in r's term, which is possible with up to
+// three voters. The question then proves what a quorum.Check would: the follower was still in this term after the
+// reads arrived.
 func (rd *Reads) vouchedBy(id string, term uint64, r *leadership.Term) bool {
 	if term != r.Number {
 		return false
@@ -109,15 +109,15 @@ func (rd *Reads) vouchedBy(id string, term uint64, r *leadership.Term) bool {
 	return yes > len(voters)/2 && rd.Raft.CurrentTerm() == r.Number
 }
 
-// tellCommitted tells a follower that has an entry in its log, and has not applied it, that
-// the entry is committed. It sends an AppendEntries without entries, as the Raft library
-// does when its CommitTimeout is over. The library offers no way to have it
-// sent sooner but another entry, which costs each node a write. Raft allows a leader to
-// send this at any time: the sender led in that term, the entry is committed, and a
-// follower takes the commit index only up to an entry that its log has in the same term.
+// tellCommitted tells a follower that an entry is committed, if the follower has the entry and has not applied it. It
+// sends an AppendEntries without entries, as the Raft library does after its CommitTimeout. The library can send it
+// sooner only with another entry, which costs each node a disk write.
+//
+// Raft allows this message at any time: the sender led in that term, and the entry is committed. A follower advances
+// its commit index only up to an entry that its log has in the same term.
 func (rd *Reads) tellCommitted(id string, q readIndexQuestion, r *leadership.Term, index, entryTerm uint64) {
 	if q.applied >= index || q.last < index || rd.Logs.StuckFor() > rd.Options.Heartbeat/timers.StuckFraction {
-		return // in the last case the follower may look for another leader, see gate
+		return // a follower of a leader with a stuck disk may elect another; see transport.Gate
 	}
 	s := rd.Raft.Server(id)
 	if s == nil {
@@ -160,7 +160,7 @@ func (rd *Reads) askReadIndex(asker, client *peer.Client) (a readIndexAnswer, er
 	case code == calls.Refused:
 		return rd.askOlderLeader(asker, client)
 	case code != calls.Answered:
-		return a, failure.ErrTryAgain // a read changes nothing, whatever became of the question
+		return a, failure.ErrTryAgain // a read changes nothing, so an unknown outcome is harmless
 	}
 	a, ok := decodeReadIndexAnswer(answer)
 	if !ok {
@@ -169,11 +169,10 @@ func (rd *Reads) askReadIndex(asker, client *peer.Client) (a readIndexAnswer, er
 	return a, nil
 }
 
-// askOlderLeader returns a read index from a leader whose weir does not know
-// callReadIndex. It has the leader carry out a decision that takes nothing. Everything
-// acknowledged before precedes that entry in the log, because a leader of an earlier term
-// could not commit the entry. The leader has applied the entry when it answers, so the
-// index that its status tells afterwards is at least the entry's.
+// askOlderLeader returns a read index from a leader of an older weir, which does not know calls.ReadIndex. It sends
+// the leader a decision that takes nothing. All entries acknowledged before precede that entry in the log, because a
+// leader of an earlier term could not commit it. The leader has applied the entry when it answers, so the index in
+// its later status is at least the entry's index.
 func (rd *Reads) askOlderLeader(asker, client *peer.Client) (a readIndexAnswer, err error) {
 	look := engine.Op{Key: []byte("weir:readindex"), Limit: engine.Limit{
 		Algorithm: engine.TokenBucket, Rate: engine.Rate{Units: 1, PerNs: int64(time.Second)}, Max: 1,

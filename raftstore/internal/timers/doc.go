@@ -1,3 +1,3 @@
-// Package timers holds the periods and bounds that several parts of a node share. A period that one
-// part alone uses stands in that part.
+// Package timers defines the periods and bounds that several packages of a node share. A package defines its own
+// periods itself.
 package timers

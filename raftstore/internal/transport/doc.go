@@ -1,4 +1,4 @@
-// Package transport guards the network transport of the Raft library against defects of the library:
-// heartbeats that overtake the main loop, heartbeats of a leader whose disk hangs, and images that
-// arrive late. Each type says which defect it is there for.
+// Package transport wraps the network transport of the Raft library to avoid three defects. Heartbeats can overtake
+// the main loop, a leader with a hung disk still sends heartbeats, and images can arrive late. The types name the
+// defect that they avoid.
 package transport

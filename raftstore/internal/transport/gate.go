@@ -13,16 +13,15 @@ const (
 	GatePause = 2 * time.Millisecond
 )
 
-// Gate holds a leader's heartbeats back while an append to its own log is stuck. The
-// Raft library sends heartbeats from goroutines of their own, so a leader whose disk
-// hangs keeps its followers from electing another one (hashicorp/raft issues 503, 666,
-// 614). Raft allows any message to come late.
+// Gate delays a leader's heartbeats while an append to its own log is stuck. The Raft library sends heartbeats from
+// separate goroutines, so a leader with a hung disk prevents its followers from electing another (hashicorp/raft
+// issues 503, 666, 614). The delay is safe, because Raft allows any message to arrive late.
 type Gate struct {
 	Logs  *raftlog.Log
 	Limit time.Duration // an append that takes longer is stuck
 	Stop  <-chan struct{}
 	Log   *slog.Logger
-	told  atomic.Int64 // guardedLog.storing of the append that was logged last
+	told  atomic.Int64 // raftlog.Log.Storing of the append that was logged last
 }
 
 // Wait returns when no append is stuck, or the node closes.

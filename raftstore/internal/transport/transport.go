@@ -10,17 +10,17 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/images"
 )
 
-// Transport is the Raft library's network transport without its fast path for
-// heartbeats. With it, heartbeats are handled beside the main loop, and a leader
-// that was paused can write a waiting proposal under its successor's term and
-// later take it for the successor's own: a divergence for good (hashicorp/raft
-// issue 695, in every release up to 1.8.0). Ignoring the handler sends heartbeats
-// through the main loop, as the interface allows. Everything else of the transport
-// is promoted, so that the library still finds its optional interfaces.
+// Transport is the Raft library's network transport without its fast path for heartbeats. That path handles
+// heartbeats outside the main loop. A leader that was paused can then write a waiting proposal under its successor's
+// term, and later take it for an entry of the successor. The nodes then diverge permanently (hashicorp/raft issue
+// 695, in every release up to 1.8.0).
+//
+// Transport ignores the handler, so heartbeats pass through the main loop, as the interface allows. It promotes all
+// other methods, so that the library still finds its optional interfaces.
 type Transport struct {
 	*raft.NetworkTransport
 	Gate  *Gate
-	Reach func(faults.Point) // Node.reach
+	Reach func(faults.Point) // Host.Reach
 }
 
 var (

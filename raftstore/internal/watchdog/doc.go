@@ -1,4 +1,3 @@
-// Package watchdog ends the process of a node that cannot go on: a write to the log that hangs, a
-// handover of leadership that does not end, or a cluster that has removed this node. Waiting does
-// not mend them: a restart does.
+// Package watchdog ends the process of a node in a state that only a restart resolves: a hung write to the log, a
+// transfer of leadership that does not end, or the node's removal from the cluster.
 package watchdog

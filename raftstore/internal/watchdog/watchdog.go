@@ -15,7 +15,7 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/timers"
 )
 
-// Watchdog ends the process of a node that cannot go on.
+// Watchdog ends the process of a node that cannot continue.
 type Watchdog struct {
 	*host.Host
 	Raft       *consensus.Raft
@@ -24,8 +24,7 @@ type Watchdog struct {
 	Leadership *leadership.Leadership
 }
 
-// Run acts when the Raft library is stuck in one of the ways it is known for.
-// Waiting does not mend them: a restart does.
+// Run checks the node until it closes. Only a restart resolves the known ways in which the Raft library can be stuck.
 func (w *Watchdog) Run() {
 	tick := time.NewTicker(timers.HousekeepEvery)
 	defer tick.Stop()
@@ -40,15 +39,15 @@ func (w *Watchdog) Run() {
 	}
 }
 
-// EndIfStuck ends the process of a node that cannot go on. A node that is closing looks
-// like one that was removed, and ends by itself.
+// EndIfStuck ends the process of a node that cannot continue. A node that is closing looks like a removed node, and
+// ends by itself.
 func (w *Watchdog) EndIfStuck() {
 	if err := w.stuck(); err != nil && !w.Closing() {
 		w.Fatal(err)
 	}
 }
 
-// stuck says why this node cannot go on; nil: it can.
+// stuck returns the reason why this node cannot continue, or nil.
 func (w *Watchdog) stuck() error {
 	if what, yes := w.Logs.Hung(raftlog.HungAfter); yes {
 		return fmt.Errorf("%w: %s has taken more than %v; is the disk hung?", failure.ErrStuck, what, raftlog.HungAfter)
@@ -62,8 +61,8 @@ func (w *Watchdog) stuck() error {
 	return nil
 }
 
-// removed reports whether the cluster has gone on without this node. A node that
-// was cut off when that happened hears it from the others.
+// removed reports whether the cluster has removed this node. A node that was unreachable at its removal learns of it
+// from the others.
 func (w *Watchdog) removed() bool {
 	if w.Raft.State() == raft.Shutdown {
 		return true
