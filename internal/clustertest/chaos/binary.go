@@ -6,8 +6,7 @@ import (
 	"path/filepath"
 )
 
-// modulePath is where the server's program is built from, whatever directory the
-// harness runs in.
+// modulePath is the package of the server's program. It is absolute, so that the harness can build from any directory.
 const modulePath = "github.com/weir-project/weir/cmd/weir"
 
 // Build compiles the server, with the known mistakes that tests switch on, into dir and returns

@@ -10,16 +10,15 @@ import (
 )
 
 const (
-	// fleetingTTL is how long a fleeting hold lasts at least: some end while a leader is
-	// sought.
+	// fleetingTTL is the minimum duration of a fleeting hold. Some of these holds expire while the cluster has no leader.
 	fleetingTTL = 1500 * time.Millisecond
-	// fleetingOver is when the last of them has ended, and a moment more.
+	// fleetingOver is the time after which the last fleeting hold has expired, with a margin.
 	fleetingOver = 2*fleetingTTL + 500*time.Millisecond
 	// bookClients work on each kind of books.
 	bookClients = 3
 )
 
-// Books is the traffic of policies: checks of several at once, holds, and changes.
+// Books is the traffic of policies: checks of several policies at once, holds, and policy changes.
 type Books struct{ Lasting, Turns, Fleeting ledger.Ring }
 
 func newBooks() *Books {
@@ -30,10 +29,10 @@ func newBooks() *Books {
 
 func (b *Books) rings() []*ledger.Ring { return []*ledger.Ring{&b.Lasting, &b.Turns, &b.Fleeting} }
 
-// errUnsettled: no answer within persistFor, though no fault is under way.
+// errUnsettled reports a missing answer within persistFor although no fault is active.
 var errUnsettled = errors.New("no answer in time")
 
-// found makes the policies, before the first fault.
+// found creates the policies before the first fault.
 func (w *Workload) found(ctx context.Context) {
 	c := w.client(settlingClient, patientTimeout)
 	defer c.Close()
@@ -46,14 +45,14 @@ func (w *Workload) found(ctx context.Context) {
 	}
 }
 
-// keepBooks does one thing of a kind. Checks under a policy that changes carry no ID: what
-// a reset forgets, a repetition may take again.
+// keepBooks runs one operation of a kind. Checks under a policy that changes carry no ID, because a repetition may take
+// units again after a reset.
 func (w *Workload) keepBooks(c *Client, ring *ledger.Ring) {
 	trail := ring.Next()
 	w.enter(c, trail, ring.Traffic.Draw(c.rng, trail), ring != &w.Books.Turns && c.rng.IntN(2) == 0)
 }
 
-// enter carries an operation out and adds it to its history.
+// enter runs an operation and adds it to its history.
 func (w *Workload) enter(c *Client, trail *ledger.Trail, op ledger.Op, withID bool) (ledger.Op, Outcome) {
 	op, a := c.book(op, withID)
 	switch a.Outcome {
@@ -65,9 +64,9 @@ func (w *Workload) enter(c *Client, trail *ledger.Trail, op ledger.Op, withID bo
 	return op, a.Outcome
 }
 
-// book asks for an operation and takes its answer. What names a hold by its ID is
-// repeated, and so is a check with an ID; see ledger.Op.Doubt. A cancellation is not: the hold may be settled
-// between two of them, and the second answer is then another.
+// book sends an operation and returns its answer. It repeats an operation that names a hold by its ID, and a check with
+// an ID; see ledger.Op.Doubt. It does not repeat a cancellation, because the hold may be committed between two attempts
+// and the second answer then differs.
 func (c *Client) book(op ledger.Op, withID bool) (ledger.Op, Answer) {
 	args, ask := bookArgs(op), c.Call
 	switch {
@@ -90,9 +89,9 @@ func (c *Client) book(op ledger.Op, withID bool) (ledger.Op, Answer) {
 	return op, a
 }
 
-// settleBooks asks, when all is quiet and the last fleeting hold has ended, what is left in
-// every history. Not before: what is held could stand for what was lost. And once more
-// where that is not explained, for the cluster's clock stands still while it has no leader.
+// settleBooks asks for the units that remain in every history, after all faults and the last fleeting hold have ended.
+// An active hold could otherwise hide a lost unit. It asks a second time if the answers are not explained, because the
+// cluster's clock stands still while it has no leader.
 func (w *Workload) settleBooks(c *Client) {
 	ended, cancel := context.WithTimeout(context.Background(), 2*w.over)
 	defer cancel()
@@ -112,7 +111,7 @@ func (w *Workload) settleBooks(c *Client) {
 	}
 }
 
-// lookUntilAnswered asks what is left of everything a trail used.
+// lookUntilAnswered asks for the remaining units of every pair that a trail used.
 func (w *Workload) lookUntilAnswered(c *Client, trail *ledger.Trail, looks []ledger.Op) (left map[ledger.Pair]ledger.Answer, err error) {
 	if poll(context.Background(), persistFor, func() (done bool) {
 		left, done = w.looks(c, trail, looks)
@@ -123,7 +122,7 @@ func (w *Workload) lookUntilAnswered(c *Client, trail *ledger.Trail, looks []led
 	return left, nil
 }
 
-// looks asks once; false: not everything answers.
+// looks asks once. It returns false if an answer is missing.
 func (w *Workload) looks(c *Client, trail *ledger.Trail, ops []ledger.Op) (map[ledger.Pair]ledger.Answer, bool) {
 	left := map[ledger.Pair]ledger.Answer{}
 	for _, op := range ops {
@@ -136,7 +135,7 @@ func (w *Workload) looks(c *Client, trail *ledger.Trail, ops []ledger.Op) (map[l
 	return left, true
 }
 
-// judgeBooks says what is wrong with one history.
+// judge returns the problem of one history, or nil.
 func (b *Books) judge(ring *ledger.Ring, trail *ledger.Trail) error {
 	ops := trail.Ops()
 	if ring != &b.Fleeting {

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-project/weir/internal/clustertest/ledger"
 )
 
-// bookArgs is an operation of package ledger as a command.
+// bookArgs returns an operation of package ledger as a command.
 func bookArgs(op ledger.Op) []string {
 	units := strconv.FormatInt(op.Units, 10)
 	switch op.Verb {
@@ -49,8 +49,7 @@ func policyArgs(op ledger.Op) []string {
 	return append(args, "KEEP", "usage")
 }
 
-// bookErrors are the beginnings of error replies that are answers: they tell how things
-// stand.
+// bookErrors are the prefixes of error replies that are answers, because they describe the state.
 var bookErrors = map[string]ledger.Status{
 	"ERR there is no policy": ledger.NoPolicy,
 	"NOHOLD":                 ledger.NoHold,
@@ -66,7 +65,7 @@ func bookError(reply ErrorReply) (status ledger.Status, ok bool) {
 	return ledger.OK, false
 }
 
-// bookAnswer understands a reply; false: the command has no such reply.
+// bookAnswer parses a reply. It returns false if the command has no such reply.
 func bookAnswer(op ledger.Op, reply any) (a ledger.Answer, ok bool) {
 	switch reply := reply.(type) {
 	case ErrorReply:
@@ -83,8 +82,8 @@ func bookAnswer(op ledger.Op, reply any) (a ledger.Answer, ok bool) {
 	return a, false
 }
 
-// decisionAnswer understands the five integers and what follows them: of a check the
-// name of the policy, of a hold its id.
+// decisionAnswer parses the five integers and the text after them: the name of the policy for a check, the id for a
+// hold.
 func decisionAnswer(op ledger.Op, reply []any) (a ledger.Answer, ok bool) {
 	if len(reply) != 6 || op.Verb != ledger.Check && op.Verb != ledger.Reserve {
 		return a, false

@@ -6,10 +6,9 @@ import (
 )
 
 var (
-	// ErrForgotten: acknowledged grants are no longer counted.
+	// ErrForgotten reports that acknowledged grants are no longer counted.
 	ErrForgotten = errors.New("acknowledged units are not counted")
-	// ErrOvercharged: more is counted than was ever asked for with success or
-	// with an unknown end.
+	// ErrOvercharged reports that more units are counted than clients took with success or with an unknown outcome.
 	ErrOvercharged = errors.New("units are counted that nobody was given")
 )
 
@@ -36,11 +35,9 @@ func accountOf(ops []Op) (a Account) {
 	return a
 }
 
-// Accounted compares what is left of a limit of max units, asked when everything
-// has settled, with what its clients know: every acknowledged grant is counted,
-// and nothing is counted that could not have been granted. Without unknown
-// operations both bounds are one number, which makes this the check of
-// exactly-once as well.
+// Accounted compares the remaining units of a limit of max units with the history of its clients, after all operations
+// have ended. Every acknowledged grant must be counted, and no unit that could not have been granted. Without unknown
+// operations both bounds are equal, which also checks exactly-once.
 func Accounted(maxUnits, left int64, ops []Op) error {
 	a := accountOf(ops)
 	most := maxUnits - a.Granted + a.Refunded + a.MaybeRefunded

@@ -7,24 +7,22 @@ import (
 	"time"
 )
 
-// ErrOverAdmitted: more was granted within some interval than its limit allows.
+// ErrOverAdmitted reports that more units were granted within some interval than the limit allows.
 var ErrOverAdmitted = errors.New("over-admitted")
 
-// Rho is how much faster than the clients' clock the cluster's may run: both are
-// oscillators of one machine, of which one may be slewed by NTP at up to 500 ppm.
+// Rho is how much faster than the clients' clock the cluster's clock may run. Both use oscillators of one machine, and
+// NTP may slew one of them at up to 500 ppm.
 const Rho = 0.001
 
-// roundingUnits forgives the float arithmetic of the checker, not the server.
+// roundingUnits is the tolerance for the float arithmetic of the checker, not for the server.
 const roundingUnits = 1e-6
 
-// OverAdmittedBucket checks a token bucket from outside: for every interval from
-// the call of one grant to the return of another, the units of all grants that
-// lie inside it are at most burst + rate x length x (1 + Rho). It looks at all of
-// the n² intervals in O(n log n).
+// OverAdmittedBucket checks a token bucket from outside. For every interval from the call of one grant to the return of
+// another, the units of all grants inside it are at most burst + rate x length x (1 + Rho). It covers all n² intervals
+// in O(n log n).
 //
-// The interval's start moves from late to early over the calls. A tree over the
-// returns holds, for each possible end e, granted(e) - rate x e for the grants
-// seen so far; its maximum is the worst end for this start.
+// The interval's start moves from late to early over the calls. A tree over the returns holds granted(e) - rate x e for
+// each possible end e, over the grants seen so far. Its maximum is the worst end for this start.
 func OverAdmittedBucket(burst, perSecond float64, ops []Op) error {
 	grants := grantsOf(ops)
 	slices.SortFunc(grants, func(a, b Op) int { return compareNs(a.ReturnNs, b.ReturnNs) })
@@ -37,7 +35,7 @@ func OverAdmittedBucket(burst, perSecond float64, ops []Op) error {
 	perNs := perSecond * (1 + Rho) / 1e9
 	ends := newMaxTree(len(grants))
 	for _, i := range byCall {
-		ends.raise(i, -perNs*float64(grants[i].ReturnNs)) // an end like any other from now on
+		ends.raise(i, -perNs*float64(grants[i].ReturnNs)) // from now on an end like any other
 		ends.addFrom(i, float64(grants[i].Granted))
 		start := grants[i].CallNs
 		worst, end := ends.max()
@@ -48,10 +46,9 @@ func OverAdmittedBucket(burst, perSecond float64, ops []Op) error {
 	return nil
 }
 
-// OverAdmittedSliding checks a sliding window from outside: within any interval
-// shorter than k windows (by a clock that is Rho slower) at most k x max units are
-// granted, for k up to four: what hides at the seam of two windows shows in the
-// longer ones.
+// OverAdmittedSliding checks a sliding window from outside. Within any interval shorter than k windows, by a clock that
+// is Rho slower, at most k x max units are granted, for k up to four. An excess at the boundary of two windows shows in
+// the longer intervals.
 func OverAdmittedSliding(maxUnits int64, window time.Duration, ops []Op) error {
 	grants := grantsOf(ops)
 	for k := int64(1); k <= 4; k++ {
@@ -76,7 +73,7 @@ func overWindow(most, lengthNs int64, grants []Op) error {
 			inside += op.Granted
 		}
 		for gone < len(byCall) && byCall[gone].CallNs <= startNs {
-			// One that took longer than the interval was never inside.
+			// A grant that took longer than the interval was never inside it.
 			if left := byCall[gone]; left.ReturnNs-left.CallNs < lengthNs {
 				inside -= left.Granted
 			}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// ErrOverHeld: more slots were held at one instant than there are.
+// ErrOverHeld reports that more slots were held at one instant than exist.
 var ErrOverHeld = errors.New("more leases are held than there are slots")
 
 // Hold is the time during which a client certainly held slots: from the return of
@@ -30,7 +30,7 @@ func OverHeld(slots int64, holds []Hold) error {
 			edges = append(edges, edge{h.FromNs, h.Units}, edge{h.TillNs, -h.Units})
 		}
 	}
-	// What ends at an instant ends before what begins there.
+	// Holds that end at an instant end before those that begin at it.
 	slices.SortFunc(edges, func(a, b edge) int {
 		if c := compareNs(a.atNs, b.atNs); c != 0 {
 			return c

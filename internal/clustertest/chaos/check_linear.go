@@ -10,19 +10,18 @@ import (
 	"github.com/weir-project/weir/internal/clustertest/ledger"
 )
 
-// The verdicts are those of package ledger.
+// These are the verdicts of package ledger.
 var (
 	ErrNotLinearizable = ledger.ErrNotLinearizable
 	ErrUndecided       = ledger.ErrUndecided
 )
 
-// linearTimeout is many times what a history of the size the traffic makes takes
-// on a busy machine.
+// linearTimeout is many times the duration of a search in a history of this size on a busy machine.
 const linearTimeout = 30 * time.Second
 
-// Linearizable says whether one counter with maxUnits that never refills could
-// have given these replies, each operation taking effect at one instant between
-// its call and its return; an unknown one at any instant after its call, or never.
+// Linearizable reports whether one counter with maxUnits that never refills could have given these replies. Each
+// operation takes effect at one instant between its call and its return. An unknown operation takes effect at any
+// instant after its call, or never.
 func Linearizable(maxUnits int64, ops []Op) error {
 	model := counterModel(maxUnits)
 	ops = slices.SortedFunc(slices.Values(ops), func(a, b Op) int { return compareNs(a.ReturnNs, b.ReturnNs) })
@@ -38,9 +37,8 @@ func Linearizable(maxUnits int64, ops []Op) error {
 		ErrNotLinearizable, show(ops[max(0, bad-maxShownOps):bad]))
 }
 
-// firstBad finds the shortest beginning of a history, by returns, that is already
-// wrong, by halving: a beginning of a linearizable history is linearizable when
-// what has not returned in it counts as unknown.
+// firstBad finds by bisection the shortest prefix of a history, by returns, that is not linearizable. A prefix of a
+// linearizable history is linearizable if operations that have not returned in it count as unknown.
 func firstBad(model porcupine.Model, ops []Op) int {
 	good, bad := 0, len(ops)
 	for bad-good > 1 {
@@ -54,8 +52,8 @@ func firstBad(model porcupine.Model, ops []Op) int {
 	return bad
 }
 
-// until is the history as it was known when its n-th operation returned. The
-// operations are in the order of their returns.
+// until returns the history as known when its n-th operation returned. The operations are in the order of their
+// returns.
 func until(ops []Op, n int) []Op {
 	known := append([]Op(nil), ops[:n]...)
 	for _, op := range ops[n:] {
@@ -75,7 +73,7 @@ func porcupineOps(ops []Op) []porcupine.Operation {
 	return out
 }
 
-// counterModel is the counter: its state is how many units are used.
+// counterModel is the model of the counter. Its state is the number of used units.
 func counterModel(maxUnits int64) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return int64(0) },
@@ -90,8 +88,7 @@ func counterModel(maxUnits int64) porcupine.Model {
 	}
 }
 
-// step is what one operation does to a limit that never refills, and what it
-// answers.
+// step returns the effect of one operation on a limit that never refills, and its answer.
 func step(maxUnits, used int64, op *Op) (nowUsed, granted, left int64) {
 	switch op.Verb {
 	case Take:
@@ -105,7 +102,7 @@ func step(maxUnits, used int64, op *Op) (nowUsed, granted, left int64) {
 		return used + granted, granted, maxUnits - used - granted
 	case Refund:
 		if used == 0 {
-			return 0, 0, -1 // an idle limiter is absent: there is nothing to give back to
+			return 0, 0, -1 // an idle limiter does not exist, so no unit can be refunded
 		}
 		used = max(0, used-op.Units)
 		return used, 0, maxUnits - used

@@ -8,26 +8,25 @@ import (
 	"sync"
 )
 
-// ErrDiverged: two nodes have applied the same entries and do not have the same
-// state.
+// ErrDiverged reports that two nodes have applied the same entries and have different states.
 var ErrDiverged = errors.New("replicas diverged")
 
-// Digest is the state of one node, as it says itself.
+// Digest is the state of one node, as the node reports it.
 type Digest struct {
 	Node    string
 	Applied uint64 // index of the last entry applied
-	Hash    string // of the state behind that entry
+	Hash    string // of the state after that entry
 }
 
-// Replicas compares digests as they come in. Safe for use by several goroutines.
+// Replicas compares digests as they arrive. It is safe for use by several goroutines.
 type Replicas struct {
 	mu       sync.Mutex
 	seen     map[uint64]Digest // the first at each index
 	compared int
 }
 
-// maxDigests bounds what is remembered; the oldest indexes go first, which every
-// live node has passed long ago.
+// maxDigests bounds the stored digests. The oldest indexes are dropped first, because every live node has passed them
+// long ago.
 const maxDigests = 1 << 16
 
 // Add takes a digest and compares it with that of another node at the same index.
@@ -61,7 +60,7 @@ func (r *Replicas) remember(d Digest) {
 	r.seen[d.Applied] = d
 }
 
-// Compared is how often two nodes were seen at one index: 0 proves nothing.
+// Compared returns how often two nodes were compared at one index. 0 proves nothing.
 func (r *Replicas) Compared() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,9 +10,9 @@ import (
 )
 
 var (
-	// ErrUnderstated: a stale read is older than it says.
+	// ErrUnderstated reports that a stale read is older than the age in its reply.
 	ErrUnderstated = errors.New("staleness understated")
-	// ErrUntold: a stale read does not say how old it is.
+	// ErrUntold reports that the reply to a stale read has no age.
 	ErrUntold = errors.New("staleness untold")
 )
 
@@ -25,7 +25,7 @@ type StaleRead struct {
 	Untold  bool  // the reply has no age
 }
 
-// unknownAgeMs is what a node tells that does not know the age: a hundred years.
+// unknownAgeMs is the age that a node reports if it does not know the age: a hundred years.
 const unknownAgeMs = 100 * 365 * 24 * 3600 * 1000
 
 func (r *StaleRead) ageless() bool { return r.StaleMs >= unknownAgeMs }
@@ -33,13 +33,13 @@ func (r *StaleRead) ageless() bool { return r.StaleMs >= unknownAgeMs }
 // sinceNs returns the time after which the read may lack grants.
 func (r *StaleRead) sinceNs() int64 { return r.CallNs - r.StaleMs*int64(time.Millisecond) }
 
-// Staleness compares the ages that reads tell with what they lack: a read that tells age a
-// counts every grant that was acknowledged before its call minus a. It returns how many
-// tell less than their true age. No unit of the limit may have been refunded.
+// Staleness compares the ages in the replies of reads with the grants that the reads lack. A read with age a counts
+// every grant that was acknowledged before its call minus a. Staleness returns how many reads report less than their
+// true age. No unit of the limit may have been refunded.
 func Staleness(ops []Op, reads []StaleRead) (understated int, err error) {
 	grants := slices.DeleteFunc(slices.Clone(ops), func(op Op) bool { return op.grants() == 0 })
 	slices.SortFunc(grants, func(a, b Op) int { return cmp.Compare(a.ReturnNs, b.ReturnNs) })
-	sums := make([]int64, len(grants)+1) // of the grants before
+	sums := make([]int64, len(grants)+1) // of the earlier grants
 	for i, op := range grants {
 		sums[i+1] = sums[i] + op.grants()
 	}

@@ -5,24 +5,23 @@ import (
 	"fmt"
 )
 
-// ErrUseless: the server was safe by not doing its work.
+// ErrUseless reports that the server was safe only because it did not decide.
 var ErrUseless = errors.New("not useful")
 
-// What usefulness asks for, outside the seconds without a leader.
+// These bounds apply outside the seconds without a leader.
 const (
-	// minAdmittedShare of what could be admitted must be.
+	// minAdmittedShare is the minimum part of the admissible units that must be admitted.
 	minAdmittedShare = 0.9
-	// minDecisionsPerSecond is far below what the clients ask for: less means that
-	// they were stopped and not merely slowed.
+	// minDecisionsPerSecond is far below the rate of the clients. Fewer decisions mean that the clients were stopped
+	// rather than slowed.
 	minDecisionsPerSecond = 50
-	// minHealthyShare of a run must have had a leader: a run that was broken
-	// throughout has shown nothing.
+	// minHealthyShare is the minimum part of a run with a leader. A run without it proves nothing.
 	minHealthyShare = 0.05
-	// warmUpSeconds are not judged: full buckets are emptied in them.
+	// warmUpSeconds are not judged, because full buckets are emptied in them.
 	warmUpSeconds = 3
 )
 
-// Second is what happened in one second of a run.
+// Second describes one second of a run.
 type Second struct {
 	Led       bool  // some node led throughout
 	Decisions int64 // answered operations
@@ -36,10 +35,9 @@ type Usefulness struct {
 	Admitted, CouldAdmit float64
 }
 
-// usefulnessOf sums up seconds in which at most perSecond units could be admitted
-// each. A second counts as healthy when it and the one before it had a leader
-// throughout: a new leader is found by its clients within a moment, not before it
-// leads, and what buckets have saved up meanwhile is spent in that moment.
+// usefulnessOf sums up seconds in which at most perSecond units could be admitted each. A second is healthy if it and
+// the second before it had a leader throughout. Clients find a new leader a moment after its election, and then spend
+// the units that buckets have accumulated.
 func usefulnessOf(perSecond float64, seconds []Second) Usefulness {
 	u := Usefulness{Seconds: len(seconds)}
 	for i, s := range seconds {
@@ -54,10 +52,10 @@ func usefulnessOf(perSecond float64, seconds []Second) Usefulness {
 	return u
 }
 
-// minAsked is from how many answers on it is odd that none is a grant.
+// minAsked is the number of answers from which on a grant must be among them.
 const minAsked = 100
 
-// Granting says whether a limit of which there always is some again was ever granted.
+// Granting checks that a limit which refills was granted at least once.
 func Granting(ops []Op) error {
 	asked := 0
 	for i := range ops {
@@ -74,7 +72,7 @@ func Granting(ops []Op) error {
 	return fmt.Errorf("%w: %d answers, and none of them a grant", ErrUseless, asked)
 }
 
-// Useful says whether the healthy seconds were put to use.
+// Useful checks that the healthy seconds were used.
 func Useful(u Usefulness) error {
 	switch {
 	case float64(u.Healthy) < minHealthyShare*float64(u.Seconds) || u.Healthy == 0:

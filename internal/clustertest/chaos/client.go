@@ -10,33 +10,32 @@ import (
 )
 
 const (
-	// dialTimeout is long for loopback: a paused process still accepts.
+	// dialTimeout is long for loopback. A paused process still accepts connections.
 	dialTimeout = 500 * time.Millisecond
 	// persistFor is how long an operation with an ID is repeated. The server
 	// remembers an ID for 60 s.
 	persistFor = 20 * time.Second
-	// backoff after a command that was not applied or whose end is unknown.
+	// backoff is the pause after a command that was not applied or has an unknown outcome.
 	backoff = 20 * time.Millisecond
 )
 
-// Client is one caller of the cluster. It talks to one node until that node fails
-// it, and then to another. It repeats nothing by itself. Not safe for use by
-// several goroutines.
+// Client is one caller of the cluster. It uses one node until that node fails, and then another. It repeats nothing by
+// itself. It is not safe for use by several goroutines.
 type Client struct {
 	ID      int
 	addrs   []string
-	start   time.Time // where the clock of all clients begins
+	start   time.Time // the origin of the clock of all clients
 	timeout time.Duration
 	rng     *rand.Rand
 	tally   *Tally
-	// greeting, if there is one, is the first command of a connection.
+	// greeting, if set, is the first command of a connection.
 	greeting []string
 
 	conn *Conn
-	at   int // index of the node it talks to
+	at   int // index of the current node
 }
 
-// Answer is what came of one command, or of one command and its repetitions.
+// Answer is the outcome of one command, or of one command and its repetitions.
 type Answer struct {
 	Reply            any
 	Outcome          Outcome
@@ -44,7 +43,7 @@ type Answer struct {
 	Tries            int
 }
 
-// ints is the reply of a decision, or nil.
+// ints returns the integers of a decision's reply, or nil.
 func (a *Answer) ints() []int64 {
 	items, ok := a.Reply.([]any)
 	if a.Outcome != Answered || !ok {
@@ -71,9 +70,8 @@ func (c *Client) Call(args ...string) Answer {
 	return a
 }
 
-// Persist sends a command that is safe to repeat, again until there is a reply or
-// persistFor is over. Once a try had an unknown end, a later one that was not
-// applied leaves it unknown.
+// Persist sends a command that is safe to repeat until a reply arrives or persistFor is over. After an attempt with an
+// unknown outcome, a later attempt that was not applied leaves the outcome unknown.
 func (c *Client) Persist(args ...string) Answer {
 	first := c.Call(args...)
 	a := first
@@ -106,7 +104,7 @@ func (c *Client) do(args []string) (any, error) {
 	return c.conn.Do(c.timeout, args...)
 }
 
-// move decides where the next command goes.
+// move chooses the node for the next command.
 func (c *Client) move(a Answer, err error) {
 	switch {
 	case err != nil:
@@ -117,7 +115,7 @@ func (c *Client) move(a Answer, err error) {
 	}
 }
 
-// follow goes where MOVED points, or now and then to any other node.
+// follow changes to the node that MOVED names, or sometimes to any other node.
 func (c *Client) follow(reply any) {
 	var text ErrorReply
 	if err, ok := reply.(ErrorReply); ok {
@@ -133,7 +131,7 @@ func (c *Client) follow(reply any) {
 	}
 }
 
-// Close ends the connection; the next command opens another.
+// Close closes the connection. The next command opens another.
 func (c *Client) Close() {
 	if c.conn != nil {
 		c.conn.Close()
@@ -143,8 +141,7 @@ func (c *Client) Close() {
 
 func (c *Client) nowNs() int64 { return time.Since(c.start).Nanoseconds() }
 
-// pause waits as a caller with other things to do, up to most. It returns false
-// when ctx is over.
+// pause waits for a random time up to most. It returns false when ctx is over.
 func (c *Client) pause(ctx context.Context, most time.Duration) bool {
 	return sleep(ctx, time.Duration(c.rng.Int64N(int64(most)))) == nil
 }

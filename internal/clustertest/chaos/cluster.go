@@ -13,28 +13,28 @@ import (
 	"time"
 )
 
-// ErrNoLeader: no node led within the time given.
+// ErrNoLeader reports that no node led within the given time.
 var ErrNoLeader = errors.New("no leader")
 
-// pollInterval is how often a condition of the cluster is looked at again.
+// pollInterval is the interval at which a condition of the cluster is checked.
 const pollInterval = 10 * time.Millisecond
 
-// snapshotBytes of log make a snapshot: so few that a node takes one every few
-// seconds, and one that was away has to be sent one.
+// snapshotBytes is the size of the log at which a node writes a snapshot. It is small, so that a node takes one every
+// few seconds, and a node that was away needs one.
 const snapshotBytes = "256kb"
 
-// ClusterConfig says what to start.
+// ClusterConfig describes the cluster to start.
 type ClusterConfig struct {
 	Binary    string
 	Dir       string        // for data and logs
 	Nodes     int           // 1 is a server without a cluster
 	Heartbeat time.Duration // 0: the server's default
 	Args      []string      // more arguments for every node
-	// OnExit is called when a node ends that nobody stopped.
+	// OnExit is called when a node ends that the harness did not stop.
 	OnExit func(n *Node, err error)
 }
 
-// Cluster is some nodes and the network between them.
+// Cluster is a set of nodes and the network between them.
 type Cluster struct {
 	Nodes []*Node
 	Mesh  *Mesh
@@ -45,8 +45,8 @@ type Cluster struct {
 	closing sync.Once
 }
 
-// NewCluster prepares nodes and network; StartAll starts them. A cluster that is not nil
-// needs a Close, also after an error.
+// NewCluster prepares nodes and network; StartAll starts them. The caller must Close a cluster that is not nil, also
+// after an error.
 func NewCluster(cfg ClusterConfig) (*Cluster, error) {
 	addrs, err := freeAddrs(2 * cfg.Nodes)
 	if err != nil {
@@ -73,7 +73,7 @@ func NewCluster(cfg ClusterConfig) (*Cluster, error) {
 	return c, nil
 }
 
-// serveArgs is the command line of a node.
+// serveArgs returns the command line of a node.
 func serveArgs(cfg ClusterConfig, n *Node, dial string, rafts []string) []string {
 	args := []string{"serve", "--listen", n.Addr, "--http", "", "--data-dir", n.Dir, "--debug-commands"}
 	if cfg.Nodes > 1 {
@@ -95,7 +95,7 @@ func (c *Cluster) StartAll() error {
 	return errors.Join(errs...)
 }
 
-// KillAll kills every node before the first is waited for.
+// KillAll kills all nodes, and then waits for their ends.
 func (c *Cluster) KillAll() {
 	var all sync.WaitGroup
 	for _, n := range c.Nodes {
@@ -106,7 +106,7 @@ func (c *Cluster) KillAll() {
 	all.Wait()
 }
 
-// Addrs are the clients' addresses of all nodes.
+// Addrs returns the clients' addresses of all nodes.
 func (c *Cluster) Addrs() []string {
 	addrs := make([]string, len(c.Nodes))
 	for i, n := range c.Nodes {
@@ -115,8 +115,8 @@ func (c *Cluster) Addrs() []string {
 	return addrs
 }
 
-// LeaderNow is the index of a node that takes itself for the leader, or -1. Nodes
-// are asked all at once: one that hangs must not hide another.
+// LeaderNow returns the index of a node that regards itself as the leader, or -1. It asks the nodes in parallel,
+// because a node that hangs must not delay the others.
 func (c *Cluster) LeaderNow() int {
 	found := make(chan int, len(c.Nodes))
 	for i, n := range c.Nodes {
@@ -162,7 +162,7 @@ func (c *Cluster) Close() {
 	})
 }
 
-// poll asks until the answer is yes, or returns an error when time is up.
+// poll checks a condition until it is true. It returns an error after the timeout.
 func poll(ctx context.Context, timeout time.Duration, done func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

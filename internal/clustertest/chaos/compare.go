@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// equalTimeout is how long quiet nodes may take to stand at the same index.
+// equalTimeout is how long nodes without traffic may take to reach the same index.
 const equalTimeout = 10 * time.Second
 
-// ErrNotComparable: quiet, whole nodes never stood at the same index.
+// ErrNotComparable reports that healthy nodes without traffic never reached the same index.
 var ErrNotComparable = errors.New("nodes did not come to the same applied index")
 
-// compare waits until all nodes stand at the same index and compares them there.
+// compare waits until all nodes have applied the same index, and compares their states there.
 func (r *run) compare(ctx context.Context) error {
 	var last error
 	err := poll(ctx, equalTimeout, func() bool {

@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	// smallDiskBytes holds a node's log and state for a long run. A tmpfs takes
-	// memory only for what is in it; filled up it takes all of this.
+	// smallDiskBytes holds a node's log and state for a long run. A tmpfs takes memory only for its content. A full one
+	// takes all of this.
 	smallDiskBytes = 512 << 20
 	ballastName    = "ballast"
 	ballastChunk   = 1 << 20
 )
 
-// ErrNoSmallDisk: this process may not mount a file system.
+// ErrNoSmallDisk reports that this process may not mount a file system.
 var ErrNoSmallDisk = errors.New("cannot mount a tmpfs, so no disk can be filled up")
 
-// SmallDisk is a file system of its own for one node's data, small enough to fill.
+// SmallDisk is a separate file system for one node's data, small enough to fill.
 type SmallDisk struct{ dir string }
 
 // MountSmallDisk mounts a tmpfs on dir, which root may do on Linux.
@@ -33,7 +33,7 @@ func MountSmallDisk(dir string) (*SmallDisk, error) {
 	return &SmallDisk{dir: dir}, nil
 }
 
-// Fill writes until no byte more goes onto the disk.
+// Fill writes until the disk is full.
 func (d *SmallDisk) Fill() error {
 	f, err := os.Create(filepath.Join(d.dir, ballastName))
 	if err != nil {
@@ -52,8 +52,8 @@ func (d *SmallDisk) Fill() error {
 	return nil
 }
 
-// Free makes room again.
+// Free removes the content that Fill wrote.
 func (d *SmallDisk) Free() error { return os.Remove(filepath.Join(d.dir, ballastName)) }
 
-// Unmount gives the memory back. The node must have ended.
+// Unmount releases the memory. The node must have ended.
 func (d *SmallDisk) Unmount() { _ = syscall.Unmount(d.dir, syscall.MNT_DETACH) }

@@ -13,31 +13,29 @@ import (
 )
 
 const (
-	// logDirName and identityName are where a node keeps its log, and who it is.
+	// logDirName and identityName are the places of a node's log and identity.
 	logDirName   = "log"
 	identityName = "NODE"
-	// replaceTimeout bounds the removal of a node and its joining again, also while the
-	// network is faulty.
+	// replaceTimeout bounds the removal of a node and its rejoin, also while the network is faulty.
 	replaceTimeout = 60 * time.Second
 )
 
 var (
-	// ErrUnexplained: a node with a damaged log did not say what is wrong with it.
+	// ErrUnexplained reports that a node refused a damaged log without a reason.
 	ErrUnexplained = errors.New("a damaged log was refused without a reason")
-	// ErrNotReplaced: a node did not join again.
+	// ErrNotReplaced reports that a node did not rejoin.
 	ErrNotReplaced = errors.New("a node with a damaged log could not be replaced")
 )
 
 // refusal matches the message in which a node names the damaged entry and file of its log.
 var refusal = regexp.MustCompile(`log entry \d+ is corrupt \(\S+\.wal[^)]*\): [^;]+; this node does not start, and has changed nothing: `)
 
-// damageLog flips a bit in the log of a node that is down, and starts the node. The node
-// comes up with everything it had, or it refuses to start and is replaced as clustering.md
-// says.
+// damageLog flips a bit in the log of a stopped node, and starts the node. The node comes up with all its data, or it
+// refuses to start and is replaced as clustering.md describes.
 func (h hand) damageLog(ctx context.Context) error {
 	n := h.Nodes[h.anyone()]
 	if err := poll(ctx, replaceTimeout, h.whole); err != nil {
-		return nil // the run is over: a node must not be lost while another one has no vote
+		return nil // the run is over: no node may be lost while another has no vote
 	}
 	n.Excuse(true)
 	defer n.Excuse(false)
@@ -51,7 +49,7 @@ func (h hand) damageLog(ctx context.Context) error {
 	}
 	n.Process().note("flipped %s", what)
 	if err := n.AwaitUp(context.WithoutCancel(ctx)); err == nil {
-		return nil // the damage was where nothing is read: the judges see what it has
+		return nil // the damage was in unread bytes; the checks judge the node's data
 	}
 	if n.Process().Running() {
 		return fmt.Errorf("%s with %s flipped %w\n%s", n.ID, what, ErrNotUp, n.LogTail())
@@ -92,8 +90,8 @@ func (h hand) flipBit(dir string) (what string, err error) {
 	return "", fmt.Errorf("%s: nothing to damage: %w", dir, os.ErrNotExist)
 }
 
-// replace removes a node that refused to start from the cluster, empties its directory, and
-// starts it until it is a voter. It finishes even when the run is over.
+// replace removes a node that refused to start from the cluster, empties its directory, and restarts it until it is a
+// voter. It finishes even after the end of the run.
 func (h hand) replace(n *Node) error {
 	id, err := identityIn(n.Dir)
 	if err != nil {
@@ -106,7 +104,7 @@ func (h hand) replace(n *Node) error {
 			return false
 		}
 		_, err := h.Nodes[i].Ask(transferTimeout, "WEIR.CLUSTER", "REMOVE", id)
-		return (err == nil || strings.Contains(err.Error(), "no node")) && !h.whole() // it looks a few times a second
+		return (err == nil || strings.Contains(err.Error(), "no node")) && !h.whole() // checked a few times a second
 	})
 	if err != nil {
 		return fmt.Errorf("%w: %s is not removed: %w", ErrNotReplaced, id, err)
@@ -119,7 +117,7 @@ func (h hand) replace(n *Node) error {
 		return err
 	}
 	err = poll(ctx, replaceTimeout, func() bool {
-		return n.Start() == nil && h.whole() // it stops once, to take another name
+		return n.Start() == nil && h.whole() // the node stops once to take another id
 	})
 	if err != nil {
 		return fmt.Errorf("%w: %s does not join: %w\n%s", ErrNotReplaced, id, err, n.LogTail())
@@ -127,7 +125,7 @@ func (h hand) replace(n *Node) error {
 	return nil
 }
 
-// whole reports whether the leader says that every node votes.
+// whole reports whether the leader says that every node is a voter.
 func (h hand) whole() bool {
 	i := h.LeaderNow()
 	if i < 0 {
@@ -137,7 +135,7 @@ func (h hand) whole() bool {
 	return err == nil && strings.Contains(fmt.Sprint(info), fmt.Sprintf("raft_voters:%d\r\n", len(h.Nodes)))
 }
 
-// identityIn returns the id of the node that a directory belongs to.
+// identityIn returns the id of the node that owns a directory.
 func identityIn(dir string) (string, error) {
 	b, err := os.ReadFile(filepath.Join(dir, identityName))
 	if err != nil {

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// The slow link: beyond a heartbeat of the harness's timings at the most, so that
-// some delays cost a leader its place and some do not.
+// The maximum delay of the slow link exceeds a heartbeat of the harness. Some delays therefore cost a leader its
+// leadership, and others do not.
 const (
 	mostDelay  = 150 * time.Millisecond
 	mostJitter = 100 * time.Millisecond
 )
 
-// cut does something to the network for a while. Half of the time what was held
-// is delivered at the end of it, half of the time it is lost.
+// cut injects a network fault for a while. Half of the time the held bytes are delivered at its end, and half of the
+// time they are lost.
 func (h hand) cut(ctx context.Context, how func()) error {
 	broken := h.rng.IntN(2) == 0
 	how()
@@ -22,15 +22,14 @@ func (h hand) cut(ctx context.Context, how func()) error {
 	return nil
 }
 
-// halves splits the nodes at random: a majority on one side, if any.
+// halves splits the nodes at random. At most one side has a majority.
 func (h hand) halves() {
 	order := h.rng.Perm(len(h.Nodes))
 	at := 1 + h.rng.IntN(len(order)-1)
 	h.Mesh.Split(order[:at], order[at:])
 }
 
-// oneWay makes a node, the leader half of the time, deaf or dumb towards some
-// others.
+// oneWay cuts one direction between a node and some others. Half of the time the node is the leader.
 func (h hand) oneWay() {
 	node, inbound, toAll := h.leader(), h.rng.IntN(2) == 0, h.rng.IntN(2) == 0
 	others := h.rng.Perm(len(h.Nodes))

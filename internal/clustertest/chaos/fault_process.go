@@ -16,7 +16,7 @@ const (
 	transferTimeout = 5 * time.Second
 )
 
-// ErrNotUp: a node does not answer after its restart.
+// ErrNotUp reports that a node does not answer after its restart.
 var ErrNotUp = errors.New("does not answer after its restart")
 
 func (h hand) kill(ctx context.Context, node int) error {
@@ -34,9 +34,8 @@ func (h hand) pause(ctx context.Context, node int) error {
 	return nil
 }
 
-// stepWall puts the wall clock of a node wrong in a restart, since the process
-// cannot be given another one while it runs, and then makes that node the leader:
-// nobody else's clock would matter. Its next restart puts the clock right.
+// stepWall restarts a node with a wrong wall clock, because the clock of a running process cannot be changed. It then
+// makes that node the leader, because only the leader's clock matters. The next restart corrects the clock.
 func (h hand) stepWall(ctx context.Context) error {
 	n, offset := h.Nodes[h.anyone()], wallStep
 	if h.rng.IntN(2) == 0 {
@@ -53,7 +52,7 @@ func (h hand) stepWall(ctx context.Context) error {
 	return nil
 }
 
-// Roll restarts one node after the other, each when the one before is ready again.
+// Roll restarts the nodes one after the other. Each restart waits until the previous node is ready.
 func (c *Cluster) Roll(ctx context.Context) error {
 	for _, n := range c.Nodes {
 		if err := n.Process().Stop(); err != nil {
@@ -69,9 +68,8 @@ func (c *Cluster) Roll(ctx context.Context) error {
 	return nil
 }
 
-// AwaitReady waits until the node serves as a member, as whoever restarts a cluster
-// in order waits for /readyz: it has heard a leader, which decides what it is asked. Or
-// until ctx is over.
+// AwaitReady waits until the node serves as a member, or until ctx is over. An operator who restarts a cluster in order
+// waits for /readyz in the same way: the node has heard from a leader, which decides its requests.
 func (n *Node) AwaitReady(ctx context.Context) error {
 	if err := n.AwaitUp(ctx); err != nil {
 		return err
@@ -103,9 +101,8 @@ func (n *Node) AwaitUp(ctx context.Context) error {
 	return nil
 }
 
-// transfer asks the leader to hand over, to a certain node or to any. That it
-// cannot, or is none, is no fault of the server's; that it knows no such command
-// is.
+// transfer asks the leader to transfer leadership to a given node, or to any node. A failed transfer is not a fault of
+// the server, but an unknown command is.
 func (h hand) transfer(to ...string) error {
 	_, err := h.Nodes[h.leader()].Ask(transferTimeout, append([]string{"WEIR.CLUSTER", "TRANSFER"}, to...)...)
 	if refused := ErrorReply(""); errors.As(err, &refused) && strings.HasPrefix(string(refused), "ERR unknown") {
@@ -114,8 +111,7 @@ func (h hand) transfer(to ...string) error {
 	return nil
 }
 
-// fillDisk fills the disk of the last node. The node may stop; that it does not
-// lie is what the checkers look at.
+// fillDisk fills the disk of the last node. The node may stop. The checks judge that its answers stay true.
 func (h hand) fillDisk(ctx context.Context) error {
 	n := h.Nodes[len(h.Nodes)-1]
 	n.Excuse(true)
@@ -124,8 +120,7 @@ func (h hand) fillDisk(ctx context.Context) error {
 	_ = sleep(ctx, h.lasts)
 	err = errors.Join(err, h.Disk.Free())
 	if n.Process().Running() {
-		// It may have failed and be about to stop: what follows must not meet it
-		// halfway.
+		// The node may have failed and be about to stop. The kill ensures that it has ended before the next step.
 		n.Process().Kill()
 	}
 	return errors.Join(err, n.Start())

@@ -9,7 +9,7 @@ import (
 // Kind names a fault.
 type Kind string
 
-// The faults of processes and disks.
+// These are the faults of processes and disks.
 const (
 	KillOne      Kind = "kill"
 	KillLeader   Kind = "kill-leader"
@@ -23,7 +23,7 @@ const (
 	DamageLog    Kind = "damage-log"
 )
 
-// The faults of the network.
+// These are the faults of the network.
 const (
 	Partition     Kind = "partition"
 	PartitionOne  Kind = "one-way"
@@ -33,8 +33,8 @@ const (
 	ResetLinks    Kind = "reset"
 )
 
-// ProcessKinds and NetworkKinds are the two tracks of a run: a node dies while
-// another is cut off, and neither fault waits for the other.
+// ProcessKinds and NetworkKinds are the two tracks of a run. A node may crash while another is partitioned, because
+// neither fault waits for the other.
 func ProcessKinds() []Kind {
 	return []Kind{KillOne, KillLeader, KillAll, PauseOne, PauseLeader, Roll, StepWall, TransferLead, FillDisk, DamageLog}
 }
@@ -43,18 +43,18 @@ func NetworkKinds() []Kind {
 	return []Kind{Partition, PartitionOne, PartitionAll, IsolateLeader, SlowLink, ResetLinks}
 }
 
-// wallStep is how far a wall clock is put wrong.
+// wallStep is the error of a wrong wall clock.
 const wallStep = time.Hour
 
-// hand is what a fault works with.
+// hand holds the inputs of a fault.
 type hand struct {
 	*Cluster
 	rng   *rand.Rand
 	lasts time.Duration
 }
 
-// faults says how each kind is done and undone. Every one returns with the
-// cluster whole again, also when ctx is over early.
+// faults lists how each kind is injected and reverted. Every function returns with a healthy cluster, also when ctx
+// ends early.
 var faults = map[Kind]func(context.Context, hand) error{
 	KillOne:      func(ctx context.Context, h hand) error { return h.kill(ctx, h.anyone()) },
 	KillLeader:   func(ctx context.Context, h hand) error { return h.kill(ctx, h.leader()) },
@@ -75,17 +75,17 @@ var faults = map[Kind]func(context.Context, hand) error{
 	ResetLinks:    func(_ context.Context, h hand) error { h.Mesh.Reset(h.leader()); return nil },
 }
 
-// Do carries out one step of a schedule.
+// Do runs one step of a schedule.
 func (c *Cluster) Do(ctx context.Context, s Step) error {
 	return faults[s.Kind](ctx, hand{c, rand.New(rand.NewPCG(s.Seed, 0)), s.For})
 }
 
-// anyone is the index of some node.
+// anyone returns the index of a random node.
 func (h hand) anyone() int { return h.rng.IntN(len(h.Nodes)) }
 
-// leader is the index of the leader, or of some node when there is none.
+// leader returns the index of the leader, or of a random node if the cluster has no leader.
 func (h hand) leader() int {
-	other := h.anyone() // drawn in any case, so that later draws do not depend on it
+	other := h.anyone() // always drawn, so that later draws do not depend on it
 	if i := h.LeaderNow(); i >= 0 {
 		return i
 	}

@@ -9,12 +9,11 @@ import (
 	"time"
 )
 
-// settlingClient is the id of the one that asks at the end.
+// settlingClient is the id of the client that asks at the end.
 const settlingClient = 9999
 
-// Settle asks, when all is quiet, what is left of every limit that never refills,
-// and adds the answer to its history. What gets no answer within persistFor is a
-// violation: the cluster is whole again.
+// Settle asks for the remaining units of every limit that never refills, after all faults have ended, and adds the
+// answer to its history. A missing answer within persistFor is a violation, because the cluster is healthy again.
 func (w *Workload) Settle() {
 	c := w.client(settlingClient, patientTimeout)
 	defer c.Close()
@@ -45,7 +44,7 @@ func (w *Workload) settle(c *Client, t *Trail) {
 	w.record(t, op, a, false)
 }
 
-// Judge runs every checker over the histories, and has those kept that are wrong.
+// Judge runs every check over the histories, and keeps the wrong histories.
 func (w *Workload) Judge(keep func(name string, history fmt.Stringer)) {
 	var jobs []func()
 	judge := func(t *Trail, check func([]Op) error) {
@@ -102,10 +101,10 @@ func (w *Workload) staleness(t *Trail, ops []Op) error {
 	return err
 }
 
-// accountedAtEnd takes what is left from the last operation, which is Settle's.
+// accountedAtEnd takes the remaining units from the last operation, which is Settle's.
 func accountedAtEnd(maxUnits int64, ops []Op) error {
 	if len(ops) == 0 || ops[len(ops)-1].Outcome != Answered {
-		return nil // Settle has complained already
+		return nil // Settle has reported this already
 	}
 	return Accounted(maxUnits, ops[len(ops)-1].Left, ops)
 }
@@ -128,7 +127,7 @@ func inParallel(jobs []func()) {
 	all.Wait()
 }
 
-// String is how a key's whole history is kept for people.
+// String formats the whole history of a key.
 func (t *Trail) String() string {
 	out := "key " + t.Key + ", max " + strconv.FormatInt(t.Max, 10) + "\n"
 	for _, op := range t.Ops() {

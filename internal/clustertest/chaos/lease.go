@@ -8,14 +8,13 @@ import (
 	"sync"
 )
 
-// ErrLeaseLost: a slot was gone before its time was up, though its holder had not
-// given it back.
+// ErrLeaseLost reports that a slot was gone before its expiry, though its holder had not released it.
 var ErrLeaseLost = errors.New("a held lease was lost")
 
-// ErrSlotLost: a slot was not free again when every lease was over.
+// ErrSlotLost reports that a slot was not free after the end of every lease.
 var ErrSlotLost = errors.New("a slot is not free though no lease runs")
 
-// leaseKey is the one key of the leases.
+// leaseKey is the only key of the leases.
 const leaseKey = "lease"
 
 // Leases is the history of the leases. Safe for use by several goroutines.
@@ -30,14 +29,14 @@ func (l *Leases) add(h Hold) {
 	l.holds = append(l.holds, h)
 }
 
-// Holds is the history so far.
+// Holds returns the history so far.
 func (l *Leases) Holds() []Hold {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return append([]Hold(nil), l.holds...)
 }
 
-// lease takes a slot, holds it for a moment and gives it back.
+// lease acquires a slot, holds it for a moment and releases it.
 func (w *Workload) lease(ctx context.Context, c *Client) {
 	holder := c.freshID()
 	got := c.Persist(acquireArgs(holder)...)
@@ -52,7 +51,7 @@ func (w *Workload) lease(ctx context.Context, c *Client) {
 	c.pause(ctx, thinkTime)
 	back := c.Persist("RL.RELEASE", leaseKey, holder)
 	if figures == nil {
-		return // it may have held a slot
+		return // the client may have held a slot
 	}
 	h := Hold{Holder: holder, FromNs: got.ReturnNs, TillNs: min(back.CallNs, expiryNs(got.CallNs)), Units: 1}
 	w.Leases.add(h)
@@ -64,8 +63,8 @@ func (w *Workload) lease(ctx context.Context, c *Client) {
 	}
 }
 
-// settleLeases takes every slot, when all is quiet: each is free as soon as the lease that
-// a client may have left behind is over.
+// settleLeases acquires every slot after all faults have ended. Each slot is free as soon as the lease that a client
+// may have left has expired.
 func (w *Workload) settleLeases(c *Client) {
 	for slot := range leaseSlots {
 		var got Answer
@@ -86,8 +85,8 @@ func acquireArgs(holder string) []string {
 	return []string{"RL.ACQUIRE", leaseKey, strconv.Itoa(leaseSlots), leaseTTL.String(), "HOLDER", holder, "ID", holder}
 }
 
-// expiryNs is until when a lease asked for at callNs certainly runs, by a cluster
-// clock that is Rho faster.
+// expiryNs returns the time until which a lease requested at callNs is certainly valid, by a cluster clock that is Rho
+// faster.
 func expiryNs(callNs int64) int64 {
 	return callNs + int64(float64(leaseTTL.Nanoseconds())/(1+Rho))
 }

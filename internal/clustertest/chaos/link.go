@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// chunkBytes is read at once, chunksInFlight of them may travel on a slow wire:
-// together a window of 2 MiB, more than an entry of the log.
+// chunkBytes is the size of one read, and chunksInFlight chunks may travel on a slow wire. Together they are a window
+// of 2 MiB, more than a log entry.
 const (
 	chunkBytes     = 32 << 10
 	chunksInFlight = 64
@@ -16,7 +16,7 @@ const (
 // link is one connection through a proxy.
 type link struct {
 	from, to net.Conn
-	done     chan struct{} // closed when either end is to go
+	done     chan struct{} // closed when either end shall close
 	once     sync.Once
 }
 
@@ -33,15 +33,14 @@ func (l *link) end(abrupt bool) {
 	})
 }
 
-// chunk is some bytes on their way.
+// chunk is a number of bytes in transit.
 type chunk struct {
 	bytes []byte
 	due   time.Time
 }
 
-// transfer carries bytes over a wire until either end is gone or done is closed.
-// The end of a connection travels like its bytes: a node behind a cut wire does
-// not learn that its peer has died.
+// transfer moves bytes over a wire until either end closes or done is closed. The end of a connection travels like its
+// bytes. A node behind a cut wire therefore does not learn that its peer has ended.
 func transfer(w *Wire, from, to net.Conn, done <-chan struct{}) {
 	travelling, stop := make(chan chunk, chunksInFlight), make(chan struct{})
 	var reader sync.WaitGroup
@@ -50,7 +49,7 @@ func transfer(w *Wire, from, to net.Conn, done <-chan struct{}) {
 		read(w, from, travelling, stop)
 	})
 	defer reader.Wait()
-	defer func() { close(stop); from.Close() }() // either may be what the reader waits for
+	defer func() { close(stop); from.Close() }() // the reader may wait for either
 	for c := range travelling {
 		if !sleepUntil(c.due, done) || !w.await(done) {
 			return

@@ -14,26 +14,23 @@ import (
 const (
 	// loopDiskBytes holds a node's log and state for a test of some minutes.
 	loopDiskBytes = 512 << 20
-	// The ioctl numbers of linux/fs.h. noFlush makes EXT4_IOC_SHUTDOWN drop what is not
-	// on the device yet.
+	// These are ioctl numbers of linux/fs.h. noFlush makes EXT4_IOC_SHUTDOWN drop the data that is not on the device yet.
 	fiFreeze, fiThaw, extShutdown = 0xC0045877, 0xC0045878, 0x8004587D
 	noFlush                       = uint32(2)
-	// throttleFile is where version 1 of control groups bounds writes per second of a
-	// device, for the whole machine.
+	// throttleFile bounds the writes per second of a device for the whole machine, by version 1 of control groups.
 	throttleFile = "/sys/fs/cgroup/blkio/blkio.throttle.write_iops_device"
-	// imageDir keeps the disk's content in memory where it can, away from what else the
-	// machine writes.
+	// imageDir keeps the content of the disk in memory if possible, so that other writes of the machine do not affect it.
 	imageDir = "/dev/shm"
 )
 
-// ErrNoLoopDisk: this process may not make a loop device, so no disk can be frozen.
+// ErrNoLoopDisk reports that this process may not create a loop device, so no disk can be frozen.
 var ErrNoLoopDisk = errors.New("cannot mount a loop device")
 
-// LoopDisk is a block device with an ext4 file system for the data of one node. It
-// can freeze, become slow and lose its power.
+// LoopDisk is a block device with an ext4 file system for the data of one node. It can freeze, slow down and lose
+// power.
 type LoopDisk struct{ dir, image, device string }
 
-// MountLoopDisk makes a device and mounts it on dir, which root may do on Linux.
+// MountLoopDisk creates a device and mounts it on dir, which root may do on Linux.
 func MountLoopDisk(dir string) (*LoopDisk, error) {
 	where := imageDir
 	if _, err := os.Stat(where); err != nil {
@@ -71,19 +68,19 @@ func command(name string, args ...string) (string, error) {
 
 func (d *LoopDisk) mount() error { return syscall.Mount(d.device, d.dir, "ext4", 0, "") }
 
-// Freeze lets every write wait until Thaw.
+// Freeze blocks every write until Thaw.
 func (d *LoopDisk) Freeze() error { return d.ioctl(fiFreeze, 0) }
 
 // Thaw ends a freeze.
 func (d *LoopDisk) Thaw() error { return d.ioctl(fiThaw, 0) }
 
-// LosePower loses what is not on the device, and brings the file system back as a
-// restart of the machine does. The node must have ended.
+// LosePower drops the data that is not on the device, and mounts the file system again as after a restart of the
+// machine. The node must have ended.
 func (d *LoopDisk) LosePower() error {
 	return errors.Join(d.ioctl(extShutdown, noFlush), syscall.Unmount(d.dir, 0), d.mount())
 }
 
-// Slow bounds the writes per second of the device; 0 is no bound.
+// Slow bounds the writes per second of the device. 0 means no bound.
 func (d *LoopDisk) Slow(iops int) error {
 	number, err := os.ReadFile(filepath.Join("/sys/block", filepath.Base(d.device), "dev"))
 	if err != nil {
@@ -92,9 +89,9 @@ func (d *LoopDisk) Slow(iops int) error {
 	return os.WriteFile(throttleFile, fmt.Appendf(nil, "%s %d", strings.TrimSpace(string(number)), iops), 0)
 }
 
-// Unmount gives the device back. The node must have ended.
+// Unmount releases the device. The node must have ended.
 func (d *LoopDisk) Unmount() {
-	_ = syscall.Unmount(d.dir, 0) // fails when it is not mounted
+	_ = syscall.Unmount(d.dir, 0) // fails if it is not mounted
 	if d.device != "" {
 		_, _ = command("losetup", "--detach", d.device)
 	}

@@ -2,11 +2,11 @@ package chaos
 
 import "math"
 
-// maxTree holds numbers by position and answers their maximum after additions to
-// all positions from one on: a segment tree, both in O(log n).
+// maxTree is a segment tree. It holds numbers by position, adds to all positions from a given one on, and returns the
+// maximum. Updates take O(log n).
 type maxTree struct {
 	leaves int
-	best   []float64 // of the subtree, without what its ancestors still add
+	best   []float64 // of the subtree, without the additions of its ancestors
 	at     []int     // position of best
 	add    []float64 // for the whole subtree
 }
@@ -26,7 +26,7 @@ func newMaxTree(n int) *maxTree {
 	return t
 }
 
-// raise makes position i count, with v and what was added to it so far.
+// raise activates position i, with v and the previous additions to i.
 func (t *maxTree) raise(i int, v float64) {
 	node := t.leaves + i
 	t.best[node] = v + t.add[node]
@@ -55,7 +55,7 @@ func (t *maxTree) lift(node int, v float64) {
 	t.add[node] += v
 }
 
-// pull computes a node and its ancestors anew.
+// pull computes a node and its ancestors again.
 func (t *maxTree) pull(node int) {
 	for ; node >= 1; node /= 2 {
 		child := 2 * node

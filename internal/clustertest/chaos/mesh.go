@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Mesh is the network between nodes: a proxy for each directed pair, and a wire
-// for each direction.
+// Mesh is the network between nodes. It has a proxy for each directed pair, and a wire for each direction.
 type Mesh struct {
 	addrs   []string   // the real addresses of the nodes
 	wires   [][]*Wire  // [from][to]
@@ -44,8 +43,7 @@ func (m *Mesh) each(f func(from, to int) error) error {
 	return nil
 }
 
-// DialMap is the value of --test-dial for a node: for each peer, its address and
-// the proxy to dial instead.
+// DialMap returns the value of --test-dial for a node: the address of each peer, and the proxy to dial instead.
 func (m *Mesh) DialMap(node int) string {
 	var pairs []string
 	for j, addr := range m.addrs {
@@ -56,8 +54,7 @@ func (m *Mesh) DialMap(node int) string {
 	return strings.Join(pairs, ",")
 }
 
-// Split lets through only what stays within one of the groups. A node in no group
-// is alone.
+// Split delivers only traffic within a group. A node in no group is alone.
 func (m *Mesh) Split(groups ...[]int) {
 	_ = m.each(func(i, j int) error {
 		together := slices.ContainsFunc(groups, func(g []int) bool { return slices.Contains(g, i) && slices.Contains(g, j) })
@@ -68,8 +65,7 @@ func (m *Mesh) Split(groups ...[]int) {
 	})
 }
 
-// CutOneWay holds what from sends to the others, or with inbound what they send
-// to it.
+// CutOneWay holds the traffic from a node to the others, or with inbound from the others to the node.
 func (m *Mesh) CutOneWay(node int, inbound bool, others []int) {
 	for _, other := range others {
 		switch {
@@ -82,7 +78,7 @@ func (m *Mesh) CutOneWay(node int, inbound bool, others []int) {
 	}
 }
 
-// Slow delays everything to and from a node.
+// Slow delays all traffic from and to a node.
 func (m *Mesh) Slow(node int, delay, jitter time.Duration) {
 	for other := range m.addrs {
 		m.wires[node][other].Slow(delay, jitter)
@@ -90,7 +86,7 @@ func (m *Mesh) Slow(node int, delay, jitter time.Duration) {
 	}
 }
 
-// Reset breaks every connection to and from a node.
+// Reset breaks every connection from and to a node.
 func (m *Mesh) Reset(node int) {
 	for other := range m.addrs {
 		if other != node {
@@ -100,8 +96,8 @@ func (m *Mesh) Reset(node int) {
 	}
 }
 
-// Heal makes every wire whole and quick. What was held is delivered now; with
-// broken it is lost with its connections instead.
+// Heal ends the faults of every wire. It delivers held bytes now. With broken it drops them and their connections
+// instead.
 func (m *Mesh) Heal(broken bool) {
 	_ = m.each(func(i, j int) error {
 		if broken {

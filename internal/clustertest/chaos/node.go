@@ -11,13 +11,12 @@ import (
 const (
 	// askTimeout is for questions that need no quorum.
 	askTimeout = 500 * time.Millisecond
-	// logTailBytes of a node's log is quoted when it ends by itself.
+	// logTailBytes is how much of a node's log is quoted when the node ends by itself.
 	logTailBytes = 3000
 )
 
-// Node is one member of a cluster: an identity, its addresses and its disk, and
-// the process that runs as it at the moment. Faults of one node follow one
-// another: Kill, Pause and Stop of its process come from one goroutine at a time.
+// Node is one member of a cluster: its identity, its addresses, its disk, and its current process. Faults of one node
+// are sequential: Kill, Pause and Stop of its process come from one goroutine at a time.
 type Node struct {
 	ID       string
 	Addr     string // for clients
@@ -34,11 +33,10 @@ type Node struct {
 	mu      sync.Mutex
 	process *Process
 	excused bool // may end by itself
-	retired bool // is not to be started again
+	retired bool // must not be started again
 }
 
-// Start runs the node, unless it runs already, with extra arguments besides its
-// own.
+// Start runs the node with extra arguments, unless it runs already.
 func (n *Node) Start(extra ...string) error {
 	n.life.Lock()
 	defer n.life.Unlock()
@@ -55,15 +53,14 @@ func (n *Node) Start(extra ...string) error {
 	return nil
 }
 
-// Process is the node's present or last run.
+// Process returns the node's current or last process.
 func (n *Node) Process() *Process {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.process
 }
 
-// Excuse sets whether the node may exit by itself, as it promises to do when it
-// cannot trust its disk.
+// Excuse sets whether the node may exit by itself, which is its specified behaviour when it cannot trust its disk.
 func (n *Node) Excuse(may bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -89,13 +86,13 @@ func (n *Node) ended(err error) {
 	}
 }
 
-// LogTail is the end of the node's log, empty when there is none.
+// LogTail returns the end of the node's log, or "" if the log is empty.
 func (n *Node) LogTail() string {
 	b, _ := os.ReadFile(n.LogFile)
 	return string(b[max(0, len(b)-logTailBytes):])
 }
 
-// Ask sends one command on a connection of its own.
+// Ask sends one command on a new connection.
 func (n *Node) Ask(timeout time.Duration, args ...string) (any, error) {
 	c, err := Dial(n.Addr, timeout)
 	if err != nil {
@@ -109,7 +106,7 @@ func (n *Node) Ask(timeout time.Duration, args ...string) (any, error) {
 	return reply, err
 }
 
-// Leads says whether the node takes itself for the leader.
+// Leads reports whether the node regards itself as the leader.
 func (n *Node) Leads() bool {
 	reply, err := n.Ask(askTimeout, "ROLE")
 	return err == nil && isMaster(reply)
@@ -120,7 +117,7 @@ func isMaster(reply any) bool {
 	return ok && len(items) > 0 && items[0] == "master"
 }
 
-// Digest asks the node how far it has applied the log and what its state is then.
+// Digest asks the node for its applied index and the hash of its state there.
 func (n *Node) Digest() (Digest, error) {
 	reply, err := n.Ask(askTimeout, "DEBUG", "DIGEST")
 	if err != nil {

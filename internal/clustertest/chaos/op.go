@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Verb is what an operation did to a limiter.
+// Verb is the kind of an operation on a limiter.
 type Verb uint8
 
 const (
@@ -20,9 +20,8 @@ const (
 
 func (v Verb) String() string { return [...]string{"take", "refund", "reset", "inspect", "exists"}[v] }
 
-// Op is one operation as its client saw it. One that was repeated with its ID
-// runs from the first call to the last return. Operations that were certainly not
-// applied are not kept.
+// Op is one operation as its client saw it. An operation that was repeated with its ID lasts from the first call to the
+// last return. Histories omit operations that were certainly not applied.
 type Op struct {
 	Client  int
 	Verb    Verb
@@ -36,7 +35,7 @@ type Op struct {
 	Left             int64 // answered: units left after it; Reset: how many limiters were forgotten; Exists: how many there are
 }
 
-// grants are the units this operation was certainly given.
+// grants returns the units that this operation certainly received.
 func (o *Op) grants() int64 {
 	if o.Verb == Take && o.Outcome == Answered {
 		return o.Granted
@@ -44,7 +43,7 @@ func (o *Op) grants() int64 {
 	return 0
 }
 
-// deadlineNs is when the operation has certainly happened: never, if unknown.
+// deadlineNs returns the time by which the operation has certainly happened: never, if its outcome is unknown.
 func (o *Op) deadlineNs() int64 {
 	if o.Outcome == Unknown {
 		return math.MaxInt64
@@ -68,11 +67,10 @@ func (o Op) String() string {
 		time.Duration(o.ReturnNs).Seconds(), o.Client, o.Verb, o.Units, partial, result)
 }
 
-// maxShownOps is how much of a history an error quotes; the whole of it goes to
-// the artifacts.
+// maxShownOps is how much of a history an error quotes. The artifacts contain the whole history.
 const maxShownOps = 40
 
-// show is a history for people, one operation a line, cut at maxShownOps.
+// show formats a history with one operation a line, cut at maxShownOps.
 func show(ops []Op) string {
 	var b strings.Builder
 	for i, op := range ops {

@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// Outcome says what a client knows about an operation of its own.
+// Outcome is the knowledge of a client about the effect of its operation.
 type Outcome uint8
 
 const (
-	Answered   Outcome = iota // there is a reply: it was granted or denied
+	Answered   Outcome = iota // a reply exists: granted or denied
 	NotApplied                // certainly without effect
 	Unknown                   // it may have taken effect, now or later
 	Refused                   // an error reply that no operation of the harness should get
