@@ -1,6 +1,6 @@
 package fsm
 
-// appliedWaiter waits until the machine has applied an entry.
+// appliedWaiter waits until the FSM has applied an entry.
 type appliedWaiter struct {
 	index uint64
 	done  chan struct{}
@@ -44,32 +44,32 @@ func (m *FSM) wakeWaiters(index uint64) {
 	m.waiters = left
 }
 
-// PassTo notes that all entries up to index, of any kind, are carried out.
+// PassTo records that all entries up to index, of any kind, are applied.
 func (m *FSM) PassTo(index uint64) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
 	m.passLocked(index)
 }
 
-// backTo takes note that an image was loaded, which may be older than what was there: the
-// image of a recovery that overrules this node's own.
+// backTo records that an image was loaded. The image may be older than the previous state if it comes from a recovery
+// that overrules this node's own.
 func (m *FSM) backTo(index uint64) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
 	m.passed = index
 }
 
-// passLocked is passTo for a caller that holds mu.
+// passLocked is PassTo for a caller that holds mu.
 func (m *FSM) passLocked(index uint64) {
 	if m.passed = max(m.passed, index); len(m.waiters) > 0 {
 		m.wakeWaiters(m.passed)
 	}
 }
 
-// through returns the last entry that is known to be carried out. The caller holds mu.
+// through returns the last entry that is known to be applied. The caller holds mu.
 func (m *FSM) through() uint64 { return max(m.passed, m.State.Index) }
 
-// HasPassed reports whether all entries up to index are carried out.
+// HasPassed reports whether all entries up to index are applied.
 func (m *FSM) HasPassed(index uint64) bool {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()

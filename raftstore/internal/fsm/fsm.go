@@ -20,36 +20,35 @@ import (
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// errVoid is the machine's answer to an entry that ended up in another term than
-// its stamp was made for. It was not applied, on any node.
+// errVoid is the FSM's answer to an entry that the log holds under another term than its stamp was made for. No node
+// has applied it.
 var errVoid = fmt.Errorf("%w: the leader changed before it was proposed", failure.ErrTryAgain)
 
-// FSM applies committed entries to the table: a pure function of the log. The
-// Raft library calls Apply, Snapshot and Restore from one goroutine.
+// FSM applies committed entries to the table, as a pure function of the log. The Raft library calls Apply, Snapshot
+// and Restore from one goroutine.
 type FSM struct {
 	options engine.Options
 	Source  persistence.Source
 	Images  *persistence.Images
-	// Answers returns the place for the answers to the entry with a nonce, nil when the entry is
-	// not this node's.
+	// Answers returns the slice for the answers to the entry with a nonce, or nil if another node proposed the entry.
 	Answers func(nonce uint64) []engine.Decision
 	Fatal   func(error)
 	Founded func(Constants)  // called when the cluster's constants are known
 	Differs func(Difference) // called when the leader's history is not this node's; must not block
 	Arrived func(index uint64) raftlog.Arrival
-	// Reloaded is told when an image has taken the place of the state.
+	// Reloaded is called when an image has replaced the state.
 	Reloaded func()
 	Faults   faults.Set
-	// Reach is Node.reach.
+	// Reach is Host.Reach.
 	Reach  func(faults.Point)
-	Newest byte // format of entries that can be read
+	Newest byte // the newest format of entries that this node can read
 
 	Table   atomic.Pointer[engine.Table]
 	decoder wire.Decoder
 	scratch []engine.Decision
 
-	// draining is held while changes go from the table to the images, and while the
-	// table is emptied or replaced. hurry asks whoever drains to let go.
+	// draining is held while changes go from the table to the images, and while the table is emptied or replaced. hurry
+	// asks its holder to stop.
 	draining sync.Mutex
 	hurry    atomic.Bool
 	pending  []engine.Change // taken at a standstill, not yet written; guarded by draining
@@ -65,18 +64,18 @@ type FSM struct {
 	seen    raftlog.Arrival // of the entry that has the last stamp
 	samples samples
 	waiters []*appliedWaiter
-	// passed is the last entry of any kind that is known to be carried out.
+	// passed is the last entry of any kind that is known to be applied.
 	passed uint64
 
-	// Standstill is how long the last snapshot held up entries, in nanoseconds.
+	// Standstill is how long the last snapshot delayed entries, in nanoseconds.
 	Standstill atomic.Int64
 	Clamps     atomic.Int64 // entries whose stamp lay before the last one's
-	// LogBytes counts the entries applied since the last snapshot.
+	// LogBytes and LogEntries count the bytes and the entries that were applied since the last snapshot.
 	LogBytes, LogEntries atomic.Int64
 }
 
 func New(o engine.Options) *FSM {
-	o.TrackChanges, o.WhenFull = true, engine.Replica // the log decides what is evicted, not one node's memory
+	o.TrackChanges, o.WhenFull = true, engine.Replica // the log decides what is evicted, and not one node's memory
 	m := &FSM{options: o, Newest: wire.Version}
 	m.Reloaded, m.Reach = func() {}, func(faults.Point) {}
 	m.Arrived = func(index uint64) raftlog.Arrival {
@@ -86,8 +85,7 @@ func New(o engine.Options) *FSM {
 	return m
 }
 
-// Last returns the stamp of the last entry applied, and when the entry arrived, on
-// this node's monotonic clock.
+// Last returns the stamp of the last entry applied, and the arrival of that entry on this node's monotonic clock.
 func (m *FSM) Last() (at engine.Stamp, arrivedRawNs int64) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
@@ -108,14 +106,14 @@ func (m *FSM) Written() byte {
 	return m.State.Format
 }
 
-// Check returns the last index applied and the hash of the history up to there.
+// Check returns the last index applied and the hash of the history up to it.
 func (m *FSM) Check() (index, hash uint64) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
 	return m.State.Index, m.State.History
 }
 
-// Apply carries out one entry.
+// Apply applies one entry.
 func (m *FSM) Apply(l *raft.Log) any {
 	if l.Type != raft.LogCommand {
 		return nil
@@ -129,7 +127,7 @@ func (m *FSM) Apply(l *raft.Log) any {
 		return err
 	}
 	m.compare(h)
-	next := m.State // nobody else writes it
+	next := m.State // no other goroutine writes it
 	next.Index, next.Term = l.Index, l.Term
 	next.History = fold(next.History, l)
 	next.Format = max(next.Format, h.Format)
@@ -152,8 +150,8 @@ func (m *FSM) Apply(l *raft.Log) any {
 	return answer
 }
 
-// advance sets the state's time to the stamp of an entry, but never back. A stamp that
-// goes back invalidates the note of the wall clocks.
+// advance sets the state's time to the stamp of an entry, but never back. A stamp that is earlier invalidates the
+// note of the wall clocks.
 func (s *State) advance(stamp engine.Stamp, m *FSM) {
 	if stamp.NowNs < s.At.NowNs {
 		m.Clamps.Add(1)
@@ -188,8 +186,7 @@ func (m *FSM) carryOut(s *State, h wire.Header, body []byte) error {
 	return nil
 }
 
-// decide carries out the calls of an entry, and leaves the answers in the batch if
-// it is this node's.
+// decide decides the calls of an entry, and leaves the answers in the batch if this node proposed it.
 func (m *FSM) decide(s *State, h wire.Header, body []byte) error {
 	var answers []engine.Decision
 	if !m.Faults.Has(faults.EarlyReply) {
@@ -216,10 +213,10 @@ func (m *FSM) decide(s *State, h wire.Header, body []byte) error {
 	}
 }
 
-// scratchOps is how many answers the scratch memory has at least: as many as most entries need.
+// scratchOps is the least number of answers in the scratch memory, which is enough for most entries.
 const scratchOps = 1024
 
-// answersFor is where n answers go, of which done were given before.
+// answersFor returns the slice for the next n answers, after the first done answers.
 func (m *FSM) answersFor(answers []engine.Decision, done, n int) []engine.Decision {
 	if len(answers) >= done+n {
 		return answers[done : done+n]
@@ -247,7 +244,7 @@ func (m *FSM) found(s *State, body []byte) error {
 	}
 	if s.Founding.ClusterID != "" {
 		guards.SecondFounding.Hit()
-		return nil // a second leader founded the same cluster again
+		return nil // a second leader has proposed the first entry again
 	}
 	s.Founding = f
 	m.adopt(f)
@@ -261,7 +258,7 @@ func (m *FSM) adopt(f Constants) {
 	m.Founded(f)
 }
 
-// Configuration is the nodes of the cluster from one entry on.
+// Configuration is the servers of the cluster from a log index on.
 type Configuration struct {
 	Index   uint64
 	Servers []raft.Server
@@ -269,7 +266,7 @@ type Configuration struct {
 
 func (m *Configuration) Ids() []string { return consensus.IDs(m.Servers) }
 
-// StoreConfiguration takes note of a committed configuration, and of who left.
+// StoreConfiguration records a committed configuration and the ids that it removes.
 func (m *FSM) StoreConfiguration(index uint64, c raft.Configuration) {
 	defer m.PassTo(index)
 	now := &Configuration{index, c.Clone().Servers}
@@ -280,15 +277,14 @@ func (m *FSM) StoreConfiguration(index uint64, c raft.Configuration) {
 	}
 }
 
-// Spent reports whether an id was that of a member that has left.
+// Spent reports whether an id belonged to a member that was removed.
 func (m *FSM) Spent(id string) bool {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
 	return slices.Contains(m.State.RemovedIDs, id)
 }
 
-// compare reports when the history of the node that proposed an entry is not this
-// node's.
+// compare calls Differs if this node's history differs from the history of the proposer of an entry.
 func (m *FSM) compare(h wire.Header) {
 	if h.CheckIndex == 0 {
 		return
@@ -299,8 +295,7 @@ func (m *FSM) compare(h wire.Header) {
 	}
 }
 
-// HistoryAt returns the history at an entry; false when it is not applied yet or no
-// longer remembered.
+// HistoryAt returns the history at an entry, or false if the entry is not applied yet or no longer remembered.
 func (m *FSM) HistoryAt(index uint64) (uint64, bool) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
@@ -310,8 +305,7 @@ func (m *FSM) HistoryAt(index uint64) (uint64, bool) {
 	return m.samples.at(index)
 }
 
-// unreadable ends the process: skipping an entry that others apply would be to
-// diverge.
+// unreadable ends the process. If this node skipped an entry that other nodes apply, its state would diverge.
 func (m *FSM) unreadable(index uint64, err error) {
 	reason := failure.ErrBadEntry
 	if errors.Is(err, wire.ErrVersion) {
@@ -320,9 +314,9 @@ func (m *FSM) unreadable(index uint64, err error) {
 	m.Fatal(fmt.Errorf("%w: entry %d: %w", reason, index, err))
 }
 
-// Configuration returns the entry of the newest committed configuration, 0 when none is
-// known: a change that refers to it is refused when another came first. To be asked
-// before the servers that the change is about are looked at.
+// Configuration returns the log index of the newest committed configuration, or 0 if none is known. The Raft library
+// refuses a change that refers to it if another change was made since. Callers must read it before they read the
+// servers.
 func (m *FSM) Configuration() uint64 {
 	if c := m.Committed.Load(); c != nil {
 		return c.Index
@@ -336,7 +330,7 @@ func (m *FSM) LastStamp() engine.Stamp {
 	return at
 }
 
-// Members returns the servers of the newest committed configuration, nil when none is known.
+// Members returns the servers of the newest committed configuration, or nil if none is known.
 func (m *FSM) Members() []raft.Server {
 	if c := m.Committed.Load(); c != nil {
 		return c.Servers

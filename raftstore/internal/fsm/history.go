@@ -9,10 +9,9 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// The history of a node is a hash over every entry it applied and every answer it
-// came to. Nodes with the same history have decided the same from the beginning,
-// so that one that went astray is found by the next entry, at the price of a few
-// nanoseconds an operation.
+// The history of a node is a hash over all entries that it applied and all answers that it computed. Nodes with the
+// same history have made the same decisions from the beginning. So the next entry detects a node with other results,
+// for a few nanoseconds an operation.
 
 var crcTable = crc64.MakeTable(crc64.ECMA)
 
@@ -23,9 +22,8 @@ func fold(history uint64, l *raft.Log) uint64 {
 	return mix(history, crc64.Checksum(l.Data, crcTable))
 }
 
-// foldDecisions adds answers to a history. Locked is left out: versions before log form 5 do not
-// compute it, and nodes of both versions must come to the same history during an upgrade. Events
-// and metrics alone depend on it.
+// foldDecisions adds answers to a history. It omits Locked: versions before log form 5 do not compute it, and nodes
+// of both versions must compute the same history during an upgrade. Only events and metrics depend on Locked.
 func foldDecisions(history uint64, out []engine.Decision) uint64 {
 	for i := range out {
 		d := &out[i]
@@ -45,8 +43,8 @@ func mix(a, b uint64) uint64 {
 	return high ^ low
 }
 
-// samples remembers the history at the last entries applied: as many as can be
-// between a leader that proposes and a follower that applies.
+// samples holds the history at the last entries applied. It covers the entries between a proposal of the leader and
+// its application by a follower.
 type samples [4096]struct{ index, history uint64 }
 
 func (s *samples) add(index, history uint64) {

@@ -17,30 +17,26 @@ import (
 )
 
 const (
-	// drainChunk is how many changes are written at once: a fraction of a millisecond's
-	// work. What is written in the background must not cost decisions their turn at the
-	// processor, and a longer burst does, on a machine with few.
+	// drainChunk is the number of changes that are written at once: a fraction of a millisecond's work. A longer burst
+	// in the background would delay decisions on a machine with few processors.
 	drainChunk = 256
-	// maxPasses and smallPass bound the passes before the standstill: each writes what
-	// changed during the one before, until it is little.
+	// maxPasses and smallPass bound the passes before the standstill. Each pass writes the changes made during the
+	// previous one, until few remain.
 	maxPasses, smallPass = 12, 2048
 )
 
-// restFor is how long each of the first passes before a standstill rests after each
-// chunk, in times of what the chunk took. Later passes must be faster than changes
-// come, or there would be no end.
+// restFor is the pause after each chunk in the first passes before a standstill, as a multiple of the chunk's
+// duration. Later passes must be faster than changes arrive, or they would never end.
 var restFor = [maxPasses]time.Duration{7, 3, 1}
 
-// longestRest bounds a rest: a chunk that took long because it had no turn at a processor
-// was no burden to others.
+// longestRest bounds a pause. A chunk that took long only because it waited for a processor did not delay others.
 const longestRest = 2 * time.Millisecond
 
 // ErrHurry ends a pass because the table is about to be emptied or replaced.
 var ErrHurry = errors.New("interrupted")
 
-// Precopy writes what changed to the images while entries go on being applied, so
-// that the standstill that follows is short. It takes its time as long as fewer than
-// calmBytes of log have come since the last snapshot.
+// Precopy writes the changes to the images while entries are applied, so that the following standstill is short. It
+// pauses between chunks while fewer than calmBytes of log have arrived since the last snapshot.
 func (m *FSM) Precopy(calmBytes int64) error {
 	busy := time.Now()
 	rest := func(times time.Duration) {
@@ -65,8 +61,8 @@ func (m *FSM) Precopy(calmBytes int64) error {
 	return nil
 }
 
-// restAfter is how long to rest after work that took so long: so many times that, within
-// longestRest, and not at all when it is not calm.
+// restAfter returns the pause after work that took some time: times that time, at most longestRest, and 0 if the log
+// is not calm.
 func restAfter(took, times time.Duration, calm bool) time.Duration {
 	if !calm {
 		return 0
@@ -74,14 +70,14 @@ func restAfter(took, times time.Duration, calm bool) time.Duration {
 	return min(times*took, longestRest)
 }
 
-// renew takes the renewal of the images a step further.
+// renew carries out one step of the images' rewrite pass.
 func (m *FSM) renew() (more bool, err error) {
 	m.draining.Lock()
 	defer m.draining.Unlock()
 	return m.Images.Renew(m.Table.Load())
 }
 
-// pass writes what changed since the last one.
+// pass writes the changes since the last pass.
 func (m *FSM) pass(write func([]engine.Change) error) (n int, err error) {
 	m.draining.Lock()
 	defer m.draining.Unlock()
@@ -98,9 +94,8 @@ func (m *FSM) pass(write func([]engine.Change) error) (n int, err error) {
 	return n, err
 }
 
-// writePending writes what was taken at standstills. The Raft library may give a
-// snapshot up after that, and the next must not lack those changes. The caller holds
-// draining.
+// writePending writes the changes that were taken at standstills. The Raft library may abandon a snapshot after its
+// standstill, and the next snapshot must not lack those changes. The caller holds draining.
 func (m *FSM) writePending() error {
 	for len(m.pending) > 0 {
 		n := min(len(m.pending), drainChunk)
@@ -113,15 +108,14 @@ func (m *FSM) writePending() error {
 	return nil
 }
 
-// replaced notes that the table was emptied or replaced: what was taken from it
-// before is no part of any image. The caller holds draining.
+// replaced records that the table was emptied or replaced, so changes taken from it before belong to no image. The
+// caller holds draining.
 func (m *FSM) replaced() {
 	m.pending = nil
 	m.epoch++
 }
 
-// Snapshot is the standstill: it takes the last changes, in memory, and the state
-// that goes with them.
+// Snapshot is the standstill: it takes the last changes, in memory, and the state that belongs to them.
 func (m *FSM) Snapshot() (raft.FSMSnapshot, error) {
 	start := time.Now()
 	defer func() { m.Standstill.Store(int64(time.Since(start))) }()
@@ -148,15 +142,14 @@ func (m *FSM) keep(chunk []engine.Change) {
 	}
 }
 
-// snapshot is a table at one entry: what the images have, and the changes the machine
-// keeps for them.
+// snapshot is the table at one entry: the content of the images, and the changes that the FSM keeps for them.
 type snapshot struct {
 	machine *FSM
 	state   State
 	epoch   uint64
 }
 
-// Persist completes the image. Nothing else may reach the images until that is done.
+// Persist completes the image. No other change may reach the images before it returns.
 func (s *snapshot) Persist(to raft.SnapshotSink) error {
 	sink, ok := to.(*images.Sink)
 	if !ok {
@@ -175,11 +168,11 @@ func (s *snapshot) Persist(to raft.SnapshotSink) error {
 	return sink.Seal(s.state.Index, s.state.Encode())
 }
 
-// Release has nothing to let go of.
+// Release does nothing.
 func (s *snapshot) Release() {}
 
-// Restore replaces the table by an image, or leaves everything as it is and ends
-// the process: a node that cannot read what it must start from does not start.
+// Restore replaces the table by an image. If it cannot load the image, it changes nothing and ends the process,
+// because a node must not start without its state.
 func (m *FSM) Restore(from io.ReadCloser) error {
 	image, err := images.StreamOf(from)
 	if err != nil {
@@ -232,5 +225,5 @@ func (m *FSM) load(id string) error {
 	return nil
 }
 
-// lateLoader is a table that is made once the image's state is known.
+// lateLoader is a table that is created when the image's state is known.
 type lateLoader struct{ *engine.Table }

@@ -7,21 +7,21 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// State is what the machine knows beside the table. It is kept with every image.
+// State is the state of the FSM besides the table. Every image contains it.
 type State struct {
 	Index, Term uint64
 	At          engine.Stamp // limiter time of the last entry
 	History     uint64
 	Founding    Constants
-	// Format is the newest form of any entry so far; 0 where an older weir made the image.
+	// Format is the newest form of any entry so far; 0 if an older weir made the image.
 	Format byte `json:",omitempty"`
-	// Walls is the newest note of the members' wall clocks. What it points to never changes.
+	// Walls is the newest note of the members' wall clocks. A note is never changed.
 	Walls *WallNote `json:",omitempty"`
-	// RemovedIDs are the ids that no other node may have, see removedIDs. The slice is never changed.
+	// RemovedIDs are the ids that no other node may have; see identity.RemovedIDs. The slice is never changed.
 	RemovedIDs []string `json:"Gone,omitempty"`
 }
 
-// Constants is what all nodes of a cluster must agree on, from its first entry.
+// Constants are the settings that all nodes of a cluster must agree on. The cluster's first entry contains them.
 type Constants struct {
 	ClusterID    string
 	IDLifetimeNs int64

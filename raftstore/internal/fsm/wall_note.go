@@ -7,14 +7,12 @@ import (
 	"github.com/weir-project/weir/internal/guards"
 )
 
-// WallNote is a leader's record of the voters' wall clocks, in a Tick. After a cold start
-// each voter's own clock then tells how much time has passed, even a clock that is wrong
-// by a constant.
+// WallNote is a leader's record of the voters' wall clocks, in a Tick. After a cold start, each voter's own clock
+// then tells how much time has passed, even if the clock is wrong by a constant.
 type WallNote struct {
 	Term uint64 // in which it was noted
 	AtNs int64  // limiter time of the note
-	// AheadNs is, by node id, an upper bound of how far a wall clock was ahead of limiter
-	// time.
+	// AheadNs is, by node id, an upper bound of the difference between a wall clock and limiter time.
 	AheadNs map[string]int64
 }
 
@@ -24,8 +22,8 @@ const (
 	noteLife = 15 * time.Second
 )
 
-// noted stores the note of a Tick in the state. It must not fail: an older leader writes
-// no note, and a newer one may write more.
+// noted stores the note of a Tick in the state. It must not fail, because an older leader writes no note and a newer
+// one may write more.
 func (s *State) noted(body []byte) {
 	var ahead map[string]int64
 	if len(body) == 0 || json.Unmarshal(body, &ahead) != nil {
@@ -34,9 +32,8 @@ func (s *State) noted(body []byte) {
 	s.Walls = &WallNote{Term: s.Term, AtNs: s.At.NowNs, AheadNs: ahead}
 }
 
-// CurrentWalls returns the newest note, or nil if it is too old for the last entry. A note counts
-// in its own term only: limiter time that a failover lost after the note would be taken
-// for downtime.
+// CurrentWalls returns the newest note, or nil if it is too old for the last entry. A note counts only in its own
+// term. Limiter time that a failover lost after the note would otherwise count as downtime.
 func (s *State) CurrentWalls() *WallNote {
 	switch {
 	case s.Walls == nil || s.At.NowNs-s.Walls.AtNs > int64(noteLife):

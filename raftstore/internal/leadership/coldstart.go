@@ -13,12 +13,12 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/raftlog"
 )
 
-// A cold start is the election of a leader when no voter that it hears has been up since
-// the last entry: the whole cluster was down. No monotonic clock then tells how much time
-// has passed, so the wall clocks of a majority do. persistence.Downtime has the rule.
+// A cold start is the election of a leader when no voter that answers was running when the last entry was written:
+// the whole cluster was down. No monotonic clock then covers the time since, so the wall clocks of a majority do.
+// persistence.Downtime defines the rule.
 
-// resumeClock returns the clock of a new leader. It goes on from the last stamp by the
-// time since that entry arrived here, which is never more than has really passed.
+// resumeClock returns the clock of a new leader. It continues from the last stamp, plus the time since that entry
+// arrived here, which is never more than has really passed.
 func (l *Leadership) resumeClock() persistence.Clock {
 	s, last := l.FSM.LastArrival()
 	if s.At.NowNs == 0 || l.TestClock || last.Live {
@@ -54,19 +54,19 @@ func (l *Leadership) askVoters() []host.Status {
 	return heard
 }
 
-// resume returns the stamp from which limiter time goes on: by the longest time that any
-// voter has held the last entry, or, after a cold start, by the wall clocks.
+// resume returns the stamp from which limiter time continues. It adds the longest time that any voter has held the
+// last entry or, after a cold start, the time by the wall clocks.
 func (l *Leadership) resume(s *fsm.State, last raftlog.Arrival, heard []host.Status) engine.Stamp {
 	sinceNs := max(l.Source.MonotonicNs()-last.RawNs, 0)
 	cold := true
 	for _, other := range heard {
 		switch h := other.Held; {
 		case h == nil:
-			cold = false // an older weir does not tell; it may have been up all the time
+			cold = false // an older weir does not report it; it may have been up all the time
 		case h.Index == last.Index:
 			sinceNs, cold = max(sinceNs, h.Ns), cold && !h.Live
 		case h.Index < last.Index && h.Live:
-			cold = false // it was up before the last entry, and is up still
+			cold = false // the voter was up before the last entry, and still is
 		}
 	}
 	at := engine.Stamp{NowNs: s.At.NowNs + sinceNs, WallOffsetNs: s.At.WallOffsetNs}
@@ -76,8 +76,8 @@ func (l *Leadership) resume(s *fsm.State, last raftlog.Arrival, heard []host.Sta
 	return l.coldStart(s, at, heard)
 }
 
-// coldStart returns the stamp from which limiter time goes on by the wall clocks of a
-// majority, but none before at.
+// coldStart returns the stamp from which limiter time continues by the wall clocks of a majority. It is never before
+// at.
 func (l *Leadership) coldStart(s *fsm.State, at engine.Stamp, heard []host.Status) engine.Stamp {
 	quorum := len(l.Raft.Voters())/2 + 1
 	if l.Faults.Has(faults.FastestWall) {
@@ -106,9 +106,8 @@ func (l *Leadership) downtime() persistence.Downtime {
 	return persistence.Downtime{Credit: l.Options.MaxDowntimeCredit, Step: l.Options.MaxCalendarStep}
 }
 
-// agreed returns the greatest value that a quorum of values reaches. While a majority of
-// the clocks is right, it is never more than the true value, however far the others are
-// ahead. Without a quorum of values it returns 0 and false.
+// agreed returns the greatest value that a quorum of values reaches. While a majority of the clocks is right, it
+// never exceeds the true value, however far the others are ahead. Without a quorum of values it returns 0 and false.
 func agreed(values []int64, quorum int) (value int64, ok bool) {
 	if len(values) < quorum {
 		return 0, false

@@ -15,8 +15,8 @@ import (
 
 var errNobodyUp = errors.New("no other node that votes is up")
 
-// HandOver makes another member the leader. What is under way is finished first, and
-// what comes meanwhile waits, so that no caller is left in doubt.
+// HandOver transfers leadership to another member. It first completes the entries in flight and holds back new ones,
+// so that no caller gets an unknown outcome.
 func (l *Leadership) HandOver(to raft.Server) error {
 	r := l.Current.Load()
 	if r == nil {
@@ -33,11 +33,10 @@ func (l *Leadership) HandOver(to raft.Server) error {
 	return err
 }
 
-// Successor is the member that had best lead next: one that votes, is up and has
-// applied most. The Raft library would also take one that does not answer, and can
-// then refuse every entry until it is restarted (hashicorp/raft issue 696).
-// A member that has said that it stops comes last, rather than never: in a rolling restart it
-// is back before this node asks it again.
+// Successor returns the best next leader: the voter that is up and has applied most. The Raft library would also
+// choose a member that does not answer, and can then refuse every entry until it is restarted (hashicorp/raft issue
+// 696). A member that has announced its stop comes last, but is not excluded. In a rolling restart it is back before
+// this node asks it again.
 func (l *Leadership) Successor() (best raft.Server, ok bool) {
 	var most uint64
 	var stops bool
@@ -55,8 +54,7 @@ func (l *Leadership) Successor() (best raft.Server, ok bool) {
 	return best, ok
 }
 
-// Resign hands leadership over before the node closes, so that nobody waits for
-// an election.
+// Resign transfers leadership before the node closes, so that callers need not wait for an election.
 func (l *Leadership) Resign() {
 	to, ok := l.Successor()
 	if l.Current.Load() == nil || !ok {
@@ -73,7 +71,7 @@ func (l *Leadership) Resign() {
 	}
 }
 
-// Transfer makes a member the leader: the most advanced when to is empty.
+// Transfer transfers leadership to a member, or to Successor if to is empty.
 func (l *Leadership) Transfer(to string) error {
 	if to == l.Options.NodeID {
 		return nil
@@ -92,14 +90,13 @@ func (l *Leadership) Transfer(to string) error {
 	return l.HandOver(*s)
 }
 
-// handoverWatch notices a leader that refuses every entry because it believes that
-// it is handing leadership over. An idle leader proposes a tick every second, so
-// there is always something to be refused.
+// handoverWatch detects a leader that refuses every entry because it believes that it is transferring leadership. An
+// idle leader proposes a tick every second, so refusals always occur.
 type handoverWatch struct {
 	Since atomic.Pointer[time.Time] // of the first refusal in a row, with its monotonic reading; nil: none
 }
 
-// Saw takes note of what the Raft library said of an entry.
+// Saw records the Raft library's result for an entry.
 func (h *handoverWatch) Saw(err error) {
 	if errors.Is(err, raft.ErrLeadershipTransferInProgress) {
 		now := time.Now()

@@ -24,23 +24,20 @@ import (
 )
 
 const (
-	// tickAfter is how long a leader stays silent before it commits the time: what a
-	// failover may cost callers in refill.
+	// tickAfter is the idle time after which a leader commits a tick. It bounds the refill that a failover can cost.
 	tickAfter = time.Second
 )
 
-// Term is one term in which this node leads and serves. Its clock is set once: it
-// shows the last stamp this node applied plus the time that has passed on its own
-// monotonic clock since that entry arrived (arrivals.go). The entry was stamped
-// before it arrived, so the clock is never ahead of the real time since then,
-// whichever node stamped it.
+// Term is a term in which this node leads and serves. Its clock is set once: the last stamp that this node applied,
+// plus the time on its own monotonic clock since that entry arrived (raftlog.Arrivals). The entry was stamped before
+// it arrived. So the clock is never ahead of the real time since then, whichever node stamped the entry.
 type Term struct {
 	Number uint64
 	Clock  persistence.Clock
 }
 
-// Leadership is this node as the leader of its group, or as one that may become it: it follows
-// the Raft library, keeps the clock that stamps entries, and hands over to another node.
+// Leadership manages this node's role as the leader of its group. It follows the Raft library, keeps the clock that
+// stamps entries, and transfers leadership to other nodes.
 type Leadership struct {
 	*host.Host
 	Raft     *consensus.Raft
@@ -48,18 +45,17 @@ type Leadership struct {
 	Logs     *raftlog.Log
 	Queue    *queue.Queue
 	Confirms *quorum.Check
-	// Status describes this node.
+	// Status returns the status of this node.
 	Status func() host.Status
 
-	Current   atomic.Pointer[Term] // nil: this node does not lead, or not yet
+	Current   atomic.Pointer[Term] // nil: this node does not lead, or does not serve yet
 	LastEntry atomic.Int64         // uptime at the last proposal
 	lastNote  atomic.Int64         // uptime when wall clocks were last noted
 	Handover  handoverWatch
 	advancing sync.Mutex // held while a test clock is moved
 
-	// ColdStarts counts the full stops of the cluster after which this node was the first
-	// leader, uncredited those of them whose downtime refilled nothing. downtimeCredit is
-	// the limiter time given, in nanoseconds.
+	// ColdStarts counts the cold starts after which this node was the first leader. Uncredited counts those whose
+	// downtime refilled nothing. DowntimeCredit is the limiter time credited, in nanoseconds.
 	ColdStarts, Uncredited, DowntimeCredit atomic.Int64
 }
 
@@ -80,8 +76,8 @@ func (l *Leadership) Run() {
 	}
 }
 
-// BecomeLeader lets this node serve as the leader of its term, once it has applied what earlier
-// leaders committed.
+// BecomeLeader lets this node serve as the leader of its term, after it has applied everything that earlier leaders
+// committed.
 func (l *Leadership) BecomeLeader() {
 	for l.Raft.State() == raft.Leader {
 		term := l.Raft.CurrentTerm()
@@ -94,7 +90,7 @@ func (l *Leadership) BecomeLeader() {
 			continue
 		}
 		if entry, ok := barrier.(interface{ Index() uint64 }); ok {
-			l.FSM.PassTo(entry.Index()) // the library's barrier entry does not reach the machine
+			l.FSM.PassTo(entry.Index()) // the FSM does not receive the library's barrier entry
 		}
 		r := &Term{Number: term, Clock: l.resumeClock()}
 		if !l.Identity.HasCluster() && !l.Bootstrap(r) {
@@ -107,14 +103,13 @@ func (l *Leadership) BecomeLeader() {
 		}
 		l.LastEntry.Store(int64(l.Uptime()))
 		l.Current.Store(r)
-		l.Queue.Special(wire.Tick) // notes the wall clocks; a closed queue needs no note
+		l.Queue.Special(wire.Tick) // records the wall clocks; a closed queue needs no note
 		l.Log.Info("this node leads", "term", term)
 		return
 	}
 }
 
-// ClockFrom returns a clock that goes on from a stamp, by the time since its entry arrived
-// here.
+// ClockFrom returns a clock that continues from a stamp, plus the time since its entry arrived here.
 func (l *Leadership) ClockFrom(at engine.Stamp, arrivedRawNs int64) persistence.Clock {
 	if at.NowNs == 0 {
 		at.NowNs = min(max(l.Source.WallNs(), int64(time.Second)), maxFirstNs)
@@ -127,11 +122,10 @@ func (l *Leadership) ClockFrom(at engine.Stamp, arrivedRawNs int64) persistence.
 	return persistence.StartClock(l.Source, at)
 }
 
-// maxFirstNs keeps a cluster that is founded with a senseless wall clock within
-// what package engine computes with.
+// maxFirstNs bounds the first limiter time of a cluster whose wall clock is wrong to the range of package engine.
 const maxFirstNs = int64(1) << 61
 
-// Stamp is the time of an entry proposed now.
+// Stamp returns the stamp of an entry that is proposed now.
 func (l *Leadership) Stamp(r *Term) engine.Stamp {
 	if l.Faults.Has(faults.WallClock) {
 		return engine.Stamp{NowNs: l.Source.WallNs()}
@@ -139,8 +133,8 @@ func (l *Leadership) Stamp(r *Term) engine.Stamp {
 	return r.Clock.Now()
 }
 
-// StampOf is the time of a batch that is proposed now. An entry that moves a test clock goes on
-// from the last entry: an entry with an unknown end may have moved it beyond r's clock.
+// StampOf returns the stamp of a batch that is proposed now. A batch that moves a test clock continues from the last
+// entry, because an entry with an unknown outcome may have moved it beyond r's clock.
 func (l *Leadership) StampOf(b *queue.Batch, r *Term) engine.Stamp {
 	at := l.Stamp(r)
 	if b.MoveNs > 0 {
@@ -150,8 +144,8 @@ func (l *Leadership) StampOf(b *queue.Batch, r *Term) engine.Stamp {
 	return at
 }
 
-// Bootstrap writes the cluster's first entry: the constants that every node takes from
-// the log and not from its flags.
+// Bootstrap proposes the cluster's first entry: the constants that every node takes from the log and not from its
+// flags.
 func (l *Leadership) Bootstrap(r *Term) bool {
 	id, err := identity.NewClusterID()
 	if err != nil {
@@ -169,8 +163,7 @@ func (l *Leadership) Bootstrap(r *Term) bool {
 	return future.Response() == nil
 }
 
-// KeepTime lets limiter time go on in the log of an idle leader, so that the next
-// leader's clock lacks little.
+// KeepTime commits limiter time while the leader is idle, so that the next leader's clock is close behind.
 func (l *Leadership) KeepTime() {
 	r := l.Current.Load()
 	if r == nil {
@@ -183,8 +176,8 @@ func (l *Leadership) KeepTime() {
 	}
 }
 
-// AdvanceHere moves the test clock of this leader to where a Tick has moved the log's time.
-// Only one may be under way: the next goes on from the last entry.
+// AdvanceHere moves the log's time with a Tick, and then the test clock of this leader to it. Calls run one at a
+// time, because each continues from the last entry.
 func (l *Leadership) AdvanceHere(ns int64) error {
 	l.advancing.Lock()
 	defer l.advancing.Unlock()

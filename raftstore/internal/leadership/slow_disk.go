@@ -4,24 +4,24 @@ import "time"
 import "github.com/weir-project/weir/raftstore/internal/timers"
 
 const (
-	// slowAppend is longer than an append takes on any healthy disk. slowerThan is how
-	// many times slower the leader's disk must be than another's to hand leadership over.
+	// slowAppend is longer than an append takes on any healthy disk. slowerThan is how many times slower than another
+	// disk the leader's disk must be before it transfers leadership.
 	slowAppend = 100 * time.Millisecond
 	slowerThan = 4
-	// slowFor is how long that must last: each member tells its median once a second.
+	// slowFor is how long that must last. Each member reports its median once a second.
 	slowFor = 2 * timers.StatusEvery
 )
 
-// slowDisk decides when a leader leaves because of its disk.
+// slowDisk decides when a leader transfers leadership because of its disk.
 type slowDisk struct {
-	since time.Time // the disk has been much slower than another's since then; zero: it is not
-	moved time.Time // when leadership was last handed over for this
+	since time.Time // start of the time in which the disk is much slower than another; zero: it is not
+	moved time.Time // time of the last transfer for this reason
 }
 
-// leaves takes the median append of this leader and of the fastest other member, 0 if it
-// is not known. It returns true when this disk has been much slower for slowFor: by then
-// the others have told if theirs became slow as well. It does not return true again within
-// handOverAgain, so that nodes with slow disks do not pass leadership round.
+// leaves takes the median append of this leader and of the fastest other member, or 0 if that is unknown. It returns
+// true when this disk has been much slower for slowFor. By then, the others have reported whether theirs became slow
+// as well. It does not return true again within handOverAgain, so that nodes with slow disks do not keep passing
+// leadership on.
 func (s *slowDisk) leaves(mine, theirs time.Duration) bool {
 	if theirs == 0 || mine < slowAppend || mine < slowerThan*theirs {
 		s.since = time.Time{}
@@ -37,9 +37,8 @@ func (s *slowDisk) leaves(mine, theirs time.Duration) bool {
 	return true
 }
 
-// leaveSlowDisk hands leadership to the member with the fastest disk when this leader's
-// disk is much slower: all nodes append the same entries, and each decision waits for the
-// leader's append.
+// leaveSlowDisk transfers leadership to the member with the fastest disk if this leader's disk is much slower. All
+// nodes append the same entries, and each decision waits for the leader's append.
 func (l *Leadership) leaveSlowDisk(s *slowDisk) {
 	var mine, theirs time.Duration
 	var to string
@@ -57,8 +56,8 @@ func (l *Leadership) leaveSlowDisk(s *slowDisk) {
 	}
 }
 
-// fastestDisk returns the voter that is up and appends fastest, and its median append; 0
-// if no member has told one.
+// fastestDisk returns the running voter with the fastest appends and its median append, or 0 if no member has
+// reported one.
 func (l *Leadership) fastestDisk() (id string, took time.Duration) {
 	for _, m := range *l.Peers.Members.Load() {
 		last, heard := l.Peers.Last(m.ID)

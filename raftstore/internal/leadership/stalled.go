@@ -8,31 +8,30 @@ import (
 )
 
 const (
-	// handOverAgain is how long a leader waits before it tries that remedy again.
+	// handOverAgain is the least time between two transfers of leadership for the same reason.
 	handOverAgain = time.Minute
 )
 
-// CaughtUp is how many entries a node may lack to be promoted: it has them before
-// the change is committed.
+// CaughtUp is the number of entries that a node may lack to be promoted. It receives them before the change is
+// committed.
 const CaughtUp = 64
 
-// stallCheck notices members that are up and get no entries. The Raft library can stop
-// replicating to a follower for good after its disk was slow (hashicorp/raft issue
-// 612), and can send it one image after another (issue 697). Another leader starts
-// afresh with everyone, so this one steps aside.
+// stallCheck detects members that are up and get no entries. The Raft library can permanently stop replicating to a
+// follower after its disk was slow (hashicorp/raft issue 612). It can also send a follower one image after another
+// (issue 697). A new leader begins replication again with every member, so this leader transfers leadership.
 type stallCheck struct {
 	limit time.Duration
 	since map[string]progress
-	moved time.Time // when leadership was last handed over for this
+	moved time.Time // time of the last transfer for this reason
 }
 
-// progress is the last index a member was seen to reach.
+// progress is the last index that a member has reached, and when.
 type progress struct {
 	index uint64
 	at    time.Time
 }
 
-// check takes note of how far the members are and returns one that has stalled.
+// check records the progress of the members and returns a member that has stalled.
 func (s *stallCheck) check(self string, commit uint64, members []limiter.Member) (id string, yes bool) {
 	if s.since == nil {
 		s.since = map[string]progress{}
@@ -53,9 +52,8 @@ func (s *stallCheck) check(self string, commit uint64, members []limiter.Member)
 	return "", false
 }
 
-// WatchStalled looks for stalled members and a slow disk until the node closes. The
-// watchdog must not do this: a handover waits for the Raft library, which may wait for the
-// disk.
+// WatchStalled checks for stalled members and a slow disk until the node closes. The watchdog must not do this,
+// because a transfer of leadership waits for the Raft library, which may wait for the disk.
 func (l *Leadership) WatchStalled() {
 	tick := time.NewTicker(timers.HousekeepEvery)
 	defer tick.Stop()
@@ -72,7 +70,7 @@ func (l *Leadership) WatchStalled() {
 	}
 }
 
-// leaveStalledMember hands leadership over when a member has stalled.
+// leaveStalledMember transfers leadership when a member has stalled.
 func (l *Leadership) leaveStalledMember(s *stallCheck) {
 	if l.Current.Load() == nil {
 		s.since = nil
@@ -91,7 +89,7 @@ func (l *Leadership) leaveStalledMember(s *stallCheck) {
 	s.moved = time.Now()
 }
 
-// transferBut hands leadership to a member other than the one that has stalled.
+// transferBut transfers leadership to a member other than the stalled one.
 func (l *Leadership) transferBut(id string) error {
 	for _, m := range *l.Peers.Members.Load() {
 		if m.ID != id && m.ID != l.Options.NodeID && m.Voter && m.Up {

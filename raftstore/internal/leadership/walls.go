@@ -9,13 +9,12 @@ import (
 )
 
 const (
-	// noteEvery is how often a busy leader notes the wall clocks; an idle leader does it
-	// with each tick. A step of a wall clock after the last note counts as time that passed
-	// if the whole cluster then stops.
+	// noteEvery is how often a busy leader records the wall clocks. An idle leader does it with each tick. If the whole
+	// cluster stops, a step of a wall clock after the last note counts as time that passed.
 	noteEvery = 2 * time.Second
 )
 
-// NoteWalls returns the body of a Tick. An older weir ignores it.
+// NoteWalls returns the body of a Tick: the leader's note of the voters' wall clocks. An older weir ignores it.
 func (l *Leadership) NoteWalls(r *Term) []byte {
 	l.lastNote.Store(int64(l.Uptime()))
 	if l.TestClock {

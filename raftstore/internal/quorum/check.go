@@ -20,8 +20,8 @@ const (
 // Check confirms that this node's state is still the newest: no other leader was elected after this node and before
 // the callers asked. All waiting callers share a round, and one round is under way at a time. The next round begins
 // when it ends, with all callers that have arrived meanwhile. If they are fewer than the previous round had, it waits
-// a moment for more, because a round costs three nodes as much as two hundred denials. A single caller never waits
-// for others.
+// a moment for more. A round costs three nodes as much as two hundred denials. A single caller never waits for
+// others.
 //
 // A round asks voters for their term after its last caller has arrived. It first asks the voters that made up the
 // previous majority, and all voters if these are late. Assume that a majority, with this node, answers with the term

@@ -36,17 +36,18 @@ const (
 // reads of this node are then linearizable. It works on any node and writes nothing to the log (D. Ongaro,
 // "Consensus: Bridging Theory and Practice", section 6.4).
 //
-// The read index is the last entry that the leader has applied, after it has applied the entries that were committed
-// when the question arrived (see AwaitCommitted). A leader acknowledges a write after it has applied it. Before it
+// When the question arrives, the leader first applies the entries that are committed (see AwaitCommitted). The read
+// index is the last entry that it has applied then. A leader acknowledges a write after it has applied it. Before it
 // serves (BecomeLeader), it applies everything that earlier leaders committed. So the read index covers every
 // acknowledged write, unless a later leader was elected before the call.
 //
-// A majority excludes that: each of its nodes, asked after the call, was still in the leader's term, and a node
-// enters a later term before it votes in it (see quorum.Check). A follower then waits until it has applied the read
-// index. That entry is committed, so it stays valid under any later leader.
+// A majority excludes that. Each of its nodes, asked after the call, was still in the leader's term, and a node
+// enters a term before it votes in it (see quorum.Check). A follower then waits until it has applied the read index.
+// That entry is committed, so it stays valid under any later leader.
 //
-// ErrNoLeader: no leader is known. ErrTryAgain: the leader or its majority did not answer in time, this node did not
-// apply the read index in time, or a divergence check of this node is under way.
+// ErrNoLeader: no leader is known. ErrTryAgain: the leader or its majority did not answer in time, or this node did
+// not apply the read index in time. ErrTryAgain is also the result while a divergence check of this node is under
+// way.
 func (rd *Reads) ReadIndex() error {
 	if rd.Faults.Has(faults.ReadLocally) {
 		return nil
