@@ -22,8 +22,7 @@ func (o Outcome) String() string {
 	return [...]string{"answered", "not applied", "unknown", "refused"}[o]
 }
 
-// Words for the ways in which no reply comes; error replies go by their own
-// first word.
+// These words name the cases without a reply. An error reply is named by its own first word.
 const (
 	wordAnswered    = "answered"
 	wordUnreachable = "unreachable"
@@ -31,9 +30,8 @@ const (
 	wordTimeout     = "timeout"
 )
 
-// outcomeOfWord is the contract about error replies: the server's own promise of
-// which of them leave no trace. LOADING is Redis' word for a server that has not
-// begun to serve.
+// outcomeOfWord is the contract on error replies: the server promises which of them have no effect. LOADING is Redis'
+// word for a server that does not serve yet.
 var outcomeOfWord = map[string]Outcome{
 	"TRYAGAIN":    NotApplied,
 	"CLUSTERDOWN": NotApplied,
@@ -43,7 +41,7 @@ var outcomeOfWord = map[string]Outcome{
 	"UNKNOWN":     Unknown,
 }
 
-// classify says what a reply or an error means, and the word it is counted under.
+// classify returns the meaning of a reply or an error, and the word under which it is counted.
 func classify(reply any, err error) (Outcome, string) {
 	if err != nil {
 		return classifyError(err)

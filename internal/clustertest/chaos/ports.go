@@ -7,9 +7,8 @@ import (
 	"strconv"
 )
 
-// Servers listen on the same port again after a restart. Below the range from
-// which the kernel takes ports for outgoing connections (32768 on Linux), none of
-// those can be in the way meanwhile.
+// Servers listen on the same port again after a restart. These ports are below the range from which the kernel takes
+// ports for outgoing connections (32768 on Linux), so no such connection can take them meanwhile.
 const (
 	lowestPort  = 15000
 	highestPort = 32000
@@ -18,7 +17,7 @@ const (
 
 var errNoPorts = errors.New("no free ports found")
 
-// freeAddrs finds n loopback addresses nobody listens on.
+// freeAddrs finds n free loopback addresses.
 func freeAddrs(n int) ([]string, error) {
 	var addrs []string
 	for range portTries {
@@ -27,7 +26,7 @@ func freeAddrs(n int) ([]string, error) {
 		if err != nil {
 			continue
 		}
-		defer ln.Close() // held until all are found, so that none is found twice
+		defer ln.Close() // held until all are found, so that all differ
 		if addrs = append(addrs, ln.Addr().String()); len(addrs) == n {
 			return addrs, nil
 		}

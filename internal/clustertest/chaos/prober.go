@@ -7,16 +7,15 @@ import (
 )
 
 const (
-	// probeClients ask all the time, on connections spread over all nodes.
+	// probeClients ask continuously, on connections spread over all nodes.
 	probeClients = 8
-	// probePause between two questions of one client: together they resolve about a
-	// millisecond.
+	// probePause is the pause between two requests of one client. Together the clients resolve about a millisecond.
 	probePause = 6 * time.Millisecond
-	// The limit asked for is never reached.
+	// The probed limit is never reached.
 	probeRate = "1000000"
 )
 
-// Prober asks for decisions all the time and remembers when there were answers.
+// Prober asks for decisions continuously, and records when answers arrived.
 type Prober struct {
 	tally Tally
 	start time.Time
@@ -30,7 +29,7 @@ type Prober struct {
 // span is a call and its return, from the start of the prober.
 type span struct{ call, ret time.Duration }
 
-// Probe begins to ask the nodes with these addresses, until Stop.
+// Probe starts to ask the nodes with these addresses, until Stop.
 func Probe(addrs []string) *Prober {
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &Prober{start: time.Now(), stop: cancel}
@@ -55,18 +54,17 @@ func (p *Prober) ask(ctx context.Context, c *Client) {
 	}
 }
 
-// Stop ends the questions and tells how they were answered.
+// Stop ends the requests, and returns the counts of their answers.
 func (p *Prober) Stop() Totals {
 	p.stop()
 	p.all.Wait()
 	return p.tally.totals()
 }
 
-// Now is the prober's clock.
+// Now returns the time of the prober's clock.
 func (p *Prober) Now() time.Duration { return time.Since(p.start) }
 
-// FirstAfter waits for an answer to a question asked after t, and says when it
-// came.
+// FirstAfter waits for an answer to a request sent after t, and returns its arrival time.
 func (p *Prober) FirstAfter(ctx context.Context, t, timeout time.Duration) (time.Duration, error) {
 	var first time.Duration
 	err := poll(ctx, timeout, func() bool {
@@ -82,7 +80,7 @@ func (p *Prober) FirstAfter(ctx context.Context, t, timeout time.Duration) (time
 	return first, err
 }
 
-// LongestGap is the longest time between from and to in which no answer came.
+// LongestGap returns the longest time between from and to without an answer.
 func (p *Prober) LongestGap(from, to time.Duration) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,29 +10,29 @@ import (
 	"time"
 )
 
-// stopTimeout is how long a node may take to hand over, drain and save: more than
-// the server's own bound of 10 s for clients to take their replies.
+// stopTimeout is how long a node may take to transfer leadership, drain and save. It is longer than the server's own
+// bound of 10 s for clients to take their replies.
 const stopTimeout = 20 * time.Second
 
-// dumpTimeout is for writing some hundred goroutines to a file.
+// dumpTimeout bounds the writing of some hundred goroutine stacks to a file.
 const dumpTimeout = 5 * time.Second
 
-// ErrSlowStop: a node did not end after SIGTERM and was killed.
+// ErrSlowStop reports that a node did not end after SIGTERM and was killed.
 var ErrSlowStop = errors.New("did not end in time after SIGTERM")
 
-// Process is one run of a server program, from its start to its end. Its methods
-// act on this process and no other, by its id. Safe for use by several goroutines.
+// Process is one run of a server program, from its start to its end. Its methods act only on this process, by its id.
+// It is safe for use by several goroutines.
 type Process struct {
 	cmd    *exec.Cmd
 	log    *os.File
 	exited chan struct{} // closed when it has ended
 
 	mu      sync.Mutex
-	intends bool // its end is wanted
+	intends bool // its end was requested
 }
 
-// startProcess runs a program with its output appended to logFile. onExit is
-// called once, when it ends without having been asked to.
+// startProcess runs a program with its output appended to logFile. It calls onExit once if the program ends without a
+// request to end.
 func startProcess(binary, logFile string, args []string, onExit func(error)) (*Process, error) {
 	log, err := os.OpenFile(logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -40,7 +40,7 @@ func startProcess(binary, logFile string, args []string, onExit func(error)) (*P
 	}
 	cmd := exec.Command(binary, args...)
 	cmd.Stdout, cmd.Stderr = log, log
-	// A harness that is killed takes its servers with it.
+	// The kernel kills the servers when the harness is killed.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	fmt.Fprintf(log, "chaos: start %v\n", args)
 	if err := cmd.Start(); err != nil {
@@ -64,19 +64,18 @@ func (p *Process) wait(onExit func(error)) {
 	}
 }
 
-// note writes a line of the harness between those of the server.
+// note writes a line of the harness to the log of the server.
 func (p *Process) note(format string, args ...any) {
 	fmt.Fprintf(p.log, "%s chaos: %s\n", time.Now().Format(time.RFC3339Nano), fmt.Sprintf(format, args...))
 }
 
-// Kill ends the process at once, as kill -9 does, and returns when it is gone.
+// Kill ends the process at once, as kill -9 does, and returns after its end.
 func (p *Process) Kill() {
 	p.signal(syscall.SIGKILL, true)
 	<-p.exited
 }
 
-// Stop asks the process to end in order. When it takes too long, it is made to
-// write its goroutines to the log before it is killed.
+// Stop sends SIGTERM. If the process takes too long, Stop makes it write its goroutines to the log and then kills it.
 func (p *Process) Stop() error {
 	p.signal(syscall.SIGTERM, true)
 	if p.endsWithin(stopTimeout) {
@@ -99,11 +98,11 @@ func (p *Process) endsWithin(d time.Duration) bool {
 	}
 }
 
-// Pause and Resume stop and continue the process. It notices nothing but the time.
+// Pause and Resume stop and continue the process. The process notices only the lost time.
 func (p *Process) Pause()  { p.signal(syscall.SIGSTOP, false) }
 func (p *Process) Resume() { p.signal(syscall.SIGCONT, false) }
 
-// Running says whether the process has not ended yet.
+// Running reports whether the process has not ended.
 func (p *Process) Running() bool {
 	select {
 	case <-p.exited:
@@ -119,6 +118,6 @@ func (p *Process) signal(s syscall.Signal, ends bool) {
 	p.mu.Unlock()
 	if p.Running() {
 		p.note("%v", s)
-		_ = p.cmd.Process.Signal(s) // fails only when the process has ended meanwhile
+		_ = p.cmd.Process.Signal(s) // fails only if the process has ended meanwhile
 	}
 }

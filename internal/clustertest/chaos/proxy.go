@@ -6,11 +6,10 @@ import (
 	"time"
 )
 
-// proxyDialTimeout is for a loopback address: a node that is down refuses at once.
+// proxyDialTimeout is for a loopback address, at which a stopped node refuses at once.
 const proxyDialTimeout = time.Second
 
-// Proxy carries the connections that one node opens to another. What travels
-// forth obeys one wire, what travels back the other.
+// Proxy carries the connections that one node opens to another. Each direction uses its own wire.
 type Proxy struct {
 	ln          net.Listener
 	target      string
@@ -45,7 +44,7 @@ func (p *Proxy) Close() {
 	p.wg.Wait()
 }
 
-// Reset breaks every connection there is now, with a TCP reset to both ends.
+// Reset breaks every current connection with a TCP reset to both ends.
 func (p *Proxy) Reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,7 +63,7 @@ func (p *Proxy) accept() {
 	}
 }
 
-// carry runs one connection to its end.
+// carry serves one connection until its end.
 func (p *Proxy) carry(from net.Conn) {
 	defer from.Close()
 	to, err := net.DialTimeout("tcp", p.target, proxyDialTimeout)
@@ -83,8 +82,7 @@ func (p *Proxy) carry(from net.Conn) {
 	both.Wait()
 }
 
-// register makes a connection one of those that Reset breaks, unless the proxy is
-// closed already.
+// register adds a connection to those that Reset breaks, unless the proxy is closed already.
 func (p *Proxy) register(l *link) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,38 +10,37 @@ import (
 )
 
 const (
-	// readClients is how many clients read each kind of account: few, so that most of a
-	// history is decisions.
+	// readClients is how many clients read each kind of account. They are few, so that most of a history is decisions.
 	readClients = 1
 	// staleClients read under READONLY.
 	staleClients = 2
-	// pairClients write and then read what they have written.
+	// pairClients write, and then read what they wrote.
 	pairClients = 2
 	// pairMax is more units than a run takes.
 	pairMax = 1 << 40
-	// maxPairsShown bounds the wrong pairs that are shown, to leave room for other violations.
+	// maxPairsShown bounds the wrong pairs that are shown, so that other violations stay visible.
 	maxPairsShown = 5
 )
 
 var (
-	// ErrStale: a linearizable read lacks what its own client had been told before.
+	// ErrStale reports that a linearizable read lacks units which its own client knew to be used.
 	ErrStale = errors.New("a read lacks what was acknowledged before it")
-	// ErrNoStaleRead: a read under READONLY was refused, although it needs no leader.
+	// ErrNoStaleRead reports that a node refused a read under READONLY, although such a read needs no leader.
 	ErrNoStaleRead = errors.New("a read under READONLY was refused")
 )
 
-// Reads counts what the readers got. Safe for use by several goroutines.
+// Reads counts the outcomes of the readers. It is safe for use by several goroutines.
 type Reads struct {
 	mu     sync.Mutex
-	tally  Tally // apart from that of the decisions, whose gaps it would fill
+	tally  Tally // separate from the decisions, whose gaps it would hide
 	counts ReadCounts
 }
 
-// ReadCounts are the figures of the readers.
+// ReadCounts are the numbers of the readers.
 type ReadCounts struct {
 	Linearizable int // answered
 	AtFollowers  int // of these
-	Unanswered   int // not applied, or with an unknown end
+	Unanswered   int // not applied, or with an unknown outcome
 	Pairs        int // a write at one node, then a read at any
 	WrongPairs   int // of these
 	Stale        int // under READONLY, with an age, judged
@@ -56,21 +55,21 @@ func (r *Reads) count(how func(*ReadCounts)) {
 	how(&r.counts)
 }
 
-// Counts are the figures so far.
+// Counts returns the numbers so far.
 func (r *Reads) Counts() ReadCounts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.counts
 }
 
-// reader has a connection to each node, and reads at any.
+// reader has a connection to each node, and reads at any node.
 type reader struct {
 	*Client
 	nodes        []*Client
 	known, maybe int64 // units of its own limit
 }
 
-// reader begins its connections with a greeting, if there is one.
+// reader makes a reader whose connections begin with a greeting, if one is given.
 func (w *Workload) reader(id int, greeting ...string) *reader {
 	r := &reader{Client: w.client(id, w.quick)}
 	for _, addr := range w.addrs {
@@ -90,7 +89,7 @@ func (r *reader) close() {
 	}
 }
 
-// spawnReaders lets the readers work until ctx is over. Their numbers begin at id.
+// spawnReaders runs the readers until ctx is over. Their ids begin at id.
 func (w *Workload) spawnReaders(ctx context.Context, all *sync.WaitGroup, id int) {
 	spawn := func(n int, work func(*reader), greeting ...string) {
 		for range n {
@@ -111,7 +110,7 @@ func (w *Workload) spawnReaders(ctx context.Context, all *sync.WaitGroup, id int
 	spawn(pairClients, w.pair)
 }
 
-// read looks at a limit that never refills, and adds what it saw to the limit's history.
+// read reads a limit that never refills, and adds the result to the limit's history.
 func (w *Workload) read(r *reader, t *Trail) {
 	c := r.anyNode()
 	op := Op{Client: c.ID, Verb: Inspect, At: c.addrs[0]}
@@ -124,7 +123,7 @@ func (w *Workload) read(r *reader, t *Trail) {
 	}
 }
 
-// ask carries out a linearizable read. It returns false if there is no answer.
+// ask runs a linearizable read. It returns false without an answer.
 func (w *Workload) ask(c *Client, op *Op, key string, most int64) (Answer, bool) {
 	command := "RL.INSPECT"
 	if op.Verb == Exists {
@@ -149,7 +148,7 @@ func (w *Workload) ask(c *Client, op *Op, key string, most int64) (Answer, bool)
 	return a, a.Outcome == Answered
 }
 
-// looked takes the figures from the reply to a read of a limit.
+// looked takes the numbers from the reply to a read of a limit.
 func (o *Op) looked(reply any, most int64) bool {
 	if n, ok := reply.(int64); ok && o.Verb == Exists {
 		o.Left = n
@@ -164,7 +163,7 @@ func (o *Op) looked(reply any, most int64) bool {
 type inspection struct {
 	found           bool // false: the limiter is idle
 	used, remaining int64
-	aged            bool // stale_ms was there
+	aged            bool // the reply has stale_ms
 	staleMs         int64
 }
 
@@ -184,7 +183,7 @@ func inspected(reply any) (seen inspection, ok bool) {
 	return seen, (isList || reply == nil) && len(fields)%2 == 0
 }
 
-// staleRead looks under READONLY at an account, which only grows.
+// staleRead reads under READONLY an account whose use only grows.
 func (w *Workload) staleRead(r *reader) {
 	ring := []*Ring{&w.Accounts, &w.Onces}[r.rng.IntN(2)]
 	t, c := ring.latest(), r.anyNode()
@@ -203,8 +202,8 @@ func (w *Workload) staleRead(r *reader) {
 	}
 }
 
-// pair takes a unit of a limit of its own at some node, and then reads it at some node:
-// what it was told before must be there.
+// pair takes a unit of its own limit at some node, and then reads the limit at some node. The read must contain every
+// earlier answer.
 func (w *Workload) pair(r *reader) {
 	key := "pair:" + strconv.Itoa(r.ID)
 	took := r.anyNode().Call(quota(&Trail{Key: key, Max: pairMax}, Op{Units: 1}, "")...)

@@ -6,14 +6,14 @@ import (
 )
 
 var (
-	// ErrNotOnce: a command with an ID was carried out again.
+	// ErrNotOnce reports that a command with an ID was applied twice.
 	ErrNotOnce = errors.New("repeated with its ID and answered otherwise")
-	// ErrBadReply: an answer that the command does not have.
+	// ErrBadReply reports a reply that the command does not have.
 	ErrBadReply = errors.New("unexpected reply")
 )
 
-// record completes an operation with its answer and adds it to the history of its
-// key. demand says that the key's clients always want more.
+// record completes an operation with its answer, and adds it to the history of its key. demand means that the key's
+// clients always want more.
 func (w *Workload) record(t *Trail, op Op, a Answer, demand bool) {
 	op.CallNs, op.ReturnNs, op.Outcome = a.CallNs, a.ReturnNs, a.Outcome
 	if a.Outcome == Refused || a.Outcome == Answered && !op.understand(a.Reply) {
@@ -26,8 +26,7 @@ func (w *Workload) record(t *Trail, op Op, a Answer, demand bool) {
 	t.add(op)
 }
 
-// understand takes the figures from a reply: the five integers of a decision, or
-// the one of REFUND and RESET.
+// understand takes the numbers from a reply: the five integers of a decision, or the integer of REFUND and RESET.
 func (o *Op) understand(reply any) bool {
 	if o.Verb != Take {
 		left, ok := reply.(int64)
@@ -45,7 +44,7 @@ func (o *Op) understand(reply any) bool {
 	case allowed < 0 || !o.Partial && allowed > 1 || o.Partial && allowed > max(o.Units, 1):
 		return false
 	case o.Units == 0:
-		o.Granted = 0 // a look
+		o.Granted = 0 // a dry run
 	case o.Partial:
 		o.Granted = allowed
 	default:

@@ -8,28 +8,28 @@ import (
 	"time"
 )
 
-// Report is what came of a run.
+// Report is the result of a run.
 type Report struct {
 	Seed       uint64
 	Nodes      int
 	Duration   time.Duration
 	Faults     map[Kind]int
-	Refused    int64          // damaged logs that a node has refused, with the reason
+	Refused    int64          // damaged logs that nodes have refused with the reason
 	SelfStops  map[string]int // nodes that stopped by themselves and may be restarted, by reason
-	Skipped    []string       // faults that could not be done here, and why
+	Skipped    []string       // faults that are not possible on this machine, with the reason
 	Totals     Totals
 	Useful     Usefulness
-	Leaderless time.Duration // in all
+	Leaderless time.Duration // in total
 	NoLeader   time.Duration // at the longest
 	Keys       int           // histories that porcupine judged
 	Operations int           // in all histories
 	Books      int           // histories of policies and holds
 	Entries    int           // operations in them
-	Compared   int           // digests of two nodes at one index
+	Compared   int           // comparisons of digests of two nodes at one index
 	Reads      ReadCounts
 
-	Violations []Violation // the first of them
-	Broken     int         // how many there were
+	Violations []Violation // the first violations
+	Broken     int         // number of violations
 }
 
 func (r *run) report() *Report {
@@ -63,7 +63,7 @@ func (r *run) report() *Report {
 	return rep
 }
 
-// String is the report for people.
+// String formats the report for reading.
 func (r *Report) String() string {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
@@ -102,7 +102,7 @@ func (r *Report) String() string {
 	return b.String()
 }
 
-// counts lists a map by name.
+// counts lists a map, sorted by name.
 func counts[K ~string, V int | int64](m map[K]V) string {
 	var parts []string
 	for _, k := range slices.Sorted(maps.Keys(m)) {

@@ -11,14 +11,13 @@ import (
 )
 
 var (
-	// errProtocol: the peer does not speak RESP2; its connection is of no more use.
+	// errProtocol reports that the peer does not speak RESP2. Its connection cannot be used again.
 	errProtocol = errors.New("not RESP2")
-	// errNotSent: no byte of the command has left this process.
+	// errNotSent reports that no byte of the command has left this process.
 	errNotSent = errors.New("not sent")
 )
 
-// maxReplyItems bounds a reply's strings and arrays: far more than any command of
-// the harness is answered with.
+// maxReplyItems bounds a reply's strings and arrays. It is far above any reply to a command of the harness.
 const maxReplyItems = 1 << 20
 
 // ErrorReply is a reply that begins with a minus sign.
@@ -26,8 +25,8 @@ type ErrorReply string
 
 func (e ErrorReply) Error() string { return string(e) }
 
-// Conn is one client connection. It retries nothing: what a retry would hide is
-// what the harness is looking for. Not safe for use by several goroutines.
+// Conn is one client connection. It retries nothing, because a retry would hide the faults that the harness looks for.
+// It is not safe for use by several goroutines.
 type Conn struct {
 	c net.Conn
 	r *bufio.Reader
@@ -44,9 +43,8 @@ func Dial(addr string, timeout time.Duration) (*Conn, error) {
 
 func (c *Conn) Close() error { return c.c.Close() }
 
-// Do sends one command and reads its reply: an int64, a string, nil, an
-// ErrorReply or a []any of these. After an error the command may or may not have
-// been carried out, and the connection must be closed.
+// Do sends one command and reads its reply: an int64, a string, nil, an ErrorReply or a []any of these. After an error
+// the command may or may not have been applied, and the caller must close the connection.
 func (c *Conn) Do(timeout time.Duration, args ...string) (any, error) {
 	if err := c.c.SetDeadline(time.Now().Add(timeout)); err != nil {
 		return nil, err

@@ -11,23 +11,23 @@ import (
 	"time"
 )
 
-// leaderTimeout is how long a whole cluster may take to elect: many times the
-// server's default timings, on a machine that runs everything at once.
+// leaderTimeout is how long a healthy cluster may take to elect a leader: many times the server's default timings, on a
+// machine that runs all nodes and clients.
 const leaderTimeout = 30 * time.Second
 
-// RunConfig says what a run does.
+// RunConfig describes a run.
 type RunConfig struct {
 	Cluster  ClusterConfig
 	Duration time.Duration // of the traffic
 	Seed     uint64
-	Orderly  bool     // end with SIGTERM instead of kill -9: all a standalone server promises
-	Plans    [][]Step // each is carried out beside the others
-	// Meanwhile, if there is one, is carried out beside the traffic, which ends with it.
+	Orderly  bool     // end with SIGTERM instead of kill -9, because a standalone server promises no more
+	Plans    [][]Step // run at the same time
+	// Meanwhile, if set, runs during the traffic and ends with it.
 	Meanwhile func(context.Context, *Cluster) error
-	Restless  bool                             // faults follow each other too quickly for usefulness to be judged
-	Patient   bool                             // no caller gives up soon: a timeout is the cluster's, not a slow machine's
-	StaleOnly bool                             // followers of a weir before ReadIndex take part: no read is judged
-	Logf      func(format string, args ...any) // what happens, as it happens
+	Restless  bool                             // faults follow too quickly for a judgement of usefulness
+	Patient   bool                             // callers have long timeouts, so a timeout is never due to a slow machine
+	StaleOnly bool                             // followers run a weir from before ReadIndex: no read is judged
+	Logf      func(format string, args ...any) // reports events as they happen
 }
 
 // run is one run.
@@ -43,9 +43,8 @@ type run struct {
 	skipped    []string
 }
 
-// Run starts a cluster, lets clients work on it while it is broken on purpose,
-// makes it whole, kills and restarts it once more, and judges. An error means that
-// the run itself failed; violations are in the report.
+// Run starts a cluster, runs clients while faults are injected, ends all faults, kills and restarts the cluster once
+// more, and judges. An error means that the run itself failed. Violations are in the report.
 func Run(ctx context.Context, cfg RunConfig) (*Report, error) {
 	r := &run{cfg: cfg, violations: &Violations{}, faults: map[Kind]int{}, selfStops: map[string]int{}}
 	cfg.Cluster.OnExit = r.exited
@@ -79,7 +78,7 @@ func Run(ctx context.Context, cfg RunConfig) (*Report, error) {
 	return r.report(), nil
 }
 
-// mountDisk gives the last node a disk that can be filled up, if a plan does that.
+// mountDisk gives the last node a disk that can be filled, if a plan fills it.
 func (r *run) mountDisk() {
 	fills := func(s Step) bool { return s.Kind == FillDisk }
 	if !slices.ContainsFunc(slices.Concat(r.cfg.Plans...), fills) {
@@ -96,7 +95,7 @@ func (r *run) mountDisk() {
 	}
 }
 
-// storm is the time with traffic and faults.
+// storm runs the traffic and the faults.
 func (r *run) storm(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.Duration)
 	defer cancel()
@@ -116,8 +115,7 @@ func (r *run) storm(ctx context.Context) {
 	all.Wait()
 }
 
-// carryOut does what one plan says. A node that does not bear a fault as it should
-// is a violation, and the plan goes on.
+// carryOut runs one plan. A node that does not withstand a fault as specified is a violation, and the plan continues.
 func (r *run) carryOut(ctx context.Context, plan []Step) {
 	for _, step := range plan {
 		if sleep(ctx, step.At-time.Since(r.work.start)) != nil {
@@ -131,8 +129,8 @@ func (r *run) carryOut(ctx context.Context, plan []Step) {
 	}
 }
 
-// calm restarts the whole cluster once more, so that what is counted now was
-// recovered, and asks what is left and whether the replicas are equal.
+// calm restarts the whole cluster once more, so that the counted state was recovered from disk. It then asks for the
+// remaining units and compares the replicas.
 func (r *run) calm(ctx context.Context) error {
 	if err := r.restart(ctx); err != nil {
 		return err
@@ -156,7 +154,7 @@ func (r *run) restart(ctx context.Context) error {
 	return r.cluster.StartAll()
 }
 
-// keep writes a whole history beside the nodes' logs.
+// keep writes a whole history next to the nodes' logs.
 func (r *run) keep(name string, history fmt.Stringer) {
 	file := strings.ReplaceAll(name, ":", "-") + ".history"
 	if err := os.WriteFile(filepath.Join(r.cfg.Cluster.Dir, file), []byte(history.String()), 0o644); err != nil {

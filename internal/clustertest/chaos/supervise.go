@@ -7,16 +7,14 @@ import (
 	"strings"
 )
 
-// ErrExited: a node ended by itself, and did not say that it may be restarted.
+// ErrExited reports that a node ended by itself without stating that it may be restarted.
 var ErrExited = errors.New("a node ended by itself")
 
-// lastWords is how a node says why it cannot go on, and whether it may be started
-// again.
+// lastWords matches the log line in which a node states why it cannot continue, and whether it may be restarted.
 var lastWords = regexp.MustCompile(`msg="this node cannot go on" error="((?:[^"\\]|\\.)*)" restart="(yes|no)`)
 
-// exited does what a supervisor does when a node ends by itself: it starts the node
-// again if that is said to be safe. Anything else, a panic or a node that has
-// diverged, is a violation.
+// exited acts as a supervisor when a node ends by itself. It restarts the node if the node states that this is safe.
+// Any other end, such as a panic or a divergence, is a violation.
 func (r *run) exited(n *Node, err error) {
 	reason, restart := whyEnded(n.LogTail())
 	if !restart {
@@ -32,7 +30,7 @@ func (r *run) exited(n *Node, err error) {
 	}
 }
 
-// whyEnded reads the last words of this run of a node from its log.
+// whyEnded reads the reason from the log of this run of a node.
 func whyEnded(log string) (reason string, restart bool) {
 	if start := strings.LastIndex(log, "chaos: start "); start >= 0 {
 		log = log[start:]

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Tally counts what all clients got. Safe for use by several goroutines.
+// Tally counts the outcomes of all clients. It is safe for use by several goroutines.
 type Tally struct {
 	mu              sync.Mutex
 	words           map[string]int64 // by error word, or wordAnswered
@@ -18,7 +18,7 @@ type Tally struct {
 	slowestGrantNs  int64
 }
 
-// count takes the outcome of one command.
+// count adds the outcome of one command.
 func (t *Tally) count(o Outcome, word string, atNs int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -37,8 +37,8 @@ func (t *Tally) count(o Outcome, word string, atNs int64) {
 	}
 }
 
-// decided takes the answer of one decision and how many tries it took; demand says
-// that its key always has clients that want more.
+// decided adds the answer of one decision and its number of attempts. demand means that the key always has clients that
+// want more.
 func (t *Tally) decided(op *Op, tries int, demand bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,7 +55,7 @@ func (t *Tally) decided(op *Op, tries int, demand bool) {
 	}
 }
 
-// second is the record of the second in which atNs lies; the caller holds mu.
+// second returns the record of the second that contains atNs. The caller holds mu.
 func (t *Tally) second(atNs int64) *Second {
 	i := int(atNs / int64(time.Second))
 	for len(t.seconds) <= i {
@@ -64,7 +64,7 @@ func (t *Tally) second(atNs int64) *Second {
 	return &t.seconds[i]
 }
 
-// Totals are the figures of a run.
+// Totals are the numbers of a run.
 type Totals struct {
 	Answered, NotApplied, Unknown, Refused int64
 	Allowed, Denied                        int64
@@ -82,7 +82,7 @@ func (t *Tally) totals() Totals {
 	}
 }
 
-// finished are the whole seconds of a run of this length.
+// finished returns the whole seconds of a run of this length.
 func (t *Tally) finished(run time.Duration) []Second {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// Trail is the history of one key. Safe for use by several goroutines.
+// Trail is the history of one key. It is safe for use by several goroutines.
 type Trail struct {
 	Key string
-	Max int64 // units of its limit, where it never refills
+	Max int64 // units of its limit, if it never refills
 
 	mu      sync.Mutex
 	ops     []Op
@@ -17,8 +17,7 @@ type Trail struct {
 	unknown int
 }
 
-// add takes an operation that is over. One that was certainly not applied is no
-// part of a history.
+// add adds a finished operation. It omits an operation that was certainly not applied.
 func (t *Trail) add(op Op) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -37,14 +36,14 @@ func (t *Trail) addStale(r StaleRead) {
 	t.stale = append(t.stale, r)
 }
 
-// StaleReads are the reads under READONLY so far.
+// StaleReads returns the reads under READONLY so far.
 func (t *Trail) StaleReads() []StaleRead {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return append([]StaleRead(nil), t.stale...)
 }
 
-// Ops is the history so far.
+// Ops returns the history so far.
 func (t *Trail) Ops() []Op {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -52,14 +51,13 @@ func (t *Trail) Ops() []Op {
 }
 
 const (
-	// maxTrailOps and maxTrailUnknown close a key for which a porcupine search is
-	// needed: 2000 operations with 5 unknown ones take it 24 ms, with 20 a second,
-	// with 100 more than anyone waits.
+	// maxTrailOps and maxTrailUnknown bound a key whose history porcupine searches. A search takes 24 ms for 2000
+	// operations with 5 unknown ones, a second with 20 unknown ones, and practically for ever with 100.
 	maxTrailOps     = 1500
 	maxTrailUnknown = 8
 )
 
-// begin says whether the key takes another operation.
+// begin reports whether the key accepts another operation.
 func (t *Trail) begin() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -67,8 +65,8 @@ func (t *Trail) begin() bool {
 	return t.begun <= maxTrailOps && t.unknown < maxTrailUnknown
 }
 
-// Ring hands the clients of one kind of traffic the key they share, and a new one
-// when that is full. Safe for use by several goroutines.
+// Ring gives the clients of one kind of traffic a shared key, and a new key when that one is full. It is safe for use
+// by several goroutines.
 type Ring struct {
 	Prefix string
 	Max    int64
@@ -77,7 +75,7 @@ type Ring struct {
 	trails []*Trail
 }
 
-// next is the key for the next operation.
+// next returns the key for the next operation.
 func (r *Ring) next() *Trail {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -89,7 +87,7 @@ func (r *Ring) next() *Trail {
 	return t
 }
 
-// latest is the key of the last operation, nil before the first.
+// latest returns the key of the last operation, or nil before the first.
 func (r *Ring) latest() *Trail {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -99,7 +97,7 @@ func (r *Ring) latest() *Trail {
 	return r.trails[len(r.trails)-1]
 }
 
-// Trails are all keys there have been.
+// Trails returns all keys so far.
 func (r *Ring) Trails() []*Trail {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -5,25 +5,25 @@ import (
 	"sync"
 )
 
-// Violation is a promise seen broken.
+// Violation is a broken guarantee.
 type Violation struct {
-	What string // which promise, or which key
+	What string // the guarantee or the key
 	Err  error
 }
 
 func (v Violation) String() string { return fmt.Sprintf("%s: %v", v.What, v.Err) }
 
-// maxViolations are kept; a server that breaks its promises does so at every turn.
+// maxViolations bounds the stored violations, because a faulty server breaks its guarantees continuously.
 const maxViolations = 100
 
-// Violations collects them. Safe for use by several goroutines.
+// Violations collects violations. It is safe for use by several goroutines.
 type Violations struct {
 	mu    sync.Mutex
 	list  []Violation
 	total int
 }
 
-// Add takes one, unless err is nil.
+// Add adds a violation, unless err is nil.
 func (v *Violations) Add(what string, err error) {
 	if err == nil {
 		return
@@ -36,7 +36,7 @@ func (v *Violations) Add(what string, err error) {
 	}
 }
 
-// List is what was kept, and how many there were in all.
+// List returns the stored violations, and the total number.
 func (v *Violations) List() ([]Violation, int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

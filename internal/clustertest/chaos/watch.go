@@ -9,31 +9,31 @@ import (
 )
 
 const (
-	// watchEvery is how often every node is asked whether it leads, watchTimeout
-	// how long it may take: together well below the shortest election.
+	// watchEvery is how often every node is asked whether it leads. watchTimeout bounds the answer. Their sum is well
+	// below the shortest election.
 	watchEvery   = 50 * time.Millisecond
 	watchTimeout = 150 * time.Millisecond
 	// digestEvery is how often every node's digest is taken.
 	digestEvery = 250 * time.Millisecond
 )
 
-// Watch follows from outside which seconds had a leader, and compares the states
-// of the nodes. Safe for use by several goroutines.
+// Watch determines from outside which seconds had a leader, and compares the states of the nodes. It is safe for use by
+// several goroutines.
 type Watch struct {
 	cluster    *Cluster
 	start      time.Time
 	violations *Violations
 	Replicas   Replicas
 
-	leader atomic.Pointer[Node] // that said so last
+	leader atomic.Pointer[Node] // the last node that reported leadership
 
 	mu    sync.Mutex
-	ledAt time.Duration      // when some node last said that it leads
-	gaps  [][2]time.Duration // from, to: nobody did
+	ledAt time.Duration      // the last time at which a node reported leadership
+	gaps  [][2]time.Duration // from, to: without a leader
 }
 
-// longestSilence between two words of a leader is not yet a gap: one answer may
-// be late on a busy machine.
+// longestSilence is the time without a report of leadership that is not yet a gap. One answer may be late on a busy
+// machine.
 const longestSilence = watchEvery + watchTimeout
 
 // Run watches until ctx is over.
@@ -47,7 +47,7 @@ func (w *Watch) Run(ctx context.Context) {
 	w.saw(false)
 }
 
-// follow asks one node on one connection, as long as it answers.
+// follow asks one node on one connection, while the node answers.
 func (w *Watch) follow(ctx context.Context, n *Node) {
 	var conn *Conn
 	drop := func() {
@@ -77,7 +77,7 @@ func (w *Watch) follow(ctx context.Context, n *Node) {
 	}
 }
 
-// Leader is the clients' address of the node that said last that it leads, "" before.
+// Leader returns the clients' address of the last node that reported leadership, or "".
 func (w *Watch) Leader() string {
 	if n := w.leader.Load(); n != nil {
 		return n.Addr
@@ -85,7 +85,7 @@ func (w *Watch) Leader() string {
 	return ""
 }
 
-// saw notes that there is a leader now, or with false that the watch ends.
+// saw records that a leader exists now, or with false the end of the watch.
 func (w *Watch) saw(leader bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -98,8 +98,7 @@ func (w *Watch) saw(leader bool) {
 	}
 }
 
-// digests compares the node's digest with those of others for as long as the
-// server knows the command.
+// digests compares the node's digest with those of others, if the server supports the command.
 func (w *Watch) digests(ctx context.Context, n *Node) {
 	for ; ctx.Err() == nil; _ = sleep(ctx, digestEvery) {
 		d, err := n.Digest()
@@ -113,7 +112,7 @@ func (w *Watch) digests(ctx context.Context, n *Node) {
 	}
 }
 
-// Leaderless is how long there was no leader, in all and at the longest.
+// Leaderless returns the total and the longest time without a leader.
 func (w *Watch) Leaderless() (total, longest time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -6,17 +6,16 @@ import (
 	"time"
 )
 
-// Wire is one direction between two nodes: what a sends to b, on whichever
-// connection, whoever opened it. A cut wire holds what is sent into it and
-// delivers it late when it is healed, as TCP does across a partition. Safe for
-// use by several goroutines.
+// Wire is one direction between two nodes: the bytes from a to b, on any connection, whichever node opened it. A cut
+// wire holds these bytes and delivers them after it heals, as TCP does across a partition. It is safe for use by
+// several goroutines.
 type Wire struct {
 	mu            sync.Mutex
-	opened        chan struct{} // closed when the wire is open; nil: it is
+	opened        chan struct{} // closed when the wire opens; nil: open
 	delay, jitter time.Duration
 }
 
-// Cut holds everything from now on.
+// Cut holds all bytes from now on.
 func (w *Wire) Cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -25,7 +24,7 @@ func (w *Wire) Cut() {
 	}
 }
 
-// Heal lets through what was held, and what follows.
+// Heal delivers the held bytes and all later ones.
 func (w *Wire) Heal() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -35,14 +34,14 @@ func (w *Wire) Heal() {
 	}
 }
 
-// Slow makes every byte take delay, and up to jitter more; 0, 0 for full speed.
+// Slow delays every byte by delay plus a random time up to jitter. 0, 0 means full speed.
 func (w *Wire) Slow(delay, jitter time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.delay, w.jitter = delay, jitter
 }
 
-// await returns when the wire is open, or false when done is closed first.
+// await returns when the wire is open. It returns false if done is closed first.
 func (w *Wire) await(done <-chan struct{}) bool {
 	for {
 		w.mu.Lock()
@@ -59,8 +58,8 @@ func (w *Wire) await(done <-chan struct{}) bool {
 	}
 }
 
-// travelTime is how long bytes that are sent now take. The jitter is not of the
-// schedule's seed: how many chunks there are is not either.
+// travelTime returns how long bytes sent now take. The jitter does not use the schedule's seed, because the number of
+// chunks is not deterministic either.
 func (w *Wire) travelTime() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()

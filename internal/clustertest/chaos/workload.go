@@ -10,15 +10,14 @@ import (
 	"time"
 )
 
-// The limits of the workload. Rates are low and clients many, so that the clients
-// of a bucket always want more than there is, also while some of them are stuck
-// with a node that does not answer. A burst is far more than refills while nobody
-// leads: a bucket that was forgotten shows.
+// These are the limits of the workload. Rates are low and clients many, so that the clients of a bucket always want
+// more than it has, also while some clients wait for a node that does not answer. A burst is far larger than the refill
+// during an election, so a lost bucket is visible.
 const (
 	bucketKeys      = 3
 	bucketPerSecond = 30
 	bucketBurst     = 150
-	bucketClients   = 3 // of each key
+	bucketClients   = 3 // for each key
 
 	slidingKeys    = 2
 	slidingMax     = 60
@@ -38,34 +37,34 @@ const (
 )
 
 const (
-	// quickTimeout is that of an impatient caller, patientTimeout longer than any
-	// fault: it sees the grants that come late.
+	// quickTimeout is the timeout of an impatient caller. patientTimeout is longer than any fault, so that patient callers
+	// see late grants.
 	quickTimeout   = 500 * time.Millisecond
 	patientTimeout = 15 * time.Second
 	// thinkTime is the longest a client pauses between two operations.
 	thinkTime = 12 * time.Millisecond
 )
 
-// Workload is what the clients of a run do, and everything they have seen.
+// Workload is the traffic of the clients of a run, and the histories of their answers.
 type Workload struct {
 	start time.Time
 	addrs []string
 	seed  uint64
-	over  time.Duration // fleetingOver, where holds matter
-	quick time.Duration // how long impatient callers wait
+	over  time.Duration // fleetingOver, if the run has holds
+	quick time.Duration // timeout of impatient callers
 
 	Tally      Tally
 	Violations *Violations
 	Buckets    []*Trail
 	Slidings   []*Trail
-	Accounts   Ring // takes without ID: unknown ones stay unknown
-	Onces      Ring // takes with ID, repeated until there is an answer
+	Accounts   Ring // takes without ID: unknown outcomes stay unknown
+	Onces      Ring // takes with ID, repeated until an answer arrives
 	Mixed      Ring // takes and refunds with ID, resets
 	Leases     Leases
 	Books      *Books
 	Reads      Reads
 	staleOnly  bool          // no read is judged
-	leads      func() string // the address of the node that leads, as far as is known; nil: unknown
+	leads      func() string // address of the known leader; nil: unknown
 }
 
 // NewWorkload prepares the clients' work on the nodes with these addresses.
@@ -86,8 +85,7 @@ func NewWorkload(addrs []string, seed uint64, v *Violations) *Workload {
 	return w
 }
 
-// Run lets all clients work until ctx is over, and returns when each has finished
-// its last operation.
+// Run runs all clients until ctx is over. It returns when each has finished its last operation.
 func (w *Workload) Run(ctx context.Context) {
 	w.found(ctx)
 	var all sync.WaitGroup
@@ -132,7 +130,7 @@ func (w *Workload) client(id int, timeout time.Duration) *Client {
 	return &Client{ID: id, addrs: w.addrs, start: w.start, timeout: timeout, rng: rng, tally: &w.Tally, at: id % len(w.addrs)}
 }
 
-// demandPerSecond is what the clients of the buckets could be admitted.
+// demandPerSecond returns the units that the buckets can admit per second.
 func (w *Workload) demandPerSecond() float64 { return bucketKeys * bucketPerSecond }
 
 func (w *Workload) bucket(c *Client, t *Trail) {
@@ -163,8 +161,7 @@ func (w *Workload) once(c *Client) {
 	}
 }
 
-// repeat sends an operation again, maybe to another node: the answer must be the
-// same, also when it was a denial.
+// repeat sends an operation again, possibly to another node. The answer must be the same, also if it was a denial.
 func (w *Workload) repeat(c *Client, t *Trail, first Answer, args []string) {
 	told := first.ints()
 	if len(told) < 2 {
@@ -198,7 +195,7 @@ func (w *Workload) mixed(c *Client) {
 	}
 }
 
-// quota is the command of an operation on a limit that never refills.
+// quota returns the command of an operation on a limit that never refills.
 func quota(t *Trail, op Op, id string) []string {
 	args := []string{"RL.FIXED", t.Key, "FOREVER", strconv.FormatInt(t.Max, 10), "COST", strconv.FormatInt(op.Units, 10)}
 	if op.Partial {

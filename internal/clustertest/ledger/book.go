@@ -2,24 +2,23 @@ package ledger
 
 import "slices"
 
-// book is what a server that keeps its promises holds. It is never written to: each
-// operation that changes something leaves another one.
+// book is the state of a correct server. It is immutable: an operation that changes something returns another book.
 type book struct {
 	policies []policy // by entry.policies
 	used     []int64  // units, by entry.pairs
 	holds    []hold   // by entry.hold
 }
 
-// policy is the terms a policy has; both limits of one with two count the same units.
+// policy is the current terms of a policy. Both limits of a policy with two limits count the same units.
 type policy struct {
 	version int64
-	terms   int // of index.terms; 0: there is no such policy
+	terms   int // index.terms; 0: no such policy
 }
 
 type phase uint8
 
 const (
-	none phase = iota // never made, or denied
+	none phase = iota // never created, or denied
 	open
 	settled
 	cancelled
@@ -28,17 +27,17 @@ const (
 type hold struct {
 	phase  phase
 	units  int64  // held
-	made   Answer // to Reserve
-	actual int64  // settled
+	made   Answer // the answer to Reserve
+	actual int64  // committed units
 	left   int64  // the answer to Commit
 }
 
-// equal reports whether nobody could tell two books apart.
+// equal reports whether two books are indistinguishable.
 func (b *book) equal(o *book) bool {
 	return slices.Equal(b.used, o.used) && slices.Equal(b.policies, o.policies) && slices.Equal(b.holds, o.holds)
 }
 
-// hash of the numbers that change most.
+// hash combines the numbers that change most.
 func (b *book) hash() (h uint64) {
 	for _, n := range b.used {
 		h = h*1_000_003 + uint64(n)
@@ -49,7 +48,7 @@ func (b *book) hash() (h uint64) {
 	return h
 }
 
-// charged is the book with units more used of each pair.
+// charged returns a book with units more in use of each pair.
 func (b *book) charged(pairs []int, units int64) *book {
 	next := *b
 	next.used = slices.Clone(b.used)
@@ -59,7 +58,7 @@ func (b *book) charged(pairs []int, units int64) *book {
 	return &next
 }
 
-// with is the book with another hold in a place.
+// with returns a book with another hold at an index.
 func (b *book) with(place int, h hold) *book {
 	next := *b
 	next.holds = slices.Clone(b.holds)
@@ -67,14 +66,13 @@ func (b *book) with(place int, h hold) *book {
 	return &next
 }
 
-// offer is what one pair has left, of its tightest limit: less than nothing when a commit
-// went beyond it.
+// offer is the remaining units of one pair, by its tightest limit. It is negative after a commit beyond the limit.
 type offer struct {
 	policy      string
 	left, limit int64
 }
 
-// offers looks at the pairs of an operation; false: a policy is missing.
+// offers returns the offers of the pairs of an operation. It returns false if a policy is missing.
 func (b *book) offers(e *entry) (offers []offer, ok bool) {
 	for i, place := range e.pairs {
 		p := b.policies[e.policies[i]]
@@ -87,8 +85,8 @@ func (b *book) offers(e *entry) (offers []offer, ok bool) {
 	return offers, true
 }
 
-// decide says whether units fit all offers, and which answers are right: that of a pair
-// with the least left, or of any that denies.
+// decide reports whether units fit all offers, and which answers are right: the answer of a pair with the least left,
+// or of any pair that denies.
 func decide(offers []offer, units int64) (fits bool, answers []Answer) {
 	least := offers[0].left
 	for _, o := range offers {

@@ -6,24 +6,22 @@ import (
 	"slices"
 )
 
-// ErrUnexplained: what is used in the end is neither what clients were told nor that
-// with any of what they do not know.
+// ErrUnexplained reports that the final use equals neither the acknowledged operations nor these with any of the
+// unknown ones.
 var ErrUnexplained = errors.New("the units in use are not explained")
 
-// MaxUnknown bounds the charges with an unknown end of one history: each doubles the
-// sums that are looked at.
+// MaxUnknown bounds the charges with an unknown outcome in one history, because each doubles the sums to check.
 const MaxUnknown = 16
 
-// charge is units that are used of every pair, or of none.
+// charge is a number of units that every pair uses, or none.
 type charge struct {
 	pairs []Pair
 	units int64
 }
 
-// Explained compares what pairs have left when every hold has ended, as answered to a
-// Check of 0 units, with the history: every acknowledged check and commit is counted once
-// in all of its pairs, an unknown one in all or in none, and a hold nowhere. The history
-// begins with the policies, which nobody changes: all of them are there to the end.
+// Explained compares the remaining units of pairs after every hold has ended with the history. left contains the
+// answers to a Check of 0 units. Every acknowledged check and commit counts once in all of its pairs, an unknown one in
+// all or in none, and a hold nowhere. The history begins with the policies, and they do not change until the end.
 func Explained(ops []Op, left map[Pair]Answer) error {
 	if err := lasting(ops, left); err != nil {
 		return err
@@ -42,7 +40,7 @@ func Explained(ops []Op, left map[Pair]Answer) error {
 	return fmt.Errorf("%w: left %v, used for certain %v, perhaps %v\n%s", ErrUnexplained, left, used, perhaps, Show(ops))
 }
 
-// lasting finds answers that say that a policy is gone, or has another limit.
+// lasting finds answers that report a missing policy or another limit.
 func lasting(ops []Op, left map[Pair]Answer) error {
 	limits := map[string]int64{}
 	for _, op := range ops {
@@ -61,7 +59,7 @@ func lasting(ops []Op, left map[Pair]Answer) error {
 	return nil
 }
 
-// explains tries all of the charges that are not certain: of each of perhaps one of the
+// explains tries all combinations of the uncertain charges. Each element of perhaps contributes one of its
 // alternatives, or none.
 func explains(used map[Pair]int64, perhaps [][]charge, left map[Pair]Answer) bool {
 	if len(perhaps) == 0 {
@@ -87,7 +85,7 @@ func unknowns(perhaps [][]charge) (n int) {
 	return n
 }
 
-// fits compares sums with what is left: nothing, when commits went beyond the limit.
+// fits compares sums with the remaining units, which are zero after commits beyond the limit.
 func fits(used map[Pair]int64, left map[Pair]Answer) bool {
 	for pair, a := range left {
 		if a.Left != max(a.Limit-used[pair], 0) {
@@ -103,8 +101,8 @@ func (c charge) add(used map[Pair]int64, times int64) {
 	}
 }
 
-// charges are the units that stay used. A hold is charged once, by the commit that
-// settled it: its unknown ones are alternatives.
+// charges returns the units that stay used. A hold is charged once, by the commit that completed it. Its unknown
+// commits are alternatives.
 func charges(ops []Op) (certain []charge, perhaps [][]charge) {
 	made, settled := map[string][]Pair{}, map[string]bool{}
 	for _, op := range ops {
@@ -118,7 +116,7 @@ func charges(ops []Op) (certain []charge, perhaps [][]charge) {
 			certain = append(certain, charge{made[op.ID], op.Units})
 		}
 	}
-	commits := map[string]int{} // of perhaps, by hold
+	commits := map[string]int{} // index in perhaps, by hold
 	for _, op := range ops {
 		switch {
 		case op.Verb == Check && op.Unknown:

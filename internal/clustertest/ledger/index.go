@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// index gives everything that a history names a place in the book.
+// index assigns an index in the book to every name of a history.
 type index struct {
 	policies, pairs, holds, known map[string]int
 	owners                        []int     // the policy of each pair
@@ -13,7 +13,7 @@ type index struct {
 	byHold                        map[string][]Pair
 }
 
-// entry is an operation with its places.
+// entry is an operation with its indexes.
 type entry struct {
 	op       Op
 	index    *index
@@ -23,12 +23,12 @@ type entry struct {
 	terms    int
 }
 
-// told reports whether the client was told one of these answers, if any.
+// told reports whether the client received one of these answers, or no answer.
 func (e *entry) told(answers ...Answer) bool {
 	return e.op.Unknown || slices.Contains(answers, e.op.Answer)
 }
 
-// entries prepares a history. Commit and Cancel take the pairs of their hold.
+// entries prepares a history. Commit and Cancel get the pairs of their hold.
 func entries(ops []Op) (list []*entry, first *book) {
 	x := &index{
 		policies: map[string]int{}, pairs: map[string]int{}, holds: map[string]int{},
@@ -78,7 +78,7 @@ func (x *index) termsOf(maxima []int64) int {
 	return at
 }
 
-// place is where a name is kept: the next free one when it is new.
+// place returns the index of a name, which is the next free one for a new name.
 func place(of map[string]int, name string) int {
 	at, ok := of[name]
 	if !ok {

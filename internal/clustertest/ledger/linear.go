@@ -11,10 +11,9 @@ import (
 )
 
 var (
-	// ErrNotLinearizable: no order of the operations explains the answers.
+	// ErrNotLinearizable reports that no order of the operations explains the answers.
 	ErrNotLinearizable = errors.New("not linearizable")
-	// ErrUndecided: the search took too long; a failure, because a history that nobody
-	// could judge proves nothing.
+	// ErrUndecided reports that the search took too long. This is a failure, because an undecided history proves nothing.
 	ErrUndecided = errors.New("linearizability undecided")
 )
 
