@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Verb is what an operation asks for.
+// Verb is the kind of an operation.
 type Verb uint8
 
 const (
-	Check   Verb = iota // take Units from every pair, or nothing; 0 looks
+	Check   Verb = iota // take Units from every pair, or nothing; 0 is a dry run
 	Reserve             // the same, for the hold ID
-	Commit              // settle the hold ID: Units were used
-	Cancel              // call the hold ID off
-	Set                 // give the policy of the one pair the limits Maxima; none: delete it
+	Commit              // commit the hold ID: Units were used
+	Cancel              // cancel the hold ID
+	Set                 // give the policy of the pair the limits Maxima; none: delete it
 )
 
 func (v Verb) String() string {
@@ -27,46 +27,45 @@ type Pair struct{ Policy, Key string }
 
 func (p Pair) String() string { return p.Policy + " " + p.Key }
 
-// Op is one operation as its client saw it. One that was repeated until it was answered
-// runs from the first call to the last return. What was certainly not carried out is no
-// part of a history.
+// Op is one operation as its client saw it. An operation that was repeated until its answer lasts from the first call
+// to the last return. A history omits operations that were certainly not applied.
 type Op struct {
 	Client int
 	Verb   Verb
 	Pairs  []Pair
 	ID     string  // of the hold
-	Units  int64   // asked for, or used
+	Units  int64   // requested or used
 	TTLNs  int64   // Reserve
 	Maxima []int64 // Set: of limits that never refill
 	Reset  bool    // Set: forget the usage
 
 	CallNs, ReturnNs int64 // on one clock of all clients
-	Unknown          bool  // it may have been carried out, at any time after the call, or not
+	Unknown          bool  // it may have been applied at any time after the call, or not at all
 	Answer           Answer
 }
 
-// Status is how an answer begins.
+// Status is the kind of an answer.
 type Status uint8
 
 const (
 	OK         Status = iota
 	NoPolicy          // one of the policies does not exist
-	NoHold            // nor does the hold
-	OtherTerms        // the hold was settled with another figure
+	NoHold            // the hold does not exist
+	OtherTerms        // the hold was committed with another number of units
 )
 
-// Answer is what a reply says. Check fills all of it, from the limit that binds; Reserve
-// does not name its policy; Commit says Left; Cancel says Allowed; Set says in Left the
-// policy's version, of a deleted one in Allowed that there was one.
+// Answer is the content of a reply. Check fills all fields, from the limit that binds. Reserve does not name its
+// policy. Commit sets Left, and Cancel sets Allowed. Set puts the policy's version in Left. After a deletion Allowed
+// says whether the policy existed.
 type Answer struct {
 	Status  Status
 	Allowed int64 // 1 or 0
 	Left    int64 // units of the limit that binds
-	Limit   int64 // and its maximum
+	Limit   int64 // maximum of that limit
 	Policy  string
 }
 
-// deadlineNs is when the operation has certainly happened: never, if unknown.
+// deadlineNs returns the time by which the operation has certainly happened: never, if its outcome is unknown.
 func (o *Op) deadlineNs() int64 {
 	if o.Unknown {
 		return math.MaxInt64
@@ -74,10 +73,9 @@ func (o *Op) deadlineNs() int64 {
 	return o.ReturnNs
 }
 
-// Doubt makes the end of an operation unknown that was sent several times under one ID
-// and was told that there is no hold, or no room for one. That may have become otherwise
-// before a try arrives that was held up on its way. Every other answer stays the answer
-// to all tries.
+// Doubt marks the outcome of an operation as unknown if it was sent several times under one ID and its answer was that
+// no hold exists, or that no units are left for one. The state may have changed before a delayed attempt arrives. Every
+// other answer is the answer to all attempts.
 func (o *Op) Doubt() {
 	o.Unknown = o.Unknown || o.Verb == Commit && o.Answer.Status == NoHold || o.Verb == Reserve && o.Answer.Allowed == 0
 }
@@ -95,8 +93,8 @@ func (o Op) String() string {
 		time.Duration(o.ReturnNs).Seconds(), o.Client, o.Verb, o.Units, o.Pairs, o.ID, terms, result)
 }
 
-// Show is a history for people, one operation a line, without those that only looked. A
-// trail has few hundred, and what is wrong may be any of them.
+// Show formats a history with one operation a line, without dry runs. A trail has a few hundred operations, and any of
+// them may be the wrong one.
 func Show(ops []Op) string {
 	var b strings.Builder
 	for _, op := range ops {

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// ErrOverHeld: more was held and used at one instant than the limit has.
+// ErrOverHeld reports that more units were held and used at one instant than the limit has.
 var ErrOverHeld = errors.New("more units are held than there are")
 
-// edge is units that are certainly taken, or not certainly any more, from an instant on.
+// edge is a number of units that are certainly taken, or no longer certainly taken, from an instant on.
 type edge struct{ atNs, units int64 }
 
-// OverHeld checks that of a pair never more than most units were certainly taken: by
-// checks, by holds until they may have been over or given back, and by commits of what
-// was held then. The cluster's clock may run faster than the clients' by drift.
+// OverHeld checks that clients never certainly took more than most units of a pair at once. It counts checks, holds
+// until they may have expired or been given back, and commits of units that were held then. The cluster's clock may be
+// faster than the clients' clock by drift.
 func OverHeld(ops []Op, pair Pair, most int64, drift float64) error {
 	var edges []edge
 	for _, op := range ops {
@@ -27,7 +27,7 @@ func OverHeld(ops []Op, pair Pair, most int64, drift float64) error {
 	for _, made := range holdsOn(pair, ops) {
 		edges = append(edges, lifeOf(made, ops, drift)...)
 	}
-	// What ends at an instant ends before what begins there.
+	// Units that are released at an instant are released before units that are taken then.
 	slices.SortFunc(edges, func(a, b edge) int {
 		return cmp.Or(cmp.Compare(a.atNs, b.atNs), cmp.Compare(a.units, b.units))
 	})
@@ -40,8 +40,8 @@ func OverHeld(ops []Op, pair Pair, most int64, drift float64) error {
 	return nil
 }
 
-// holdsOn are the holds that were certainly made on a pair: each from the first call to
-// the first answer of its Reserve.
+// holdsOn returns the holds that were certainly made on a pair. Each lasts from the first call to the first answer of
+// its Reserve.
 func holdsOn(pair Pair, ops []Op) map[string]Op {
 	made, calledNs := map[string]Op{}, map[string]int64{}
 	for _, op := range ops {
@@ -62,7 +62,7 @@ func holdsOn(pair Pair, ops []Op) map[string]Op {
 	return made
 }
 
-// lifeOf follows one hold.
+// lifeOf returns the edges of one hold.
 func lifeOf(made Op, ops []Op, drift float64) []edge {
 	endNs := made.CallNs + int64(float64(made.TTLNs)/(1+drift))
 	tillNs, kept, cancelNs := endNs, int64(0), endNs

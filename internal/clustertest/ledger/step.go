@@ -2,7 +2,7 @@ package ledger
 
 import "slices"
 
-// step does one operation and reports whether its client was told the truth.
+// step applies one operation, and reports whether its client received a correct answer.
 func (b *book) step(e *entry) (told bool, next *book) {
 	switch e.op.Verb {
 	case Check:
@@ -29,7 +29,7 @@ func (b *book) check(e *entry) (told bool, next *book) {
 	return e.told(answers...), b.charged(e.pairs, e.op.Units)
 }
 
-// reserve keeps what a check takes. The same again answers the same.
+// reserve stores the units that a check takes. A repetition gets the same answer.
 func (b *book) reserve(e *entry) (told bool, next *book) {
 	if h := b.holds[e.hold]; h.phase != none {
 		return e.told(h.made), b
@@ -47,13 +47,13 @@ func (b *book) reserve(e *entry) (told bool, next *book) {
 	}
 	made := answers[0]
 	if slices.Contains(answers, e.op.Answer) {
-		made = e.op.Answer // which of several that have the least left
+		made = e.op.Answer // any of several with the least left
 	}
 	return e.told(made), b.charged(e.pairs, e.op.Units).with(e.hold, hold{phase: open, units: e.op.Units, made: made})
 }
 
-// commit gives back what was not used of a hold, and takes what was used beyond it, also
-// where it does not fit: of one that was cancelled, all.
+// commit gives back the unused units of a hold, and takes the units used beyond it, even beyond the limit. For a
+// cancelled hold it takes all used units.
 func (b *book) commit(e *entry) (told bool, next *book) {
 	h := b.holds[e.hold]
 	if h.phase == none {
@@ -70,7 +70,7 @@ func (b *book) commit(e *entry) (told bool, next *book) {
 		more -= h.units
 	}
 	next = b.charged(e.pairs, more)
-	left := int64(-1) // the policies are gone
+	left := int64(-1) // the policies are deleted
 	if offers, ok := next.offers(e); ok {
 		_, answers := decide(offers, 0)
 		left = answers[0].Left
@@ -91,8 +91,7 @@ func (b *book) cancel(e *entry) (told bool, next *book) {
 	return e.told(Answer{}), b
 }
 
-// set changes a policy, and with Reset forgets what all of its keys have used; a deleted
-// one's is forgotten as well.
+// set changes a policy. With Reset it forgets the usage of all keys of the policy. A deletion forgets it too.
 func (b *book) set(e *entry) (told bool, next *book) {
 	was := b.policies[e.policies[0]]
 	now := policy{version: was.version, terms: e.terms}

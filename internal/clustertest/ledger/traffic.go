@@ -7,44 +7,43 @@ import (
 	"time"
 )
 
-// Traffic is one kind of what clients do. A harness makes its policies first, draws
-// operations, carries them out and adds them to their trail.
+// Traffic is one kind of client behaviour. A harness first creates its policies, then draws operations, runs them and
+// adds them to their trail.
 type Traffic struct {
 	Name     string
-	Policies []Terms // none: each trail has a policy of its own, which changes
-	// TTL and Spread say how long holds last: from TTL to TTL+Spread.
+	Policies []Terms // none: each trail has its own policy, which changes
+	// Holds last from TTL to TTL+Spread.
 	TTL, Spread time.Duration
 }
 
-// Terms are a policy and how many keys of it a trail uses.
+// Terms are a policy, and the number of its keys that a trail uses.
 type Terms struct {
 	Policy string
 	Max    int64
 	Keys   int
 }
 
-// Books is traffic of checks and holds that do not end by themselves: its histories are
-// to be linearizable.
+// Books is traffic of checks and holds that do not expire. Its histories must be linearizable.
 func Books() *Traffic {
 	return &Traffic{Name: "books", TTL: time.Hour, Policies: []Terms{{"book-org", 150, 1}, {"book-team", 60, 2}, {"book-user", 30, 3}}}
 }
 
-// Fleeting is traffic of checks and holds that end soon, some before they are settled:
-// its histories are to be explained.
+// Fleeting is traffic of checks and holds that expire soon, some before they are committed. Its histories must be
+// explained.
 func Fleeting(ttl time.Duration) *Traffic {
 	return &Traffic{Name: "fleeting", TTL: ttl, Spread: ttl, Policies: []Terms{{"fleet-org", 1 << 20, 1}, {"fleet-team", 100, 2}}}
 }
 
-// Turns is traffic of checks under a policy that changes meanwhile, with and without a
-// reset of its usage: its histories are to be linearizable.
+// Turns is traffic of checks under a policy that changes meanwhile, with and without a reset of its usage. Its
+// histories must be linearizable.
 func Turns() *Traffic { return &Traffic{Name: "turns"} }
 
-// Max is how much a key of a policy has.
+// Max returns the units of a key of a policy.
 func (t *Traffic) Max(policy string) int64 {
 	return t.Policies[slices.IndexFunc(t.Policies, func(p Terms) bool { return p.Policy == policy })].Max
 }
 
-// Founding are the operations that make the policies.
+// Founding returns the operations that create the policies.
 func (t *Traffic) Founding() (ops []Op) {
 	for _, p := range t.Policies {
 		ops = append(ops, Op{Verb: Set, Pairs: []Pair{{Policy: p.Policy}}, Maxima: []int64{p.Max}})
@@ -52,7 +51,7 @@ func (t *Traffic) Founding() (ops []Op) {
 	return ops
 }
 
-// founding is how a history begins, before the run's clock.
+// founding returns the beginning of a history, before the run's clock.
 func (t *Traffic) founding() []Op {
 	ops := t.Founding()
 	for i := range ops {
@@ -61,7 +60,7 @@ func (t *Traffic) founding() []Op {
 	return ops
 }
 
-// Draw is an operation for a trail.
+// Draw returns the next operation for a trail.
 func (t *Traffic) Draw(r *rand.Rand, trail *Trail) Op {
 	if t.Policies == nil {
 		return drawTurn(r, trail)
@@ -80,7 +79,7 @@ func (t *Traffic) Draw(r *rand.Rand, trail *Trail) Op {
 	hold := recent(r, trail.holds)
 	switch {
 	case n < 14:
-		return hold // again
+		return hold // a repetition
 	case n < 18:
 		return Op{Verb: Commit, ID: hold.ID, Units: r.Int64N(6)}
 	}
@@ -98,14 +97,14 @@ func (t *Traffic) drawHold(r *rand.Rand, trail *Trail) Op {
 	return op
 }
 
-// recent is one of the last holds: several clients settle it, and late.
+// recent returns one of the last holds, so that several clients complete it, and late.
 func recent(r *rand.Rand, holds []Op) Op {
 	const last = 6
 	from := max(len(holds)-last, 0)
 	return holds[from+r.IntN(len(holds)-from)]
 }
 
-// pairs are one key of some of the policies, in any order.
+// pairs returns one key of some of the policies, in random order.
 func (t *Traffic) pairs(r *rand.Rand, name string) (pairs []Pair) {
 	for len(pairs) == 0 {
 		for _, i := range r.Perm(len(t.Policies)) {
@@ -117,7 +116,7 @@ func (t *Traffic) pairs(r *rand.Rand, name string) (pairs []Pair) {
 	return pairs
 }
 
-// Looks are the operations that ask what is left of everything a trail used.
+// Looks returns the operations that ask for the remaining units of all pairs of a trail.
 func (t *Traffic) Looks(trail *Trail) (ops []Op) {
 	if t.Policies == nil {
 		for key := range turnKeys {

@@ -5,26 +5,26 @@ import (
 	"sync"
 )
 
-// Trail is a history while it is written: what clients do to one set of keys. Safe for
-// use by several goroutines.
+// Trail is a history that is still being recorded: the operations of clients on one set of keys. It is safe for use by
+// several goroutines.
 type Trail struct {
 	Name    string
 	founded []Op
 
 	mu      sync.Mutex
 	ops     []Op
-	holds   []Op // that were asked for
+	holds   []Op // the requested holds
 	begun   int
 	unknown int
 }
 
 const (
-	// maxOps and maxUnknown end a trail: what the search can be asked to explain.
+	// maxOps and maxUnknown bound a trail, so that the search can explain it.
 	maxOps     = 500
 	maxUnknown = 8
 )
 
-// Add takes an operation that is over.
+// Add adds a finished operation.
 func (t *Trail) Add(op Op) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -34,14 +34,14 @@ func (t *Trail) Add(op Op) {
 	t.ops = append(t.ops, op)
 }
 
-// Ops is the history so far, behind the policies it was founded on.
+// Ops returns the history so far, after the operations that created its policies.
 func (t *Trail) Ops() []Op {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return append(append([]Op(nil), t.founded...), t.ops...)
 }
 
-// begin says whether the trail takes another operation.
+// begin reports whether the trail accepts another operation.
 func (t *Trail) begin() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -49,7 +49,7 @@ func (t *Trail) begin() bool {
 	return t.begun <= maxOps && t.unknown < maxUnknown
 }
 
-// String is the whole history for people.
+// String formats the whole history.
 func (t *Trail) String() string {
 	out := t.Name + "\n"
 	for _, op := range t.Ops() {
@@ -58,8 +58,7 @@ func (t *Trail) String() string {
 	return out
 }
 
-// Ring hands clients the trail they share, and a new one when that is full. Safe for use
-// by several goroutines.
+// Ring gives clients a shared trail, and a new trail when that one is full. It is safe for use by several goroutines.
 type Ring struct {
 	Traffic *Traffic
 
@@ -67,7 +66,7 @@ type Ring struct {
 	trails []*Trail
 }
 
-// Next is the trail for the next operation.
+// Next returns the trail for the next operation.
 func (r *Ring) Next() *Trail {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -79,7 +78,7 @@ func (r *Ring) Next() *Trail {
 	return t
 }
 
-// Trails are all there have been.
+// Trails returns all trails so far.
 func (r *Ring) Trails() []*Trail {
 	r.mu.Lock()
 	defer r.mu.Unlock()

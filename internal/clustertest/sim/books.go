@@ -9,11 +9,11 @@ import (
 	"github.com/weir-project/weir/internal/clustertest/ledger"
 )
 
-// holdTTL is how long a fleeting hold lasts at least: some end while a leader is sought.
+// holdTTL is the minimum duration of a fleeting hold. Some of these holds expire during an election.
 const holdTTL = time.Second
 
-// holdsOver is when all of them have ended: at most twice holdTTL after the last was made, and
-// the rest for what elections lose of limiter time.
+// holdsOver is the time after which all of them have expired: at most twice holdTTL after the last was made, and the
+// rest for the limiter time that elections lose.
 const holdsOver = 6 * holdTTL
 
 // books are the histories of policies and holds.
@@ -25,7 +25,7 @@ func newBooks() books {
 
 func (b *books) rings() []*ledger.Ring { return []*ledger.Ring{b.linear, b.turns, b.fleeting} }
 
-// makePolicies does so, before anything fails.
+// makePolicies creates the policies before the first fault.
 func (s *Simulation) makePolicies() {
 	for _, ring := range s.books.rings() {
 		for _, op := range ring.Traffic.Founding() {
@@ -44,7 +44,7 @@ func (s *Simulation) makePolicies() {
 	}
 }
 
-// keepBooks checks, holds, settles or changes a policy.
+// keepBooks runs a check, a hold, its completion or a policy change.
 func (c *client) keepBooks() {
 	rings := c.sim.books.rings()
 	ring := rings[c.rng.IntN(len(rings))]
@@ -52,8 +52,8 @@ func (c *client) keepBooks() {
 	c.enter(trail, ring.Traffic.Draw(c.rng, trail))
 }
 
-// enter asks some node for an operation and adds it to its history. One that is atomic is
-// carried out by the log, also where a denial needs none.
+// enter sends an operation to some node and adds it to its history. An atomic operation goes through the log, even if a
+// denial would not need that.
 func (c *client) enter(trail *ledger.Trail, op ledger.Op) outcome {
 	p := c.sim.anyProcess(c.rng)
 	if p == nil {
@@ -75,9 +75,8 @@ func (c *client) enter(trail *ledger.Trail, op ledger.Op) outcome {
 	return o
 }
 
-// closeBooks looks what is left when every fleeting hold has ended. The histories are
-// judged when the bubble is over: in it the clock stands still while a search runs, which
-// then knows no end.
+// closeBooks asks for the remaining units when every fleeting hold has expired. The histories are judged after the
+// bubble ends: inside it the clock stands still during a search, so its timeout would never fire.
 func (s *Simulation) closeBooks() {
 	time.Sleep(holdsOver + s.mostBack())
 	c := &client{sim: s, number: clients, rng: rand.New(rand.NewPCG(s.config.Seed, clients))}
@@ -96,8 +95,8 @@ func (s *Simulation) closeBooks() {
 	}
 }
 
-// mostBack is how far a machine's monotonic clock went back at most. While that machine leads,
-// limiter time stands still for as long.
+// mostBack returns the largest step back of a machine's monotonic clock. While that machine leads, limiter time stands
+// still for as long.
 func (s *Simulation) mostBack() (most time.Duration) {
 	for _, h := range s.machines() {
 		most = max(most, h.clock.wentBack())
@@ -105,7 +104,7 @@ func (s *Simulation) mostBack() (most time.Duration) {
 	return most
 }
 
-// looks asks what is left, and adds it to the history.
+// looks asks for the remaining units, and adds the answers to the history.
 func (c *client) looks(trail *ledger.Trail, ops []ledger.Op) answers {
 	left := answers{}
 	for _, op := range ops {
@@ -120,7 +119,7 @@ func (c *client) looks(trail *ledger.Trail, ops []ledger.Op) answers {
 	return left
 }
 
-// answers are what is left of each pair.
+// answers are the remaining units of each pair.
 type answers map[ledger.Pair]ledger.Answer
 
 func linear(trail *ledger.Trail, _ answers) error { return ledger.Linearizable(trail.Ops()) }

@@ -5,7 +5,7 @@ import (
 	"github.com/weir-project/weir/internal/clustertest/ledger"
 )
 
-// engineOp is an operation in the words of package engine.
+// engineOp converts an operation of package ledger to package engine.
 func engineOp(op ledger.Op) engine.Op {
 	switch op.Verb {
 	case ledger.Set:
@@ -36,7 +36,7 @@ func changeOf(op ledger.Op) *engine.PolicyChange {
 	return &engine.PolicyChange{Reset: op.Reset, Terms: terms}
 }
 
-// answerOf is a decision in the words of package ledger.
+// answerOf converts a decision to an answer of package ledger.
 func (s *Simulation) answerOf(op ledger.Op, d engine.Decision) ledger.Answer {
 	status, known := map[engine.Status]ledger.Status{
 		engine.OK: ledger.OK, engine.UnknownPolicy: ledger.NoPolicy, engine.NoHold: ledger.NoHold, engine.OtherTerms: ledger.OtherTerms,

@@ -11,9 +11,8 @@ import (
 
 func say(format string, args ...any) string { return fmt.Sprintf(format, args...) }
 
-// checkCount holds what a bucket that never refills has used in the end against
-// what clients were told: every acknowledged unit is there, once for each ID, and
-// none that certainly was not taken.
+// checkCount compares the final use of a bucket that never refills with the answers to clients. Every acknowledged unit
+// is counted, once for each ID, and no unit that certainly was not taken.
 func checkCount(key string, records []record, used int64) []string {
 	low, high := bounds(records)
 	if used < low || used > high {
@@ -22,7 +21,7 @@ func checkCount(key string, records []record, used int64) []string {
 	return nil
 }
 
-// bounds are the units that may be in use after all of the records.
+// bounds returns the minimum and maximum units in use after all of the records.
 func bounds(records []record) (low, high int64) {
 	for _, r := range distinct(records) {
 		units := r.op.Cost
@@ -44,8 +43,8 @@ func bounds(records []record) (low, high int64) {
 	return low, high
 }
 
-// distinct leaves one record of each ID: the first that knows most, called when the
-// ID was first sent.
+// distinct keeps one record of each ID: the first record with the most certain outcome, with the call time of the first
+// attempt.
 func distinct(records []record) []record {
 	var all []record
 	best := map[string]int{}
@@ -63,10 +62,10 @@ func distinct(records []record) []record {
 	return all
 }
 
-// rank orders outcomes by what they tell of an ID that was sent more than once.
+// rank orders outcomes by their certainty about an ID that was sent more than once.
 func rank(r record) int { return map[outcome]int{refused: 0, unknown: 1, acked: 2}[r.outcome] }
 
-// checkSameAnswer finds IDs that were answered in two ways.
+// checkSameAnswer finds IDs with two different answers.
 func checkSameAnswer(records []record) (violations []string) {
 	first := map[string]record{}
 	for _, r := range records {
@@ -83,9 +82,8 @@ func checkSameAnswer(records []record) (violations []string) {
 	return violations
 }
 
-// checkOrder looks at a bucket that only fills up. Each answer says which units it
-// took; no two took the same, and what was taken first was not asked for after the
-// other was answered.
+// checkOrder checks a bucket that only fills up. Each answer implies which units it took. No two answers took the same
+// unit. A unit that was taken first was not requested after the answer about a later one.
 func checkOrder(records []record) (violations []string) {
 	takes := slices.DeleteFunc(distinct(records), func(r record) bool { return r.taken() == 0 })
 	slices.SortFunc(takes, func(a, b record) int { return cmp.Compare(a.used(), b.used()) })
@@ -103,7 +101,7 @@ func checkOrder(records []record) (violations []string) {
 	return violations
 }
 
-// checkDenials finds denials of what must have fitted.
+// checkDenials finds denials of requests that must have fitted.
 func checkDenials(records []record) (violations []string) {
 	_, high := bounds(records)
 	for _, r := range records {
@@ -114,8 +112,8 @@ func checkDenials(records []record) (violations []string) {
 	return violations
 }
 
-// checkCleared follows a key that one client alone takes from and resets. What it
-// does not know the outcome of may still happen much later.
+// checkCleared follows a key that a single client takes from and resets. An operation with an unknown outcome may still
+// happen much later.
 func checkCleared(key string, records []record, used int64) (violations []string) {
 	var low, high, late int64 // late: units of unknown takes
 	uncertain := false        // an unknown reset may still come

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// checkRate looks at every interval between a call and an answer: the units of the
-// takes that lie inside must not exceed what a bucket admits in that time, on a
-// clock that runs too fast by the greatest drift. It knows only what clients saw.
+// checkRate checks every interval between a call and an answer. The units of the takes inside it must not exceed the
+// units that a bucket admits in that time, on a clock that is too fast by the maximum drift. It uses only the
+// observations of clients.
 func checkRate(records []record, burst, perSecond int64) (violations []string) {
 	return eachInterval(records, func(units int64, length time.Duration) bool {
 		longest := length.Nanoseconds() + driftOf(length)
@@ -16,7 +16,7 @@ func checkRate(records []record, burst, perSecond int64) (violations []string) {
 	})
 }
 
-// checkWindow is the same for a sliding log of max units a window.
+// checkWindow does the same for a sliding log of max units a window.
 func checkWindow(records []record, most int64, window time.Duration) (violations []string) {
 	return eachInterval(records, func(units int64, length time.Duration) bool {
 		windows := (length.Nanoseconds()+driftOf(length))/window.Nanoseconds() + 1
@@ -24,7 +24,7 @@ func checkWindow(records []record, most int64, window time.Duration) (violations
 	})
 }
 
-// driftOf is how much more than a real duration a node's clock may show, in ns.
+// driftOf returns how much more than a real duration a node's clock may show, in ns.
 func driftOf(d time.Duration) int64 { return d.Nanoseconds()*maxDriftPPM/1_000_000 + 1 }
 
 func eachInterval(records []record, allowed func(units int64, length time.Duration) bool) (violations []string) {
@@ -43,5 +43,5 @@ func eachInterval(records []record, allowed func(units int64, length time.Durati
 			}
 		}
 	}
-	return violations[:min(len(violations), 1)] // the others tell the same
+	return violations[:min(len(violations), 1)] // further violations report the same
 }

@@ -15,21 +15,21 @@ const (
 	attempts = 5
 	// retryPause is the mean pause before an ID is sent again.
 	retryPause = 60 * time.Millisecond
-	// maxCall bounds how long any call may take, even on a failing node: the age of a
-	// decision, and what the watchdogs take to end a node that hangs.
+	// maxCall bounds the duration of any call, even on a failing node: the maximum age of a decision, and the time in
+	// which watchdogs end a node that hangs.
 	maxCall = 25 * time.Second
 )
 
-// client asks random nodes, one call at a time.
+// client calls random nodes, one call at a time.
 type client struct {
 	sim    *Simulation
 	number int
 	rng    *rand.Rand
 	ids    int
-	mine   []string // keys 'r' of which it holds a unit
+	mine   []string // keys 'r' of which it has taken a unit
 }
 
-// run works until the clients are to stop.
+// run works until the clients are stopped.
 func (c *client) run() {
 	for !c.sim.quiet.Load() {
 		switch n := c.rng.IntN(100); {
@@ -60,7 +60,7 @@ func (c *client) op(key string, code engine.OpCode, cost int64) engine.Op {
 	return engine.Op{Code: code, Key: []byte(key), Limit: limitOf(key), Cost: cost}
 }
 
-// pipeline takes of one key or of a few.
+// pipeline sends takes on one key or on a few.
 func (c *client) pipeline() {
 	n := 1
 	if c.rng.IntN(3) == 0 {
@@ -74,8 +74,7 @@ func (c *client) pipeline() {
 	c.send(ops, c.rng.IntN(8) == 0)
 }
 
-// insist sends an operation with an ID until it is answered, and now and then once
-// more.
+// insist sends an operation with an ID until it is answered, and sometimes once more.
 func (c *client) insist(op engine.Op) outcome {
 	c.ids++
 	op.ID = fmt.Appendf(nil, "%d-%d", c.number, c.ids)
@@ -94,7 +93,7 @@ func (c *client) insist(op engine.Op) outcome {
 	return last
 }
 
-// takeOrReturn takes a unit, or gives one back that it surely has.
+// takeOrReturn takes a unit, or refunds a unit that it certainly has.
 func (c *client) takeOrReturn() {
 	if len(c.mine) > 0 && c.rng.IntN(2) == 0 {
 		key := c.mine[len(c.mine)-1]
@@ -108,7 +107,7 @@ func (c *client) takeOrReturn() {
 	}
 }
 
-// takeOrClear uses a key that nobody else does.
+// takeOrClear uses a key that no other client uses.
 func (c *client) takeOrClear() {
 	key := fmt.Sprintf("%c%d", cleared, c.number)
 	code := engine.OpTake
@@ -118,10 +117,10 @@ func (c *client) takeOrClear() {
 	c.send([]engine.Op{c.op(key, code, 1)}, false)
 }
 
-// send asks some node and notes what came of it.
+// send calls some node and records the outcome.
 func (c *client) send(ops []engine.Op, atomic bool) outcome { return c.sendAs(ops, ops, atomic) }
 
-// sendAs notes what came of operations that may have been sent with a mistake.
+// sendAs records the outcome of operations that may have been sent with a mistake.
 func (c *client) sendAs(ops, sent []engine.Op, atomic bool) outcome {
 	p := c.sim.anyProcess(c.rng)
 	if p == nil {
@@ -145,10 +144,10 @@ func (c *client) sendAs(ops, sent []engine.Op, atomic bool) outcome {
 	return o
 }
 
-// errCrashed is what a client knows of a call to a process that ended meanwhile.
+// errCrashed is the error of a call to a process that ended meanwhile.
 var errCrashed = fmt.Errorf("the connection is gone")
 
-// ask carries out operations on a process, as long as it lives.
+// ask runs operations on a process while it lives.
 func (p *process) ask(ops []engine.Op, atomic bool) ([]engine.Decision, error) {
 	out := make([]engine.Decision, len(ops))
 	err := p.do(func() error {
@@ -163,7 +162,7 @@ func (p *process) ask(ops []engine.Op, atomic bool) ([]engine.Decision, error) {
 	return out, err
 }
 
-// do makes a call to a process, as long as it lives.
+// do makes a call to a process while it lives.
 func (p *process) do(call func() error) error {
 	p.calls.Add(1)
 	done := make(chan error, 1)

@@ -39,7 +39,7 @@ func (c *conn) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Close tells the other side, once the network lets it through.
+// Close ends the stream. The other side learns of it when the network delivers the end.
 func (c *conn) Close() error {
 	c.in.fail(net.ErrClosed)
 	c.out.send(packet{fin: true})
@@ -53,7 +53,7 @@ func (c *conn) reset() {
 	c.out.fail(syscall.ECONNRESET)
 }
 
-// vanish ends this side alone: the other one hears nothing more.
+// vanish ends this side only. The other side receives nothing more.
 func (c *conn) vanish() {
 	c.in.lose(net.ErrClosed)
 	c.out.lose(nil)
@@ -62,7 +62,7 @@ func (c *conn) vanish() {
 func (c *conn) LocalAddr() net.Addr  { return c.local }
 func (c *conn) RemoteAddr() net.Addr { return c.remote }
 
-// SetDeadline bounds reading; writing never waits.
+// SetDeadline bounds reads. Writes never block.
 func (c *conn) SetDeadline(t time.Time) error { return c.SetReadDeadline(t) }
 
 func (c *conn) SetReadDeadline(t time.Time) error {

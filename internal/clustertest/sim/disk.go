@@ -17,19 +17,17 @@ const (
 	tableDir = "/data/table"
 )
 
-// disk is the file system of one process: a view of the machine's, which can be
-// told to fail.
+// disk is the file system of one process: a view of the machine's file system that can be made to fail.
 type disk struct {
 	vfs.FS
-	// broke is called, instead of failing, at the failing operation below the state
-	// images.
+	// broke is called instead of a failure at the failing operation below the state images.
 	broke func()
-	dead  atomic.Bool // fails no more
+	dead  atomic.Bool // does not fail any more
 
 	mu     sync.Mutex
-	left   int // writes until one fails; 0: none fails
+	left   int // writes until one fails; 0: no write fails
 	sticky bool
-	failed bool // one has failed
+	failed bool // a write has failed
 }
 
 func syncDir(on vfs.FS, dir string) error {
@@ -50,7 +48,7 @@ func newDisk(mem *vfs.MemFS, broke func()) *disk {
 	return d
 }
 
-// failAt makes the nth write from now on fail; with sticky all later ones, too.
+// failAt makes the nth write from now on fail. With sticky all later writes fail too.
 func (d *disk) failAt(n int, sticky bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -64,7 +62,7 @@ func (d *disk) hasFailed() bool {
 	return d.failed
 }
 
-// judge says what becomes of an operation.
+// judge decides whether an operation fails.
 func (d *disk) judge(op errorfs.Op) error {
 	if d.dead.Load() || op.Kind.ReadOrWrite() != errorfs.OpIsWrite || !d.due() {
 		return nil

@@ -10,7 +10,7 @@ import (
 // backlog bounds the connections that wait to be accepted.
 const backlog = 256
 
-// endpoint is the place of one process in the network: its listener and dialer.
+// endpoint is the network interface of one process: its listener and dialer.
 type endpoint struct {
 	net    *network
 	addr   string
@@ -27,8 +27,8 @@ func (n *network) attach(addr string) *endpoint {
 	return e
 }
 
-// detach takes a process away at once. Its peers hear of it now, or with silent,
-// as when the power fails, only after some time.
+// detach removes a process from the network at once. Its peers learn of it now or, as after a loss of power, after
+// silentFor.
 func (n *network) detach(e *endpoint, silentFor time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -104,7 +104,7 @@ func (n *network) forget(c *conn) {
 	delete(n.conns, c)
 }
 
-// Accept returns the next connection another process opened.
+// Accept returns the next connection that another process opened.
 func (e *endpoint) Accept() (net.Conn, error) {
 	select {
 	case c := <-e.accept:
@@ -114,7 +114,7 @@ func (e *endpoint) Accept() (net.Conn, error) {
 	}
 }
 
-// Close stops listening; it is the same as detach, and harmless after it.
+// Close stops listening. It does the same as detach, and has no effect after it.
 func (e *endpoint) Close() error {
 	e.net.detach(e, 0)
 	return nil

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// fail carries out the plan.
+// fail injects the faults of the plan.
 func (s *Simulation) fail() {
 	w, length := s.config.weights, s.config.length
 	if w == nil {
@@ -24,7 +24,7 @@ func (s *Simulation) fail() {
 	}
 }
 
-// act makes one thing go wrong, and right again after a while.
+// act injects one fault, and ends it after a while.
 func (s *Simulation) act(kind string, rng *rand.Rand) {
 	hosts := s.machines()
 	h := hosts[rng.IntN(len(hosts))]
@@ -49,8 +49,7 @@ func (s *Simulation) act(kind string, rng *rand.Rand) {
 		s.net.resetSome(0.3 + 0.7*rng.Float64())
 		s.event("connections are reset")
 	case "wall clock step":
-		// Always that of the same machine: what a majority's wall clocks say while the whole
-		// cluster is down is believed.
+		// Always the same machine, because a majority's wall clocks are trusted after the whole cluster was down.
 		h = hosts[s.config.Seed%uint64(s.config.Nodes)]
 		by := time.Duration(1-2*rng.IntN(2)) * time.Hour
 		h.clock.step(by)
@@ -72,7 +71,7 @@ func (s *Simulation) act(kind string, rng *rand.Rand) {
 	}
 }
 
-// trouble is what goes wrong in one process.
+// trouble injects a fault into one process.
 func (s *Simulation) trouble(kind string, h *host, rng *rand.Rand) {
 	p := h.running()
 	if p == nil {
@@ -98,7 +97,7 @@ func (s *Simulation) trouble(kind string, h *host, rng *rand.Rand) {
 	}
 }
 
-// later does something after a while, unless everything heals before.
+// later runs do after wait, unless all faults end before.
 func (s *Simulation) later(wait time.Duration, do func()) {
 	s.tasks.Go(func() {
 		time.Sleep(wait)
@@ -106,7 +105,7 @@ func (s *Simulation) later(wait time.Duration, do func()) {
 	})
 }
 
-// reviveLater starts a process again that may have stopped.
+// reviveLater restarts a process that may have stopped.
 func (s *Simulation) reviveLater(h *host, wait time.Duration) { s.later(wait, h.start) }
 
 func (s *Simulation) crash(h *host, keepPercent int, silentFor time.Duration, rng *rand.Rand) {
@@ -125,7 +124,7 @@ func (s *Simulation) crash(h *host, keepPercent int, silentFor time.Duration, rn
 	s.reviveLater(h, between(rng, 20*time.Millisecond, 3*time.Second))
 }
 
-// bounce stops a node in an orderly way and starts it again.
+// bounce stops a node in an orderly way and restarts it.
 func (s *Simulation) bounce(h *host, rng *rand.Rand) {
 	p := h.running()
 	if p == nil || p.drain.Swap(true) {

@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// lookAgain is how often somebody looks after a machine that lost its disk.
+	// lookAgain is the interval at which a machine that lost its disk is checked.
 	lookAgain = 200 * time.Millisecond
-	// maxLooks of that are enough: until the last fault, and for a recovery.
+	// maxLooks bounds these checks. It covers the time until the last fault, and a recovery.
 	maxLooks = 500
 )
 
-// lose takes a member's disk away. It is a member under its id until it is removed,
-// must not take part meanwhile, and comes back as another one. One machine at a time:
-// what a majority has written down has to be on the disks of a majority but one.
+// lose removes a member's disk. The node stays a member under its id until it is removed. It must not take part
+// meanwhile, and rejoins under another id. Only one machine at a time loses its disk, because acknowledged entries must
+// survive on the disks of a majority less one.
 func (s *Simulation) lose(h *host) {
 	p := h.running()
 	if p == nil || p.drain.Load() || s.shrinks() || len(s.members()) < 3 || !h.settled() || s.losing.Swap(true) {
@@ -40,7 +40,7 @@ func (s *Simulation) lose(h *host) {
 	})
 }
 
-// shrinks reports whether a member may be on its way out.
+// shrinks reports whether a member may be in removal.
 func (s *Simulation) shrinks() bool {
 	return slices.ContainsFunc(s.machines(), func(h *host) bool {
 		h.mu.Lock()
@@ -63,8 +63,8 @@ func (h *host) settled() bool {
 	return false
 }
 
-// replaced does what an operator would: has the id of the lost disk removed, starts the
-// machine again whenever it has stopped, and sees whether it votes.
+// replaced acts as an operator: it removes the id of the lost disk, restarts the machine whenever it has stopped, and
+// checks whether it votes.
 func (s *Simulation) replaced(h *host, lost string) bool {
 	h.start()
 	for _, other := range s.machines() {

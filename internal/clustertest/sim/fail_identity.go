@@ -13,19 +13,19 @@ import (
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
-// The races of identities: processes that are not what they say, and images that come late.
+// These are the races of identities: processes with a false identity, and late images.
 
 const (
-	// strangerFor is how long a process that must not become a member tries to.
+	// strangerFor is how long a process that must not become a member tries to join.
 	strangerFor = 2 * time.Second
-	// lateImageBy is how late an image comes, and laterImageAfter when the leader, which
-	// has given it up, can send another.
+	// lateImageBy is the delay of an image. laterImageAfter is when the leader, which has given that image up, can send
+	// another.
 	lateImageBy, laterImageAfter = 5 * time.Second, 1300 * time.Millisecond
-	// callJoin is the call by which a node asks to be taken in.
+	// callJoin is the call by which a node asks to join.
 	callJoin = 'j'
 )
 
-// masquerade begins one of the races of identities, with a member that follows.
+// masquerade starts one of the races of identities, with a member that is a follower.
 func (s *Simulation) masquerade(kind string, h *host, rng *rand.Rand) {
 	leader := s.leaderNow()
 	if leader == nil || leader.host == h || s.shrinks() || !h.settled() || s.losing.Swap(true) {
@@ -70,8 +70,8 @@ func (s *Simulation) stranger(id, addr string) {
 	p.crash("a stranger gives up", 100, 0)
 }
 
-// forgeJoin asks the leader to move a member to another address, as a node that has the
-// secret and is not that member.
+// forgeJoin asks the leader to move a member to another address. It acts as a node that has the secret and is not that
+// member.
 func (s *Simulation) forgeJoin(leader *process, h *host) {
 	end := s.net.attach("forger:1")
 	port := peer.NewPort(end, peer.Config{
@@ -96,8 +96,8 @@ func (s *Simulation) forgeJoin(leader *process, h *host) {
 	}
 }
 
-// lateImage lets a follower fall behind the log of the leader. The image that it gets then
-// is under way for so long that the leader sends another, which overtakes it.
+// lateImage lets a follower fall behind the log of the leader. The image for that follower then travels so long that
+// the leader sends another, which overtakes it.
 func (s *Simulation) lateImage(leader *process, h *host) {
 	p := h.running()
 	if p == nil {

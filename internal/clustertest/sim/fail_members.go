@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// maxHosts bounds the machines of a run, those that were removed included.
+// maxHosts bounds the machines of a run, including the removed ones.
 const maxHosts = 9
 
-// changeMembers adds a machine, or has one removed that is a member.
+// changeMembers adds a machine, or removes a member.
 func (s *Simulation) changeMembers(kind string, hosts []*host, rng *rand.Rand) {
 	members := slices.DeleteFunc(slices.Clone(hosts), func(h *host) bool { return h.leaving() })
 	switch {
@@ -31,7 +31,7 @@ func (s *Simulation) changeMembers(kind string, hosts []*host, rng *rand.Rand) {
 	}
 }
 
-// leave notes that a machine's removal was asked for; leaving asks.
+// leave records that a machine's removal was requested. leaving requests it.
 func (h *host) leave() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// partition parts the machines in two.
+// partition splits the machines in two groups.
 func (s *Simulation) partition(hosts []*host, rng *rand.Rand) {
 	side := rng.Uint64()
 	s.cut(hosts, rng, "partition", func(i, j int) bool { return side>>i&1 != side>>j&1 })

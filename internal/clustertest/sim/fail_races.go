@@ -9,16 +9,16 @@ import (
 	"github.com/weir-project/weir/internal/faults"
 )
 
-// The races of terms: a leader is held between two steps, and another one leads in between.
+// These are the races of terms. A leader waits between two steps, and another node leads meanwhile.
 
 const (
 	// raceLimit bounds the wait for each step of a race.
 	raceLimit = time.Second
-	// longCall does not fit one entry.
+	// longCall does not fit one log entry.
 	longCall = 1500
-	// partTakes is more than half of what a decision may take.
+	// partTakes is more than half of the maximum duration of a decision.
 	partTakes = 1200 * time.Millisecond
-	// denialsTried are enough for a leader to expect denials, also between those of clients.
+	// denialsTried is enough for a leader to expect denials, also between denials of clients.
 	denialsTried = 24
 )
 
@@ -28,7 +28,7 @@ var spent = engine.Op{
 	Limit: engine.Limit{Algorithm: engine.FixedWindow, Mode: engine.Forever, Max: 1},
 }
 
-// race begins one of the races of terms, on the process that leads.
+// race starts one of the races of terms, on the process that leads.
 func (s *Simulation) race(kind string, rng *rand.Rand) {
 	p := s.leaderNow()
 	if p == nil {
@@ -68,7 +68,7 @@ func (p *process) leads() bool {
 	return t.Leader == t.Self
 }
 
-// until polls for a step of a race.
+// until polls a condition of a race.
 func until(so func() bool) bool {
 	for began := time.Now(); time.Since(began) < raceLimit; time.Sleep(pollEvery / 4) {
 		if so() {
@@ -78,7 +78,7 @@ func until(so func() bool) bool {
 	return false
 }
 
-// handOver has another process lead than the one given, and returns it, or nil.
+// handOver makes another process than from the leader, and returns it, or nil.
 func (s *Simulation) handOver(from *process) (next *process) {
 	go from.node.TransferLeadership("")
 	until(func() bool {
@@ -91,8 +91,8 @@ func (s *Simulation) handOver(from *process) (next *process) {
 	return next
 }
 
-// staleProposal: a leader takes a batch for its term, loses its leadership, leads again, and
-// proposes the batch with the stamp that it had for the first term.
+// staleProposal lets a leader take a batch for its term, lose its leadership and lead again. The leader then proposes
+// the batch with its stamp of the first term.
 func (s *Simulation) staleProposal(p *process) {
 	held := p.stopAt(faults.BeforeProposal, 0)
 	defer held.release()
@@ -105,12 +105,12 @@ func (s *Simulation) staleProposal(p *process) {
 	}
 }
 
-// outlivedDenial: a leader has taken calls to deny, and is deposed before it looks at its
-// state. None of the calls may be answered from it.
+// outlivedDenial deposes a leader after it took calls to deny and before it reads its state. No call may be answered
+// from that state.
 func (s *Simulation) outlivedDenial(p *process, rng *rand.Rand) {
 	tried, back := denialsTried, rng.IntN(2) == 0
 	if rng.IntN(2) == 0 {
-		tried = 2 // it expects denials, and not of whole calls
+		tried = 2 // the leader expects denials, but not of whole calls
 	}
 	for range tried {
 		if _, err := p.ask([]engine.Op{spent}, false); err != nil {
@@ -123,7 +123,7 @@ func (s *Simulation) outlivedDenial(p *process, rng *rand.Rand) {
 	held := p.stopAt(faults.DuringDenial, 0)
 	defer held.release()
 	for _, ops := range [][]engine.Op{{spent}, {spent, fresh}, {spent}} {
-		s.tasks.Go(func() { p.ask(ops, false) }) // what it must not answer, mutations show
+		s.tasks.Go(func() { p.ask(ops, false) }) // the mutation tests show that it must not answer
 	}
 	if !held.within(raceLimit) {
 		return
@@ -134,8 +134,7 @@ func (s *Simulation) outlivedDenial(p *process, rng *rand.Rand) {
 	}
 }
 
-// deposedAtOnce: a leader is cut off right after its election, and another is elected before
-// it serves.
+// deposedAtOnce cuts a leader off right after its election. Another node is elected before it serves.
 func (s *Simulation) deposedAtOnce(p *process) {
 	held := s.stopOthers(p, faults.BeforeLeadership, 0)
 	defer releaseAll(held)
@@ -181,7 +180,7 @@ func releaseAll(held []*stop) {
 	}
 }
 
-// cutOff cuts a process off from all others, or not any more.
+// cutOff separates a process from all others, or ends the separation.
 func (s *Simulation) cutOff(p *process, cut bool) {
 	for _, h := range s.machines() {
 		if h != p.host {
@@ -191,7 +190,7 @@ func (s *Simulation) cutOff(p *process, cut bool) {
 	}
 }
 
-// slowApply: a leader applies an entry later than its followers, which show it.
+// slowApply lets a leader apply an entry later than its followers, which already show it.
 func (s *Simulation) slowApply(p *process, rng *rand.Rand) {
 	held := p.stopAt(faults.BeforeApply, 0)
 	defer held.release()
@@ -200,8 +199,8 @@ func (s *Simulation) slowApply(p *process, rng *rand.Rand) {
 	}
 }
 
-// slowForward: a follower sends the leader a call in two parts, each within the time that a
-// decision may take, and both together not.
+// slowForward lets a follower send the leader a call in two parts. Each part fits the maximum duration of a decision,
+// and both together do not.
 func (s *Simulation) slowForward(leader *process) {
 	p := s.anyProcess(rand.New(rand.NewPCG(s.config.Seed, uint64(s.elapsed()))))
 	if p == nil || p == leader {
@@ -222,8 +221,8 @@ func (s *Simulation) slowForward(leader *process) {
 	}
 }
 
-// stopAtElection: the power of all fails after the first entry of a new leader, which has
-// not noted the wall clocks yet.
+// stopAtElection cuts the power of all machines after the first entry of a new leader, before it has recorded the wall
+// clocks.
 func (s *Simulation) stopAtElection(p *process, rng *rand.Rand) {
 	elected := s.stopOthers(p, faults.BeforeLeadership, 0)
 	defer releaseAll(elected)
@@ -234,7 +233,7 @@ func (s *Simulation) stopAtElection(p *process, rng *rand.Rand) {
 	if next == nil {
 		return
 	}
-	s.tasks.Go(func() { next.ask([]engine.Op{spent}, false) }) // in the queue before the note
+	s.tasks.Go(func() { next.ask([]engine.Op{spent}, false) }) // in the queue before the entry with the wall clocks
 	time.Sleep(pollEvery / 4)
 	releaseAll(elected)
 	if firstOf(second) == nil {

@@ -7,27 +7,26 @@ import (
 	"github.com/weir-project/weir/internal/faults"
 )
 
-// maxStop bounds how long a process waits at a failpoint: clients must be answered in time.
+// maxStop bounds how long a process waits at a failpoint, because clients need an answer in time.
 const maxStop = 3 * time.Second
 
 // stop is a failpoint at which a process waits.
 type stop struct {
 	of       *process
 	at       faults.Point
-	skip     int // how often it passes first
+	skip     int // how often it is passed before the wait
 	reached  chan struct{}
 	released chan struct{}
 	once     sync.Once
 }
 
-// stops are the failpoints of one process that are set.
+// stops are the active failpoints of one process.
 type stops struct {
 	mu  sync.Mutex
 	all []*stop
 }
 
-// stopAt has the process wait at a failpoint, after it has passed so many times, until the
-// stop is released.
+// stopAt makes the process wait at a failpoint after it has passed it skip times, until the stop is released.
 func (p *process) stopAt(at faults.Point, skip int) *stop {
 	s := &stop{of: p, at: at, skip: skip, reached: make(chan struct{}), released: make(chan struct{})}
 	p.stops.mu.Lock()
@@ -36,7 +35,7 @@ func (p *process) stopAt(at faults.Point, skip int) *stop {
 	return s
 }
 
-// failpoint waits where a stop is set. Nothing may wait with a mutex held.
+// failpoint waits if a stop is set. The caller must not hold a mutex.
 func (p *process) failpoint(at faults.Point) {
 	for _, s := range p.stops.due(at) {
 		select {
@@ -47,7 +46,7 @@ func (p *process) failpoint(at faults.Point) {
 	}
 }
 
-// due returns the stops to wait for.
+// due returns the stops that apply now.
 func (s *stops) due(at faults.Point) (due []*stop) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +84,7 @@ func (s *stop) isReached() bool {
 	}
 }
 
-// release lets the process go on, and not stop again.
+// release lets the process continue, and not stop again.
 func (s *stop) release() { s.once.Do(func() { close(s.released) }) }
 
 // within reports whether a process has reached the failpoint in time.

@@ -9,8 +9,7 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// fatal ends the process because it found that it cannot go on. See the package's
-// documentation for why this may return.
+// fatal ends the process after it found that it cannot continue. The package comment explains why this may return.
 func (p *process) fatal(err error) {
 	select {
 	case <-p.dead:
@@ -29,7 +28,7 @@ func (p *process) fatal(err error) {
 	p.host.mu.Unlock()
 	p.crash(fmt.Sprintf("stopped itself: %v", err), 100, 0)
 	if persistent(err) {
-		select {} // storage code panics when this returns; a violation was noted
+		select {} // storage code panics when this returns; the violation is recorded
 	}
 }
 
@@ -44,7 +43,7 @@ func (p *process) expected(err error) bool {
 		p.host.mu.Lock()
 		defer p.host.mu.Unlock()
 		return p.host.lost
-	case errors.Is(err, raftstore.ErrSpentID): // or it was removed before it had heard that it was taken in
+	case errors.Is(err, raftstore.ErrSpentID): // or it was removed before it learned that it was a member
 		p.host.mu.Lock()
 		defer p.host.mu.Unlock()
 		return p.host.lost || p.host.removed
@@ -61,12 +60,12 @@ func (p *process) expected(err error) bool {
 	return p.disk.hasFailed() && !persistent(err)
 }
 
-// isHandover tells the watchdog's answer to a known defect of the Raft library, which
-// any transfer of leadership may meet.
+// isHandover recognises the watchdog's response to a known defect of the Raft library, which any transfer of leadership
+// may trigger.
 func isHandover(err error) bool { return strings.Contains(err.Error(), "handover") }
 
-// isReplacedLog tells the restart that the Raft library needs after it has installed an
-// image over a log that goes on differently behind it.
+// isReplacedLog recognises the restart that the Raft library needs after it has installed an image over a log with
+// different later entries.
 func isReplacedLog(err error) bool {
 	return strings.Contains(err.Error(), "replaced the end of the log")
 }
@@ -75,7 +74,7 @@ func persistent(err error) bool {
 	return errors.Is(err, persistence.ErrDisk) || errors.Is(err, persistence.ErrDiskFullLive) || errors.Is(err, persistence.ErrDamagedLive)
 }
 
-// kindOf names the reason why a process stopped.
+// kindOf returns the name of the reason why a process stopped.
 func kindOf(err error) string {
 	if isHandover(err) {
 		return "a handover did not end"

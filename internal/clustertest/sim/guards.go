@@ -8,8 +8,8 @@ import (
 	"github.com/weir-project/weir/internal/guards"
 )
 
-// countGuards notes how often each guard has refused something since the counts were those
-// given. Simulations in one process take turns.
+// countGuards records how often each guard has refused something since the counts before. Simulations in one process
+// run one after the other.
 func (r *Report) countGuards(before map[string]int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -18,7 +18,7 @@ func (r *Report) countGuards(before map[string]int64) {
 	}
 }
 
-// idle returns the guards that have refused nothing, by name.
+// idle returns the names of the guards that have refused nothing.
 func (r *Report) idle() (names []string) {
 	for name, n := range r.Guards {
 		if n == 0 {
@@ -29,7 +29,7 @@ func (r *Report) idle() (names []string) {
 	return names
 }
 
-// guards says which guards were exercised, and how often.
+// guards formats which guards were exercised, and how often.
 func (r *Report) guards() string {
 	idle := r.idle()
 	return fmt.Sprintf("guards: %d of %d exercised: %s\nguards not exercised: %s",

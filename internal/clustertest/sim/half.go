@@ -7,12 +7,11 @@ import (
 	"time"
 )
 
-// maxQueuedBytes stands for the socket buffers of a connection. Writing never
-// blocks, because callers hold mutexes meanwhile: a full buffer is a deadline that
-// has passed.
+// maxQueuedBytes models the socket buffers of a connection. Writing never blocks, because callers hold mutexes
+// meanwhile. A full buffer counts as an expired deadline.
 const maxQueuedBytes = 16 << 20
 
-// packet is something on its way; fin ends the stream.
+// packet is data in transit. fin ends the stream.
 type packet struct {
 	at   time.Time
 	data []byte
@@ -26,16 +25,16 @@ type half struct {
 	mu       sync.Mutex
 	packets  []packet
 	queued   int
-	broken   error // what both sides meet at once; nil while it is open
-	dropping bool  // what is sent now vanishes
-	deaf     error // what only the reader meets
+	broken   error // the error of both sides; nil while the connection is open
+	dropping bool  // data sent now is lost
+	deaf     error // the error of the reader only
 	deadline time.Time
-	changed  chan struct{} // closed and replaced when something changed
+	changed  chan struct{} // closed and replaced at each change
 }
 
 func newHalf(l *link) *half { return &half{link: l, changed: make(chan struct{})} }
 
-// wake lets a waiting reader look again.
+// wake makes a waiting reader check again.
 func (h *half) wake() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -52,7 +51,7 @@ func (h *half) send(p packet) error {
 	defer h.mu.Unlock()
 	switch {
 	case h.dropping, h.broken != nil && h.link.cut.Load():
-		return nil // nobody tells the sender
+		return nil // the sender is not notified
 	case h.broken != nil:
 		return h.broken
 	case h.queued+len(p.data) > maxQueuedBytes:
@@ -77,8 +76,7 @@ func (h *half) fail(err error) {
 	}
 }
 
-// lose makes everything sent from now on vanish; the reader meets err, if there is
-// one.
+// lose drops everything sent from now on. The reader gets err, if it is not nil.
 func (h *half) lose(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -86,8 +84,8 @@ func (h *half) lose(err error) {
 	h.wakeLocked()
 }
 
-// receive takes what has arrived. With nothing there it says how long to wait at
-// most (0: no limit) and for what.
+// receive takes the data that has arrived. Without data it returns the maximum wait (0: no limit), and the channel to
+// wait for.
 func (h *half) receive(b []byte) (n int, wait time.Duration, changed chan struct{}, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -10,16 +10,16 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// outcome is what a client knows of an operation.
+// outcome is a client's knowledge of an operation.
 type outcome uint8
 
 const (
-	acked   outcome = iota // carried out; the answer is known
-	refused                // certainly not carried out
-	unknown                // perhaps
+	acked   outcome = iota // applied; the answer is known
+	refused                // certainly not applied
+	unknown                // possibly applied
 )
 
-// outcomeOf judges an error of Decide.
+// outcomeOf returns the outcome that an error of Decide means.
 func outcomeOf(err error) outcome {
 	switch {
 	case err == nil:
@@ -39,7 +39,7 @@ type record struct {
 	answer       engine.Decision // if acked
 }
 
-// taken is how many units an acknowledged operation took.
+// taken returns the units that an acknowledged operation took.
 func (r *record) taken() int64 {
 	if r.op.Code == engine.OpTake && r.outcome == acked && r.answer.Allowed == 1 {
 		return r.op.Cost
@@ -47,10 +47,10 @@ func (r *record) taken() int64 {
 	return 0
 }
 
-// used is how many units of the limit were in use after an acknowledged take.
+// used returns the units of the limit in use after an acknowledged take.
 func (r *record) used() int64 { return r.answer.Limit - r.answer.Remaining }
 
-// history is everything all clients saw.
+// history is the record of all clients.
 type history struct {
 	mu      sync.Mutex
 	records []record
@@ -87,7 +87,7 @@ func (h *history) readsOf(key string) []read {
 	return slices.Clone(h.reads[key])
 }
 
-// countReads returns how many reads there were, and how many of them stale.
+// countReads returns the number of reads, and how many of them were stale.
 func (h *history) countReads() (all, stale int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

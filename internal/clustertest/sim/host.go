@@ -8,7 +8,7 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// host is one machine: what outlives its processes.
+// host is one machine: the state that survives its processes.
 type host struct {
 	sim      *Simulation
 	id, addr string
@@ -18,12 +18,12 @@ type host struct {
 	mem      *vfs.MemFS
 	now      *process // nil while none runs
 	starting bool
-	removed  bool // its removal was asked for
+	removed  bool // its removal was requested
 	gone     bool // it must not be started again
-	lost     bool // its disk was lost, once or oftener
+	lost     bool // its disk was lost at least once
 }
 
-// is reports whether a node's id is this host's, in any of its lives.
+// is reports whether a node's id belongs to this host, in any incarnation.
 func (h *host) is(id string) bool { return raftstore.IsIncarnationOf(id, h.id) }
 
 // running returns the host's process, or nil.
@@ -33,7 +33,7 @@ func (h *host) running() *process {
 	return h.now
 }
 
-// start begins a process on what the disk holds, unless there is one.
+// start starts a process on the content of the disk, unless a process runs.
 func (h *host) start() {
 	h.mu.Lock()
 	if h.now != nil || h.gone || h.starting {
@@ -53,14 +53,14 @@ func (h *host) start() {
 	h.starting = false
 	switch {
 	case err != nil:
-	case p.over(): // it crashed on the way
+	case p.over(): // it crashed during the start
 		h.sim.zombies.Go(p.bury)
 	default:
 		h.now = p
 	}
 }
 
-// notStarted judges why a process did not start.
+// notStarted judges the reason why a process did not start.
 func (p *process) notStarted(err error) {
 	if !p.disk.hasFailed() {
 		p.host.sim.violation("%s does not start: %v", p.host.id, err)

@@ -2,8 +2,7 @@ package sim
 
 import "slices"
 
-// judge holds the history against the promises. used asks for the units in use on a
-// key in the end.
+// judge checks the guarantees against the history. used returns the units in use on a key at the end.
 func (s *Simulation) judge(used func(key string) (int64, bool)) {
 	for key, rs := range s.history.byKey(refilling) {
 		s.violations(key, checkRate(rs, refillBurst, refillPerSecond))
@@ -34,7 +33,7 @@ func (s *Simulation) judge(used func(key string) (int64, bool)) {
 func (s *Simulation) counted(key string, rs []record, used func(string) (int64, bool)) []string {
 	n, ok := used(key)
 	if !ok {
-		return nil // that nobody answers was noted already
+		return nil // the missing answer is recorded already
 	}
 	return checkCount(key, rs, n)
 }

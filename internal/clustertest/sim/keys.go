@@ -6,16 +6,15 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// The first letter of a key says what kind of limiter it is, and so which check
-// judges it.
+// The first letter of a key selects the kind of its limiter, and therefore the check that judges it.
 const (
 	refilling = 'b' // a token bucket that refills
 	sliding   = 's' // an exact sliding log
 	counted   = 'n' // a bucket that never refills
-	tight     = 't' // one that is soon empty
-	once      = 'i' // one whose takes carry IDs and are sent again
-	returned  = 'r' // one that is refunded, by IDs
-	cleared   = 'z' // one client's own, which it resets
+	tight     = 't' // a bucket that is soon empty
+	once      = 'i' // a bucket whose takes carry IDs and are repeated
+	returned  = 'r' // a bucket with refunds by ID
+	cleared   = 'z' // a key of one client, which resets it
 )
 
 const (

@@ -16,8 +16,8 @@ import (
 // segmentBytes is small, so that the log changes files often.
 const segmentBytes = 32 << 10
 
-// faultyLog is the replicated log on a simulated disk. Its writes can be made to
-// hang; they hang here and not in the disk, where mutexes are held.
+// faultyLog is the replicated log on a simulated disk. Its writes can be made to hang. They hang here and not in the
+// disk, because the disk holds mutexes.
 type faultyLog struct {
 	*wal.WAL
 	broke func()          // ends the process
@@ -26,7 +26,7 @@ type faultyLog struct {
 	mu    sync.Mutex
 	stall chan struct{} // closed when the disk works again; nil: it works
 	hung  bool          // a stall began
-	freed bool          // no stall is possible any more
+	freed bool          // no further stall is possible
 }
 
 var (
@@ -64,7 +64,7 @@ func (l *faultyLog) hang() {
 	}
 }
 
-// release ends a stall; with forever there is none later.
+// release ends a stall. With forever no later stall is possible.
 func (l *faultyLog) release(forever bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,9 +99,8 @@ func (l *faultyLog) StoreLogs(entries []*raft.Log) error {
 	return l.WAL.StoreLogs(entries)
 }
 
-// GetLog reads an entry. After a write that failed the library may believe in
-// entries that are not there, and panics when it misses them; in a process that has
-// ended it finds something without effect.
+// GetLog reads an entry. After a failed write the library may expect entries that do not exist, and panics when it
+// misses them. In a process that has ended, GetLog therefore returns an entry without effect.
 func (l *faultyLog) GetLog(index uint64, entry *raft.Log) error {
 	err := l.WAL.GetLog(index, entry)
 	if err == nil {
@@ -116,7 +115,7 @@ func (l *faultyLog) GetLog(index uint64, entry *raft.Log) error {
 	}
 }
 
-// DeleteRange forgets entries.
+// DeleteRange removes entries.
 func (l *faultyLog) DeleteRange(low, high uint64) error {
 	l.wait()
 	return l.WAL.DeleteRange(low, high)
@@ -128,8 +127,7 @@ func (l *faultyLog) Set(key, value []byte) error {
 	return l.WAL.Set(key, value)
 }
 
-// SetUint64 stores a number. The Raft library panics when the term cannot be
-// stored, so the process ends here instead.
+// SetUint64 stores a number. The Raft library panics if it cannot store the term, so the process ends here instead.
 func (l *faultyLog) SetUint64(key []byte, value uint64) error {
 	l.wait()
 	err := l.WAL.SetUint64(key, value)

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// usualDelay is how long a packet takes when nothing is wrong.
+// usualDelay is the delay of a packet without faults.
 const usualDelay = 200 * time.Microsecond
 
-// link is one direction between two machines. A cut link holds everything back,
-// as TCP does that sends again until the way is free; it corrupts nothing.
+// link is one direction between two machines. A cut link holds all packets back, as TCP retransmits until the path is
+// free. It corrupts nothing.
 type link struct {
 	cut     atomic.Bool
-	delayNs atomic.Int64 // at most; a packet takes between half of it and all
+	delayNs atomic.Int64 // maximum; a packet takes between half of it and all
 }
 
 func (l *link) delay() time.Duration {
@@ -27,7 +27,7 @@ type network struct {
 	mu    sync.Mutex
 	ends  map[string]*endpoint
 	links map[[2]string]*link
-	conns map[*conn]*endpoint // one side each, and whose it is
+	conns map[*conn]*endpoint // one side of each, and its endpoint
 }
 
 func newNetwork() *network {
@@ -50,13 +50,13 @@ func (n *network) linkLocked(from, to string) *link {
 	return l
 }
 
-// setCut cuts or mends one direction.
+// setCut cuts or restores one direction.
 func (n *network) setCut(from, to string, cut bool) {
 	n.link(from, to).cut.Store(cut)
 	n.wake()
 }
 
-// heal mends every link.
+// heal restores every link.
 func (n *network) heal() {
 	n.mu.Lock()
 	for _, l := range n.links {

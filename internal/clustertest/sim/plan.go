@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// weights say how often each kind of fault is drawn.
+// weights are the relative frequencies of the kinds of faults.
 type weights map[string]int
 
 // everything is the usual mix.
@@ -21,8 +21,7 @@ var everything = weights{
 	"stolen id": 3, "stolen address": 3, "forged join": 3, "late image": 3,
 }
 
-// some keeps about half of the kinds, so that each run is good at something else:
-// faults also hide each other.
+// some keeps about half of the kinds, because faults hide each other. Different runs therefore test different faults.
 func (w weights) some(rng *rand.Rand) weights {
 	kept := weights{}
 	for _, kind := range slices.Sorted(maps.Keys(w)) {
@@ -53,8 +52,8 @@ func (w weights) draw(rng *rand.Rand) string {
 // fault is one thing that goes wrong.
 type fault struct {
 	kind string
-	wait time.Duration // since the one before
-	pick uint64        // chooses among what there is
+	wait time.Duration // since the previous fault
+	pick uint64        // selects the target
 }
 
 // plan draws the faults of a run.
@@ -69,8 +68,7 @@ func plan(rng *rand.Rand, w weights, length time.Duration) (faults []fault) {
 	}
 }
 
-// pauses are the mean times between faults: in some runs one fault meets the next, in
-// others a cluster that is otherwise well.
+// pauses are the mean times between faults. In some runs faults overlap, and in others each hits a healthy cluster.
 var pauses = []time.Duration{150 * time.Millisecond, 350 * time.Millisecond, 1500 * time.Millisecond}
 
 // between draws a duration.
@@ -78,5 +76,5 @@ func between(rng *rand.Rand, low, high time.Duration) time.Duration {
 	return low + time.Duration(rng.Int64N(int64(high-low)))
 }
 
-// percent draws how much of what was not synced survives a crash.
+// percent draws how much of the unsynced data survives a crash.
 func percent(rng *rand.Rand) int { return []int{0, 50, 100}[rng.IntN(3)] }

@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// secret is that of the cluster.
+	// secret is the secret of the cluster.
 	secret = "simulated"
-	// heartbeat is short, so that elections are over soon.
+	// heartbeat is short, so that elections are short.
 	heartbeat = 100 * time.Millisecond
-	// snapshotBytes is small, so that followers are often sent a snapshot.
+	// snapshotBytes is small, so that followers often receive a snapshot.
 	snapshotBytes = 6 << 10
 	// idLifetime is longer than any run.
 	idLifetime = time.Hour
@@ -26,7 +26,7 @@ const (
 	maxCredit, maxStep = 2 * time.Hour, 5 * time.Hour
 )
 
-// process is one life of a node.
+// process is one run of a node.
 type process struct {
 	host  *host
 	node  *raftstore.Node
@@ -35,13 +35,13 @@ type process struct {
 	end   *endpoint
 	dead  chan struct{} // closed at its end
 	once  sync.Once
-	calls atomic.Int64 // of clients, under way
-	drain atomic.Bool  // takes no more
-	stops stops        // failpoints that are set
+	calls atomic.Int64 // calls of clients in progress
+	drain atomic.Bool  // accepts no more calls
+	stops stops        // active failpoints
 
 	closing atomic.Bool
 	closed  chan struct{}
-	failure error // of closing
+	failure error // error of close
 }
 
 func (p *process) open() (err error) {
@@ -66,8 +66,8 @@ func (p *process) open() (err error) {
 	return nil
 }
 
-// openNode is raftstore.Open. The Raft library panics where it cannot read its log;
-// that, too, is a process that does not start.
+// openNode calls raftstore.Open. The Raft library panics if it cannot read its log, and openNode turns that into an
+// error.
 func openNode(o raftstore.Options) (n *raftstore.Node, err error) {
 	defer func() {
 		if failure := recover(); failure != nil {

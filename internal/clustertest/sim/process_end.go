@@ -10,16 +10,14 @@ import (
 )
 
 const (
-	// burialAfter is when a crashed process is closed: everything it waited for has
-	// timed out by then.
+	// burialAfter is when a crashed process is closed. Everything that it waited for has timed out by then.
 	burialAfter = 15 * time.Second
-	// maxClose bounds how long an orderly end may take: the handover, and one exchange
-	// of the Raft library.
+	// maxClose bounds an orderly end: the transfer of leadership, and one exchange of the Raft library.
 	maxClose = 15 * time.Second
 )
 
-// crash ends the process at this instant. Of what was not synced the disk keeps the
-// given percentage; peers hear of it after silentFor.
+// crash ends the process at this instant. The disk keeps the given percentage of the unsynced data. Peers learn of the
+// crash after silentFor.
 func (p *process) crash(why string, keepPercent int, silentFor time.Duration) {
 	p.once.Do(func() {
 		h := p.host
@@ -40,8 +38,7 @@ func (p *process) crash(why string, keepPercent int, silentFor time.Duration) {
 	})
 }
 
-// bury closes what is left of a process. A crashed process that cannot be closed is
-// no fault, but its goroutines stay.
+// bury closes a crashed process. It is not a fault if that is impossible, but the goroutines stay.
 func (p *process) bury() {
 	time.Sleep(burialAfter)
 	if err := p.close(); errors.Is(err, errHangs) {
@@ -50,10 +47,10 @@ func (p *process) bury() {
 	p.log.Close()
 }
 
-// errHangs: a node was told to close and did not.
+// errHangs reports that a node did not close.
 var errHangs = fmt.Errorf("it has not closed after %v", maxClose)
 
-// close closes the node; whoever comes second waits.
+// close closes the node. A second caller waits.
 func (p *process) close() error {
 	if !p.closing.Swap(true) {
 		go func() {

@@ -13,10 +13,10 @@ type read struct {
 	called, back time.Duration
 	used         int64
 	stale        bool          // it asked no other node
-	age          time.Duration // what it tells, if stale
+	age          time.Duration // the age that it reports, if stale
 }
 
-// look reads a counted key at some node: what was decided, or what that node has.
+// look reads a counted key at some node: the decided state, or the state of that node.
 func (c *client) look() {
 	p := c.sim.anyProcess(c.rng)
 	if p == nil {
@@ -26,7 +26,7 @@ func (c *client) look() {
 	r := read{called: c.sim.elapsed(), stale: c.rng.IntN(3) == 0}
 	err := p.do(func() (err error) {
 		if r.stale {
-			r.age = p.node.StaleFor() // before the read: what is read is no older
+			r.age = p.node.StaleFor() // taken before the read, so the state that is read is not older
 		} else if err = p.node.ReadIndex(); err != nil {
 			return err
 		}
@@ -43,9 +43,9 @@ func (c *client) look() {
 	}
 }
 
-// checkReads holds reads of a bucket that only fills up against what was acknowledged: a
-// read counts what was acknowledged before it, or before it less its age, and nothing that
-// was asked for after it. Reads that follow each other do not go back.
+// checkReads compares reads of a bucket that only fills up with the acknowledged operations. A read counts every unit
+// that was acknowledged before it, or before it less its age. It counts no unit that was requested after it.
+// Consecutive reads do not go back.
 func checkReads(key string, records []record, reads []read) (violations []string) {
 	takes := slices.DeleteFunc(distinct(records), func(r record) bool { return r.op.Code != engine.OpTake || r.outcome == refused })
 	for _, r := range reads {
@@ -65,7 +65,7 @@ func checkReads(key string, records []record, reads []read) (violations []string
 	return append(violations, checkReadOrder(key, reads)...)
 }
 
-// checkReadOrder finds a linearizable read that lacks what an earlier one had.
+// checkReadOrder finds a linearizable read that lacks units which an earlier read counted.
 func checkReadOrder(key string, reads []read) (violations []string) {
 	reads = slices.DeleteFunc(slices.Clone(reads), func(r read) bool { return r.stale })
 	byCall, byReturn := slices.Clone(reads), reads

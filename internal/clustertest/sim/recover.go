@@ -10,15 +10,14 @@ import (
 )
 
 const (
-	// maxRecovery bounds the time from when everything healed until every member
-	// answers: one exchange of the Raft library may wait ten seconds for an answer
-	// that was lost, then comes an election, and what a new node missed.
+	// maxRecovery bounds the time from the end of all faults until every member answers. One exchange of the Raft library
+	// may wait ten seconds for a lost answer. Then follow an election and the replication of missed entries to a new node.
 	maxRecovery = 25 * time.Second
-	// pollEvery is how often a recovery is looked at.
+	// pollEvery is the interval at which a recovery is checked.
 	pollEvery = 20 * time.Millisecond
 )
 
-// heal mends everything and starts every machine again.
+// heal ends all faults and restarts every machine.
 func (s *Simulation) heal() {
 	s.event("everything heals")
 	s.net.heal()
@@ -33,15 +32,15 @@ func (s *Simulation) heal() {
 	}
 }
 
-// revive starts what stopped itself after all: the last disk errors, a stuck
-// handover, a removal that was still under way.
+// revive restarts processes that stopped by themselves: after the last disk errors, a stuck transfer, or a removal in
+// progress.
 func (s *Simulation) revive() {
 	for _, h := range s.machines() {
 		h.start()
 	}
 }
 
-// within polls until something is so, and reports whether it came to be in time.
+// within polls a condition, and reports whether it became true in time.
 func (s *Simulation) within(limit time.Duration, so func() bool) bool {
 	for began := time.Now(); time.Since(began) < limit && !s.found(); time.Sleep(pollEvery) {
 		if so() {
@@ -52,15 +51,14 @@ func (s *Simulation) within(limit time.Duration, so func() bool) bool {
 	return false
 }
 
-// found reports whether the mistake that was to be found has been.
+// found reports whether the injected mistake has been detected.
 func (s *Simulation) found() bool {
 	s.report.mu.Lock()
 	defer s.report.mu.Unlock()
 	return s.config.Faults != (faults.Set{}) && len(s.report.Violations) > 0
 }
 
-// answers waits until every member answers a decision, and reports whether they do
-// in time.
+// answers waits until every member answers a decision, and reports whether all do so in time.
 func (s *Simulation) answers() bool {
 	began := time.Now()
 	if !s.within(maxRecovery, s.allAnswer) {
@@ -92,8 +90,8 @@ func (p *process) look(key string) (used int64, ok bool) {
 	return out[0].Limit - out[0].Remaining, true
 }
 
-// ask asks every member in turn how many units of a key are in use. They must all
-// say the same. Once one did not answer in time, nobody is asked again.
+// ask asks every member in turn how many units of a key are in use. All members must give the same number. After one
+// missing answer it asks no member again.
 func (s *Simulation) ask(key string) (used int64, ok bool) {
 	if s.mute {
 		return 0, false
@@ -124,8 +122,8 @@ func (s *Simulation) ask(key string) (used int64, ok bool) {
 	return values[0], true
 }
 
-// members returns the running processes of the members as the leader sees them;
-// none without a leader, or while a member does not run.
+// members returns the running processes of the leader's members. It returns none without a leader, or while a member
+// does not run.
 func (s *Simulation) members() (members []*process) {
 	hosts := s.machines()
 	for _, h := range hosts {

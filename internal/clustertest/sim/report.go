@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Report is what came of a simulation, or of several.
+// Report is the result of one or several simulations.
 type Report struct {
 	mu         sync.Mutex
 	Seeds      int
@@ -17,7 +17,7 @@ type Report struct {
 	Fatals     map[string]int // processes that stopped themselves, by reason
 	Guards     map[string]int // refusals against rare races, by guard
 	Decisions  int            // acknowledged
-	Refused    int            // certainly not carried out
+	Refused    int            // certainly not applied
 	Unknown    int
 	Reads      int // answered
 	StaleReads int // of these
@@ -25,16 +25,16 @@ type Report struct {
 	Leaks      int // processes that could not be closed
 	Recovery   time.Duration
 	Violations []string
-	Trace      []string // what happened, in order
+	Trace      []string // events, in order
 	later      []func() error
 }
 
-// NewReport is the report of one run, still empty.
+// NewReport returns an empty report for one run.
 func NewReport() *Report {
 	return &Report{Seeds: 1, Faults: map[string]int{}, Fatals: map[string]int{}, Guards: map[string]int{}}
 }
 
-// Judge judges what could not be in the bubble.
+// Judge runs the checks that cannot run in the bubble.
 func (r *Report) Judge() {
 	for _, judge := range r.later {
 		if err := judge(); err != nil {
@@ -62,7 +62,7 @@ func (r *Report) leak() {
 	r.Leaks++
 }
 
-// Add adds another report's figures.
+// Add adds another report's numbers.
 func (r *Report) Add(o *Report) {
 	if r.Faults == nil {
 		r.Faults, r.Fatals, r.Guards = map[string]int{}, map[string]int{}, map[string]int{}
@@ -88,14 +88,14 @@ func (r *Report) Add(o *Report) {
 	}
 }
 
-// Story is what happened, in order.
+// Story returns the events, in order.
 func (r *Report) Story() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return strings.Join(r.Trace, "\n")
 }
 
-// String is the report for people.
+// String formats the report for reading.
 func (r *Report) String() string {
 	return fmt.Sprintf("%d seeds, %d decisions, %d refused, %d unknown, %d reads, %d of them stale, %d state comparisons, slowest recovery %v, %d not closed, %d violations\nfaults: %s\nstopped themselves: %s\n%s",
 		r.Seeds, r.Decisions, r.Refused, r.Unknown, r.Reads, r.StaleReads, r.Comparison, r.Recovery, r.Leaks, len(r.Violations), figures(r.Faults), figures(r.Fatals), r.guards())

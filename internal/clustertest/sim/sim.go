@@ -16,27 +16,27 @@ import (
 	"github.com/weir-project/weir/internal/faults"
 )
 
-// Config says what to simulate.
+// Config describes a simulation.
 type Config struct {
 	Seed   uint64
 	Nodes  int
-	Faults faults.Set // mistakes that are to be found
+	Faults faults.Set // mistakes that the run must detect
 	Logger *slog.Logger
 
-	// refundsWithoutID is a mistake of clients: they repeat a refund and send no ID with it.
+	// refundsWithoutID is a mistake of clients: they repeat a refund without an ID.
 	refundsWithoutID bool
 
-	rivals  bool          // every node takes itself for the one that founds the cluster
+	rivals  bool          // every node believes that it founds the cluster
 	weights weights       // nil: everything
 	length  time.Duration // 0: usualLength
 }
 
 const (
-	// usualLength is how long things fail: ten to a hundred faults.
+	// usualLength is the duration of the faults: ten to a hundred.
 	usualLength = 14 * time.Second
 	// settleIn is how long the clients work before the first fault.
 	settleIn = time.Second
-	// clients is how many ask at the same time.
+	// clients is the number of concurrent clients.
 	clients = 6
 )
 
@@ -57,14 +57,13 @@ type Simulation struct {
 	hosts []*host
 
 	mute    bool        // the members did not answer
-	quiet   atomic.Bool // the clients are to stop
-	losing  atomic.Bool // a machine that lost its disk is not back yet
+	quiet   atomic.Bool // the clients must stop
+	losing  atomic.Bool // a machine that lost its disk has not rejoined yet
 	tasks   sync.WaitGroup
 	zombies sync.WaitGroup
 }
 
-// Run simulates a cluster and fills in the report. It must be called in a bubble of
-// testing/synctest, as its only content.
+// Run simulates a cluster and fills in the report. It must be the only content of a testing/synctest bubble.
 func Run(c Config, r *Report) {
 	newSimulation(c, r).run()
 }
@@ -99,8 +98,7 @@ func (s *Simulation) start() {
 	}
 }
 
-// foundersFor returns the addresses that a machine is told to join, the one that founds the
-// cluster first.
+// foundersFor returns the addresses that a machine is told to join. The founder of the cluster comes first.
 func (s *Simulation) foundersFor(h *host) []string {
 	i := slices.Index(s.founders, h.addr)
 	if !s.config.rivals || i < 0 {
@@ -109,7 +107,7 @@ func (s *Simulation) foundersFor(h *host) []string {
 	return append(slices.Clone(s.founders[i:]), s.founders[:i]...)
 }
 
-// work lets clients work while things fail, and judges what they saw.
+// work runs clients during the faults, and judges their histories.
 func (s *Simulation) work() {
 	s.makePolicies()
 	var working sync.WaitGroup
@@ -132,7 +130,7 @@ func (s *Simulation) work() {
 	s.closeBooks()
 }
 
-// end closes everything, so that nothing is left in the bubble.
+// end closes everything, so that no goroutine stays in the bubble.
 func (s *Simulation) end() {
 	for _, h := range s.machines() {
 		if p := h.running(); p != nil {
@@ -140,7 +138,7 @@ func (s *Simulation) end() {
 		}
 	}
 	s.zombies.Wait()
-	time.Sleep(time.Minute) // what was waiting for a deadline has met it
+	time.Sleep(time.Minute) // all deadlines have passed by then
 }
 
 func addrOf(i int) string { return fmt.Sprintf("host%d:1", i) }
@@ -165,7 +163,7 @@ func (s *Simulation) machines() []*host {
 	return append([]*host(nil), s.hosts...)
 }
 
-// anyProcess returns a process that takes calls, or nil.
+// anyProcess returns a process that accepts calls, or nil.
 func (s *Simulation) anyProcess(rng *rand.Rand) *process {
 	hosts := s.machines()
 	for _, i := range rng.Perm(len(hosts)) {
@@ -176,10 +174,10 @@ func (s *Simulation) anyProcess(rng *rand.Rand) *process {
 	return nil
 }
 
-// elapsed is true time since the start.
+// elapsed returns the true time since the start.
 func (s *Simulation) elapsed() time.Duration { return time.Since(s.began) }
 
-// event notes what happened.
+// event records an event.
 func (s *Simulation) event(format string, args ...any) {
 	line := fmt.Sprintf("%9.4fs  ", s.elapsed().Seconds()) + fmt.Sprintf(format, args...)
 	s.report.mu.Lock()
@@ -188,7 +186,7 @@ func (s *Simulation) event(format string, args ...any) {
 	s.logger.Info(line)
 }
 
-// violation notes a broken promise, at once: the run may not come to its end.
+// violation records a broken guarantee at once, because the run may not reach its end.
 func (s *Simulation) violation(format string, args ...any) {
 	line := fmt.Sprintf("seed %d, %d nodes: ", s.config.Seed, s.config.Nodes) + fmt.Sprintf(format, args...)
 	s.event("VIOLATION: %s", line)
@@ -200,5 +198,5 @@ func (s *Simulation) violation(format string, args ...any) {
 	s.report.Violations = append(s.report.Violations, line)
 }
 
-// atRest waits until everything in the bubble waits: nothing is being applied.
+// atRest waits until every goroutine in the bubble is blocked, so that no entry is being applied.
 func (s *Simulation) atRest() { synctest.Wait() }

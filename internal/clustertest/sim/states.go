@@ -1,13 +1,12 @@
 package sim
 
-// states are the hashes nodes were seen with, by the entry last applied.
+// states are the hashes of nodes, by the last applied entry.
 type states map[uint64]struct {
 	hash uint64
 	of   string
 }
 
-// compare holds the states of all nodes against each other and against what was
-// seen before at the same entry.
+// compare compares the states of all nodes with each other, and with earlier ones at the same entry.
 func (s *Simulation) compare() (indexes []uint64) {
 	s.atRest()
 	for _, h := range s.machines() {
@@ -31,7 +30,7 @@ func (s *Simulation) compare() (indexes []uint64) {
 	return indexes
 }
 
-// agree waits until all members have applied the same.
+// agree waits until all members have applied the same entry.
 func (s *Simulation) agree() {
 	same := s.within(maxRecovery, func() bool {
 		s.compare()

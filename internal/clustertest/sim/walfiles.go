@@ -9,11 +9,11 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 )
 
-// walFiles lets the replicated log keep its segments on a simulated disk, with the
-// syncs of raft-wal's own file system.
+// walFiles stores the segments of the replicated log on a simulated disk, with the same syncs as raft-wal's own file
+// system.
 type walFiles struct {
 	on     vfs.FS
-	noSync bool // a fault: promise what is not on disk
+	noSync bool // a fault: acknowledges writes that are not on disk
 }
 
 var _ types.VFS = walFiles{}
@@ -42,7 +42,7 @@ func (w walFiles) Create(dir, name string, size uint64) (types.WritableFile, err
 	return w.wrap(f, dir), nil
 }
 
-// Delete removes a file for good.
+// Delete removes a file durably.
 func (w walFiles) Delete(dir, name string) error {
 	if err := w.on.Remove(w.on.PathJoin(dir, name)); err != nil {
 		return err
@@ -50,12 +50,12 @@ func (w walFiles) Delete(dir, name string) error {
 	return syncDir(w.on, dir)
 }
 
-// OpenReader opens a file that exists.
+// OpenReader opens an existing file.
 func (w walFiles) OpenReader(dir, name string) (types.ReadableFile, error) {
 	return w.on.Open(w.on.PathJoin(dir, name))
 }
 
-// OpenWriter opens a file that exists.
+// OpenWriter opens an existing file.
 func (w walFiles) OpenWriter(dir, name string) (types.WritableFile, error) {
 	path := w.on.PathJoin(dir, name)
 	if _, err := w.on.Stat(path); err != nil {
@@ -72,7 +72,7 @@ func (w walFiles) wrap(f vfs.File, dir string) types.WritableFile {
 	return &walFile{File: f, files: w, dir: dir}
 }
 
-// walFile syncs its directory together with its first sync.
+// walFile syncs its directory at its first sync.
 type walFile struct {
 	vfs.File
 	files walFiles

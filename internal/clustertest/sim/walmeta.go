@@ -14,9 +14,8 @@ import (
 
 const metaName = "wal-meta.json"
 
-// walMeta keeps the log's metadata, and the term and the vote, in one small file
-// that is replaced as a whole. (The library's own store maps its file into memory,
-// which no simulated disk can do.)
+// walMeta stores the log's metadata, and the term and the vote, in one small file that is replaced as a whole. The
+// library's own store maps its file into memory, which a simulated disk cannot do.
 type walMeta struct {
 	on vfs.FS
 
@@ -32,7 +31,7 @@ type walMetaData struct {
 
 var _ types.MetaStore = (*walMeta)(nil)
 
-// Load reads what is there.
+// Load reads the metadata.
 func (m *walMeta) Load(dir string) (types.PersistentState, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -81,7 +80,7 @@ func (m *walMeta) SetStable(key, value []byte) error {
 	return m.replace(next)
 }
 
-// replace writes the file anew; what was there stays until the new one is whole.
+// replace writes a new file. The old content stays until the new file is complete.
 func (m *walMeta) replace(next walMetaData) error {
 	b, err := json.Marshal(next)
 	if err != nil {
@@ -108,5 +107,5 @@ func (m *walMeta) replace(next walMetaData) error {
 	return nil
 }
 
-// Close has nothing to let go of.
+// Close does nothing.
 func (m *walMeta) Close() error { return nil }
