@@ -58,7 +58,7 @@ func (n *Node) answerJSON(payload []byte, act func([]byte) error) (byte, []byte)
 	return calls.Reply(nil, act(payload))
 }
 
-// status describes this node.
+// status returns the status of this node.
 func (n *Node) status() host.Status {
 	addr, leader := n.group.raft.LeaderWithID()
 	index, _ := n.group.fsm.Check()

@@ -1,30 +1,28 @@
-// Package raftstore is a limiter that several nodes keep together: the table of
-// package engine under consensus.
+// Package raftstore implements a limiter that several nodes replicate with Raft: the table of package engine behind a
+// replicated log.
 //
-// A Node only wires its parts together. What belongs to the process is the host
-// (internal/host): the inter-node port and the other nodes behind it, the identity, the
-// disk, the timers and the memory bound. What belongs to one Raft group is in group.go. A
-// host has one group today.
+// A Node only connects its parts. The host (internal/host) holds the parts of the process: the inter-node port and
+// the other nodes, the identity, the disk, the timers and the memory bound. A group (group.go) holds the parts of one
+// Raft group. A host has one group.
 //
-// A decision travels like this. Callers append their operations to the open batch
-// (internal/queue). When nothing is in flight, or enough has gathered, the pump takes the
-// batch, stamps it once with limiter time and proposes it as one entry of the Raft log; on
-// a follower it sends the batch to the leader instead (internal/pipeline). Every node
-// applies committed entries to its own table in the same order (internal/fsm), and the
-// node that proposed an entry finds the answers there and wakes its callers.
+// A decision takes the following path. Callers append their operations to the open batch (internal/queue). When
+// nothing is in flight, or enough operations wait, the pump takes the batch (internal/pipeline). The leader stamps it
+// with limiter time and proposes it as one entry of the Raft log, and a follower sends it to the leader instead.
+// Every node applies committed entries to its own table in the same order (internal/fsm). The node that proposed an
+// entry then finds the answers and wakes its callers.
 //
-//	what                                         where
-//	limiter time, handing leadership over        internal/leadership
-//	denials, which need no log                   internal/pipeline
-//	reads, which need no log (ReadIndex)         internal/readindex
-//	asking a majority for its term               internal/quorum
+//	subject                                      package
+//	limiter time, transfer of leadership         internal/leadership
+//	denials, which need no log entry             internal/pipeline
+//	linearizable reads (ReadIndex)               internal/readindex
+//	confirmation of the term by a majority       internal/quorum
 //	joining, promoting and removing nodes        internal/membership
 //	snapshots and backups                        internal/snapshots, internal/images
 //	a node that computes other results           internal/divergence
-//	a lost majority, a log that must not be used internal/recovery
-//	what the Raft library needs to be safe       internal/raftlog, internal/transport, internal/watchdog
-//	a directory and the node that it belongs to  internal/identity
+//	a lost majority, a damaged directory         internal/recovery
+//	guards around the Raft library               internal/raftlog, internal/transport, internal/watchdog
+//	the owner of a data directory                internal/identity
 //
-// Operations and decisions are encoded by package wire, carried by package peer, and
-// logged by package wallog.
+// Package wire encodes operations and decisions, package peer carries them between nodes, and package wallog writes
+// the log.
 package raftstore

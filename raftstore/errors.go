@@ -2,7 +2,7 @@ package raftstore
 
 import "github.com/weir-project/weir/raftstore/internal/failure"
 
-// The outcomes that a caller is told of. Any other error means that the outcome is not known.
+// The outcomes that are returned to a caller. For any other error the outcome is unknown.
 var (
 	ErrTryAgain   = failure.ErrTryAgain
 	ErrNoLeader   = failure.ErrNoLeader

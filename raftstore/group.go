@@ -38,12 +38,12 @@ import (
 )
 
 const (
-	// collectPerShard bounds the idle entries forgotten per shard and second.
+	// collectPerShard bounds the entries that one run of collect examines per shard.
 	collectPerShard = 1024
 )
 
-// group is what belongs to one Raft group: the library and its log, the machine that applies
-// entries and its images, the queue, the leader's clock and ReadIndex. A host has one group.
+// group holds the parts of one Raft group: the library and its log, the FSM and its images, the queue, the leader's
+// clock and ReadIndex. A host has one group.
 type group struct {
 	*host.Host
 	raft      *consensus.Raft
@@ -52,7 +52,7 @@ type group struct {
 	logs      *raftlog.Log
 	arrivals  *raftlog.Arrivals
 	closeLogs func() error
-	ready     chan struct{} // closed when every part is made
+	ready     chan struct{} // closed when every part exists
 	transport *raft.NetworkTransport
 	queue     *queue.Queue
 	confirms  *quorum.Check
@@ -67,7 +67,7 @@ type group struct {
 	watchdog   *watchdog.Watchdog
 }
 
-// newGroup makes the parts that need neither the disk nor the network. status describes the node.
+// newGroup creates the parts that need neither the disk nor the network. status returns the status of the node.
 func newGroup(h *host.Host, status func() host.Status) *group {
 	g := &group{
 		Host: h, raft: &consensus.Raft{Ended: make(chan struct{})},
@@ -96,8 +96,8 @@ func newGroup(h *host.Host, status func() host.Status) *group {
 	return g
 }
 
-// load brings up what the disk has. The inter-node port must not be open yet: it tells others
-// which cluster this is.
+// load opens the images and the log, and runs recovery. The inter-node port must not be open yet, because it reports
+// the id of the cluster to other nodes.
 func (g *group) load() error {
 	o := &g.Options
 	g.confirms.Self, g.confirms.Ask = o.NodeID, g.Peers.Wake
@@ -122,7 +122,7 @@ func (g *group) load() error {
 	return nil
 }
 
-// use gives all parts the machine, the log and the images.
+// use gives all parts the FSM, the log and the images.
 func (g *group) use(m *fsm.FSM) {
 	g.fsm, g.format.FSM, g.divergence.FSM, g.leadership.FSM, g.reads.FSM = m, m, m, m, m
 	g.pipeline.FSM, g.membership.FSM, g.snapshots.FSM, g.watchdog.FSM = m, m, m, m
@@ -191,18 +191,17 @@ func (g *group) openRaft() error {
 }
 
 const (
-	// raftConns is how many idle connections to one node the library keeps.
+	// raftConns is the number of idle connections to one node that the library keeps.
 	raftConns = 3
-	// raftTimeouts heartbeats, and at least minRaftTimeout, bound one exchange of the
-	// library: what a connection may be silent that a network has cut without saying.
+	// raftTimeouts is the limit of one exchange of the library in heartbeat timeouts, and minRaftTimeout its least
+	// value. They bound how long a connection may be silent that the network has cut without notice.
 	raftTimeouts   = 3
 	minRaftTimeout = time.Second
-	// oneAtATime takes the library's pipelining away: when an exchange fails, its
-	// sender can wait for ever for a reader that has gone, and the follower gets no
-	// entry again (hashicorp/raft issue 612; seen here in a test). An exchange carries
-	// many entries anyway.
+	// oneAtATime disables the library's pipelining. If an exchange fails, its sender can wait forever for a reader that
+	// has ended, and the follower never gets an entry again (hashicorp/raft issue 612; seen here in a test). An exchange
+	// carries many entries anyway.
 	oneAtATime = 1
-	// cachedEntries keeps the entries that followers are about to need.
+	// cachedEntries is the number of recent entries in memory, which followers need next.
 	cachedEntries = 512
 	// maxAppendEntries bounds an exchange: 64 entries of 128 KiB are 8 MiB.
 	maxAppendEntries = 64
@@ -212,20 +211,20 @@ func (g *group) raftConfig() *raft.Config {
 	c := raft.DefaultConfig()
 	c.LocalID = raft.ServerID(g.Options.NodeID)
 	c.HeartbeatTimeout, c.ElectionTimeout = g.Options.Heartbeat, g.Options.Heartbeat
-	// A leader that withheld its heartbeats for a moment must not resign before its
-	// followers may elect another. No promise depends on the leader lease: see quorum.Check.
+	// A leader that withheld its heartbeats for a moment must not resign before its followers may elect another leader.
+	// No guarantee depends on the leader lease; see quorum.Check.
 	c.LeaderLeaseTimeout = g.Options.Heartbeat
 	c.CommitTimeout = min(c.CommitTimeout, g.Options.Heartbeat/10)
 	c.MaxAppendEntries = maxAppendEntries
 	c.BatchApplyCh = true
 	c.ShutdownOnRemove = true
-	c.SnapshotThreshold = 1 << 62 // this package takes them, by bytes
+	c.SnapshotThreshold = 1 << 62 // package snapshots takes snapshots, by bytes of log
 	c.TrailingLogs = snapshots.MaxTrailing
 	c.Logger = logging.New(g.Log, g.Peers.Expects)
 	return c
 }
 
-// start sets the parts going.
+// start starts the goroutines of all parts.
 func (g *group) start() {
 	for _, task := range []func(){
 		g.pipeline.Pump, g.pipeline.CompleteProposals, g.pipeline.FollowLeader, g.pipeline.EvictWhenOver,
@@ -236,7 +235,7 @@ func (g *group) start() {
 	}
 }
 
-// housekeep does what is due a few times a second.
+// housekeep runs the periodic work of the group.
 func (g *group) housekeep() {
 	g.leadership.KeepTime()
 	g.pipeline.Expire()
@@ -244,7 +243,7 @@ func (g *group) housekeep() {
 	g.format.Agree()
 }
 
-// collect forgets idle entries.
+// collect removes idle entries.
 func (g *group) collect() {
 	at := g.fsm.LastStamp()
 	if g.Faults.Has(faults.CollectEarly) {
@@ -253,28 +252,28 @@ func (g *group) collect() {
 	g.fsm.Table.Load().Collect(at, collectPerShard)
 }
 
-// leave hands leadership over before the node closes, and answers what is under way.
+// leave transfers leadership before the node closes, and answers the calls in progress.
 func (g *group) leave() {
 	g.leadership.Resign()
 	g.pipeline.Linger()
 }
 
-// Servers is part of groupView.
+// Servers implements host.Group.
 func (g *group) Servers() []raft.Server { return g.raft.Servers() }
 
-// Progress is part of groupView.
+// Progress implements host.Group.
 func (g *group) Progress() (applied, committed uint64) {
 	applied, _ = g.fsm.Check()
 	return applied, g.raft.CommitIndex()
 }
 
-// Confirm is part of groupView.
+// Confirm implements host.Group.
 func (g *group) Confirm(ctx context.Context, id string, wake <-chan struct{},
 	askTerm func(context.Context) (uint64, error)) {
 	g.confirms.Follow(ctx, id, wake, askTerm)
 }
 
-// release lets go of what load made.
+// release closes the parts that load opened.
 func (g *group) release() error {
 	err := g.closeLogs()
 	if g.images != nil {

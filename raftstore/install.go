@@ -2,14 +2,14 @@ package raftstore
 
 import "github.com/hashicorp/raft"
 
-// The Raft library installs any image that a leader of this term sends, and then removes
-// the whole log. An image may arrive late: the leader gave up waiting, sent another image
-// and the entries after it, and the first image is still in the receive buffer. If this
-// node installed it, it would remove entries that it has acknowledged, and the next leader
-// could lack a committed entry. Raft keeps the entries that follow an image if the log has
-// the image's last entry (D. Ongaro and J. Ousterhout, "In Search of an Understandable
-// Consensus Algorithm", figure 13, rule 6). So this node refuses such an image, and the
-// leader takes the refusal for a success: the follower has everything in the image.
+// The Raft library installs any image that a leader of this term sends, and then removes the whole log. An image may
+// arrive late: the leader timed out, sent another image and the entries after it, and the first image is still in the
+// receive buffer. If this node installed it, it would remove entries that it has acknowledged, and the next leader
+// could lack a committed entry.
+//
+// Raft keeps the entries after an image if the log has the image's last entry (D. Ongaro and J. Ousterhout, "In
+// Search of an Understandable Consensus Algorithm", figure 13, rule 6). So this node refuses such an image. The
+// leader treats the refusal as a success, because the follower has everything in the image.
 
 // holds reports whether this node has an entry and all entries before it. Only the Raft
 // library's main loop may rely on false, because no other goroutine appends to the log.
@@ -17,7 +17,7 @@ func (g *group) holds(index, term uint64) bool {
 	select {
 	case <-g.ready:
 	case <-g.Ctx.Done():
-		return true // the node is closing: it installs nothing more
+		return true // the node is closing and installs no image
 	}
 	if max(g.raft.AppliedIndex(), g.raft.CommitIndex()) >= index {
 		return true

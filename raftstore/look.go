@@ -9,17 +9,16 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/membership"
 )
 
-// A read never advances the table's time: entries in flight carry earlier stamps, and the
-// other nodes have not read. Reads that leave no trace judge by lookStamp, all others by
-// the stamp of the last entry.
+// A read never advances the table's time, because entries in flight carry earlier stamps and the other nodes have not
+// read. Reads without side effects use LookStamp, and all others use the stamp of the last entry.
 
 // Inspect describes a key; see engine.Table.Inspect.
 func (n *Node) Inspect(key []byte) (engine.Info, bool) {
 	return n.group.fsm.Table.Load().Inspect(n.group.reads.LookStamp(), key)
 }
 
-// Len counts the keys that are not idle at the time of the last entry, which is at most
-// about a second old. It removes idle keys, so it cannot judge by a later time.
+// Len returns the number of keys that are not idle at the time of the last entry, which is at most about a second
+// old. It removes idle keys, so it cannot use a later time.
 func (n *Node) Len() int64 { return n.group.fsm.Table.Load().Len(n.group.fsm.LastStamp()) }
 
 // Scan visits keys; see engine.Table.Scan.
@@ -27,18 +26,18 @@ func (n *Node) Scan(cursor uint64, count int, visit func(key []byte, a engine.Al
 	return n.group.fsm.Table.Load().Scan(n.group.reads.LookStamp(), cursor, count, visit)
 }
 
-// RandomKey returns some key that is not idle, or nil.
+// RandomKey returns a random key that is not idle, or nil.
 func (n *Node) RandomKey() []byte {
 	return n.group.fsm.Table.Load().RandomKey(n.group.reads.LookStamp(), rand.Uint64())
 }
 
-// BlocksEverywhere lists what is blocked everywhere; see engine.Table.BlocksEverywhere.
+// BlocksEverywhere lists the keys that are blocked everywhere; see engine.Table.BlocksEverywhere.
 func (n *Node) BlocksEverywhere() []string {
 	return n.group.fsm.Table.Load().BlocksEverywhere(n.group.reads.LookStamp())
 }
 
-// Top returns the heaviest keys of what this node has decided or applied; see
-// engine.Table.Top. Only the leader knows of the denials that need no log.
+// Top returns the heaviest keys that this node has decided or applied; see engine.Table.Top. Only the leader knows
+// the denials that need no log entry.
 func (n *Node) Top(v engine.Verdict, most int) []engine.Heavy {
 	return n.group.fsm.Table.Load().Top(n.group.fsm.LastStamp(), v, most)
 }
@@ -46,16 +45,15 @@ func (n *Node) Top(v engine.Verdict, most int) []engine.Heavy {
 // Policies returns the policies in force at the last entry applied here.
 func (n *Node) Policies() *engine.Policies { return n.group.fsm.Table.Load().Policies() }
 
-// Stats describes this node's table.
+// Stats returns the statistics of this node's table.
 func (n *Node) Stats() engine.Stats {
 	s := n.group.fsm.Table.Load().Stats(n.group.fsm.LastStamp())
 	s.MaxMemoryBytes = n.host.MaxMemory
 	return s
 }
 
-// Digest returns the last index applied and a hash of the whole state at it, the
-// same on every node. It takes as long as reading the whole table, and holds up
-// this node meanwhile.
+// Digest returns the last index applied and a hash of the whole state at it, which is the same on every node. It
+// reads the whole table, and blocks this node meanwhile.
 func (n *Node) Digest() (index, hash uint64) {
 	n.group.fsm.Whole.Lock()
 	defer n.group.fsm.Whole.Unlock()
@@ -63,7 +61,7 @@ func (n *Node) Digest() (index, hash uint64) {
 	return index, history ^ n.group.fsm.Table.Load().StateHash(n.group.fsm.LastStamp())
 }
 
-// Now is about the time the leader would stamp a decision with.
+// Now returns approximately the stamp that the leader would give a decision.
 func (n *Node) Now() engine.Stamp {
 	if r := n.group.leadership.Current.Load(); r != nil {
 		return r.Clock.Now()
@@ -75,14 +73,14 @@ func (n *Node) Now() engine.Stamp {
 	return at
 }
 
-// Advance moves the cluster's test clock forward by d; false when its clock is a
-// real one or there is no leader to move it.
+// Advance moves the cluster's test clock forward by d. It returns false if the cluster has a real clock or no leader
+// moved it.
 func (n *Node) Advance(d time.Duration) bool {
 	return n.host.TestClock && n.group.membership.Give(membership.Order{What: "advance", MoveNs: int64(d)}) == nil
 }
 
-// Topology describes the cluster. It costs little: the nodes are looked at a few
-// times a second, everything else is asked now.
+// Topology describes the cluster. It is cheap: the descriptions of the nodes are refreshed a few times a second, and
+// the other fields are read at the call.
 func (n *Node) Topology() *limiter.Topology {
 	index, _ := n.group.fsm.Check()
 	_, leader := n.group.raft.LeaderWithID()
@@ -98,7 +96,7 @@ func (n *Node) Topology() *limiter.Topology {
 	return t
 }
 
-// lastLeader remembers the last leader that was known, and counts when it is another.
+// lastLeader returns the last known leader, and counts the changes.
 func (n *Node) lastLeader(now string) string {
 	last := n.knownLeader.Load()
 	if now == "" && last == nil {

@@ -14,8 +14,7 @@ import (
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
-// Node is one node of a cluster: a limiter for the server in front of it. It only wires the host
-// and its group together, see doc.go.
+// Node is one node of a cluster: a limiter for a server. It only connects the host and its group; see doc.go.
 type Node struct {
 	host  *host.Host
 	group *group
@@ -27,8 +26,8 @@ type Node struct {
 	closeErr error
 }
 
-// Open starts a node. It returns when the node's own state is loaded, and joins or
-// founds the cluster in the background.
+// Open starts a node. It returns when the node's own state is loaded. The node joins or bootstraps the cluster in the
+// background.
 func Open(o host.Options) (*Node, error) {
 	if err := o.Complete(); err != nil {
 		return nil, errors.Join(err, host.CloseIf(o.Listener))
@@ -59,7 +58,7 @@ func (n *Node) open() error {
 	return n.group.openRaft()
 }
 
-// start sets everything going.
+// start starts all goroutines of the node.
 func (n *Node) start() {
 	n.host.Peers.LookAtMembers()
 	close(n.group.ready)
@@ -69,7 +68,7 @@ func (n *Node) start() {
 	n.host.Peers.Start()
 }
 
-// housekeep does what is due a few times a second.
+// housekeep runs the periodic work of the node.
 func (n *Node) housekeep() {
 	tick := time.NewTicker(timers.HousekeepEvery)
 	defer tick.Stop()
@@ -77,7 +76,7 @@ func (n *Node) housekeep() {
 		select {
 		case <-tick.C:
 			n.group.housekeep()
-			n.Topology() // takes note of who leads
+			n.Topology() // records the leader
 			n.group.collect()
 		case <-n.host.Stop:
 			return
@@ -85,8 +84,8 @@ func (n *Node) housekeep() {
 	}
 }
 
-// Close leaves in an orderly way: leadership is handed over first, and nothing that
-// was answered is lost. Decisions must have ended.
+// Close stops the node. It transfers leadership first, and no acknowledged decision is lost. All decisions must have
+// ended before the call.
 func (n *Node) Close() error {
 	n.once.Do(func() {
 		n.host.Peers.TellStopping()
@@ -95,9 +94,8 @@ func (n *Node) Close() error {
 		n.host.Cancel()
 		n.group.queue.Close()
 		ended := n.group.raft.Shutdown()
-		// The library waits for exchanges that have no deadline, which end with their
-		// connections. What answers other nodes waits for the library, which may forget
-		// to answer: it ends with the library, and the port after it.
+		// The library waits for exchanges without a deadline, which end with their connections. Answers to other nodes wait
+		// for the library, which may never respond. So they end after the library, and the port closes after them.
 		n.host.Peers.Close()
 		err := errors.Join(n.host.Port.Cut(), ended.Error())
 		close(n.group.raft.Ended)
@@ -108,7 +106,7 @@ func (n *Node) Close() error {
 	return n.closeErr
 }
 
-// release lets go of what open made.
+// release closes the parts that open has opened.
 func (n *Node) release() error {
 	n.host.Cancel()
 	var err error
@@ -118,7 +116,7 @@ func (n *Node) release() error {
 	return errors.Join(err, n.host.ClosePort(), n.group.release())
 }
 
-// serveCalls answers another node until it goes away.
+// serveCalls answers another node until its connection ends.
 func (n *Node) serveCalls(conn net.Conn, from peer.Identity) {
 	select {
 	case <-n.group.ready:

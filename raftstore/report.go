@@ -6,9 +6,9 @@ import (
 	"github.com/weir-project/weir/limiter"
 )
 
-// Storage describes the log's disk: it is what decisions wait for.
+// Storage describes the log's disk, which decisions wait for.
 func (n *Node) Storage() (limiter.Storage, bool) {
-	// A file system that does not tell leaves zeros.
+	// A file system without these figures leaves zeros.
 	disk, _ := n.host.Options.FS.GetDiskUsage(n.host.Options.DataDir)
 	return limiter.Storage{
 		Writes: n.group.logs.Writes.Snapshot(), UsedBytes: uint64(n.UsedBytes()),
@@ -16,7 +16,7 @@ func (n *Node) Storage() (limiter.Storage, bool) {
 	}, true
 }
 
-// Consensus is what this node has counted since it was started.
+// Consensus returns this node's counters since its start.
 func (n *Node) Consensus() limiter.Consensus {
 	applied, leadership := n.group.fsm, n.group.leadership
 	return limiter.Consensus{

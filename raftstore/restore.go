@@ -16,24 +16,22 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/images"
 )
 
-// restoredIndex and restoredTerm are the entry that a restored state is the state of: the
-// log begins behind it.
+// restoredIndex and restoredTerm are the log index and the term of a restored state. The log begins after them.
 const restoredIndex, restoredTerm = 1, 1
 
-// RestoreOptions say which node a backup becomes.
+// RestoreOptions describe the node that is made from a backup.
 type RestoreOptions struct {
 	NodeID, RaftAddr string              // as in Options
 	Durability       identity.Durability // "" is Fsync
-	// Credit is how much of the time since the backup may count as passed.
+	// Credit is the most of the time since the backup that may count as passed.
 	Credit time.Duration
 	Store  persistence.StoreOptions
 	Source persistence.Source // nil: the machine's clocks
 }
 
-// Restore makes Store.Dir, which must be empty or not there, the data directory of the
-// first node of a new cluster, from a backup of any node. The node leads it as soon as
-// it is started; nodes with empty directories join it. Errors as of
-// persistence.Restore.
+// Restore makes Store.Dir the data directory of the first node of a new cluster, from a backup of any node. The
+// directory must be empty or missing. The node leads when it is started, and nodes with empty directories join it.
+// The errors are those of persistence.Restore.
 func Restore(o RestoreOptions, from io.Reader) (persistence.Contents, error) {
 	if o.Durability == "" {
 		o.Durability = identity.Fsync
@@ -59,7 +57,7 @@ func Restore(o RestoreOptions, from io.Reader) (persistence.Contents, error) {
 	})
 }
 
-// writeTable makes the entries of a backup an image from which the node starts.
+// writeTable writes the entries of a backup as the image from which the node starts.
 func (o *RestoreOptions) writeTable(into, clusterID string, b *persistence.Unpacked) (err error) {
 	store := o.Store
 	store.Dir = store.FS.PathJoin(into, identity.TableName)

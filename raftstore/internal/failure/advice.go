@@ -27,7 +27,7 @@ func DamageAdvice(alone bool) string {
 	return AdviceRejoin
 }
 
-// RestartAdvice says whether starting the node again is safe, and what to do otherwise.
+// RestartAdvice returns whether it is safe to start the node again, and what to do otherwise.
 func RestartAdvice(err error, alone bool) string {
 	switch {
 	case errors.Is(err, ErrDiverged), errors.Is(err, wal.ErrCorrupt), errors.Is(err, persistence.ErrDamagedLive):

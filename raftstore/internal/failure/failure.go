@@ -1,5 +1,5 @@
-// Package failure holds the errors of a node: the outcomes that a caller is told of, and the
-// reasons for which a node does not start, or stops.
+// Package failure defines the errors of a node: the outcomes that are returned to a caller, and the reasons for which
+// a node does not start, or stops.
 package failure
 
 import (
@@ -9,8 +9,8 @@ import (
 	"github.com/weir-project/weir/limiter"
 )
 
-// The outcomes that a caller is told of, which package limiter explains. Any other error
-// means that the outcome is not known.
+// The outcomes that are returned to a caller. Package limiter explains them. For any other error the outcome is
+// unknown.
 var (
 	ErrTryAgain   = limiter.ErrTryAgain
 	ErrNoLeader   = limiter.ErrClusterDown
@@ -19,14 +19,14 @@ var (
 	ErrTooLarge   = limiter.ErrTooLarge
 	ErrOverloaded = limiter.ErrOverloaded
 	ErrUnknown    = limiter.ErrUnknownOutcome
-	// ErrUnsound: an operation that the log would not take. Nothing was counted.
+	// ErrUnsound: the operation is not valid for the log. Nothing was counted.
 	ErrUnsound = errors.New("an argument is out of bounds")
 )
 
 // ErrLagging: this node has not applied the read index in time.
 var ErrLagging = fmt.Errorf("%w: this node is behind the leader", ErrTryAgain)
 
-// Why a node does not start, or stops.
+// The reasons for which a node does not start, or stops.
 var (
 	ErrDiverged = errors.New("this node's state differs from that of a majority of the nodes")
 	ErrDisputed = errors.New("this node's state differs from another node's, and no majority of the voters could " +

@@ -1,12 +1,11 @@
 package host
 
-// boundSlack is the share of a memory bound by which nodes may differ without a
-// warning: machines of one kind have not quite the same memory.
+// boundSlack is the divisor for the part of a memory bound by which nodes may differ without a warning. Machines of
+// one kind have slightly different memory sizes.
 const boundSlack = 16
 
-// compareBounds warns, once for each bound, of a member that bounds its memory in
-// another way. The state stays the same everywhere, for the one that leads decides
-// what is forgotten, but with each leader it is another share.
+// compareBounds warns about a member with another memory bound, once for each bound. The state stays the same on all
+// nodes, because the leader decides what is evicted. But another leader evicts at another bound.
 func (one *Peer) compareBounds(h *Host, theirs int64) {
 	if one.warned = one.warned && one.bound == theirs; one.warned || sameBound(theirs, h.MaxMemory) {
 		return

@@ -1,7 +1,7 @@
-// Package host holds what belongs to the process and not to a group: the inter-node port and the
-// other nodes behind it, the identity of the node, its disk, its clocks and timers, and the bound of
-// its memory. The parts of a group embed a Host. Today a host has one group.
+// Package host holds the parts that belong to the process and not to a Raft group. They are the inter-node port and
+// the connections to other nodes, the node's identity, disk, clocks and timers, and its memory bound. The parts of a
+// group embed a Host. A host has one group.
 //
-// Peers polls every other member once a second. What a member says of itself is a Status; what this
-// node last heard is a Heard.
+// Peers polls every other member once a second. A Status is a node's report about itself, and a Heard is the last
+// report that this node received from another.
 package host

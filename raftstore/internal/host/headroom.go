@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// headroomEvery is how often a node checks that its log's next file fits: often enough
-	// to notice a disk that fills up at 50 MB/s while the log's current file has room.
+	// headroomEvery is how often a node checks that its log's next file fits on the disk. It is often enough for a disk
+	// that fills up at 50 MB/s while the current file has space.
 	headroomEvery = time.Second
-	// tightBytes of free space are so little that the file system's figure is not enough:
-	// it ignores quotas and counts blocks reserved for root. The node then makes a file.
+	// tightBytes is the free space below which the file system's figure is not enough, because it ignores quotas and
+	// counts blocks reserved for root. The node then creates a file to find out.
 	tightBytes = 4 * wallog.HeadroomBytes
 )
 
-// WatchDisk ends the node when the log's next file does not fit on the disk, before a write
-// fails: everything acknowledged is on the disk then.
+// WatchDisk ends the process if the log's next file does not fit on the disk, before a write fails. All acknowledged
+// decisions are on disk then.
 func (h *Host) WatchDisk() {
 	if h.Options.Log != nil || h.Options.Durability == identity.Memory {
 		return
@@ -41,7 +41,7 @@ func (h *Host) WatchDisk() {
 	}
 }
 
-// headroom returns an error when the disk has no room for the log's next file.
+// headroom returns an error if the log's next file does not fit on the disk.
 func (h *Host) headroom() error {
 	disk, err := h.Options.FS.GetDiskUsage(h.Options.DataDir)
 	if err == nil && disk.AvailBytes > tightBytes {
@@ -61,11 +61,11 @@ func (h *Host) UsedBytes() int64 {
 		name  string
 		bytes int64
 	}
-	seen := map[file]bool{} // an image shares files with the one before, under the same name
+	seen := map[file]bool{} // an image shares files with the previous one, under the same name
 	var used int64
 	var visit func(dir string)
 	visit = func(dir string) {
-		names, _ := h.Options.FS.List(dir) // a file that has just been removed counts for nothing
+		names, _ := h.Options.FS.List(dir) // a file that was just removed has no size
 		for _, name := range names {
 			path := h.Options.FS.PathJoin(dir, name)
 			info, err := h.Options.FS.Stat(path)

@@ -17,9 +17,8 @@ import (
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
-// Host is what belongs to the process and not to a group: the inter-node port and the other
-// nodes behind it, the identity of the node, its disk, its clocks and timers, and the bound of
-// its memory. The parts of a group embed it.
+// Host holds the parts that belong to the process and not to a Raft group: the inter-node port, the other nodes, the
+// identity, the disk, the clocks and timers, and the memory bound. The parts of a group embed it.
 type Host struct {
 	Options  Options
 	Log      *slog.Logger
@@ -61,7 +60,7 @@ func New(o Options) *Host {
 	return h
 }
 
-// ElectionTimeout is how long a fresh leader waits for its followers.
+// ElectionTimeout is how long a new leader waits for its followers.
 func (h *Host) ElectionTimeout() time.Duration { return 5 * h.Options.Heartbeat }
 
 // Uptime returns the monotonic time since the start.
@@ -76,14 +75,14 @@ func (h *Host) Closing() bool {
 	}
 }
 
-// Reach lets a test wait at a failpoint.
+// Reach lets a test block at a failpoint.
 func (h *Host) Reach(at faults.Point) {
 	if h.Options.Failpoint != nil {
 		h.Options.Failpoint(at)
 	}
 }
 
-// Claim makes the data directory this node's. The node may go by a later incarnation of its id.
+// Claim makes the data directory this node's. The node may take the id of a later incarnation.
 func (h *Host) Claim() error {
 	o := &h.Options
 	id, err := identity.Claim(o.FS, o.DataDir, identity.Identity{NodeID: o.NodeID, Durability: string(o.Durability)})
@@ -94,7 +93,7 @@ func (h *Host) Claim() error {
 	return nil
 }
 
-// OpenPort lets other nodes in.
+// OpenPort opens the inter-node port.
 func (h *Host) OpenPort(serve func(net.Conn, peer.Identity)) {
 	h.Port = peer.NewPort(h.Options.Listener, peer.Config{
 		Secret: h.Options.Secret, Certificates: h.Options.Certificates, Self: h.Identity.Self,
@@ -102,7 +101,7 @@ func (h *Host) OpenPort(serve func(net.Conn, peer.Identity)) {
 	}, serve)
 }
 
-// ClosePort closes the port, or the listener that it was to have.
+// ClosePort closes the port, or the listener if the port was not opened.
 func (h *Host) ClosePort() error {
 	if h.Port != nil {
 		return h.Port.Close()
@@ -110,7 +109,7 @@ func (h *Host) ClosePort() error {
 	return CloseIf(h.Options.Listener)
 }
 
-// Stopper returns what ends the process at a fault that a node cannot live with.
+// Stopper returns the function that ends the process after a fault that a node cannot survive.
 func (h *Host) Stopper(onFatal func(error)) func(error) {
 	if onFatal != nil {
 		return onFatal
@@ -121,15 +120,15 @@ func (h *Host) Stopper(onFatal func(error)) func(error) {
 	}
 }
 
-// Alone reports whether no other node has this one's state.
+// Alone reports whether no other node has this node's state.
 func (h *Host) Alone() bool {
 	if members := h.Peers.Members.Load(); members != nil && len(*members) > 0 {
 		return len(*members) == 1
 	}
-	return h.Options.Expect <= 1 // which more than half of --join is never
+	return h.Options.Expect <= 1 // Expect is more than half of --join, so it is 1 only for a single address
 }
 
-// CloseIf closes what may be missing.
+// CloseIf closes c unless it is nil.
 func CloseIf(c io.Closer) error {
 	if c == nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// LookAtMembers renews what Topology says of the nodes.
+// LookAtMembers refreshes the description of the nodes for Topology.
 func (p *Peers) LookAtMembers() {
 	applied, committed := p.group.Progress()
 	members := []limiter.Member{}
@@ -23,7 +23,8 @@ func (p *Peers) LookAtMembers() {
 	p.Members.Store(&members)
 }
 
-// memberView describes a member, given the last entry that this node has applied and that is committed.
+// memberView describes a member. applied is the last entry that this node has applied, and committed the last that it
+// knows to be committed.
 func (p *Peers) memberView(s raft.Server, applied, committed uint64) limiter.Member {
 	m := limiter.Member{ID: string(s.ID), RaftAddr: string(s.Address), Voter: s.Suffrage == raft.Voter}
 	if m.ID == p.Options.NodeID {
@@ -40,5 +41,5 @@ func (p *Peers) memberView(s raft.Server, applied, committed uint64) limiter.Mem
 	return m
 }
 
-// behind is how many entries are committed and not applied.
+// behind returns how many committed entries are not applied.
 func behind(commit, applied uint64) uint64 { return commit - min(applied, commit) }

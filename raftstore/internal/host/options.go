@@ -22,58 +22,54 @@ import (
 )
 
 const (
-	// defaultMaxDecisionAge is how late an admission may reach its caller: later, it
-	// would come on top of what a new leader admits.
+	// defaultMaxDecisionAge is the default time in which an admission must reach its caller. A later admission would add
+	// to what a new leader admits.
 	defaultMaxDecisionAge = 2 * time.Second
-	// stalledAfter is how long a member may answer calls and yet apply nothing new
-	// while others do: far longer than an image takes to be sent and loaded.
+	// stalledAfter is the default time in which a member may answer calls and apply no new entry while others do. It is
+	// far longer than the transfer and the load of an image.
 	stalledAfter = 20 * time.Second
-	// snapshotBytes of entries behind the newest snapshot make a new one; three times
-	// as many bound the log, with what is kept for slow followers.
+	// snapshotBytes is the default size of the log since the newest snapshot that makes a new one. Three times this size
+	// bounds the log, with the entries kept for slow followers.
 	snapshotBytes = 64 << 20
 )
 
-// Options say what a node is and how it finds the others.
+// Options configure a node.
 type Options struct {
-	// NodeID has 1 to maxGivenID characters. The node of an empty directory whose
-	// id was another's before goes by a later incarnation of it, see Topology.Self.
+	// NodeID is the given id of the node; see identity.CheckGivenID. If the id is spent, a node with an empty directory
+	// takes the id of a later incarnation; see Topology.Self.
 	NodeID  string
 	DataDir string
-	// Listener takes the connections of other nodes; the node owns it. RaftAddr is the
-	// address under which they reach it, ClientAddr the one under which clients reach
-	// this node's server.
+	// Listener accepts the connections of other nodes; the node owns it. Other nodes connect to RaftAddr, and clients
+	// connect to the server at ClientAddr.
 	Listener             net.Listener
 	RaftAddr, ClientAddr string
-	// WebURL is where people reach this node's page from elsewhere; "": nowhere.
+	// WebURL is the public URL of this node's web page; "": none.
 	WebURL string
-	// Join are the addresses of the nodes that may be there, the same and in the same
-	// order on all: the first one founds the cluster, as soon as Expect nodes that
-	// belong to none have found each other.
+	// Join are the addresses of the possible nodes, in the same order on all of them. The first node bootstraps the
+	// cluster as soon as Expect nodes without a cluster have found each other.
 	Join   []string
 	Expect int
-	// Secret and Certificates keep strangers out: one of them is needed where the port
-	// can be reached from other machines.
+	// Secret and Certificates authenticate nodes. One of them is required if other machines can reach the port.
 	Secret       []byte
 	Certificates peer.Certificates
 
 	Durability identity.Durability // "" is Fsync
-	// Heartbeat is how long a follower waits for its leader before it asks for an
-	// election, once to twice this; 0 means 750 ms.
+	// Heartbeat is the heartbeat timeout: a follower without a message from its leader starts an election after one to
+	// two such times. 0 means 750 ms.
 	Heartbeat time.Duration
-	// MaxDecisionAge is how late an answer may come; 0 means two seconds.
+	// MaxDecisionAge is the time in which an answer must reach its caller; 0 means two seconds.
 	MaxDecisionAge time.Duration
-	// MaxDowntimeCredit is how much of the time that the whole cluster was down may
-	// count as passed; 0 gives nothing.
+	// MaxDowntimeCredit is the most downtime of the whole cluster that counts as passed time; 0 credits none.
 	MaxDowntimeCredit time.Duration
-	// MaxCalendarStep is how far windows follow the wall clocks after that; 0 means
+	// MaxCalendarStep is the most by which windows then follow the wall clocks; 0 means
 	// persistence.DefaultMaxCalendarStep.
 	MaxCalendarStep time.Duration
-	// SnapshotBytes of log make a snapshot; 0 means 64 MiB.
+	// SnapshotBytes is the size of the log that makes a snapshot due; 0 means 64 MiB.
 	SnapshotBytes int64
-	// StalledAfter is how long a member may be up without getting entries before the
-	// leader steps aside; 0 means twenty seconds.
+	// StalledAfter is how long a member may be up without new entries before the leader transfers leadership; 0 means
+	// twenty seconds.
 	StalledAfter time.Duration
-	// MaxValueBytes is how long the strings are that clients may keep.
+	// MaxValueBytes is the greatest length of the strings that clients may store.
 	MaxValueBytes int
 	Table         engine.Options
 	TestClock     bool
@@ -81,21 +77,20 @@ type Options struct {
 	// OnFatal is called when the node must stop, and must not return. nil logs the
 	// error and ends the process with code 1.
 	OnFatal func(error)
-	// OnEntry is told of each entry that this node proposed, one after the other, and must
-	// be quick; nil: nobody wants to know.
+	// OnEntry is called for each entry that this node proposed, one after the other, and must return quickly; nil: no
+	// calls.
 	OnEntry func(Entry)
 	Faults  faults.Set
 
-	// Format is the newest form of entries that this node can read; 0 means all that
-	// this weir knows. For tests.
+	// Format is the newest form of entries that this node can read; 0 means all that this weir knows. For tests.
 	Format byte
 	// For tests; nil means the machine's own.
 	Source persistence.Source
 	FS     vfs.FS
 	Dialer func(ctx context.Context, addr string) (net.Conn, error)
 	Log    raftlog.Store
-	// Failpoint is called where another node may act between two steps of this one, and may
-	// block; nil: nobody does.
+	// Failpoint is called at points where another node may act between two steps of this one, and may block; nil: no
+	// calls.
 	Failpoint func(at faults.Point)
 }
 
@@ -105,7 +100,7 @@ const (
 	maxJoin          = 64
 )
 
-// Complete fills in what was left open and refuses what cannot work.
+// Complete sets defaults and returns an error for options that cannot work.
 func (o *Options) Complete() error {
 	if o.Durability == "" {
 		o.Durability = identity.Fsync
@@ -172,7 +167,7 @@ func (o *Options) check() error {
 	return nil
 }
 
-// CheckNode refuses a name or an address that no node can have.
+// CheckNode returns an error for an id or an address that no node can have.
 func CheckNode(id, raftAddr string) error {
 	if id == "" || len(id) > peer.MaxNameLen {
 		return fmt.Errorf("--node-id must have 1 to %d characters, not %q", peer.MaxNameLen, id)
@@ -187,24 +182,24 @@ func CheckNode(id, raftAddr string) error {
 	return nil
 }
 
-// loopback reports whether a host is this machine alone.
+// loopback reports whether only this machine can reach a host.
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// useVolatileIdentity makes a node that keeps everything in memory. What it promised before it
-// was stopped is gone, so it must not come back as the node that promised it.
+// useVolatileIdentity keeps all data of the node in memory, under a new incarnation. A node that restarts has
+// forgotten its votes, so it must not return under the earlier id.
 func (o *Options) useVolatileIdentity() {
 	o.NodeID = identity.NewIncarnation(o.NodeID)
 	o.FS, o.DataDir = vfs.NewMem(), "memory"
 }
 
-// Entry is how a batch of operations went through the log of the node that led.
+// Entry describes a proposed batch of operations to OnEntry.
 type Entry struct {
 	Ops int
-	// From Begun to Proposed it gathered operations, and waited for those before it; when
-	// it was Settled a majority had it, it was applied and its callers were told.
+	// Begun is the creation of the batch. Until Proposed, the batch gathered operations and waited for earlier batches.
+	// At Settled, its entry was committed and applied, and its callers were answered.
 	Begun, Proposed, Settled time.Time
 	Err                      error
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
-// Peers keeps the connections for calls to the other nodes of the configuration,
-// and asks each of them once a second how it is.
+// Peers keeps the connections for calls to the other nodes of the configuration, and asks each of them once a second
+// for its status.
 type Peers struct {
 	*Host
 	group Group
@@ -28,30 +28,29 @@ type Peers struct {
 	Nodes   map[string]*Peer // by id
 	Servers []raft.Server
 	stopped bool
-	Members atomic.Pointer[[]limiter.Member] // as lookAtMembers saw them last
+	Members atomic.Pointer[[]limiter.Member] // the result of the last LookAtMembers
 }
 
-// Group is what the peers need of the group that they are members of.
+// Group is the interface of the Raft group that Peers uses.
 type Group interface {
 	// Servers returns the newest configuration that is known.
 	Servers() []raft.Server
-	// Progress returns the last entry applied, and the last that is known to be committed.
+	// Progress returns the last entry applied, and the last entry known to be committed.
 	Progress() (applied, committed uint64)
-	// Confirm asks a member for its term whenever wake has a token and a quorum round lacks the
-	// member, until ctx ends.
+	// Confirm asks a member for its term whenever wake has a token and a quorum round lacks its answer, until ctx ends.
 	Confirm(ctx context.Context, id string, wake <-chan struct{}, askTerm func(context.Context) (uint64, error))
 }
 
-// Peer is another member.
+// Peer is another member of the cluster.
 type Peer struct {
 	ID, addr string
 	client   *peer.Client  // for operations and orders
-	asker    *peer.Client  // for questions: a late answer there must not end the others' wait
+	asker    *peer.Client  // for questions: a late answer to a question must not end the wait of operations
 	wake     chan struct{} // holds one token: there is a quorum round to answer
 	cancel   context.CancelFunc
-	Heard    Heard     // guarded by peers.mu; zero: never
-	Stopping time.Time // when it said that it stops; guarded by peers.mu; zero: it runs, or was never heard
-	bound    int64     // the memory bound that was warned of, if one was
+	Heard    Heard     // guarded by Peers.mu; zero: never
+	Stopping time.Time // when it announced its stop; guarded by Peers.mu; zero: it runs, or was never heard
+	bound    int64     // the memory bound of the last warning
 	warned   bool
 }
 
@@ -75,7 +74,7 @@ func (p *Peers) run() {
 	}
 }
 
-// follow brings the set of peers up to a configuration.
+// follow adjusts the set of peers to a configuration.
 func (p *Peers) follow(servers []raft.Server) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -121,7 +120,7 @@ func (one *Peer) end() {
 	one.asker.Close()
 }
 
-// poll asks a node how it is until it is no member any more.
+// poll asks a node for its status until it is no longer a member.
 func (p *Peers) poll(ctx context.Context, one *Peer) {
 	for ctx.Err() == nil {
 		asked := time.Now()
@@ -151,8 +150,7 @@ func Ask(ctx context.Context, client *peer.Client) (s Status, err error) {
 	return s, json.Unmarshal(answer, &s)
 }
 
-// Client returns the connection for calls to a member; nil for this node and
-// strangers.
+// Client returns the connection for operations to a member, or nil for this node and unknown nodes.
 func (p *Peers) Client(id string) *peer.Client {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -162,8 +160,7 @@ func (p *Peers) Client(id string) *peer.Client {
 	return nil
 }
 
-// Askers returns the connections for questions to the given nodes; it leaves out nodes
-// that are not known, and this one.
+// Askers returns the connections for questions to the given nodes, without this node and unknown nodes.
 func (p *Peers) Askers(ids []string) (clients []*peer.Client) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -175,8 +172,8 @@ func (p *Peers) Askers(ids []string) (clients []*peer.Client) {
 	return clients
 }
 
-// Clients returns the connections to a member for questions and for operations; nil for
-// this node and strangers.
+// Clients returns the connections to a member for questions and for operations, or nil for this node and unknown
+// nodes.
 func (p *Peers) Clients(id string) (asker, client *peer.Client) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -198,7 +195,7 @@ func (p *Peers) IdAt(addr string) string {
 	return ""
 }
 
-// Last returns what a member last said; false if it never did.
+// Last returns the last status of a member, or false if none was received.
 func (p *Peers) Last(id string) (Heard, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -209,8 +206,8 @@ func (p *Peers) Last(id string) (Heard, bool) {
 	return one.Heard, true
 }
 
-// Without reports whether a member knows a committed configuration newer than that
-// of entry since, and id is not in it.
+// Without reports whether a member knows a committed configuration newer than log index since that does not contain
+// id.
 func (p *Peers) Without(id string, since uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -246,7 +243,7 @@ func askTerm(ctx context.Context, client *peer.Client) (uint64, error) {
 	return binary.LittleEndian.Uint64(answer), nil
 }
 
-// Wake has members asked for their term, unless that is under way.
+// Wake makes the goroutines that ask these members ask for their term, unless they already do.
 func (p *Peers) Wake(ids []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,12 +11,12 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/logging"
 )
 
-// stopNoticeMost bounds how long a node that stops waits until the others know it: a node
-// that is up answers within milliseconds, and one that is not must not hold up the stop.
+// stopNoticeMost bounds how long a stopping node waits for the other nodes to receive its notice. A running node
+// answers within milliseconds, and another one must not delay the stop.
 const stopNoticeMost = 200 * time.Millisecond
 
-// TellStopping tells the other nodes that this node stops, so that none takes the end of its
-// connections for a fault, and none hands leadership to it.
+// TellStopping tells the other nodes that this node stops. So no node takes the end of its connections for a fault or
+// transfers leadership to it.
 func (p *Peers) TellStopping() {
 	p.Stopping.Store(true)
 	ctx, cancel := context.WithTimeout(p.Ctx, stopNoticeMost)
@@ -28,7 +28,7 @@ func (p *Peers) TellStopping() {
 	told.Wait()
 }
 
-// HearStopping takes note that another node stops.
+// HearStopping records that another node stops.
 func (p *Peers) HearStopping(id string) {
 	if p.markStopping(id) && !p.Stopping.Load() {
 		_, noQuorum := p.stops()
@@ -37,7 +37,7 @@ func (p *Peers) HearStopping(id string) {
 	}
 }
 
-// markStopping returns whether the notice is news about a member.
+// markStopping reports whether the notice of a member is new.
 func (p *Peers) markStopping(id string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,15 +50,15 @@ func (p *Peers) markStopping(id string) bool {
 	return news
 }
 
-// IsBack takes note of a status that was asked for at a time. A node that answers without
-// saying that it stops is up again. Locked.
+// IsBack records a status that was asked for at asked. A node that answers and does not report its stop is up again.
+// The caller holds mu.
 func (one *Peer) IsBack(s Status, asked time.Time) {
 	if !s.Stopping && asked.After(one.Stopping) {
 		one.Stopping = time.Time{}
 	}
 }
 
-// IsStopping reports whether a member has said that it stops, and has not been back since.
+// IsStopping reports whether a member has announced its stop and has not been back since.
 func (p *Peers) IsStopping(id string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -66,8 +66,7 @@ func (p *Peers) IsStopping(id string) bool {
 	return one != nil && !one.Stopping.IsZero()
 }
 
-// stops counts the members that have said that they stop, and reports whether the others
-// are too few to decide.
+// stops counts the members that have announced their stop, and reports whether the others are too few for a majority.
 func (p *Peers) stops() (count int, noQuorum bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -98,21 +97,20 @@ func (p *Peers) ids() (ids []string) {
 	return ids
 }
 
-// StopsExplain reports whether connections end because this node stops or another one said
-// that it does.
+// StopsExplain reports whether connections end because this node stops or another node announced its stop.
 func (p *Peers) StopsExplain() bool {
 	count, _ := p.stops()
 	return count > 0 || p.Stopping.Load()
 }
 
-// NoQuorumExplained reports whether the cluster cannot decide because nodes were stopped.
+// NoQuorumExplained reports whether the cluster has no majority because nodes were stopped.
 func (p *Peers) NoQuorumExplained() bool {
 	_, noQuorum := p.stops()
 	return noQuorum || p.Stopping.Load()
 }
 
-// Expects reports whether a line of the library follows from the stop of a node, or belongs
-// to every start or election.
+// Expects reports whether a line of the library follows from the stop of a node, or is normal in every start or
+// election.
 func (p *Peers) Expects(line logging.Line) bool {
 	if p.Stopping.Load() || logging.BelongsToStart(line) || logging.RefusesCandidate(line) {
 		return true
@@ -120,7 +118,7 @@ func (p *Peers) Expects(line logging.Line) bool {
 	switch line.Text {
 	case "failed to contact quorum of nodes, stepping down", "Election timeout reached, restarting election":
 		return p.NoQuorumExplained()
-	case "failed to decode incoming command", "failed to flush response": // the library does not say whose
+	case "failed to decode incoming command", "failed to flush response": // the library does not name the node
 		return p.StopsExplain()
 	}
 	id := p.concerns(line)
