@@ -19,8 +19,7 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/raftlog"
 )
 
-// bareNode is a node of which only the Raft library runs, so that a test decides when
-// each other part acts.
+// bareNode is a node that runs only the Raft library, so that a test decides when each other part acts.
 type bareNode struct {
 	*Node
 	carrier *raft.InmemTransport
@@ -88,7 +87,7 @@ func (b *bareNode) configure(t *testing.T, ids ...string) {
 	require.NoError(t, b.group.raft.BootstrapCluster(c).Error())
 }
 
-// leads makes a node that is elected serve.
+// leads makes an elected node serve.
 func (b *bareNode) leads(t *testing.T) *leadership.Term {
 	require.Eventually(t, func() bool { return b.group.raft.State() == raft.Leader }, 20*time.Second, time.Millisecond)
 	r := &leadership.Term{Number: b.group.raft.CurrentTerm(), Clock: persistence.StartClock(b.host.Source, at(0))}
@@ -96,7 +95,7 @@ func (b *bareNode) leads(t *testing.T) *leadership.Term {
 	return r
 }
 
-// hear lets a member have said how it is.
+// hear records a status of a member.
 func (b *bareNode) hear(id string, index uint64, ago time.Duration) {
 	said := host.Heard{Status: host.Status{NodeID: id, Index: index}, At: time.Now().Add(-ago)}
 	b.host.Peers.Nodes[id] = &host.Peer{ID: id, Heard: said}

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/pipeline"
 )
 
-// TestAMajorityIsAskedEarly, while this node looks, where the call will surely be denied;
-// and else only when it was.
+// TestAMajorityIsAskedEarly: the majority is asked before the preview only if the call will almost certainly be
+// denied. Otherwise it is asked after a denial.
 func TestAMajorityIsAskedEarly(t *testing.T) {
 	n := newBareNode(t)
 	n.configure(t, "a")
@@ -21,7 +21,7 @@ func TestAMajorityIsAskedEarly(t *testing.T) {
 	n.group.fsm.Table.Load().Decide(n.group.leadership.Stamp(r), []engine.Op{bucket, bucket}, make([]engine.Decision, 2))
 	var early bool
 	n.host.Options.Failpoint = func(at faults.Point) {
-		early = at == faults.DuringDenial && n.group.confirms.Quick != nil // the only voter has confirmed a round
+		early = at == faults.DuringDenial && n.group.confirms.Quick != nil // the only voter has confirmed a quorum round
 	}
 	for i := range pipeline.Surely + 2 {
 		n.group.confirms.Quick = nil

@@ -16,57 +16,57 @@ import (
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
-// What the tests outside the package need of its inside.
+// The helpers by which external tests reach internal state.
 
-// HoldQueue lets nothing more under way, until the next handover has ended.
+// HoldQueue holds back all batches until the next transfer of leadership has ended.
 func (n *Node) HoldQueue() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	n.group.queue.Pause(ctx)
 }
 
-// Waiting is how many batches have not been proposed.
+// Waiting returns the number of batches that have not been proposed.
 func (n *Node) Waiting() int {
 	n.group.queue.Mu.Lock()
 	defer n.group.queue.Mu.Unlock()
 	return len(n.group.queue.Batches)
 }
 
-// Format is what the node writes entries in.
+// Format returns the form of entries that the node writes.
 func (n *Node) Format() int32 { return n.group.format.Agreed.Load() }
 
-// AgreeOnFormat looks at once what to write entries in.
+// AgreeOnFormat determines the form of entries at once.
 func (n *Node) AgreeOnFormat() int32 { n.group.format.Agree(); return n.Format() }
 
-// Heard reports whether a member has said how it is.
+// Heard reports whether a member has sent a status.
 func (n *Node) Heard(id string) bool { _, ok := n.host.Peers.Last(id); return ok }
 
-// Configuration is the entry of the newest committed configuration.
+// Configuration returns the log index of the newest committed configuration.
 func (n *Node) Configuration() uint64 { return n.group.fsm.Configuration() }
 
-// GiveVote promotes a member that was seen in a configuration.
+// GiveVote promotes a member if the configuration is still the one at log index seen.
 func (n *Node) GiveVote(id, addr string, seen uint64) {
 	n.group.membership.GiveVote(raft.Server{ID: raft.ServerID(id), Address: raft.ServerAddress(addr)}, seen)
 }
 
-// Ascend begins the reign of a leader once more.
+// Ascend begins the leadership of an elected node once more.
 func (n *Node) Ascend() { n.group.leadership.BecomeLeader() }
 
-// TransferBlindly has the Raft library hand leadership over, and does not wait.
+// TransferBlindly makes the Raft library transfer leadership, and does not wait.
 func (n *Node) TransferBlindly(id, addr string) {
 	n.group.raft.LeadershipTransferToServer(raft.ServerID(id), raft.ServerAddress(addr))
 }
 
-// Forwarded is how many batches of other nodes have no answer yet.
+// Forwarded returns the number of batches of other nodes without an answer.
 func (n *Node) Forwarded() int64 { return n.group.pipeline.Answering.Load() }
 
-// QuietFor is how long nobody must have sent anything before a leader closes.
+// QuietFor is how long no other node must have forwarded a batch before a leader closes.
 const QuietFor = pipeline.QuietFor
 
-// LeaderlessPause is how long a leader that cannot serve waits before it tries again.
+// LeaderlessPause is the pause of a leader that cannot serve before it tries again.
 const LeaderlessPause = timers.LeaderlessPause
 
-// Dispute lets a node doubt its state, or not any more.
+// Dispute begins or ends a divergence check of the node.
 func (n *Node) Dispute(doubt bool) { n.group.divergence.UnderWay.Store(doubt) }
 
 // Confirm commits an entry without operations, on a leader.
@@ -91,7 +91,7 @@ func (n *Node) HoldApply() (release func()) {
 	return n.group.fsm.Whole.Unlock
 }
 
-// LogEntries is how many entries the log on disk has.
+// LogEntries returns the number of entries in the log on disk.
 func (n *Node) LogEntries() uint64 {
 	first, err := n.group.logs.FirstIndex()
 	last, errLast := n.group.logs.LastIndex()
@@ -127,7 +127,7 @@ func (n *Node) SendNewestImage(to string) (success bool, err error) {
 	return response.Success, err
 }
 
-// AskInAs asks the leader to take a node in that is not this one.
+// AskInAs asks the leader to add another node than this one.
 func (n *Node) AskInAs(leader, id, addr string) error {
 	client := peer.NewClient(n.host.Port, leader, "")
 	defer client.Close()

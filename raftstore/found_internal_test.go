@@ -16,8 +16,7 @@ import (
 	"github.com/weir-project/weir/raftstore/peer"
 )
 
-// TestNoClusterIsFoundedByFewerThanExpected: two nodes that each found a cluster alone are
-// two limiters.
+// TestNoClusterIsFoundedByFewerThanExpected: two nodes that each bootstrap a cluster are two limiters.
 func TestNoClusterIsFoundedByFewerThanExpected(t *testing.T) {
 	for name, c := range map[string]struct {
 		join   []string
@@ -45,7 +44,7 @@ func TestNoClusterIsFoundedByFewerThanExpected(t *testing.T) {
 	}
 }
 
-// TestAClusterIsFoundedByItsFirstEntry: a leader whose entry is in no log does not serve.
+// TestAClusterIsFoundedByItsFirstEntry: a leader does not serve while its first entry is not in the log.
 func TestAClusterIsFoundedByItsFirstEntry(t *testing.T) {
 	n := newBareNode(t)
 	r := &leadership.Term{Number: 1, Clock: persistence.StartClock(n.host.Source, at(0))}
@@ -58,7 +57,7 @@ func TestAClusterIsFoundedByItsFirstEntry(t *testing.T) {
 	require.Empty(t, n.ended)
 }
 
-// TestOnlyAMemberForCertainStopsAsking: what only this node has heard may be undone.
+// TestOnlyAMemberForCertainStopsAsking: an uncommitted configuration may be undone.
 func TestOnlyAMemberForCertainStopsAsking(t *testing.T) {
 	n := newBareNode(t)
 	n.configure(t, "a", "b")
@@ -75,7 +74,7 @@ func TestOnlyAMemberForCertainStopsAsking(t *testing.T) {
 	require.False(t, n.group.membership.Established(), "others look for it elsewhere")
 }
 
-// TestATestClockIsNoWallClock: nothing is noted of those.
+// TestATestClockIsNoWallClock: a tick has no note of test clocks.
 func TestATestClockIsNoWallClock(t *testing.T) {
 	n := newBareNode(t)
 	n.configure(t, "a")
@@ -85,7 +84,7 @@ func TestATestClockIsNoWallClock(t *testing.T) {
 	require.Empty(t, n.group.leadership.NoteWalls(r))
 }
 
-// deafPort is a port from which no other node can be reached.
+// deafPort is a port that cannot reach other nodes.
 func deafPort(t *testing.T) *peer.Port {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/timers"
 )
 
-// TestALeaderStopsServingAsItHandsOver: what a caller sends after the handover goes to the
-// next leader, also when the Raft library has not told yet that leadership is lost.
+// TestALeaderStopsServingAsItHandsOver: calls after a transfer of leadership go to the next leader, even if the Raft
+// library has not yet reported the loss of leadership.
 func TestALeaderStopsServingAsItHandsOver(t *testing.T) {
 	a, b := newBareNode(t), newBareNodeCalled(t, "b")
 	a.carrier.Connect("b:1", b.carrier)
@@ -33,7 +33,8 @@ func TestALeaderStopsServingAsItHandsOver(t *testing.T) {
 	require.Nil(t, from.group.leadership.Current.Load())
 }
 
-// TestTheSuccessorIsUpAndLacksLeast, and be it that no member has applied anything yet.
+// TestTheSuccessorIsUpAndLacksLeast: the successor is the running voter with the most applied entries, even if no
+// member has applied any.
 func TestTheSuccessorIsUpAndLacksLeast(t *testing.T) {
 	for name, c := range map[string]struct {
 		tell func(n *bareNode)
@@ -69,7 +70,7 @@ func TestTheSuccessorIsUpAndLacksLeast(t *testing.T) {
 	}
 }
 
-// TestAFollowerHandsNothingOver as it closes, and does not complain that it cannot.
+// TestAFollowerHandsNothingOver: a follower that closes transfers no leadership and logs no warning.
 func TestAFollowerHandsNothingOver(t *testing.T) {
 	n := newBareNode(t)
 	n.configure(t, "a", "b")

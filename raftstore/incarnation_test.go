@@ -22,7 +22,7 @@ func (c *cluster) wipe(i int) {
 	c.restart(i)
 }
 
-// again starts a node again that has stopped because of err.
+// again restarts a node that stopped because of err.
 func (c *cluster) again(i int, err error) {
 	c.t.Helper()
 	c.died(err)
@@ -42,8 +42,8 @@ func (c *cluster) died(err error) (why error) {
 	return why
 }
 
-// TestAnIDIsSpentOnce: a node that was removed and comes with an empty directory joins
-// as another one, as often as it loses its disk.
+// TestAnIDIsSpentOnce: a removed node that returns with an empty directory joins under another id, as often as it
+// loses its disk.
 func TestAnIDIsSpentOnce(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, at := c.leader()
@@ -76,7 +76,7 @@ func TestAnIDIsSpentOnce(t *testing.T) {
 	c.moveTo(lost) // by the name it was given
 }
 
-// TestSpentIDsAreRemembered by the nodes that have an image, and by those that have the log.
+// TestSpentIDsAreRemembered: nodes remember removed ids from an image and from the log.
 func TestSpentIDsAreRemembered(t *testing.T) {
 	c := newCluster(t, 4, func(_ int, o *raftstore.Options) { o.Heartbeat = busy })
 	c.leader()
@@ -109,8 +109,8 @@ func TestSpentIDsAreRemembered(t *testing.T) {
 	}
 }
 
-// TestARemovedNodeStaysWhoItIs: with a directory of its own it is the node that was
-// removed, also at another address, and not another one.
+// TestARemovedNodeStaysWhoItIs: with its own directory, a removed node keeps its id and stays removed, also at
+// another address.
 func TestARemovedNodeStaysWhoItIs(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, at := c.leader()
@@ -129,7 +129,7 @@ func TestARemovedNodeStaysWhoItIs(t *testing.T) {
 	require.Equal(t, c.opts[lost].NodeID, self)
 }
 
-// TestNamesLeaveRoomForLives to come, and are none.
+// TestNamesLeaveRoomForLives: a given id has space for the suffix of a later incarnation and contains no mark.
 func TestNamesLeaveRoomForLives(t *testing.T) {
 	long := strings.Repeat("n", 56)
 	for id, want := range map[string]string{long: "", long + "n": "1 to 56 characters", "a~b": `no "~"`, "": "1 to"} {

@@ -12,9 +12,8 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/raftlog"
 )
 
-// TestAReplacedLogEndsTheNode: when an image was installed over a log that goes on behind
-// it, the library needs a restart. Removing what an image covers, or a tail behind it that
-// another leader has overruled, is ordinary.
+// TestAReplacedLogEndsTheNode: after an image was installed over a log with later entries, the library needs a
+// restart. The removal of entries that an image covers, or of a tail that another leader has overwritten, is normal.
 func TestAReplacedLogEndsTheNode(t *testing.T) {
 	const image = 50
 	for name, c := range map[string]struct {
@@ -42,8 +41,8 @@ func TestAReplacedLogEndsTheNode(t *testing.T) {
 	}
 }
 
-// TestWhatOverrulesARecoveryIsNotLate, and only that: any other image of entries that this
-// node has, it refuses.
+// TestWhatOverrulesARecoveryIsNotLate: only an image that overrules a recovery is installed although this node has
+// all its entries.
 func TestWhatOverrulesARecoveryIsNotLate(t *testing.T) {
 	for name, c := range map[string]struct {
 		meta  string

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/raftlog"
 )
 
-// mute is a log that cannot say where it ends, once after each time that err is set.
+// mute is a log whose last index cannot be read, once after each time that err is set.
 type mute struct {
 	*raft.InmemStore
 	err error
@@ -27,7 +27,7 @@ func (m *mute) LastIndex() (uint64, error) {
 	return m.InmemStore.LastIndex()
 }
 
-// keptNode is a node of a log of entries up to last, and an image of entry image; 0: none.
+// keptNode is a node with a log of entries up to last, and an image of entry image; 0: none.
 func keptNode(t *testing.T, image, last uint64) (*bareNode, *mute) {
 	n := newBareNode(t)
 	if n.keepImages(t); image > 0 {
@@ -43,7 +43,7 @@ func keptNode(t *testing.T, image, last uint64) (*bareNode, *mute) {
 	return n, store
 }
 
-// TestOnlyALogBehindTheImageIsEmptied: the entries after an image are in no other place.
+// TestOnlyALogBehindTheImageIsEmptied: only the log has the entries after an image.
 func TestOnlyALogBehindTheImageIsEmptied(t *testing.T) {
 	for name, c := range map[string]struct{ image, last, left uint64 }{
 		"no image":                    {0, 40, 40},
@@ -62,7 +62,7 @@ func TestOnlyALogBehindTheImageIsEmptied(t *testing.T) {
 	}
 }
 
-// TestALogThatCannotBeReadIsLeftAlone, and is no reason to call the node damaged.
+// TestALogThatCannotBeReadIsLeftAlone: a read error neither empties the log nor marks the node as damaged.
 func TestALogThatCannotBeReadIsLeftAlone(t *testing.T) {
 	unreadable := errors.New("unreadable")
 	n, store := keptNode(t, 50, 10)
@@ -81,8 +81,8 @@ func TestALogThatCannotBeReadIsLeftAlone(t *testing.T) {
 	require.NotErrorIs(t, err, failure.ErrDamaged)
 }
 
-// TestAMemberMustHaveKeptItsTermAndItsState, unless its durability promises neither or it
-// is from a backup and has not been started since.
+// TestAMemberMustHaveKeptItsTermAndItsState: a member without its term or state is refused. The exceptions are a
+// weaker durability, and a backup that was not started since.
 func TestAMemberMustHaveKeptItsTermAndItsState(t *testing.T) {
 	restored := func(n *bareNode) {
 		n.host.Identity.Restored = true

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/identity"
 )
 
-// TestAMemberIsFoundByTheIDItWasGiven, in its first life or a later one.
+// TestAMemberIsFoundByTheIDItWasGiven: the given id finds the first and each later incarnation.
 func TestAMemberIsFoundByTheIDItWasGiven(t *testing.T) {
 	n := newBareNode(t)
 	require.NoError(t, n.group.raft.BootstrapCluster(raft.Configuration{Servers: []raft.Server{
@@ -28,7 +28,7 @@ func TestAMemberIsFoundByTheIDItWasGiven(t *testing.T) {
 	}
 }
 
-// TestTheClustersConstantsCount, and a node that was told others says so.
+// TestTheClustersConstantsCount: the cluster's constants override a node's flags, and the node logs the difference.
 func TestTheClustersConstantsCount(t *testing.T) {
 	const warning = "remembers ids for another time"
 	n := newBareNode(t)
@@ -46,7 +46,7 @@ func TestTheClustersConstantsCount(t *testing.T) {
 	require.Equal(t, "one", kept.ClusterID)
 }
 
-// TestALeaderReadsFromItself: it is not among those it can ask.
+// TestALeaderReadsFromItself: a leader is not among the nodes that it can ask.
 func TestALeaderReadsFromItself(t *testing.T) {
 	n := newBareNode(t)
 	require.ErrorIs(t, n.group.reads.AskOnce(true), failure.ErrNoLeader)
@@ -62,7 +62,7 @@ func TestALeaderReadsFromItself(t *testing.T) {
 	require.Nil(t, client)
 }
 
-// TestOnlyANodeThatGoesOnEndsForBeingStuck: one that closes ends by itself.
+// TestOnlyANodeThatGoesOnEndsForBeingStuck: a node that is closing ends by itself.
 func TestOnlyANodeThatGoesOnEndsForBeingStuck(t *testing.T) {
 	n := newBareNode(t)
 	n.group.watchdog.EndIfStuck()

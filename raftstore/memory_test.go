@@ -12,8 +12,8 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// TestANodeWithoutADiskIsANewNode: one that was stopped has forgotten its promises,
-// so it takes part again only under a new id, and its old one is gone.
+// TestANodeWithoutADiskIsANewNode: a node without a disk forgets its votes when it stops. So it takes part again only
+// under a new id, and its old id is removed.
 func TestANodeWithoutADiskIsANewNode(t *testing.T) {
 	c := newCluster(t, 3, func(_ int, o *raftstore.Options) { o.Durability = raftstore.Memory })
 	leader, at := c.leader()

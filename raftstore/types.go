@@ -8,13 +8,13 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/readindex"
 )
 
-// Options say what a node is and how it finds the others.
+// Options configure a node.
 type Options = host.Options
 
-// Entry is how a batch of operations went through the log of the node that led.
+// Entry describes a proposed batch of operations to Options.OnEntry.
 type Entry = host.Entry
 
-// Durability says when an entry counts as written.
+// Durability is the condition under which an entry counts as written.
 type Durability = identity.Durability
 
 // The durabilities.
@@ -24,17 +24,15 @@ const (
 	Memory = identity.Memory
 )
 
-// UnknownAge is what StaleFor returns while the age is not known: longer than any state
-// can be old.
+// UnknownAge is the result of StaleFor while the age is unknown. It exceeds every possible age.
 const UnknownAge = readindex.UnknownAge
 
-// OwnerOf says which node a data directory belongs to, "" when none, without opening it:
-// the node may be using it. ErrNewer when this program does not know its format.
+// OwnerOf returns the id of the node that a data directory belongs to, or "" if it belongs to none. It does not open
+// the directory, because the node may be using it. It returns ErrNewer if this program does not know the format.
 func OwnerOf(dir string) (nodeID string, err error) {
 	id, _, err := identity.Read(vfs.Default, dir)
 	return id.NodeID, err
 }
 
-// IsIncarnationOf reports whether a node's id is the one that was given, or that of a later
-// incarnation.
+// IsIncarnationOf reports whether id is the given id, or the id of a later incarnation of it.
 func IsIncarnationOf(id, given string) bool { return identity.IsIncarnationOf(id, given) }
