@@ -9,13 +9,13 @@ import (
 	"github.com/weir-project/weir/bench/svg"
 )
 
-// chart is a picture and what it shows.
+// chart is a picture and its title.
 type chart struct {
 	Title string
 	SVG   template.HTML
 }
 
-// charts are those a scenario has figures for.
+// charts returns the charts that a scenario has data for.
 func (s ScenarioReport) charts() []chart {
 	if len(s.Rows) == 0 {
 		return nil
@@ -26,7 +26,7 @@ func (s ScenarioReport) charts() []chart {
 	return slices.Concat(s.bars(Rate), s.curves(), s.bars(CPU), s.bars(BytesPerKey))
 }
 
-// bars compare a figure of all rows.
+// bars compares a figure of all rows.
 func (s ScenarioReport) bars(f Figure) []chart {
 	var bars []svg.Bar
 	k := kindOf(f)
@@ -43,8 +43,8 @@ func (s ScenarioReport) bars(f Figure) []chart {
 	return []chart{{k.name, svg.Bars(s.Name+": "+k.name, bars)}}
 }
 
-// curves draw latency over percentiles. The axis is of the share of requests that are
-// slower still, so that the tail has as much room as the rest.
+// curves draws latency over percentiles. The axis shows the share of requests that are slower, so that the tail gets as
+// much space as the rest.
 func (s ScenarioReport) curves() []chart {
 	var all []svg.Series
 	for _, row := range s.Rows {
@@ -68,7 +68,7 @@ func (s ScenarioReport) curves() []chart {
 	return []chart{{"latency by percentile", svg.Lines(s.Name+": latency by percentile", all, marks, millis)}}
 }
 
-// scaling draws a figure along the scenario's axis, a line for each target.
+// scaling draws a figure along the scenario's axis, with a line for each target.
 func (s ScenarioReport) scaling(f Figure) []chart {
 	var all []svg.Series
 	var at []float64

@@ -10,17 +10,17 @@ import (
 	"github.com/weir-project/weir/bench/servers"
 )
 
-// cell is an entrant and the target that answers it.
+// cell is an entrant and its target.
 type cell struct {
 	Entrant
 	target      Target
 	prepared    bool
 	bytesPerKey float64 // of a filled server
-	idleMemory  float64 // in bytes, of one whose memory is told
+	idleMemory  float64 // in bytes, if the scenario measures memory
 }
 
-// prepare empties a server, loads the scripts of a load and makes sure that its
-// commands decide. It fills the server when the load wants it to.
+// prepare empties a server, loads the scripts of a load and checks that its commands decide. It fills the server if the
+// load requires that.
 func (c *cell) prepare(ctx context.Context) error {
 	if c.prepared {
 		return nil
@@ -65,7 +65,7 @@ func prepareCommand(addr string, command Command, p part) error {
 	return conn.verify(command, p)
 }
 
-// fill makes every key, and sees what that adds to the server's memory.
+// fill creates every key, and measures the memory that the keys take.
 func (c *cell) fill(ctx context.Context, addr string) error {
 	pids := c.target.Server.PIDs()
 	before, err := machine.ResidentBytes(pids, "VmRSS")
@@ -90,7 +90,7 @@ func (c *cell) fill(ctx context.Context, addr string) error {
 	return err
 }
 
-// settle makes every node of a server finish what it put off.
+// settle makes every node of a server finish deferred work.
 func settle(t Target) error {
 	if len(t.Settle) == 0 {
 		return nil
@@ -105,9 +105,8 @@ func (c *cell) job(addr string, requests int) Job {
 	return Job{Addr: addr, Commands: c.target.Commands, Load: c.Load, Requests: requests}
 }
 
-// measure loads a target once. What the server uses is read before the load and after
-// it has settled: what it put off is part of what a decision costs, and must not be
-// billed to the next load.
+// measure loads a target once. It reads the server's resources before the load and after the server has settled,
+// because deferred work is part of the cost of a decision and must not count to the next load.
 func (c *cell) measure(ctx context.Context, by Generator, requests int, lasting time.Duration) (Sample, error) {
 	server := c.target.Server
 	addr, err := server.Addr(ctx)
@@ -146,7 +145,7 @@ func (c *cell) measure(ctx context.Context, by Generator, requests int, lasting 
 	return sample, ctx.Err()
 }
 
-// sample is an outcome beside what the server used for it.
+// sample combines an outcome with the resources that the server used for it.
 func (o Outcome) sample(cpu time.Duration, diskBytes int64) Sample {
 	return Sample{
 		Requests: o.Decisions, PerSecond: o.PerSecond, Latency: o.Latency,
@@ -163,7 +162,7 @@ func (o Outcome) sample(cpu time.Duration, diskBytes int64) Sample {
 	}
 }
 
-// perDecision is a time shared among decisions, in microseconds.
+// perDecision divides a time by the number of decisions, in microseconds.
 func perDecision(d time.Duration, decisions int) float64 {
 	return float64(d) / float64(time.Microsecond) / float64(decisions)
 }

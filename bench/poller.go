@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// connPoller polls the connections of an open loop. One thread serves them all: one that sends and
-// others that it wakes to receive cost a quarter more, and wait for each other and for the
-// server's where processors are few, which shows in all percentiles.
+// connPoller polls the connections of an open loop in one thread. A sender that wakes other threads to receive costs a
+// quarter more. With few processors these threads also wait for each other and for the server, which shows in all
+// percentiles.
 type connPoller interface {
-	// wait waits for d, or until some connections have something to read, and returns their
-	// numbers. They are valid until the next wait. It may return early.
+	// wait waits for d, or until connections have data to read, and returns their numbers. The numbers are valid until the
+	// next wait. It may return early.
 	wait(d time.Duration) ([]int, error)
-	// read reads what has come; errNotYet: nothing.
+	// read reads the data that has arrived. It returns errNotYet if there is none.
 	read(i int, b []byte) (int, error)
-	// write writes as much as the connection takes now.
+	// write writes as much as the connection accepts now.
 	write(i int, b []byte) (int, error)
 	close() error
 }
 
 var errNotYet = errors.New("nothing has come yet")
 
-// takeConns hands the connections to a poller: the links only read from now on.
+// takeConns moves the connections to a poller. Afterwards the links only read.
 func (s *swarm) takeConns() (connPoller, error) {
 	w, err := newConnPoller(mapOf(s.links, func(l *link) net.Conn { return l.conn }))
 	if err != nil {
@@ -34,7 +34,7 @@ func (s *swarm) takeConns() (connPoller, error) {
 	return w, nil
 }
 
-// polledConn is one of them, to read from.
+// polledConn reads from one connection of a poller.
 type polledConn struct {
 	poller connPoller
 	i      int

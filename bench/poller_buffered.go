@@ -9,26 +9,26 @@ import (
 	"time"
 )
 
-// bufferedConns polls connections of any kind: a goroutine for each reads ahead into a buffer.
+// bufferedConns polls connections of any kind. A goroutine for each connection reads ahead into a buffer.
 type bufferedConns struct {
 	conns   []net.Conn
 	buffers []readBuffer
-	arrived chan int // whose buffer was filled
-	filled  []int    // those that were, unless full says otherwise
+	arrived chan int // numbers of connections whose buffers were filled
+	filled  []int    // connections with filled buffers, unless full says otherwise
 	readers sync.WaitGroup
 }
 
 var _ connPoller = (*bufferedConns)(nil)
 
-// readBuffer holds what was read from a connection. While it is full its reader leaves it alone.
+// readBuffer holds data from a connection. Its reader does not touch it while it is full.
 type readBuffer struct {
 	unread  []byte
-	err     error // behind it
+	err     error // follows the data
 	full    bool
 	emptied chan struct{}
 }
 
-// bufferBytes are some hundred answers.
+// bufferBytes holds some hundred answers.
 const bufferBytes = 16 << 10
 
 func newBuffered(conns []net.Conn) *bufferedConns {

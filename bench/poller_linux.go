@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newConnPoller serves connections of the system's from this thread alone, which is changed
-// for it, and all others like everywhere.
+// newConnPoller polls connections of the operating system from this thread alone, and changes the thread for that. It
+// polls other connections as on other systems.
 func newConnPoller(conns []net.Conn) (connPoller, error) {
 	for _, conn := range conns {
 		if _, ok := conn.(syscall.Conn); !ok {
@@ -23,13 +23,13 @@ func newConnPoller(conns []net.Conn) (connPoller, error) {
 	if err != nil {
 		return nil, errors.Join(err, p.close())
 	}
-	// Or the kernel delays the end of a wait by 50 µs, to wake several threads at once.
+	// Otherwise the kernel delays the end of a wait by 50 µs, to wake several threads at once.
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	return p, nil
 }
 
-// epollConns polls connections that the Go runtime knows nothing of: for each answer it would wake a
-// thread, and that one another.
+// epollConns polls connections outside the Go runtime, which would wake a thread for each answer, and that thread
+// another.
 type epollConns struct {
 	epoll  int
 	poll   [1]unix.PollFd // of epoll
@@ -40,7 +40,7 @@ type epollConns struct {
 
 var _ connPoller = (*epollConns)(nil)
 
-// newEpoll takes connections over. It returns what is to be closed with an error, too.
+// newEpoll takes over connections. After an error it also returns the poller, which the caller must close.
 func newEpoll(conns []net.Conn) (*epollConns, error) {
 	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -62,8 +62,8 @@ func newEpoll(conns []net.Conn) (*epollConns, error) {
 	return p, nil
 }
 
-// detach takes a connection away from the Go runtime. It is closed there at once: a load
-// may have half as many as a process may open.
+// detach removes a connection from the Go runtime. It closes the original at once, because a load may have half as many
+// connections as a process may open.
 func detach(conn net.Conn) (fd int, err error) {
 	raw, err := conn.(syscall.Conn).SyscallConn()
 	if err != nil {
@@ -77,8 +77,7 @@ func detach(conn net.Conn) (fd int, err error) {
 	return fd, nil
 }
 
-// wait waits by ppoll: epoll_wait counts in milliseconds, and epoll_pwait2 is not
-// everywhere.
+// wait uses ppoll, because epoll_wait counts in milliseconds and epoll_pwait2 is not available everywhere.
 func (p *epollConns) wait(d time.Duration) ([]int, error) {
 	if d > 0 {
 		limit := unix.NsecToTimespec(int64(d))

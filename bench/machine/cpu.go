@@ -9,20 +9,18 @@ import (
 	"time"
 )
 
-// ErrProcStat: /proc/<pid>/stat is not what it should be.
+// ErrProcStat reports an unexpected format of /proc/<pid>/stat.
 var ErrProcStat = errors.New("unexpected process statistics")
 
 const (
 	// tick is the unit of times in /proc: USER_HZ, 100 a second on every Linux.
 	tick = 10 * time.Millisecond
-	// firstTime and lastTime are the positions of utime and cstime in
-	// /proc/<pid>/stat, counted from the field behind the name (proc(5) fields 14 to
-	// 17): user and system time of all threads, then those of children waited for.
+	// firstTime and lastTime are the positions of utime and cstime in /proc/<pid>/stat, counted from the field after the
+	// name (proc(5) fields 14 to 17): user and system time of all threads, then of children that were waited for.
 	firstTime, lastTime = 11, 14
 )
 
-// CPUTime is the CPU time processes have used so far, children included, all
-// together.
+// CPUTime returns the sum of the CPU time that processes have used so far, children included.
 func CPUTime(pids []int) (total time.Duration, err error) {
 	each, err := CPUTimes(pids)
 	for _, used := range each {
@@ -31,7 +29,7 @@ func CPUTime(pids []int) (total time.Duration, err error) {
 	return total, err
 }
 
-// CPUTimes is the CPU time each process has used so far, children included.
+// CPUTimes returns the CPU time that each process has used so far, children included.
 func CPUTimes(pids []int) ([]time.Duration, error) {
 	var each []time.Duration
 	for _, pid := range pids {
@@ -48,8 +46,8 @@ func CPUTimes(pids []int) ([]time.Duration, error) {
 	return each, nil
 }
 
-// parseStat reads the times of one /proc/<pid>/stat. The name may hold blanks and
-// parentheses, so counting begins after the last of them.
+// parseStat reads the times of one /proc/<pid>/stat. The name may contain blanks and parentheses, so fields count from
+// the last parenthesis.
 func parseStat(stat []byte) (time.Duration, error) {
 	end := bytes.LastIndexByte(stat, ')')
 	fields := bytes.Fields(stat[end+1:])

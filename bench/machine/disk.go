@@ -8,17 +8,16 @@ import (
 )
 
 const (
-	// fsyncs are enough for a median, and take a fraction of a second on most disks.
+	// fsyncs is enough for a median, and takes a fraction of a second on most disks.
 	fsyncs = 51
-	// fsyncBytes is one page: about what a log appends for a few decisions.
+	// fsyncBytes is one page: about as much as a log appends for a few decisions.
 	fsyncBytes = 4096
-	// LeastFsyncMicros is less than any disk takes to make something durable: below
-	// it the files are in memory, or the system does not wait for the disk.
+	// LeastFsyncMicros is less than any disk takes for a durable write. Below it the files are in memory, or the system
+	// does not wait for the disk.
 	LeastFsyncMicros = 10
 )
 
-// FsyncMicros is how long it takes to append a page to a file in dir and have it on
-// disk, in microseconds, median.
+// FsyncMicros returns the median time to append a page to a file in dir durably, in microseconds.
 func FsyncMicros(dir string) (micros float64, err error) {
 	f, err := os.CreateTemp(dir, "fsync-")
 	if err != nil {

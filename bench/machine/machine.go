@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Machine is where a run took place. What the system does not tell stays empty.
+// Machine describes the machine of a run. Unknown fields stay empty.
 type Machine struct {
 	CPU         string  `json:"cpu"`
 	Cores       int     `json:"cores"`
@@ -17,8 +17,7 @@ type Machine struct {
 	LoadAverage float64 `json:"load_average_1m"` // before the run
 }
 
-// This reads what a Linux machine says about itself under root, the root of
-// its file system.
+// This reads the description of a Linux machine below root, the root of its file system.
 func This(root fs.FS) Machine {
 	m := Machine{
 		CPU:    field(root, "proc/cpuinfo", "model name", ":"),
@@ -35,7 +34,7 @@ func (m Machine) String() string {
 	return fmt.Sprintf("%d x %s (%s), %s, Linux %s", m.Cores, m.CPU, m.Arch, m.OS, m.Kernel)
 }
 
-// field returns the value of the first line of a file that has this name.
+// field returns the value of the first line with this name in a file.
 func field(root fs.FS, file, name, separator string) string {
 	for line := range strings.Lines(text(root, file)) {
 		if key, value, ok := strings.Cut(line, separator); ok && strings.TrimSpace(key) == name {

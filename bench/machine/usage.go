@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// Usage is what processes have used so far, all together.
+// Usage is the sum of the resources that processes have used so far.
 type Usage struct {
 	CPU       time.Duration // children included
-	DiskBytes int64         // sent to the disk, less what was taken back before it got there
+	DiskBytes int64         // sent to the disk, less the bytes that were deleted before
 }
 
-// UsageOf reads what processes have used.
+// UsageOf reads the resources that processes have used.
 func UsageOf(pids []int) (u Usage, err error) {
 	if u.CPU, err = CPUTime(pids); err != nil {
 		return Usage{}, err
@@ -29,10 +29,9 @@ func UsageOf(pids []int) (u Usage, err error) {
 	return u, nil
 }
 
-// ResidentBytes is the memory that processes have in RAM (VmRSS) or have had at most
-// (VmHWM), all together.
+// ResidentBytes returns the memory of processes in RAM: the current (VmRSS) or the maximum (VmHWM) sum.
 func ResidentBytes(pids []int, which string) (total int64, err error) {
-	const kib = 1024 // what Linux calls kB
+	const kib = 1024 // the unit that Linux calls kB
 	for _, pid := range pids {
 		status, err := numbersOf(fmt.Sprintf("/proc/%d/status", pid))
 		if err != nil {
@@ -43,7 +42,7 @@ func ResidentBytes(pids []int, which string) (total int64, err error) {
 	return total, nil
 }
 
-// numbersOf reads the numbers of a file of lines like "name: number unit".
+// numbersOf reads the numbers of a file with lines like "name: number unit".
 func numbersOf(file string) (map[string]int64, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -21,12 +21,11 @@ var (
 // unknown ones takes on a busy machine.
 const searchTimeout = 30 * time.Second
 
-// excerptTimeout is for each step of finding what to show of a history that is wrong.
+// excerptTimeout bounds each step of the search for the part of a wrong history to show.
 const excerptTimeout = 3 * time.Second
 
-// Linearizable looks for an order that explains all answers, each operation taking effect
-// at one instant between its call and its return. It begins without policies, usage and
-// holds.
+// Linearizable looks for an order that explains all answers. Each operation takes effect at one instant between its
+// call and its return. The history begins without policies, usage and holds.
 func Linearizable(ops []Op) error {
 	ops = slices.SortedFunc(slices.Values(ops), func(a, b Op) int { return cmp.Compare(a.ReturnNs, b.ReturnNs) })
 	switch search(ops, searchTimeout) {
@@ -55,9 +54,8 @@ func search(ops []Op, timeout time.Duration) porcupine.CheckResult {
 	}, history, timeout)
 }
 
-// firstBad finds, by halving, the shortest beginning by returns that is already wrong:
-// one of a linearizable history is linearizable when what has not returned in it counts
-// as unknown.
+// firstBad finds by bisection the shortest prefix by returns that is not linearizable. A prefix of a linearizable
+// history is linearizable if operations that have not returned in it count as unknown.
 func firstBad(ops []Op) int {
 	good, bad := 0, len(ops)
 	for bad-good > 1 {
@@ -71,7 +69,7 @@ func firstBad(ops []Op) int {
 	return bad
 }
 
-// until is the history as it was known when its n-th operation, by returns, returned.
+// until returns the history as known when its n-th operation, by returns, returned.
 func until(ops []Op, n int) []Op {
 	known := slices.Clone(ops[:n])
 	for _, op := range ops[n:] {
