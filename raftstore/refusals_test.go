@@ -13,7 +13,7 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// stops lets a test hold the nodes of a cluster at a failpoint.
+// stops lets a test block the nodes of a cluster at a failpoint.
 type stops struct{ now atomic.Pointer[stop] }
 
 type stop struct {
@@ -29,7 +29,7 @@ func (s *stops) failpoint(at faults.Point) {
 	}
 }
 
-// set has nodes wait at a failpoint until the test ends or release is called.
+// set blocks nodes at a failpoint until the test ends or release is called.
 func (s *stops) set(t *testing.T, at faults.Point) (one *stop, release func()) {
 	one = &stop{at, make(chan struct{}, 100), make(chan struct{})}
 	release = sync.OnceFunc(func() {
@@ -41,9 +41,8 @@ func (s *stops) set(t *testing.T, at faults.Point) (one *stop, release func()) {
 	return one, release
 }
 
-// TestAnEarlyQuestionIsOutlived: a leader asks its majority early, another node leads
-// before the first one looks at its state, and what it would deny it must not deny: the
-// majority confirmed a term that has ended.
+// TestAnEarlyQuestionIsOutlived: a leader asks its majority early, and another leader is elected before the first
+// previews its state. The first must not deny from that state, because the majority confirmed a term that has ended.
 func TestAnEarlyQuestionIsOutlived(t *testing.T) {
 	for name, ops := range map[string][]engine.Op{
 		"all is denied":  {quota("key", 1)},
@@ -70,8 +69,8 @@ func TestAnEarlyQuestionIsOutlived(t *testing.T) {
 	}
 }
 
-// TestALateAnswerIsUnknown: a call in two parts, each answered in time, and both together
-// not. Its admissions must not be handed out late.
+// TestALateAnswerIsUnknown: each part of a call is answered in time, and the whole call is not. Its admissions must
+// not be returned late.
 func TestALateAnswerIsUnknown(t *testing.T) {
 	var s stops
 	const age = time.Second
@@ -94,8 +93,7 @@ func TestALateAnswerIsUnknown(t *testing.T) {
 	require.Error(t, <-answer)
 }
 
-// TestANodeJoinsForItselfOnly: the leader takes nobody in, and moves no member, for
-// another node.
+// TestANodeJoinsForItselfOnly: the leader adds or moves a member only at that member's own request.
 func TestANodeJoinsForItselfOnly(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	leader, at := c.leader()

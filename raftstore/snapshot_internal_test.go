@@ -11,7 +11,7 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/snapshots"
 )
 
-// TestASnapshotOfNothing is no failure: a node that waits to join has applied nothing.
+// TestASnapshotOfNothing: a snapshot is no failure on a node that waits to join and has applied nothing.
 func TestASnapshotOfNothing(t *testing.T) {
 	n := newBareNode(t)
 	n.keepImages(t)
@@ -19,7 +19,7 @@ func TestASnapshotOfNothing(t *testing.T) {
 	require.NotContains(t, n.said.String(), "no snapshot could be taken")
 }
 
-// TestASnapshotEndsTheCount of the log behind the last one, and says when it was.
+// TestASnapshotEndsTheCount: a snapshot resets the count of the log since the last one, and records its time.
 func TestASnapshotEndsTheCount(t *testing.T) {
 	n := newBareNode(t)
 	n.keepImages(t)

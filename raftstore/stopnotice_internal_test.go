@@ -13,7 +13,7 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/logging"
 )
 
-// A node that said that it stops is up again when it answers without saying so.
+// A node that announced its stop is up again when it answers without the announcement.
 func TestANodeThatStoppedIsBack(t *testing.T) {
 	said := time.Now()
 	one := &host.Peer{Stopping: said}
@@ -25,15 +25,15 @@ func TestANodeThatStoppedIsBack(t *testing.T) {
 	require.Zero(t, one.Stopping)
 }
 
-// The port asks whether a stop explains that a connection ended. A stranger may connect, and so
-// cause this question, before the node has opened its log.
+// The port asks whether a stop explains the end of a connection. Any machine may connect, and so cause this question,
+// before the node has opened its log.
 func TestAStrangerBeforeTheStart(t *testing.T) {
 	n := newNode(host.Options{NodeID: "a"})
 	require.False(t, n.host.Peers.StopsExplain())
 	require.False(t, n.host.Peers.IsStopping("b"))
 }
 
-// What the library complains about is a warning, unless nodes that stop explain it.
+// Warnings of the library stay warnings, unless nodes that stop explain them.
 func TestLinesOfTheLibrary(t *testing.T) {
 	c := raft.Server{ID: "c", Address: "c:1"}
 	all := func(n *bareNode) { n.host.Peers.HearStopping("b"); n.host.Peers.HearStopping("c") }
@@ -82,7 +82,7 @@ func TestLinesOfTheLibrary(t *testing.T) {
 	}
 }
 
-// The library's values are written for people, and what it says below a warning is dropped.
+// The library's values are logged in readable form, and its lines below a warning are dropped.
 func TestLinesOfTheLibraryCanBeRead(t *testing.T) {
 	n := newBareNode(t)
 	log := logging.New(n.host.Log, n.host.Peers.Expects)

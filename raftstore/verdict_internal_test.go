@@ -14,7 +14,7 @@ import (
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// over is a future of the Raft library that has come.
+// over is a completed future of the Raft library.
 type over struct {
 	err    error
 	answer any
@@ -24,8 +24,8 @@ func (o over) Error() error  { return o.err }
 func (o over) Response() any { return o.answer }
 func (o over) Index() uint64 { return 0 }
 
-// TestWhatTheLibrarySays of an entry and of a change of membership: a caller may try again
-// only what is in no log.
+// TestWhatTheLibrarySays: the outcome of an entry and of a membership change lets a caller try again only if no log
+// has it.
 func TestWhatTheLibrarySays(t *testing.T) {
 	other := errors.New("other")
 	c := &consensus.Raft{Ended: make(chan struct{})}
@@ -43,7 +43,7 @@ func TestWhatTheLibrarySays(t *testing.T) {
 	}
 }
 
-// TestEachCallerIsTold what came of its entry, and the log what the library said of it.
+// TestEachCallerIsTold: each caller gets the outcome of its entry, and the log has the library's error.
 func TestEachCallerIsTold(t *testing.T) {
 	void := errors.New("void")
 	for name, c := range map[string]struct {

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mayReadWallTime are the functions that may turn a time into Unix time or back, or
-// ask for the wall clock. None of them compares two wall times of this machine.
+// mayReadWallTime lists the functions that may convert a time to or from Unix time, or read the wall clock. None of
+// them compares two wall times of this machine.
 var mayReadWallTime = []string{
 	"answer.go status",             // told to the others
 	"internal/host/heard.go hears", // how far another machine's clock is ahead
@@ -23,8 +23,8 @@ var mayReadWallTime = []string{
 	"internal/snapshots/snapshot.go Take", "internal/snapshots/snapshot.go Last", // shown
 }
 
-// TestNothingComparesWallTimes: a duration between two Unix times steps with the wall
-// clock. An idle leader stopped committing time for as long as its clock was set back.
+// TestNothingComparesWallTimes: a duration between two Unix times steps with the wall clock. An idle leader once
+// stopped committing time for as long as its clock was set back.
 func TestNothingComparesWallTimes(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{"*.go", "*/*.go", "internal/*/*.go"} {

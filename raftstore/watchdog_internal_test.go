@@ -34,7 +34,7 @@ func TestFatalErrorsSayWhetherToRestart(t *testing.T) {
 	}
 }
 
-// No advice has anybody delete what may be the only copy of the state.
+// No advice tells an operator to delete a directory that may be the only copy of the state.
 func TestNoAdviceDeletesAnything(t *testing.T) {
 	for _, alone := range []bool{true, false} {
 		for _, err := range []error{failure.ErrDiverged, failure.ErrRemoved, failure.ErrLostState, failure.ErrSpentID, failure.ErrNewer, failure.ErrLogFailed, wal.ErrCorrupt, failure.ErrStuck, failure.ErrDisputed, persistence.ErrDamagedLive} {

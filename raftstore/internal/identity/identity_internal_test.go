@@ -26,8 +26,8 @@ func identityIn(t *testing.T, file []byte) vfs.FS {
 	return fs
 }
 
-// A node whose identity is damaged in any way is that node, or none: never one that has
-// forgotten that it was invited, has joined, or went astray.
+// A node with a damaged identity file is that node or none. It never forgets that it was invited, has joined, or
+// diverged.
 func TestDamageLosesNoIdentity(t *testing.T) {
 	whole, err := someone.encode()
 	require.NoError(t, err)
@@ -95,7 +95,7 @@ func TestAnIdentityWithoutAChecksum(t *testing.T) {
 	require.Equal(t, someone, older)
 }
 
-// A member whose file is gone does not begin anew with the log of who it was.
+// A member without its identity file does not start as a new node with the old log.
 func TestALogWithoutAnIdentity(t *testing.T) {
 	_, err := Claim(identityIn(t, nil), "data", Identity{NodeID: "a"})
 	require.ErrorIs(t, err, failure.ErrDamaged)

@@ -201,7 +201,7 @@ func TestAnswersAreGivenOnce(t *testing.T) {
 	require.Equal(t, 1, <-read)
 }
 
-// TestWhoDoesNotBoard: what is no decision, and what the entry has no room for.
+// TestWhoDoesNotBoard: a batch that has no decisions, or does not fit the entry, does not coalesce.
 func TestWhoDoesNotBoard(t *testing.T) {
 	q := New(0)
 	b, _ := queued(t, q, "a", MaxEntryOps, false)

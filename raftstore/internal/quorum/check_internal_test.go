@@ -49,7 +49,7 @@ func (e *electorate) waits(term uint64) func() *error {
 	}
 }
 
-// asking reports whether a round is under way.
+// asking reports whether a quorum round is under way.
 func (e *electorate) asking() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -125,8 +125,8 @@ func TestAnAnswerIsForWhoCameBefore(t *testing.T) {
 	})
 }
 
-// TestTheQuickAreAskedFirst: who confirmed the last round, and the others when that is
-// not enough.
+// TestTheQuickAreAskedFirst: the voters that confirmed the last round are asked first, and the others when those are
+// late.
 func TestTheQuickAreAskedFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newElectorate(5)
