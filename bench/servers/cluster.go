@@ -13,24 +13,24 @@ import (
 	redigo "github.com/gomodule/redigo/redis"
 )
 
-// electTimeout is far more than an election takes on a busy machine.
+// electTimeout is far longer than an election on a busy machine.
 const electTimeout = 30 * time.Second
 
-// Cluster is a Server of several weir processes on free loopback ports, which
-// decide together. Requests go to its leader.
+// Cluster is a Server of several weir processes on free loopback ports, which decide together. Requests go to its
+// leader.
 type Cluster struct {
 	Binary     string
 	Dir        string // for the data and the logs of its nodes
 	Size       int
 	Durability string
-	Args       []string // more arguments, for every node
+	Args       []string // further arguments for every node
 
-	nodes []*Process // all of them, once Start has begun
+	nodes []*Process // all nodes, once Start has begun
 }
 
 var _ Server = (*Cluster)(nil)
 
-// Start returns when a leader is elected and hears of all the others.
+// Start returns when the nodes have elected a leader that hears from all the others.
 func (c *Cluster) Start(ctx context.Context) error {
 	if c.running() {
 		return nil
@@ -57,8 +57,7 @@ func (c *Cluster) running() bool {
 	return c.nodes != nil
 }
 
-// launch starts the nodes all at once: each waits for the others. Those that ran
-// before come back with what they had.
+// launch starts all nodes at once, because each waits for the others. Restarted nodes keep their data.
 func (c *Cluster) launch() error {
 	if c.nodes == nil {
 		if err := c.make(); err != nil {
@@ -73,7 +72,7 @@ func (c *Cluster) launch() error {
 	return nil
 }
 
-// make names the nodes and gives them addresses.
+// make assigns names and addresses to the nodes.
 func (c *Cluster) make() error {
 	addrs, err := freeAddrs(2 * c.Size)
 	if err != nil {
@@ -100,7 +99,7 @@ func (c *Cluster) node(i int, addr string, rafts []string) *Process {
 	}
 }
 
-// awaitAll returns when one node leads all the others.
+// awaitAll returns when one node leads and hears from all the others.
 func (c *Cluster) awaitAll(ctx context.Context) error {
 	return poll(ctx, ReadyTimeout, func() (bool, error) {
 		at, followers := c.leaderNow()
@@ -108,8 +107,7 @@ func (c *Cluster) awaitAll(ctx context.Context) error {
 	})
 }
 
-// leaderNow is the index of the node that leads, or -1, and how many followers it
-// hears of.
+// leaderNow returns the index of the leader, or -1, and the number of followers that the leader hears from.
 func (c *Cluster) leaderNow() (at, followers int) {
 	for i, n := range c.nodes {
 		if followers, leads := roleOf(n.addr); leads {
@@ -131,7 +129,7 @@ func (c *Cluster) leader(ctx context.Context) (at int, err error) {
 	return at, nil
 }
 
-// Addr is the address of the leader. It waits until there is one.
+// Addr returns the address of the leader. It waits until the cluster has a leader.
 func (c *Cluster) Addr(ctx context.Context) (string, error) {
 	at, err := c.leader(ctx)
 	if err != nil {
@@ -145,7 +143,7 @@ func (c *Cluster) Nodes() []string {
 	return mapOf(c.nodes, func(n *Process) string { return n.addr })
 }
 
-// PIDs implements Server: the CPU of all nodes counts.
+// PIDs implements Server. The CPU time of all nodes counts.
 func (c *Cluster) PIDs() []int {
 	return mapOf(c.nodes, func(n *Process) int { return n.cmd.Process.Pid })
 }
@@ -158,7 +156,7 @@ func (c *Cluster) CommandLines() [][]string {
 // Version implements Server.
 func (c *Cluster) Version(context.Context) (string, error) { return VersionAt(c.nodes[0].addr) }
 
-// Stop ends all nodes, the last ones without a quorum.
+// Stop stops all nodes. The last nodes stop without a quorum.
 func (c *Cluster) Stop() error {
 	var errs []error
 	for _, n := range c.nodes {
@@ -171,13 +169,13 @@ func (c *Cluster) tails() string {
 	return strings.Join(mapOf(c.nodes, func(n *Process) string { return tail(n.LogFile) }), "\n")
 }
 
-// Follower is the same cluster, reached through a node that does not lead.
+// Follower is the same cluster, reached through a node that is not the leader.
 type Follower struct{ *Cluster }
 
-// Unwrap is the cluster it is a way to.
+// Unwrap returns the cluster.
 func (f Follower) Unwrap() Server { return f.Cluster }
 
-// Addr is the address of a follower, the same one while the leader is the same.
+// Addr returns the address of a follower. It stays the same while the leader stays the same.
 func (f Follower) Addr(ctx context.Context) (string, error) {
 	at, err := f.leader(ctx)
 	if err != nil {
@@ -186,8 +184,7 @@ func (f Follower) Addr(ctx context.Context) (string, error) {
 	return f.nodes[(at+1)%len(f.nodes)].addr, nil
 }
 
-// roleOf asks a node whether it leads, and how many followers it hears of. A node
-// that does not answer does not lead.
+// roleOf asks a node whether it leads, and how many followers it hears from. A node that does not answer does not lead.
 func roleOf(addr string) (followers int, leads bool) {
 	conn, err := Dial(addr)
 	if err != nil {

@@ -2,8 +2,8 @@ package servers
 
 import "net"
 
-// freeAddrs finds n different loopback ports nobody listens on. Another program may
-// take one before the server does; then the server does not get ready.
+// freeAddrs finds n different free loopback ports. Another program may take one before the server does; the server then
+// does not become ready.
 func freeAddrs(n int) ([]string, error) {
 	addrs := make([]string, n)
 	for i := range addrs {
@@ -11,7 +11,7 @@ func freeAddrs(n int) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer ln.Close() // held until all are found, so that none is found twice
+		defer ln.Close() // held until all are found, so that all differ
 		addrs[i] = ln.Addr().String()
 	}
 	return addrs, nil

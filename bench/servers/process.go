@@ -16,13 +16,13 @@ import (
 const (
 	// PortPlaceholder stands for the port in a server's arguments.
 	PortPlaceholder = "{port}"
-	// ReadyTimeout is far more than an empty server takes on a busy machine.
+	// ReadyTimeout is far longer than an empty server takes to start on a busy machine.
 	ReadyTimeout = 30 * time.Second
 	readyPoll    = 20 * time.Millisecond
-	// StopTimeout is how long a server may take to save and end before it is killed:
-	// longer than weir drains its clients.
+	// StopTimeout is how long a server may take to save and end before it is killed. It is longer than weir drains its
+	// clients.
 	StopTimeout = 20 * time.Second
-	// logTail is how much of a failed server's log an error quotes: its last lines.
+	// logTail is how many bytes at the end of a failed server's log an error quotes.
 	logTail = 1000
 )
 
@@ -30,11 +30,11 @@ const (
 type Process struct {
 	Binary  string
 	Args    []string // PortPlaceholder stands for the port
-	LogFile string   // takes its output
-	Unset   string   // variables with this prefix are kept from it; empty for none
-	Bare    bool     // it answers PING and no INFO; its version is asked for on a command line
+	LogFile string   // receives its output
+	Unset   string   // prefix of variables that are removed from its environment; empty for none
+	Bare    bool     // it answers PING but not INFO; its command line gives the version
 
-	fixed  string // the address to take; empty for a free one
+	fixed  string // its address; empty for a free one
 	addr   string
 	cmd    *exec.Cmd
 	exited chan struct{} // closed when the process has ended
@@ -47,8 +47,7 @@ func (p *Process) Nodes() []string                      { return []string{p.addr
 func (p *Process) PIDs() []int                          { return []int{p.cmd.Process.Pid} }
 func (p *Process) CommandLines() [][]string             { return [][]string{p.cmd.Args} }
 
-// Start runs the program and returns when it answers. What it left running on
-// failure it has stopped.
+// Start runs the program, and returns when it answers. After a failure it has stopped the program.
 func (p *Process) Start(ctx context.Context) error {
 	if p.running() {
 		return nil
@@ -74,8 +73,7 @@ func (p *Process) running() bool {
 	}
 }
 
-// launch does not tie the process to a context: that would kill it, and Stop lets
-// it end in order.
+// launch does not tie the process to a context, because a context would kill it. Stop lets it end in order.
 func (p *Process) launch() error {
 	addr, err := p.pickAddr()
 	if err != nil {
@@ -89,7 +87,7 @@ func (p *Process) launch() error {
 	if err != nil {
 		return err
 	}
-	defer log.Close() // the process has its own
+	defer log.Close() // the process has its own descriptor
 	args := slices.Clone(p.Args)
 	for i := range args {
 		args[i] = strings.ReplaceAll(args[i], PortPlaceholder, port)
@@ -104,7 +102,7 @@ func (p *Process) launch() error {
 	}
 	p.addr, p.cmd, p.exited = addr, cmd, make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // how it ended is in its log
+		_ = cmd.Wait() // the log says how it ended
 		close(p.exited)
 	}()
 	return nil
@@ -119,8 +117,8 @@ func (p *Process) Version(ctx context.Context) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// awaitReady returns when our process, and no other that took the port first,
-// answers. Of a bare one it cannot be told.
+// awaitReady returns when this process answers, and not another that took the port first. For a bare process it cannot
+// tell the difference.
 func (p *Process) awaitReady(ctx context.Context) error {
 	return poll(ctx, ReadyTimeout, func() (bool, error) {
 		if !p.running() {
@@ -134,7 +132,7 @@ func (p *Process) awaitReady(ctx context.Context) error {
 	})
 }
 
-// poll asks until the answer is yes or an error, for as long as patience lasts.
+// poll checks a condition until it is true or fails, for as long as patience lasts.
 func poll(ctx context.Context, patience time.Duration, done func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -152,8 +150,8 @@ func poll(ctx context.Context, patience time.Duration, done func() (bool, error)
 	}
 }
 
-// Stop asks the process to end, waits, and kills it when it takes too long. A
-// process that was never started, or has ended, is stopped already.
+// Stop asks the process to end, waits, and kills it if it takes too long. It does nothing for a process that was never
+// started or has ended.
 func (p *Process) Stop() error {
 	if p.cmd == nil {
 		return nil
@@ -182,7 +180,7 @@ func (p *Process) pickAddr() (string, error) {
 	return addrs[0], nil
 }
 
-// tail is the end of a log, empty when it cannot be read.
+// tail returns the end of a log, or "" if the log cannot be read.
 func tail(file string) string {
 	b, _ := os.ReadFile(file)
 	return string(b[max(0, len(b)-logTail):])

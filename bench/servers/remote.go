@@ -2,15 +2,15 @@ package servers
 
 import "context"
 
-// Remote is a Server that somebody else runs: neither started, emptied nor stopped
-// here, and its CPU, memory and disk are not ours to see.
+// Remote is a Server that was started elsewhere. This package neither starts, empties nor stops it, and cannot see its
+// CPU time, memory and disk writes.
 type Remote struct {
 	At string // host:port
 }
 
 var _ Server = (*Remote)(nil)
 
-// Start returns an error when nobody answers.
+// Start returns an error if the server does not answer.
 func (r *Remote) Start(context.Context) error { return pinged(r.At) }
 
 func (r *Remote) Stop() error                             { return nil }

@@ -9,18 +9,17 @@ import (
 	"strings"
 )
 
-// Replicated is a Redis and its replicas. Requests go to the Redis, which answers
-// without waiting for them.
+// Replicated is a Redis and its replicas. Requests go to the Redis, which answers without waiting for its replicas.
 type Replicated struct {
 	Primary  *Process
-	Replicas []*Process // each started as a Redis of its own
+	Replicas []*Process // each started as a separate Redis
 
 	started bool
 }
 
 var _ Server = (*Replicated)(nil)
 
-// Start returns when every replica has what the primary has.
+// Start returns when every replica has the data of the primary.
 func (r *Replicated) Start(ctx context.Context) error {
 	if r.started {
 		return nil
@@ -61,7 +60,7 @@ func (r *Replicated) inSync() (bool, error) {
 	return true, nil
 }
 
-// Stop ends the replicas first: they would look for their primary.
+// Stop stops the replicas first, because they would otherwise look for their primary.
 func (r *Replicated) Stop() error {
 	r.started = false
 	var errs []error
@@ -76,10 +75,10 @@ func (r *Replicated) all() []*Process { return append([]*Process{r.Primary}, r.R
 // Addr implements Server.
 func (r *Replicated) Addr(ctx context.Context) (string, error) { return r.Primary.Addr(ctx) }
 
-// Nodes is the primary alone: replicas take no writes.
+// Nodes returns the primary alone, because replicas accept no writes.
 func (r *Replicated) Nodes() []string { return r.Primary.Nodes() }
 
-// PIDs implements Server: the CPU of all processes counts.
+// PIDs implements Server. The CPU time of all processes counts.
 func (r *Replicated) PIDs() []int {
 	return mapOf(r.all(), func(p *Process) int { return p.cmd.Process.Pid })
 }

@@ -12,7 +12,7 @@ import (
 
 const (
 	DialTimeout = 5 * time.Second
-	// ReplyTimeout also covers a save of everything a cell changed.
+	// ReplyTimeout also covers a save of all changes of a cell.
 	ReplyTimeout = time.Minute
 )
 
@@ -24,7 +24,7 @@ func Dial(addr string) (redigo.Conn, error) {
 		redigo.DialWriteTimeout(ReplyTimeout))
 }
 
-// Do sends one request and returns its reply; a reply that is an error is an error.
+// Do sends one request and returns its reply. It returns an error reply as an error.
 func Do(conn redigo.Conn, request ...string) (any, error) {
 	args := make([]any, len(request)-1)
 	for i := range args {
@@ -33,8 +33,8 @@ func Do(conn redigo.Conn, request ...string) (any, error) {
 	return conn.Do(request[0], args...)
 }
 
-// AskAll sends one request to every address, one after the other: side by side they
-// would only wait for the same disk.
+// AskAll sends one request to every address, one after the other. In parallel the servers would only wait for the same
+// disk.
 func AskAll(addrs []string, request ...string) error {
 	for _, addr := range addrs {
 		if err := AskOnce(addr, request...); err != nil {
@@ -55,7 +55,7 @@ func AskTogether(addrs []string, request ...string) error {
 	return errors.Join(errs...)
 }
 
-// AskOnce sends one request on a connection of its own.
+// AskOnce sends one request on a new connection.
 func AskOnce(addr string, request ...string) error {
 	conn, err := Dial(addr)
 	if err != nil {
@@ -66,7 +66,7 @@ func AskOnce(addr string, request ...string) error {
 	return err
 }
 
-// pinged says why a server does not answer.
+// pinged returns why a server does not answer.
 func pinged(addr string) error { return AskOnce(addr, "PING") }
 
 // Knows reports whether a server has a command.
@@ -100,8 +100,8 @@ func serverInfo(addr, section string) (map[string]string, error) {
 	return fields, nil
 }
 
-// VersionAt says what answers at an address. weir also claims to be a Redis, so
-// its own name goes first.
+// VersionAt returns the name and version of the server at an address. weir also reports a Redis version, so its own
+// name takes precedence.
 func VersionAt(addr string) (string, error) {
 	info, err := serverInfo(addr, "server")
 	if err != nil {

@@ -6,28 +6,27 @@ import (
 )
 
 var (
-	// ErrNotReady: a server ended, or did not answer in time.
+	// ErrNotReady reports that a server ended, or did not answer in time.
 	ErrNotReady = errors.New("did not get ready")
-	// ErrNoLeader: a cluster did not elect a leader in time.
+	// ErrNoLeader reports that a cluster did not elect a leader in time.
 	ErrNoLeader = errors.New("no node leads")
 )
 
-// Server is what answers at an address: one process, several, or none of ours.
+// Server is a measured server: one process, several processes, or a server that was started elsewhere.
 type Server interface {
-	// Start returns when the server answers, or says why it does not. What has been
-	// started already stays as it is: two targets may be ways to one server.
+	// Start returns when the server answers, or with the reason why it does not. It leaves a running server unchanged,
+	// because two targets may share one server.
 	Start(ctx context.Context) error
-	// Stop ends what Start began, and returns when it has ended.
+	// Stop stops the processes that Start started, and returns when they have ended.
 	Stop() error
-	// Addr is the host:port that requests go to now, valid after Start. It may wait,
-	// like for a cluster to elect its leader.
+	// Addr returns the host:port for requests now, valid after Start. It may wait, for example for an election.
 	Addr(ctx context.Context) (string, error)
-	// Nodes are the addresses of all processes that keep state, valid after Start.
+	// Nodes returns the addresses of all processes that keep state, valid after Start.
 	Nodes() []string
-	// PIDs are the processes whose CPU counts; none when they are not ours to see.
+	// PIDs returns the processes whose CPU time counts. It returns none for a server that was started elsewhere.
 	PIDs() []int
-	// CommandLines are what started it, for the report.
+	// CommandLines returns the command lines of the processes, for the report.
 	CommandLines() [][]string
-	// Version says what answers, valid after Start.
+	// Version returns the name and version of the server, valid after Start.
 	Version(ctx context.Context) (string, error)
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// The measures of a chart in pixels, and how many colours its page defines.
+// These are the measures of a chart in pixels, and the number of colours that its page defines.
 const (
 	chartWidth, lineHeight = 720, 300
 	barHeight, barGap      = 20, 8
@@ -25,7 +25,7 @@ type Bar struct {
 	Value, Low, High float64
 }
 
-// Bars draws bars from zero, each with a line from its least to its greatest value.
+// Bars draws bars from zero, each with a line from its minimum to its maximum.
 func Bars(title string, bars []Bar) template.HTML {
 	most := 0.0
 	for _, b := range bars {
@@ -56,14 +56,13 @@ type Series struct {
 // Point is a point of a line.
 type Point struct{ X, Y float64 }
 
-// Mark is a value on an axis, and what is written there.
+// Mark is a value on an axis, and its label.
 type Mark struct {
 	At   float64
 	Text string
 }
 
-// Lines draws lines. Both axes are logarithmic: what is drawn spans orders of
-// magnitude. Values must be above zero.
+// Lines draws lines. Both axes are logarithmic, because the values span orders of magnitude. Values must be above zero.
 func Lines(title string, all []Series, xMarks []Mark, yText func(float64) string) template.HTML {
 	low, high := yRange(all)
 	left, right := xMarks[0].At, xMarks[len(xMarks)-1].At
@@ -105,12 +104,12 @@ func draw(svg *strings.Builder, i int, s Series, x, y func(float64) float64) {
 	fmt.Fprintf(svg, `<text x="%d" y="%d" dominant-baseline="middle">%s</text>`, atX+20, atY, html.EscapeString(s.Label))
 }
 
-// begin opens a picture as wide as its page at most, named for those who do not see it.
+// begin opens a picture that is at most as wide as its page. Its title is the text for screen readers.
 func begin(svg *strings.Builder, title string, height int) {
 	fmt.Fprintf(svg, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s">`, chartWidth, height, html.EscapeString(title))
 }
 
-// share is where between two values another lies, from 0 to 1, logarithmically.
+// share returns the position of a value between two others, from 0 to 1, on a logarithmic scale.
 func share(v, low, high float64) float64 {
 	if high <= low {
 		return 0.5
@@ -118,7 +117,7 @@ func share(v, low, high float64) float64 {
 	return math.Log(v/low) / math.Log(high/low)
 }
 
-// yRange covers all points, in whole powers of ten.
+// yRange returns whole powers of ten that cover all points.
 func yRange(all []Series) (low, high float64) {
 	low, high = math.Inf(1), 0
 	for _, s := range all {
@@ -130,7 +129,7 @@ func yRange(all []Series) (low, high float64) {
 	return low, max(high, low*10)
 }
 
-// yMarks are the powers of ten of a range.
+// yMarks returns the powers of ten of a range.
 func yMarks(low, high float64) (marks []float64) {
 	for v := low; v <= high*1.01; v *= 10 {
 		marks = append(marks, v)
