@@ -15,8 +15,8 @@ type slowWall struct{ persistence.Source }
 
 func (s slowWall) WallNs() int64 { return s.Source.WallNs() - int64(time.Hour) }
 
-// A node that was down does not know for how long while it finds no leader, and a wall clock that was set back must
-// not tell it. Once it has a leader, it knows.
+// A node that was down does not know for how long while it finds no leader. A wall clock that was set back must not
+// tell it. Once it has a leader, it knows.
 func TestTheAgeIsUnknownUntilALeaderIsFound(t *testing.T) {
 	c := newCluster(t, 3, nil)
 	c.leader()

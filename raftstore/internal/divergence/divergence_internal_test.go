@@ -6,8 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOnlyAMajorityJudges: a node goes on or stops for good only where more than half
-// of the voters, answering or not, have one history.
+// TestOnlyAMajorityJudges: a node continues or stops for good only if more than half of all voters have one history.
 func TestOnlyAMajorityJudges(t *testing.T) {
 	const mine = 7
 	for name, c := range map[string]struct {

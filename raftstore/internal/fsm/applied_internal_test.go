@@ -28,7 +28,7 @@ func TestAnOlderImageTakesBackWhatWasApplied(t *testing.T) {
 	<-done
 }
 
-// TestAForgottenWaiterIsGone, and no other one: a read that gave up must not stay for ever.
+// TestAForgottenWaiterIsGone: a read that gave up is removed from the waiters, and no other is.
 func TestAForgottenWaiterIsGone(t *testing.T) {
 	m := newTestMachine(t)
 	_, forgetFirst := m.WhenApplied(10)

@@ -17,8 +17,7 @@ import (
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// testMachine is a machine on a file system in memory, with what it said when it
-// wanted the process to end.
+// testMachine is an FSM on a file system in memory, with the errors that it passed to Fatal.
 type testMachine struct {
 	*FSM
 	t     *testing.T
@@ -122,8 +121,7 @@ func TestWhatCannotBeReadEndsTheNode(t *testing.T) {
 	}
 }
 
-// TestTheHistoryTellsAnswersApart: nodes that were given the same entries and came
-// to different answers have different histories.
+// TestTheHistoryTellsAnswersApart: nodes with the same entries and different answers have different histories.
 func TestTheHistoryTellsAnswersApart(t *testing.T) {
 	one, other := newTestMachine(t), newTestMachine(t)
 	other.Table.Load().Decide(at(0), []engine.Op{bucket}, make([]engine.Decision, 1))
@@ -135,8 +133,7 @@ func TestTheHistoryTellsAnswersApart(t *testing.T) {
 	require.NotEqual(t, a, b)
 }
 
-// TestImageComesBack: state, time and history are those of the entry at which the
-// image was taken.
+// TestImageComesBack: a restored FSM has the state, the time and the history of the image's entry.
 func TestImageComesBack(t *testing.T) {
 	m := newTestMachine(t)
 	for i := range int64(100) {

@@ -94,7 +94,7 @@ func TestTheHistoryHasEveryFieldOfADecision(t *testing.T) {
 	}
 }
 
-// TestTheHistoryHasTheOrder: of answers, and of entries.
+// TestTheHistoryHasTheOrder: the history depends on the order of answers and of entries.
 func TestTheHistoryHasTheOrder(t *testing.T) {
 	a, b := engine.Decision{Remaining: 1}, engine.Decision{Remaining: 2}
 	require.NotEqual(t, foldDecisions(1, []engine.Decision{a, b}), foldDecisions(1, []engine.Decision{b, a}))
@@ -110,7 +110,7 @@ func TestTheHistoryHasTheOrder(t *testing.T) {
 	}
 }
 
-// TestStampsThatGoBackAreCounted: each counts as the one before.
+// TestStampsThatGoBackAreCounted: an earlier stamp is counted, and replaced by the previous one.
 func TestStampsThatGoBackAreCounted(t *testing.T) {
 	m := newTestMachine(t)
 	for i, c := range []struct{ ms, at, clamps int64 }{{5, 5, 0}, {5, 5, 0}, {3, 5, 1}, {4, 5, 2}, {6, 6, 2}} {

@@ -39,7 +39,7 @@ func (m *testMachine) reload(id string) {
 	require.NoError(m.t, m.Restore(from))
 }
 
-// same fails when the machine's state is not what another's is.
+// same fails if the states of two FSMs differ.
 func (m *testMachine) same(want uint64) {
 	m.t.Helper()
 	require.Equal(m.t, want, m.Table.Load().StateHash(m.lastStamp()))
@@ -53,8 +53,7 @@ func (m *testMachine) take(key string) {
 	m.entry(wire.Header{Term: 1, At: at(int64(m.index))}, op)
 }
 
-// TestAGivenUpSnapshotLosesNothing: the Raft library may take a snapshot and never
-// ask for it to be written.
+// TestAGivenUpSnapshotLosesNothing: the Raft library may take a snapshot and never write it.
 func TestAGivenUpSnapshotLosesNothing(t *testing.T) {
 	m := newTestMachine(t)
 	m.take("before")
@@ -68,8 +67,8 @@ func TestAGivenUpSnapshotLosesNothing(t *testing.T) {
 	m.same(want)
 }
 
-// TestASnapshotOfAnEmptiedTable: a table that was emptied between the standstill and
-// the writing leaves nothing behind.
+// TestASnapshotOfAnEmptiedTable: a table that is cleared between the standstill and the write leaves no entries in
+// the image.
 func TestASnapshotOfAnEmptiedTable(t *testing.T) {
 	m := newTestMachine(t)
 	m.take("old")
@@ -86,8 +85,7 @@ func TestASnapshotOfAnEmptiedTable(t *testing.T) {
 	require.EqualValues(t, 1, m.Table.Load().Len(m.lastStamp()))
 }
 
-// TestASnapshotOfAReplacedTable: what was taken of one table does not get into the
-// image of the next.
+// TestASnapshotOfAReplacedTable: changes of one table do not get into the image of the next.
 func TestASnapshotOfAReplacedTable(t *testing.T) {
 	m := newTestMachine(t)
 	m.take("a")
@@ -107,8 +105,8 @@ func TestASnapshotOfAReplacedTable(t *testing.T) {
 	m.same(want)
 }
 
-// TestRestsOfASnapshotAreBounded: a snapshot ends however long its work takes for want of a processor, and however much
-// log comes meanwhile: rests are bounded, and there are none when it is not calm.
+// TestRestsOfASnapshotAreBounded: a snapshot ends however slow the machine is and however much log arrives. Pauses
+// are bounded, and there are none when the log is not calm.
 func TestRestsOfASnapshotAreBounded(t *testing.T) {
 	for name, c := range map[string]struct {
 		took, times, want time.Duration
@@ -123,7 +121,7 @@ func TestRestsOfASnapshotAreBounded(t *testing.T) {
 	}
 }
 
-// TestAnImageKeepsTheFormOfTheLog: the log that had something new may be gone.
+// TestAnImageKeepsTheFormOfTheLog: the image keeps the form, because the log with the newer entries may be gone.
 func TestAnImageKeepsTheFormOfTheLog(t *testing.T) {
 	m := newTestMachine(t)
 	m.take("old")

@@ -17,8 +17,7 @@ func tick(t *testing.T, m *testMachine, at engine.Stamp, body string) {
 	require.Nil(t, m.Apply(&raft.Log{Index: m.index, Term: 1, Type: raft.LogCommand, Data: data}))
 }
 
-// TestNotesOfWallClocks: a note counts while it says how clocks stood at the last
-// entry, and anything in its place is no harm.
+// TestNotesOfWallClocks: a note counts while it describes the clocks at the last entry. An invalid note does no harm.
 func TestNotesOfWallClocks(t *testing.T) {
 	m := newTestMachine(t)
 	noted := func() *WallNote { s, _ := m.LastArrival(); return s.CurrentWalls() }

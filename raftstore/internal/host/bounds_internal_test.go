@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestBoundsOfOneKindOfMachine differ by little.
+// TestBoundsOfOneKindOfMachine: bounds of machines of one kind differ slightly and cause no warning.
 func TestBoundsOfOneKindOfMachine(t *testing.T) {
 	for _, c := range []struct {
 		a, b int64

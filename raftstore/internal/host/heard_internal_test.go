@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAWallClockIsNeverUnderstated: what was heard of another's counts on by the clock
-// of this machine that shows more.
+// TestAWallClockIsNeverUnderstated: the last wall clock of another node is advanced by that clock of this machine
+// that has advanced more.
 func TestAWallClockIsNeverUnderstated(t *testing.T) {
 	h := Heard{At: time.Now(), WallNs: 1000, RawNs: 50}
 	require.GreaterOrEqual(t, h.WallNow(40), int64(1000), "the monotonic clock went back")

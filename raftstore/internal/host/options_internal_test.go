@@ -10,7 +10,7 @@ import (
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// TestWhatIsNotGivenHasADefault.
+// TestWhatIsNotGivenHasADefault: an option that is not set gets its default.
 func TestWhatIsNotGivenHasADefault(t *testing.T) {
 	o := Options{NodeID: "a", RaftAddr: "127.0.0.1:6390", Join: []string{"b:1", "c:1", "d:1"}}
 	require.NoError(t, o.Complete())
@@ -34,7 +34,7 @@ func TestWhatIsNotGivenHasADefault(t *testing.T) {
 	require.Equal(t, given, kept)
 }
 
-// TestAnAddressMustReachThisNode: others are told it.
+// TestAnAddressMustReachThisNode: other nodes receive the address of this node, so it must reach this node.
 func TestAnAddressMustReachThisNode(t *testing.T) {
 	for addr, says := range map[string]string{
 		"127.0.0.1:1": "", "node-1:6390": "", "[::1]:1": "",

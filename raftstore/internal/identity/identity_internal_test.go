@@ -76,7 +76,7 @@ func readRaw(fs vfs.FS) ([]byte, bool, error) {
 	return b.Bytes(), true, err
 }
 
-// An identity that an older weir wrote is taken, and gets its checksum.
+// An identity that an older weir wrote is accepted, and gets a checksum.
 func TestAnIdentityWithoutAChecksum(t *testing.T) {
 	old, err := json.Marshal(someone)
 	require.NoError(t, err)
@@ -104,7 +104,7 @@ func TestALogWithoutAnIdentity(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestADirectoryThatIsNotMadeIsNoNodes: what the disk says of making it is what is told.
+// TestADirectoryThatIsNotMadeIsNoNodes: the error has the reason of the file system.
 func TestADirectoryThatIsNotMadeIsNoNodes(t *testing.T) {
 	broken := errors.New("broken")
 	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
@@ -119,8 +119,7 @@ func TestADirectoryThatIsNotMadeIsNoNodes(t *testing.T) {
 	require.False(t, ok, "it is nobody's")
 }
 
-// TestARestoreThatLeftItsScratchIsWhole: the identity is put in place last, so a crash
-// behind it lost nothing.
+// TestARestoreThatLeftItsScratchIsWhole: a restore writes the identity last, so a crash after it loses nothing.
 func TestARestoreThatLeftItsScratchIsWhole(t *testing.T) {
 	fs := vfs.NewMem()
 	require.NoError(t, persistence.MakeDirectory(fs, fs.PathJoin("data", "restore.tmp")))

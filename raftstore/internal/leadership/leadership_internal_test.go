@@ -14,8 +14,8 @@ import (
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// TestATestClockGoesOnFromTheLastEntry: the end of an entry that moved it may be unknown to the
-// leader, whose own clock then stays where it was.
+// TestATestClockGoesOnFromTheLastEntry: the leader may not know the outcome of an entry that moved the test clock.
+// Its own clock then stays unchanged.
 func TestATestClockGoesOnFromTheLastEntry(t *testing.T) {
 	m := fsm.New(engine.Options{Shards: 1})
 	m.Source, m.Differs = persistence.SystemSource(), func(fsm.Difference) {}

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAttemptsToJoinAreLoggedSeldom: a node that waits for its cluster for a day logs the reason
-// soon, and then twice a minute.
+// TestAttemptsToJoinAreLoggedSeldom: a node that waits a day for its cluster logs the reason soon, and then twice a
+// minute.
 func TestAttemptsToJoinAreLoggedSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log joinLog

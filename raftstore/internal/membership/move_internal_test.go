@@ -9,7 +9,7 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/fsm"
 )
 
-// TestWhereANodeIs: what only this node has heard of a change may be undone.
+// TestWhereANodeIs: an uncommitted change of the address may be undone.
 func TestWhereANodeIs(t *testing.T) {
 	before := []raft.Server{{ID: "a", Address: "old"}, {ID: "b", Address: "b"}}
 	after := []raft.Server{{ID: "a", Address: "new"}}

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/host"
 )
 
-// TestWhatGrows: where memory is short, only what takes none is let in.
+// TestWhatGrows: when memory is short, only operations that take none are admitted.
 func TestWhatGrows(t *testing.T) {
 	table, at := engine.NewTable(engine.Options{Shards: 1}), engine.Stamp{NowNs: 1e9}
 	take := func(key string, a engine.Algorithm) engine.Op {

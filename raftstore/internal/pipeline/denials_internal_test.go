@@ -27,7 +27,8 @@ func TestOnlyARowOfDenialsIsSure(t *testing.T) {
 	require.False(t, d.sure(), "one that was admitted ends the row")
 }
 
-// TestAnEntryTakesSoManyOperations, and one of any length.
+// TestAnEntryTakesSoManyOperations: an entry takes a bounded number of operations, and always one, however long it
+// is.
 func TestAnEntryTakesSoManyOperations(t *testing.T) {
 	small := make([]engine.Op, queue.MaxEntryOps+1)
 	for i := range small {

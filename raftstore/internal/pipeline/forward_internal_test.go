@@ -9,8 +9,8 @@ import (
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// TestForwardedCallsAreOne where none of them is atomic: the leader carries them out in one
-// step of the queue, and each answer is where its call's is.
+// TestForwardedCallsAreOne: the leader merges forwarded calls that are not atomic, and each answer is at its call's
+// position.
 func TestForwardedCallsAreOne(t *testing.T) {
 	var (
 		e    wire.Encoder

@@ -13,8 +13,7 @@ import (
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// someOps are n operations with keys of their own and one limit, which goes with the
-// length of the name.
+// someOps returns n operations with their own keys and one limit, which depends on the length of the name.
 func someOps(name string, n int) []engine.Op {
 	ops := make([]engine.Op, n)
 	for i := range ops {
@@ -40,8 +39,8 @@ func mayGo(q *Queue) bool {
 	return q.ready()
 }
 
-// TestSmallBatchesWait: what comes while a batch is under way gathers, until that has
-// landed, until it is worth an entry or until too much time has passed.
+// TestSmallBatchesWait: calls gather while a batch is in flight. They wait until it completes, until they are worth
+// an entry, or until coalesceFor has passed.
 func TestSmallBatchesWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(0)
@@ -79,7 +78,7 @@ func TestSmallBatchesWait(t *testing.T) {
 	})
 }
 
-// TestSlotsBoundWhatIsUnderWay: however much waits.
+// TestSlotsBoundWhatIsUnderWay: the slots bound the batches in flight, however many wait.
 func TestSlotsBoundWhatIsUnderWay(t *testing.T) {
 	q := New(0)
 	for range MaxInFlight + 1 {
@@ -92,8 +91,8 @@ func TestSlotsBoundWhatIsUnderWay(t *testing.T) {
 	require.False(t, mayGo(q))
 }
 
-// TestCallsGatherByOrigin: calls of this node's clients and those of other nodes come
-// by turns, and become one batch of each, but never overtake what is no decision.
+// TestCallsGatherByOrigin: alternating calls of this node's clients and of other nodes become one batch of each. They
+// never overtake an entry of another kind.
 func TestCallsGatherByOrigin(t *testing.T) {
 	q := New(0)
 	local, _ := queued(t, q, "a", 1, false)
@@ -115,8 +114,7 @@ func TestCallsGatherByOrigin(t *testing.T) {
 	require.NotSame(t, full, again, "a full batch takes no more")
 }
 
-// TestARiderGoesInTheSameEntry: what waits behind a batch boards it, and the answers
-// find their way back.
+// TestARiderGoesInTheSameEntry: a waiting batch coalesces with the one before it, and gets its own answers.
 func TestARiderGoesInTheSameEntry(t *testing.T) {
 	q := New(0)
 	local, _ := queued(t, q, "local", 2, false)
@@ -150,7 +148,8 @@ func TestARiderGoesInTheSameEntry(t *testing.T) {
 	}
 }
 
-// TestARidersFateIsTheEntrys, also when nobody waits for the entry any more.
+// TestARidersFateIsTheEntrys: a coalesced batch has the outcome of the entry, also when no caller waits for the other
+// batch any more.
 func TestARidersFateIsTheEntrys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(0)
@@ -164,8 +163,8 @@ func TestARidersFateIsTheEntrys(t *testing.T) {
 	})
 }
 
-// TestARiderOutlivesTheOneItRidesWith: a batch that waited too long for a leader has
-// no callers left, and takes another along all the same.
+// TestARiderOutlivesTheOneItRidesWith: a batch that expired without a leader has no callers left, and another batch
+// still coalesces with it.
 func TestARiderOutlivesTheOneItRidesWith(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(0)
@@ -185,8 +184,8 @@ func TestARiderOutlivesTheOneItRidesWith(t *testing.T) {
 	})
 }
 
-// TestAnswersAreGivenOnce: who replied early, which is a fault, lands like any other;
-// what the callers of a rider read is not written again. For the race detector.
+// TestAnswersAreGivenOnce: a batch that was answered early, which is a fault, completes like any other. Its
+// completion does not write answers that the callers of a coalesced batch read. For the race detector.
 func TestAnswersAreGivenOnce(t *testing.T) {
 	q := New(0)
 	queued(t, q, "a", 1, false)

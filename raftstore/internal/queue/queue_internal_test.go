@@ -10,8 +10,8 @@ import (
 	"github.com/weir-project/weir/raftstore/wire"
 )
 
-// TestExpiryEmptiesTheQueue: a handover that waits for the queue to be empty learns at once
-// that what it waited for is given up.
+// TestExpiryEmptiesTheQueue: a transfer of leadership that waits for an empty queue continues at once when the
+// waiting batches expire.
 func TestExpiryEmptiesTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(0)

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/timers"
 )
 
-// electorate is some voters, of which n0 has the confirmer.
+// electorate is a set of voters; n0 has the Check under test.
 type electorate struct {
 	*Check
 	own   uint64     // the term of n0
@@ -33,7 +33,7 @@ func newElectorate(voters int) *electorate {
 	return e
 }
 
-// waits calls wait, and returns how to learn what came of it; nil: it still waits.
+// waits calls Confirm, and returns a function for its outcome; nil: it still waits.
 func (e *electorate) waits(term uint64) func() *error {
 	done := make(chan error, 1)
 	go func() { done <- e.Confirm(term) }()
@@ -56,14 +56,14 @@ func (e *electorate) asking() bool {
 	return e.now != nil
 }
 
-// whom is who was asked, each time.
+// whom returns the nodes that were asked, for each question.
 func (e *electorate) whom() [][]string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.asked
 }
 
-// pass lets time pass, and what is due then happen.
+// pass lets time pass and due timers run.
 func (e *electorate) pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -102,8 +102,7 @@ func TestAMajorityConfirms(t *testing.T) {
 	}
 }
 
-// TestAnAnswerIsForWhoCameBefore: a voter that was asked before somebody came says
-// nothing to him.
+// TestAnAnswerIsForWhoCameBefore: the answer to an earlier question does not confirm a later caller.
 func TestAnAnswerIsForWhoCameBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newElectorate(3)
@@ -163,7 +162,7 @@ func TestTheQuickAreAskedFirst(t *testing.T) {
 	})
 }
 
-// TestTheQuickMayHaveNoVote any more: then all are asked.
+// TestTheQuickMayHaveNoVote: if the quick nodes no longer vote, all voters are asked.
 func TestTheQuickMayHaveNoVote(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newElectorate(3)
@@ -180,7 +179,8 @@ func TestTheQuickMayHaveNoVote(t *testing.T) {
 	})
 }
 
-// TestAllAreAskedWhereOneOfTheQuickWasRemoved, and another does not answer.
+// TestAllAreAskedWhereOneOfTheQuickWasRemoved: all voters are asked if one quick node was removed and another does
+// not answer.
 func TestAllAreAskedWhereOneOfTheQuickWasRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newElectorate(4)
@@ -199,7 +199,7 @@ func TestAllAreAskedWhereOneOfTheQuickWasRemoved(t *testing.T) {
 	})
 }
 
-// TestWhoDidNotAnswerIsNotAskedAlone again.
+// TestWhoDidNotAnswerIsNotAskedAlone: after a failed round, the silent nodes are not asked alone again.
 func TestWhoDidNotAnswerIsNotAskedAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newElectorate(3)
@@ -217,8 +217,7 @@ func TestWhoDidNotAnswerIsNotAskedAlone(t *testing.T) {
 	})
 }
 
-// TestARoundGathers: behind one that two shared, the next begins when two wait, or a
-// moment later.
+// TestARoundGathers: after a round of two callers, the next begins with two callers, or a moment later.
 func TestARoundGathers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newElectorate(3)
@@ -278,7 +277,7 @@ func TestARoundGathers(t *testing.T) {
 	})
 }
 
-// TestWhoGathersIsAbandonedToo, while no round is under way.
+// TestWhoGathersIsAbandonedToo: Abandon also ends the wait of callers that gather while no round is under way.
 func TestWhoGathersIsAbandonedToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newElectorate(3)

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// setSource is hardware that shows what it is told.
+// setSource is a clock that a test sets.
 type setSource struct{ rawNs, wallNs int64 }
 
 func (s *setSource) MonotonicNs() int64 { return s.rawNs }
@@ -51,7 +51,7 @@ func TestArrivals(t *testing.T) {
 	require.Equal(t, Arrival{Index: 1, RawNs: 100, Live: false}, a.Of(1))
 }
 
-// TestALongQueueOfArrivals: an entry that is not remembered counts from now.
+// TestALongQueueOfArrivals: an entry whose arrival is no longer remembered arrives when it is applied.
 func TestALongQueueOfArrivals(t *testing.T) {
 	src := &setSource{rawNs: 100}
 	a := arrivalsAt(t, src)

@@ -35,7 +35,7 @@ func TestAHungWriteIsSeen(t *testing.T) {
 	})
 }
 
-// While a process is paused its disk is not waited for.
+// A pause of the process does not count as a hung disk.
 func TestAPauseIsNoHungWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := Guard(&slowStore{raft.NewInmemStore(), time.Hour}, func(err error) { t.Error(err) })
@@ -72,7 +72,7 @@ func TestTheMedianOfAppendsIgnoresHiccups(t *testing.T) {
 	require.Equal(t, time.Second, a.Median())
 }
 
-// slowStore takes as long as it is told to.
+// slowStore takes as long as a test tells it to.
 type slowStore struct {
 	*raft.InmemStore
 	takes time.Duration

@@ -15,17 +15,16 @@ import (
 	"github.com/weir-project/weir/raftstore/internal/raftlog"
 )
 
-// TestPausedLeaderDoesNotDiverge plays what happens when a leader wakes from a
-// pause: its successor's first heartbeat arrives while a proposal is waiting. The
-// Raft library's fast path for heartbeats makes it write the proposal under the
-// successor's term, and keep it in place of the successor's own entry.
+// TestPausedLeaderDoesNotDiverge: a leader wakes from a pause and receives its successor's first heartbeat while a
+// proposal waits. With the Raft library's fast path for heartbeats, it writes the proposal under the successor's
+// term, in place of the successor's own entry.
 func TestPausedLeaderDoesNotDiverge(t *testing.T) {
 	require.False(t, diverges(t, true), "with the wrapper")
 	require.True(t, diverges(t, false), "the test cannot see the defect, or the library has mended it: see transport.go")
 }
 
-// diverges reports whether a deposed leader applies its own entry where its
-// successor committed another.
+// diverges reports whether a deposed leader applies its own entry at an index at which its successor committed
+// another.
 func diverges(t *testing.T, wrapped bool) bool {
 	a, carrier := loopbackTransport(t), raft.Transport(nil)
 	if carrier = a; wrapped {
@@ -83,7 +82,7 @@ func startAlone(t *testing.T, carrier raft.Transport, machine raft.FSM, servers 
 	return r
 }
 
-// puppet is a node that agrees with its leader until it is told of another.
+// puppet is a node that agrees with its leader until a test gives it another leader.
 type puppet struct {
 	*raft.NetworkTransport
 	deposed chan struct{}
@@ -122,7 +121,7 @@ func (p *puppet) play(stop chan struct{}) {
 	}
 }
 
-// appliedEntries remembers the last command applied.
+// appliedEntries holds the last command applied.
 type appliedEntries struct{ last []byte }
 
 func (a *appliedEntries) Apply(l *raft.Log) any { a.last = l.Data; return nil }

@@ -49,7 +49,7 @@ func TestTheGateOpensWhenTheNodeCloses(t *testing.T) {
 	})
 }
 
-// slowStore takes as long as it is told to.
+// slowStore takes as long as a test tells it to.
 type slowStore struct {
 	*raft.InmemStore
 	takes time.Duration
