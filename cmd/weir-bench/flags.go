@@ -14,7 +14,7 @@ import (
 	"github.com/weir-project/weir/bench"
 )
 
-// benchLoad changes the load of every chosen scenario; what is not given stays.
+// benchLoad changes the load of every chosen scenario. A flag that is not given changes nothing.
 type benchLoad struct {
 	Connections   int     `env:"-" help:"Connections."`
 	Pipeline      int     `env:"-" help:"Requests sent together on a connection."`
@@ -39,7 +39,7 @@ func (b benchLoad) change(l *bench.Load) {
 	}
 }
 
-// benchTools are contenders that are not found by themselves.
+// benchTools are contenders that cannot be found automatically.
 type benchTools struct {
 	Weir        string `env:"-" type:"existingfile" placeholder:"FILE" help:"weir to measure, instead of the one beside weir-bench or in PATH."`
 	RedisServer string `env:"-" type:"existingfile" placeholder:"FILE" help:"Redis or Valkey to measure, instead of the one in PATH."`
@@ -77,7 +77,7 @@ func (b benchTools) findWeir() (string, error) {
 		"build it there (make build), or name it with --weir")
 }
 
-// scenarios are those asked for, with the loads and the targets asked for.
+// scenarios returns the requested scenarios, with the requested loads and targets.
 func (m *measureCmd) scenarios() (all []bench.Scenario, err error) {
 	if len(m.Scenario) > 0 {
 		all, err = bench.Pick(m.Scenario)
@@ -106,7 +106,7 @@ func (m *measureCmd) scenarios() (all []bench.Scenario, err error) {
 	return all, nil
 }
 
-// list says what there is to choose from.
+// list writes the available scenarios.
 func list(w io.Writer, all []bench.Scenario) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, s := range all {

@@ -34,5 +34,5 @@ func newParser(c *cli) *kong.Kong {
 	)...)
 }
 
-// AfterApply refuses values that kong lets through.
+// AfterApply refuses values that kong accepts.
 func (*cli) AfterApply(ctx *kong.Context) error { return cmdline.CheckValues(ctx) }

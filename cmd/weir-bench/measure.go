@@ -16,24 +16,22 @@ import (
 )
 
 const (
-	// quickRepetitions and quickCell are for a look at whether a change helped: the
-	// figures spread more.
+	// quickRepetitions and quickCell are for a quick check of a change. The results spread more.
 	quickRepetitions = 3
 	quickCell        = 500 * time.Millisecond
 	quickKeys        = 200_000
 	quickRounds      = 1
 	quickQuiet       = time.Second
-	// quickTimeout leaves quick cells of the longest suite room.
+	// quickTimeout is long enough for quick cells of the longest suite.
 	quickTimeout = 30 * time.Minute
-	// longTimeout is for the full suite: fills of ten million keys through scripts take
-	// minutes each.
+	// longTimeout is for the full suite. Filling ten million keys through scripts takes minutes each time.
 	longTimeout = 90 * time.Minute
 )
 
-// lastStop is what ending servers and writing reports may take behind a run's bound.
+// lastStop is how long stopping servers and writing reports may take after a run's time limit.
 const lastStop = 15 * time.Second
 
-// timeouts are what a run of each suite may take unless a flag says otherwise.
+// timeouts are the default time limits of the suites.
 var timeouts = map[string]time.Duration{
 	bench.StandardSuite: 5*time.Minute - lastStop, bench.ClusterSuite: 6*time.Minute - lastStop,
 	bench.StandaloneSuite: longTimeout, bench.GrowthSuite: longTimeout, bench.FullSuite: longTimeout,
@@ -59,7 +57,7 @@ type measureCmd struct {
 	benchOutputs `embed:"" group:"Reports:"`
 }
 
-// Run measures weir beside others.
+// Run measures weir and other rate limiters.
 func (m *measureCmd) Run() (err error) {
 	if err := m.complete(); err != nil {
 		return err
@@ -85,7 +83,7 @@ func (m *measureCmd) Run() (err error) {
 	return errors.Join(report.WriteTable(os.Stdout), m.benchOutputs.write(os.Stdout, report, err), err)
 }
 
-// complete fills in what the flags left open.
+// complete sets defaults for missing flags.
 func (m *measureCmd) complete() error {
 	if m.Timeout == 0 {
 		m.Timeout = timeouts[m.Suite]
@@ -108,8 +106,7 @@ func (m *measureCmd) complete() error {
 	return nil
 }
 
-// measure sets the run up in a directory of its own, which it removes. With an error
-// it may still return what was measured before.
+// measure runs in a new directory, which it removes. After an error it may still return earlier results.
 func (m *measureCmd) measure(ctx context.Context, scenarios []bench.Scenario) (report *bench.Report, err error) {
 	tools, err := m.benchTools.find()
 	if err != nil {
@@ -144,7 +141,7 @@ func (m *measureCmd) measure(ctx context.Context, scenarios []bench.Scenario) (r
 	return report, err
 }
 
-// generator is what makes the loads, and its name for the report.
+// generator returns the load generator, and its name for the report.
 func (m *measureCmd) generator(ctx context.Context, tools bench.Tools) (bench.Generator, string, error) {
 	if m.Generator == "weir" {
 		return new(bench.Builtin), "load by weir-bench " + buildinfo.Read().Version, nil
@@ -157,12 +154,11 @@ func (m *measureCmd) generator(ctx context.Context, tools bench.Tools) (bench.Ge
 	return load, "load by " + name, err
 }
 
-// snapshotShare is what of the suite cluster's time is for snapshots: filling a cluster
-// with millions of keys, and rounds of seconds.
+// snapshotShare is the part of the cluster suite's time for snapshots: filling a cluster with millions of keys, and
+// rounds of seconds.
 const snapshotShare = 0.45
 
-// parts measures the scenarios, then what snapshots do. Each of the two is worth having
-// without the other.
+// parts measures the scenarios, and then the effect of snapshots. The results of either are useful without the other.
 func (m *measureCmd) parts(
 	ctx context.Context, runner *bench.Runner, scenarios []bench.Scenario, weir, dir string,
 ) (*bench.Report, error) {
@@ -197,7 +193,7 @@ func (m *measureCmd) parts(
 // mostForSnapshots is enough for all rounds with millions of keys.
 const mostForSnapshots = 5 * time.Minute
 
-// snapshotsWanted says whether the run is of whole suites that have that part.
+// snapshotsWanted reports whether the run has a whole suite that includes snapshots.
 func (m *measureCmd) snapshotsWanted() bool {
 	return m.SnapshotKeys > 0 && len(m.Scenario) == 0 && len(m.Target) == 0 &&
 		slices.Contains([]string{bench.ClusterSuite, bench.SnapshotsSuite, bench.FullSuite}, m.Suite)

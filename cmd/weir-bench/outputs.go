@@ -9,16 +9,15 @@ import (
 	"github.com/weir-project/weir/bench"
 )
 
-// benchOutputs are files that a run writes besides its table.
+// benchOutputs are the files that a run writes in addition to its table.
 type benchOutputs struct {
 	JSON     string `env:"-" name:"json" placeholder:"FILE" help:"Write everything, each sample and command included, to this file."`
 	HTML     string `env:"-" name:"html" placeholder:"FILE" help:"Write a page with charts to this file; it needs no other file and no network."`
 	Markdown string `env:"-" placeholder:"FILE" help:"Replace the figures between the markers in this file, like docs/benchmarks.md; not after a run that failed or was interrupted."`
 }
 
-// write writes the files asked for, and says where they are. What a run measured before
-// it failed, or was interrupted, is worth a file of its own, but not the place of a whole
-// run's figures in a page.
+// write writes the requested files, and reports their paths. Results from before a failure or an interrupt are written
+// to a file of their own. They do not replace the results of a complete run in a page.
 func (b benchOutputs) write(said io.Writer, report *bench.Report, failed error) error {
 	err := errors.Join(
 		writeFile(said, b.JSON, report.WriteJSON),
@@ -69,7 +68,7 @@ type compareCmd struct {
 	After  string `arg:"" type:"existingfile" help:"JSON of the later run."`
 }
 
-// Run compares two reports. A change for the worse is no error: it is what was asked.
+// Run compares two reports. A change for the worse is not an error.
 func (c *compareCmd) Run() error {
 	before, err := readReport(c.Before)
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/weir-project/weir/internal/cli/remote"
 )
 
-// standardStream is the name of standard output, or input, where a file is asked for.
+// standardStream is the name of standard output or input in place of a file.
 const standardStream = "-"
 
-// partSuffix is the end of a backup's name until it is whole.
+// partSuffix is the suffix of a backup's name until it is complete.
 const partSuffix = ".part"
 
 // backupCmd copies the state of a running server into a file.
@@ -39,7 +39,7 @@ func (b *backupCmd) Run() error {
 	return err
 }
 
-// write makes the file. It is there whole and on disk, or not at all.
+// write writes the file. The file exists completely and on disk, or not at all.
 func (b *backupCmd) write() (bytes int64, err error) {
 	switch _, err := os.Lstat(b.File); {
 	case err == nil:
@@ -48,7 +48,7 @@ func (b *backupCmd) write() (bytes int64, err error) {
 		return 0, err
 	}
 	part := b.File + partSuffix
-	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // it holds keys
+	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // it contains keys
 	if errors.Is(err, fs.ErrExist) {
 		return 0, fmt.Errorf("%s is there: another backup is being written, or was broken off: see that none runs, and remove it", part)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// clusterFlags make a server one of several nodes.
+// clusterFlags configure a node of a cluster.
 type clusterFlags struct {
 	NodeID     string   `name:"node-id" placeholder:"ID" help:"Run as this node of a cluster, which --join names. Without its data directory it is another node: remove the old one, and it joins under a new name made of this one."`
 	RaftAddr   string   `address:"" default:"127.0.0.1:6390" placeholder:"HOST:PORT" help:"Address by which the other nodes reach this one. Only this machine by default; beyond it certificates or a cluster secret are required."`
@@ -44,13 +44,13 @@ type clusterFlags struct {
 	testFaults     `embed:""`
 }
 
-// clustered reports whether the server is to be a node of a cluster.
+// clustered reports whether the server shall be a node of a cluster.
 func (f *clusterFlags) clustered() bool { return f.NodeID != "" || f.Durability != "" }
 
 // soloID is the id of the node in a cluster of one.
 const soloID = "solo"
 
-// openNode starts the limiter that the flags ask for: alone or with others.
+// openNode starts the limiter that the flags describe: alone or in a cluster.
 func (s *serveCmd) openNode(log *slog.Logger, memory int64, at *ports, traces *tracing.Traces) (node, error) {
 	if !s.clustered() {
 		n, err := persistence.Open(s.nodeOptions(log, memory))
@@ -112,7 +112,7 @@ func (s *serveCmd) clusterOptions(log *slog.Logger, memory int64, at *ports) (ra
 	return o, err
 }
 
-// raftPort is where the node listens for others.
+// raftPort returns the address at which the node listens for other nodes.
 func (f *clusterFlags) raftPort() string {
 	if f.RaftListen == "" {
 		return f.RaftAddr
@@ -120,8 +120,7 @@ func (f *clusterFlags) raftPort() string {
 	return f.RaftListen
 }
 
-// checkRaftExposure refuses a port for nodes that strangers can reach, unless something
-// keeps them out.
+// checkRaftExposure refuses a port for nodes that other machines can reach, unless the port is guarded.
 func (f *clusterFlags) checkRaftExposure(guarded bool) error {
 	if guarded || listener.IsLoopback(f.raftPort()) {
 		return nil
@@ -159,7 +158,7 @@ func (f *clusterFlags) source() persistence.Source {
 
 func (s shiftedSource) WallNs() int64 { return s.Source.WallNs() + s.byNs }
 
-// node is a limiter with an end.
+// node is a limiter that can be closed.
 type node interface {
 	limiter.Limiter
 	Close() error

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-project/weir/internal/cli/cmdline"
 )
 
-// The scripts ask weir itself for what may follow, so they never need to change.
+// The scripts ask weir for completions, so they never need to change.
 var (
 	//go:embed completion/weir.bash
 	bashCompletion string
@@ -33,7 +33,7 @@ func (c *completionCmd) write(w io.Writer) error {
 	return err
 }
 
-// completeCmd is what the scripts call.
+// completeCmd is the command that the scripts call.
 type completeCmd struct {
 	Words []string `arg:"" optional:"" passthrough:"" help:"The words behind weir, the last being the one that is typed."`
 }
@@ -45,17 +45,16 @@ func (c *completeCmd) Run(ctx *kong.Context) error {
 	return nil
 }
 
-// complete returns what the last of the words may become; nothing where it may be
-// anything, like a file.
+// complete returns the completions of the last word. It returns nothing if any value is possible, such as a file.
 func complete(at *kong.Node, words []string) []string {
 	if len(words) == 0 {
 		words = []string{""}
 	}
 	before, typed := words[:len(words)-1], words[len(words)-1]
-	var open *kong.Flag // whose value comes next
+	var open *kong.Flag // the flag whose value comes next
 	for _, word := range before {
 		switch name, _, whole := strings.Cut(word, "="); {
-		case word == "=": // where the shell cuts words there
+		case word == "=": // the shell splits words there
 		case open != nil:
 			open = nil
 		case strings.HasPrefix(word, "-"):

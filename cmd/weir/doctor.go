@@ -13,25 +13,25 @@ import (
 	"github.com/weir-project/weir/raftstore"
 )
 
-// doctorCmd looks at what weir serve would be given with the same flags, variables and
-// file, and asks the server where one runs there.
+// doctorCmd checks the settings of weir serve with the same flags, variables and file. It also asks the server if one
+// runs with them.
 type doctorCmd struct {
 	serveCmd     `embed:""`
 	User         string `env:"-" placeholder:"NAME" help:"Ask the running server as this user; default unless given."`
 	PasswordFile string `env:"-" placeholder:"FILE" help:"File that holds that user's password; the server's own unless given."`
 	JSON         bool   `env:"-" name:"json" help:"Print JSON."`
 
-	slips error // variables that no flag reads, and values that mean nothing
+	slips error // variables that no flag reads, and invalid values
 }
 
-// doctorName is how the command is called.
+// doctorName is the name of the command.
 const doctorName = "doctor"
 
 func (d *doctorCmd) Run() error {
 	return doctor.Tell(os.Stdout, d.subject().Examine(), d.JSON)
 }
 
-// subject reads what weir serve would read with these flags.
+// subject reads the files that weir serve would read with these flags.
 func (d *doctorCmd) subject() *doctor.Subject {
 	quiet := slog.New(slog.DiscardHandler)
 	password, passwordErr := d.readPassword()
@@ -62,7 +62,7 @@ func (d *doctorCmd) subject() *doctor.Subject {
 	return s
 }
 
-// nodeCertificate reads the certificate for other nodes; nil where no flag names one.
+// nodeCertificate reads the certificate for other nodes. It returns nil if no flag names one.
 func (d *doctorCmd) nodeCertificate(log *slog.Logger) (*certs.Store, error) {
 	node := raftstore.Options{NodeID: d.NodeID}
 	err := d.certifyNode(&node, log)
@@ -70,7 +70,7 @@ func (d *doctorCmd) nodeCertificate(log *slog.Logger) (*certs.Store, error) {
 	return store, err
 }
 
-// exposed says whether strangers could reach a port.
+// exposed returns an error if other machines could reach a port without authentication.
 func (d *doctorCmd) exposed() error {
 	password, _ := d.readPassword()
 	secret, _ := cmdline.SecretFrom("cluster-secret", d.ClusterSecret, d.ClusterSecretFile)
@@ -86,7 +86,7 @@ func (d *doctorCmd) exposed() error {
 	return err
 }
 
-// nodeName is the id that a node with these flags has; "": none.
+// nodeName returns the id of a node with these flags, or "".
 func (d *doctorCmd) nodeName() string {
 	if d.clustered() && d.NodeID == "" {
 		return soloID

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-project/weir/internal/faults"
 )
 
-// testFaults are flags that only a program for tests has.
+// testFaults are flags that only a test build has.
 type testFaults struct {
 	TestFault []string `hidden:"" help:"For tests: make a known mistake."`
 }

@@ -12,18 +12,16 @@ import (
 	"github.com/weir-project/weir/server/httpapi"
 )
 
-// spareFiles are the file descriptors that the clients of no server may have: the store's,
-// those of probes and scrapers, TLS handshakes, and a few for listeners, locks and logs. A store
-// that cannot open a file ends the process, so no number of clients may cause it.
+// spareFiles is the number of file descriptors that every server reserves: for the store, probes and scrapers, TLS
+// handshakes, and a few for listeners, locks and logs. A store that cannot open a file ends the process, so clients
+// must never use these descriptors.
 const spareFiles = persistence.MaxOpenFiles + httpapi.MaxConns + server.MaxHandshakes + 32
 
-// peerFiles are the file descriptors of connections with other nodes, besides those of
-// handshakes: of a cluster of nine, each of which keeps up to eight with another for Raft and
-// for calls either way.
+// peerFiles is the number of file descriptors for connections with other nodes, apart from handshakes. It fits a
+// cluster of nine, in which each node keeps up to eight connections with another for Raft and for calls.
 const peerFiles = 64
 
-// fitFiles lowers the number of clients to what the limit on file descriptors
-// leaves room for.
+// fitFiles lowers the number of clients to what the limit on file descriptors allows.
 func (s *serveCmd) fitFiles(log *slog.Logger) error {
 	files, err := fileLimit()
 	if err != nil {
@@ -41,8 +39,8 @@ func (s *serveCmd) fitFiles(log *slog.Logger) error {
 	return nil
 }
 
-// besidesClients are the file descriptors that clients may not have: spareFiles, and those of
-// the ports that not every server has.
+// besidesClients returns the number of file descriptors that clients may not use: spareFiles, and those of the optional
+// ports.
 func (s *serveCmd) besidesClients() uint64 {
 	taken := uint64(spareFiles)
 	if s.RLS != "" {

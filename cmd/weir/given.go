@@ -9,9 +9,8 @@ import (
 	"github.com/weir-project/weir/internal/cli/cmdline"
 )
 
-// AfterApply runs once every value has been read, whichever command was called. It
-// refuses variables that no flag reads, and values that mean nothing. weir doctor gets
-// the errors as a finding, so that it can go on looking.
+// AfterApply runs after all values of any command have been read. It refuses variables that no flag reads, and invalid
+// values. weir doctor gets these errors as a finding, so that its other checks still run.
 func (c *cli) AfterApply(ctx *kong.Context) error {
 	err := errors.Join(cmdline.CheckVariables(ctx.Model.Node, ctx.Selected(), os.Environ()), cmdline.CheckValues(ctx))
 	if selected := ctx.Selected(); selected != nil && selected.Name == doctorName {
@@ -21,7 +20,7 @@ func (c *cli) AfterApply(ctx *kong.Context) error {
 	return err
 }
 
-// AfterApply remembers which flags were given.
+// AfterApply records which flags were given.
 func (s *serveCmd) AfterApply(ctx *kong.Context) error {
 	s.given = make(map[string]string)
 	for _, flag := range ctx.Flags() {

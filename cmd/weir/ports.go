@@ -14,19 +14,18 @@ import (
 	"github.com/weir-project/weir/server/httpapi"
 )
 
-// ports are where the server listens for clients, probes and Envoys; nil: not there.
+// ports are the listeners for clients, probes and Envoys. A missing listener is nil.
 type ports struct {
 	plain, secure, web net.Listener
 	rls                net.Listener
 	cert               *certs.Store
 	auth               tls.ClientAuthType
 	httpTLS, rlsTLS    bool
-	logins             bool // clients must say who they are
+	logins             bool // clients must authenticate
 	log                *slog.Logger
 }
 
-// open opens the listeners, before anything slow: a port that is taken should be
-// known at once.
+// open opens the listeners before any slow step, so that a port in use is reported at once.
 func (s *serveCmd) open(log *slog.Logger, logins bool) (p *ports, err error) {
 	if s.Listen == "" && s.TLSListen == "" {
 		return nil, errors.New("--listen must not be empty where there is no --tls-listen")
@@ -37,7 +36,7 @@ func (s *serveCmd) open(log *slog.Logger, logins bool) (p *ports, err error) {
 	}
 	for _, one := range []struct {
 		flag, addr string
-		known      bool // who connects has shown a certificate
+		known      bool // clients have presented a certificate
 		to         *net.Listener
 	}{
 		{"--listen", s.Listen, false, &p.plain},
@@ -58,7 +57,7 @@ func (s *serveCmd) open(log *slog.Logger, logins bool) (p *ports, err error) {
 	return p, nil
 }
 
-// envoys is the rate limit service; it may be there without being served.
+// envoys returns the rate limit service. The service may exist without a listener.
 func (p *ports) envoys(srv *server.Server) *envoyrls.Server {
 	if !p.rlsTLS {
 		return envoyrls.New(srv.Service, nil)
@@ -66,7 +65,7 @@ func (p *ports) envoys(srv *server.Server) *envoyrls.Server {
 	return envoyrls.New(srv.Service, p.cert.Server(p.auth))
 }
 
-// serve begins to accept on all of them. The channel gets the end of each.
+// serve starts to accept on all listeners. The channel receives the end of each.
 func (p *ports) serve(srv *server.Server, beside *httpapi.Server, envoys *envoyrls.Server) <-chan error {
 	failed := make(chan error, 4)
 	if p.plain != nil {
@@ -109,7 +108,7 @@ func (p *ports) reload() {
 	p.log.Info("certificate reloaded", "expires", p.cert.Leaf().NotAfter)
 }
 
-// clients is the address that clients are told: the one with TLS, where there is one.
+// clients returns the address that clients are told: the TLS address, if there is a TLS port.
 func (p *ports) clients() net.Addr {
 	if p.secure != nil {
 		return p.secure.Addr()
@@ -117,7 +116,7 @@ func (p *ports) clients() net.Addr {
 	return p.plain.Addr()
 }
 
-// connect is a command line that reaches the server from here.
+// connect returns a command line that reaches the server from this machine.
 func (p *ports) connect() string {
 	if p.plain == nil {
 		return listener.HowToConnect(p.secure.Addr(), p.logins, true)
@@ -135,9 +134,9 @@ func (p *ports) webURL() string {
 	return "http://" + addrOf(p.web)
 }
 
-// pageURL is where people reach the page from where they reach a node's port for clients: the
-// page of a wildcard address at the host of that port, one of this machine alone only if that
-// port is so, too. It is empty when they do not.
+// pageURL returns where people reach the page if they can reach a node's port for clients. A page on a wildcard address
+// is at the host of that port. A page that only this machine reaches needs a client port with the same restriction.
+// Otherwise pageURL is empty.
 func pageURL(web, clients string) string {
 	u, err := url.Parse(web)
 	if err != nil || u.Host == "" {
@@ -158,7 +157,7 @@ func pageURL(web, clients string) string {
 	return u.String()
 }
 
-// addrOf is the address of a listener, or empty.
+// addrOf returns the address of a listener, or "".
 func addrOf(ln net.Listener) string {
 	if ln == nil {
 		return ""

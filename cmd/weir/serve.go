@@ -22,9 +22,8 @@ import (
 	"github.com/weir-project/weir/server/httpapi"
 )
 
-// drainTimeout is how long clients get to take their last replies before they are
-// cut: the write timeout's default, and well within the 30 s that container
-// platforms wait before they kill.
+// drainTimeout is how long clients may take to read their last replies before they are disconnected. It is the default
+// of the write timeout, and well within the 30 s that container platforms wait before a kill.
 const drainTimeout = 10 * time.Second
 
 type serveCmd struct {
@@ -71,10 +70,10 @@ type serveCmd struct {
 	LogLevel  string `default:"info" enum:"debug,info,warn,error" group:"logs" help:"The least serious line to log: debug, info, warn or error."`
 	LogFormat string `default:"text" enum:"text,json" group:"logs" help:"text or json, on standard error."`
 
-	given map[string]string // by name of a flag: how the user gave it, see howGiven
+	given map[string]string // by flag name: how the user gave it, see HowGiven
 }
 
-// Run is the life of a server: check, listen, load, serve, and the same backward.
+// Run is the life of a server: it checks, listens, loads and serves, and then stops in the reverse order.
 func (s *serveCmd) Run() error {
 	if err := s.check(); err != nil {
 		return err
@@ -138,18 +137,18 @@ func (s *serveCmd) Run() error {
 
 	select {
 	case <-ctx.Done():
-		stop() // before the log says what the next signal does
+		stop() // before the log states the effect of the next signal
 		log.Info("stopping: answering what has been received, then saving; a second signal stops at once")
 	case err = <-failed:
 	}
-	stop()         // from here on a signal has its ordinary effect
-	stopWatchdog() // systemd asks for no more from here on
+	stop()         // from here on signals have their default effect
+	stopWatchdog() // systemd expects no message from here on
 	notify(log, nowStopping)
 	return errors.Join(err, shutdown(log, srv, beside, envoys, node))
 }
 
-// shutdown stops the parts in the order in which nothing is lost: no decision
-// after the last save, no client without its reply.
+// shutdown stops the parts in an order in which nothing is lost. No decision follows the last save, and every client
+// gets its reply.
 func shutdown(log *slog.Logger, srv *server.Server, beside *httpapi.Server, envoys *envoyrls.Server, node node) error {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
 	defer cancel()
@@ -176,7 +175,7 @@ func (s *serveCmd) nodeOptions(log *slog.Logger, memory int64) persistence.Optio
 	}
 }
 
-// tableOptions are the same on a node by itself and on one of several.
+// tableOptions returns the options of the table, which are the same for a single node and a node of a cluster.
 func (s *serveCmd) tableOptions(memory int64) engine.Options {
 	return engine.Options{
 		Shards:         engine.ShardsFor(runtime.GOMAXPROCS(0)),
@@ -242,11 +241,11 @@ func (s *serveCmd) announce(ctx context.Context, log *slog.Logger, at *ports, re
 	}
 }
 
-// readyEvery is how often a node checks whether it is ready: seldom enough to cost
-// nothing, often enough for a person who reads the log.
+// readyEvery is the interval at which a node checks whether it is ready: cheap, and short for a person who reads the
+// log.
 const readyEvery = 100 * time.Millisecond
 
-// awaitReady returns true when the node is ready, or false when ctx ends first.
+// awaitReady returns true when the node is ready, or false if ctx ends first.
 func awaitReady(ctx context.Context, ready func() bool) bool {
 	tick := time.NewTicker(readyEvery)
 	defer tick.Stop()
@@ -272,7 +271,7 @@ func (s *serveCmd) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, o))
 }
 
-// limitHeap tells the collector how much memory there is, unless the user did.
+// limitHeap gives the collector a memory limit, unless the user did.
 func limitHeap(memory int64) {
 	if os.Getenv("GOMEMLIMIT") == "" && memory > 0 {
 		debug.SetMemoryLimit(memory / 100 * collectorPercent)

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-project/weir/server/commands"
 )
 
-// userLoader reads the users file; nil when there is none.
+// userLoader returns a function that reads the users file, or nil without a file.
 func (s *serveCmd) userLoader() func() (*acl.Users, error) {
 	if s.UsersFile == "" {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-project/weir/internal/cli/terminal"
 )
 
-// version is what other programs and nodes are told.
+// version returns the version that other programs and nodes see.
 func version() string { return buildinfo.Read().Version }
 
 type versionCmd struct {

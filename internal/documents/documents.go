@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fenced is a script in a block of its own, or in a template literal that begins with a new line.
+// fenced matches a script in a fenced block, or in a template literal that begins with a new line.
 var fenced = regexp.MustCompile("(?s)\n *```lua\n(.*?)```|`(\n.*?)`;")
 
 // Script finds the text of a script by its SHA-1.

@@ -2,7 +2,7 @@
 
 package faults
 
-// Set is the empty set: this program has no mistakes to make.
+// Set is the empty set, because this build contains no mistakes.
 type Set struct{}
 
 // Has reports false.

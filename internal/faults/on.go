@@ -18,7 +18,7 @@ func Of(faults ...Fault) (s Set) {
 // Has reports whether a mistake is switched on.
 func (s Set) Has(f Fault) bool { return s.bits&(1<<f) != 0 }
 
-// byName are the mistakes that a whole process can be told to make.
+// byName are the mistakes that a flag of a whole process can switch on.
 var byName = map[string]Fault{
 	"heartbeat-fast-path": HeartbeatFastPath, "no-sync": NoSync, "wall-clock": WallClock, "no-clamp": NoClamp,
 	"collect-early": CollectEarly, "early-reply": EarlyReply, "snapshot-without-stamp": SnapshotWithoutStamp,

@@ -1,10 +1,10 @@
 package faults
 
-// Point is a failpoint: a place between two steps of a node where the order of events matters.
-// A test that waits there lets elections and handovers come between the two steps.
+// Point is a failpoint: a place between two steps of a node at which the order of events matters. A test that waits
+// there lets elections and transfers happen between the two steps.
 type Point int
 
-// The points.
+// These are the failpoints.
 const (
 	// BeforeProposal: this leader has taken a batch for its term, and has not stamped it.
 	BeforeProposal Point = iota
@@ -15,7 +15,7 @@ const (
 	DuringDenial
 	// BeforeLeadership: this leader has applied what was committed, and does not serve yet.
 	BeforeLeadership
-	// BeforeApply: an entry is committed, and this node has not applied it.
+	// BeforeApply: an entry is committed, and this node has not applied it yet.
 	BeforeApply
 	// BeforeImage: this leader is about to send an image to a follower.
 	BeforeImage

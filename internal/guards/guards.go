@@ -10,7 +10,7 @@ type Guard struct {
 	hits atomic.Int64
 }
 
-// all are the guards of the program. Only the initialization of this package adds to them.
+// all lists the guards of the program. Only the initialization of this package adds to them.
 var all []*Guard
 
 func newGuard(name string) *Guard {
@@ -19,7 +19,7 @@ func newGuard(name string) *Guard {
 	return g
 }
 
-// Hit counts a refusal. To be called where a guard refuses, never where it lets pass.
+// Hit counts a refusal. A guard calls it when it refuses, and never when it passes.
 func (g *Guard) Hit() { g.hits.Add(1) }
 
 // Counts returns how often each guard has refused something, by its name.

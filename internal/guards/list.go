@@ -1,7 +1,7 @@
 package guards
 
-// The guards of packages below raftstore against races of terms, identities and foundings. Each
-// has a test that fails without it.
+// These guards of the packages below raftstore protect against races of terms, identities and foundings. Each has a
+// test that fails without it.
 var (
 	VoidEntry        = newGuard("entry of another term")
 	SecondFounding   = newGuard("second founding")

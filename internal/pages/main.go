@@ -32,8 +32,7 @@ func main() {
 	}
 }
 
-// write brings the table of contents of a page up to date. A page without a place for one stays
-// as it is.
+// write updates the table of contents of a page. It leaves a page without markers unchanged.
 func write(name string) error {
 	page, err := os.ReadFile(name)
 	if err != nil {

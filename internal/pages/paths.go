@@ -11,8 +11,8 @@ import (
 // pathSpan is a code span that names a file or a directory: `engine/doc.go`, `server/page/`.
 var pathSpan = regexp.MustCompile("`([a-z][\\w-]*/[\\w./-]+)`")
 
-// missingPaths returns the files and directories of the repository that a page names and that are not
-// there. A path counts when its first element is a directory at the root, but not in bin, which is built.
+// missingPaths returns the files and directories that a page names and that the repository lacks. A path counts if its
+// first element is a directory at the root other than bin, which is built.
 func missingPaths(root, name string) (missing []string, err error) {
 	page, err := os.ReadFile(name)
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// longestSentence is how many words a sentence may have. A list of conditions is a list.
+	// longestSentence is the maximum number of words of a sentence. A list of conditions belongs in a list.
 	longestSentence = 30
-	// figuresBegin begins the figures of a measurement, until another comment ends them.
+	// figuresBegin marks the start of measured results, which another comment ends.
 	figuresBegin = "<!-- figures: begin -->"
 )
 
-// sentence is a sentence of a page, or what a cell of a table says.
+// sentence is a sentence of a page, or the text of a table cell.
 type sentence struct {
 	line int
 	text string
@@ -26,7 +26,7 @@ var (
 	sentenceEnd = regexp.MustCompile(`[.?!]["')*]*\s+`)
 )
 
-// sentences returns the sentences of a page, with the word code in place of each code span.
+// sentences returns the sentences of a page. The word code replaces each code span.
 func sentences(page string) (found []sentence) {
 	_, _, prose := parse(page)
 	var text strings.Builder
@@ -35,7 +35,7 @@ func sentences(page string) (found []sentence) {
 		found = append(found, split(begin, text.String())...)
 		text.Reset()
 	}
-	made := false // a table of contents, or figures
+	made := false // in a table of contents or in measured results
 	for i, line := range prose {
 		line = strings.TrimSpace(linkMarkup.ReplaceAllString(codeSpan.ReplaceAllString(line, "code"), "$1"))
 		switch {
@@ -64,7 +64,7 @@ func sentences(page string) (found []sentence) {
 	return found
 }
 
-// split cuts a text into sentences, which keep their last mark.
+// split splits a text into sentences, which keep their final mark.
 func split(line int, text string) (found []sentence) {
 	for text = strings.TrimSpace(text); text != ""; {
 		end := len(text)
@@ -77,7 +77,7 @@ func split(line int, text string) (found []sentence) {
 	return found
 }
 
-// problems returns what is wrong with the English of a page, each with its line.
+// problems returns the English problems of a page, each with its line.
 func problems(name string) (found []string, err error) {
 	page, err := os.ReadFile(name)
 	if err != nil {

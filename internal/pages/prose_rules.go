@@ -6,7 +6,7 @@ import "regexp"
 type rule struct {
 	pattern   *regexp.Regexp
 	instead   string
-	questions bool // whether it holds for questions, too
+	questions bool // whether it also applies to questions
 }
 
 const (

@@ -17,14 +17,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Wait bounds what a test waits for. No test passes or fails by how much of it is used.
+// Wait bounds every wait of a test. No result depends on how much of it is used.
 const Wait = 30 * time.Second
 
 // binary is the path of weir while Main runs.
 var binary string
 
-// Main builds weir and runs the tests of a package. A package that starts servers calls it
-// from TestMain, and exits with what it returns.
+// Main builds weir and runs the tests of a package. A package that starts servers calls it from TestMain, and exits
+// with its result.
 func Main(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "weirproc")
 	if err != nil {
@@ -42,7 +42,7 @@ func Main(m *testing.M) int {
 	return m.Run()
 }
 
-// Server is a process of weir. Its addresses stay the same from one life to the next.
+// Server is a process of weir. Its addresses stay the same after a restart.
 type Server struct {
 	Addr string // host:port for Redis clients
 	HTTP string // host:port of the HTTP side
