@@ -74,6 +74,7 @@ type FSM struct {
 	LogBytes, LogEntries atomic.Int64
 }
 
+// New returns an FSM with an empty table. The caller sets its exported fields before use.
 func New(o engine.Options) *FSM {
 	o.TrackChanges, o.WhenFull = true, engine.Replica // the log decides what is evicted, and not one node's memory
 	m := &FSM{options: o, Newest: wire.Version}

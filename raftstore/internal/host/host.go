@@ -43,6 +43,7 @@ type Host struct {
 	Stopping atomic.Bool // since Close was called
 }
 
+// New returns a host for complete options. Claim and OpenPort open its directory and its port.
 func New(o Options) *Host {
 	h := &Host{
 		Options: o, Log: o.Logger, Source: o.Source, Faults: o.Faults,
@@ -66,6 +67,7 @@ func (h *Host) ElectionTimeout() time.Duration { return 5 * h.Options.Heartbeat 
 // Uptime returns the monotonic time since the start.
 func (h *Host) Uptime() time.Duration { return time.Since(h.started) }
 
+// Closing reports whether the node is closing.
 func (h *Host) Closing() bool {
 	select {
 	case <-h.Stop:

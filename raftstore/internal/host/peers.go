@@ -54,10 +54,12 @@ type Peer struct {
 	warned   bool
 }
 
+// NewPeers returns the peers of a group. It opens no connection before Start.
 func NewPeers(h *Host, g Group) *Peers {
 	return &Peers{Host: h, group: g, Nodes: map[string]*Peer{}}
 }
 
+// Start follows the configuration in the background until the node closes.
 func (p *Peers) Start() { p.Tasks.Go(p.run) }
 
 // run follows the configuration until the node closes.
@@ -220,6 +222,7 @@ func (p *Peers) Without(id string, since uint64) bool {
 	return false
 }
 
+// Close closes the connections to all peers.
 func (p *Peers) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -83,6 +83,7 @@ func writeFile(on vfs.FS, path string, b []byte) error {
 	return errors.Join(err, f.Close())
 }
 
+// SyncDirectory syncs a directory, so that renames in it survive a loss of power.
 func SyncDirectory(on vfs.FS, dir string) error {
 	d, err := on.OpenDir(dir)
 	if err != nil {

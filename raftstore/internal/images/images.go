@@ -33,6 +33,7 @@ type Meta struct {
 	Recovered          bool `json:",omitempty"` // written by a recovery, so no majority has agreed to it
 }
 
+// DecodeMeta decodes the Meta of an image.
 func DecodeMeta(of persistence.ImageInfo) (meta Meta, err error) {
 	if err := json.Unmarshal(of.Meta, &meta); err != nil {
 		return meta, fmt.Errorf("image %s: %w", of.ID, err)

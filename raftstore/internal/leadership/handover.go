@@ -106,6 +106,7 @@ func (h *handoverWatch) Saw(err error) {
 	}
 }
 
+// Stuck reports whether entries have been refused for longer than limit.
 func (h *handoverWatch) Stuck(limit time.Duration) bool {
 	since := h.Since.Load()
 	return since != nil && time.Since(*since) > limit

@@ -43,6 +43,7 @@ func (m *Membership) Give(o Order) error {
 	return calls.OutcomeOf(code, answer)
 }
 
+// CarryOut carries out an order. It returns ErrNotLeader if this node does not lead.
 func (m *Membership) CarryOut(o Order) error {
 	if m.Leadership.Current.Load() == nil {
 		return failure.ErrNotLeader

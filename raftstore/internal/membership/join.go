@@ -97,6 +97,7 @@ func (m *Membership) attempt(log *joinLog, failed string, ask func() error) {
 	}
 }
 
+// TryJoin makes one attempt to join or to bootstrap a cluster.
 func (m *Membership) TryJoin() error {
 	if len(m.Options.Join) == 0 && m.Pristine() {
 		return m.bootstrap([]raft.Server{m.Server()})
@@ -163,6 +164,7 @@ func (m *Membership) BeInvited(from peer.Identity) error {
 	return m.Identity.MarkInvited()
 }
 
+// Server returns this node as a server of a configuration.
 func (m *Membership) Server() raft.Server {
 	return raft.Server{ID: raft.ServerID(m.Options.NodeID), Address: raft.ServerAddress(m.Options.RaftAddr)}
 }

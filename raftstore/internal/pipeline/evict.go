@@ -40,6 +40,7 @@ type evictions struct {
 	firm    bool       // the last search found nothing to evict
 }
 
+// NewEvictions returns the record of a leader without entries in flight.
 func NewEvictions() *evictions {
 	e := &evictions{}
 	e.landed = sync.NewCond(&e.mu)

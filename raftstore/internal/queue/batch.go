@@ -38,6 +38,7 @@ type Batch struct {
 	Done     chan struct{} // closed by finish
 }
 
+// NewBatch returns an empty batch.
 func NewBatch(kind wire.Kind, nonce uint64) *Batch {
 	return &Batch{
 		Kind: kind, Nonce: nonce, Format: wire.Oldest, Born: time.Now(),

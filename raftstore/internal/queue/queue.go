@@ -58,6 +58,7 @@ type Queue struct {
 	late     *time.Timer // calls nudge when the newest batch is in flight for coalesceFor
 }
 
+// New returns an empty queue. valueBytes bounds the length of a string in an answer.
 func New(valueBytes int) *Queue {
 	q := &Queue{valueBytes: valueBytes, slots: MaxInFlight, nonce: rand.Uint64(), inFlight: map[uint64]*Batch{}}
 	q.changed = sync.NewCond(&q.Mu)

@@ -36,6 +36,7 @@ type Arrival struct {
 	Live bool
 }
 
+// NoteArrivals returns a log store on log that records arrivals with the clock source.
 func NoteArrivals(log *Log, source persistence.Source) (*Arrivals, error) {
 	last, err := log.LastIndex()
 	if err != nil {

@@ -41,6 +41,7 @@ type Log struct {
 	since map[string]time.Duration // awake when each write under way began, by name
 }
 
+// Guard returns a Log on store. It calls fatal at the first failed write.
 func Guard(store Store, fatal func(error)) *Log {
 	return &Log{Store: store, fatal: fatal, opened: time.Now(), since: map[string]time.Duration{},
 		NewestImage: func() uint64 { return 0 }}
@@ -127,6 +128,7 @@ func (g *Log) SetUint64(key []byte, value uint64) error {
 	return g.watched("store a promise", func() error { return g.Store.SetUint64(key, value) })
 }
 
+// GetLog reads an entry. Any error except raft.ErrLogNotFound ends the process.
 func (g *Log) GetLog(index uint64, l *raft.Log) error {
 	err := g.Store.GetLog(index, l)
 	if err != nil && !errors.Is(err, raft.ErrLogNotFound) {

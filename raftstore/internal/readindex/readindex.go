@@ -171,6 +171,7 @@ func (rd *Reads) ask(forRead bool) error {
 	}
 }
 
+// AskOnce asks once for the read index and waits until this node has applied it. forRead tells that reads wait.
 func (rd *Reads) AskOnce(forRead bool) error {
 	if r := rd.Leadership.Current.Load(); r != nil {
 		return rd.readAsLeader(r, forRead)
