@@ -38,7 +38,7 @@ type Check struct {
 	Raft *consensus.Raft
 	FSM  *fsm.FSM
 
-	Found    chan fsm.Difference // holds the newest difference; capacity 1
+	Found    chan fsm.Difference // holds the difference for the next check; capacity 1, later ones are dropped
 	UnderWay atomic.Bool         // a check is under way: this node withholds its answers
 }
 

@@ -4,5 +4,5 @@
 // arrive, because an entry costs as much as hundreds of operations. At most four batches are in flight. A caller
 // finds its answers in the batch when the batch is complete.
 //
-// The queue does not propose entries and does not know the leader: package pipeline does both.
+// The queue does not propose entries and does not know the leader: package pipeline proposes or forwards its batches.
 package queue

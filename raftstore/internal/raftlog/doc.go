@@ -4,5 +4,5 @@
 // reports a hung write to the watchdog. Arrivals records when each entry reached this node, so that a new leader's
 // clock can continue from there.
 //
-// The package does not store anything itself: package wallog does.
+// The package stores nothing itself: a Store does, on disk the one of package wallog.
 package raftlog
