@@ -14,7 +14,7 @@ const (
 	durations = "must be like 60, 500ms, 30s, 1m, 1h, 1d or 1w"
 )
 
-// argumentErrors is every wrong argument there is, with the exact answer.
+// argumentErrors lists every wrong argument with its exact answer.
 var argumentErrors = []struct{ send, want string }{
 	{`RL.TOKENBUCKET "" 10/s 100`, "ERR key must be 1 to 512 bytes, not 0"},
 	{"RL.TOKENBUCKET " + strings.Repeat("k", 513) + " 10/s 100", "ERR key must be 1 to 512 bytes, not 513"},

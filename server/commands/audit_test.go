@@ -12,7 +12,7 @@ import (
 	"github.com/weir-project/weir/server/servertest"
 )
 
-// auditOf is what the log says of the commands of a user who may do everything.
+// auditOf returns the log lines about the commands of a user with all permissions.
 func auditOf(t *testing.T, lines ...string) string {
 	t.Helper()
 	var log servertest.LockedBuffer
@@ -42,7 +42,7 @@ func TestOrdinaryCommandsLeaveNone(t *testing.T) {
 		"CONFIG HELP", "AUTH default secret", "HELLO 3 AUTH default secret"))
 }
 
-// A line is bounded, and breaks no line.
+// TestAuditLinesAreBounded checks that a log line is bounded and contains no line break.
 func TestAuditLinesAreBounded(t *testing.T) {
 	got := auditOf(t, "CLIENT KILL ID 1 "+strings.Repeat(" ADDR "+strings.Repeat("x", 1000), 20))
 	assert.Less(t, len(got), 3000)

@@ -79,7 +79,7 @@ func TestNoBackup(t *testing.T) {
 	assert.Equal(t, "-ERR "+limiter.ErrNoDisk.Error(), c.say("WEIR.BACKUP START"))
 }
 
-// slowArchive takes its time with a backup.
+// slowArchive takes long to begin a backup.
 type slowArchive struct {
 	*archive
 	begun, proceed chan struct{}
@@ -91,7 +91,7 @@ func (a slowArchive) Backup() (*limiter.Backup, error) {
 	return a.archive.Backup()
 }
 
-// While one begins, which may take long, no other connection waits for that.
+// TestNobodyWaitsForABackupToBegin checks that no other connection waits while a backup begins, which may take long.
 func TestNobodyWaitsForABackupToBegin(t *testing.T) {
 	srv := newTestServer(t, Config{})
 	a := slowArchive{&archive{TableLimiter: srv.lim, content: "weir"}, make(chan struct{}), make(chan struct{})}

@@ -15,7 +15,7 @@ import (
 
 const blacklistKey = "rl:blacklist:ip"
 
-// TestBlacklist: one key is the set of the addresses that are blocked everywhere.
+// TestBlacklist checks that one key is the set of the addresses that are blocked everywhere.
 func TestBlacklist(t *testing.T) {
 	c := newTestServer(t, Config{BlacklistKey: blacklistKey}).client(t)
 	for _, exchange := range [][2]string{
@@ -39,8 +39,8 @@ func TestBlacklist(t *testing.T) {
 	}
 }
 
-// TestBlacklistKnowsAnAddressInEveryForm: nobody leaves the list by another way to write the
-// address, or by another address of the same IPv6 network.
+// TestBlacklistKnowsAnAddressInEveryForm checks that another form of the address, or another address of the same IPv6
+// network, does not escape the list.
 func TestBlacklistKnowsAnAddressInEveryForm(t *testing.T) {
 	c := newTestServer(t, Config{BlacklistKey: blacklistKey}).client(t)
 	c.say("RL.POLICY SET p LIMIT TOKENBUCKET 1/s 5")
@@ -70,7 +70,7 @@ func TestBlacklistKnowsAnAddressInEveryForm(t *testing.T) {
 	require.Equal(t, "0", c.say("SCARD rl:blacklist:ip"), "an error changes nothing")
 }
 
-// TestFrom: the address of the client denies whatever the key is, and says so.
+// TestFrom checks that the address of the client denies a decision on any key, and that the answer says so.
 func TestFrom(t *testing.T) {
 	c := newTestServer(t, Config{BlacklistKey: blacklistKey}).client(t)
 	c.say("RL.POLICY SET p LIMIT TOKENBUCKET 1/s 5 LIMIT FIXED 1h 9")
@@ -98,7 +98,7 @@ func TestFrom(t *testing.T) {
 	require.Contains(t, c.say("RL.BLOCK u1 1h FROM 192.0.2.67"), "-ERR option must be")
 }
 
-// TestBlacklistIsOneKey: what is no such set is an error that names the setting.
+// TestBlacklistIsOneKey checks that set commands on another key get an error that names the setting.
 func TestBlacklistIsOneKey(t *testing.T) {
 	with, without := newTestServer(t, Config{BlacklistKey: blacklistKey}).client(t), newTestServer(t, Config{}).client(t)
 	for _, send := range []string{"SADD k 192.0.2.1", "SREM k 192.0.2.1", "SISMEMBER k 192.0.2.1", "SMISMEMBER k 192.0.2.1", "SMEMBERS k", "SCARD k"} {
@@ -111,7 +111,7 @@ func TestBlacklistIsOneKey(t *testing.T) {
 	}
 }
 
-// TestBlacklistHasABound: the set holds as many addresses as blocks everywhere may be in force.
+// TestBlacklistHasABound checks that the set holds as many addresses as blocks everywhere may be in force.
 func TestBlacklistHasABound(t *testing.T) {
 	c := newTestServer(t, Config{BlacklistKey: blacklistKey}).client(t)
 	for i := range engine.MaxBlocksEverywhere {
@@ -124,8 +124,8 @@ func TestBlacklistHasABound(t *testing.T) {
 	require.Equal(t, fmt.Sprint(engine.MaxBlocksEverywhere), c.say("SCARD rl:blacklist:ip"))
 }
 
-// TestBlacklistIsForUsersOfAllKeys: a user who may use the key of the set alone can look, and
-// change nothing: a block is about keys beyond it.
+// TestBlacklistIsForUsersOfAllKeys checks that a user of this key alone can read the set and not change it, because a
+// block affects keys beyond it.
 func TestBlacklistIsForUsersOfAllKeys(t *testing.T) {
 	srv, _ := usersServer(t, "", "user boss on "+hashOf("pb")+" ~* +@all\nuser app on "+hashOf("pa")+" ~rl:* ~ip:* +@all\n")
 	srv.cfg.BlacklistKey = blacklistKey
@@ -137,8 +137,8 @@ func TestBlacklistIsForUsersOfAllKeys(t *testing.T) {
 	require.Equal(t, "192.0.2.66", boss.say("SMEMBERS rl:blacklist:ip"))
 }
 
-// TestHTTPCheckFrom: a proxy names the header with the client's address, and the blacklist holds
-// whatever the key is. A header that no proxy was told to read counts for nothing.
+// TestHTTPCheckFrom checks that a proxy names the header with the client's address, and that the blacklist applies to
+// any key. A header that no proxy named has no effect.
 func TestHTTPCheckFrom(t *testing.T) {
 	h, s := checked(t, Config{BlacklistKey: blacklistKey}, httpapi.CheckProtected)
 	c := s.client(t)

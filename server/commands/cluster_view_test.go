@@ -12,7 +12,7 @@ import (
 	"github.com/weir-project/weir/server/servertest"
 )
 
-// The SHA-1 of a, b and c.
+// These are the SHA-1 of a, b and c.
 const (
 	idA = "86f7e437faa5a7fce15d1ddcb9eaeaea377667b8"
 	idB = "e9d71f5ee7c92d6dc9e92ffdad17b8bd49418f98"

@@ -16,7 +16,7 @@ var update = flag.Bool("update", false, "write the list in docs/metrics.md anew"
 
 const referenceFile = "../../docs/commands.md"
 
-// contents is the table of contents that internal/pages writes, and whose test holds it.
+// contents matches the table of contents that internal/pages writes and tests.
 var contents = regexp.MustCompile(`(?s)(<!-- contents -->\n).*?(<!-- /contents -->\n)`)
 
 // TestReference compares docs/commands.md with the command table.

@@ -94,7 +94,8 @@ func TestSmallTalk(t *testing.T) {
 	assert.Contains(t, c.say("CLIENT HELP"), "SETNAME name")
 }
 
-// Small talk takes its connection from nobody's poller, what may take long does.
+// TestSmallTalkIsInstant checks that short commands stay on the poller of their connection, and that long ones leave
+// it.
 func TestSmallTalkIsInstant(t *testing.T) {
 	for line, slow := range map[string]int{"PING": 0, "PING hello": 0, "ECHO hello": 0, "DBSIZE": 1, "FLUSHALL": 1, "NOSUCH": 1} {
 		c := defaultClient(t)

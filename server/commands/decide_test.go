@@ -16,8 +16,7 @@ import (
 	"github.com/weir-project/weir/server/timezone"
 )
 
-// TestExamples runs the examples of the reference: what users read is what the
-// server answers.
+// TestExamples runs the examples of the reference, so that users read the answers of the server.
 func TestExamples(t *testing.T) {
 	each(newCommandTable(families()...).all, func(cmd *command) {
 		if len(cmd.shown) == 0 {
@@ -141,7 +140,7 @@ func TestLimiterErrorsReachEveryCommandOfTheBatch(t *testing.T) {
 	}
 }
 
-// words is a command as the framer hands it over.
+// words returns a command in the form that the framer delivers.
 func words(line string) (args [][]byte) {
 	for _, w := range split(line) {
 		args = append(args, []byte(w))
@@ -234,7 +233,7 @@ func TestAppendDecision(t *testing.T) {
 	}
 }
 
-// TestDigitsOf has all values of each half of the digits, which are worked out apart.
+// TestDigitsOf covers all values of each half of the digits, which are computed separately.
 func TestDigitsOf(t *testing.T) {
 	for half := range uint64(10_000) {
 		for _, n := range []uint64{half, half * 1e4, half + 9999e4, half*1e4 + 9999} {

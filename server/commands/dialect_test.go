@@ -8,8 +8,7 @@ import (
 	"github.com/weir-project/weir/engine"
 )
 
-// step is one command of a dialect and its documented answer; a pause before it
-// lets limiter time go on.
+// step is one command of a dialect and its documented answer. Limiter time advances by the pause before it.
 type step struct{ pauseMs, send, want string }
 
 func runSteps(t *testing.T, steps []step) {
@@ -27,8 +26,7 @@ func runStepsOn(t *testing.T, c *testClient, steps []step) {
 	}
 }
 
-// TestRedisCell follows redis-cell's README: 30 requests a minute, a burst of 15
-// beyond the first.
+// TestRedisCell follows redis-cell's README: 30 requests a minute, and a burst of 15 beyond the first.
 func TestRedisCell(t *testing.T) {
 	steps := []step{{"", "CL.THROTTLE user123 15 30 60 1", "0 16 15 -1 2"}}
 	for left := 14; left >= 0; left-- {
@@ -46,8 +44,8 @@ func TestRedisCell(t *testing.T) {
 	))
 }
 
-// TestThrottlecrab has its flag inverted, no one on top of the burst and the
-// times the other way round.
+// TestThrottlecrab differs from redis-cell: the flag is inverted, the burst has no additional request, and the times
+// are swapped.
 func TestThrottlecrab(t *testing.T) {
 	runSteps(t, []step{
 		{"", "THROTTLE user:123 10 100 60", "1 10 9 1 0"},

@@ -11,7 +11,8 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// One command blocks an address for whatever asks about it, and looks say which block it is.
+// TestBlockEverywhere checks that one command blocks an address for every decision that asks about it, and that looks
+// name this block.
 func TestBlockEverywhere(t *testing.T) {
 	c := newTestServer(t, Config{}).client(t)
 	c.say("RL.POLICY SET p LIMIT TOKENBUCKET 1/s 5")
@@ -38,7 +39,8 @@ func TestBlockEverywhere(t *testing.T) {
 	require.Equal(t, "", c.say("RL.INSPECT idle|ip:192.0.2.66"))
 }
 
-// Who may use some keys can neither lift nor replace a block of other keys.
+// TestBlockEverywhereIsForUsersOfAllKeys checks that a user of some keys can neither lift nor replace a block of other
+// keys.
 func TestBlockEverywhereIsForUsersOfAllKeys(t *testing.T) {
 	srv, _ := usersServer(t, "", "user boss on "+hashOf("pb")+" ~* +@all\nuser app on "+hashOf("pa")+" ~app:* +@all\n")
 	boss, app := srv.client(t).as("boss", "pb"), srv.client(t).as("app", "pa")
@@ -56,7 +58,8 @@ func TestBlockEverywhereIsForUsersOfAllKeys(t *testing.T) {
 	require.Equal(t, "1 4 0 1000 5", boss.say("RL.TOKENBUCKET other|app:1 1/s 5"))
 }
 
-// An address that is written as nobody asks about it is no block that reaches nobody, but an error.
+// TestBlockEverywhereOfAnAddressWrittenOtherwise checks that an address in a form that no decision asks about is an
+// error, and not a block without effect.
 func TestBlockEverywhereOfAnAddressWrittenOtherwise(t *testing.T) {
 	c := newTestServer(t, Config{}).client(t)
 	for key, want := range map[string]string{
@@ -82,7 +85,7 @@ func TestBlockEverywhereOfAnAddressWrittenOtherwise(t *testing.T) {
 	}
 }
 
-// Who may use some keys may not block others by a block everywhere.
+// TestBlockEverywhereNeedsAllKeys checks that a user of some keys may not block other keys by a block everywhere.
 func TestBlockEverywhereNeedsAllKeys(t *testing.T) {
 	srv, _ := usersServer(t, "", "user app on "+hashOf("pa")+" ~app:* +@all\nuser boss on "+hashOf("ps")+" ~* +@all\n")
 	app, boss := srv.client(t).as("app", "pa"), srv.client(t).as("boss", "ps")
@@ -93,7 +96,7 @@ func TestBlockEverywhereNeedsAllKeys(t *testing.T) {
 	require.Contains(t, boss.say("RL.TOKENBUCKET r|app:1 1/s 10"), "0 0 3600000 ")
 }
 
-// The bound is told.
+// TestBlocksEverywhereHaveABound checks that the error states the bound.
 func TestBlocksEverywhereHaveABound(t *testing.T) {
 	c := newTestServer(t, Config{}).client(t)
 	for i := range engine.MaxBlocksEverywhere {

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// TestACommandHasOneName: in any case, and no other byte for a letter or a mark.
+// TestACommandHasOneName checks that a command is found in any case, and under no other bytes.
 func TestACommandHasOneName(t *testing.T) {
 	srv := newTestServer(t, Config{})
 	for name, cmd := range srv.table.byName {
@@ -30,7 +30,7 @@ func TestACommandHasOneName(t *testing.T) {
 	}
 }
 
-// TestWhyNothingWasDone: one status of the engine is told in words of the command.
+// TestWhyNothingWasDone checks that one status of the engine is described in the words of the command.
 func TestWhyNothingWasDone(t *testing.T) {
 	codes := []engine.OpCode{engine.OpTake, engine.OpCheck, engine.OpReserve, engine.OpCommit}
 	for status, own := range map[engine.Status]map[engine.OpCode]error{
@@ -78,7 +78,7 @@ func TestWhyADecisionIsWhatItIs(t *testing.T) {
 	}
 }
 
-// TestInfoWeirIsWhole: what monitoring reads is there.
+// TestInfoWeirIsWhole checks that INFO has the fields that monitoring reads.
 func TestInfoWeirIsWhole(t *testing.T) {
 	srv := newTestServer(t, Config{})
 	srv.Events.Dropped.Add(7)
@@ -93,7 +93,7 @@ func TestInfoWeirIsWhole(t *testing.T) {
 	require.Contains(t, text, "\r\ndenial_events_dropped:7\r\n")
 }
 
-// TestOnlyALoginThatWaitsIsCounted as one.
+// TestOnlyALoginThatWaitsIsCounted checks the count of waiting logins.
 func TestOnlyALoginThatWaitsIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := newTestServer(t, Config{})
@@ -110,7 +110,7 @@ func TestOnlyALoginThatWaitsIsCounted(t *testing.T) {
 	})
 }
 
-// TestAWordIsItselfInAnyCase, and no other byte.
+// TestAWordIsItselfInAnyCase checks that a word matches in any case, and no other bytes match.
 func TestAWordIsItselfInAnyCase(t *testing.T) {
 	const word = "AZ_[9"
 	require.True(t, arg.Is([]byte("aZ_[9"), word))
@@ -123,7 +123,7 @@ func TestAWordIsItselfInAnyCase(t *testing.T) {
 	}
 }
 
-// TestAStatusIsMadeAnew twice a second, and shared until then.
+// TestAStatusIsMadeAnew checks that a status is computed twice a second, and shared until then.
 func TestAStatusIsMadeAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHTTP(newTestServer(t, Config{}).Shared)

@@ -15,8 +15,8 @@ import (
 	"github.com/weir-project/weir/server/servertest"
 )
 
-// What clients can make the server hold by not going on: each a little, all
-// together no more than MaxHeldBytes.
+// These tests cover the memory that clients make the server hold when they stop in the middle of something: a little
+// for each, and at most MaxHeldBytes together.
 
 func TestBudget(t *testing.T) {
 	var b Budget
@@ -27,7 +27,7 @@ func TestBudget(t *testing.T) {
 	assert.Zero(t, b.Used.Load())
 }
 
-// An empty argument takes memory too.
+// TestTransactionCountsWhatArgumentsTake checks that an empty argument counts too.
 func TestTransactionCountsWhatArgumentsTake(t *testing.T) {
 	c := defaultClient(t)
 	c.say("MULTI")
@@ -99,7 +99,7 @@ func TestPubSubPatternIsBounded(t *testing.T) {
 	assert.Equal(t, "-"+string(errPatternLong), c.say("PUBSUB CHANNELS "+strings.Repeat("a", maxPatternBytes+1)))
 }
 
-// A crowd of commands whose work grows with the server takes turns.
+// TestBulkyCommandsTakeTurns checks that only a few commands whose work grows with the server run at once.
 func TestBulkyCommandsTakeTurns(t *testing.T) {
 	for _, line := range []string{"KEYS *", "SCAN 0", "CLIENT LIST", "SLOWLOG GET", "PUBSUB CHANNELS"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -136,7 +136,8 @@ func (l *scanLocked) Scan(cursor uint64, count int, visit func([]byte, engine.Al
 	return l.TableLimiter.Scan(cursor, count, visit)
 }
 
-// Matching a pattern may take long, so it does not happen under the table's locks.
+// TestPatternsAreMatchedOutsideOfScan checks that patterns are not matched under the table's locks, because matching
+// may take long.
 func TestPatternsAreMatchedOutsideOfScan(t *testing.T) {
 	srv := newTestServer(t, Config{})
 	lim := &scanLocked{TableLimiter: srv.lim}
@@ -154,7 +155,7 @@ func TestPatternsAreMatchedOutsideOfScan(t *testing.T) {
 	assert.Equal(t, "$1\r\na\r\n", string(list.replies))
 }
 
-// Other spellings of one zone's path would fill the memory for zones.
+// TestZoneHasOneName checks that a zone's path has one accepted form. Other forms would fill the memory for zones.
 func TestZoneHasOneName(t *testing.T) {
 	c := defaultClient(t)
 	for _, zone := range []string{"Europe/./Berlin", "./Europe/Berlin", "Europe//Berlin", "Europe/Berlin/", "../zoneinfo/UTC", "."} {

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestHolds: what the server adds to the engine's holds: an id of its own, the words of
-// errors, and a place among the other commands.
+// TestHolds checks the parts that the server adds to the engine's holds: a generated id, error texts, and the order
+// among other commands.
 func TestHolds(t *testing.T) {
 	c := defaultClient(t)
 	c.say("RL.POLICY SET tpm LIMIT FIXED FOREVER 100")

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// TestUsersOverHTTP: what a user may do over HTTP is what he may do over RESP.
+// TestUsersOverHTTP checks that a user has the same permissions over HTTP as over RESP.
 func TestUsersOverHTTP(t *testing.T) {
 	users := func() (*acl.Users, error) { return ParseUsers([]byte(someUsers)) }
 	h, srv := checkedAs(t, Config{LoadUsers: users}, httpapi.CheckProtected, "boss", "ps")
@@ -45,7 +45,7 @@ func TestUsersOverHTTP(t *testing.T) {
 	require.EqualValues(t, 2, srv.Stats.NoPermission.Load(), "of /check")
 }
 
-// TestGuessesOverHTTPAreHeldBack: they count with those over RESP.
+// TestGuessesOverHTTPAreHeldBack checks that failed logins over HTTP count together with those over RESP.
 func TestGuessesOverHTTPAreHeldBack(t *testing.T) {
 	h, srv := checked(t, Config{Password: "sesame"}, httpapi.CheckProtected)
 	for range acl.FreeFailures {
@@ -54,8 +54,8 @@ func TestGuessesOverHTTPAreHeldBack(t *testing.T) {
 	require.EqualValues(t, 1, srv.Stats.Lockouts.Load())
 }
 
-// TestOverHTTPAConnectionLogsInOnce: a proxy whose connections have logged in is not held
-// back for who guesses from its address. Guessing is no faster for it.
+// TestOverHTTPAConnectionLogsInOnce checks that a proxy with logged-in connections is not delayed by failed logins from
+// its address. Guessing does not become faster by that.
 func TestOverHTTPAConnectionLogsInOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, _ := checked(t, Config{Password: "sesame"}, httpapi.CheckProtected)

@@ -19,7 +19,7 @@ import (
 	"github.com/weir-project/weir/server/servertest"
 )
 
-// ask sends one request straight to the handler.
+// ask sends one request directly to the handler.
 func ask(h *httpapi.Server, method, path string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(method, path, nil))
@@ -96,6 +96,6 @@ func TestHTTPLimits(t *testing.T) {
 	require.NoError(t, h.Close())
 	require.NoError(t, <-ended, "a close that was asked for is no error")
 	require.NoError(t, c.Close())
-	// net/http holds a refused connection half a second longer.
+	// net/http keeps a refused connection open half a second longer.
 	require.Eventually(t, func() bool { return goleak.Find(before) == nil }, time.Minute, 10*time.Millisecond)
 }

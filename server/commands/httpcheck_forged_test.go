@@ -10,8 +10,8 @@ import (
 	"github.com/weir-project/weir/server/httpapi"
 )
 
-// TestHTTPCheckForgedForwardedFor: a client sends X-Forwarded-For lines of its own, and the
-// proxy adds a line behind them. Only the proxy's line counts.
+// TestHTTPCheckForgedForwardedFor sends X-Forwarded-For lines of a client, followed by the line of the proxy. Only the
+// proxy's line counts.
 func TestHTTPCheckForgedForwardedFor(t *testing.T) {
 	const url = "/check/api?key_header=X-Forwarded-For"
 	for name, lines := range map[string][]string{
@@ -34,8 +34,8 @@ func TestHTTPCheckForgedForwardedFor(t *testing.T) {
 	}
 }
 
-// TestHTTPCheckRedirects: a status that has the client of a proxy go elsewhere is refused
-// for denials and for errors, each on its own, and the statuses next to them are not.
+// TestHTTPCheckRedirects checks that a status which redirects a proxy's client is refused for denials and for errors
+// separately. The neighbouring statuses are accepted.
 func TestHTTPCheckRedirects(t *testing.T) {
 	h, _ := checked(t, Config{}, httpapi.CheckProtected)
 	ask := func(query string) *httptest.ResponseRecorder { return askFrom(h, here, "/check/api?"+query+"&key=k") }

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-project/weir/server/httpapi"
 )
 
-// What a browser sends to weir itself for a page of another site takes nothing; what a proxy
-// sends to weir for the same browser is decided.
+// TestHTTPCheckTellsBrowsersFromProxies checks that a browser's request to weir for a page of another site takes
+// nothing, and that a proxy's request for the same browser is decided.
 func TestHTTPCheckTellsBrowsersFromProxies(t *testing.T) {
 	const (
 		browser   = "Connection: keep-alive\nUser-Agent: Mozilla/5.0\nAccept: */*\n"
@@ -77,7 +77,8 @@ func TestHTTPCheckTellsBrowsersFromProxies(t *testing.T) {
 	}
 }
 
-// HTTP/2 has no Connection header, so any such request may be a browser's.
+// TestHTTPCheckTakesHTTP2ForABrowsers covers HTTP/2, which has no Connection header, so any such request may be a
+// browser's.
 func TestHTTPCheckTakesHTTP2ForABrowsers(t *testing.T) {
 	h, _ := checked(t, Config{}, httpapi.CheckOpen)
 	for proxy, status := range map[string]int{"": http.StatusForbidden, "192.0.2.7": http.StatusNoContent} {
@@ -92,8 +93,8 @@ func TestHTTPCheckTakesHTTP2ForABrowsers(t *testing.T) {
 	}
 }
 
-// sendHTTP sends a request as it stands over a connection, with a Host unless it names one, and
-// returns the status of the answer.
+// sendHTTP sends a request over a connection unchanged, with a Host unless it has one, and returns the status of the
+// answer.
 func sendHTTP(t *testing.T, h *httpapi.Server, request string) (status int) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

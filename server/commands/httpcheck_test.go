@@ -15,13 +15,12 @@ import (
 	"github.com/weir-project/weir/server/httpapi"
 )
 
-// checked is a server whose check is on, with the policy "api" of two requests an hour
-// and "slow", which paces.
+// checked is a server with the check enabled. It has the policy "api" of two requests an hour, and "slow", which paces.
 func checked(t *testing.T, cfg Config, check string) (*httpapi.Server, *testServer) {
 	return checkedAs(t, cfg, check, acl.DefaultUser, cfg.Password)
 }
 
-// checkedAs has its policies made by a user.
+// checkedAs does the same, with policies made by a user.
 func checkedAs(t *testing.T, cfg Config, check, user, password string) (*httpapi.Server, *testServer) {
 	s := newTestServer(t, cfg)
 	c := s.client(t)
@@ -108,7 +107,7 @@ func TestHTTPCheckKeys(t *testing.T) {
 	}
 }
 
-// A check counts like RL.CHECK, whichever road it came by.
+// TestHTTPCheckIsAccountedFor checks that a check over HTTP counts like RL.CHECK.
 func TestHTTPCheckIsAccountedFor(t *testing.T) {
 	h, s := checked(t, Config{}, httpapi.CheckProtected)
 	listener, monitor, c := s.client(t), s.client(t), s.client(t)
@@ -137,8 +136,8 @@ func TestHTTPCheckIsAccountedFor(t *testing.T) {
 	}
 }
 
-// A proxy cannot escape what its client sent. A client that sends an & can neither set a
-// parameter nor choose another key: the request is refused, and says what to write instead.
+// TestHTTPCheckTakesNoParameterFromAKey covers proxies, which cannot escape the text of their clients. A client that
+// sends an & can neither set a parameter nor choose another key. The request is refused with a hint.
 func TestHTTPCheckTakesNoParameterFromAKey(t *testing.T) {
 	const behind = " stands behind key: put it before; or write key_rest=, when everything behind it is the key\n"
 	h, s := checked(t, Config{}, httpapi.CheckProtected)
@@ -167,7 +166,8 @@ func TestHTTPCheckTakesNoParameterFromAKey(t *testing.T) {
 	require.Equal(t, "0", s.client(t).say("DBSIZE"), "nothing was counted")
 }
 
-// A URL that names two policies or two costs is refused, rather than one of them left out without a word.
+// TestHTTPCheckTakesNothingTwice checks that a URL with two policies or two costs is refused, instead of ignoring one
+// of them.
 func TestHTTPCheckTakesNothingTwice(t *testing.T) {
 	h, s := checked(t, Config{}, httpapi.CheckProtected)
 	for url, want := range map[string]string{
@@ -185,7 +185,7 @@ func TestHTTPCheckTakesNothingTwice(t *testing.T) {
 	require.Equal(t, "0", s.client(t).say("DBSIZE"), "nothing was counted")
 }
 
-// What is not understood is refused: a proxy takes anything but 2xx for a denial.
+// TestHTTPCheckRefuses checks that invalid requests are refused, because a proxy takes anything but 2xx for a denial.
 func TestHTTPCheckRefuses(t *testing.T) {
 	h, s := checked(t, Config{}, httpapi.CheckProtected)
 	for url, status := range map[string]int{
@@ -239,7 +239,7 @@ func TestHTTPCheckIsProtected(t *testing.T) {
 	require.ErrorContains(t, err, `must be off, protected or open, not "yes"`)
 }
 
-// Proxies hand on what their clients send, cookies and all.
+// TestHTTPCheckTakesLongHeaders covers proxies that forward all headers of their clients, cookies included.
 func TestHTTPCheckTakesLongHeaders(t *testing.T) {
 	h, _ := checked(t, Config{}, httpapi.CheckProtected)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

@@ -134,7 +134,7 @@ func TestGlob(t *testing.T) {
 	}
 }
 
-// TestGlobIsNotExponential would not end with a matcher that goes back to every star.
+// TestGlobIsNotExponential would not end with a matcher that backtracks to every star.
 func TestGlobIsNotExponential(t *testing.T) {
 	name := []byte(strings.Repeat("a", 512))
 	pattern := []byte(strings.Repeat("*a", 255) + "*b")
@@ -150,18 +150,18 @@ func TestCalendarWindows(t *testing.T) {
 		{"UTC", "MONTH", "2028-02-29T12:00:00Z", "2028-03-01T00:00:00Z", "2028-04-01T00:00:00Z"},
 		{"UTC", "MONTH", "2026-12-31T12:00:00Z", "2027-01-01T00:00:00Z", "2027-02-01T00:00:00Z"},
 		{"UTC", "YEAR", "2028-02-29T12:00:00Z", "2029-01-01T00:00:00Z", "2030-01-01T00:00:00Z"},
-		// A day of 23 hours, then the days around one of 25.
+		// A day of 23 hours, and the days around a day of 25 hours.
 		{"Europe/Berlin", "DAY", "2026-03-29T00:30:00+01:00", "2026-03-30T00:00:00+02:00", "2026-03-31T00:00:00+02:00"},
 		{"Europe/Berlin", "DAY", "2026-10-24T12:00:00+02:00", "2026-10-25T00:00:00+02:00", "2026-10-26T00:00:00+01:00"},
 		{"America/New_York", "WEEK", "2026-10-28T12:00:00-04:00", "2026-11-02T00:00:00-05:00", "2026-11-09T00:00:00-05:00"},
 		{"Asia/Kolkata", "DAY", "2026-11-21T18:30:00Z", "2026-11-23T00:00:00+05:30", "2026-11-24T00:00:00+05:30"},
-		// Clocks put forward at midnight: the day begins at one o'clock.
+		// Clocks are put forward at midnight, so the day begins at one o'clock.
 		{"America/Sao_Paulo", "DAY", "2018-11-03T12:00:00-03:00", "2018-11-04T01:00:00-02:00", "2018-11-05T00:00:00-02:00"},
-		// Clocks put back from one o'clock to midnight: the day begins with the first midnight.
+		// Clocks are put back from one o'clock to midnight, so the day begins with the first midnight.
 		{"America/Havana", "DAY", "2026-10-31T12:00:00-04:00", "2026-11-01T00:00:00-04:00", "2026-11-02T00:00:00-05:00"},
 		{"Asia/Amman", "DAY", "2021-10-28T12:00:00+03:00", "2021-10-29T00:00:00+03:00", "2021-10-30T00:00:00+02:00"},
 		{"Atlantic/Azores", "DAY", "2026-10-24T12:00:00Z", "2026-10-25T00:00:00Z", "2026-10-26T00:00:00-01:00"},
-		// Samoa left out the 30th of December 2011.
+		// Samoa skipped the 30th of December 2011.
 		{"Pacific/Apia", "DAY", "2011-12-29T12:00:00-10:00", "2011-12-31T00:00:00+14:00", "2012-01-01T00:00:00+14:00"},
 	} {
 		at, err := time.Parse(time.RFC3339, test.at)

@@ -19,7 +19,7 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// reporting is a node of a cluster that tells all that one can tell.
+// reporting is a node of a cluster that reports every field.
 type reporting struct{ *servertest.FakeReplica }
 
 func (reporting) Consensus() limiter.Consensus {
@@ -29,7 +29,7 @@ func (reporting) Storage() (limiter.Storage, bool) {
 	return limiter.Storage{UsedBytes: 1, FreeBytes: 2, SizeBytes: 3}, true
 }
 
-// fullServer has something to say under every name there is.
+// fullServer has a value for every metric.
 func fullServer(t *testing.T) *Shared {
 	node := servertest.NewFakeCluster().Node("a")
 	srv, err := NewShared(silent(Config{Version: "1.2.3"}), reporting{node})
@@ -47,7 +47,7 @@ func gather(t *testing.T, srv *Shared) []*dto.MetricFamily {
 	return slices.DeleteFunc(all, func(f *dto.MetricFamily) bool { return !strings.HasPrefix(f.GetName(), "weir_") })
 }
 
-// value reads one series off /metrics.
+// value reads one series of /metrics.
 func value(t *testing.T, srv *Shared, series string) string {
 	t.Helper()
 	page := ask(newHTTP(srv), http.MethodGet, "/metrics").Body.String()
@@ -60,7 +60,7 @@ func value(t *testing.T, srv *Shared, series string) string {
 	return ""
 }
 
-// Prometheus' own linter has nothing to say.
+// TestMetricsLint checks the metrics with Prometheus' own linter.
 func TestMetricsLint(t *testing.T) {
 	problems, err := testutil.GatherAndLint(metrics.NewRegistry(fullServer(t).Service))
 	require.NoError(t, err)
@@ -69,8 +69,8 @@ func TestMetricsLint(t *testing.T) {
 	}
 }
 
-// docs/metrics.md lists the metrics, no more and no less. Write the list anew after a
-// change: go test ./server -run TestMetricsPage -update
+// TestMetricsPage checks that docs/metrics.md lists exactly the metrics. After a change, write the list again: go test
+// ./server -run TestMetricsPage -update
 func TestMetricsPage(t *testing.T) {
 	const path, begin, end = "../../docs/metrics.md", "<!-- begin: the list -->\n", "<!-- end: the list -->\n"
 	file, err := os.ReadFile(path)
@@ -100,8 +100,7 @@ func metricsList(families []*dto.MetricFamily) string {
 	return b.String() + "\n"
 }
 
-// Clients' requests are counted by command and by policy: what was only looked at, or
-// went wrong, was no request.
+// TestMetricsRequests checks that requests are counted by command and by policy. Dry runs and errors are not requests.
 func TestMetricsRequests(t *testing.T) {
 	srv := newTestServer(t, Config{})
 	c := srv.client(t)
@@ -149,7 +148,7 @@ func TestMetricsRequests(t *testing.T) {
 		require.Equal(t, want, value(t, srv.Shared, series), series)
 	}
 
-	// A policy that goes takes its series with it; one that changes goes on counting.
+	// A deleted policy loses its series. A changed policy keeps its counts.
 	c.say("RL.POLICY DEL site")
 	c.say("RL.POLICY SET login LIMIT FIXED 1h 3")
 	c.say("RL.CHECK login 43")
@@ -157,7 +156,7 @@ func TestMetricsRequests(t *testing.T) {
 	require.Equal(t, "1", value(t, srv.Shared, "weir_policies"))
 }
 
-// No name that a client makes up becomes a label.
+// TestMetricsLabelsAreBounded checks that no name chosen by a client becomes a label.
 func TestMetricsLabelsAreBounded(t *testing.T) {
 	srv := newTestServer(t, Config{})
 	c := srv.client(t)
@@ -187,8 +186,8 @@ func TestMetricsStrikes(t *testing.T) {
 	require.Equal(t, "2", value(t, srv.Shared, "weir_strikes_total"), "one was denied while the penalty runs")
 }
 
-// Strikes and lock-outs count whatever brings them: a check of a policy, alone or beside
-// another limit that binds more.
+// TestMetricsStrikesThroughPolicies checks that strikes and lock-outs count for every cause: a check of a policy, alone
+// or with another limit that binds more.
 func TestMetricsStrikesThroughPolicies(t *testing.T) {
 	srv := newTestServer(t, Config{})
 	c := srv.client(t)
@@ -227,7 +226,7 @@ func TestMetricsOfACluster(t *testing.T) {
 	}
 }
 
-// Counting what clients are told costs no allocation.
+// TestOutcomesDoNotAllocate checks that counting answers does not allocate.
 func TestOutcomesDoNotAllocate(t *testing.T) {
 	srv := newTestServer(t, Config{})
 	srv.client(t).say("RL.POLICY SET login LIMIT FIXED 1h 2")

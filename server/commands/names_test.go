@@ -11,7 +11,7 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// TestLayoutNames: the limiters of a policy are found by the names that its layout makes.
+// TestLayoutNames checks that the limiters of a policy are found by the names that its layout makes.
 func TestLayoutNames(t *testing.T) {
 	c := defaultClient(t)
 	runStepsOn(t, c, []step{
@@ -38,7 +38,7 @@ func TestLayoutNames(t *testing.T) {
 	})
 }
 
-// TestLayoutWithin: of two layouts that make a name, it belongs to the one that fixes more.
+// TestLayoutWithin checks that a name which two layouts make belongs to the layout with more fixed text.
 func TestLayoutWithin(t *testing.T) {
 	c := defaultClient(t)
 	runStepsOn(t, c, []step{
@@ -63,7 +63,7 @@ func TestLayoutWithin(t *testing.T) {
 	}
 }
 
-// listOf is the elements of a flat reply.
+// listOf returns the elements of a flat reply.
 func listOf(c *testClient, line string) []string { return strings.Fields(c.say(line)) }
 
 // TestLayoutOfSeveralLimits: the limits of a policy share a name. It is shown once, and a reset

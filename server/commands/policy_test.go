@@ -14,8 +14,8 @@ import (
 	"github.com/weir-project/weir/server/timezone"
 )
 
-// TestBadPoliciesChangeNothing: each bad command says what is accepted, and the policy
-// is as it was.
+// TestBadPoliciesChangeNothing checks that each invalid command states the accepted values, and leaves the policy
+// unchanged.
 func TestBadPoliciesChangeNothing(t *testing.T) {
 	c := defaultClient(t)
 	require.Equal(t, "1", c.say("RL.POLICY SET p LIMIT FIXED 1m 5"))
@@ -95,7 +95,7 @@ func TestZonesAreAsTheCalendarSays(t *testing.T) {
 	}
 }
 
-// TestExplainOfAChecks names the limit that binds.
+// TestExplainOfAChecks checks that the explanation names the limit that binds.
 func TestExplainOfAChecks(t *testing.T) {
 	c := defaultClient(t)
 	c.say("RL.POLICY SET org LIMIT FIXED 1h 10 FIRST")
@@ -141,7 +141,7 @@ func TestStrikesAsAPolicy(t *testing.T) {
 	require.Contains(t, c.say("RL.INSPECT policy|lockout|0|42"), "rule 15m 2 2s 3 15m")
 }
 
-// TestOwnersOfPolicies are set, kept, shown, listed and taken away.
+// TestOwnersOfPolicies checks that owners are set, kept, shown, listed and removed.
 func TestOwnersOfPolicies(t *testing.T) {
 	c := defaultClient(t)
 	require.Equal(t, "1", c.say("RL.POLICY SET p LIMIT FIXED 1m 5 OWNER team-a SHADOW"))
@@ -171,8 +171,8 @@ func TestOwnersOfPolicies(t *testing.T) {
 	require.Contains(t, c.say("RL.POLICY GET p"), "version 3")
 }
 
-// TestConditionalChanges: a change that expects another version changes nothing, and in a
-// transaction neither does what stands beside it.
+// TestConditionalChanges checks that a change which expects another version changes nothing. In a transaction the other
+// commands change nothing either.
 func TestConditionalChanges(t *testing.T) {
 	c := defaultClient(t)
 	require.Equal(t, "-"+string(service.ErrPolicyChanged), c.say("RL.POLICY SET p LIMIT FIXED FOREVER 5 IF 1"))

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-project/weir/server/httpapi"
 )
 
-// half is a policy of two requests an hour, one of which is kept for high priority.
+// half is a policy of two requests an hour. One of them is reserved for high priority.
 const half = "RL.POLICY SET half LIMIT FIXED 1h 2 FIRST RESERVED 50%"
 
 // TestHTTPCheckPriority: the URL, or the header that it names, lets a request take what is kept;

@@ -30,14 +30,14 @@ const (
 	envChain, envShow             = "WEIRTEST_PROCESSOR_CHAIN", "WEIRTEST_PROCESSOR_SHOW"
 )
 
-// emulators are what runs another architecture's binary here, by GOARCH.
+// emulators are the programs that run another architecture's binary, by GOARCH.
 var emulators = map[string]string{
 	"arm64": "qemu-aarch64", "s390x": "qemu-s390x", "riscv64": "qemu-riscv64", "ppc64le": "qemu-ppc64le", "loong64": "qemu-loongarch64",
 	"arm": "qemu-arm", "386": "qemu-i386",
 }
 
-// TestSameOnOtherProcessors sends one sequence of commands to processes that stand for
-// different processors: all replies, all operations and all states must be the same.
+// TestSameOnOtherProcessors sends one sequence of commands to processes that represent different processors. All
+// replies, all operations and all states must be equal.
 func TestSameOnOtherProcessors(t *testing.T) {
 	commands := envInt(envCommands, processorCommands)
 	if raceDetector {
@@ -101,7 +101,7 @@ func (tr *trace) compare(t *testing.T, commands int, env []string, argv ...strin
 	t.Logf("%d commands, %d operations, %d of %d scripts: 0 differences", len(chain)-1, sum(tr.lim.ops[:]), covered(tr.lim.scripts[:]), engine.NumScripts-1)
 }
 
-// TestProcessorChild is what TestSameOnOtherProcessors runs in other processes.
+// TestProcessorChild is the part of TestSameOnOtherProcessors that runs in other processes.
 func TestProcessorChild(t *testing.T) {
 	file := os.Getenv(envChain)
 	if file == "" {
@@ -129,7 +129,7 @@ func envInt(name string, otherwise int) int {
 	return otherwise
 }
 
-// requireComplete fails unless each command, operation and script was carried out.
+// requireComplete fails unless each command, operation and script was run.
 func (tr *trace) requireComplete(t *testing.T) {
 	const least = 3
 	for _, cmd := range comparedCommands() {

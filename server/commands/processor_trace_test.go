@@ -15,8 +15,8 @@ import (
 	"github.com/weir-project/weir/server/servertest"
 )
 
-// replicatedLimiter decides with two tables: one that is handed the operations, and one
-// that reads them from the log, as the other nodes of a cluster do.
+// replicatedLimiter decides with two tables. One receives the operations, and the other reads them from the log, as the
+// other nodes of a cluster do.
 type replicatedLimiter struct {
 	*servertest.TableLimiter
 	t        testing.TB
@@ -62,7 +62,7 @@ func (l *replicatedLimiter) replicate(ops []engine.Op, atomic bool) {
 	}
 }
 
-// trace is what became of a sequence of commands.
+// trace is the result of a sequence of commands.
 type trace struct {
 	chain    []uint64 // after each command: a hash of everything so far
 	commands map[string]int
@@ -74,7 +74,7 @@ type trace struct {
 // of what is decided.
 var suggestion = regexp.MustCompile(` \(did you mean .*\?\)`)
 
-// traceCommands carries out so many commands and shows one of them.
+// traceCommands runs this many commands, and shows one of them.
 func traceCommands(t testing.TB, seed uint64, commands, show int) *trace {
 	srv := newTestServer(t, Config{BlacklistKey: blacklistKey})
 	table := srv.lim

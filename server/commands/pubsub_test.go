@@ -42,8 +42,8 @@ func TestDenialEvents(t *testing.T) {
 	assert.Zero(t, srv.Events.Listeners.Load())
 }
 
-// TestDenialEventsOfPolicies: the channel is that of the policy that binds, whoever
-// subscribed first, and there are no more channels than there can be policies.
+// TestDenialEventsOfPolicies checks that the channel belongs to the policy that binds, in any order of subscriptions.
+// The number of channels never exceeds the possible number of policies.
 func TestDenialEventsOfPolicies(t *testing.T) {
 	srv := newTestServer(t, Config{})
 	before, after, actor := srv.client(t), srv.client(t), srv.client(t)

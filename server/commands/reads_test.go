@@ -12,8 +12,7 @@ import (
 	"github.com/weir-project/weir/server/servertest"
 )
 
-// readers is a call of every command that looks at limiters, by its name in the command
-// table.
+// readers has a call of every command that reads limiters, by its name in the command table.
 var readers = map[string]string{
 	"rl.inspect": "RL.INSPECT k", "rl.explain": "RL.EXPLAIN RL.FIXED k FOREVER 9", "hgetall": "HGETALL k", "hget": "HGET k used", "hmget": "HMGET k used x", "rl.top": "RL.TOP ADMITTED",
 	"rl.policy|get": "RL.POLICY GET p", "rl.policy|list": "RL.POLICY LIST",
@@ -24,9 +23,9 @@ var readers = map[string]string{
 	"cluster|countkeysinslot": "CLUSTER COUNTKEYSINSLOT 1",
 }
 
-// TestEveryReadIsLinearizable: each command with the flag readonly asks for the read
-// index on every node, by itself and in a transaction, and is refused where nobody can
-// tell it. Under READONLY it asks nobody and is never refused.
+// TestEveryReadIsLinearizable checks that each command with the flag readonly uses a ReadIndex on every node, alone and
+// in a transaction, and is refused if no ReadIndex is possible. Under READONLY it asks no other node and is never
+// refused.
 func TestEveryReadIsLinearizable(t *testing.T) {
 	f := servertest.NewFakeCluster()
 	clients, nodes := map[string]*testClient{}, map[string]*servertest.FakeReplica{}
@@ -49,7 +48,7 @@ func TestEveryReadIsLinearizable(t *testing.T) {
 	assert.Equal(t, "PONG", clients["b"].say("PING"), "other commands need no leader")
 }
 
-// anew sends a command as one that has just arrived.
+// anew sends a command as a new run of reads.
 func (c *testClient) anew(send string) string {
 	c.sess.Confirmed = false
 	return string(c.raw(split(send)...))
@@ -121,8 +120,8 @@ func TestStaleReadsSayHowOldTheyAre(t *testing.T) {
 	}
 }
 
-// TestADenialBehindAWaitIsNoStaleRead: the numbers that RL.WAIT ends with come from a look,
-// which is linearizable also where the connection reads stale.
+// TestADenialBehindAWaitIsNoStaleRead checks the final numbers of RL.WAIT. They come from a dry run, which is
+// linearizable even on a connection with stale reads.
 func TestADenialBehindAWaitIsNoStaleRead(t *testing.T) {
 	c, node := clusterClient(t, servertest.NewFakeCluster(), "b", Config{})
 	c.say("READONLY")

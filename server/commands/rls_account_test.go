@@ -16,7 +16,7 @@ import (
 	"github.com/weir-project/weir/server/httpapi"
 )
 
-// Descriptors count like RL.CHECK, whichever road they came by.
+// TestRLSIsAccountedFor checks that descriptors count like RL.CHECK.
 func TestRLSIsAccountedFor(t *testing.T) {
 	s := limited(t, Config{})
 	_, envoy := serveRLS(t, s.Shared)
@@ -63,7 +63,7 @@ func TestRLSIsAccountedFor(t *testing.T) {
 	}
 }
 
-// CLIENT PAUSE holds Envoys back too.
+// TestRLSIsPaused checks that CLIENT PAUSE delays Envoys too.
 func TestRLSIsPaused(t *testing.T) {
 	s := limited(t, Config{})
 	_, envoy := serveRLS(t, s.Shared)

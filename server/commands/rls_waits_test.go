@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRLSDenialsTellTheWait: a denial tells when a unit is free again, which is sooner
-// than the bucket is full, and an admission tells when the bucket is full.
+// TestRLSDenialsTellTheWait checks that a denial reports when a unit is free again, which is earlier than the bucket is
+// full. An admission reports when the bucket is full.
 func TestRLSDenialsTellTheWait(t *testing.T) {
 	s := newTestServer(t, Config{})
 	require.NotContains(t, s.client(t).say("RL.POLICY SET web:slow LIMIT TOKENBUCKET 1/m 5"), "ERR")
@@ -29,8 +29,8 @@ func TestRLSDenialsTellTheWait(t *testing.T) {
 	require.Contains(t, fields(out), "Retry-After: 120\n")
 }
 
-// TestRLSHeadersOfTheLongerWait: of several denials the headers tell of the one that
-// takes longest, in whichever order the descriptors come.
+// TestRLSHeadersOfTheLongerWait checks that the headers of several denials describe the longest wait, in any order of
+// the descriptors.
 func TestRLSHeadersOfTheLongerWait(t *testing.T) {
 	for name, order := range map[string][]string{
 		"the longer first": {"long", "short"}, "the shorter first": {"short", "long"},

@@ -16,7 +16,7 @@ import (
 	"github.com/weir-project/weir/server/service"
 )
 
-// livingLimiter decides at a time that goes on with the clock of a bubble.
+// livingLimiter decides at a time that advances with the clock of a bubble.
 type livingLimiter struct {
 	*servertest.TableLimiter
 	start time.Time
@@ -29,7 +29,7 @@ func (l *livingLimiter) Decide(ops []engine.Op, out []engine.Decision) error {
 	return l.TableLimiter.Decide(ops, out)
 }
 
-// waitRoom is a server with clients that wait.
+// waitRoom is a server with waiting clients.
 type waitRoom struct {
 	*testServer
 	t     *testing.T
@@ -54,7 +54,7 @@ func inWaitRoom(t *testing.T, test func(t *testing.T, r *waitRoom)) {
 	})
 }
 
-// says lets a client of its own send a command, and returns when it waits or is answered.
+// says lets a separate client send a command, and returns when that client waits or has its answer.
 func (r *waitRoom) says(who, line string) *fakeClient {
 	c := r.client(r.t)
 	c.fake.gone = make(chan struct{})
@@ -70,8 +70,8 @@ func (r *waitRoom) says(who, line string) *fakeClient {
 	return c.fake
 }
 
-// expect takes the next answers, as "who after reply". Those of one moment come in any
-// order: each is of a goroutine of its own.
+// expect takes the next answers, as "who after reply". Answers of one moment come in any order, because each comes from
+// its own goroutine.
 func (r *waitRoom) expect(want ...string) {
 	r.t.Helper()
 	var got []string
@@ -102,7 +102,8 @@ func TestRLWaitIsFair(t *testing.T) {
 	})
 }
 
-// A later one waits behind an earlier one that wants more; who does not wait may pass.
+// TestRLWaitDoesNotOvertake checks that a later request waits behind an earlier one that needs more. A request that
+// does not wait may pass.
 func TestRLWaitDoesNotOvertake(t *testing.T) {
 	inWaitRoom(t, func(t *testing.T, r *waitRoom) {
 		r.says("empty", "RL.TOKENBUCKET k 1/s 5 COST 5")
@@ -200,7 +201,7 @@ func TestRLWaitWhenTheServerStops(t *testing.T) {
 	})
 }
 
-// What is given back through this node is noticed at once.
+// TestRLWaitNoticesWhatIsGivenBack checks that a refund through this node wakes the waiting request at once.
 func TestRLWaitNoticesWhatIsGivenBack(t *testing.T) {
 	for _, test := range []struct{ name, before, wait, give, want string }{
 		{"a lease", "RL.ACQUIRE k 1 30s HOLDER x", "RL.WAIT RL.ACQUIRE k 1 30s HOLDER y TIMEOUT 1m", "RL.RELEASE k x", "1 0 0 30000 1 y"},
@@ -261,8 +262,8 @@ func TestRLWaitRefuses(t *testing.T) {
 	assert.Zero(t, c.sess.srv.Waits.Count.Load())
 }
 
-// Ten thousand want one key: a thousand wait, the others are told at once, and when
-// the time is up nobody asks again. The next ten thousand fill the server.
+// TestRLWaitIsBounded sends ten thousand requests for one key. A thousand wait, and the others are refused at once.
+// When the time is up, no request is tried again. The next ten thousand fill the server.
 func TestRLWaitIsBounded(t *testing.T) {
 	inWaitRoom(t, func(t *testing.T, r *waitRoom) {
 		r.says("taken", "RL.FIXED k 1h 1 FIRST")
