@@ -19,8 +19,7 @@ import (
 	"github.com/weir-project/weir/internal/cli/remote"
 )
 
-// startCluster starts a cluster, and returns the leader first. more returns what else a node
-// is started with.
+// startCluster starts a cluster, and returns the leader first. more returns further arguments of a node.
 func startCluster(t *testing.T, size int, more ...func(id string) []string) []*process {
 	t.Helper()
 	var rafts []string
@@ -60,7 +59,8 @@ func startCluster(t *testing.T, size int, more ...func(id string) []string) []*p
 	return nodes
 }
 
-// What apply has done at one node, diff knows at any other: the policies do not differ.
+// TestPolicyDiffAtAFollowerKnowsWhatWasApplied applies policies at one node. At any other node diff must find no
+// difference.
 func TestPolicyDiffAtAFollowerKnowsWhatWasApplied(t *testing.T) {
 	nodes := startCluster(t, 3)
 	path := filepath.Join(t.TempDir(), "policies.yaml")

@@ -10,8 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// docBlocks are what stands between the fences of all pages for people, by the page and
-// the first line.
+// docBlocks returns the fenced blocks of all pages, by the page and the first line.
 func docBlocks(t *testing.T) map[string]string {
 	t.Helper()
 	pages, err := filepath.Glob("../../docs/*.md")
@@ -34,8 +33,8 @@ func docBlocks(t *testing.T) map[string]string {
 	return blocks
 }
 
-// TestDocs runs what the pages show, as it is written. A block that none of the lists
-// below has is an error until somebody has decided about it.
+// TestDocs runs the commands of the pages as written. A block that is in none of the lists below is an error, until a
+// developer has decided about it.
 func TestDocs(t *testing.T) {
 	blocks := docBlocks(t)
 	decided := map[string]bool{}
@@ -66,12 +65,11 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// noKubernetes is why the commands of docs/kubernetes.md are not run here. The module
-// packaging/helm renders the chart and runs what its pods say: make test-kubernetes.
+// noKubernetes is the reason why the commands of docs/kubernetes.md are not run here. The module packaging/helm renders
+// the chart and runs the commands of its pods: make test-kubernetes.
 const noKubernetes = "it takes helm, kubectl and a cluster; run_test.go of packaging/helm does the same with processes"
 
-// docsNotRun says of blocks why they are not run here, with the test that does where
-// there is one.
+// docsNotRun lists why blocks are not run here, and the test that covers them if one exists.
 var docsNotRun = map[string]string{
 	"README.md: # before":                             "Python, with what the reader's program has; TestReadme of server/clienttest sends the call",
 	"README.md: import redis":                         "TestReadme of server/clienttest",

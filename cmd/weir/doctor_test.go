@@ -17,7 +17,7 @@ import (
 	"github.com/weir-project/weir/internal/cli/doctor"
 )
 
-// runDoctor runs weir doctor and returns what it found, and whether it was content.
+// runDoctor runs weir doctor, and returns its findings and whether it succeeded.
 func runDoctor(t *testing.T, args ...string) (found []doctor.Finding, content bool) {
 	t.Helper()
 	var out, complaint bytes.Buffer
@@ -32,7 +32,7 @@ func runDoctor(t *testing.T, args ...string) (found []doctor.Finding, content bo
 	return found, err == nil
 }
 
-// says demands that some finding of a check says so.
+// says requires that some finding of a check contains the text.
 func says(t *testing.T, found []doctor.Finding, v doctor.Verdict, check, text string) {
 	t.Helper()
 	for _, f := range found {
@@ -44,7 +44,7 @@ func says(t *testing.T, found []doctor.Finding, v doctor.Verdict, check, text st
 	t.Fatalf("nothing says %s %s %q: %+v", v, check, text, found)
 }
 
-// freeAddr is an address that was free a moment ago.
+// freeAddr returns an address that was free a moment ago.
 func freeAddr(t *testing.T) string {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -66,7 +66,7 @@ func TestDoctorBeforeTheFirstStart(t *testing.T) {
 	says(t, found, doctor.Fine, "cluster", "one node by itself")
 }
 
-// Each of these keeps a server from starting, or from keeping its promises.
+// TestDoctorFindsWhatIsWrong covers mistakes that keep a server from starting, or from keeping its guarantees.
 func TestDoctorFindsWhatIsWrong(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -122,8 +122,8 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// A directory may be that of a later life of the node, and one that joins need not name
-// an odd number of others.
+// TestDoctorKnowsNodesThatComeBack covers a directory of a later incarnation of the node. A node that joins need not
+// name an odd number of others.
 func TestDoctorKnowsNodesThatComeBack(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "NODE"), []byte(`{"Version":1,"NodeID":"a~1k2"}`), 0o600))
@@ -136,7 +136,7 @@ func TestDoctorKnowsNodesThatComeBack(t *testing.T) {
 	says(t, found, doctor.Fine, "cluster", "2 nodes in --join")
 }
 
-// Beside a running server it asks that one, with its own password.
+// TestDoctorAsksTheServer checks that doctor asks a running server, with the server's own password.
 func TestDoctorAsksTheServer(t *testing.T) {
 	password := filepath.Join(t.TempDir(), "password")
 	require.NoError(t, os.WriteFile(password, []byte("sesame\n"), 0o600))
@@ -166,7 +166,8 @@ func TestDoctorAsksTheServer(t *testing.T) {
 	says(t, found, doctor.Fine, "versions", "data format 5")
 }
 
-// A server with nothing but TLS is asked when it shows the certificate of the flags.
+// TestDoctorKnowsTheServersCertificate checks that doctor asks a server that speaks only TLS if it presents the
+// certificate of the flags.
 func TestDoctorKnowsTheServersCertificate(t *testing.T) {
 	ca := certtest.NewCA(t, "ca")
 	own, others := ca.Issue("own", nil), ca.Issue("own", nil)

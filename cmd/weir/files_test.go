@@ -27,8 +27,8 @@ func TestClientRoom(t *testing.T) {
 	require.ErrorContains(t, err, "there are 1000 and these ports need 2000")
 }
 
-// However many connections strangers open, the store can still open its files: it
-// would end the process if it could not.
+// TestConnectionsLeaveFilesToTheStore checks that the store can open its files under any number of connections. A store
+// that cannot open a file ends the process.
 func TestConnectionsLeaveFilesToTheStore(t *testing.T) {
 	const room = 20
 	limited := fmt.Sprintf(`ulimit -n %d; exec "$0" "$@"`, spareFiles+room)
@@ -51,7 +51,8 @@ func TestConnectionsLeaveFilesToTheStore(t *testing.T) {
 	require.Contains(t, p.output(), `"msg":"stopped"`)
 }
 
-// The file descriptors of HTTP, RLS and the inter-node port are not available to clients.
+// TestPortsTakeFiles checks that the file descriptors of HTTP, RLS and the inter-node port are not available to
+// clients.
 func TestPortsTakeFiles(t *testing.T) {
 	for _, c := range []struct {
 		flags []string

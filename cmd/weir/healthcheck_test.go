@@ -32,7 +32,8 @@ func TestHealthcheck(t *testing.T) {
 	require.ErrorIs(t, new(healthcheck.Command).Ask(nil), healthcheck.ErrNoHTTP)
 }
 
-// A platform goes by the exit code, and names the address as serve does.
+// TestHealthcheckCommandLine checks the exit code, which platforms use, and that the address has the same name as in
+// serve.
 func TestHealthcheckCommandLine(t *testing.T) {
 	p := start(t, "--data-dir=")
 	_, port, err := net.SplitHostPort(strings.TrimPrefix(p.web, "http://"))

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-project/weir/internal/cli/keys"
 )
 
-// keysServer has a policy, a key with its own limiter that it counts too, and others.
+// keysServer is a server with a policy, a key that has its own limiter and the policy's, and further keys.
 func keysServer(t *testing.T) *process {
 	p := start(t, "--data-dir=")
 	p.do("RL.POLICY", "SET", "login", "LIMIT", "FIXED", "1d", "2", "FIRST", "LIMIT", "FIXED", "2d", "9", "FIRST")
@@ -21,7 +21,7 @@ func keysServer(t *testing.T) *process {
 	return p
 }
 
-// listed are the keys that weir keys prints as JSON.
+// listed returns the keys that weir keys prints as JSON.
 func listed(t *testing.T, args ...string) (names []string) {
 	t.Helper()
 	var found []keys.Status
@@ -72,7 +72,7 @@ func TestKeysResetAndBlock(t *testing.T) {
 	require.Contains(t, weir(t, "keys", "reset", "--match=*", at), "2 forgotten\n")
 }
 
-// Every command that reads has --json, and it is JSON.
+// TestReadingCommandsPrintJSON checks that every command that reads has --json, and prints JSON.
 func TestReadingCommandsPrintJSON(t *testing.T) {
 	p := keysServer(t)
 	at := "--addr=" + p.addr
