@@ -11,7 +11,7 @@ import (
 	"github.com/weir-project/weir/bench/servers"
 )
 
-// manyNodes is a server of several.
+// manyNodes is a server with several nodes.
 type manyNodes struct {
 	servers.Server
 	addrs []string
@@ -19,7 +19,7 @@ type manyNodes struct {
 
 func (m manyNodes) Nodes() []string { return m.addrs }
 
-// A node that is not told to would put its work off into the next cell.
+// TestEveryNodeSettles checks that every node is told to settle. Otherwise it would defer its work into the next cell.
 func TestEveryNodeSettles(t *testing.T) {
 	a, b := &fakeServer{}, &fakeServer{}
 	target := Target{Server: manyNodes{a, []string{startFake(t, a), startFake(t, b)}}, Settle: []string{"SAVE"}}
@@ -34,7 +34,7 @@ func TestEveryNodeSettles(t *testing.T) {
 	require.Error(t, servers.AskTogether(target.Server.Nodes(), "SAVE"))
 }
 
-// The cluster's suite, for real and tiny.
+// TestSmokeComparesTheCluster runs the cluster's suite with real servers and tiny cells.
 func TestSmokeComparesTheCluster(t *testing.T) {
 	r := newRealRun(t, 1, 50*time.Millisecond)
 	small := Load{Workload: TokenBucket, Clients: 5, Pipeline: 16, Keys: 1000}
@@ -93,7 +93,7 @@ func TestClusterSaysWhyItIsNotReady(t *testing.T) {
 	require.NoError(t, c.Stop())
 }
 
-// A cluster that was stopped comes back on its addresses with what it had.
+// TestClusterStartsAgain checks that a stopped cluster restarts at its addresses with its data.
 func TestClusterStartsAgain(t *testing.T) {
 	c := WeirCluster(buildWeir(t), t.TempDir(), 1, "fsync")
 	t.Cleanup(func() { require.NoError(t, c.Stop()) })

@@ -13,8 +13,7 @@ import (
 	"github.com/weir-project/weir/bench/servers"
 )
 
-// Each target of one process or several starts, decides, says what it is, and leaves
-// nothing behind.
+// TestTargetsStartAndStop checks that each target starts, decides, reports its version, and leaves nothing behind.
 func TestTargetsStartAndStop(t *testing.T) {
 	tools := needTools(t)
 	tools.Weir = buildWeir(t)

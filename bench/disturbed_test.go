@@ -52,7 +52,7 @@ func TestAnElectionIsMeasuredAgainAndSaid(t *testing.T) {
 	}
 }
 
-// restless is a server whose leader changes while it is measured.
+// restless is a server whose leader changes during a measurement.
 type restless struct {
 	servers.Server
 	addrs []string // from one question to the next

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fullReport has something for every chart.
+// fullReport has data for every chart.
 func fullReport() *Report {
 	r := sampleReport()
 	rows := r.Scenarios[0].Rows

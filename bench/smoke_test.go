@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// weirWanted keeps TestMain from building what no test wanted.
+// weirWanted prevents TestMain from a build that no test needs.
 var weirWanted bool
 
 func buildWeir(t *testing.T) string {
@@ -77,7 +77,7 @@ func (p pidsOf) Start(ctx context.Context) error {
 
 func (p pidsOf) Unwrap() servers.Server { return p.Server }
 
-// realRun measures real servers, and remembers their processes.
+// realRun measures real servers, and records their processes.
 type realRun struct {
 	runner *Runner
 	pids   map[int]bool
@@ -100,7 +100,7 @@ func newRealRun(t *testing.T, repetitions int, cell time.Duration) *realRun {
 	return r
 }
 
-// requireGone makes sure that so many processes were started, and that none is left.
+// requireGone checks that this many processes were started, and that none is left.
 func (r *realRun) requireGone(t *testing.T, started int) {
 	require.Len(t, r.pids, started)
 	for pid := range r.pids {
@@ -145,8 +145,8 @@ func TestSmokeComparesForReal(t *testing.T) {
 	}
 }
 
-// The scripts limit as their workload says, or the comparison would be with
-// something else.
+// TestScriptsLimit checks that the scripts limit as their workload says, because the comparison would otherwise be
+// unfair.
 func TestScriptsLimit(t *testing.T) {
 	tools := needTools(t)
 	contenders := Contenders{Tools: tools, Dir: t.TempDir()}

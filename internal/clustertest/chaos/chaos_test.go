@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The main gate: every fault there is, and no promise broken.
+// TestChaos is the main gate: every fault, and no violation.
 func TestChaos(t *testing.T) {
 	skipShort(t)
 	seed := theSeed()
@@ -23,9 +23,8 @@ func TestChaos(t *testing.T) {
 	require.Zero(t, rep.Broken, "repeat the schedule with -chaos.seed=%d -chaos.nodes=%d -chaos.duration=%v", rep.Seed, rep.Nodes, rep.Duration)
 }
 
-// A server that keeps nothing on disk until a second is over forgets what it
-// granted when it is killed. The harness must say so: a standalone server does not
-// promise more, which makes it the mutation that is always at hand.
+// TestStandaloneKillIsFound kills a standalone server, which saves once a second and therefore loses recent grants. The
+// harness must report that. A standalone server promises no more, so it serves as a mutation that is always available.
 func TestStandaloneKillIsFound(t *testing.T) {
 	skipShort(t)
 	rep, err := Run(t.Context(), RunConfig{
@@ -46,8 +45,8 @@ func TestStandaloneKillIsFound(t *testing.T) {
 	require.True(t, anyIs(found, ErrNotLinearizable), "%v", found)
 }
 
-// The same server, left alone, keeps every promise: what the harness finds comes
-// from the faults.
+// TestStandaloneUndisturbed runs the same server without faults. It keeps every guarantee, so the findings of the
+// harness come from the faults.
 func TestStandaloneUndisturbed(t *testing.T) {
 	skipShort(t)
 	rep, err := Run(t.Context(), RunConfig{

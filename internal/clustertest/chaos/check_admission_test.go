@@ -31,7 +31,8 @@ func TestOverAdmittedBucket(t *testing.T) {
 	}
 }
 
-// The tree finds what looking at every interval finds.
+// TestOverAdmittedBucketAgainstAllIntervals checks that the tree finds the same violations as a check of every
+// interval.
 func TestOverAdmittedBucketAgainstAllIntervals(t *testing.T) {
 	const burst, perSecond = 8, 20.0
 	found := 0

@@ -8,18 +8,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What the design promises, at the server's default timings.
+// These are the goals of the design, at the server's default timings.
 const (
 	promisedFailover = 3 * time.Second
 	promisedTransfer = 200 * time.Millisecond
-	// settleTime lets a cluster come to rest between two measurements.
+	// settleTime lets a cluster become quiet between two measurements.
 	settleTime = 2 * time.Second
-	// calmHeartbeat is so long that no node loses its leadership because the machine is
-	// busy: what is in doubt then is in doubt because of the restart.
+	// calmHeartbeat is so long that no node loses its leadership on a busy machine. An unknown outcome then comes from the
+	// restart.
 	calmHeartbeat = 3 * time.Second
 )
 
-// After kill -9 of the leader decisions flow again soon.
+// TestFailover checks that decisions continue soon after kill -9 of the leader.
 func TestFailover(t *testing.T) {
 	skipShort(t)
 	cluster, probe := started(t, 0)
@@ -39,7 +39,7 @@ func TestFailover(t *testing.T) {
 	summarize(t, "kill -9 of the leader to the next decision", took, promisedFailover)
 }
 
-// A planned transfer is hardly noticed.
+// TestTransfer checks that a planned transfer hardly delays decisions.
 func TestTransfer(t *testing.T) {
 	skipShort(t)
 	cluster, probe := started(t, 0)
@@ -57,8 +57,8 @@ func TestTransfer(t *testing.T) {
 	summarize(t, "longest gap around a planned transfer", gaps, promisedTransfer)
 }
 
-// A rolling restart shows clients nothing that they may not simply repeat. A
-// connection that ends is counted apart: stock clients open another.
+// TestRollingRestart checks that a rolling restart gives clients only outcomes that they may repeat. Closed connections
+// are counted separately, because stock clients open another.
 func TestRollingRestart(t *testing.T) {
 	skipShort(t)
 	cluster, probe := started(t, calmHeartbeat)
@@ -76,7 +76,7 @@ func TestRollingRestart(t *testing.T) {
 	require.Zero(t, totals.Refused, "%v", totals.Words)
 }
 
-// started is a cluster of three, at default timings with a heartbeat of 0, up, with clients that ask.
+// started is a running cluster of three with clients, at default timings with a heartbeat of 0.
 func started(t *testing.T, heartbeat time.Duration) (*Cluster, *Prober) {
 	t.Helper()
 	cfg := config(t, 3, heartbeat)
@@ -97,8 +97,8 @@ func started(t *testing.T, heartbeat time.Duration) (*Cluster, *Prober) {
 	return cluster, probe
 }
 
-// summarize prints what was measured beside what is promised. It does not judge: on a
-// busy machine everything takes longer.
+// summarize prints the measured times and the goal. It does not judge, because everything takes longer on a busy
+// machine.
 func summarize(t *testing.T, what string, took []time.Duration, promised time.Duration) {
 	t.Helper()
 	sorted := slices.Sorted(slices.Values(took))

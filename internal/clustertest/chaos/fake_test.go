@@ -13,9 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fake is a limiter server of a few lines, right by itself and wrong on demand.
-// It tells a server that keeps its promises from one that does not, without a
-// process.
+// fake is a small limiter server that is correct by default and wrong on demand. With it a test distinguishes a correct
+// server from a faulty one without a process.
 type fake struct {
 	mistake mistake
 	start   time.Time
@@ -31,7 +30,7 @@ type fake struct {
 	past    map[string][]was // by key, at each change
 }
 
-// mistake is one way to be wrong, made about every mistakeEvery operations.
+// mistake is one kind of fault, made about every mistakeEvery operations.
 type mistake int
 
 const (
@@ -150,7 +149,7 @@ func (f *fake) do(args []string) any {
 	return reply
 }
 
-// errs says whether this is an operation to be wrong at.
+// errs reports whether this operation shall be wrong.
 func (f *fake) errs(m mistake) bool { return f.mistake == m && f.calls%mistakeEvery == 0 }
 
 func (f *fake) decide(args []string, key string, units int64) any {
@@ -250,7 +249,7 @@ func (f *fake) acquire(holder string) any {
 	return five(1, 0)
 }
 
-// option is the argument after a word, or empty.
+// option returns the argument after a word, or "".
 func option(args []string, word string) string {
 	for i := 2; i+1 < len(args); i++ {
 		if args[i] == word {

@@ -13,8 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The defaults make a run that CI can afford. A long one, and one that repeats a
-// seed, say so on the command line.
+// The defaults make a run that fits CI. Flags select a long run, or a run that repeats a seed.
 var (
 	duration  = flag.Duration("chaos.duration", time.Minute, "how long TestChaos lets clients work while it breaks things")
 	seed      = flag.Uint64("chaos.seed", 0, "seed of the schedule; 0 takes one from the clock and prints it")
@@ -46,7 +45,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// program is the server that the tests run.
+// program returns the server program of the tests.
 func program(t *testing.T) string {
 	t.Helper()
 	if *binary != "" {
@@ -61,7 +60,7 @@ func program(t *testing.T) string {
 	return built.path
 }
 
-// workDir is where a test keeps logs and data: gone when it passes.
+// workDir returns the directory of a test's logs and data. It is removed if the test passes.
 func workDir(t *testing.T) string {
 	t.Helper()
 	if *artifacts != "" {
@@ -82,7 +81,7 @@ func workDir(t *testing.T) string {
 	return dir
 }
 
-// theSeed is the one asked for, or a new one.
+// theSeed returns the requested seed, or a new one.
 func theSeed() uint64 {
 	if *seed != 0 {
 		return *seed
@@ -90,13 +89,13 @@ func theSeed() uint64 {
 	return uint64(time.Now().UnixNano())
 }
 
-// config is a cluster of n nodes for a test.
+// config returns a cluster of n nodes for a test.
 func config(t *testing.T, n int, heartbeat time.Duration) ClusterConfig {
 	t.Helper()
 	return ClusterConfig{Binary: program(t), Dir: workDir(t), Nodes: n, Heartbeat: heartbeat, Args: strings.Fields(*extra)}
 }
 
-// skipShort skips what starts servers.
+// skipShort skips tests that start servers.
 func skipShort(t *testing.T) {
 	t.Helper()
 	if testing.Short() {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// patience is for what must happen, glance for what must not.
+// patience bounds the wait for expected events. glance is the wait for events that must not happen.
 const (
 	patience = 5 * time.Second
 	glance   = 50 * time.Millisecond
@@ -41,7 +41,7 @@ func newPair(t *testing.T) *pair {
 	return p
 }
 
-// receive passes on what arrives; it closes the channel with the connection.
+// receive passes on the data that arrives, and closes the channel with the connection.
 func receive(c net.Conn) chan string {
 	out := make(chan string, 16)
 	go func() {
