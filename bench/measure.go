@@ -105,8 +105,8 @@ func (c *cell) job(addr string, requests int) Job {
 	return Job{Addr: addr, Commands: c.target.Commands, Load: c.Load, Requests: requests}
 }
 
-// measure loads a target once. It reads the server's resources before the load and after the server has settled,
-// because deferred work is part of the cost of a decision and must not count to the next load.
+// measure loads a target once. It reads the server's resources before the load and after the server has settled.
+// Deferred work is part of the cost of a decision, and must not count to the next load.
 func (c *cell) measure(ctx context.Context, by Generator, requests int, lasting time.Duration) (Sample, error) {
 	server := c.target.Server
 	addr, err := server.Addr(ctx)

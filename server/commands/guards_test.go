@@ -55,7 +55,6 @@ func TestWhyNothingWasDone(t *testing.T) {
 	}
 }
 
-// TestWhyADecisionIsWhatItIs.
 func TestWhyADecisionIsWhatItIs(t *testing.T) {
 	for want, c := range map[string]struct {
 		cost    int64

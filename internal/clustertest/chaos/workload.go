@@ -11,8 +11,8 @@ import (
 )
 
 // These are the limits of the workload. Rates are low and clients many, so that the clients of a bucket always want
-// more than it has, also while some clients wait for a node that does not answer. A burst is far larger than the refill
-// during an election, so a lost bucket is visible.
+// more than it has. That holds also while some clients wait for a node that does not answer. A burst is far larger than
+// the refill during an election, so a lost bucket is visible.
 const (
 	bucketKeys      = 3
 	bucketPerSecond = 30

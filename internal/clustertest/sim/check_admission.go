@@ -7,8 +7,8 @@ import (
 )
 
 // checkRate checks every interval between a call and an answer. The units of the takes inside it must not exceed the
-// units that a bucket admits in that time, on a clock that is too fast by the maximum drift. It uses only the
-// observations of clients.
+// units that a bucket admits in that time. The bound uses a clock that is too fast by the maximum drift. It uses only
+// the observations of clients.
 func checkRate(records []record, burst, perSecond int64) (violations []string) {
 	return eachInterval(records, func(units int64, length time.Duration) bool {
 		longest := length.Nanoseconds() + driftOf(length)
